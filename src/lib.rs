@@ -1,1 +1,35 @@
+//! seckill: a module for Redis and Valkey that runs flash sales.
+//!
+//! Read in this order: [`rules`] decide, [`keyspace`] holds the facts in ordinary keys,
+//! [`commands`] bring both together, [`server`] is the only part that talks to the server's API,
+//! and [`entry`] is where the server comes in. ARCHITECTURE.md has the whole picture.
 
+#![deny(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::arithmetic_side_effects,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::todo,
+        clippy::unimplemented,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
+// The unit tests of the pure parts run without a server, so nothing enters by `entry` there.
+#![cfg_attr(test, allow(dead_code, unused_imports))]
+
+mod args;
+mod commands;
+mod config;
+mod effect;
+mod entry;
+mod error;
+mod keyspace;
+mod metrics;
+mod reply;
+mod rules;
+#[allow(unsafe_code)]
+mod server;

@@ -1,0 +1,34 @@
+//! The commands on the wire, one file each. Every one parses, looks, decides, does and replies,
+//! in this order, and whatever can refuse refuses before the first write.
+
+mod lock_release;
+mod seckill_try;
+mod seckill_trykeys;
+mod unmanaged;
+
+use crate::args::Args;
+use crate::error::CommandError;
+use crate::reply::Reply;
+use crate::server::{CommandSpec, Ctx, Run, Str};
+
+/// Every command, in the order of the docs. What the server, its docs and our tests know of a
+/// command comes from here.
+pub(crate) static COMMANDS: [&CommandSpec; 3] =
+    [&seckill_try::SPEC, &seckill_trykeys::SPEC, &lock_release::SPEC];
+
+/// A command of this module.
+trait Command {
+    fn run(ctx: Ctx<'_>, args: Args<'_>) -> Result<Reply, CommandError>;
+}
+
+/// What the server runs: the command, then the one answer.
+struct Answering<C>(std::marker::PhantomData<C>);
+
+impl<C: Command> Run for Answering<C> {
+    fn run(ctx: Ctx<'_>, arguments: &[Str<'_>]) {
+        match C::run(ctx, Args::new(arguments)) {
+            Ok(reply) => reply.send(ctx),
+            Err(error) => error.send(ctx),
+        }
+    }
+}

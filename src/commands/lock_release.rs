@@ -1,0 +1,40 @@
+//! LOCK.RELEASE key token: deletes a lock only if it is yours.
+
+use super::{Answering, Command};
+use crate::args::{Args, KeyName, Token};
+use crate::error::CommandError;
+use crate::keyspace::lock;
+use crate::metrics;
+use crate::reply::Reply;
+use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
+
+pub(super) const SPEC: CommandSpec = CommandSpec {
+    name: c"lock.release",
+    handler: handler::<Answering<Release>>(),
+    flags: c"write fast",
+    categories: c"write fast lock",
+    arity: 3,
+    summary: c"Deletes a lock if the token is its owner's",
+    complexity: c"O(1)",
+    since: c"0.1.0",
+    keys: &[KeySpec { position: 1, access: Access::Delete, notes: c"The lock, a string" }],
+    args: &[
+        ArgSpec { name: c"key", kind: ArgKind::Key(0) },
+        ArgSpec { name: c"token", kind: ArgKind::String },
+    ],
+};
+
+struct Release;
+
+impl Command for Release {
+    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+        let (key, token) = (args.next::<KeyName>()?.0, args.next::<Token>()?);
+        args.finish()?;
+        if !lock::is_held_by(ctx, key, token)? {
+            return Ok(Reply::Integer(0));
+        }
+        lock::delete(ctx, key).publish(ctx);
+        metrics::LOCKS_RELEASED.count();
+        Ok(Reply::Integer(1))
+    }
+}

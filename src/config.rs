@@ -1,0 +1,125 @@
+//! What an operator can set: one static a configuration, and the table of all of them.
+
+use crate::rules::sale::Policy;
+use crate::server::{Choice, MainThread, Setting, Text};
+
+/// What comes before the voucher in the name of its stock key.
+pub(crate) static STOCK_PREFIX: Text =
+    Text::new(c"stock-prefix", c"seckill:stock:", any_text, changed);
+
+/// What comes before the voucher in the name of its buyers key.
+pub(crate) static BUYERS_PREFIX: Text =
+    Text::new(c"buyers-prefix", c"seckill:order:", any_text, changed);
+
+/// The stream of accepted orders. Empty: none is kept.
+pub(crate) static ORDER_STREAM: Text =
+    Text::new(c"order-stream", c"stream.orders", any_text, changed);
+
+/// The names of the three fields of an order: user, voucher, order id.
+pub(crate) static ORDER_FIELDS: Text =
+    Text::new(c"order-fields", c"userId voucherId id", order_fields, changed);
+
+static HASH_TAGS: Choice = Choice::new(c"hash-tags", &[c"auto", c"yes", c"no"], changed);
+
+static MISSING_STOCK: Choice = Choice::new(c"missing-stock", &[c"error", c"sold-out"], changed);
+
+static UNLIMITED_STOCK: Choice = Choice::new(c"unlimited-stock", &[c"no", c"yes"], changed);
+
+/// Every configuration, in the order of redis.conf.
+pub(crate) static SETTINGS: [&dyn Setting; 7] = [
+    &STOCK_PREFIX,
+    &BUYERS_PREFIX,
+    &ORDER_STREAM,
+    &ORDER_FIELDS,
+    &HASH_TAGS,
+    &MISSING_STOCK,
+    &UNLIMITED_STOCK,
+];
+
+/// Counts the changes of configurations, so that what was made of one is known to be stale.
+static GENERATION: MainThread<u64> = MainThread::new(0);
+
+fn changed() {
+    GENERATION.set(generation().wrapping_add(1));
+}
+
+/// Differs from an earlier answer when a configuration was set in between.
+pub(crate) fn generation() -> u64 {
+    GENERATION.get()
+}
+
+static IS_CLUSTER: MainThread<bool> = MainThread::new(false);
+
+/// Remembers whether the server is a node of a cluster, which never changes while it runs.
+pub(crate) fn set_cluster(is_cluster: bool) {
+    IS_CLUSTER.set(is_cluster);
+}
+
+pub(crate) fn is_cluster() -> bool {
+    IS_CLUSTER.get()
+}
+
+/// Do names of keys carry hash tags? In a cluster always: without them a voucher's keys would be
+/// in slots of different nodes.
+pub(crate) fn hash_tags() -> bool {
+    is_cluster() || HASH_TAGS.index() == 1
+}
+
+/// How odd stocks are to be understood.
+pub(crate) fn policy() -> Policy {
+    Policy {
+        missing_is_sold_out: MISSING_STOCK.index() == 1,
+        minus_one_is_unlimited: UNLIMITED_STOCK.index() == 1,
+    }
+}
+
+fn any_text(_: &[u8]) -> Result<(), &'static str> {
+    Ok(())
+}
+
+/// Field names that an entry may carry beside the three.
+const RESERVED_FIELDS: [&[u8]; 2] = [b"units", b"deadline"];
+
+fn order_fields(text: &[u8]) -> Result<(), &'static str> {
+    let words: Vec<&[u8]> = text.split(|byte| *byte == b' ').collect();
+    let [user, voucher, id] = words.as_slice() else {
+        return Err("must be three words with one space between");
+    };
+    if [user, voucher, id].iter().any(|word| word.is_empty()) {
+        return Err("must be three words with one space between");
+    }
+    if user == voucher || voucher == id || user == id {
+        return Err("must be three different words");
+    }
+    if words.iter().any(|word| RESERVED_FIELDS.contains(word)) {
+        return Err("must not use units or deadline, which are fields of their own");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::order_fields;
+
+    #[test]
+    fn order_fields_are_three_different_words() {
+        assert_eq!(order_fields(b"userId voucherId id"), Ok(()));
+        assert_eq!(order_fields(b"u v \xff"), Ok(()));
+        for text in [
+            &b""[..],
+            b"a",
+            b"a b",
+            b"a b c d",
+            b"a  b",
+            b" a b",
+            b"a b ",
+            b"a b a",
+            b"a a b",
+            b"a b b",
+            b"units b c",
+            b"a deadline c",
+        ] {
+            assert!(order_fields(text).is_err(), "{:?}", String::from_utf8_lossy(text));
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What a command changed, as the plain commands that repeat it.
+//!
+//! Replicas, append-only files and subscribers of keyspace events see only these. A write that
+//! goes by the low-level API returns its effect; a write that goes by a call of the server
+//! (`SADD`) has been replicated and announced by the server and has none.
+
+use crate::rules::integer::Decimal;
+use crate::rules::sale::Units;
+use crate::server::{Ctx, EventClass, Str, StreamId};
+
+/// A write that nobody else has heard of yet.
+#[must_use = "an effect that is not published leaves replicas and the append-only file behind"]
+pub(crate) enum Effect<'a> {
+    /// `DECRBY key units`
+    Deducted { key: Str<'a>, units: Units },
+    /// `XADD key id field value ...`
+    Appended { key: Str<'a>, id: StreamId, fields: &'a [Str<'a>] },
+    /// `DEL key`
+    Deleted { key: Str<'a> },
+}
+
+impl Effect<'_> {
+    /// Replicates the effect, then fires the event that the plain command would have fired.
+    pub(crate) fn publish(self, ctx: Ctx<'_>) {
+        match self {
+            Self::Deducted { key, units } => {
+                ctx.replicate_decrby(key, units.get());
+                ctx.notify(EventClass::String, c"decrby", key);
+            }
+            Self::Appended { key, id, fields } => {
+                ctx.replicate_xadd(key, id_text(id).bytes(), fields);
+                ctx.notify(EventClass::Stream, c"xadd", key);
+            }
+            Self::Deleted { key } => {
+                ctx.replicate_del(key);
+                ctx.notify(EventClass::Generic, c"del", key);
+            }
+        }
+    }
+}
+
+/// `ms-seq` in a buffer of its own: two numbers of at most 20 digits and the dash.
+struct IdText {
+    bytes: [u8; 41],
+    len: usize,
+}
+
+impl IdText {
+    fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or(&[])
+    }
+}
+
+fn id_text(id: StreamId) -> IdText {
+    let mut text = IdText { bytes: [0; 41], len: 0 };
+    for part in [Decimal::unsigned(id.ms).bytes(), b"-", Decimal::unsigned(id.seq).bytes()] {
+        let end = text.len.saturating_add(part.len());
+        if let Some(room) = text.bytes.get_mut(text.len..end) {
+            room.copy_from_slice(part);
+            text.len = end;
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{StreamId, id_text};
+
+    #[test]
+    fn ids_are_written_as_the_server_does() {
+        let id = |ms, seq| String::from_utf8(id_text(StreamId { ms, seq }).bytes().into()).unwrap();
+        assert_eq!(id(0, 1), "0-1");
+        assert_eq!(id(1_700_000_000_123, 0), "1700000000123-0");
+        assert_eq!(id(u64::MAX, u64::MAX), "18446744073709551615-18446744073709551615");
+    }
+}

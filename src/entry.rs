@@ -1,0 +1,132 @@
+//! Where the server comes in: loading and unloading.
+
+use crate::commands::COMMANDS;
+use crate::config::{self, SETTINGS};
+use crate::keyspace::names;
+use crate::metrics;
+use crate::server::{
+    Ctx, InfoSection, add_category, install_panic_hook, is_known, missing_api, register_command,
+    register_info, remove_panic_hook, rule_naming,
+};
+use redis_module::{Context, RedisString, Status};
+use std::ffi::CStr;
+
+/// The version as one number: 0.1.0 is 100, 1.2.3 is 10203.
+const VERSION: i32 = 100;
+
+/// The plain commands that we call or replicate.
+const PLAIN_COMMANDS: [&CStr; 7] =
+    [c"decrby", c"del", c"exists", c"sadd", c"sismember", c"srem", c"xadd"];
+
+#[cfg(not(test))]
+#[allow(unsafe_code, clippy::undocumented_unsafe_blocks, clippy::pedantic)]
+mod exports {
+    use super::{VERSION, load, unload};
+
+    redis_module::redis_module! {
+        name: "seckill",
+        version: VERSION,
+        allocator: (redis_module::alloc::RedisAlloc, redis_module::alloc::RedisAlloc),
+        data_types: [],
+        init: load,
+        deinit: unload,
+    }
+}
+
+fn load(context: &Context, args: &[RedisString]) -> Status {
+    let ctx = Ctx::of(context);
+    match prepare(ctx, args) {
+        Ok(()) => Status::Ok,
+        Err(reason) => {
+            ctx.warn(&format!("not loaded: {reason}"));
+            remove_panic_hook();
+            Status::Err
+        }
+    }
+}
+
+/// Registers everything, or says in a sentence why the module can't work here.
+fn prepare(ctx: Ctx<'_>, args: &[RedisString]) -> Result<(), String> {
+    if let Some(function) = missing_api() {
+        return Err(format!(
+            "this server lacks {function}; Redis 7.0 or Valkey 7.2 is the oldest that has it"
+        ));
+    }
+    install_panic_hook();
+    if let Some(command) = PLAIN_COMMANDS.iter().find(|command| !is_known(ctx, command)) {
+        let command = command.to_string_lossy().to_uppercase();
+        return Err(format!("this server has no command {command}; was it renamed"));
+    }
+    ctx.set_module_options();
+    metrics::reset();
+    config::set_cluster(ctx.is_cluster());
+    for category in [c"seckill", c"lock"] {
+        add_category(ctx, category);
+    }
+    for spec in COMMANDS {
+        if !register_command(ctx, spec) {
+            let name = spec.name.to_string_lossy();
+            return Err(format!("the server refused the command {name}; has another module it"));
+        }
+    }
+    if !register_info(ctx, fill_info) {
+        return Err("the server refused the INFO section".to_owned());
+    }
+    // Last: a value that redis.conf may not have unloads the module.
+    register_settings(ctx, args)?;
+    if !ctx.load_configs() {
+        return Err("a seckill.* configuration was refused".to_owned());
+    }
+    Ok(())
+}
+
+/// Registers the configurations, with `name value` pairs of the `loadmodule` line as defaults.
+fn register_settings(ctx: Ctx<'_>, args: &[RedisString]) -> Result<(), String> {
+    let mut given: Vec<(&[u8], &[u8])> = Vec::new();
+    for pair in args.chunks(2) {
+        let [name, value] = pair else {
+            return Err("loadmodule arguments must be pairs of a name and a value".to_owned());
+        };
+        let name = name.as_slice();
+        let name = name.strip_prefix(b"seckill.").unwrap_or(name);
+        let is_known = SETTINGS.iter().any(|setting| setting.name().to_bytes() == name);
+        if !is_known {
+            let name = String::from_utf8_lossy(name).into_owned();
+            return Err(format!("there is no configuration {}", name.escape_debug()));
+        }
+        if given.iter().any(|(other, _)| *other == name) {
+            let name = String::from_utf8_lossy(name).into_owned();
+            return Err(format!("the argument {name} is given twice"));
+        }
+        given.push((name, value.as_slice()));
+    }
+    for setting in SETTINGS {
+        let name = setting.name();
+        let value = given.iter().find(|(other, _)| *other == name.to_bytes());
+        setting
+            .register(ctx, value.map(|(_, value)| *value))
+            .map_err(|reason| format!("{} {reason}", name.to_string_lossy()))?;
+    }
+    Ok(())
+}
+
+fn fill_info(section: &mut InfoSection) {
+    for (name, counter) in metrics::FIELDS {
+        section.field(name, counter.get());
+    }
+}
+
+fn unload(context: &Context) -> Status {
+    let ctx = Ctx::of(context);
+    let commands: Vec<&str> = COMMANDS.iter().filter_map(|spec| spec.name.to_str().ok()).collect();
+    if let Some(command) = rule_naming(ctx, &commands) {
+        ctx.warn(&format!(
+            "not unloaded: the rules of an ACL user name {command}; remove that rule first"
+        ));
+        return Status::Err;
+    }
+    names::forget();
+    SETTINGS.iter().for_each(|setting| setting.forget());
+    remove_panic_hook();
+    Status::Ok
+}

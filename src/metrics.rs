@@ -1,0 +1,46 @@
+//! Counters since the module was loaded, shown by `INFO seckill`.
+
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// One counter.
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// Counts one more.
+    ///
+    /// Only the main thread counts, so a load and a store do, which cost less than one locked step.
+    pub(crate) fn count(&self) {
+        self.0.store(self.0.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    fn reset(&self) {
+        self.0.store(0, Relaxed);
+    }
+}
+
+pub(crate) static TRIES_ACCEPTED: Counter = Counter::new();
+pub(crate) static TRIES_SOLD_OUT: Counter = Counter::new();
+pub(crate) static TRIES_ALREADY_BOUGHT: Counter = Counter::new();
+pub(crate) static LOCKS_RELEASED: Counter = Counter::new();
+
+/// Every counter under the name of its field, in the order shown. Names are never changed.
+pub(crate) static FIELDS: [(&CStr, &Counter); 4] = [
+    (c"tries_accepted", &TRIES_ACCEPTED),
+    (c"tries_sold_out", &TRIES_SOLD_OUT),
+    (c"tries_already_bought", &TRIES_ALREADY_BOUGHT),
+    (c"locks_released", &LOCKS_RELEASED),
+];
+
+/// Starts all counters from 0: a library may stay in memory across an unload.
+pub(crate) fn reset() {
+    FIELDS.iter().for_each(|(_, counter)| counter.reset());
+}

@@ -1,0 +1,126 @@
+//! Who gets a unit.
+
+use std::num::NonZeroU64;
+
+/// How a try ends. The numbers are what clients see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The order stands.
+    Accepted = 0,
+    /// There are not enough units left.
+    SoldOut = 1,
+    /// The user already holds a unit.
+    AlreadyBought = 2,
+}
+
+impl Outcome {
+    pub(crate) fn code(self) -> i64 {
+        self as i64
+    }
+}
+
+/// How many units a try is for: 1 to 2^63 - 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Units(NonZeroU64);
+
+impl Units {
+    pub(crate) const ONE: Self = Self(NonZeroU64::MIN);
+
+    /// None when `units` is below 1.
+    pub(crate) fn new(units: i64) -> Option<Self> {
+        u64::try_from(units).ok().and_then(NonZeroU64::new).map(Self)
+    }
+
+    /// At least 1.
+    pub(crate) fn get(self) -> i64 {
+        // Made from a positive i64, so it fits.
+        self.0.get() as i64
+    }
+}
+
+/// What the stock key says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stock {
+    Missing,
+    Left(i64),
+}
+
+/// How the operator wants odd stocks understood.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Policy {
+    /// A voucher without a stock key is sold out, rather than a mistake.
+    pub(crate) missing_is_sold_out: bool,
+    /// A stock of -1 never runs out.
+    pub(crate) minus_one_is_unlimited: bool,
+}
+
+/// What the stock allows, before the buyer is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Offer {
+    SoldOut,
+    /// The units may be taken, and so many are left after it.
+    Take {
+        left: i64,
+    },
+    /// There is always more: nothing is deducted.
+    Unlimited,
+}
+
+/// There is no stock key, and the operator calls that a mistake.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct NoStock;
+
+/// What the stock offers to a try for `units`. All of them or none.
+pub(crate) fn offer(stock: Stock, units: Units, policy: Policy) -> Result<Offer, NoStock> {
+    match stock {
+        Stock::Missing if policy.missing_is_sold_out => Ok(Offer::SoldOut),
+        Stock::Missing => Err(NoStock),
+        Stock::Left(-1) if policy.minus_one_is_unlimited => Ok(Offer::Unlimited),
+        Stock::Left(left) => match left.checked_sub(units.get()) {
+            Some(left) if left >= 0 => Ok(Offer::Take { left }),
+            _ => Ok(Offer::SoldOut),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NoStock, Offer, Policy, Stock, Units, offer};
+
+    #[test]
+    fn the_stock_decides_first() {
+        let plain = Policy::default();
+        let soft = Policy { missing_is_sold_out: true, ..plain };
+        let endless = Policy { minus_one_is_unlimited: true, ..plain };
+        let rows = [
+            (Stock::Left(5), 1, plain, Ok(Offer::Take { left: 4 })),
+            (Stock::Left(1), 1, plain, Ok(Offer::Take { left: 0 })),
+            (Stock::Left(0), 1, plain, Ok(Offer::SoldOut)),
+            (Stock::Left(-1), 1, plain, Ok(Offer::SoldOut)),
+            (Stock::Left(-1), 1, endless, Ok(Offer::Unlimited)),
+            (Stock::Left(-2), 1, endless, Ok(Offer::SoldOut)),
+            (Stock::Left(5), 5, plain, Ok(Offer::Take { left: 0 })),
+            (Stock::Left(5), 6, plain, Ok(Offer::SoldOut)),
+            (Stock::Left(5), i64::MAX, plain, Ok(Offer::SoldOut)),
+            (Stock::Left(i64::MAX), i64::MAX, plain, Ok(Offer::Take { left: 0 })),
+            (Stock::Left(i64::MIN), i64::MAX, plain, Ok(Offer::SoldOut)),
+            (Stock::Left(i64::MIN), 1, endless, Ok(Offer::SoldOut)),
+            (Stock::Missing, 1, plain, Err(NoStock)),
+            (Stock::Missing, 1, soft, Ok(Offer::SoldOut)),
+            (Stock::Missing, 1, endless, Err(NoStock)),
+        ];
+        for (stock, units, policy, want) in rows {
+            let units = Units::new(units).unwrap();
+            assert_eq!(offer(stock, units, policy), want, "{stock:?} {units:?} {policy:?}");
+        }
+    }
+
+    #[test]
+    fn units_are_positive() {
+        assert_eq!(Units::new(0), None);
+        assert_eq!(Units::new(-1), None);
+        assert_eq!(Units::new(i64::MIN), None);
+        assert_eq!(Units::new(i64::MAX).map(Units::get), Some(i64::MAX));
+        assert_eq!(Units::ONE.get(), 1);
+    }
+}

@@ -1,0 +1,31 @@
+//! The server as this module sees it: safe types over the module API of Redis and Valkey.
+//!
+//! Everything unsafe lives below here. Nothing here knows what is being sold or locked; it only
+//! knows contexts, strings, keys, calls, replies and the server's registries.
+
+mod acl;
+mod api;
+mod call;
+mod command;
+mod config;
+mod ctx;
+mod info;
+mod key;
+mod main_thread;
+mod panics;
+mod string;
+
+pub(crate) use acl::rule_naming;
+pub(crate) use api::missing as missing_api;
+pub(crate) use call::{Call, CallError, is_known};
+pub(crate) use command::{
+    Access, ArgKind, ArgSpec, CommandSpec, KeySpec, Run, add_category, handler,
+    register as register_command,
+};
+pub(crate) use config::{Choice, Setting, Text};
+pub(crate) use ctx::{Ctx, EventClass};
+pub(crate) use info::{InfoSection, register as register_info};
+pub(crate) use key::{Kind, NotAString, ReadKey, StreamId, WriteKey};
+pub(crate) use main_thread::MainThread;
+pub(crate) use panics::{install as install_panic_hook, remove as remove_panic_hook};
+pub(crate) use string::{OwnedStr, Str};

@@ -1,0 +1,72 @@
+//! Which functions of the module API we need, and the one way to call them.
+//!
+//! The crate keeps every API function as an optional pointer, filled when the module loads. They
+//! are checked once, by [`missing`]; after that [`api!`] calls them without a check.
+
+use redis_module::raw;
+
+/// Calls a function of the module API.
+///
+/// Must stand in an `unsafe` block whose SAFETY comment argues for the arguments. The pointer
+/// itself is good: every name used with this macro is in [`REQUIRED`] (a test reads the sources
+/// to make sure), and a module that lacks one of these is never loaded.
+macro_rules! api {
+    ($function:ident($($argument:expr),* $(,)?)) => {{
+        let function = redis_module::raw::$function;
+        debug_assert!(function.is_some());
+        function.unwrap_unchecked()($($argument),*)
+    }};
+}
+pub(super) use api;
+
+macro_rules! required {
+    ($($function:ident)*) => {
+        const REQUIRED: &[(&str, fn() -> bool)] = &[$(
+            // SAFETY: the pointers are written before our load function runs and never again.
+            (stringify!($function), || { let pointer = unsafe { raw::$function }; pointer.is_some() }),
+        )*];
+    };
+}
+
+required! {
+    RedisModule_Call
+    RedisModule_CallReplyArrayElement
+    RedisModule_CallReplyInteger
+    RedisModule_CallReplyLength
+    RedisModule_CallReplyStringPtr
+    RedisModule_CallReplyType
+    RedisModule_CloseKey
+    RedisModule_CreateCommand
+    RedisModule_CreateString
+    RedisModule_DeleteKey
+    RedisModule_FreeCallReply
+    RedisModule_FreeString
+    RedisModule_GetCommand
+    RedisModule_GetContextFlags
+    RedisModule_InfoAddFieldULongLong
+    RedisModule_InfoAddSection
+    RedisModule_KeyType
+    RedisModule_LoadConfigs
+    RedisModule_Log
+    RedisModule_NotifyKeyspaceEvent
+    RedisModule_OpenKey
+    RedisModule_RegisterEnumConfig
+    RedisModule_RegisterInfoFunc
+    RedisModule_RegisterStringConfig
+    RedisModule_Replicate
+    RedisModule_ReplyWithError
+    RedisModule_ReplyWithLongLong
+    RedisModule_SetCommandInfo
+    RedisModule_SetModuleOptions
+    RedisModule_SignalModifiedKey
+    RedisModule_StreamAdd
+    RedisModule_StringDMA
+    RedisModule_StringPtrLen
+    RedisModule_StringTruncate
+    RedisModule_ValueLength
+}
+
+/// The first API function that this server lacks, by name; none when all are there.
+pub(crate) fn missing() -> Option<&'static str> {
+    REQUIRED.iter().find(|(_, is_there)| !is_there()).map(|(name, _)| *name)
+}

@@ -1,0 +1,153 @@
+//! Calling other commands of the server, for what the low-level API has no function for.
+
+use super::api::api;
+use super::ctx::Ctx;
+use super::string::Str;
+use redis_module::raw;
+use std::ffi::{CStr, c_char};
+use std::io;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+/// Why a call brought no result. Nothing was changed by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallError {
+    /// A key is of another type than the command is for.
+    WrongType,
+    /// In cluster mode: a key's slot is not here, or only half here.
+    NotHere,
+    /// Anything else.
+    Refused,
+}
+
+/// The reply of a call, freed when dropped.
+pub(crate) struct Call<'a> {
+    raw: NonNull<raw::RedisModuleCallReply>,
+    life: PhantomData<Ctx<'a>>,
+}
+
+impl<'a> Call<'a> {
+    /// Runs `command key argument` and sends what it changed to replicas and append-only file.
+    pub(crate) fn write(
+        ctx: Ctx<'a>,
+        command: &CStr,
+        key: Str<'_>,
+        argument: Str<'_>,
+    ) -> Result<Self, CallError> {
+        // SAFETY: context, name and strings are live; "!ss" is two server strings, replicated.
+        let raw = unsafe {
+            api!(RedisModule_Call(
+                ctx.as_ptr(),
+                command.as_ptr(),
+                c"!ss".as_ptr(),
+                key.as_ptr(),
+                argument.as_ptr(),
+            ))
+        };
+        Self::checked(raw)
+    }
+
+    /// Runs a command that only reads, with the strings of `arguments`.
+    pub(crate) fn read(
+        ctx: Ctx<'a>,
+        command: &CStr,
+        arguments: &[Str<'_>],
+    ) -> Result<Self, CallError> {
+        // SAFETY: context, name and strings are live; "v" is a vector of strings and its length.
+        let raw = unsafe {
+            api!(RedisModule_Call(
+                ctx.as_ptr(),
+                command.as_ptr(),
+                c"v".as_ptr(),
+                arguments.as_ptr(),
+                arguments.len(),
+            ))
+        };
+        Self::checked(raw)
+    }
+
+    fn checked(raw: *mut raw::RedisModuleCallReply) -> Result<Self, CallError> {
+        let Some(raw) = NonNull::new(raw) else {
+            let errno = io::Error::last_os_error();
+            return Err(match errno.kind() {
+                io::ErrorKind::PermissionDenied => CallError::NotHere,
+                _ => CallError::Refused,
+            });
+        };
+        let reply = Self { raw, life: PhantomData };
+        match reply.kind() {
+            raw::REDISMODULE_REPLY_ERROR if reply.text().starts_with(b"WRONGTYPE") => {
+                Err(CallError::WrongType)
+            }
+            raw::REDISMODULE_REPLY_ERROR => Err(CallError::Refused),
+            _ => Ok(reply),
+        }
+    }
+
+    fn kind(&self) -> isize {
+        // SAFETY: the reply is live.
+        let kind = unsafe { api!(RedisModule_CallReplyType(self.raw.as_ptr())) };
+        kind as isize
+    }
+
+    /// The integer of an integer reply; 0 of any other, as the API has it.
+    pub(crate) fn integer(&self) -> i64 {
+        // SAFETY: the reply is live.
+        unsafe { api!(RedisModule_CallReplyInteger(self.raw.as_ptr())) }
+    }
+
+    /// The bytes of a string, status or error reply; empty of any other.
+    pub(crate) fn text(&self) -> &[u8] {
+        // SAFETY: the reply is live; the element is the reply itself.
+        unsafe { text_of(self.raw.as_ptr()) }
+    }
+
+    /// Runs `each` on the texts of an array reply's elements, in order.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &[u8]> {
+        // SAFETY: the reply is live.
+        let count = unsafe { api!(RedisModule_CallReplyLength(self.raw.as_ptr())) };
+        (0..count).map(|index| {
+            // SAFETY: the reply is live; an index that it lacks gives null, which is no text.
+            unsafe { text_of(api!(RedisModule_CallReplyArrayElement(self.raw.as_ptr(), index))) }
+        })
+    }
+}
+
+/// # Safety
+/// `reply` must be null, or a reply that lives for `'r`.
+unsafe fn text_of<'r>(reply: *mut raw::RedisModuleCallReply) -> &'r [u8] {
+    let mut len = 0;
+    if reply.is_null() {
+        return &[];
+    }
+    // SAFETY: by the caller the reply is live.
+    let start: *const c_char = unsafe { api!(RedisModule_CallReplyStringPtr(reply, &mut len)) };
+    if start.is_null() {
+        return &[];
+    }
+    // SAFETY: the server says that `len` bytes stand there, for as long as the reply lives.
+    unsafe { std::slice::from_raw_parts(start.cast::<u8>(), len) }
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the reply is ours, and this is the one place that frees it.
+        unsafe { api!(RedisModule_FreeCallReply(self.raw.as_ptr())) }
+    }
+}
+
+/// Does the server know `command` by this name? `rename-command` may have taken it away.
+///
+/// Calls it without any argument. Every command asked for here needs some, so it never runs.
+pub(crate) fn is_known(ctx: Ctx<'_>, command: &CStr) -> bool {
+    // SAFETY: the context is live, and an empty format takes no argument.
+    let reply = unsafe { api!(RedisModule_Call(ctx.as_ptr(), command.as_ptr(), c"".as_ptr())) };
+    let errno = io::Error::last_os_error();
+    match NonNull::new(reply) {
+        Some(raw) => {
+            drop(Call { raw, life: PhantomData });
+            true
+        }
+        None => errno.kind() != io::ErrorKind::NotFound,
+    }
+}

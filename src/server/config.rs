@@ -1,0 +1,229 @@
+//! Configurations: `CONFIG GET`, `CONFIG SET`, redis.conf and the arguments of `loadmodule`.
+
+use super::api::api;
+use super::ctx::Ctx;
+use super::main_thread::MainThread;
+use super::string::{OwnedStr, Str, borrow};
+use redis_module::raw;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr;
+
+const OK: c_int = raw::REDISMODULE_OK as c_int;
+const ERR: c_int = raw::REDISMODULE_ERR as c_int;
+
+/// Something that the server can register as one configuration of this module.
+pub(crate) trait Setting: Sync {
+    /// The name without the module's.
+    fn name(&self) -> &'static CStr;
+
+    /// Registers the setting. `given` is what the arguments of `loadmodule` say; it counts as the
+    /// default, so that redis.conf and CONFIG SET win over it. The error says what is wrong.
+    fn register(&'static self, ctx: Ctx<'_>, given: Option<&[u8]>) -> Result<(), String>;
+
+    /// Forgets the value: the module is being unloaded.
+    fn forget(&self);
+}
+
+/// A setting whose value is any text that `check` accepts. Never holds a NUL byte.
+pub(crate) struct Text {
+    name: &'static CStr,
+    default: &'static CStr,
+    check: fn(&[u8]) -> Result<(), &'static str>,
+    changed: fn(),
+    value: MainThread<Option<OwnedStr>>,
+}
+
+impl Text {
+    pub(crate) const fn new(
+        name: &'static CStr,
+        default: &'static CStr,
+        check: fn(&[u8]) -> Result<(), &'static str>,
+        changed: fn(),
+    ) -> Self {
+        Self { name, default, check, changed, value: MainThread::new(None) }
+    }
+
+    /// Runs `read` on the value. Must not be used on a hot path: names are to be resolved once.
+    pub(crate) fn with<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
+        let value = self.value.take();
+        let result = match &value {
+            Some(text) => read(text.as_str().bytes()),
+            None => read(self.default.to_bytes()),
+        };
+        self.value.set(value);
+        result
+    }
+
+    fn accept(&self, value: Str<'_>) -> Result<(), &'static str> {
+        let bytes = value.bytes();
+        if bytes.contains(&0) {
+            return Err("must hold no NUL byte");
+        }
+        (self.check)(bytes)?;
+        self.value.set(Some(OwnedStr::new(bytes)));
+        (self.changed)();
+        Ok(())
+    }
+}
+
+impl Setting for Text {
+    fn name(&self) -> &'static CStr {
+        self.name
+    }
+
+    fn register(&'static self, ctx: Ctx<'_>, given: Option<&[u8]>) -> Result<(), String> {
+        let default = match given {
+            None => self.default.to_owned(),
+            Some(bytes) => {
+                (self.check)(bytes)?;
+                CString::new(bytes).map_err(|_| "must hold no NUL byte")?
+            }
+        };
+        // SAFETY: called while the module loads; the server copies name and default, and the
+        // private data is a static.
+        let status = unsafe {
+            api!(RedisModule_RegisterStringConfig(
+                ctx.as_ptr(),
+                self.name.as_ptr(),
+                default.as_ptr(),
+                raw::REDISMODULE_CONFIG_DEFAULT,
+                Some(get_text),
+                Some(set_text),
+                None,
+                ptr::from_ref(self).cast_mut().cast::<c_void>(),
+            ))
+        };
+        registered(status)
+    }
+
+    fn forget(&self) {
+        self.value.set(None);
+    }
+}
+
+/// A setting whose value is one of a few words.
+pub(crate) struct Choice {
+    name: &'static CStr,
+    words: &'static [&'static CStr],
+    changed: fn(),
+    value: MainThread<c_int>,
+}
+
+impl Choice {
+    /// The first of `words` is the default.
+    pub(crate) const fn new(
+        name: &'static CStr,
+        words: &'static [&'static CStr],
+        changed: fn(),
+    ) -> Self {
+        Self { name, words, changed, value: MainThread::new(0) }
+    }
+
+    /// Which of the words it is, counted from 0.
+    pub(crate) fn index(&self) -> i32 {
+        self.value.get()
+    }
+
+    fn index_of(&self, word: &[u8]) -> Option<c_int> {
+        let index = self.words.iter().position(|w| w.to_bytes().eq_ignore_ascii_case(word))?;
+        c_int::try_from(index).ok()
+    }
+}
+
+impl Setting for Choice {
+    fn name(&self) -> &'static CStr {
+        self.name
+    }
+
+    fn register(&'static self, ctx: Ctx<'_>, given: Option<&[u8]>) -> Result<(), String> {
+        let default = match given {
+            None => 0,
+            Some(word) => self.index_of(word).ok_or_else(|| {
+                let words: Vec<_> = self.words.iter().map(|w| w.to_string_lossy()).collect();
+                format!("must be one of {}", words.join(", "))
+            })?,
+        };
+        self.value.set(default);
+        let mut words: Vec<*const c_char> = self.words.iter().map(|word| word.as_ptr()).collect();
+        let numbers: Vec<c_int> = (0..).take(words.len()).collect();
+        // SAFETY: called while the module loads; the server copies name, words and numbers, of
+        // which there are as many as said; the private data is a static.
+        let status = unsafe {
+            api!(RedisModule_RegisterEnumConfig(
+                ctx.as_ptr(),
+                self.name.as_ptr(),
+                default,
+                raw::REDISMODULE_CONFIG_DEFAULT,
+                words.as_mut_ptr(),
+                numbers.as_ptr(),
+                numbers.len() as c_int,
+                Some(get_choice),
+                Some(set_choice),
+                None,
+                ptr::from_ref(self).cast_mut().cast::<c_void>(),
+            ))
+        };
+        registered(status)
+    }
+
+    fn forget(&self) {
+        self.value.set(0);
+    }
+}
+
+fn registered(status: c_int) -> Result<(), String> {
+    if status == OK { Ok(()) } else { Err("could not be registered".to_owned()) }
+}
+
+/// The getter lends its string: the server copies it and never frees it.
+unsafe extern "C" fn get_text(
+    _name: *const c_char,
+    setting: *mut c_void,
+) -> *mut raw::RedisModuleString {
+    // SAFETY: the private data that `Text::register` gave.
+    let setting = unsafe { &*setting.cast::<Text>() };
+    let value = setting.value.take();
+    let lent = value.as_ref().map_or(ptr::null_mut(), |text| text.as_str().as_ptr());
+    setting.value.set(value);
+    lent
+}
+
+unsafe extern "C" fn set_text(
+    _name: *const c_char,
+    value: *mut raw::RedisModuleString,
+    setting: *mut c_void,
+    error: *mut *mut raw::RedisModuleString,
+) -> c_int {
+    // SAFETY: the private data that `Text::register` gave.
+    let setting = unsafe { &*setting.cast::<Text>() };
+    // SAFETY: the server's string lives for this call.
+    let Some(value) = (unsafe { borrow(value) }) else { return ERR };
+    match setting.accept(value) {
+        Ok(()) => OK,
+        Err(reason) => {
+            if !error.is_null() {
+                // SAFETY: the server takes the string that is put where `error` points.
+                unsafe { *error = OwnedStr::new(reason.as_bytes()).into_raw() };
+            }
+            ERR
+        }
+    }
+}
+
+unsafe extern "C" fn get_choice(_name: *const c_char, setting: *mut c_void) -> c_int {
+    // SAFETY: the private data that `Choice::register` gave.
+    unsafe { &*setting.cast::<Choice>() }.value.get()
+}
+
+unsafe extern "C" fn set_choice(
+    _name: *const c_char,
+    value: c_int,
+    setting: *mut c_void,
+    _error: *mut *mut raw::RedisModuleString,
+) -> c_int {
+    // SAFETY: the private data that `Choice::register` gave.
+    let setting = unsafe { &*setting.cast::<Choice>() };
+    setting.value.set(value);
+    (setting.changed)();
+    OK
+}

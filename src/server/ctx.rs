@@ -1,0 +1,152 @@
+//! The context of one call from the server.
+
+use super::api::api;
+use super::string::Str;
+use redis_module::raw;
+use std::ffi::{CStr, CString, c_char};
+use std::marker::PhantomData;
+
+/// The server's context of one callback. Everything done to keys goes through it.
+#[derive(Clone, Copy)]
+pub(crate) struct Ctx<'a> {
+    raw: *mut raw::RedisModuleCtx,
+    life: PhantomData<&'a ()>,
+}
+
+/// The family of a keyspace event: what `notify-keyspace-events` selects by.
+#[derive(Clone, Copy)]
+pub(crate) enum EventClass {
+    Generic,
+    String,
+    Stream,
+}
+
+impl EventClass {
+    fn flag(self) -> i32 {
+        match self {
+            Self::Generic => raw::REDISMODULE_NOTIFY_GENERIC,
+            Self::String => raw::REDISMODULE_NOTIFY_STRING,
+            Self::Stream => raw::REDISMODULE_NOTIFY_STREAM,
+        }
+    }
+}
+
+impl<'a> Ctx<'a> {
+    /// # Safety
+    /// `raw` must be a context that the server keeps alive for `'a`.
+    pub(super) unsafe fn new(raw: *mut raw::RedisModuleCtx) -> Self {
+        Self { raw, life: PhantomData }
+    }
+
+    /// The context behind the one that the crate hands to load and unload functions.
+    pub(crate) fn of(context: &'a redis_module::Context) -> Self {
+        Self { raw: context.ctx, life: PhantomData }
+    }
+
+    pub(super) fn as_ptr(self) -> *mut raw::RedisModuleCtx {
+        self.raw
+    }
+
+    pub(crate) fn reply_integer(self, value: i64) {
+        // SAFETY: the context is live. The status says only whether there is a client to answer.
+        unsafe { api!(RedisModule_ReplyWithLongLong(self.raw, value)) };
+    }
+
+    /// Answers an error. `text` is the code word, a space and the sentence.
+    pub(crate) fn reply_error(self, text: &CStr) {
+        // SAFETY: the context is live, and the server copies the text. See reply_integer.
+        unsafe { api!(RedisModule_ReplyWithError(self.raw, text.as_ptr())) };
+    }
+
+    /// Tells subscribers of keyspace events what a plain command would have told them.
+    pub(crate) fn notify(self, class: EventClass, event: &CStr, key: Str<'_>) {
+        // SAFETY: context and key are live; the server copies what it keeps. It fails only
+        // without a client, and then nobody can have asked for anything.
+        unsafe {
+            api!(RedisModule_NotifyKeyspaceEvent(
+                self.raw,
+                class.flag(),
+                event.as_ptr(),
+                key.as_ptr(),
+            ))
+        };
+    }
+
+    /// Sends `DECRBY key amount` to replicas and the append-only file.
+    pub(crate) fn replicate_decrby(self, key: Str<'_>, amount: i64) {
+        // SAFETY: "sl" is one server string and one long long. An unknown command is the only
+        // failure, and loading checks that the command is known.
+        unsafe {
+            api!(RedisModule_Replicate(
+                self.raw,
+                c"DECRBY".as_ptr(),
+                c"sl".as_ptr(),
+                key.as_ptr(),
+                amount,
+            ))
+        };
+    }
+
+    /// Sends `DEL key` to replicas and the append-only file.
+    pub(crate) fn replicate_del(self, key: Str<'_>) {
+        // SAFETY: "s" is one server string. For the status see replicate_decrby.
+        unsafe {
+            api!(RedisModule_Replicate(self.raw, c"DEL".as_ptr(), c"s".as_ptr(), key.as_ptr()))
+        };
+    }
+
+    /// Sends `XADD key id field value ...` to replicas and the append-only file.
+    pub(crate) fn replicate_xadd(self, key: Str<'_>, id: &[u8], fields: &[Str<'_>]) {
+        // SAFETY: "sbv" is a server string, a buffer with its length, and a vector of server
+        // strings with its length. For the status see replicate_decrby.
+        unsafe {
+            api!(RedisModule_Replicate(
+                self.raw,
+                c"XADD".as_ptr(),
+                c"sbv".as_ptr(),
+                key.as_ptr(),
+                id.as_ptr().cast::<c_char>(),
+                id.len(),
+                fields.as_ptr(),
+                fields.len(),
+            ))
+        };
+    }
+
+    /// Is this server a node of a cluster? Fixed for the life of a server.
+    pub(crate) fn is_cluster(self) -> bool {
+        // SAFETY: the context is live.
+        let flags = unsafe { api!(RedisModule_GetContextFlags(self.raw)) };
+        flags & (raw::REDISMODULE_CTX_FLAGS_CLUSTER as i32) != 0
+    }
+
+    /// Says how the module wants to be treated:
+    /// it survives a broken RDB read and a load beside live data (it keeps nothing of its own), and
+    /// it tells the server itself which keys it changed, so that a key that was opened for
+    /// writing and left alone disturbs no WATCH and no client-side cache.
+    pub(crate) fn set_module_options(self) {
+        let options = raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS
+            | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD
+            | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED;
+        // SAFETY: the context is live, and these are three flags of the API.
+        unsafe { api!(RedisModule_SetModuleOptions(self.raw, options as i32)) };
+    }
+
+    /// Sets every configuration to what redis.conf or the default says; false when one is refused.
+    pub(crate) fn load_configs(self) -> bool {
+        // SAFETY: called while the module loads, after all configurations were registered.
+        unsafe { api!(RedisModule_LoadConfigs(self.raw)) == raw::REDISMODULE_OK as i32 }
+    }
+
+    /// Writes a line into the server's log, at level `warning`.
+    pub(crate) fn warn(self, message: &str) {
+        log(self.raw, c"warning", message);
+    }
+}
+
+/// One line in the server's log. A NUL byte becomes `?`; `message` is never a format.
+pub(super) fn log(ctx: *mut raw::RedisModuleCtx, level: &CStr, message: &str) {
+    let text = CString::new(message.replace('\0', "?")).unwrap_or_default();
+    // SAFETY: the message travels as the argument of "%s"; a null context is allowed.
+    unsafe { api!(RedisModule_Log(ctx, level.as_ptr(), c"%s".as_ptr(), text.as_ptr())) };
+}

@@ -1,0 +1,39 @@
+//! The module's section of INFO.
+
+use super::api::api;
+use super::ctx::Ctx;
+use super::main_thread::MainThread;
+use redis_module::raw;
+use std::ffi::{CStr, c_int};
+use std::ptr;
+
+/// Where the fields of the section go.
+pub(crate) struct InfoSection(*mut raw::RedisModuleInfoCtx);
+
+impl InfoSection {
+    /// Adds one field. The server puts the module's name and `_` before `name`.
+    pub(crate) fn field(&mut self, name: &CStr, value: u64) {
+        // SAFETY: the section was begun and is live. It fails only outside of a wanted section.
+        unsafe { api!(RedisModule_InfoAddFieldULongLong(self.0, name.as_ptr(), value)) };
+    }
+}
+
+static FILL: MainThread<Option<fn(&mut InfoSection)>> = MainThread::new(None);
+
+/// Makes `fill` write the section from now on. False when the server refuses.
+pub(crate) fn register(ctx: Ctx<'_>, fill: fn(&mut InfoSection)) -> bool {
+    FILL.set(Some(fill));
+    // SAFETY: called while the module loads, with a function of the right type.
+    let status = unsafe { api!(RedisModule_RegisterInfoFunc(ctx.as_ptr(), Some(on_info))) };
+    status == raw::REDISMODULE_OK as c_int
+}
+
+unsafe extern "C" fn on_info(ctx: *mut raw::RedisModuleInfoCtx, _for_crash_report: c_int) {
+    // SAFETY: the server's context; a null name makes the section bear the module's own.
+    let wanted = unsafe { api!(RedisModule_InfoAddSection(ctx, ptr::null())) };
+    if wanted == raw::REDISMODULE_OK as c_int
+        && let Some(fill) = FILL.get()
+    {
+        fill(&mut InfoSection(ctx));
+    }
+}

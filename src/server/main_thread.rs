@@ -1,0 +1,48 @@
+//! State that only the server's main thread touches.
+
+use std::cell::Cell;
+
+/// A slot for state of the main thread, usable in a `static`.
+///
+/// A value is taken out or copied out, never borrowed: nothing stays borrowed across a call of
+/// the server's API, which may call back into us.
+pub(crate) struct MainThread<T>(Cell<T>);
+
+// SAFETY: the server runs every command, configuration, info and load callback of a module on
+// its main thread, and this module starts no thread of its own, so no two threads ever reach the
+// cell. What is inside is reached by moving it out and back only.
+unsafe impl<T> Sync for MainThread<T> {}
+
+impl<T> MainThread<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self(Cell::new(value))
+    }
+
+    pub(crate) fn set(&self, value: T) {
+        self.0.set(value);
+    }
+
+    pub(crate) fn get(&self) -> T
+    where
+        T: Copy,
+    {
+        self.0.get()
+    }
+}
+
+impl<T: Default> MainThread<T> {
+    /// Takes the value out and leaves the default, without allocating for the usual `Option`.
+    pub(crate) fn take(&self) -> T {
+        self.0.take()
+    }
+}
+
+impl<T: Clone + Default> MainThread<T> {
+    /// A clone of what is inside.
+    pub(crate) fn cloned(&self) -> T {
+        let value = self.0.take();
+        let clone = value.clone();
+        self.0.set(value);
+        clone
+    }
+}
