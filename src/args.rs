@@ -5,26 +5,18 @@ use crate::rules::integer;
 use crate::rules::sale::Units;
 use crate::server::Str;
 
-/// The longest id: 128 MiB. Four of them fit an entry of a stream, which holds at most 1 GiB.
-const ID_LEN_MAX: usize = 128 << 20;
-
 /// An argument of one kind, so that two of them are never mistaken for each other.
 pub(crate) trait Argument<'a>: Sized {
-    /// What the docs call it.
-    const NAME: &'static str;
-
     fn of(raw: Str<'a>) -> Self;
 }
 
 macro_rules! arguments {
-    ($($(#[$doc:meta])* $name:ident($argument:literal);)*) => {$(
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy)]
         pub(crate) struct $name<'a>(pub(crate) Str<'a>);
 
         impl<'a> Argument<'a> for $name<'a> {
-            const NAME: &'static str = $argument;
-
             fn of(raw: Str<'a>) -> Self {
                 Self(raw)
             }
@@ -34,15 +26,15 @@ macro_rules! arguments {
 
 arguments! {
     /// What is on sale.
-    Voucher("voucher");
+    Voucher;
     /// Who buys.
-    User("user");
+    User;
     /// The order that an accepted try makes.
-    OrderId("orderid");
+    OrderId;
     /// Who holds a lock.
-    Token("token");
+    Token;
     /// A key as the client spelled it.
-    KeyName("key");
+    KeyName;
 }
 
 /// The arguments not read yet.
@@ -55,11 +47,7 @@ impl<'a> Args<'a> {
 
     /// The next argument. The arity was checked, so that none is left is a syntax error.
     pub(crate) fn next<A: Argument<'a>>(&mut self) -> Result<A, CommandError> {
-        let raw = self.pop().ok_or(CommandError::Syntax)?;
-        if raw.bytes().len() > ID_LEN_MAX {
-            return Err(CommandError::TooLong { argument: A::NAME, max: ID_LEN_MAX });
-        }
-        Ok(A::of(raw))
+        self.pop().map(A::of).ok_or(CommandError::Syntax)
     }
 
     /// The next argument as an order id of the caller's own making.
@@ -68,14 +56,17 @@ impl<'a> Args<'a> {
         if id.0.bytes() == b"*" { Err(CommandError::GeneratedId) } else { Ok(id) }
     }
 
-    /// Takes the next argument if it is `word`, in any case.
-    pub(crate) fn take_word(&mut self, word: &str) -> bool {
-        let is_next =
-            self.0.first().is_some_and(|next| next.bytes().eq_ignore_ascii_case(word.as_bytes()));
-        if is_next {
-            self.pop();
-        }
-        is_next
+    /// The next argument as one of `words`, which are upper case; it may be in any.
+    pub(crate) fn next_word(
+        &mut self,
+        words: &[&'static str],
+    ) -> Result<&'static str, CommandError> {
+        let word = self.pop().ok_or(CommandError::Syntax)?.bytes();
+        words
+            .iter()
+            .copied()
+            .find(|known| word.eq_ignore_ascii_case(known.as_bytes()))
+            .ok_or(CommandError::Syntax)
     }
 
     /// The number behind `UNITS`.
@@ -86,6 +77,10 @@ impl<'a> Args<'a> {
             min: 1,
             max: i64::MAX,
         })
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Refuses what is left over.

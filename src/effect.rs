@@ -5,14 +5,13 @@
 //! (`SADD`) has been replicated and announced by the server and has none.
 
 use crate::rules::integer::Decimal;
-use crate::rules::sale::Units;
 use crate::server::{Ctx, EventClass, Str, StreamId};
 
 /// A write that nobody else has heard of yet.
 #[must_use = "an effect that is not published leaves replicas and the append-only file behind"]
 pub(crate) enum Effect<'a> {
-    /// `DECRBY key units`
-    Deducted { key: Str<'a>, units: Units },
+    /// `DECRBY key units`, the units as text
+    Deducted { key: Str<'a>, units: Str<'a> },
     /// `XADD key id field value ...`
     Appended { key: Str<'a>, id: StreamId, fields: &'a [Str<'a>] },
     /// `DEL key`
@@ -24,8 +23,9 @@ impl Effect<'_> {
     pub(crate) fn publish(self, ctx: Ctx<'_>) {
         match self {
             Self::Deducted { key, units } => {
-                ctx.replicate_decrby(key, units.get());
-                ctx.notify(EventClass::String, c"decrby", key);
+                ctx.replicate_decrby(key, units);
+                // What the server fires for INCR, DECR, INCRBY and DECRBY alike.
+                ctx.notify(EventClass::String, c"incrby", key);
             }
             Self::Appended { key, id, fields } => {
                 ctx.replicate_xadd(key, id_text(id).bytes(), fields);

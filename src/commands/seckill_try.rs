@@ -1,12 +1,13 @@
 //! SECKILL.TRY voucher user orderid [UNITS n]: sells to a user, at most once a user.
 
-use super::unmanaged::{Order, sell};
+use super::unmanaged::{self, Order};
 use super::{Answering, Command};
 use crate::args::Args;
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::names::{self, VoucherKeys};
 use crate::reply::Reply;
+use crate::rules::sale::Outcome;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
@@ -36,14 +37,19 @@ struct Try;
 impl Command for Try {
     fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let mut order = Order::parse(&mut args)?;
-        if args.take_word("UNITS") {
+        while !args.is_empty() {
+            args.next_word(&["UNITS"])?;
             order.units = args.next_units()?;
         }
-        args.finish()?;
         let keys = VoucherKeys::of(order.voucher)?;
         if config::is_cluster() {
-            names::check_here(ctx, keys.sale())?;
+            names::check_here(ctx, keys.sale()?)?;
         }
-        sell(ctx, keys.sale(), keys.fields(), &order).map(Reply::from)
+        match unmanaged::ask(ctx, keys.stock(), &order)? {
+            None => Ok(Outcome::SoldOut.into()),
+            Some(grant) => {
+                unmanaged::sell(ctx, grant, keys.sale()?, keys.fields(), &order).map(Reply::from)
+            }
+        }
     }
 }

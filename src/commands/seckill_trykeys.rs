@@ -1,12 +1,13 @@
 //! SECKILL.TRYKEYS stock buyers orders voucher user orderid [UNITS n] [NOSTREAM]: SECKILL.TRY
 //! with its keys spelled out.
 
-use super::unmanaged::{Order, sell};
+use super::unmanaged::{self, Order};
 use super::{Answering, Command};
 use crate::args::{Args, KeyName};
 use crate::error::CommandError;
 use crate::keyspace::names::{CurrentFields, SaleKeys};
 use crate::reply::Reply;
+use crate::rules::sale::Outcome;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
@@ -46,14 +47,20 @@ impl Command for TryKeys {
         let (stock, buyers, orders) =
             (args.next::<KeyName>()?, args.next::<KeyName>()?, args.next::<KeyName>()?);
         let mut order = Order::parse(&mut args)?;
-        if args.take_word("UNITS") {
-            order.units = args.next_units()?;
+        let mut no_stream = false;
+        while !args.is_empty() {
+            match args.next_word(&["UNITS", "NOSTREAM"])? {
+                "UNITS" => order.units = args.next_units()?,
+                _ => no_stream = true,
+            }
         }
-        let no_stream = args.take_word("NOSTREAM");
-        args.finish()?;
         let orders = (!no_stream).then_some(orders.0);
         let keys = SaleKeys { stock: stock.0, buyers: buyers.0, orders };
         keys.check_differ()?;
-        sell(ctx, keys, CurrentFields::now().fields(), &order).map(Reply::from)
+        match unmanaged::ask(ctx, keys.stock, &order)? {
+            None => Ok(Outcome::SoldOut.into()),
+            Some(grant) => unmanaged::sell(ctx, grant, keys, CurrentFields::now().fields(), &order)
+                .map(Reply::from),
+        }
     }
 }

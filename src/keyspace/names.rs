@@ -6,6 +6,7 @@ use crate::config;
 use crate::error::CommandError;
 use crate::rules::hash_tag::{StrayBraces, Tagged, tagged};
 use crate::server::{Call, Ctx, MainThread, OwnedStr, Str};
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 /// The keys that an unmanaged try touches. `orders` is none where no stream is kept.
@@ -35,7 +36,7 @@ impl SaleKeys<'_> {
 /// word. A call of the server does look.
 pub(crate) fn check_here(ctx: Ctx<'_>, keys: SaleKeys<'_>) -> Result<(), CommandError> {
     let all = [keys.stock, keys.buyers, keys.orders.unwrap_or(keys.stock)];
-    match Call::read(ctx, c"EXISTS", &all) {
+    match Call::read_all(ctx, c"EXISTS", &all) {
         Ok(_) => Ok(()),
         Err(error) => Err(CommandError::of_call(error, "EXISTS")),
     }
@@ -51,12 +52,13 @@ struct Names {
     fields: OrderFields,
 }
 
-/// The names of the fields of an order's entry.
+/// The words of an order's entry that are the same for every order.
 pub(crate) struct OrderFields {
     user: OwnedStr,
     voucher: OwnedStr,
     id: OwnedStr,
     units: OwnedStr,
+    one: OwnedStr,
 }
 
 impl OrderFields {
@@ -75,13 +77,24 @@ impl OrderFields {
     pub(crate) fn units(&self) -> Str<'_> {
         self.units.as_str()
     }
+
+    /// The value that nearly every order has for its units.
+    pub(crate) fn one(&self) -> Str<'_> {
+        self.one.as_str()
+    }
 }
 
 /// The names of one voucher's keys.
+///
+/// A losing try needs only the stock's, so the others are made when first asked for.
 pub(crate) struct VoucherKeys {
     names: Rc<Names>,
     voucher: Vec<u8>,
     stock: OwnedStr,
+    others: OnceCell<Others>,
+}
+
+struct Others {
     buyers: OwnedStr,
     orders: Option<OwnedStr>,
 }
@@ -90,7 +103,7 @@ static NAMES: MainThread<Option<Rc<Names>>> = MainThread::new(None);
 static LAST: MainThread<Option<Rc<VoucherKeys>>> = MainThread::new(None);
 
 impl VoucherKeys {
-    /// The keys of `voucher`. Costs nothing much for the voucher asked for last.
+    /// The keys of `voucher`. Costs next to nothing for the voucher asked for last.
     pub(crate) fn of(voucher: Voucher<'_>) -> Result<Rc<Self>, CommandError> {
         let voucher = voucher.0.bytes();
         if let Some(last) = LAST.cloned()
@@ -99,39 +112,53 @@ impl VoucherKeys {
         {
             return Ok(last);
         }
-        let keys = Rc::new(Self::make(Names::now(), voucher)?);
-        keys.sale().check_differ()?;
+        let names = Names::now();
+        let stock = names.style(voucher)?.key(&names.stock_prefix, voucher);
+        let others = OnceCell::new();
+        let keys = Rc::new(Self { names, voucher: voucher.to_vec(), stock, others });
         LAST.set(Some(Rc::clone(&keys)));
         Ok(keys)
     }
 
-    pub(crate) fn sale(&self) -> SaleKeys<'_> {
-        SaleKeys {
-            stock: self.stock.as_str(),
-            buyers: self.buyers.as_str(),
-            orders: self.orders.as_ref().map(OwnedStr::as_str),
-        }
+    pub(crate) fn stock(&self) -> Str<'_> {
+        self.stock.as_str()
+    }
+
+    /// All keys. An error when two of them are one.
+    pub(crate) fn sale(&self) -> Result<SaleKeys<'_>, CommandError> {
+        let others = match self.others.get() {
+            Some(others) => others,
+            None => {
+                let others = self.make_others()?;
+                self.with(&others).check_differ()?;
+                self.others.get_or_init(|| others)
+            }
+        };
+        Ok(self.with(others))
     }
 
     pub(crate) fn fields(&self) -> &OrderFields {
         &self.names.fields
     }
 
-    fn make(names: Rc<Names>, voucher: &[u8]) -> Result<Self, CommandError> {
-        let style = names.style(voucher)?;
-        let key = |prefix: &[u8]| match style {
-            Style::Plain | Style::OwnTag(_) => OwnedStr::new(&[prefix, voucher].concat()),
-            Style::Wrapped => OwnedStr::new(&[prefix, b"{", voucher, b"}"].concat()),
-        };
-        let stream = names.order_stream.as_slice();
+    fn with<'k>(&'k self, others: &'k Others) -> SaleKeys<'k> {
+        SaleKeys {
+            stock: self.stock.as_str(),
+            buyers: others.buyers.as_str(),
+            orders: others.orders.as_ref().map(OwnedStr::as_str),
+        }
+    }
+
+    fn make_others(&self) -> Result<Others, CommandError> {
+        let style = self.names.style(&self.voucher)?;
+        let stream = self.names.order_stream.as_slice();
         let orders = match style {
             _ if stream.is_empty() => None,
             Style::Plain => Some(OwnedStr::new(stream)),
             Style::OwnTag(tag) => Some(OwnedStr::new(&[stream, b":{", tag, b"}"].concat())),
-            Style::Wrapped => Some(OwnedStr::new(&[stream, b":{", voucher, b"}"].concat())),
+            Style::Wrapped => Some(OwnedStr::new(&[stream, b":{", &self.voucher, b"}"].concat())),
         };
-        let (stock, buyers) = (key(&names.stock_prefix), key(&names.buyers_prefix));
-        Ok(Self { names, voucher: voucher.to_vec(), stock, buyers, orders })
+        Ok(Others { buyers: style.key(&self.names.buyers_prefix, &self.voucher), orders })
     }
 }
 
@@ -141,6 +168,15 @@ enum Style<'v> {
     Plain,
     OwnTag(&'v [u8]),
     Wrapped,
+}
+
+impl Style<'_> {
+    fn key(self, prefix: &[u8], voucher: &[u8]) -> OwnedStr {
+        match self {
+            Self::Plain | Self::OwnTag(_) => OwnedStr::new(&[prefix, voucher].concat()),
+            Self::Wrapped => OwnedStr::new(&[prefix, b"{", voucher, b"}"].concat()),
+        }
+    }
 }
 
 impl Names {
@@ -171,6 +207,7 @@ impl Names {
                     voucher: next(),
                     id: next(),
                     units: OwnedStr::new(b"units"),
+                    one: OwnedStr::new(b"1"),
                 }
             }),
         }

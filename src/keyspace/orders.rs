@@ -4,48 +4,56 @@ use crate::effect::Effect;
 use crate::error::CommandError;
 use crate::server::{Call, Ctx, Kind, OwnedStr, Str, WriteKey};
 
-/// Can the stream take one more entry?
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Room {
-    /// Yes.
-    Yes,
-    /// It holds no entry. [`check_empty`] knows, at a price.
-    AskWhetherEmpty,
-}
-
-/// Looks whether `key` can take one more entry. Changes nothing and tells nobody.
-pub(crate) fn room(ctx: Ctx<'_>, key: Str<'_>) -> Result<Room, CommandError> {
-    let mut stream = WriteKey::open(ctx, key);
-    match stream.kind() {
-        Kind::Empty => Ok(Room::Yes),
-        Kind::Other => Err(CommandError::WrongType),
-        Kind::Stream if stream.len() == 0 => Ok(Room::AskWhetherEmpty),
-        Kind::Stream if stream.is_exhausted() => Err(CommandError::StreamExhausted),
-        Kind::Stream => Ok(Room::Yes),
-    }
-}
-
-/// Refuses a stream without entries whose ids are used up all the same.
-pub(crate) fn check_empty(ctx: Ctx<'_>, key: Str<'_>) -> Result<(), CommandError> {
-    const LAST_OF_ALL: &[u8] = b"18446744073709551615-18446744073709551615";
-    let subcommand = OwnedStr::new(b"STREAM");
-    let reply = Call::read(ctx, c"XINFO", &[subcommand.as_str(), key])
-        .map_err(|error| CommandError::of_call(error, "XINFO"))?;
-    let mut last_id = reply.texts().skip_while(|text| *text != b"last-generated-id").skip(1);
-    match last_id.next() {
-        Some(LAST_OF_ALL) => Err(CommandError::StreamExhausted),
-        _ => Ok(()),
-    }
-}
-
-/// Appends an entry of `fields`, names and values in turn, under an id of the stream's choice.
-pub(crate) fn append<'a>(
-    ctx: Ctx<'a>,
+/// An order stream, there or not, opened for the one entry that it may get.
+pub(crate) struct Orders<'a> {
+    stream: WriteKey<'a>,
     key: Str<'a>,
-    fields: &'a [Str<'a>],
-) -> Result<Effect<'a>, CommandError> {
-    match WriteKey::open(ctx, key).append(fields) {
-        Some(id) => Ok(Effect::Appended { key, id, fields }),
-        None => Err(CommandError::Refused { step: "XADD" }),
+    /// A stream without entries may have used up its ids all the same.
+    is_empty_stream: bool,
+}
+
+impl<'a> Orders<'a> {
+    /// Opens the stream; an error when it can't take an entry. Nothing is changed by this, and
+    /// nobody is told.
+    pub(crate) fn open(ctx: Ctx<'a>, key: Str<'a>) -> Result<Self, CommandError> {
+        let mut stream = WriteKey::open(ctx, key);
+        let is_empty_stream = match stream.kind() {
+            Kind::Empty => false,
+            Kind::Other => return Err(CommandError::WrongType),
+            Kind::Stream if stream.len() == 0 => true,
+            Kind::Stream if stream.is_exhausted() => return Err(CommandError::StreamExhausted),
+            Kind::Stream => false,
+        };
+        Ok(Self { stream, key, is_empty_stream })
+    }
+
+    /// Is it known that the stream can take an entry? Else [`Orders::check_room`] finds out, at the
+    /// price of two more calls.
+    pub(crate) fn has_room(&self) -> bool {
+        !self.is_empty_stream
+    }
+
+    /// Refuses a stream whose ids are used up.
+    pub(crate) fn check_room(&self, ctx: Ctx<'_>) -> Result<(), CommandError> {
+        const LAST_OF_ALL: &[u8] = b"18446744073709551615-18446744073709551615";
+        if self.has_room() {
+            return Ok(());
+        }
+        let subcommand = OwnedStr::new(b"STREAM");
+        let reply = Call::read(ctx, c"XINFO", subcommand.as_str(), self.key)
+            .map_err(|error| CommandError::of_call(error, "XINFO"))?;
+        let mut last_id = reply.texts().skip_while(|text| *text != b"last-generated-id").skip(1);
+        match last_id.next() {
+            Some(LAST_OF_ALL) => Err(CommandError::StreamExhausted),
+            _ => Ok(()),
+        }
+    }
+
+    /// Appends an entry of `fields`, names and values in turn, under an id of the stream's choice.
+    pub(crate) fn append(mut self, fields: &'a [Str<'a>]) -> Result<Effect<'a>, CommandError> {
+        match self.stream.append(fields) {
+            Some(id) => Ok(Effect::Appended { key: self.key, id, fields }),
+            None => Err(CommandError::Refused { step: "XADD" }),
+        }
     }
 }

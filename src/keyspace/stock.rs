@@ -3,7 +3,7 @@
 use crate::effect::Effect;
 use crate::error::CommandError;
 use crate::rules::integer::{self, Decimal};
-use crate::rules::sale::{Stock, Units};
+use crate::rules::sale::Stock;
 use crate::server::{Ctx, ReadKey, Str, WriteKey};
 
 /// What the stock key says.
@@ -12,15 +12,16 @@ pub(crate) fn read(ctx: Ctx<'_>, key: Str<'_>) -> Result<Stock, CommandError> {
     integer::parse(key.string()?).map(Stock::Left).ok_or(CommandError::StockNotInteger)
 }
 
-/// Writes `left`, what stays of a stock that was read in this command, once `units` are taken.
+/// Writes `left`, what stays of a stock that was read in this command, once `units` (as text) are
+/// taken. None, and nothing written, when the key is no string any more.
 ///
 /// In place: the key's time to live stays, which RM_StringSet would drop.
 pub(crate) fn deduct<'a>(
     ctx: Ctx<'a>,
     key: Str<'a>,
-    units: Units,
+    units: Str<'a>,
     left: i64,
-) -> Result<Effect<'a>, CommandError> {
-    WriteKey::open(ctx, key).overwrite_string(Decimal::new(left).bytes())?;
-    Ok(Effect::Deducted { key, units })
+) -> Option<Effect<'a>> {
+    let written = WriteKey::open(ctx, key).overwrite_string(Decimal::new(left).bytes());
+    written.ok().map(|()| Effect::Deducted { key, units })
 }

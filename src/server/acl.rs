@@ -10,7 +10,7 @@ use super::string::OwnedStr;
 /// memory; Redis 7.0 dies at the next ACL LIST, Redis 8.10 at once.
 pub(crate) fn rule_naming<'c>(ctx: Ctx<'_>, commands: &[&'c str]) -> Option<&'c str> {
     let list = OwnedStr::new(b"LIST");
-    let users = Call::read(ctx, c"ACL", &[list.as_str()]).ok()?;
+    let users = Call::read_all(ctx, c"ACL", &[list.as_str()]).ok()?;
     users.texts().find_map(|user| {
         let rules = String::from_utf8_lossy(user).to_ascii_lowercase();
         commands.iter().copied().find(|command| names(&rules, command))

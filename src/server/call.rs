@@ -47,8 +47,28 @@ impl<'a> Call<'a> {
         Self::checked(raw)
     }
 
-    /// Runs a command that only reads, with the strings of `arguments`.
+    /// Runs `command key argument`, which only reads.
     pub(crate) fn read(
+        ctx: Ctx<'a>,
+        command: &CStr,
+        key: Str<'_>,
+        argument: Str<'_>,
+    ) -> Result<Self, CallError> {
+        // SAFETY: context, name and strings are live; "ss" is two server strings.
+        let raw = unsafe {
+            api!(RedisModule_Call(
+                ctx.as_ptr(),
+                command.as_ptr(),
+                c"ss".as_ptr(),
+                key.as_ptr(),
+                argument.as_ptr(),
+            ))
+        };
+        Self::checked(raw)
+    }
+
+    /// Runs a command that only reads, with the strings of `arguments`.
+    pub(crate) fn read_all(
         ctx: Ctx<'a>,
         command: &CStr,
         arguments: &[Str<'_>],
@@ -90,7 +110,7 @@ impl<'a> Call<'a> {
         kind as isize
     }
 
-    /// The integer of an integer reply; 0 of any other, as the API has it.
+    /// The integer of an integer reply; of any other a number that no command here replies.
     pub(crate) fn integer(&self) -> i64 {
         // SAFETY: the reply is live.
         unsafe { api!(RedisModule_CallReplyInteger(self.raw.as_ptr())) }
