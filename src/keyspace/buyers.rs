@@ -62,7 +62,7 @@ static SEEN: [AtomicU64; SEEN_LEN] = [const { AtomicU64::new(0) }; SEEN_LEN];
 
 fn slot(mark: u64) -> Option<&'static AtomicU64> {
     // The remainder of a power of two that fits usize on every machine.
-    SEEN.get((mark % SEEN_LEN as u64) as usize)
+    SEEN.get(mark as usize & (SEEN_LEN - 1))
 }
 
 /// A hash of both names, cheap and good enough for a hint: a multiply and a shift a word.
