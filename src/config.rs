@@ -78,7 +78,7 @@ fn any_text(_: &[u8]) -> Result<(), &'static str> {
 }
 
 /// Field names that an entry may carry beside the three.
-const RESERVED_FIELDS: [&[u8]; 2] = [b"units", b"deadline"];
+const RESERVED_FIELDS: [&[u8]; 3] = [b"units", b"deadline", b"reason"];
 
 fn order_fields(text: &[u8]) -> Result<(), &'static str> {
     let words: Vec<&[u8]> = text.split(|byte| *byte == b' ').collect();
@@ -92,7 +92,7 @@ fn order_fields(text: &[u8]) -> Result<(), &'static str> {
         return Err("must be three different words");
     }
     if words.iter().any(|word| RESERVED_FIELDS.contains(word)) {
-        return Err("must not use units or deadline, which are fields of their own");
+        return Err("must not use units, deadline or reason, which are fields of their own");
     }
     Ok(())
 }

@@ -5,15 +5,25 @@
 //! (`SADD`) has been replicated and announced by the server and has none.
 
 use crate::rules::integer::Decimal;
-use crate::server::{Ctx, EventClass, Str, StreamId};
+use crate::server::{Ctx, EventClass, OwnedStr, Str, StreamId};
 
 /// A write that nobody else has heard of yet.
 #[must_use = "an effect that is not published leaves replicas and the append-only file behind"]
 pub(crate) enum Effect<'a> {
     /// `DECRBY key units`, the units as text
     Deducted { key: Str<'a>, units: Str<'a> },
+    /// `INCRBY key units`, the units as text
+    Returned { key: Str<'a>, units: Str<'a> },
     /// `XADD key id field value ...`
     Appended { key: Str<'a>, id: StreamId, fields: &'a [Str<'a>] },
+    /// `HSET key field value`
+    FieldSet { key: Str<'a>, field: Str<'a>, value: OwnedStr },
+    /// `HDEL key field`; `was_last` when the key went with it
+    FieldDeleted { key: Str<'a>, field: Str<'a>, was_last: bool },
+    /// `ZADD key score member`
+    Scored { key: Str<'a>, score: i64, member: Str<'a> },
+    /// `ZREM key member`; `was_last` when the key went with it
+    Unscored { key: Str<'a>, member: Str<'a>, was_last: bool },
     /// `DEL key`
     Deleted { key: Str<'a> },
 }
@@ -23,22 +33,63 @@ impl Effect<'_> {
     pub(crate) fn publish(self, ctx: Ctx<'_>) {
         match self {
             Self::Deducted { key, units } => {
-                ctx.replicate_decrby(key, units);
+                ctx.replicate(c"DECRBY", &[key, units]);
                 // What the server fires for INCR, DECR, INCRBY and DECRBY alike.
                 ctx.notify(EventClass::String, c"incrby", key);
             }
+            Self::Returned { key, units } => {
+                ctx.replicate(c"INCRBY", &[key, units]);
+                ctx.notify(EventClass::String, c"incrby", key);
+            }
             Self::Appended { key, id, fields } => {
-                ctx.replicate_xadd(key, id_text(id).bytes(), fields);
+                replicate_xadd(ctx, key, id, fields);
                 ctx.notify(EventClass::Stream, c"xadd", key);
             }
+            Self::FieldSet { key, field, value } => {
+                ctx.replicate(c"HSET", &[key, field, value.as_str()]);
+                ctx.notify(EventClass::Hash, c"hset", key);
+            }
+            Self::FieldDeleted { key, field, was_last } => {
+                ctx.replicate(c"HDEL", &[key, field]);
+                ctx.notify(EventClass::Hash, c"hdel", key);
+                notify_if_gone(ctx, key, was_last);
+            }
+            Self::Scored { key, score, member } => {
+                let score = OwnedStr::new(Decimal::new(score).bytes());
+                ctx.replicate(c"ZADD", &[key, score.as_str(), member]);
+                ctx.notify(EventClass::SortedSet, c"zadd", key);
+            }
+            Self::Unscored { key, member, was_last } => {
+                ctx.replicate(c"ZREM", &[key, member]);
+                ctx.notify(EventClass::SortedSet, c"zrem", key);
+                notify_if_gone(ctx, key, was_last);
+            }
             Self::Deleted { key } => {
-                ctx.replicate_del(key);
+                ctx.replicate(c"DEL", &[key]);
                 ctx.notify(EventClass::Generic, c"del", key);
             }
         }
     }
 }
 
+/// A collection that loses its last element is deleted, and the plain commands say so.
+fn notify_if_gone(ctx: Ctx<'_>, key: Str<'_>, was_last: bool) {
+    if was_last {
+        ctx.notify(EventClass::Generic, c"del", key);
+    }
+}
+
+fn replicate_xadd(ctx: Ctx<'_>, key: Str<'_>, id: StreamId, fields: &[Str<'_>]) {
+    let id = OwnedStr::new(id_text(id).bytes());
+    if let [a, b, c, d, e, f] = *fields {
+        // The usual entry has three fields, and spares the vector.
+        ctx.replicate(c"XADD", &[key, id.as_str(), a, b, c, d, e, f]);
+        return;
+    }
+    let mut arguments = vec![key, id.as_str()];
+    arguments.extend_from_slice(fields);
+    ctx.replicate(c"XADD", &arguments);
+}
 /// `ms-seq` in a buffer of its own: two numbers of at most 20 digits and the dash.
 struct IdText {
     bytes: [u8; 41],

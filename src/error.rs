@@ -1,6 +1,8 @@
 //! Why a command refuses: a mistake that somebody must mend, not an outcome of a sale.
 
-use crate::server::{CallError, Ctx, NotAString};
+use crate::rules::book::Garbled;
+use crate::rules::terms::BadTerms;
+use crate::server::{CallError, Ctx, NotAString, NotThatKind};
 use std::borrow::Cow;
 use std::ffi::{CStr, CString};
 
@@ -9,6 +11,18 @@ use std::ffi::{CStr, CString};
 pub(crate) enum CommandError {
     /// The voucher has no stock key.
     NoVoucher,
+    /// The voucher is not managed.
+    NotManaged,
+    /// The voucher is there already.
+    Exists,
+    /// The order id is another user's.
+    OrderId,
+    /// Less stock than is to be taken away.
+    Stock,
+    /// The voucher's key holds terms that can't be.
+    Terms(BadTerms),
+    /// The book holds something that no command of ours writes.
+    Garbled,
     /// One of the keys is of another type.
     WrongType,
     /// The stock key holds a string that is no integer.
@@ -39,7 +53,10 @@ impl CommandError {
     /// The first word of the error, by which clients tell errors apart.
     fn code(self) -> &'static str {
         match self {
-            Self::NoVoucher => "NOVOUCHER",
+            Self::NoVoucher | Self::NotManaged => "NOVOUCHER",
+            Self::Exists => "EXISTS",
+            Self::OrderId => "ORDERID",
+            Self::Stock => "STOCK",
             Self::WrongType => "WRONGTYPE",
             Self::TryAgain => "TRYAGAIN",
             _ => "ERR",
@@ -49,6 +66,16 @@ impl CommandError {
     fn sentence(self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
             Self::NoVoucher => "no stock key for this voucher",
+            Self::NotManaged => "this voucher is not managed, SECKILL.CREATE makes one that is",
+            Self::Exists => "this voucher has stock or rules already, and a live sale is not reset",
+            Self::OrderId => "this orderid belongs to an order of another user",
+            Self::Stock => "fewer units are left than are to be taken away",
+            Self::Terms(BadTerms::Unreadable) => {
+                "the rules of this voucher are not a JSON object of total, begin, end, limit, hold"
+            }
+            Self::Terms(BadTerms::OutOfRange) => "the rules of this voucher are out of range",
+            Self::Terms(BadTerms::EndBeforeBegin) => "END must lie after BEGIN",
+            Self::Garbled => "the book of this voucher holds what no command wrote, see AUDIT",
             // The server's own words, which clients know.
             Self::WrongType => "Operation against a key holding the wrong kind of value",
             Self::StockNotInteger => "stock is not an integer or out of range",
@@ -82,6 +109,24 @@ impl CommandError {
     }
 }
 
+impl From<NotThatKind> for CommandError {
+    fn from(_: NotThatKind) -> Self {
+        Self::WrongType
+    }
+}
+
+impl From<Garbled> for CommandError {
+    fn from(_: Garbled) -> Self {
+        Self::Garbled
+    }
+}
+
+impl From<BadTerms> for CommandError {
+    fn from(bad: BadTerms) -> Self {
+        Self::Terms(bad)
+    }
+}
+
 impl From<NotAString> for CommandError {
     fn from(_: NotAString) -> Self {
         Self::WrongType
@@ -101,12 +146,20 @@ impl CommandError {
 
 #[cfg(test)]
 mod tests {
-    use super::CommandError;
+    use super::{BadTerms, CommandError};
 
     #[test]
     fn errors_are_ascii_lines_with_a_code_word() {
         let all = [
             CommandError::NoVoucher,
+            CommandError::NotManaged,
+            CommandError::Exists,
+            CommandError::OrderId,
+            CommandError::Stock,
+            CommandError::Terms(BadTerms::Unreadable),
+            CommandError::Terms(BadTerms::OutOfRange),
+            CommandError::Terms(BadTerms::EndBeforeBegin),
+            CommandError::Garbled,
             CommandError::WrongType,
             CommandError::StockNotInteger,
             CommandError::StreamExhausted,

@@ -1,7 +1,9 @@
 //! Where facts live in ordinary keys: one file a kind of key, and the only place that spells one.
 
+pub(crate) mod book;
 pub(crate) mod buyers;
 pub(crate) mod lock;
 pub(crate) mod names;
 pub(crate) mod orders;
 pub(crate) mod stock;
+pub(crate) mod terms;

@@ -1,6 +1,9 @@
 //! The product's decisions: pure functions of the facts. No server, no clock, no keys.
 #![forbid(unsafe_code)]
 
+pub(crate) mod book;
 pub(crate) mod hash_tag;
 pub(crate) mod integer;
+pub(crate) mod managed;
 pub(crate) mod sale;
+pub(crate) mod terms;

@@ -6,6 +6,7 @@
 mod acl;
 mod api;
 mod call;
+mod collections;
 mod command;
 mod config;
 mod ctx;
@@ -18,6 +19,7 @@ mod string;
 pub(crate) use acl::rule_naming;
 pub(crate) use api::missing as missing_api;
 pub(crate) use call::{Call, CallError, is_known};
+pub(crate) use collections::NotThatKind;
 pub(crate) use command::{
     Access, ArgKind, ArgSpec, CommandSpec, KeySpec, Run, add_category, handler,
     register as register_command,

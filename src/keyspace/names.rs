@@ -6,7 +6,7 @@ use crate::config;
 use crate::error::CommandError;
 use crate::rules::hash_tag::{StrayBraces, Tagged, tagged};
 use crate::server::{Call, Ctx, MainThread, OwnedStr, Str};
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
 /// The keys that an unmanaged try touches. `orders` is none where no stream is kept.
@@ -59,6 +59,8 @@ pub(crate) struct OrderFields {
     id: OwnedStr,
     units: OwnedStr,
     one: OwnedStr,
+    deadline: OwnedStr,
+    reason: OwnedStr,
 }
 
 impl OrderFields {
@@ -78,21 +80,64 @@ impl OrderFields {
         self.units.as_str()
     }
 
+    pub(crate) fn deadline(&self) -> Str<'_> {
+        self.deadline.as_str()
+    }
+
+    pub(crate) fn reason(&self) -> Str<'_> {
+        self.reason.as_str()
+    }
+
     /// The value that nearly every order has for its units.
     pub(crate) fn one(&self) -> Str<'_> {
         self.one.as_str()
     }
 }
 
+/// The keys of a managed voucher.
+#[derive(Clone, Copy)]
+pub(crate) struct ManagedKeys<'k> {
+    pub(crate) sale: SaleKeys<'k>,
+    pub(crate) terms: Str<'k>,
+    /// Order id to order.
+    pub(crate) book: Str<'k>,
+    /// User to units.
+    pub(crate) holdings: Str<'k>,
+    /// Order ids by deadline.
+    pub(crate) holds: Str<'k>,
+    /// The stream of give-backs; none where no stream is kept.
+    pub(crate) released: Option<Str<'k>>,
+}
+
 /// The names of one voucher's keys.
 ///
-/// A losing try needs only the stock's, so the others are made when first asked for.
+/// A losing try needs only a few, so the others are made when first asked for.
 pub(crate) struct VoucherKeys {
     names: Rc<Names>,
     voucher: Vec<u8>,
     stock: OwnedStr,
+    terms: OwnedStr,
     others: OnceCell<Others>,
+    managed: OnceCell<Managed>,
+    /// The database in which the voucher is known to have no terms, or none.
+    unmanaged_in: Cell<Option<i32>>,
 }
+
+struct Managed {
+    book: OwnedStr,
+    holdings: OwnedStr,
+    holds: OwnedStr,
+    released: Option<OwnedStr>,
+}
+
+/// What comes before the voucher in the names of a managed voucher's keys.
+const TERMS_PREFIX: &[u8] = b"seckill:voucher:";
+const BOOK_PREFIX: &[u8] = b"seckill:book:";
+const HOLDINGS_PREFIX: &[u8] = b"seckill:buyer:";
+const HOLDS_PREFIX: &[u8] = b"seckill:hold:";
+
+/// What comes behind the name of the order stream in that of the stream of give-backs.
+const RELEASED_SUFFIX: &[u8] = b".released";
 
 struct Others {
     buyers: OwnedStr,
@@ -113,9 +158,18 @@ impl VoucherKeys {
             return Ok(last);
         }
         let names = Names::now();
-        let stock = names.style(voucher)?.key(&names.stock_prefix, voucher);
-        let others = OnceCell::new();
-        let keys = Rc::new(Self { names, voucher: voucher.to_vec(), stock, others });
+        let style = names.style(voucher)?;
+        let stock = style.key(&names.stock_prefix, voucher);
+        let terms = style.key(TERMS_PREFIX, voucher);
+        let keys = Rc::new(Self {
+            names,
+            voucher: voucher.to_vec(),
+            stock,
+            terms,
+            others: OnceCell::new(),
+            managed: OnceCell::new(),
+            unmanaged_in: Cell::new(None),
+        });
         LAST.set(Some(Rc::clone(&keys)));
         Ok(keys)
     }
@@ -141,6 +195,44 @@ impl VoucherKeys {
         &self.names.fields
     }
 
+    pub(crate) fn terms(&self) -> Str<'_> {
+        self.terms.as_str()
+    }
+
+    /// The keys of the voucher as a managed one.
+    pub(crate) fn managed(&self) -> Result<ManagedKeys<'_>, CommandError> {
+        let sale = self.sale()?;
+        let names = match self.managed.get() {
+            Some(names) => names,
+            None => {
+                let names = self.make_managed()?;
+                self.managed.get_or_init(|| names)
+            }
+        };
+        Ok(ManagedKeys {
+            sale,
+            terms: self.terms(),
+            book: names.book.as_str(),
+            holdings: names.holdings.as_str(),
+            holds: names.holds.as_str(),
+            released: names.released.as_ref().map(OwnedStr::as_str),
+        })
+    }
+
+    fn make_managed(&self) -> Result<Managed, CommandError> {
+        let (style, voucher) = (self.names.style(&self.voucher)?, self.voucher.as_slice());
+        let released = match self.names.order_stream.as_slice() {
+            [] => None,
+            stream => Some(style.stream(&[stream, RELEASED_SUFFIX].concat(), voucher)),
+        };
+        Ok(Managed {
+            book: style.key(BOOK_PREFIX, voucher),
+            holdings: style.key(HOLDINGS_PREFIX, voucher),
+            holds: style.key(HOLDS_PREFIX, voucher),
+            released,
+        })
+    }
+
     fn with<'k>(&'k self, others: &'k Others) -> SaleKeys<'k> {
         SaleKeys {
             stock: self.stock.as_str(),
@@ -151,12 +243,9 @@ impl VoucherKeys {
 
     fn make_others(&self) -> Result<Others, CommandError> {
         let style = self.names.style(&self.voucher)?;
-        let stream = self.names.order_stream.as_slice();
-        let orders = match style {
-            _ if stream.is_empty() => None,
-            Style::Plain => Some(OwnedStr::new(stream)),
-            Style::OwnTag(tag) => Some(OwnedStr::new(&[stream, b":{", tag, b"}"].concat())),
-            Style::Wrapped => Some(OwnedStr::new(&[stream, b":{", &self.voucher, b"}"].concat())),
+        let orders = match self.names.order_stream.as_slice() {
+            [] => None,
+            stream => Some(style.stream(stream, &self.voucher)),
         };
         Ok(Others { buyers: style.key(&self.names.buyers_prefix, &self.voucher), orders })
     }
@@ -175,6 +264,15 @@ impl Style<'_> {
         match self {
             Self::Plain | Self::OwnTag(_) => OwnedStr::new(&[prefix, voucher].concat()),
             Self::Wrapped => OwnedStr::new(&[prefix, b"{", voucher, b"}"].concat()),
+        }
+    }
+
+    /// One stream serves all vouchers of a tag.
+    fn stream(self, name: &[u8], voucher: &[u8]) -> OwnedStr {
+        match self {
+            Self::Plain => OwnedStr::new(name),
+            Self::OwnTag(tag) => OwnedStr::new(&[name, b":{", tag, b"}"].concat()),
+            Self::Wrapped => OwnedStr::new(&[name, b":{", voucher, b"}"].concat()),
         }
     }
 }
@@ -208,6 +306,8 @@ impl Names {
                     id: next(),
                     units: OwnedStr::new(b"units"),
                     one: OwnedStr::new(b"1"),
+                    deadline: OwnedStr::new(b"deadline"),
+                    reason: OwnedStr::new(b"reason"),
                 }
             }),
         }

@@ -1,4 +1,4 @@
-//! The stream of orders: one entry an accepted try.
+//! The streams of orders: one entry an accepted try, and one a give-back.
 
 use crate::effect::Effect;
 use crate::error::CommandError;
@@ -19,10 +19,10 @@ impl<'a> Orders<'a> {
         let mut stream = WriteKey::open(ctx, key);
         let is_empty_stream = match stream.kind() {
             Kind::Empty => false,
-            Kind::Other => return Err(CommandError::WrongType),
             Kind::Stream if stream.len() == 0 => true,
             Kind::Stream if stream.is_exhausted() => return Err(CommandError::StreamExhausted),
             Kind::Stream => false,
+            _ => return Err(CommandError::WrongType),
         };
         Ok(Self { stream, key, is_empty_stream })
     }

@@ -9,8 +9,14 @@ pub(crate) enum Outcome {
     Accepted = 0,
     /// There are not enough units left.
     SoldOut = 1,
-    /// The user already holds a unit.
+    /// The user already holds a unit, or as many as they may.
     AlreadyBought = 2,
+    /// The window of a managed voucher has not begun.
+    NotStarted = 3,
+    /// The window of a managed voucher is over.
+    Ended = 4,
+    /// The order was given back, and its id never sells again.
+    Released = 5,
 }
 
 impl Outcome {

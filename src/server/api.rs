@@ -29,6 +29,7 @@ macro_rules! required {
 }
 
 required! {
+    RedisModule_CachedMicroseconds
     RedisModule_Call
     RedisModule_CallReplyArrayElement
     RedisModule_CallReplyInteger
@@ -43,6 +44,9 @@ required! {
     RedisModule_FreeString
     RedisModule_GetCommand
     RedisModule_GetContextFlags
+    RedisModule_GetSelectedDb
+    RedisModule_HashGet
+    RedisModule_HashSet
     RedisModule_InfoAddFieldULongLong
     RedisModule_InfoAddSection
     RedisModule_KeyType
@@ -54,8 +58,13 @@ required! {
     RedisModule_RegisterInfoFunc
     RedisModule_RegisterStringConfig
     RedisModule_Replicate
+    RedisModule_ReplyWithArray
     RedisModule_ReplyWithError
     RedisModule_ReplyWithLongLong
+    RedisModule_ReplyWithMap
+    RedisModule_ReplyWithNull
+    RedisModule_ReplyWithSimpleString
+    RedisModule_ReplyWithStringBuffer
     RedisModule_SetCommandInfo
     RedisModule_SetModuleOptions
     RedisModule_SignalModifiedKey
@@ -64,6 +73,13 @@ required! {
     RedisModule_StringPtrLen
     RedisModule_StringTruncate
     RedisModule_ValueLength
+    RedisModule_ZsetAdd
+    RedisModule_ZsetFirstInScoreRange
+    RedisModule_ZsetRangeCurrentElement
+    RedisModule_ZsetRangeEndReached
+    RedisModule_ZsetRangeNext
+    RedisModule_ZsetRangeStop
+    RedisModule_ZsetRem
 }
 
 /// The first API function that this server lacks, by name; none when all are there.

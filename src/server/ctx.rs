@@ -18,6 +18,8 @@ pub(crate) struct Ctx<'a> {
 pub(crate) enum EventClass {
     Generic,
     String,
+    Hash,
+    SortedSet,
     Stream,
 }
 
@@ -26,6 +28,8 @@ impl EventClass {
         match self {
             Self::Generic => raw::REDISMODULE_NOTIFY_GENERIC,
             Self::String => raw::REDISMODULE_NOTIFY_STRING,
+            Self::Hash => raw::REDISMODULE_NOTIFY_HASH,
+            Self::SortedSet => raw::REDISMODULE_NOTIFY_ZSET,
             Self::Stream => raw::REDISMODULE_NOTIFY_STREAM,
         }
     }
@@ -72,68 +76,88 @@ impl<'a> Ctx<'a> {
         };
     }
 
-    /// Sends `DECRBY key amount` to replicas and the append-only file.
-    pub(crate) fn replicate_decrby(self, key: Str<'_>, amount: Str<'_>) {
-        // SAFETY: "ss" is two server strings. An unknown command is the only failure, and loading
-        // checks that the command is known.
-        unsafe {
-            api!(RedisModule_Replicate(
-                self.raw,
-                c"DECRBY".as_ptr(),
-                c"ss".as_ptr(),
-                key.as_ptr(),
-                amount.as_ptr(),
-            ))
-        };
-    }
-
-    /// Sends `DEL key` to replicas and the append-only file.
-    pub(crate) fn replicate_del(self, key: Str<'_>) {
-        // SAFETY: "s" is one server string. For the status see replicate_decrby.
-        unsafe {
-            api!(RedisModule_Replicate(self.raw, c"DEL".as_ptr(), c"s".as_ptr(), key.as_ptr()))
-        };
-    }
-
-    /// Sends `XADD key id field value ...` to replicas and the append-only file.
-    pub(crate) fn replicate_xadd(self, key: Str<'_>, id: &[u8], fields: &[Str<'_>]) {
-        let (id, id_len) = (id.as_ptr().cast::<c_char>(), id.len());
-        if let [a, b, c, d, e, f] = fields {
-            // Spelled out, the common entry of three fields spares the server one reallocation.
-            // SAFETY: "sbssssss" is a server string, a buffer with its length, and six server
-            // strings. For the status see replicate_decrby.
-            unsafe {
-                api!(RedisModule_Replicate(
-                    self.raw,
-                    c"XADD".as_ptr(),
-                    c"sbssssss".as_ptr(),
-                    key.as_ptr(),
-                    id,
-                    id_len,
-                    a.as_ptr(),
-                    b.as_ptr(),
-                    c.as_ptr(),
-                    d.as_ptr(),
-                    e.as_ptr(),
-                    f.as_ptr(),
-                ))
-            };
-            return;
+    /// Sends `command` with its arguments to replicas and the append-only file.
+    ///
+    /// The only failure is a command that the server does not know, and loading checks for that.
+    pub(crate) fn replicate(self, command: &CStr, arguments: &[Str<'_>]) {
+        let (ctx, command) = (self.raw, command.as_ptr());
+        // The lengths of what every sale and release sends are spelled out: each spares the server
+        // one reallocation.
+        match *arguments {
+            [a] => {
+                // SAFETY: "s" is one server string; context and name are live.
+                unsafe { api!(RedisModule_Replicate(ctx, command, c"s".as_ptr(), a)) };
+            }
+            [a, b] => {
+                // SAFETY: "ss" is two server strings; context and name are live.
+                unsafe { api!(RedisModule_Replicate(ctx, command, c"ss".as_ptr(), a, b)) };
+            }
+            [a, b, c] => {
+                // SAFETY: "sss" is three server strings; context and name are live.
+                unsafe { api!(RedisModule_Replicate(ctx, command, c"sss".as_ptr(), a, b, c)) };
+            }
+            [a, b, c, d, e, f, g, h] => {
+                let format = c"ssssssss".as_ptr();
+                // SAFETY: the format is eight server strings; context and name are live.
+                unsafe {
+                    api!(RedisModule_Replicate(ctx, command, format, a, b, c, d, e, f, g, h))
+                };
+            }
+            _ => {
+                // SAFETY: "v" is a vector of server strings and its length; context and name are
+                // live.
+                unsafe {
+                    api!(RedisModule_Replicate(
+                        ctx,
+                        command,
+                        c"v".as_ptr(),
+                        arguments.as_ptr(),
+                        arguments.len(),
+                    ))
+                };
+            }
         }
-        // SAFETY: "sbv" is a server string, a buffer with its length, and a vector of server
-        // strings with its length. For the status see replicate_decrby.
-        unsafe {
-            api!(RedisModule_Replicate(
-                self.raw,
-                c"XADD".as_ptr(),
-                c"sbv".as_ptr(),
-                key.as_ptr(),
-                id,
-                id_len,
-                fields.as_ptr(),
-                fields.len(),
-            ))
-        };
+    }
+
+    /// The time at which the server began this command, in ms since 1970-01-01 UTC.
+    pub(crate) fn now_ms(self) -> i64 {
+        // SAFETY: takes nothing and reads the clock that the server keeps.
+        let micros = unsafe { api!(RedisModule_CachedMicroseconds()) };
+        i64::try_from(micros / 1000).unwrap_or(i64::MAX)
+    }
+
+    /// The number of the database that this command works on.
+    pub(crate) fn selected_db(self) -> i32 {
+        // SAFETY: the context is live.
+        unsafe { api!(RedisModule_GetSelectedDb(self.raw)) }
+    }
+
+    /// Begins a map of `pairs`, whose keys and values follow. A flat array for RESP2.
+    pub(crate) fn reply_map(self, pairs: i64) {
+        // SAFETY: the context is live. See reply_integer.
+        unsafe { api!(RedisModule_ReplyWithMap(self.raw, pairs)) };
+    }
+
+    /// Begins an array of `elements`, which follow.
+    pub(crate) fn reply_array(self, elements: i64) {
+        // SAFETY: the context is live. See reply_integer.
+        unsafe { api!(RedisModule_ReplyWithArray(self.raw, elements)) };
+    }
+
+    pub(crate) fn reply_bytes(self, bytes: &[u8]) {
+        let (start, len) = (bytes.as_ptr().cast::<c_char>(), bytes.len());
+        // SAFETY: the context is live, and the server copies the bytes. See reply_integer.
+        unsafe { api!(RedisModule_ReplyWithStringBuffer(self.raw, start, len)) };
+    }
+
+    pub(crate) fn reply_ok(self) {
+        // SAFETY: the context is live. See reply_integer.
+        unsafe { api!(RedisModule_ReplyWithSimpleString(self.raw, c"OK".as_ptr())) };
+    }
+
+    pub(crate) fn reply_null(self) {
+        // SAFETY: the context is live. See reply_integer.
+        unsafe { api!(RedisModule_ReplyWithNull(self.raw)) };
     }
 
     /// Is this server a node of a cluster? Fixed for the life of a server.

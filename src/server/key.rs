@@ -12,6 +12,10 @@ use std::ptr::{self, NonNull};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Empty,
+    String,
+    Hash,
+    Set,
+    SortedSet,
     Stream,
     Other,
 }
@@ -42,6 +46,10 @@ impl Handle<'_> {
         let kind = unsafe { api!(RedisModule_KeyType(self.as_ptr())) };
         match kind as isize {
             raw::REDISMODULE_KEYTYPE_EMPTY => Kind::Empty,
+            raw::REDISMODULE_KEYTYPE_STRING => Kind::String,
+            raw::REDISMODULE_KEYTYPE_HASH => Kind::Hash,
+            raw::REDISMODULE_KEYTYPE_SET => Kind::Set,
+            raw::REDISMODULE_KEYTYPE_ZSET => Kind::SortedSet,
             raw::REDISMODULE_KEYTYPE_STREAM => Kind::Stream,
             _ => Kind::Other,
         }
@@ -74,6 +82,14 @@ impl<'a> ReadKey<'a> {
             api!(RedisModule_OpenKey(ctx.as_ptr(), name.as_ptr(), raw::REDISMODULE_READ as c_int))
         };
         NonNull::new(raw).map(|raw| Self(Handle { raw, life: PhantomData }))
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        self.0.kind()
+    }
+
+    pub(super) fn as_ptr(&self) -> *mut raw::RedisModuleKey {
+        self.0.as_ptr()
     }
 
     /// The bytes of a string key.
@@ -112,6 +128,15 @@ impl<'a> WriteKey<'a> {
 
     pub(crate) fn kind(&self) -> Kind {
         self.handle.as_ref().map_or(Kind::Other, Handle::kind)
+    }
+
+    pub(super) fn as_ptr(&self) -> Option<*mut raw::RedisModuleKey> {
+        self.handle.as_ref().map(Handle::as_ptr)
+    }
+
+    /// What [`super::collections`] changed.
+    pub(super) fn mark_changed(&mut self) {
+        self.changed = true;
     }
 
     /// How many elements, or bytes of a string, the key holds; 0 when empty.

@@ -94,3 +94,11 @@ impl Drop for OwnedStr {
 pub(super) unsafe fn borrow<'a>(raw: *mut raw::RedisModuleString) -> Option<Str<'a>> {
     NonNull::new(raw).map(|raw| Str { raw, life: PhantomData })
 }
+
+/// Takes over a reference to a server string that was made for us.
+///
+/// # Safety
+/// `raw` must be null, or a reference that nobody else frees.
+pub(super) unsafe fn own(raw: *mut raw::RedisModuleString) -> Option<OwnedStr> {
+    NonNull::new(raw).map(OwnedStr)
+}

@@ -1,0 +1,156 @@
+//! The book of a managed voucher: its orders, its users' units, and its holds by deadline. Three
+//! keys, written together.
+
+use crate::args::{OrderId, User};
+use crate::effect::Effect;
+use crate::error::CommandError;
+use crate::keyspace::names::ManagedKeys;
+use crate::rules::book::{Entry, Holding, State};
+use crate::rules::terms::Millis;
+use crate::server::{Ctx, Kind, OwnedStr, ReadKey, Str, WriteKey};
+
+/// The value of a field of a hash; none when the key or the field is missing.
+fn field(ctx: Ctx<'_>, key: Str<'_>, field: Str<'_>) -> Result<Option<OwnedStr>, CommandError> {
+    match ReadKey::open(ctx, key) {
+        None => Ok(None),
+        Some(key) => Ok(key.hash_get(field)?),
+    }
+}
+
+/// Does a hash have the field?
+fn has_field(ctx: Ctx<'_>, key: Str<'_>, field: Str<'_>) -> Result<bool, CommandError> {
+    match ReadKey::open(ctx, key) {
+        None => Ok(false),
+        Some(key) => Ok(key.hash_has(field)?),
+    }
+}
+
+/// The text of an order's entry, for [`Entry::parse`].
+pub(crate) fn entry(
+    ctx: Ctx<'_>,
+    keys: ManagedKeys<'_>,
+    id: OrderId<'_>,
+) -> Result<Option<OwnedStr>, CommandError> {
+    field(ctx, keys.book, id.0)
+}
+
+/// Is the order in the book? Cheaper than [`entry`], and enough for nearly every try.
+pub(crate) fn has_entry(
+    ctx: Ctx<'_>,
+    keys: ManagedKeys<'_>,
+    id: OrderId<'_>,
+) -> Result<bool, CommandError> {
+    has_field(ctx, keys.book, id.0)
+}
+
+/// The text of what a user has, for [`Holding::parse`].
+pub(crate) fn holding(
+    ctx: Ctx<'_>,
+    keys: ManagedKeys<'_>,
+    user: User<'_>,
+) -> Result<Option<OwnedStr>, CommandError> {
+    field(ctx, keys.holdings, user.0)
+}
+
+/// Does the user have any units?
+pub(crate) fn has_holding(
+    ctx: Ctx<'_>,
+    keys: ManagedKeys<'_>,
+    user: User<'_>,
+) -> Result<bool, CommandError> {
+    has_field(ctx, keys.holdings, user.0)
+}
+
+/// Refuses keys that hold something else than a book does.
+pub(crate) fn check_kinds(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Result<(), CommandError> {
+    for (key, wanted) in
+        [(keys.book, Kind::Hash), (keys.holdings, Kind::Hash), (keys.holds, Kind::SortedSet)]
+    {
+        if ReadKey::open(ctx, key).is_some_and(|key| key.kind() != wanted) {
+            return Err(CommandError::WrongType);
+        }
+    }
+    Ok(())
+}
+
+/// Writes an order's entry into the book. None when the book is no hash any more.
+pub(crate) fn enter<'a>(
+    ctx: Ctx<'a>,
+    keys: ManagedKeys<'a>,
+    id: OrderId<'a>,
+    entry: &Entry<'_>,
+) -> Option<Effect<'a>> {
+    set_field(ctx, keys.book, id.0, OwnedStr::new(&entry.write()))
+}
+
+/// Writes what a user has; with none the user is forgotten.
+pub(crate) fn hold_for<'a>(
+    ctx: Ctx<'a>,
+    keys: ManagedKeys<'a>,
+    user: User<'a>,
+    holding: Option<Holding<'_>>,
+) -> Option<Effect<'a>> {
+    let (key, field) = (keys.holdings, user.0);
+    match holding {
+        Some(holding) => set_field(ctx, key, field, OwnedStr::new(&holding.write())),
+        None => {
+            let mut hash = WriteKey::open(ctx, key);
+            hash.hash_del(field).ok()?;
+            let was_last = hash.kind() == Kind::Empty;
+            Some(Effect::FieldDeleted { key, field, was_last })
+        }
+    }
+}
+
+fn set_field<'a>(
+    ctx: Ctx<'a>,
+    key: Str<'a>,
+    field: Str<'a>,
+    value: OwnedStr,
+) -> Option<Effect<'a>> {
+    WriteKey::open(ctx, key).hash_set(field, value.as_str()).ok()?;
+    Some(Effect::FieldSet { key, field, value })
+}
+
+/// Puts an order among the holds, until `deadline`.
+pub(crate) fn place_hold<'a>(
+    ctx: Ctx<'a>,
+    keys: ManagedKeys<'a>,
+    id: OrderId<'a>,
+    deadline: Millis,
+) -> Option<Effect<'a>> {
+    // Deadlines are below 2^53, which a double holds exactly.
+    WriteKey::open(ctx, keys.holds).zset_add(deadline as f64, id.0).ok()?;
+    Some(Effect::Scored { key: keys.holds, score: deadline, member: id.0 })
+}
+
+/// Takes an order from the holds. None when it was not there.
+pub(crate) fn lift_hold<'a>(
+    ctx: Ctx<'a>,
+    keys: ManagedKeys<'a>,
+    id: OrderId<'a>,
+) -> Option<Effect<'a>> {
+    let mut holds = WriteKey::open(ctx, keys.holds);
+    if !holds.zset_rem(id.0) {
+        return None;
+    }
+    let was_last = holds.kind() == Kind::Empty;
+    Some(Effect::Unscored { key: keys.holds, member: id.0, was_last })
+}
+
+/// The orders whose deadline is not after `now`, the earliest first, at most `most`.
+pub(crate) fn due(
+    ctx: Ctx<'_>,
+    keys: ManagedKeys<'_>,
+    now: Millis,
+    most: usize,
+) -> Result<Vec<OwnedStr>, CommandError> {
+    let Some(holds) = ReadKey::open(ctx, keys.holds) else { return Ok(Vec::new()) };
+    let due = holds.members_up_to(now as f64, most)?;
+    Ok(due.into_iter().map(|(id, _)| id).collect())
+}
+
+/// How a released order stands in the book.
+pub(crate) fn released<'u>(entry: &Entry<'u>, state: State) -> Entry<'u> {
+    Entry { state, deadline: 0, ..*entry }
+}

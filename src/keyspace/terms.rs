@@ -1,0 +1,45 @@
+//! Terms keys: a string with the JSON of a managed voucher's terms.
+
+use crate::error::CommandError;
+use crate::rules::terms::Terms;
+use crate::server::{Call, Ctx, MainThread, OwnedStr, ReadKey, Str};
+
+/// The JSON read last and what it means. Reading is a pure function of the bytes, so this can't
+/// be stale: other bytes are read anew.
+static LAST: MainThread<Option<(Vec<u8>, Terms)>> = MainThread::new(None);
+
+/// The terms; none when the voucher is not managed.
+pub(crate) fn read(ctx: Ctx<'_>, key: Str<'_>) -> Result<Option<Terms>, CommandError> {
+    let Some(key) = ReadKey::open(ctx, key) else { return Ok(None) };
+    let json = key.string()?;
+    let last = LAST.take();
+    if let Some((read, terms)) = &last
+        && read == json
+    {
+        let terms = *terms;
+        LAST.set(last);
+        return Ok(Some(terms));
+    }
+    let terms = Terms::parse(json)?;
+    LAST.set(Some((json.to_vec(), terms)));
+    Ok(Some(terms))
+}
+
+/// The terms of a voucher that must be managed.
+pub(crate) fn read_managed(ctx: Ctx<'_>, key: Str<'_>) -> Result<Terms, CommandError> {
+    read(ctx, key)?.ok_or(CommandError::NotManaged)
+}
+
+/// Writes the terms. Replicated and announced by the server.
+pub(crate) fn write(ctx: Ctx<'_>, key: Str<'_>, terms: &Terms) -> Result<(), CommandError> {
+    let json = OwnedStr::new(terms.to_json().as_bytes());
+    match Call::write(ctx, c"SET", key, json.as_str()) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(CommandError::of_call(error, "SET")),
+    }
+}
+
+/// Frees what is kept: the module is being unloaded.
+pub(crate) fn forget() {
+    LAST.set(None);
+}

@@ -1,0 +1,215 @@
+//! Who gets a unit of a managed voucher, and what happens to it afterwards.
+//!
+//! Everything is a pure function of the terms, the facts found in the keys and one `now`.
+
+use crate::rules::book::{Entry, State};
+use crate::rules::sale::{Outcome, Units};
+use crate::rules::terms::{Millis, Terms};
+
+/// Where the window of the terms stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Window {
+    NotStarted,
+    Open,
+    Ended,
+}
+
+/// The window at `now`: it begins with `begin` and is over with `end`.
+pub(crate) fn window(terms: &Terms, now: Millis) -> Window {
+    if terms.begin.is_some_and(|begin| now < begin) {
+        Window::NotStarted
+    } else if terms.end.is_some_and(|end| now >= end) {
+        Window::Ended
+    } else {
+        Window::Open
+    }
+}
+
+/// What the book says to a try with an order id that it knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// The try is a retry, and has its answer already.
+    Repeated(Outcome),
+    /// The order is somebody else's.
+    NotYours,
+}
+
+/// Answers a try whose order id is in the book. Comes before anything else.
+pub(crate) fn known(entry: &Entry<'_>, user: &[u8]) -> Known {
+    if entry.user != user {
+        Known::NotYours
+    } else if entry.state.is_live() {
+        Known::Repeated(Outcome::Accepted)
+    } else {
+        Known::Repeated(Outcome::Released)
+    }
+}
+
+/// Why a try with a new order id loses, before the stock is looked at; none when it does not.
+pub(crate) fn refuse(terms: &Terms, now: Millis, has: i64, units: Units) -> Option<Outcome> {
+    match window(terms, now) {
+        Window::NotStarted => Some(Outcome::NotStarted),
+        Window::Ended => Some(Outcome::Ended),
+        Window::Open if !terms.allows(has, units) => Some(Outcome::AlreadyBought),
+        Window::Open => None,
+    }
+}
+
+/// How an accepted order begins: held until the deadline, or sold.
+pub(crate) fn accepted(terms: &Terms, now: Millis) -> (State, Millis) {
+    match terms.hold {
+        Some(hold) => (State::Held, now.saturating_add(hold)),
+        None => (State::Sold, 0),
+    }
+}
+
+/// The answer to a confirmation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Confirmation {
+    NoSuchOrder = 0,
+    Confirmed = 1,
+    WasSold = 2,
+    TooLate = 3,
+}
+
+/// What confirming does. Of a hold whose deadline has passed the units go back, even where nobody
+/// has come to take them yet: what is late does not depend on how busy the server is.
+pub(crate) fn confirm(entry: Option<&Entry<'_>>, user: &[u8], now: Millis) -> Confirmation {
+    match entry {
+        None => Confirmation::NoSuchOrder,
+        Some(entry) if entry.user != user => Confirmation::NoSuchOrder,
+        Some(entry) => match entry.state {
+            State::Held if now >= entry.deadline => Confirmation::TooLate,
+            State::Held => Confirmation::Confirmed,
+            State::Sold => Confirmation::WasSold,
+            State::Cancelled | State::Expired | State::Rejected => Confirmation::TooLate,
+        },
+    }
+}
+
+/// The answer to a cancellation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cancellation {
+    NoSuchOrder = 0,
+    GivenBack = 1,
+    WasReleased = 2,
+}
+
+/// What cancelling does.
+pub(crate) fn cancel(entry: Option<&Entry<'_>>, user: &[u8]) -> Cancellation {
+    match entry {
+        Some(entry) if entry.user == user && entry.state.is_live() => Cancellation::GivenBack,
+        Some(entry) if entry.user == user => Cancellation::WasReleased,
+        _ => Cancellation::NoSuchOrder,
+    }
+}
+
+/// The stock once `units` went back: never above the total, and never less than it was.
+pub(crate) fn stock_after_return(left: i64, units: Units, total: i64) -> i64 {
+    left.saturating_add(units.get()).min(total.max(left))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TERMS: Terms =
+        Terms { total: 9, begin: Some(10), end: Some(20), limit: 2, hold: Some(5) };
+
+    fn units(units: i64) -> Units {
+        Units::new(units).unwrap()
+    }
+
+    fn entry(state: State) -> Entry<'static> {
+        let deadline = if state == State::Held { 15 } else { 0 };
+        Entry { state, units: units(1), deadline, user: b"ann" }
+    }
+
+    #[test]
+    fn the_window_is_half_open() {
+        let at = |now| window(&TERMS, now);
+        assert_eq!([at(9), at(10), at(19), at(20)].map(|w| w as i32), [0, 1, 1, 2]);
+        let endless = Terms { begin: None, end: None, ..TERMS };
+        assert_eq!(window(&endless, 0), Window::Open);
+        assert_eq!(window(&endless, i64::MAX), Window::Open);
+    }
+
+    #[test]
+    fn refusals_by_precedence() {
+        let rows = [
+            (9, 2, 1, Some(Outcome::NotStarted)),
+            (20, 2, 1, Some(Outcome::Ended)),
+            (15, 2, 1, Some(Outcome::AlreadyBought)),
+            (15, 1, 2, Some(Outcome::AlreadyBought)),
+            (15, 0, 3, Some(Outcome::AlreadyBought)),
+            (15, 1, 1, None),
+            (15, 0, 2, None),
+        ];
+        for (now, has, n, want) in rows {
+            assert_eq!(refuse(&TERMS, now, has, units(n)), want, "now {now} has {has} wants {n}");
+        }
+    }
+
+    #[test]
+    fn a_known_id_is_answered_again() {
+        use Outcome::{Accepted, Released};
+        for (state, want) in [
+            (State::Held, Accepted),
+            (State::Sold, Accepted),
+            (State::Cancelled, Released),
+            (State::Expired, Released),
+            (State::Rejected, Released),
+        ] {
+            assert_eq!(known(&entry(state), b"ann"), Known::Repeated(want));
+            assert_eq!(known(&entry(state), b"bob"), Known::NotYours);
+        }
+    }
+
+    #[test]
+    fn an_order_is_confirmed_once_and_in_time() {
+        use Confirmation::{Confirmed, NoSuchOrder, TooLate, WasSold};
+        for (state, now, want) in [
+            (State::Held, 14, Confirmed),
+            (State::Held, 15, TooLate),
+            (State::Sold, 99, WasSold),
+            (State::Cancelled, 1, TooLate),
+            (State::Expired, 1, TooLate),
+            (State::Rejected, 1, TooLate),
+        ] {
+            assert_eq!(confirm(Some(&entry(state)), b"ann", now), want, "{state:?} at {now}");
+            assert_eq!(confirm(Some(&entry(state)), b"bob", now), NoSuchOrder);
+        }
+        assert_eq!(confirm(None, b"ann", 1), NoSuchOrder);
+    }
+
+    #[test]
+    fn an_order_is_given_back_once() {
+        use Cancellation::{GivenBack, NoSuchOrder, WasReleased};
+        for (state, want) in [
+            (State::Held, GivenBack),
+            (State::Sold, GivenBack),
+            (State::Cancelled, WasReleased),
+            (State::Expired, WasReleased),
+            (State::Rejected, WasReleased),
+        ] {
+            assert_eq!(cancel(Some(&entry(state)), b"ann"), want);
+            assert_eq!(cancel(Some(&entry(state)), b"bob"), NoSuchOrder);
+        }
+        assert_eq!(cancel(None, b"ann"), NoSuchOrder);
+    }
+
+    #[test]
+    fn units_never_return_above_the_total() {
+        assert_eq!(stock_after_return(3, units(2), 9), 5);
+        assert_eq!(stock_after_return(8, units(2), 9), 9);
+        assert_eq!(stock_after_return(12, units(2), 9), 12);
+        assert_eq!(stock_after_return(-1, units(2), 9), 1);
+        assert_eq!(stock_after_return(i64::MAX, units(1), i64::MAX), i64::MAX);
+    }
+
+    #[test]
+    fn a_hold_ends_in_time() {
+        assert_eq!(accepted(&TERMS, 12), (State::Held, 17));
+        assert_eq!(accepted(&Terms { hold: None, ..TERMS }, 12), (State::Sold, 0));
+    }
+}

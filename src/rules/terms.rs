@@ -1,0 +1,141 @@
+//! The terms of a managed voucher: what was decided when it was created or altered.
+
+use crate::rules::sale::Units;
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// A moment, in milliseconds since 1970-01-01 UTC, or a span of so many milliseconds.
+pub(crate) type Millis = i64;
+
+/// The greatest moment and span: year 10889. Sums of two of them fit 64 bits.
+pub(crate) const MILLIS_MAX: Millis = 1 << 48;
+
+/// The terms, as the voucher's key holds them: one JSON object with every field, `null` where
+/// there is no bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Terms {
+    /// Units left, held and sold together. Never negative.
+    pub(crate) total: i64,
+    /// The first moment of the sale.
+    #[serde(deserialize_with = "given")]
+    pub(crate) begin: Option<Millis>,
+    /// The first moment after the sale.
+    #[serde(deserialize_with = "given")]
+    pub(crate) end: Option<Millis>,
+    /// Units that a user may have. At least 1.
+    pub(crate) limit: i64,
+    /// How long an accepted order is held for its user to pay. None: it is sold at once.
+    #[serde(deserialize_with = "given")]
+    pub(crate) hold: Option<Millis>,
+}
+
+/// Reads a field that may be null but not be missing: serde takes a missing `Option` for a null.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Millis>, D::Error> {
+    Option::deserialize(deserializer)
+}
+
+/// Terms that can't be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BadTerms {
+    /// Not the JSON object that [`Terms`] is.
+    Unreadable,
+    /// A number outside of its range.
+    OutOfRange,
+    /// The end does not lie after the begin.
+    EndBeforeBegin,
+}
+
+impl Terms {
+    /// Reads what a voucher's key holds. Whatever is not exactly that is refused, not guessed.
+    pub(crate) fn parse(json: &[u8]) -> Result<Self, BadTerms> {
+        let terms: Self = serde_json::from_slice(json).map_err(|_| BadTerms::Unreadable)?;
+        terms.checked()
+    }
+
+    /// The terms, if they can be.
+    pub(crate) fn checked(self) -> Result<Self, BadTerms> {
+        let moment =
+            |moment: Option<Millis>| moment.is_none_or(|ms| (0..=MILLIS_MAX).contains(&ms));
+        let span = |span: Option<Millis>| span.is_none_or(|ms| (1..=MILLIS_MAX).contains(&ms));
+        if self.total < 0 || self.limit < 1 || !span(self.hold) {
+            return Err(BadTerms::OutOfRange);
+        }
+        if !moment(self.begin) || !moment(self.end) {
+            return Err(BadTerms::OutOfRange);
+        }
+        match (self.begin, self.end) {
+            (Some(begin), Some(end)) if end <= begin => Err(BadTerms::EndBeforeBegin),
+            _ => Ok(self),
+        }
+    }
+
+    /// What a voucher's key is to hold.
+    pub(crate) fn to_json(self) -> String {
+        // Five numbers: there is nothing that could fail to be written.
+        serde_json::to_string(&self).unwrap_or_default()
+    }
+
+    /// May a user who has `units` have `more`?
+    pub(crate) fn allows(&self, units: i64, more: Units) -> bool {
+        units.checked_add(more.get()).is_some_and(|all| all <= self.limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BadTerms, MILLIS_MAX, Terms};
+    use crate::rules::sale::Units;
+
+    const TERMS: Terms =
+        Terms { total: 5, begin: Some(10), end: Some(20), limit: 1, hold: Some(300_000) };
+
+    #[test]
+    fn terms_are_read_as_written() {
+        let json = r#"{"total":5,"begin":10,"end":20,"limit":1,"hold":300000}"#;
+        assert_eq!(TERMS.to_json(), json);
+        assert_eq!(Terms::parse(json.as_bytes()), Ok(TERMS));
+        let open = Terms { begin: None, end: None, hold: None, ..TERMS };
+        assert_eq!(open.to_json(), r#"{"total":5,"begin":null,"end":null,"limit":1,"hold":null}"#);
+        assert_eq!(Terms::parse(open.to_json().as_bytes()), Ok(open));
+    }
+
+    #[test]
+    fn odd_terms_are_refused() {
+        for json in [
+            "",
+            "{}",
+            "5",
+            "[5,10,20,1,3]",
+            "null",
+            r#"{"total":5,"begin":10,"end":20,"limit":1}"#,
+            r#"{"total":5,"begin":10,"end":20,"hold":1}"#,
+            r#"{"total":5,"begin":10,"end":20,"limit":1,"hold":1,"color":2}"#,
+            r#"{"total":5,"begin":10,"end":20,"limit":1,"hold":1,"hold":1}"#,
+            r#"{"total":"5","begin":10,"end":20,"limit":1,"hold":1}"#,
+            r#"{"total":5.5,"begin":10,"end":20,"limit":1,"hold":1}"#,
+            r#"{"total":null,"begin":10,"end":20,"limit":1,"hold":1}"#,
+            "{\"total\":5,\"begin\":10,\"end\":20,\"limit\":1,\"hold\":1}x",
+        ] {
+            assert_eq!(Terms::parse(json.as_bytes()), Err(BadTerms::Unreadable), "{json}");
+        }
+        let bad = |terms: Terms| terms.checked().unwrap_err();
+        assert_eq!(bad(Terms { total: -1, ..TERMS }), BadTerms::OutOfRange);
+        assert_eq!(bad(Terms { limit: 0, ..TERMS }), BadTerms::OutOfRange);
+        assert_eq!(bad(Terms { hold: Some(0), ..TERMS }), BadTerms::OutOfRange);
+        assert_eq!(bad(Terms { hold: Some(MILLIS_MAX + 1), ..TERMS }), BadTerms::OutOfRange);
+        assert_eq!(bad(Terms { begin: Some(-1), ..TERMS }), BadTerms::OutOfRange);
+        assert_eq!(bad(Terms { end: Some(MILLIS_MAX + 1), ..TERMS }), BadTerms::OutOfRange);
+        assert_eq!(bad(Terms { end: Some(10), ..TERMS }), BadTerms::EndBeforeBegin);
+    }
+
+    #[test]
+    fn the_limit_counts_units() {
+        let terms = Terms { limit: 3, ..TERMS };
+        let units = |units| Units::new(units).unwrap();
+        assert!(terms.allows(0, units(3)));
+        assert!(terms.allows(2, units(1)));
+        assert!(!terms.allows(2, units(2)));
+        assert!(!terms.allows(3, units(1)));
+        assert!(!terms.allows(1, units(i64::MAX)));
+    }
+}
