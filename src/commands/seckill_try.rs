@@ -37,10 +37,11 @@ struct Try;
 impl Command for Try {
     fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let mut order = Order::parse(&mut args)?;
-        while !args.is_empty() {
+        if !args.is_empty() {
             args.next_word(&["UNITS"])?;
             order.units = args.next_units()?;
         }
+        args.finish()?;
         let keys = VoucherKeys::of(order.voucher)?;
         if config::is_cluster() {
             names::check_here(ctx, keys.sale()?)?;
