@@ -2,6 +2,17 @@
 //! in this order, and whatever can refuse refuses before the first write.
 
 mod lock_release;
+mod managed;
+mod seckill_alter;
+mod seckill_audit;
+mod seckill_cancel;
+mod seckill_confirm;
+mod seckill_create;
+mod seckill_drop;
+mod seckill_info;
+mod seckill_order;
+mod seckill_restock;
+mod seckill_status;
 mod seckill_try;
 mod seckill_trykeys;
 mod unmanaged;
@@ -13,8 +24,21 @@ use crate::server::{CommandSpec, Ctx, Run, Str};
 
 /// Every command, in the order of the docs. What the server, its docs and our tests know of a
 /// command comes from here.
-pub(crate) static COMMANDS: [&CommandSpec; 3] =
-    [&seckill_try::SPEC, &seckill_trykeys::SPEC, &lock_release::SPEC];
+pub(crate) static COMMANDS: [&CommandSpec; 13] = [
+    &seckill_try::SPEC,
+    &seckill_trykeys::SPEC,
+    &seckill_create::SPEC,
+    &seckill_alter::SPEC,
+    &seckill_restock::SPEC,
+    &seckill_drop::SPEC,
+    &seckill_confirm::SPEC,
+    &seckill_cancel::SPEC,
+    &seckill_order::SPEC,
+    &seckill_status::SPEC,
+    &seckill_info::SPEC,
+    &seckill_audit::SPEC,
+    &lock_release::SPEC,
+];
 
 /// A command of this module.
 trait Command {

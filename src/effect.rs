@@ -12,8 +12,8 @@ use crate::server::{Ctx, EventClass, OwnedStr, Str, StreamId};
 pub(crate) enum Effect<'a> {
     /// `DECRBY key units`, the units as text
     Deducted { key: Str<'a>, units: Str<'a> },
-    /// `INCRBY key units`, the units as text
-    Returned { key: Str<'a>, units: Str<'a> },
+    /// `INCRBY key by`
+    Changed { key: Str<'a>, by: OwnedStr },
     /// `XADD key id field value ...`
     Appended { key: Str<'a>, id: StreamId, fields: &'a [Str<'a>] },
     /// `HSET key field value`
@@ -37,8 +37,8 @@ impl Effect<'_> {
                 // What the server fires for INCR, DECR, INCRBY and DECRBY alike.
                 ctx.notify(EventClass::String, c"incrby", key);
             }
-            Self::Returned { key, units } => {
-                ctx.replicate(c"INCRBY", &[key, units]);
+            Self::Changed { key, by } => {
+                ctx.replicate(c"INCRBY", &[key, by.as_str()]);
                 ctx.notify(EventClass::String, c"incrby", key);
             }
             Self::Appended { key, id, fields } => {

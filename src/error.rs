@@ -19,6 +19,8 @@ pub(crate) enum CommandError {
     OrderId,
     /// Less stock than is to be taken away.
     Stock,
+    /// Stock or total would not fit 64 bits.
+    StockOverflow,
     /// The voucher's key holds terms that can't be.
     Terms(BadTerms),
     /// The book holds something that no command of ours writes.
@@ -70,6 +72,7 @@ impl CommandError {
             Self::Exists => "this voucher has stock or rules already, and a live sale is not reset",
             Self::OrderId => "this orderid belongs to an order of another user",
             Self::Stock => "fewer units are left than are to be taken away",
+            Self::StockOverflow => "stock or total would be out of range",
             Self::Terms(BadTerms::Unreadable) => {
                 "the rules of this voucher are not a JSON object of total, begin, end, limit, hold"
             }
@@ -156,6 +159,7 @@ mod tests {
             CommandError::Exists,
             CommandError::OrderId,
             CommandError::Stock,
+            CommandError::StockOverflow,
             CommandError::Terms(BadTerms::Unreadable),
             CommandError::Terms(BadTerms::OutOfRange),
             CommandError::Terms(BadTerms::EndBeforeBegin),

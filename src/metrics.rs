@@ -30,13 +30,27 @@ impl Counter {
 pub(crate) static TRIES_ACCEPTED: Counter = Counter::new();
 pub(crate) static TRIES_SOLD_OUT: Counter = Counter::new();
 pub(crate) static TRIES_ALREADY_BOUGHT: Counter = Counter::new();
+pub(crate) static TRIES_NOT_STARTED: Counter = Counter::new();
+pub(crate) static TRIES_ENDED: Counter = Counter::new();
+pub(crate) static TRIES_REPEATED: Counter = Counter::new();
+pub(crate) static ORDERS_CONFIRMED: Counter = Counter::new();
+pub(crate) static ORDERS_CANCELLED: Counter = Counter::new();
+pub(crate) static ORDERS_EXPIRED: Counter = Counter::new();
+pub(crate) static ORDERS_REJECTED: Counter = Counter::new();
 pub(crate) static LOCKS_RELEASED: Counter = Counter::new();
 
 /// Every counter under the name of its field, in the order shown. Names are never changed.
-pub(crate) static FIELDS: [(&CStr, &Counter); 4] = [
+pub(crate) static FIELDS: [(&CStr, &Counter); 11] = [
     (c"tries_accepted", &TRIES_ACCEPTED),
     (c"tries_sold_out", &TRIES_SOLD_OUT),
     (c"tries_already_bought", &TRIES_ALREADY_BOUGHT),
+    (c"tries_not_started", &TRIES_NOT_STARTED),
+    (c"tries_ended", &TRIES_ENDED),
+    (c"tries_repeated", &TRIES_REPEATED),
+    (c"orders_confirmed", &ORDERS_CONFIRMED),
+    (c"orders_cancelled", &ORDERS_CANCELLED),
+    (c"orders_expired", &ORDERS_EXPIRED),
+    (c"orders_rejected", &ORDERS_REJECTED),
     (c"locks_released", &LOCKS_RELEASED),
 ];
 

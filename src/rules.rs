@@ -1,6 +1,7 @@
 //! The product's decisions: pure functions of the facts. No server, no clock, no keys.
 #![forbid(unsafe_code)]
 
+pub(crate) mod audit;
 pub(crate) mod book;
 pub(crate) mod hash_tag;
 pub(crate) mod integer;

@@ -1,11 +1,11 @@
 //! SECKILL.TRY voucher user orderid [UNITS n]: sells to a user, at most once a user.
 
 use super::unmanaged::{self, Order};
-use super::{Answering, Command};
+use super::{Answering, Command, managed};
 use crate::args::Args;
 use crate::config;
 use crate::error::CommandError;
-use crate::keyspace::names::{self, VoucherKeys};
+use crate::keyspace::names::VoucherKeys;
 use crate::reply::Reply;
 use crate::rules::sale::Outcome;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
@@ -44,7 +44,11 @@ impl Command for Try {
         args.finish()?;
         let keys = VoucherKeys::of(order.voucher)?;
         if config::is_cluster() {
-            names::check_here(ctx, keys.sale()?)?;
+            keys.check_here(ctx)?;
+        }
+        if let Some(terms) = keys.terms_in(ctx)? {
+            let voucher = managed::Voucher::new(ctx, &keys, order.voucher, terms)?;
+            return voucher.sell(&order).map(Reply::from);
         }
         match unmanaged::ask(ctx, keys.stock(), &order)? {
             None => Ok(Outcome::SoldOut.into()),

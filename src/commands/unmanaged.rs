@@ -1,15 +1,17 @@
 //! A try on a voucher that has only a stock key: what `seckill.lua` does, whole or not at all.
 
+use super::managed::released_fields;
 use crate::args::{Args, OrderId, User, Voucher};
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::buyers::Buyer;
-use crate::keyspace::names::{OrderFields, SaleKeys};
+use crate::keyspace::names::{OrderFields, SaleKeys, VoucherKeys};
 use crate::keyspace::orders::Orders;
 use crate::keyspace::stock;
 use crate::metrics;
+use crate::rules::book::State;
 use crate::rules::integer::Decimal;
-use crate::rules::sale::{NoStock, Offer, Outcome, Units, offer};
+use crate::rules::sale::{NoStock, Offer, Outcome, Stock, Units, offer};
 use crate::server::{Ctx, OwnedStr, Str};
 
 /// The order that an accepted try makes.
@@ -28,7 +30,7 @@ impl<'a> Order<'a> {
     }
 
     /// Refuses ids of which an entry of a stream might not hold all, being limited to 1 GiB.
-    fn check_fits(&self) -> Result<(), CommandError> {
+    pub(super) fn check_fits(&self) -> Result<(), CommandError> {
         const MAX: usize = 128 << 20;
         for (argument, id) in
             [("voucher", self.voucher.0), ("user", self.user.0), ("orderid", self.id.0)]
@@ -45,6 +47,13 @@ impl<'a> Order<'a> {
 pub(super) struct Grant {
     /// The stock after the sale; none when nothing is deducted.
     left: Option<i64>,
+}
+
+impl Grant {
+    /// The units may be taken, and `left` stay.
+    pub(super) fn of(left: i64) -> Self {
+        Self { left: Some(left) }
+    }
 }
 
 /// Asks the stock. None when sold out.
@@ -99,8 +108,9 @@ pub(super) fn sell(
     if !buyer.admit(ctx)? {
         return Ok(already_bought());
     }
-    let sale = Sale { stock: keys.stock, left: grant.left, stream };
-    commit(ctx, sale, names, order).inspect_err(|_| buyer.dismiss(ctx))
+    let sale = Sale { stock: keys.stock, grant, stream };
+    take(ctx, sale, names, order, None).inspect_err(|_| buyer.dismiss(ctx))?;
+    Ok(Outcome::Accepted)
 }
 
 fn already_bought() -> Outcome {
@@ -108,43 +118,81 @@ fn already_bought() -> Outcome {
     Outcome::AlreadyBought
 }
 
-/// What is to be written for a user who was admitted.
-struct Sale<'a> {
-    stock: Str<'a>,
-    left: Option<i64>,
-    stream: Option<Orders<'a>>,
+/// What an order of a user who was just admitted is taken from, and written to.
+pub(super) struct Sale<'a> {
+    pub(super) stock: Str<'a>,
+    pub(super) grant: Grant,
+    pub(super) stream: Option<Orders<'a>>,
 }
 
-/// Writes the order of a user who was just admitted. On an error only the admission is to be
-/// undone: the entry, which is the one step that can fail, comes first.
+/// Writes the order's entry and takes its units from the stock. `deadline` is that of a hold. On an
+/// error only the admission is to be undone: the entry, which is the one step that can fail, comes
+/// first.
 ///
 /// The stock was read in this very command. It could be gone only if another module removed it
 /// when it heard of the admission; then there is nothing to deduct from.
-fn commit(
+pub(super) fn take(
     ctx: Ctx<'_>,
     sale: Sale<'_>,
     names: &OrderFields,
     order: &Order<'_>,
-) -> Result<Outcome, CommandError> {
+    deadline: Option<Str<'_>>,
+) -> Result<(), CommandError> {
     let units =
         (order.units != Units::ONE).then(|| OwnedStr::new(Decimal::new(order.units.get()).bytes()));
-    let units = units.as_ref().map_or(names.one(), OwnedStr::as_str);
-    let fields = [
-        names.user(),
-        order.user.0,
-        names.voucher(),
-        order.voucher.0,
-        names.id(),
-        order.id.0,
-        names.units(),
-        units,
-    ];
-    let fields = if order.units == Units::ONE { fields.split_at(6).0 } else { &fields[..] };
+    let units_text = units.as_ref().map_or(names.one(), OwnedStr::as_str);
+    let three =
+        [names.user(), order.user.0, names.voucher(), order.voucher.0, names.id(), order.id.0];
+    let mut more = Vec::new();
+    if units.is_some() || deadline.is_some() {
+        more.extend(three);
+        more.extend(units.iter().flat_map(|units| [names.units(), units.as_str()]));
+        more.extend(deadline.into_iter().flat_map(|deadline| [names.deadline(), deadline]));
+    }
+    let fields = if more.is_empty() { &three[..] } else { &more };
     let appended = sale.stream.map(|stream| stream.append(fields)).transpose()?;
-    let deducted = sale.left.and_then(|left| stock::deduct(ctx, sale.stock, units, left));
+    let left = sale.grant.left;
+    let deducted = left.and_then(|left| stock::deduct(ctx, sale.stock, units_text, left));
     for effect in [deducted, appended].into_iter().flatten() {
         effect.publish(ctx);
     }
     metrics::TRIES_ACCEPTED.count();
-    Ok(Outcome::Accepted)
+    Ok(())
+}
+
+/// Gives a unit and the user's right to buy back, by membership of the set: the order id is not on
+/// record and only travels into the entry. 1, or 0 when the user has bought nothing.
+pub(super) fn cancel(
+    ctx: Ctx<'_>,
+    keys: &VoucherKeys,
+    voucher: Voucher<'_>,
+    user: User<'_>,
+    id: OrderId<'_>,
+) -> Result<i64, CommandError> {
+    let managed = keys.managed()?;
+    let buyer = Buyer::new(managed.sale.buyers, user);
+    if !buyer.has_bought(ctx)? {
+        return Ok(0);
+    }
+    let left = match stock::read(ctx, managed.sale.stock)? {
+        Stock::Missing => None,
+        Stock::Left(-1) if config::policy().minus_one_is_unlimited => None,
+        Stock::Left(left) => Some((left, left.checked_add(1).ok_or(CommandError::StockOverflow)?)),
+    };
+    let stream = managed.released.map(|key| Orders::open(ctx, key)).transpose()?;
+    if let Some(stream) = &stream {
+        stream.check_room(ctx)?;
+    }
+    let reason = OwnedStr::new(State::Cancelled.word().as_bytes());
+    let fields = released_fields(keys.fields(), [user.0, voucher.0, id.0], None, reason.as_str());
+    // The entry can fail, so it is written first; from there on there is no way back.
+    let appended = stream.map(|stream| stream.append(&fields)).transpose()?;
+    buyer.dismiss(ctx);
+    let stock = managed.sale.stock;
+    let returned = left.and_then(|(left, after)| stock::change(ctx, stock, left, after));
+    for effect in [returned, appended].into_iter().flatten() {
+        effect.publish(ctx);
+    }
+    metrics::ORDERS_CANCELLED.count();
+    Ok(1)
 }

@@ -7,7 +7,7 @@ use crate::error::CommandError;
 use crate::keyspace::names::ManagedKeys;
 use crate::rules::book::{Entry, Holding, State};
 use crate::rules::terms::Millis;
-use crate::server::{Ctx, Kind, OwnedStr, ReadKey, Str, WriteKey};
+use crate::server::{Call, Ctx, Kind, OwnedStr, ReadKey, Str, WriteKey};
 
 /// The value of a field of a hash; none when the key or the field is missing.
 fn field(ctx: Ctx<'_>, key: Str<'_>, field: Str<'_>) -> Result<Option<OwnedStr>, CommandError> {
@@ -153,4 +153,49 @@ pub(crate) fn due(
 /// How a released order stands in the book.
 pub(crate) fn released<'u>(entry: &Entry<'u>, state: State) -> Entry<'u> {
     Entry { state, deadline: 0, ..*entry }
+}
+
+/// The units of all held orders. Where nobody may have two, that is as many as there are orders;
+/// else each is looked up in the book.
+pub(crate) fn units_held(
+    ctx: Ctx<'_>,
+    keys: ManagedKeys<'_>,
+    limit: i64,
+) -> Result<i64, CommandError> {
+    let Some(holds) = ReadKey::open(ctx, keys.holds) else { return Ok(0) };
+    if holds.kind() != Kind::SortedSet {
+        return Err(CommandError::WrongType);
+    }
+    if limit == 1 {
+        return Ok(i64::try_from(holds.len()).unwrap_or(i64::MAX));
+    }
+    let mut units = 0i64;
+    for (id, _) in holds.members_up_to(f64::INFINITY, usize::MAX)? {
+        if let Some(text) = entry(ctx, keys, OrderId(id.as_str()))? {
+            units = units.saturating_add(Entry::parse(text.as_str().bytes())?.units.get());
+        }
+    }
+    Ok(units)
+}
+
+/// Every field of a hash with its value. Copies the whole of it.
+pub(crate) fn all_fields(
+    ctx: Ctx<'_>,
+    key: Str<'_>,
+) -> Result<Vec<(Vec<u8>, Vec<u8>)>, CommandError> {
+    let reply = Call::read_all(ctx, c"HGETALL", &[key])
+        .map_err(|error| CommandError::of_call(error, "HGETALL"))?;
+    let mut texts = reply.texts().map(<[u8]>::to_vec);
+    Ok(std::iter::from_fn(|| Some((texts.next()?, texts.next()?))).collect())
+}
+
+/// Every hold: order id and deadline.
+pub(crate) fn all_holds(
+    ctx: Ctx<'_>,
+    keys: ManagedKeys<'_>,
+) -> Result<Vec<(Vec<u8>, Millis)>, CommandError> {
+    let Some(holds) = ReadKey::open(ctx, keys.holds) else { return Ok(Vec::new()) };
+    let all = holds.members_up_to(f64::INFINITY, usize::MAX)?;
+    // Scores that no deadline has saturate, and so differ from every deadline.
+    Ok(all.into_iter().map(|(id, score)| (id.as_str().bytes().to_vec(), score as i64)).collect())
 }

@@ -5,7 +5,8 @@
 
 use crate::args::User;
 use crate::error::CommandError;
-use crate::server::{Call, Ctx, Str};
+use crate::server::{Call, Ctx, Kind, ReadKey, Str};
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A user and the buyers key that they are in or not.
@@ -39,10 +40,18 @@ impl<'a> Buyer<'a> {
         Ok(reply.integer() == 1)
     }
 
-    /// Takes back what [`Buyer::admit`] did.
+    /// Refuses a key that is there and no set.
+    pub(crate) fn check_kind(&self, ctx: Ctx<'_>) -> Result<(), CommandError> {
+        match ReadKey::open(ctx, self.key) {
+            Some(key) if key.kind() != Kind::Set => Err(CommandError::WrongType),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes the user out, if there.
     pub(crate) fn dismiss(&self, ctx: Ctx<'_>) {
-        // The set and the member were there a moment ago. If the server refused now, there would
-        // be nothing left to try.
+        // The key is known to be a set. If the server refused all the same, there would be nothing
+        // left to try.
         drop(Call::write(ctx, c"SREM", self.key, self.user.0));
     }
 
@@ -52,6 +61,23 @@ impl<'a> Buyer<'a> {
             Ok(reply) => Ok(reply.integer() == 1),
             Err(error) => Err(CommandError::of_call(error, "SISMEMBER")),
         }
+    }
+}
+
+/// Every user. Copies the whole set.
+pub(crate) fn all(ctx: Ctx<'_>, key: Str<'_>) -> Result<HashSet<Vec<u8>>, CommandError> {
+    match Call::read_all(ctx, c"SMEMBERS", &[key]) {
+        Ok(reply) => Ok(reply.texts().map(<[u8]>::to_vec).collect()),
+        Err(error) => Err(CommandError::of_call(error, "SMEMBERS")),
+    }
+}
+
+/// How many users there are.
+pub(crate) fn count(ctx: Ctx<'_>, key: Str<'_>) -> Result<i64, CommandError> {
+    match ReadKey::open(ctx, key) {
+        None => Ok(0),
+        Some(key) if key.kind() != Kind::Set => Err(CommandError::WrongType),
+        Some(key) => Ok(i64::try_from(key.len()).unwrap_or(i64::MAX)),
     }
 }
 

@@ -4,7 +4,9 @@
 use crate::args::Voucher;
 use crate::config;
 use crate::error::CommandError;
+use crate::keyspace::terms;
 use crate::rules::hash_tag::{StrayBraces, Tagged, tagged};
+use crate::rules::terms::Terms;
 use crate::server::{Call, Ctx, MainThread, OwnedStr, Str};
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
@@ -26,19 +28,6 @@ impl SaleKeys<'_> {
             return Err(CommandError::SameKeys);
         }
         Ok(())
-    }
-}
-
-/// Refuses, in cluster mode, keys that are not all on this node.
-///
-/// The client named only the voucher, so while its slot is moved the server can't know that the
-/// keys derived from it are on the other side, and the API opens keys of foreign slots without a
-/// word. A call of the server does look.
-pub(crate) fn check_here(ctx: Ctx<'_>, keys: SaleKeys<'_>) -> Result<(), CommandError> {
-    let all = [keys.stock, keys.buyers, keys.orders.unwrap_or(keys.stock)];
-    match Call::read_all(ctx, c"EXISTS", &all) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(CommandError::of_call(error, "EXISTS")),
     }
 }
 
@@ -199,6 +188,47 @@ impl VoucherKeys {
         self.terms.as_str()
     }
 
+    /// Refuses, in cluster mode, keys that are not all on this node.
+    ///
+    /// The client named only the voucher, so while its slot is moved the server can't know that
+    /// the keys derived from it are on the other side, and the API opens keys of foreign slots
+    /// without a word. A call of the server does look.
+    pub(crate) fn check_here(&self, ctx: Ctx<'_>) -> Result<(), CommandError> {
+        if !config::is_cluster() {
+            return Ok(());
+        }
+        let SaleKeys { stock, buyers, orders } = self.sale()?;
+        // While the slot rests every key is here, there or not. While it is moved, one that is not
+        // there may be on the other side. So of a voucher in a moving slot everything must be seen,
+        // and one without terms is not sold at all: it could be a managed one whose terms went
+        // first.
+        let mut all = vec![stock, buyers, orders.unwrap_or(stock), self.terms()];
+        if terms::exists(ctx, self.terms()) {
+            let ManagedKeys { book, holdings, holds, released, .. } = self.managed()?;
+            all.extend([book, holdings, holds, released.unwrap_or(book)]);
+        }
+        match Call::read_all(ctx, c"EXISTS", &all) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(CommandError::of_call(error, "EXISTS")),
+        }
+    }
+
+    /// The voucher's terms; none when it is not managed.
+    ///
+    /// That the voucher tried last has none is remembered, for its database, until a key with the
+    /// name of some terms appears: see [`forget_last`].
+    pub(crate) fn terms_in(&self, ctx: Ctx<'_>) -> Result<Option<Terms>, CommandError> {
+        let db = ctx.selected_db();
+        if self.unmanaged_in.get() == Some(db) {
+            return Ok(None);
+        }
+        let terms = terms::read(ctx, self.terms())?;
+        if terms.is_none() && !config::is_cluster() {
+            self.unmanaged_in.set(Some(db));
+        }
+        Ok(terms)
+    }
+
     /// The keys of the voucher as a managed one.
     pub(crate) fn managed(&self) -> Result<ManagedKeys<'_>, CommandError> {
         let sale = self.sale()?;
@@ -340,6 +370,19 @@ impl CurrentFields {
     pub(crate) fn fields(&self) -> &OrderFields {
         &self.0.fields
     }
+}
+
+/// Forgets the voucher tried last.
+///
+/// Must be called when a key whose name begins with [`TERMS_PREFIX`] appears, and when databases are
+/// loaded or swapped: a voucher known to be unmanaged may be managed now.
+pub(crate) fn forget_last() {
+    LAST.set(None);
+}
+
+/// Could this be the name of a terms key?
+pub(crate) fn is_terms_name(key: &[u8]) -> bool {
+    key.starts_with(TERMS_PREFIX)
 }
 
 /// Frees everything kept: the module is being unloaded.

@@ -4,7 +4,7 @@ use crate::effect::Effect;
 use crate::error::CommandError;
 use crate::rules::integer::{self, Decimal};
 use crate::rules::sale::Stock;
-use crate::server::{Ctx, ReadKey, Str, WriteKey};
+use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str, WriteKey};
 
 /// What the stock key says.
 pub(crate) fn read(ctx: Ctx<'_>, key: Str<'_>) -> Result<Stock, CommandError> {
@@ -24,4 +24,22 @@ pub(crate) fn deduct<'a>(
 ) -> Option<Effect<'a>> {
     let written = WriteKey::open(ctx, key).overwrite_string(Decimal::new(left).bytes());
     written.ok().map(|()| Effect::Deducted { key, units })
+}
+
+/// Writes `after` over a stock of `left` that was read in this command. None, and nothing written,
+/// when they are the same or the key is no string any more: a stock that was deleted is never made
+/// again.
+pub(crate) fn change<'a>(ctx: Ctx<'a>, key: Str<'a>, left: i64, after: i64) -> Option<Effect<'a>> {
+    let by = after.checked_sub(left).filter(|by| *by != 0)?;
+    WriteKey::open(ctx, key).overwrite_string(Decimal::new(after).bytes()).ok()?;
+    Some(Effect::Changed { key, by: OwnedStr::new(Decimal::new(by).bytes()) })
+}
+
+/// Makes a stock of `units`. Replicated and announced by the server.
+pub(crate) fn create(ctx: Ctx<'_>, key: Str<'_>, units: i64) -> Result<(), CommandError> {
+    let text = OwnedStr::new(Decimal::new(units).bytes());
+    match Call::write(ctx, c"SET", key, text.as_str()) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(CommandError::of_call(error, "SET")),
+    }
 }

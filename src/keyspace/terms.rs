@@ -25,6 +25,11 @@ pub(crate) fn read(ctx: Ctx<'_>, key: Str<'_>) -> Result<Option<Terms>, CommandE
     Ok(Some(terms))
 }
 
+/// Is there a key of this name, whatever it holds?
+pub(crate) fn exists(ctx: Ctx<'_>, key: Str<'_>) -> bool {
+    ReadKey::open(ctx, key).is_some()
+}
+
 /// The terms of a voucher that must be managed.
 pub(crate) fn read_managed(ctx: Ctx<'_>, key: Str<'_>) -> Result<Terms, CommandError> {
     read(ctx, key)?.ok_or(CommandError::NotManaged)

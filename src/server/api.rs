@@ -32,7 +32,6 @@ macro_rules! required {
 }
 
 required! {
-    RedisModule_CachedMicroseconds
     RedisModule_Call
     RedisModule_CallReplyArrayElement
     RedisModule_CallReplyInteger
@@ -55,6 +54,7 @@ required! {
     RedisModule_KeyType
     RedisModule_LoadConfigs
     RedisModule_Log
+    RedisModule_Milliseconds
     RedisModule_NotifyKeyspaceEvent
     RedisModule_OpenKey
     RedisModule_RegisterEnumConfig

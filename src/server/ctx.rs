@@ -119,11 +119,10 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// The time at which the server began this command, in ms since 1970-01-01 UTC.
+    /// The time, in ms since 1970-01-01 UTC.
     pub(crate) fn now_ms(self) -> i64 {
-        // SAFETY: takes nothing and reads the clock that the server keeps.
-        let micros = unsafe { api!(RedisModule_CachedMicroseconds()) };
-        i64::try_from(micros / 1000).unwrap_or(i64::MAX)
+        // SAFETY: takes nothing and reads the clock.
+        unsafe { api!(RedisModule_Milliseconds()) }
     }
 
     /// The number of the database that this command works on.

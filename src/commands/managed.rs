@@ -1,0 +1,309 @@
+//! A try on a managed voucher, and what becomes of its order afterwards.
+
+use super::unmanaged::{Grant, Order, Sale, take};
+use crate::args::{Args, OrderId, User};
+use crate::effect::Effect;
+use crate::error::CommandError;
+use crate::keyspace::book;
+use crate::keyspace::buyers::Buyer;
+use crate::keyspace::names::{ManagedKeys, OrderFields, VoucherKeys};
+use crate::keyspace::orders::Orders;
+use crate::keyspace::stock;
+use crate::metrics;
+use crate::reply::Reply;
+use crate::rules::book::{Entry, Holding, State};
+use crate::rules::integer::Decimal;
+use crate::rules::managed::{Known, accepted, known, refuse, stock_after_return};
+use crate::rules::sale::{Outcome, Stock, Units};
+use crate::rules::terms::{MILLIS_MAX, Millis, Terms};
+use crate::server::{Access, Ctx, KeySpec, OwnedStr, Str};
+use std::ffi::CStr;
+
+/// How many due holds a try gives back before it says that all is sold out. Bounds its time; the
+/// timer takes the rest.
+const REAPED_BY_A_TRY_MAX: usize = 100;
+
+/// A managed voucher, as found in one command.
+#[derive(Clone, Copy)]
+pub(super) struct Voucher<'a> {
+    pub(super) ctx: Ctx<'a>,
+    pub(super) keys: ManagedKeys<'a>,
+    pub(super) names: &'a OrderFields,
+    pub(super) terms: Terms,
+    pub(super) now: Millis,
+    /// The voucher's own name, for the entries of streams.
+    pub(super) voucher: Str<'a>,
+}
+
+impl<'a> Voucher<'a> {
+    pub(super) fn new(
+        ctx: Ctx<'a>,
+        keys: &'a VoucherKeys,
+        voucher: crate::args::Voucher<'a>,
+        terms: Terms,
+    ) -> Result<Self, CommandError> {
+        Ok(Self {
+            ctx,
+            keys: keys.managed()?,
+            names: keys.fields(),
+            terms,
+            now: ctx.now_ms(),
+            voucher: voucher.0,
+        })
+    }
+
+    /// Sells to the order's user, or says why not. On an error nothing has been changed.
+    ///
+    /// Outcomes by precedence: a known order id, the window, the limit, the stock.
+    pub(super) fn sell(self, order: &Order<'_>) -> Result<Outcome, CommandError> {
+        if book::has_entry(self.ctx, self.keys, order.id)? {
+            return self.repeat(order);
+        }
+        let has = self.units_of(order.user)?;
+        if let Some(outcome) = refuse(&self.terms, self.now, has, order.units) {
+            match outcome {
+                Outcome::NotStarted => metrics::TRIES_NOT_STARTED.count(),
+                Outcome::Ended => metrics::TRIES_ENDED.count(),
+                _ => metrics::TRIES_ALREADY_BOUGHT.count(),
+            }
+            return Ok(outcome);
+        }
+        let left = match self.units_left(order.units)? {
+            Some(left) => left,
+            // What is only held may be due to come back.
+            None if self.reap(REAPED_BY_A_TRY_MAX)? == 0 => return Ok(sold_out()),
+            None => match self.units_left(order.units)? {
+                Some(left) => left,
+                None => return Ok(sold_out()),
+            },
+        };
+        self.accept(order, has, left)
+    }
+
+    /// Answers a try whose order id is in the book.
+    fn repeat(self, order: &Order<'_>) -> Result<Outcome, CommandError> {
+        let text = book::entry(self.ctx, self.keys, order.id)?.ok_or(CommandError::Garbled)?;
+        let entry = Entry::parse(text.as_str().bytes())?;
+        match known(&entry, order.user.0.bytes()) {
+            Known::NotYours => Err(CommandError::OrderId),
+            Known::Repeated(outcome) => {
+                metrics::TRIES_REPEATED.count();
+                Ok(outcome)
+            }
+        }
+    }
+
+    /// How many units the user has.
+    fn units_of(self, user: User<'_>) -> Result<i64, CommandError> {
+        if !book::has_holding(self.ctx, self.keys, user)? {
+            return Ok(0);
+        }
+        let text = book::holding(self.ctx, self.keys, user)?.ok_or(CommandError::Garbled)?;
+        Ok(Holding::parse(text.as_str().bytes())?.units.get())
+    }
+
+    /// What the stock would be after `units` are taken; none when there are not so many.
+    fn units_left(self, units: Units) -> Result<Option<i64>, CommandError> {
+        match stock::read(self.ctx, self.keys.sale.stock)? {
+            Stock::Missing => Err(CommandError::NoVoucher),
+            Stock::Left(left) => Ok(left.checked_sub(units.get()).filter(|left| *left >= 0)),
+        }
+    }
+
+    fn accept(self, order: &Order<'_>, has: i64, left: i64) -> Result<Outcome, CommandError> {
+        let Self { ctx, keys, .. } = self;
+        order.check_fits()?;
+        book::check_kinds(ctx, keys)?;
+        let stream = keys.sale.orders.map(|key| Orders::open(ctx, key)).transpose()?;
+        if let Some(stream) = &stream {
+            stream.check_room(ctx)?;
+        }
+        let (state, deadline) = accepted(&self.terms, self.now);
+        let deadline_text = OwnedStr::new(Decimal::new(deadline).bytes());
+        let deadline_text = (state == State::Held).then(|| deadline_text.as_str());
+        // The first writes, as for an unmanaged voucher: who buys, the entry, the stock. A user
+        // who has units is among the buyers already.
+        let buyer = (has == 0).then(|| Buyer::new(keys.sale.buyers, order.user));
+        if let Some(buyer) = &buyer {
+            buyer.admit(ctx)?;
+        }
+        let sale = Sale { stock: keys.sale.stock, grant: Grant::of(left), stream };
+        if let Err(error) = take(ctx, sale, self.names, order, deadline_text) {
+            if let Some(buyer) = buyer {
+                buyer.dismiss(ctx);
+            }
+            return Err(error);
+        }
+        let entry = Entry { state, units: order.units, deadline, user: order.user.0.bytes() };
+        // Both fit: the limit, which bounds the sum, is an i64.
+        let units = Units::new(has.saturating_add(order.units.get())).unwrap_or(order.units);
+        let holding = Holding { units, order: order.id.0.bytes() };
+        let hold = match state {
+            State::Held => book::place_hold(ctx, keys, order.id, deadline),
+            _ => None,
+        };
+        let entered = book::enter(ctx, keys, order.id, &entry);
+        let held = book::hold_for(ctx, keys, order.user, Some(holding));
+        publish(ctx, [entered, held, hold]);
+        Ok(Outcome::Accepted)
+    }
+
+    /// Makes a held order sold.
+    pub(super) fn confirm(self, id: OrderId<'_>, entry: &Entry<'_>) -> Result<(), CommandError> {
+        let Self { ctx, keys, .. } = self;
+        book::check_kinds(ctx, keys)?;
+        let sold = Entry { state: State::Sold, deadline: 0, ..*entry };
+        let entered = book::enter(ctx, keys, id, &sold);
+        let lifted = book::lift_hold(ctx, keys, id);
+        publish(ctx, [entered, lifted]);
+        metrics::ORDERS_CONFIRMED.count();
+        Ok(())
+    }
+
+    /// Gives a live order's units and its user's right to buy back. On an error nothing has been
+    /// changed.
+    pub(super) fn give_back(
+        self,
+        id: OrderId<'_>,
+        entry: &Entry<'_>,
+        reason: State,
+    ) -> Result<(), CommandError> {
+        let Self { ctx, keys, .. } = self;
+        book::check_kinds(ctx, keys)?;
+        let user = OwnedStr::new(entry.user);
+        let user = User(user.as_str());
+        let buyer = Buyer::new(keys.sale.buyers, user);
+        buyer.check_kind(ctx)?;
+        let left = match stock::read(ctx, keys.sale.stock)? {
+            Stock::Missing => None,
+            Stock::Left(left) => Some(left),
+        };
+        let holding = book::holding(ctx, keys, user)?;
+        let holding = match &holding {
+            Some(text) => Some(Holding::parse(text.as_str().bytes())?),
+            None => None,
+        };
+        let stream = keys.released.map(|key| Orders::open(ctx, key)).transpose()?;
+        if let Some(stream) = &stream {
+            stream.check_room(ctx)?;
+        }
+        // The entry of the stream can fail, so it is written first; from there on there is no way
+        // back.
+        let units = OwnedStr::new(Decimal::new(entry.units.get()).bytes());
+        let reason_word = OwnedStr::new(reason.word().as_bytes());
+        let fields = released_fields(
+            self.names,
+            [user.0, self.voucher, id.0],
+            (entry.units != Units::ONE).then(|| units.as_str()),
+            reason_word.as_str(),
+        );
+        let appended = stream.map(|stream| stream.append(&fields)).transpose()?;
+        let returned = left.and_then(|left| {
+            let after = stock_after_return(left, entry.units, self.terms.total);
+            stock::change(ctx, keys.sale.stock, left, after)
+        });
+        let entered = book::enter(ctx, keys, id, &book::released(entry, reason));
+        let rest = holding.and_then(|holding| {
+            let units = Units::new(holding.units.get().saturating_sub(entry.units.get()))?;
+            Some(Holding { units, ..holding })
+        });
+        let held = match holding {
+            Some(_) => book::hold_for(ctx, keys, user, rest),
+            None => None,
+        };
+        let lifted = match entry.state {
+            State::Held => book::lift_hold(ctx, keys, id),
+            _ => None,
+        };
+        if rest.is_none() {
+            buyer.dismiss(ctx);
+        }
+        publish(ctx, [entered, held, lifted, appended]);
+        if let Some(returned) = returned {
+            returned.publish(ctx);
+        }
+        match reason {
+            State::Expired => metrics::ORDERS_EXPIRED.count(),
+            State::Rejected => metrics::ORDERS_REJECTED.count(),
+            _ => metrics::ORDERS_CANCELLED.count(),
+        }
+        Ok(())
+    }
+
+    /// Gives back at most `most` held orders whose deadline has passed, the earliest first. How
+    /// many it took from the holds.
+    pub(super) fn reap(self, most: usize) -> Result<usize, CommandError> {
+        let due = book::due(self.ctx, self.keys, self.now, most)?;
+        for id in &due {
+            let id = OrderId(id.as_str());
+            let text = book::entry(self.ctx, self.keys, id)?;
+            let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes()));
+            match entry {
+                Some(Ok(entry)) if entry.state == State::Held => {
+                    self.give_back(id, &entry, State::Expired)?;
+                }
+                // Somebody wrote the holds by hand. What is no held order has no units to return.
+                _ => publish(self.ctx, [book::lift_hold(self.ctx, self.keys, id)]),
+            }
+        }
+        Ok(due.len())
+    }
+}
+
+/// What the commands that change a voucher declare: its name, as the key to route and check by.
+pub(super) const UPDATES_VOUCHER: &[KeySpec] =
+    &[KeySpec { position: 1, access: Access::Update, notes: VOUCHER_NOTES }];
+
+/// What the commands that read a voucher declare.
+pub(super) const READS_VOUCHER: &[KeySpec] =
+    &[KeySpec { position: 1, access: Access::Look, notes: VOUCHER_NOTES }];
+
+const VOUCHER_NOTES: &CStr = c"The voucher. Its keys are derived from it";
+
+/// Reads `[BEGIN ms] [END ms] [LIMIT n] [HOLD ms]`, each at most once and in any order, over
+/// `terms`. A moment or a span of 0 is none.
+pub(super) fn terms_from(mut args: Args<'_>, mut terms: Terms) -> Result<Terms, CommandError> {
+    let mut seen = Vec::new();
+    while !args.is_empty() {
+        let word = args.next_word(&["BEGIN", "END", "LIMIT", "HOLD"])?;
+        if seen.contains(&word) {
+            return Err(CommandError::Syntax);
+        }
+        seen.push(word);
+        let bound = |value: i64| (value != 0).then_some(value);
+        match word {
+            "BEGIN" => terms.begin = bound(args.next_integer("begin", 0..=MILLIS_MAX)?),
+            "END" => terms.end = bound(args.next_integer("end", 0..=MILLIS_MAX)?),
+            "HOLD" => terms.hold = bound(args.next_integer("hold", 0..=MILLIS_MAX)?),
+            _ => terms.limit = args.next_integer("limit", 1..=i64::MAX)?,
+        }
+    }
+    Ok(terms.checked()?)
+}
+
+/// The deadline of a held order.
+pub(super) fn deadline_of(entry: &Entry<'_>) -> Reply {
+    Reply::integer_or_null((entry.state == State::Held).then_some(entry.deadline))
+}
+
+/// The fields of a give-back's entry, names and values in turn: those of the order, and the reason.
+pub(super) fn released_fields<'a>(
+    names: &'a OrderFields,
+    [user, voucher, id]: [Str<'a>; 3],
+    units: Option<Str<'a>>,
+    reason: Str<'a>,
+) -> Vec<Str<'a>> {
+    let mut fields = vec![names.user(), user, names.voucher(), voucher, names.id(), id];
+    fields.extend(units.into_iter().flat_map(|units| [names.units(), units]));
+    fields.extend([names.reason(), reason]);
+    fields
+}
+
+fn sold_out() -> Outcome {
+    metrics::TRIES_SOLD_OUT.count();
+    Outcome::SoldOut
+}
+
+fn publish<const N: usize>(ctx: Ctx<'_>, effects: [Option<Effect<'_>>; N]) {
+    effects.into_iter().flatten().for_each(|effect| effect.publish(ctx));
+}

@@ -1,0 +1,42 @@
+//! SECKILL.ALTER voucher [BEGIN ms] [END ms] [LIMIT n] [HOLD ms]: changes the rules of a sale that runs.
+
+use super::managed::{UPDATES_VOUCHER, terms_from};
+use super::{Answering, Command};
+use crate::args::{Args, Voucher};
+use crate::error::CommandError;
+use crate::keyspace::names::VoucherKeys;
+use crate::keyspace::terms;
+use crate::reply::Reply;
+use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
+
+pub(super) const SPEC: CommandSpec = CommandSpec {
+    name: c"seckill.alter",
+    handler: handler::<Answering<Alter>>(),
+    flags: c"write deny-oom fast",
+    categories: c"write fast seckill",
+    arity: -4,
+    summary: c"Changes window, limit or hold of a managed voucher",
+    complexity: c"O(1)",
+    since: c"0.1.0",
+    keys: UPDATES_VOUCHER,
+    args: &[
+        ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },
+        ArgSpec { name: c"begin", kind: ArgKind::OptionalInteger(c"BEGIN") },
+        ArgSpec { name: c"end", kind: ArgKind::OptionalInteger(c"END") },
+        ArgSpec { name: c"limit", kind: ArgKind::OptionalInteger(c"LIMIT") },
+        ArgSpec { name: c"hold", kind: ArgKind::OptionalInteger(c"HOLD") },
+    ],
+};
+
+struct Alter;
+
+impl Command for Alter {
+    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+        let voucher: Voucher<'_> = args.next()?;
+        let keys = VoucherKeys::of(voucher)?;
+        keys.check_here(ctx)?;
+        let terms = terms_from(args, terms::read_managed(ctx, keys.terms())?)?;
+        terms::write(ctx, keys.terms(), &terms)?;
+        Ok(Reply::Ok)
+    }
+}

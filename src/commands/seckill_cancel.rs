@@ -1,0 +1,53 @@
+//! SECKILL.CANCEL voucher user orderid: gives an order's units back, once.
+
+use super::managed::{UPDATES_VOUCHER, Voucher};
+use super::unmanaged;
+use super::{Answering, Command};
+use crate::args::{Args, OrderId, User};
+use crate::error::CommandError;
+use crate::keyspace::book;
+use crate::keyspace::names::VoucherKeys;
+use crate::reply::Reply;
+use crate::rules::book::{Entry, State};
+use crate::rules::managed::{Cancellation, cancel};
+use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
+
+pub(super) const SPEC: CommandSpec = CommandSpec {
+    name: c"seckill.cancel",
+    handler: handler::<Answering<Cancel>>(),
+    flags: c"write fast",
+    categories: c"write fast seckill",
+    arity: 4,
+    summary: c"Gives an order's units and its user's right to buy back, once",
+    complexity: c"O(log n), n being the orders held",
+    since: c"0.1.0",
+    keys: UPDATES_VOUCHER,
+    args: &[
+        ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },
+        ArgSpec { name: c"user", kind: ArgKind::String },
+        ArgSpec { name: c"orderid", kind: ArgKind::String },
+    ],
+};
+
+struct Cancel;
+
+impl Command for Cancel {
+    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+        let (voucher, user, id) =
+            (args.next()?, args.next::<User<'_>>()?, args.next::<OrderId<'_>>()?);
+        args.finish()?;
+        let keys = VoucherKeys::of(voucher)?;
+        keys.check_here(ctx)?;
+        let Some(terms) = keys.terms_in(ctx)? else {
+            return unmanaged::cancel(ctx, &keys, voucher, user, id).map(Reply::Integer);
+        };
+        let voucher = Voucher::new(ctx, &keys, voucher, terms)?;
+        let text = book::entry(ctx, voucher.keys, id)?;
+        let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;
+        let answer = cancel(entry.as_ref(), user.0.bytes());
+        if let (Cancellation::GivenBack, Some(entry)) = (answer, entry) {
+            voucher.give_back(id, &entry, State::Cancelled)?;
+        }
+        Ok(Reply::Integer(answer as i64))
+    }
+}

@@ -1,0 +1,56 @@
+//! SECKILL.CONFIRM voucher user orderid: makes a held order sold.
+
+use super::managed::{UPDATES_VOUCHER, Voucher};
+use super::{Answering, Command};
+use crate::args::{Args, OrderId, User};
+use crate::error::CommandError;
+use crate::keyspace::book;
+use crate::keyspace::names::VoucherKeys;
+use crate::keyspace::terms;
+use crate::reply::Reply;
+use crate::rules::book::{Entry, State};
+use crate::rules::managed::{Confirmation, confirm};
+use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
+
+pub(super) const SPEC: CommandSpec = CommandSpec {
+    name: c"seckill.confirm",
+    handler: handler::<Answering<Confirm>>(),
+    flags: c"write fast",
+    categories: c"write fast seckill",
+    arity: 4,
+    summary: c"Makes a held order sold",
+    complexity: c"O(log n), n being the orders held",
+    since: c"0.1.0",
+    keys: UPDATES_VOUCHER,
+    args: &[
+        ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },
+        ArgSpec { name: c"user", kind: ArgKind::String },
+        ArgSpec { name: c"orderid", kind: ArgKind::String },
+    ],
+};
+
+struct Confirm;
+
+impl Command for Confirm {
+    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+        let (voucher, user, id) =
+            (args.next()?, args.next::<User<'_>>()?, args.next::<OrderId<'_>>()?);
+        args.finish()?;
+        let keys = VoucherKeys::of(voucher)?;
+        keys.check_here(ctx)?;
+        let terms = terms::read_managed(ctx, keys.terms())?;
+        let voucher = Voucher::new(ctx, &keys, voucher, terms)?;
+        let text = book::entry(ctx, voucher.keys, id)?;
+        let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;
+        let answer = confirm(entry.as_ref(), user.0.bytes(), voucher.now);
+        match (answer, entry) {
+            (Confirmation::Confirmed, Some(entry)) => voucher.confirm(id, &entry)?,
+            // Late, and nobody came for it yet: it is given back here, so that the answer is final.
+            (Confirmation::TooLate, Some(entry)) if entry.state == State::Held => {
+                voucher.give_back(id, &entry, State::Expired)?;
+            }
+            _ => {}
+        }
+        Ok(Reply::Integer(answer as i64))
+    }
+}

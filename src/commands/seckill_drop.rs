@@ -1,0 +1,40 @@
+//! SECKILL.DROP voucher: removes a voucher with all its keys, never a stream.
+
+use super::managed::UPDATES_VOUCHER;
+use super::{Answering, Command};
+use crate::args::{Args, Voucher};
+use crate::error::CommandError;
+use crate::keyspace::names::{ManagedKeys, SaleKeys, VoucherKeys};
+use crate::reply::Reply;
+use crate::server::{ArgKind, ArgSpec, Call, CommandSpec, Ctx, handler};
+
+pub(super) const SPEC: CommandSpec = CommandSpec {
+    name: c"seckill.drop",
+    handler: handler::<Answering<Drop>>(),
+    flags: c"write fast",
+    categories: c"write fast seckill",
+    arity: 2,
+    summary: c"Removes every key of a voucher, never a stream",
+    complexity: c"O(1), the memory is freed in the background",
+    since: c"0.1.0",
+    keys: UPDATES_VOUCHER,
+    args: &[ArgSpec { name: c"voucher", kind: ArgKind::Key(0) }],
+};
+
+struct Drop;
+
+impl Command for Drop {
+    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+        let voucher: Voucher<'_> = args.next()?;
+        args.finish()?;
+        let keys = VoucherKeys::of(voucher)?;
+        keys.check_here(ctx)?;
+        let ManagedKeys { sale, terms, book, holdings, holds, .. } = keys.managed()?;
+        let SaleKeys { stock, buyers, .. } = sale;
+        let all = [stock, buyers, terms, book, holdings, holds];
+        match Call::write_all(ctx, c"UNLINK", &all) {
+            Ok(unlinked) => Ok(Reply::Integer(i64::from(unlinked.integer() > 0))),
+            Err(error) => Err(CommandError::of_call(error, "UNLINK")),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! SECKILL.INFO voucher: how a sale stands.
+
+use super::managed::{READS_VOUCHER, Voucher};
+use super::{Answering, Command};
+use crate::args::Args;
+use crate::error::CommandError;
+use crate::keyspace::names::VoucherKeys;
+use crate::keyspace::{book, buyers, stock};
+use crate::reply::Reply;
+use crate::rules::managed::{Window, window};
+use crate::rules::sale::Stock;
+use crate::rules::terms::Terms;
+use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
+
+pub(super) const SPEC: CommandSpec = CommandSpec {
+    name: c"seckill.info",
+    handler: handler::<Answering<Info>>(),
+    flags: c"readonly",
+    categories: c"read seckill",
+    arity: 2,
+    summary: c"How the sale of a voucher stands",
+    complexity: c"O(1), or O(n) in the orders held where a user may have several units",
+    since: c"0.1.0",
+    keys: READS_VOUCHER,
+    args: &[ArgSpec { name: c"voucher", kind: ArgKind::Key(0) }],
+};
+
+struct Info;
+
+impl Command for Info {
+    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+        let voucher = args.next()?;
+        args.finish()?;
+        let keys = VoucherKeys::of(voucher)?;
+        keys.check_here(ctx)?;
+        let sale = keys.sale()?;
+        let left = match stock::read(ctx, sale.stock)? {
+            Stock::Missing => None,
+            Stock::Left(left) => Some(left),
+        };
+        let buyers = buyers::count(ctx, sale.buyers)?;
+        let Some(terms) = keys.terms_in(ctx)? else {
+            let left = left.ok_or(CommandError::NoVoucher)?;
+            return Ok(unmanaged(left, buyers));
+        };
+        let voucher = Voucher::new(ctx, &keys, voucher, terms)?;
+        let held = book::units_held(ctx, voucher.keys, terms.limit)?;
+        Ok(managed(&terms, window(&terms, voucher.now), left, held, buyers))
+    }
+}
+
+fn unmanaged(left: i64, buyers: i64) -> Reply {
+    let state = if left > 0 { "open" } else { "soldout" };
+    Reply::Map(vec![
+        ("managed", Reply::Integer(0)),
+        ("state", Reply::text(state)),
+        ("total", Reply::Null),
+        ("left", Reply::Integer(left)),
+        ("held", Reply::Null),
+        ("sold", Reply::Null),
+        ("buyers", Reply::Integer(buyers)),
+        ("begin", Reply::Null),
+        ("end", Reply::Null),
+        ("limit", Reply::Integer(1)),
+        ("hold", Reply::Null),
+    ])
+}
+
+fn managed(terms: &Terms, window: Window, left: Option<i64>, held: i64, buyers: i64) -> Reply {
+    let state = match window {
+        Window::NotStarted => "pending",
+        Window::Ended => "ended",
+        Window::Open if left.unwrap_or(0) > 0 => "open",
+        Window::Open => "soldout",
+    };
+    // What is neither left nor held was sold: a sound book has total = left + held + sold.
+    let sold = left.map(|left| terms.total.saturating_sub(left).saturating_sub(held));
+    Reply::Map(vec![
+        ("managed", Reply::Integer(1)),
+        ("state", Reply::text(state)),
+        ("total", Reply::Integer(terms.total)),
+        ("left", Reply::integer_or_null(left)),
+        ("held", Reply::Integer(held)),
+        ("sold", Reply::integer_or_null(sold)),
+        ("buyers", Reply::Integer(buyers)),
+        ("begin", Reply::integer_or_null(terms.begin)),
+        ("end", Reply::integer_or_null(terms.end)),
+        ("limit", Reply::Integer(terms.limit)),
+        ("hold", Reply::integer_or_null(terms.hold)),
+    ])
+}

@@ -1,0 +1,46 @@
+//! SECKILL.ORDER voucher orderid: where an order stands.
+
+use super::managed::{READS_VOUCHER, deadline_of};
+use super::{Answering, Command};
+use crate::args::{Args, OrderId};
+use crate::error::CommandError;
+use crate::keyspace::book;
+use crate::keyspace::names::VoucherKeys;
+use crate::reply::Reply;
+use crate::rules::book::Entry;
+use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
+
+pub(super) const SPEC: CommandSpec = CommandSpec {
+    name: c"seckill.order",
+    handler: handler::<Answering<Order>>(),
+    flags: c"readonly fast",
+    categories: c"read fast seckill",
+    arity: 3,
+    summary: c"Where an order of a managed voucher stands",
+    complexity: c"O(1)",
+    since: c"0.1.0",
+    keys: READS_VOUCHER,
+    args: &[
+        ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },
+        ArgSpec { name: c"orderid", kind: ArgKind::String },
+    ],
+};
+
+struct Order;
+
+impl Command for Order {
+    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+        let (voucher, id) = (args.next()?, args.next::<OrderId<'_>>()?);
+        args.finish()?;
+        let keys = VoucherKeys::of(voucher)?;
+        keys.check_here(ctx)?;
+        let Some(text) = book::entry(ctx, keys.managed()?, id)? else { return Ok(Reply::Null) };
+        let entry = Entry::parse(text.as_str().bytes())?;
+        Ok(Reply::Map(vec![
+            ("user", Reply::Bytes(entry.user.to_vec())),
+            ("units", Reply::Integer(entry.units.get())),
+            ("state", Reply::text(entry.state.word())),
+            ("deadline", deadline_of(&entry)),
+        ]))
+    }
+}

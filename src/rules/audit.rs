@@ -1,0 +1,181 @@
+//! Whether the keys of a managed voucher tell one story.
+
+use crate::rules::book::{Entry, Holding, State};
+use std::collections::{HashMap, HashSet};
+
+type Bytes = Vec<u8>;
+
+/// Everything that the keys of a managed voucher hold.
+pub(crate) struct Books {
+    pub(crate) total: i64,
+    /// None when there is no stock key.
+    pub(crate) left: Option<i64>,
+    /// Order id to entry.
+    pub(crate) orders: Vec<(Bytes, Bytes)>,
+    /// User to holding.
+    pub(crate) holdings: Vec<(Bytes, Bytes)>,
+    /// Order id and deadline.
+    pub(crate) holds: Vec<(Bytes, i64)>,
+    pub(crate) buyers: HashSet<Bytes>,
+}
+
+/// What the book says when added up, and where other keys disagree.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Report {
+    pub(crate) held: i64,
+    pub(crate) sold: i64,
+    /// Orders in the book, live or released.
+    pub(crate) orders: i64,
+    /// Users with a live order.
+    pub(crate) buyers: i64,
+    /// A sentence each, without bytes of a user; empty when all is sound.
+    pub(crate) differences: Vec<String>,
+}
+
+/// Adds the book up and compares.
+pub(crate) fn audit(books: &Books) -> Report {
+    let mut report = Report { orders: len(books.orders.len()), ..Report::default() };
+    let mut units_by_user: HashMap<&[u8], i64> = HashMap::new();
+    let mut held: HashMap<&[u8], i64> = HashMap::new();
+    let mut garbled = 0usize;
+    for (id, text) in &books.orders {
+        let Ok(entry) = Entry::parse(text) else {
+            garbled = garbled.saturating_add(1);
+            continue;
+        };
+        let units = entry.units.get();
+        match entry.state {
+            State::Held => {
+                report.held = report.held.saturating_add(units);
+                held.insert(id, entry.deadline);
+            }
+            State::Sold => report.sold = report.sold.saturating_add(units),
+            State::Cancelled | State::Expired | State::Rejected => continue,
+        }
+        let sum = units_by_user.entry(entry.user).or_default();
+        *sum = sum.saturating_add(units);
+    }
+    report.buyers = len(units_by_user.len());
+    let differences = &mut report.differences;
+    count(differences, garbled, "orders of the book can't be read");
+    match books.left {
+        None => differences.push("there is no stock key".to_owned()),
+        Some(left) => {
+            let sum = left.saturating_add(report.held).saturating_add(report.sold);
+            if sum != books.total {
+                differences.push(format!(
+                    "total is {}, but left {left} + held {} + sold {} is {sum}",
+                    books.total, report.held, report.sold
+                ));
+            }
+        }
+    }
+    compare_holdings(books, &units_by_user, differences);
+    compare_holds(books, &held, differences);
+    let missing = units_by_user.keys().filter(|user| !books.buyers.contains(**user)).count();
+    count(differences, missing, "users with a live order are not among the buyers");
+    let extra =
+        books.buyers.iter().filter(|user| !units_by_user.contains_key(user.as_slice())).count();
+    count(differences, extra, "buyers have no live order");
+    report
+}
+
+fn compare_holdings(books: &Books, by_user: &HashMap<&[u8], i64>, differences: &mut Vec<String>) {
+    let (mut garbled, mut wrong, mut matched) = (0usize, 0usize, 0usize);
+    for (user, text) in &books.holdings {
+        match (Holding::parse(text), by_user.get(user.as_slice())) {
+            (Err(_), _) => garbled = garbled.saturating_add(1),
+            (Ok(holding), Some(units)) if holding.units.get() == *units => {
+                matched = matched.saturating_add(1);
+            }
+            (Ok(_), _) => wrong = wrong.saturating_add(1),
+        }
+    }
+    count(differences, garbled, "users' units can't be read");
+    count(differences, wrong, "users' units differ from those of their live orders");
+    let known = matched.saturating_add(wrong).saturating_add(garbled);
+    let missing = by_user.len().saturating_sub(known);
+    count(differences, missing, "users with a live order have no units on record");
+}
+
+fn compare_holds(books: &Books, held: &HashMap<&[u8], i64>, differences: &mut Vec<String>) {
+    let (mut wrong, mut matched, mut extra) = (0usize, 0usize, 0usize);
+    for (id, deadline) in &books.holds {
+        match held.get(id.as_slice()) {
+            Some(wanted) if wanted == deadline => matched = matched.saturating_add(1),
+            Some(_) => wrong = wrong.saturating_add(1),
+            None => extra = extra.saturating_add(1),
+        }
+    }
+    count(differences, wrong, "holds have another deadline than their order");
+    count(differences, extra, "holds have no held order");
+    let missing = held.len().saturating_sub(matched.saturating_add(wrong));
+    count(differences, missing, "held orders have no hold");
+}
+
+fn count(differences: &mut Vec<String>, number: usize, what: &str) {
+    if number > 0 {
+        differences.push(format!("{number} {what}"));
+    }
+}
+
+fn len(len: usize) -> i64 {
+    i64::try_from(len).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(pairs: &[(&str, &str)]) -> Vec<(Bytes, Bytes)> {
+        pairs.iter().map(|(a, b)| (a.as_bytes().to_vec(), b.as_bytes().to_vec())).collect()
+    }
+
+    fn sound() -> Books {
+        Books {
+            total: 9,
+            left: Some(5),
+            orders: bytes(&[
+                ("o1", "held:1:70:ann"),
+                ("o2", "sold:2:0:ann"),
+                ("o3", "sold:1:0:bob"),
+                ("o4", "expired:1:0:cid"),
+            ]),
+            holdings: bytes(&[("ann", "3:o2"), ("bob", "1:o3")]),
+            holds: vec![(b"o1".to_vec(), 70)],
+            buyers: [b"ann".to_vec(), b"bob".to_vec()].into(),
+        }
+    }
+
+    #[test]
+    fn a_sound_book_has_no_differences() {
+        let want = Report { held: 1, sold: 3, orders: 4, buyers: 2, differences: Vec::new() };
+        assert_eq!(audit(&sound()), want);
+    }
+
+    #[test]
+    fn every_tampering_is_told() {
+        type Tamper = fn(&mut Books);
+        let rows: [(Tamper, &str); 12] = [
+            (|b| b.left = Some(6), "total is 9, but left 6 + held 1 + sold 3 is 10"),
+            (|b| b.left = None, "there is no stock key"),
+            (|b| b.total = 10, "total is 10"),
+            (|b| b.orders[3].1 = b"junk".to_vec(), "1 orders of the book can't be read"),
+            (|b| b.holdings[0].1 = b"2:o2".to_vec(), "1 users' units differ"),
+            (|b| b.holdings[0].1 = b"x".to_vec(), "1 users' units can't be read"),
+            (|b| drop(b.holdings.pop()), "1 users with a live order have no units on record"),
+            (|b| b.holds[0].1 = 71, "1 holds have another deadline"),
+            (|b| b.holds.clear(), "1 held orders have no hold"),
+            (|b| b.holds.push((b"o2".to_vec(), 1)), "1 holds have no held order"),
+            (|b| drop(b.buyers.remove(&b"bob"[..])), "1 users with a live order are not among"),
+            (|b| drop(b.buyers.insert(b"cid".to_vec())), "1 buyers have no live order"),
+        ];
+        for (tamper, want) in rows {
+            let mut books = sound();
+            tamper(&mut books);
+            let told = audit(&books).differences;
+            assert_eq!(told.len(), 1, "{told:?}");
+            assert!(told[0].starts_with(want), "{told:?}");
+        }
+    }
+}
