@@ -5,8 +5,8 @@ use crate::config::{self, SETTINGS};
 use crate::keyspace::names;
 use crate::metrics;
 use crate::server::{
-    Ctx, InfoSection, add_category, install_panic_hook, is_known, missing_api, register_command,
-    register_info, remove_panic_hook, rule_naming,
+    Ctx, InfoSection, add_category, forget_listeners, install_panic_hook, is_known, missing_api,
+    register_command, register_info, remove_panic_hook, rule_naming,
 };
 use redis_module::{Context, RedisString, Status};
 use std::ffi::CStr;
@@ -15,8 +15,8 @@ use std::ffi::CStr;
 const VERSION: i32 = 100;
 
 /// The plain commands that we call or replicate.
-const PLAIN_COMMANDS: [&CStr; 7] =
-    [c"decrby", c"del", c"exists", c"sadd", c"sismember", c"srem", c"xadd"];
+const PLAIN_COMMANDS: [&CStr; 9] =
+    [c"decrby", c"del", c"exists", c"pexpireat", c"sadd", c"set", c"sismember", c"srem", c"xadd"];
 
 #[cfg(not(test))]
 #[allow(unsafe_code, clippy::undocumented_unsafe_blocks, clippy::pedantic)]
@@ -58,6 +58,7 @@ fn prepare(ctx: Ctx<'_>, args: &[RedisString]) -> Result<(), String> {
         return Err(format!("this server has no command {command}; was it renamed"));
     }
     ctx.set_module_options();
+    forget_listeners();
     metrics::reset();
     config::set_cluster(ctx.is_cluster());
     for category in [c"seckill", c"lock"] {

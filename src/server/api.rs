@@ -29,6 +29,7 @@ macro_rules! required {
 }
 
 required! {
+    RedisModule_AvoidReplicaTraffic
     RedisModule_Call
     RedisModule_CallReplyArrayElement
     RedisModule_CallReplyInteger
@@ -38,16 +39,19 @@ required! {
     RedisModule_CloseKey
     RedisModule_CreateCommand
     RedisModule_CreateString
+    RedisModule_CreateTimer
     RedisModule_DeleteKey
     RedisModule_FreeCallReply
     RedisModule_FreeString
     RedisModule_GetCommand
     RedisModule_GetContextFlags
+    RedisModule_GetSelectedDb
     RedisModule_InfoAddFieldULongLong
     RedisModule_InfoAddSection
     RedisModule_KeyType
     RedisModule_LoadConfigs
     RedisModule_Log
+    RedisModule_Milliseconds
     RedisModule_NotifyKeyspaceEvent
     RedisModule_OpenKey
     RedisModule_RegisterEnumConfig
@@ -56,13 +60,17 @@ required! {
     RedisModule_Replicate
     RedisModule_ReplyWithError
     RedisModule_ReplyWithLongLong
+    RedisModule_SelectDb
     RedisModule_SetCommandInfo
     RedisModule_SetModuleOptions
     RedisModule_SignalModifiedKey
+    RedisModule_StopTimer
     RedisModule_StreamAdd
     RedisModule_StringDMA
     RedisModule_StringPtrLen
     RedisModule_StringTruncate
+    RedisModule_SubscribeToKeyspaceEvents
+    RedisModule_SubscribeToServerEvent
     RedisModule_ValueLength
 }
 

@@ -18,15 +18,26 @@ pub(crate) struct Ctx<'a> {
 pub(crate) enum EventClass {
     Generic,
     String,
+    Zset,
     Stream,
+    /// The time to live of a key was over.
+    Expired,
+    /// A key went because memory was short.
+    Evicted,
+    /// A key came with an RDB file; only modules hear of it.
+    Loaded,
 }
 
 impl EventClass {
-    fn flag(self) -> i32 {
+    pub(super) fn flag(self) -> i32 {
         match self {
             Self::Generic => raw::REDISMODULE_NOTIFY_GENERIC,
             Self::String => raw::REDISMODULE_NOTIFY_STRING,
+            Self::Zset => raw::REDISMODULE_NOTIFY_ZSET,
             Self::Stream => raw::REDISMODULE_NOTIFY_STREAM,
+            Self::Expired => raw::REDISMODULE_NOTIFY_EXPIRED,
+            Self::Evicted => raw::REDISMODULE_NOTIFY_EVICTED,
+            Self::Loaded => raw::REDISMODULE_NOTIFY_LOADED,
         }
     }
 }
@@ -95,6 +106,38 @@ impl<'a> Ctx<'a> {
         };
     }
 
+    /// Sends `SET key value PXAT at_ms` to replicas and the append-only file.
+    pub(crate) fn replicate_set(self, key: Str<'_>, value: Str<'_>, at_ms: i64) {
+        // SAFETY: "sscl" is two server strings, a C string and a 64-bit integer. For the status
+        // see replicate_decrby.
+        unsafe {
+            api!(RedisModule_Replicate(
+                self.raw,
+                c"SET".as_ptr(),
+                c"sscl".as_ptr(),
+                key.as_ptr(),
+                value.as_ptr(),
+                c"PXAT".as_ptr(),
+                at_ms,
+            ))
+        };
+    }
+
+    /// Sends `PEXPIREAT key at_ms` to replicas and the append-only file.
+    pub(crate) fn replicate_pexpireat(self, key: Str<'_>, at_ms: i64) {
+        // SAFETY: "sl" is a server string and a 64-bit integer. For the status see
+        // replicate_decrby.
+        unsafe {
+            api!(RedisModule_Replicate(
+                self.raw,
+                c"PEXPIREAT".as_ptr(),
+                c"sl".as_ptr(),
+                key.as_ptr(),
+                at_ms,
+            ))
+        };
+    }
+
     /// Sends `XADD key id field value ...` to replicas and the append-only file.
     pub(crate) fn replicate_xadd(self, key: Str<'_>, id: &[u8], fields: &[Str<'_>]) {
         let (id, id_len) = (id.as_ptr().cast::<c_char>(), id.len());
@@ -136,11 +179,73 @@ impl<'a> Ctx<'a> {
         };
     }
 
+    /// The time on the server's clock, in unix milliseconds.
+    pub(crate) fn now_ms(self) -> i64 {
+        // SAFETY: a clock, without arguments.
+        unsafe { api!(RedisModule_Milliseconds()) }
+    }
+
+    /// The number of the database that keys are opened in.
+    pub(crate) fn selected_db(self) -> i32 {
+        // SAFETY: the context is live.
+        unsafe { api!(RedisModule_GetSelectedDb(self.raw)) }
+    }
+
+    /// Opens keys in another database from now on, and replicates there. False when there is no
+    /// such database. Only in callbacks of our own: a command's client would stay there.
+    pub(crate) fn select_db(self, db: i32) -> bool {
+        // SAFETY: the context is live; a number out of range is refused.
+        unsafe { api!(RedisModule_SelectDb(self.raw, db)) == raw::REDISMODULE_OK as i32 }
+    }
+
     /// Is this server a node of a cluster? Fixed for the life of a server.
     pub(crate) fn is_cluster(self) -> bool {
+        self.has_any_flag(raw::REDISMODULE_CTX_FLAGS_CLUSTER)
+    }
+
+    pub(crate) fn is_replica(self) -> bool {
+        self.has_any_flag(raw::REDISMODULE_CTX_FLAGS_SLAVE)
+    }
+
+    /// Is data being loaded, from a file or from a primary?
+    pub(crate) fn is_loading(self) -> bool {
+        self.has_any_flag(
+            raw::REDISMODULE_CTX_FLAGS_LOADING | raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING,
+        )
+    }
+
+    /// Are writes held back, by CLIENT PAUSE or a failover? Then a write in the background would
+    /// be the server's end: only commands that were let through may write.
+    pub(crate) fn is_paused(self) -> bool {
+        // SAFETY: a question without arguments.
+        unsafe { api!(RedisModule_AvoidReplicaTraffic()) != 0 }
+    }
+
+    /// May a timer or the end of a turn write now? Not on a replica, not while data is loaded,
+    /// not while writes are paused.
+    pub(crate) fn may_write_in_background(self) -> bool {
+        !self.is_paused()
+            && !self.has_any_flag(
+                raw::REDISMODULE_CTX_FLAGS_SLAVE
+                    | raw::REDISMODULE_CTX_FLAGS_LOADING
+                    | raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING,
+            )
+    }
+
+    /// May this command's client be blocked? Not in a transaction, in a script, or where blocking
+    /// is denied.
+    pub(crate) fn may_block(self) -> bool {
+        !self.has_any_flag(
+            raw::REDISMODULE_CTX_FLAGS_LUA
+                | raw::REDISMODULE_CTX_FLAGS_MULTI
+                | raw::REDISMODULE_CTX_FLAGS_DENY_BLOCKING,
+        )
+    }
+
+    fn has_any_flag(self, wanted: u32) -> bool {
         // SAFETY: the context is live.
         let flags = unsafe { api!(RedisModule_GetContextFlags(self.raw)) };
-        flags & (raw::REDISMODULE_CTX_FLAGS_CLUSTER as i32) != 0
+        flags & (wanted as i32) != 0
     }
 
     /// Says how the module wants to be treated:
