@@ -2,7 +2,7 @@
 //! in this order, and whatever can refuse refuses before the first write.
 
 mod lock_release;
-mod managed;
+pub(crate) mod managed;
 mod seckill_alter;
 mod seckill_audit;
 mod seckill_cancel;

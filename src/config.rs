@@ -65,6 +65,11 @@ pub(crate) fn hash_tags() -> bool {
     is_cluster() || HASH_TAGS.index() == 1
 }
 
+/// How long the timer of holds sleeps at most, in ms.
+pub(crate) fn hold_sweep_ms() -> u64 {
+    50
+}
+
 /// How odd stocks are to be understood.
 pub(crate) fn policy() -> Policy {
     Policy {

@@ -2,11 +2,12 @@
 
 use crate::commands::COMMANDS;
 use crate::config::{self, SETTINGS};
-use crate::keyspace::names;
+use crate::expiry;
+use crate::keyspace::{names, terms};
 use crate::metrics;
 use crate::server::{
-    Ctx, InfoSection, add_category, install_panic_hook, is_known, missing_api, register_command,
-    register_info, remove_panic_hook, rule_naming,
+    Ctx, InfoSection, add_category, forget_listeners, install_panic_hook, is_known, missing_api,
+    register_command, register_info, remove_panic_hook, rule_naming,
 };
 use redis_module::{Context, RedisString, Status};
 use std::ffi::CStr;
@@ -15,8 +16,27 @@ use std::ffi::CStr;
 const VERSION: i32 = 100;
 
 /// The plain commands that we call or replicate.
-const PLAIN_COMMANDS: [&CStr; 9] =
-    [c"acl", c"decrby", c"del", c"exists", c"sadd", c"sismember", c"srem", c"xadd", c"xinfo"];
+const PLAIN_COMMANDS: [&CStr; 19] = [
+    c"acl",
+    c"decrby",
+    c"del",
+    c"exists",
+    c"hdel",
+    c"hgetall",
+    c"hset",
+    c"incrby",
+    c"sadd",
+    c"scan",
+    c"set",
+    c"sismember",
+    c"smembers",
+    c"srem",
+    c"unlink",
+    c"xadd",
+    c"xinfo",
+    c"zadd",
+    c"zrem",
+];
 
 #[cfg(not(test))]
 #[allow(unsafe_code, clippy::undocumented_unsafe_blocks, clippy::pedantic)]
@@ -58,6 +78,7 @@ fn prepare(ctx: Ctx<'_>, args: &[RedisString]) -> Result<(), String> {
         return Err(format!("this server has no command {command}; was it renamed"));
     }
     ctx.set_module_options();
+    forget_listeners();
     metrics::reset();
     config::set_cluster(ctx.is_cluster());
     for category in [c"seckill", c"lock"] {
@@ -72,11 +93,16 @@ fn prepare(ctx: Ctx<'_>, args: &[RedisString]) -> Result<(), String> {
     if !register_info(ctx, fill_info) {
         return Err("the server refused the INFO section".to_owned());
     }
-    // Last: a value that redis.conf may not have unloads the module.
+    if !expiry::begin(ctx) {
+        return Err("the server refused to tell of events".to_owned());
+    }
+    // A value that redis.conf may not have unloads the module. A timer that was armed by then
+    // would be the server's end, so that comes last.
     register_settings(ctx, args)?;
     if !ctx.load_configs() {
         return Err("a seckill.* configuration was refused".to_owned());
     }
+    expiry::begin_scan(ctx);
     Ok(())
 }
 
@@ -114,6 +140,7 @@ fn fill_info(section: &mut InfoSection) {
     for (name, counter) in metrics::FIELDS {
         section.field(name, counter.get());
     }
+    section.field(c"holds_open", expiry::holds_open());
 }
 
 fn unload(context: &Context) -> Status {
@@ -125,7 +152,9 @@ fn unload(context: &Context) -> Status {
         ));
         return Status::Err;
     }
+    expiry::end(ctx);
     names::forget();
+    terms::forget();
     SETTINGS.iter().for_each(|setting| setting.forget());
     remove_panic_hook();
     Status::Ok

@@ -27,6 +27,7 @@ mod config;
 mod effect;
 mod entry;
 mod error;
+mod expiry;
 mod keyspace;
 mod metrics;
 mod reply;

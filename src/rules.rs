@@ -3,6 +3,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod book;
+pub(crate) mod due;
 pub(crate) mod hash_tag;
 pub(crate) mod integer;
 pub(crate) mod managed;

@@ -10,11 +10,13 @@ mod collections;
 mod command;
 mod config;
 mod ctx;
+mod events;
 mod info;
 mod key;
 mod main_thread;
 mod panics;
 mod string;
+mod timer;
 
 pub(crate) use acl::rule_naming;
 pub(crate) use api::missing as missing_api;
@@ -26,8 +28,13 @@ pub(crate) use command::{
 };
 pub(crate) use config::{Choice, Setting, Text};
 pub(crate) use ctx::{Ctx, EventClass};
+pub(crate) use events::{
+    KeyListener, ServerEvent, ServerListener, TurnListener, forget as forget_listeners,
+    listen_to_keys, listen_to_server, listen_to_turns,
+};
 pub(crate) use info::{InfoSection, register as register_info};
 pub(crate) use key::{Kind, NotAString, ReadKey, StreamId, WriteKey};
 pub(crate) use main_thread::MainThread;
 pub(crate) use panics::{install as install_panic_hook, remove as remove_panic_hook};
 pub(crate) use string::{OwnedStr, Str};
+pub(crate) use timer::Timer;

@@ -25,9 +25,9 @@ const REAPED_BY_A_TRY_MAX: usize = 100;
 
 /// A managed voucher, as found in one command.
 #[derive(Clone, Copy)]
-pub(super) struct Voucher<'a> {
+pub(crate) struct Voucher<'a> {
     pub(super) ctx: Ctx<'a>,
-    pub(super) keys: ManagedKeys<'a>,
+    pub(crate) keys: ManagedKeys<'a>,
     pub(super) names: &'a OrderFields,
     pub(super) terms: Terms,
     pub(super) now: Millis,
@@ -36,7 +36,7 @@ pub(super) struct Voucher<'a> {
 }
 
 impl<'a> Voucher<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         ctx: Ctx<'a>,
         keys: &'a VoucherKeys,
         voucher: crate::args::Voucher<'a>,
@@ -232,7 +232,7 @@ impl<'a> Voucher<'a> {
 
     /// Gives back at most `most` held orders whose deadline has passed, the earliest first. How
     /// many it took from the holds.
-    pub(super) fn reap(self, most: usize) -> Result<usize, CommandError> {
+    pub(crate) fn reap(self, most: usize) -> Result<usize, CommandError> {
         let due = book::due(self.ctx, self.keys, self.now, most)?;
         for id in &due {
             let id = OrderId(id.as_str());

@@ -138,6 +138,15 @@ pub(crate) fn lift_hold<'a>(
     Some(Effect::Unscored { key: keys.holds, member: id.0, was_last })
 }
 
+/// The earliest deadline in a holds key, and how many holds there are. None when there is no
+/// sorted set.
+pub(crate) fn first_hold(ctx: Ctx<'_>, key: Str<'_>) -> Option<(Millis, u64)> {
+    let holds = ReadKey::open(ctx, key)?;
+    let first = holds.members_up_to(f64::INFINITY, 1).ok()?;
+    let (_, score) = first.first()?;
+    Some((*score as Millis, u64::try_from(holds.len()).unwrap_or(u64::MAX)))
+}
+
 /// The orders whose deadline is not after `now`, the earliest first, at most `most`.
 pub(crate) fn due(
     ctx: Ctx<'_>,

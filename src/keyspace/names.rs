@@ -123,7 +123,7 @@ struct Managed {
 const TERMS_PREFIX: &[u8] = b"seckill:voucher:";
 const BOOK_PREFIX: &[u8] = b"seckill:book:";
 const HOLDINGS_PREFIX: &[u8] = b"seckill:buyer:";
-const HOLDS_PREFIX: &[u8] = b"seckill:hold:";
+pub(crate) const HOLDS_PREFIX: &[u8] = b"seckill:hold:";
 
 /// What comes behind the name of the order stream in that of the stream of give-backs.
 const RELEASED_SUFFIX: &[u8] = b".released";
@@ -383,6 +383,29 @@ pub(crate) fn forget_last() {
 /// Could this be the name of a terms key?
 pub(crate) fn is_terms_name(key: &[u8]) -> bool {
     key.starts_with(TERMS_PREFIX)
+}
+
+/// Could this be the name of a holds key?
+pub(crate) fn is_holds_name(key: &[u8]) -> bool {
+    key.starts_with(HOLDS_PREFIX)
+}
+
+/// The name of the holds key of the voucher whose terms have this name.
+pub(crate) fn holds_name_of_terms(key: &[u8]) -> Option<Vec<u8>> {
+    key.strip_prefix(TERMS_PREFIX).map(|voucher| [HOLDS_PREFIX, voucher].concat())
+}
+
+/// The voucher whose holds have this name. Of `{7}` and `7`, whose keys are the same where hash
+/// tags are on, it is `7`.
+pub(crate) fn voucher_of_holds(key: &[u8]) -> Option<Vec<u8>> {
+    let voucher = key.strip_prefix(HOLDS_PREFIX)?;
+    if let Some(inner) = voucher.strip_prefix(b"{").and_then(|rest| rest.strip_suffix(b"}"))
+        && config::hash_tags()
+        && tagged(inner) == Ok(Tagged::Wrapped)
+    {
+        return Some(inner.to_vec());
+    }
+    Some(voucher.to_vec())
 }
 
 /// Frees everything kept: the module is being unloaded.

@@ -32,6 +32,7 @@ macro_rules! required {
 }
 
 required! {
+    RedisModule_AvoidReplicaTraffic
     RedisModule_Call
     RedisModule_CallReplyArrayElement
     RedisModule_CallReplyInteger
@@ -41,6 +42,7 @@ required! {
     RedisModule_CloseKey
     RedisModule_CreateCommand
     RedisModule_CreateString
+    RedisModule_CreateTimer
     RedisModule_DeleteKey
     RedisModule_FreeCallReply
     RedisModule_FreeString
@@ -68,13 +70,17 @@ required! {
     RedisModule_ReplyWithNull
     RedisModule_ReplyWithSimpleString
     RedisModule_ReplyWithStringBuffer
+    RedisModule_SelectDb
     RedisModule_SetCommandInfo
     RedisModule_SetModuleOptions
     RedisModule_SignalModifiedKey
+    RedisModule_StopTimer
     RedisModule_StreamAdd
     RedisModule_StringDMA
     RedisModule_StringPtrLen
     RedisModule_StringTruncate
+    RedisModule_SubscribeToKeyspaceEvents
+    RedisModule_SubscribeToServerEvent
     RedisModule_ValueLength
     RedisModule_ZsetAdd
     RedisModule_ZsetFirstInScoreRange

@@ -143,15 +143,35 @@ impl<'a> Call<'a> {
         unsafe { text_of(self.raw.as_ptr()) }
     }
 
-    /// Runs `each` on the texts of an array reply's elements, in order.
+    /// The texts of an array reply's elements, in order; empty ones for what has no text.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &[u8]> {
         // SAFETY: the reply is live.
-        let count = unsafe { api!(RedisModule_CallReplyLength(self.raw.as_ptr())) };
-        (0..count).map(|index| {
-            // SAFETY: the reply is live; an index that it lacks gives null, which is no text.
-            unsafe { text_of(api!(RedisModule_CallReplyArrayElement(self.raw.as_ptr(), index))) }
-        })
+        unsafe { texts_in(self.raw.as_ptr()) }
     }
+
+    /// The texts of the array that is the element `index` of an array reply.
+    pub(crate) fn texts_of(&self, index: usize) -> impl Iterator<Item = &[u8]> {
+        // SAFETY: the reply is live; an index that it lacks gives null.
+        let inner = unsafe { api!(RedisModule_CallReplyArrayElement(self.raw.as_ptr(), index)) };
+        // SAFETY: the element is null, or lives as long as the reply.
+        unsafe { texts_in(inner) }
+    }
+}
+
+/// # Safety
+/// `reply` must be null, or a reply that lives for `'r`.
+unsafe fn texts_in<'r>(reply: *mut raw::RedisModuleCallReply) -> impl Iterator<Item = &'r [u8]> {
+    let count = if reply.is_null() {
+        0
+    } else {
+        // SAFETY: by the caller the reply is live.
+        unsafe { api!(RedisModule_CallReplyLength(reply)) }
+    };
+    (0..count).map(move |index| {
+        // SAFETY: by the caller the reply is live; an index that it lacks gives null, which is no
+        // text.
+        unsafe { text_of(api!(RedisModule_CallReplyArrayElement(reply, index))) }
+    })
 }
 
 /// # Safety

@@ -21,16 +21,28 @@ pub(crate) enum EventClass {
     Hash,
     SortedSet,
     Stream,
+    /// The time to live of a key was over.
+    Expired,
+    /// A key went because memory was short.
+    Evicted,
+    /// A key came to be, whatever it holds; only modules hear of it.
+    New,
+    /// A key came with an RDB file; only modules hear of it.
+    Loaded,
 }
 
 impl EventClass {
-    fn flag(self) -> i32 {
+    pub(super) fn flag(self) -> i32 {
         match self {
             Self::Generic => raw::REDISMODULE_NOTIFY_GENERIC,
             Self::String => raw::REDISMODULE_NOTIFY_STRING,
             Self::Hash => raw::REDISMODULE_NOTIFY_HASH,
             Self::SortedSet => raw::REDISMODULE_NOTIFY_ZSET,
             Self::Stream => raw::REDISMODULE_NOTIFY_STREAM,
+            Self::Expired => raw::REDISMODULE_NOTIFY_EXPIRED,
+            Self::Evicted => raw::REDISMODULE_NOTIFY_EVICTED,
+            Self::New => raw::REDISMODULE_NOTIFY_NEW,
+            Self::Loaded => raw::REDISMODULE_NOTIFY_LOADED,
         }
     }
 }
@@ -119,18 +131,6 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// The time, in ms since 1970-01-01 UTC.
-    pub(crate) fn now_ms(self) -> i64 {
-        // SAFETY: takes nothing and reads the clock.
-        unsafe { api!(RedisModule_Milliseconds()) }
-    }
-
-    /// The number of the database that this command works on.
-    pub(crate) fn selected_db(self) -> i32 {
-        // SAFETY: the context is live.
-        unsafe { api!(RedisModule_GetSelectedDb(self.raw)) }
-    }
-
     /// Begins a map of `pairs`, whose keys and values follow. A flat array for RESP2.
     pub(crate) fn reply_map(self, pairs: i64) {
         // SAFETY: the context is live. See reply_integer.
@@ -159,11 +159,73 @@ impl<'a> Ctx<'a> {
         unsafe { api!(RedisModule_ReplyWithNull(self.raw)) };
     }
 
+    /// The time on the server's clock, in unix milliseconds.
+    pub(crate) fn now_ms(self) -> i64 {
+        // SAFETY: a clock, without arguments.
+        unsafe { api!(RedisModule_Milliseconds()) }
+    }
+
+    /// The number of the database that keys are opened in.
+    pub(crate) fn selected_db(self) -> i32 {
+        // SAFETY: the context is live.
+        unsafe { api!(RedisModule_GetSelectedDb(self.raw)) }
+    }
+
+    /// Opens keys in another database from now on, and replicates there. False when there is no
+    /// such database. Only in callbacks of our own: a command's client would stay there.
+    pub(crate) fn select_db(self, db: i32) -> bool {
+        // SAFETY: the context is live; a number out of range is refused.
+        unsafe { api!(RedisModule_SelectDb(self.raw, db)) == raw::REDISMODULE_OK as i32 }
+    }
+
     /// Is this server a node of a cluster? Fixed for the life of a server.
     pub(crate) fn is_cluster(self) -> bool {
+        self.has_any_flag(raw::REDISMODULE_CTX_FLAGS_CLUSTER)
+    }
+
+    pub(crate) fn is_replica(self) -> bool {
+        self.has_any_flag(raw::REDISMODULE_CTX_FLAGS_SLAVE)
+    }
+
+    /// Is data being loaded, from a file or from a primary?
+    pub(crate) fn is_loading(self) -> bool {
+        self.has_any_flag(
+            raw::REDISMODULE_CTX_FLAGS_LOADING | raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING,
+        )
+    }
+
+    /// Are writes held back, by CLIENT PAUSE or a failover? Then a write in the background would
+    /// be the server's end: only commands that were let through may write.
+    pub(crate) fn is_paused(self) -> bool {
+        // SAFETY: a question without arguments.
+        unsafe { api!(RedisModule_AvoidReplicaTraffic()) != 0 }
+    }
+
+    /// May a timer or the end of a turn write now? Not on a replica, not while data is loaded,
+    /// not while writes are paused.
+    pub(crate) fn may_write_in_background(self) -> bool {
+        !self.is_paused()
+            && !self.has_any_flag(
+                raw::REDISMODULE_CTX_FLAGS_SLAVE
+                    | raw::REDISMODULE_CTX_FLAGS_LOADING
+                    | raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING,
+            )
+    }
+
+    /// May this command's client be blocked? Not in a transaction, in a script, or where blocking
+    /// is denied.
+    pub(crate) fn may_block(self) -> bool {
+        !self.has_any_flag(
+            raw::REDISMODULE_CTX_FLAGS_LUA
+                | raw::REDISMODULE_CTX_FLAGS_MULTI
+                | raw::REDISMODULE_CTX_FLAGS_DENY_BLOCKING,
+        )
+    }
+
+    fn has_any_flag(self, wanted: u32) -> bool {
         // SAFETY: the context is live.
         let flags = unsafe { api!(RedisModule_GetContextFlags(self.raw)) };
-        flags & (raw::REDISMODULE_CTX_FLAGS_CLUSTER as i32) != 0
+        flags & (wanted as i32) != 0
     }
 
     /// Says how the module wants to be treated:

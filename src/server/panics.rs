@@ -1,7 +1,7 @@
 //! A panic is a bug of ours, and must not become the server's end.
 
 use super::ctx::log;
-use std::panic;
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 /// Makes a panic write its place and its message into the server's log, one line each.
@@ -25,4 +25,10 @@ pub(crate) fn install() {
 /// Forgets the hook: its code is about to be unloaded.
 pub(crate) fn remove() {
     drop(panic::take_hook());
+}
+
+/// Runs a callback that has nobody to answer. A panic ends it, is logged by the hook, and goes no
+/// further.
+pub(super) fn guarded(callback: impl FnOnce()) {
+    drop(catch_unwind(AssertUnwindSafe(callback)));
 }

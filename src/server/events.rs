@@ -1,0 +1,191 @@
+//! Hearing of what happens: to keys, to databases, to the server, and at the end of each turn of
+//! its event loop.
+//!
+//! Callbacks only take note. A write inside one comes out before the write that it was told of,
+//! and leaves replicas and the append-only file in another state than the server.
+
+use super::api::api;
+use super::ctx::{Ctx, EventClass};
+use super::main_thread::MainThread;
+use super::panics::guarded;
+use super::string::{Str, borrow};
+use redis_module::raw;
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+/// Hears of events of keys.
+pub(crate) trait KeyListener {
+    /// `ctx` has the key's database selected. Called in the middle of whatever fired the event, a
+    /// call of our own too. Must not write.
+    fn heard(ctx: Ctx<'_>, event: &CStr, key: Str<'_>);
+}
+
+/// Makes `L` hear of the events of these classes from now on, until the module is unloaded. Once a
+/// listener: called twice, it hears twice. False when the server refuses.
+///
+/// Subscribe to [`EventClass::String`] only for a good reason: every SET of everybody pays.
+pub(crate) fn listen_to_keys<L: KeyListener>(ctx: Ctx<'_>, classes: &[EventClass]) -> bool {
+    let flags = classes.iter().fold(0, |flags, class| flags | class.flag());
+    // SAFETY: the context is live, and the function has the right type.
+    let status = unsafe {
+        api!(RedisModule_SubscribeToKeyspaceEvents(ctx.as_ptr(), flags, Some(on_key_event::<L>)))
+    };
+    status == raw::REDISMODULE_OK as c_int
+}
+
+unsafe extern "C" fn on_key_event<L: KeyListener>(
+    ctx: *mut raw::RedisModuleCtx,
+    _class: c_int,
+    event: *const c_char,
+    key: *mut raw::RedisModuleString,
+) -> c_int {
+    // SAFETY: context and key are the server's and live for this call.
+    let (ctx, key) = unsafe { (Ctx::new(ctx), borrow(key)) };
+    // SAFETY: the event is a C string of the server's that lives for this call.
+    let event = unsafe { CStr::from_ptr(event) };
+    if let Some(key) = key {
+        guarded(|| L::heard(ctx, event, key));
+    }
+    raw::REDISMODULE_OK as c_int
+}
+
+/// What happened to the server or to whole databases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ServerEvent {
+    /// A database was emptied; all of them when there is no number. Keys fire nothing then.
+    Flushed {
+        db: Option<i32>,
+    },
+    /// Two databases have changed places. Keys fire nothing then.
+    Swapped {
+        first: i32,
+        second: i32,
+    },
+    /// Data is being loaded from a file or a primary.
+    LoadingStarted,
+    /// Loading is over, well or not.
+    LoadingEnded,
+    BecamePrimary,
+    BecameReplica,
+}
+
+/// Hears of server events. Must not write.
+pub(crate) type ServerListener = fn(Ctx<'_>, ServerEvent);
+
+const LISTENERS_MAX: usize = 4;
+
+/// The server keeps one function a module and event, so this is where the listeners are told.
+static LISTENERS: MainThread<[Option<ServerListener>; LISTENERS_MAX]> =
+    MainThread::new([None; LISTENERS_MAX]);
+
+/// Makes `listener` hear of server events from now on. False when the server refuses.
+pub(crate) fn listen_to_server(ctx: Ctx<'_>, listener: ServerListener) -> bool {
+    let mut listeners = LISTENERS.get();
+    let Some(free) = listeners.iter_mut().find(|slot| slot.is_none()) else { return false };
+    *free = Some(listener);
+    LISTENERS.set(listeners);
+    [
+        raw::REDISMODULE_EVENT_FLUSHDB,
+        raw::REDISMODULE_EVENT_SWAPDB,
+        raw::REDISMODULE_EVENT_LOADING,
+        raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED,
+    ]
+    .into_iter()
+    .all(|id| subscribe(ctx, id, on_server_event))
+}
+
+unsafe extern "C" fn on_server_event(
+    ctx: *mut raw::RedisModuleCtx,
+    event: raw::RedisModuleEvent,
+    part: u64,
+    data: *mut c_void,
+) {
+    // SAFETY: the server's context lives for this call.
+    let ctx = unsafe { Ctx::new(ctx) };
+    // SAFETY: event and data are as the server passed them.
+    let Some(event) = (unsafe { server_event(event.id, part, data) }) else { return };
+    for listener in LISTENERS.get().into_iter().flatten() {
+        guarded(|| listener(ctx, event));
+    }
+}
+
+/// # Safety
+/// `data` must be what the server passes with the event `id`, at data version 1.
+unsafe fn server_event(id: u64, part: u64, data: *mut c_void) -> Option<ServerEvent> {
+    Some(match (id, part) {
+        (raw::REDISMODULE_EVENT_FLUSHDB, raw::REDISMODULE_SUBEVENT_FLUSHDB_END) => {
+            // SAFETY: by the caller; the server passes this struct with a FLUSHDB event.
+            let info = unsafe { data.cast::<raw::RedisModuleFlushInfo>().as_ref() }?;
+            ServerEvent::Flushed { db: (info.dbnum >= 0).then_some(info.dbnum) }
+        }
+        (raw::REDISMODULE_EVENT_SWAPDB, _) => {
+            // SAFETY: by the caller; the server passes this struct with a SWAPDB event.
+            let info = unsafe { data.cast::<raw::RedisModuleSwapDbInfo>().as_ref() }?;
+            ServerEvent::Swapped { first: info.dbnum_first, second: info.dbnum_second }
+        }
+        (
+            raw::REDISMODULE_EVENT_LOADING,
+            raw::REDISMODULE_SUBEVENT_LOADING_ENDED | raw::REDISMODULE_SUBEVENT_LOADING_FAILED,
+        ) => ServerEvent::LoadingEnded,
+        (raw::REDISMODULE_EVENT_LOADING, _) => ServerEvent::LoadingStarted,
+        (
+            raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED,
+            raw::REDISMODULE_EVENT_REPLROLECHANGED_NOW_MASTER,
+        ) => ServerEvent::BecamePrimary,
+        (raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED, _) => ServerEvent::BecameReplica,
+        _ => return None,
+    })
+}
+
+/// Does the work of a turn, before the server sleeps and before replies leave it.
+///
+/// Here a write is safe, and ordered behind everything that the turn has done, if
+/// [`Ctx::may_write_in_background`]. `ctx` has database 0 selected.
+pub(crate) type TurnListener = fn(Ctx<'_>);
+
+static TURN_LISTENERS: MainThread<[Option<TurnListener>; LISTENERS_MAX]> =
+    MainThread::new([None; LISTENERS_MAX]);
+
+/// Makes `listener` run at the end of each turn of the event loop from now on. False when the
+/// server refuses. Costs every turn a little: subscribe at the first need.
+pub(crate) fn listen_to_turns(ctx: Ctx<'_>, listener: TurnListener) -> bool {
+    let mut listeners = TURN_LISTENERS.get();
+    let Some(free) = listeners.iter_mut().find(|slot| slot.is_none()) else { return false };
+    *free = Some(listener);
+    TURN_LISTENERS.set(listeners);
+    subscribe(ctx, raw::REDISMODULE_EVENT_EVENTLOOP, on_turn)
+}
+
+unsafe extern "C" fn on_turn(
+    ctx: *mut raw::RedisModuleCtx,
+    _event: raw::RedisModuleEvent,
+    part: u64,
+    _data: *mut c_void,
+) {
+    if part != raw::REDISMODULE_SUBEVENT_EVENTLOOP_BEFORE_SLEEP {
+        return;
+    }
+    // SAFETY: the server's context lives for this call.
+    let ctx = unsafe { Ctx::new(ctx) };
+    for listener in TURN_LISTENERS.get().into_iter().flatten() {
+        guarded(|| listener(ctx));
+    }
+}
+
+/// Forgets who listens: the module is being loaded or unloaded. The server itself drops the
+/// subscriptions of a module that goes.
+pub(crate) fn forget() {
+    LISTENERS.set([None; LISTENERS_MAX]);
+    TURN_LISTENERS.set([None; LISTENERS_MAX]);
+}
+
+type Callback =
+    unsafe extern "C" fn(*mut raw::RedisModuleCtx, raw::RedisModuleEvent, u64, *mut c_void);
+
+fn subscribe(ctx: Ctx<'_>, id: u64, callback: Callback) -> bool {
+    let event = raw::RedisModuleEvent { id, dataver: 1 };
+    // SAFETY: the context is live, the function has the right type, and all servers from 7.0 on
+    // know these events at data version 1. A second subscription replaces the first.
+    let status =
+        unsafe { api!(RedisModule_SubscribeToServerEvent(ctx.as_ptr(), event, Some(callback))) };
+    status == raw::REDISMODULE_OK as c_int
+}
