@@ -3,4 +3,6 @@
 
 pub(crate) mod hash_tag;
 pub(crate) mod integer;
+pub(crate) mod order_id;
 pub(crate) mod sale;
+pub(crate) mod slot;
