@@ -2,6 +2,7 @@
 
 use crate::error::CommandError;
 use crate::rules::integer;
+use crate::rules::order_id::Count;
 use crate::rules::sale::Units;
 use crate::server::Str;
 
@@ -33,6 +34,8 @@ arguments! {
     OrderId;
     /// Who holds a lock.
     Token;
+    /// What ids are counted under.
+    IdPrefix;
     /// A key as the client spelled it.
     KeyName;
 }
@@ -76,6 +79,16 @@ impl<'a> Args<'a> {
             argument: "units",
             min: 1,
             max: i64::MAX,
+        })
+    }
+
+    /// The number behind `COUNT`.
+    pub(crate) fn next_count(&mut self) -> Result<Count, CommandError> {
+        let raw = self.pop().ok_or(CommandError::Syntax)?;
+        integer::parse(raw.bytes()).and_then(Count::new).ok_or(CommandError::NotInRange {
+            argument: "count",
+            min: 1,
+            max: Count::MAX,
         })
     }
 

@@ -2,6 +2,7 @@
 //! in this order, and whatever can refuse refuses before the first write.
 
 mod lock_release;
+mod seckill_nextid;
 mod seckill_try;
 mod seckill_trykeys;
 mod unmanaged;
@@ -13,8 +14,8 @@ use crate::server::{CommandSpec, Ctx, Run, Str};
 
 /// Every command, in the order of the docs. What the server, its docs and our tests know of a
 /// command comes from here.
-pub(crate) static COMMANDS: [&CommandSpec; 3] =
-    [&seckill_try::SPEC, &seckill_trykeys::SPEC, &lock_release::SPEC];
+pub(crate) static COMMANDS: [&CommandSpec; 4] =
+    [&seckill_try::SPEC, &seckill_trykeys::SPEC, &seckill_nextid::SPEC, &lock_release::SPEC];
 
 /// A command of this module.
 trait Command {

@@ -5,6 +5,7 @@
 //! (`SADD`) has been replicated and announced by the server and has none.
 
 use crate::rules::integer::Decimal;
+use crate::rules::order_id::Count;
 use crate::server::{Ctx, EventClass, Str, StreamId};
 
 /// A write that nobody else has heard of yet.
@@ -12,6 +13,8 @@ use crate::server::{Ctx, EventClass, Str, StreamId};
 pub(crate) enum Effect<'a> {
     /// `DECRBY key units`, the units as text
     Deducted { key: Str<'a>, units: Str<'a> },
+    /// `INCRBY key by`
+    Counted { key: Str<'a>, by: Count },
     /// `XADD key id field value ...`
     Appended { key: Str<'a>, id: StreamId, fields: &'a [Str<'a>] },
     /// `DEL key`
@@ -25,6 +28,10 @@ impl Effect<'_> {
             Self::Deducted { key, units } => {
                 ctx.replicate_decrby(key, units);
                 // What the server fires for INCR, DECR, INCRBY and DECRBY alike.
+                ctx.notify(EventClass::String, c"incrby", key);
+            }
+            Self::Counted { key, by } => {
+                ctx.replicate_incrby(key, by.get());
                 ctx.notify(EventClass::String, c"incrby", key);
             }
             Self::Appended { key, id, fields } => {

@@ -2,7 +2,7 @@
 
 use crate::commands::COMMANDS;
 use crate::config::{self, SETTINGS};
-use crate::keyspace::names;
+use crate::keyspace::{counter, names};
 use crate::metrics;
 use crate::server::{
     Ctx, InfoSection, add_category, install_panic_hook, is_known, missing_api, register_command,
@@ -15,8 +15,19 @@ use std::ffi::CStr;
 const VERSION: i32 = 100;
 
 /// The plain commands that we call or replicate.
-const PLAIN_COMMANDS: [&CStr; 9] =
-    [c"acl", c"decrby", c"del", c"exists", c"sadd", c"sismember", c"srem", c"xadd", c"xinfo"];
+const PLAIN_COMMANDS: [&CStr; 11] = [
+    c"acl",
+    c"decrby",
+    c"del",
+    c"exists",
+    c"incrby",
+    c"sadd",
+    c"set",
+    c"sismember",
+    c"srem",
+    c"xadd",
+    c"xinfo",
+];
 
 #[cfg(not(test))]
 #[allow(unsafe_code, clippy::undocumented_unsafe_blocks, clippy::pedantic)]
@@ -125,6 +136,7 @@ fn unload(context: &Context) -> Status {
         ));
         return Status::Err;
     }
+    counter::forget();
     names::forget();
     SETTINGS.iter().for_each(|setting| setting.forget());
     remove_panic_hook();

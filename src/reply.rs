@@ -1,5 +1,6 @@
 //! What a command answers when it did its work.
 
+use crate::rules::order_id::Id;
 use crate::rules::sale::Outcome;
 use crate::server::Ctx;
 
@@ -7,6 +8,8 @@ use crate::server::Ctx;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Reply {
     Integer(i64),
+    /// A bulk string: ids are greater than the integers that JavaScript can tell apart.
+    Id(Id),
 }
 
 impl Reply {
@@ -14,6 +17,7 @@ impl Reply {
     pub(crate) fn send(self, ctx: Ctx<'_>) {
         match self {
             Self::Integer(value) => ctx.reply_integer(value),
+            Self::Id(id) => ctx.reply_bytes(id.text().bytes()),
         }
     }
 }

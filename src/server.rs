@@ -22,7 +22,7 @@ pub(crate) use command::{
     Access, ArgKind, ArgSpec, CommandSpec, KeySpec, Run, add_category, handler,
     register as register_command,
 };
-pub(crate) use config::{Choice, Setting, Text};
+pub(crate) use config::{Choice, Number, Setting, Text};
 pub(crate) use ctx::{Ctx, EventClass};
 pub(crate) use info::{InfoSection, register as register_info};
 pub(crate) use key::{Kind, NotAString, ReadKey, StreamId, WriteKey};

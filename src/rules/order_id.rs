@@ -42,7 +42,11 @@ impl Count {
         NonZeroU32::new(count).map(Self)
     }
 
-    pub(crate) fn get(self) -> u64 {
+    pub(crate) fn get(self) -> i64 {
+        i64::from(self.0.get())
+    }
+
+    fn ids(self) -> u64 {
         u64::from(self.0.get())
     }
 }
@@ -105,7 +109,7 @@ pub(crate) struct Taken {
 /// The next `count` ids of the standalone form, `counter` being the day's, as `INCR` counts it.
 pub(crate) fn after_counter(second: Second, counter: i64, count: Count) -> Result<Taken, NoId> {
     let counter = u64::try_from(counter).map_err(|_| NoId::Foreign)?;
-    let kept = counter.checked_add(count.get()).filter(|kept| *kept <= COUNTER_MAX);
+    let kept = counter.checked_add(count.ids()).filter(|kept| *kept <= COUNTER_MAX);
     let kept = kept.ok_or(NoId::UsedUp)?;
     let first = counter.saturating_add(1);
     Ok(Taken { first: Id((second.since_epoch << COUNTER_BITS) | first), kept, borrowed_s: 0 })
@@ -126,7 +130,7 @@ pub(crate) fn after_last(
     let (seconds, sequence) = match last.map(|last| (last >> COUNTER_BITS, last & SEQUENCE_MAX)) {
         Some((seconds, sequence)) if seconds >= now => {
             // Both far below 2^64.
-            if sequence.saturating_add(count.get()) <= SEQUENCE_MAX {
+            if sequence.saturating_add(count.ids()) <= SEQUENCE_MAX {
                 (seconds, sequence.saturating_add(1))
             } else {
                 (seconds.saturating_add(1), 0)
@@ -138,7 +142,7 @@ pub(crate) fn after_last(
         return Err(NoId::UsedUp);
     }
     let first = (seconds << COUNTER_BITS) | (u64::from(slot.number()) << SEQUENCE_BITS) | sequence;
-    let others = count.get().saturating_sub(1);
+    let others = count.ids().saturating_sub(1);
     Ok(Taken {
         first: Id(first),
         kept: first.saturating_add(others),
@@ -356,7 +360,7 @@ mod tests {
             let n = if random.bool() { 1 } else { random.i64(1..=Count::MAX.min(500)) };
             let taken = after_last(second(now), slots[which], lasts[which], count(n)).unwrap();
             let last = i64::try_from(taken.kept).unwrap();
-            assert_eq!(taken.kept - taken.first.0 + 1, count(n).get());
+            assert_eq!(taken.kept - taken.first.0 + 1, count(n).ids());
             assert!(lasts[which].is_none_or(|before| before < taken.first.0 as i64));
             assert!((taken.kept >> 18) & 0x3fff == u64::from(slots[which].number()));
             lasts[which] = Some(last);

@@ -51,14 +51,17 @@ required! {
     RedisModule_KeyType
     RedisModule_LoadConfigs
     RedisModule_Log
+    RedisModule_Milliseconds
     RedisModule_NotifyKeyspaceEvent
     RedisModule_OpenKey
     RedisModule_RegisterEnumConfig
     RedisModule_RegisterInfoFunc
+    RedisModule_RegisterNumericConfig
     RedisModule_RegisterStringConfig
     RedisModule_Replicate
     RedisModule_ReplyWithError
     RedisModule_ReplyWithLongLong
+    RedisModule_ReplyWithStringBuffer
     RedisModule_SetCommandInfo
     RedisModule_SetModuleOptions
     RedisModule_SignalModifiedKey

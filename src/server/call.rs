@@ -86,6 +86,27 @@ impl<'a> Call<'a> {
         Self::checked(raw)
     }
 
+    /// Runs a command with the strings of `arguments`, and sends what it changed to replicas and
+    /// append-only file.
+    pub(crate) fn write_all(
+        ctx: Ctx<'a>,
+        command: &CStr,
+        arguments: &[Str<'_>],
+    ) -> Result<Self, CallError> {
+        // SAFETY: context, name and strings are live; "!v" is a vector of strings and its length,
+        // replicated.
+        let raw = unsafe {
+            api!(RedisModule_Call(
+                ctx.as_ptr(),
+                command.as_ptr(),
+                c"!v".as_ptr(),
+                arguments.as_ptr(),
+                arguments.len(),
+            ))
+        };
+        Self::checked(raw)
+    }
+
     fn checked(raw: *mut raw::RedisModuleCallReply) -> Result<Self, CallError> {
         let Some(raw) = NonNull::new(raw) else {
             let errno = io::Error::last_os_error();

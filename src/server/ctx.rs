@@ -52,6 +52,18 @@ impl<'a> Ctx<'a> {
         unsafe { api!(RedisModule_ReplyWithLongLong(self.raw, value)) };
     }
 
+    /// Answers a bulk string.
+    pub(crate) fn reply_bytes(self, bytes: &[u8]) {
+        // SAFETY: the context is live, and the server copies the bytes. See reply_integer.
+        unsafe {
+            api!(RedisModule_ReplyWithStringBuffer(
+                self.raw,
+                bytes.as_ptr().cast::<c_char>(),
+                bytes.len(),
+            ))
+        };
+    }
+
     /// Answers an error. `text` is the code word, a space and the sentence.
     pub(crate) fn reply_error(self, text: &CStr) {
         // SAFETY: the context is live, and the server copies the text. See reply_integer.
@@ -83,6 +95,20 @@ impl<'a> Ctx<'a> {
                 c"ss".as_ptr(),
                 key.as_ptr(),
                 amount.as_ptr(),
+            ))
+        };
+    }
+
+    /// Sends `INCRBY key amount` to replicas and the append-only file.
+    pub(crate) fn replicate_incrby(self, key: Str<'_>, amount: i64) {
+        // SAFETY: "sl" is a server string and a long long. For the status see replicate_decrby.
+        unsafe {
+            api!(RedisModule_Replicate(
+                self.raw,
+                c"INCRBY".as_ptr(),
+                c"sl".as_ptr(),
+                key.as_ptr(),
+                amount,
             ))
         };
     }
@@ -134,6 +160,12 @@ impl<'a> Ctx<'a> {
                 fields.len(),
             ))
         };
+    }
+
+    /// The clock now, unix time. To be read once a command.
+    pub(crate) fn now_ms(self) -> i64 {
+        // SAFETY: takes nothing.
+        unsafe { api!(RedisModule_Milliseconds()) }
     }
 
     /// Is this server a node of a cluster? Fixed for the life of a server.
