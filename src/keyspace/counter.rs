@@ -58,8 +58,10 @@ pub(crate) fn look(
         Place::Voucher(voucher) => Counter::of_voucher(voucher, second)?,
     };
     let key = counter.key.as_str();
-    if config::is_cluster() {
-        check_here(ctx, key)?;
+    if let Kind::Slot(slot) = counter.kind
+        && config::is_cluster()
+    {
+        check_here(ctx, key, slot)?;
     }
     let stored = read(ctx, key)?;
     let (taken, adds) = match counter.kind {
@@ -116,14 +118,21 @@ fn read(ctx: Ctx<'_>, key: Str<'_>) -> Result<Option<i64>, CommandError> {
 }
 
 /// Refuses a key that may be on another node while its slot is moved. See `names::check_here`.
-fn check_here(ctx: Ctx<'_>, key: Str<'_>) -> Result<(), CommandError> {
-    match Call::read_all(ctx, c"EXISTS", &[key]) {
-        Ok(_) => Ok(()),
+fn check_here(ctx: Ctx<'_>, key: Str<'_>, slot: Slot) -> Result<(), CommandError> {
+    let exist = |keys: &[Str<'_>]| match Call::read_all(ctx, c"EXISTS", keys) {
+        Ok(reply) => Ok(reply.integer()),
         Err(error) => Err(match CommandError::of_call(error, "EXISTS") {
             CommandError::TryAgain => CommandError::CounterNotHere,
             other => other,
         }),
+    };
+    if exist(&[key])? == 0 {
+        // A node that a slot comes to takes one missing key for a new one, though it may be on
+        // its way. Of two it says that they are not all here.
+        let other = OwnedStr::new(&slot.tag());
+        exist(&[key, other.as_str()])?;
     }
+    Ok(())
 }
 
 /// The name of a counter key, and what it was made of.
