@@ -2,6 +2,7 @@
 
 use crate::error::CommandError;
 use crate::rules::integer;
+use crate::rules::order_id::Count;
 use crate::rules::sale::Units;
 use crate::server::Str;
 use std::ops::RangeInclusive;
@@ -34,6 +35,8 @@ arguments! {
     OrderId;
     /// Who holds a lock.
     Token;
+    /// What ids are counted under.
+    IdPrefix;
     /// A key as the client spelled it.
     KeyName;
 }
@@ -49,12 +52,6 @@ impl<'a> Args<'a> {
     /// The next argument. The arity was checked, so that none is left is a syntax error.
     pub(crate) fn next<A: Argument<'a>>(&mut self) -> Result<A, CommandError> {
         self.pop().map(A::of).ok_or(CommandError::Syntax)
-    }
-
-    /// The next argument as an order id of the caller's own making.
-    pub(crate) fn next_order_id(&mut self) -> Result<OrderId<'a>, CommandError> {
-        let id: OrderId<'a> = self.next()?;
-        if id.0.bytes() == b"*" { Err(CommandError::GeneratedId) } else { Ok(id) }
     }
 
     /// The next argument as one of `words`, which are upper case; it may be in any.
@@ -87,6 +84,16 @@ impl<'a> Args<'a> {
     pub(crate) fn next_units(&mut self) -> Result<Units, CommandError> {
         let units = self.next_integer("units", 1..=i64::MAX)?;
         Units::new(units).ok_or(CommandError::Syntax)
+    }
+
+    /// The number behind `COUNT`.
+    pub(crate) fn next_count(&mut self) -> Result<Count, CommandError> {
+        let raw = self.pop().ok_or(CommandError::Syntax)?;
+        integer::parse(raw.bytes()).and_then(Count::new).ok_or(CommandError::NotInRange {
+            argument: "count",
+            min: 1,
+            max: Count::MAX,
+        })
     }
 
     pub(crate) fn is_empty(&self) -> bool {

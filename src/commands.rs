@@ -10,6 +10,7 @@ mod seckill_confirm;
 mod seckill_create;
 mod seckill_drop;
 mod seckill_info;
+mod seckill_nextid;
 mod seckill_order;
 mod seckill_restock;
 mod seckill_status;
@@ -24,7 +25,7 @@ use crate::server::{CommandSpec, Ctx, Run, Str};
 
 /// Every command, in the order of the docs. What the server, its docs and our tests know of a
 /// command comes from here.
-pub(crate) static COMMANDS: [&CommandSpec; 13] = [
+pub(crate) static COMMANDS: [&CommandSpec; 14] = [
     &seckill_try::SPEC,
     &seckill_trykeys::SPEC,
     &seckill_create::SPEC,
@@ -37,6 +38,7 @@ pub(crate) static COMMANDS: [&CommandSpec; 13] = [
     &seckill_status::SPEC,
     &seckill_info::SPEC,
     &seckill_audit::SPEC,
+    &seckill_nextid::SPEC,
     &lock_release::SPEC,
 ];
 

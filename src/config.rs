@@ -1,7 +1,8 @@
 //! What an operator can set: one static a configuration, and the table of all of them.
 
+use crate::rules::order_id::Calendar;
 use crate::rules::sale::Policy;
-use crate::server::{Choice, MainThread, Setting, Text};
+use crate::server::{Choice, MainThread, Number, Setting, Text};
 
 /// What comes before the voucher in the name of its stock key.
 pub(crate) static STOCK_PREFIX: Text =
@@ -25,8 +26,19 @@ static MISSING_STOCK: Choice = Choice::new(c"missing-stock", &[c"error", c"sold-
 
 static UNLIMITED_STOCK: Choice = Choice::new(c"unlimited-stock", &[c"no", c"yes"], changed);
 
+/// What generated ids of orders are counted under.
+pub(crate) static ID_PREFIX: Text = Text::new(c"id-prefix", c"order", any_text, changed);
+
+/// The unix second that ids count from; 2022-01-01 is where the usual Java generator starts.
+static ID_EPOCH: Number = Number::new(c"id-epoch", 1_640_995_200, 0..=4_294_967_295, changed);
+
+static ID_UTC_OFFSET: Number = Number::new(c"id-utc-offset", 0, -86_400..=86_400, changed);
+
+/// How long the timer that gives back expired holds sleeps at most, in ms.
+static HOLD_SWEEP_MS: Number = Number::new(c"hold-sweep-ms", 50, 1..=100, changed);
+
 /// Every configuration, in the order of redis.conf.
-pub(crate) static SETTINGS: [&dyn Setting; 7] = [
+pub(crate) static SETTINGS: [&dyn Setting; 11] = [
     &STOCK_PREFIX,
     &BUYERS_PREFIX,
     &ORDER_STREAM,
@@ -34,6 +46,10 @@ pub(crate) static SETTINGS: [&dyn Setting; 7] = [
     &HASH_TAGS,
     &MISSING_STOCK,
     &UNLIMITED_STOCK,
+    &ID_PREFIX,
+    &ID_EPOCH,
+    &ID_UTC_OFFSET,
+    &HOLD_SWEEP_MS,
 ];
 
 /// Counts the changes of configurations, so that what was made of one is known to be stale.
@@ -67,7 +83,7 @@ pub(crate) fn hash_tags() -> bool {
 
 /// How long the timer of holds sleeps at most, in ms.
 pub(crate) fn hold_sweep_ms() -> u64 {
-    50
+    u64::try_from(HOLD_SWEEP_MS.get()).unwrap_or(1)
 }
 
 /// How odd stocks are to be understood.
@@ -76,6 +92,11 @@ pub(crate) fn policy() -> Policy {
         missing_is_sold_out: MISSING_STOCK.index() == 1,
         minus_one_is_unlimited: UNLIMITED_STOCK.index() == 1,
     }
+}
+
+/// How ids count seconds and days.
+pub(crate) fn calendar() -> Calendar {
+    Calendar { epoch_s: ID_EPOCH.get(), utc_offset_s: ID_UTC_OFFSET.get() }
 }
 
 fn any_text(_: &[u8]) -> Result<(), &'static str> {

@@ -3,7 +3,7 @@
 use crate::commands::COMMANDS;
 use crate::config::{self, SETTINGS};
 use crate::expiry;
-use crate::keyspace::{names, terms};
+use crate::keyspace::{counter, names, terms};
 use crate::metrics;
 use crate::server::{
     Ctx, InfoSection, add_category, forget_listeners, install_panic_hook, is_known, missing_api,
@@ -153,6 +153,7 @@ fn unload(context: &Context) -> Status {
         return Status::Err;
     }
     expiry::end(ctx);
+    counter::forget();
     names::forget();
     terms::forget();
     SETTINGS.iter().for_each(|setting| setting.forget());

@@ -1,6 +1,7 @@
 //! Why a command refuses: a mistake that somebody must mend, not an outcome of a sale.
 
 use crate::rules::book::Garbled;
+use crate::rules::order_id::NoId;
 use crate::rules::terms::BadTerms;
 use crate::server::{CallError, Ctx, NotAString, NotThatKind};
 use std::borrow::Cow;
@@ -37,7 +38,15 @@ pub(crate) enum CommandError {
     StrayBraces,
     /// Hash tags are on, and a configured prefix has a brace of its own.
     BraceInPrefix,
-    /// `*` as order id, for which there is no generator yet.
+    /// Hash tags are on, and the braces of an id prefix put its counter elsewhere.
+    StrayPrefixBraces,
+    /// The counter key of ids holds a string that no counter ever held.
+    CounterNotInteger,
+    /// The ids of the day, or of all days, are used up.
+    IdsUsedUp,
+    /// The clock is outside of the years that ids can hold.
+    ClockOutOfIds,
+    /// `*` as order id, where none is made.
     GeneratedId,
     /// An option that the command does not have.
     Syntax,
@@ -47,6 +56,8 @@ pub(crate) enum CommandError {
     TooLong { argument: &'static str, max: usize },
     /// The slot of the keys is being moved.
     TryAgain,
+    /// The slot of an id counter is being moved.
+    CounterNotHere,
     /// The server refused a step that was to be the first write.
     Refused { step: &'static str },
 }
@@ -60,7 +71,7 @@ impl CommandError {
             Self::OrderId => "ORDERID",
             Self::Stock => "STOCK",
             Self::WrongType => "WRONGTYPE",
-            Self::TryAgain => "TRYAGAIN",
+            Self::TryAgain | Self::CounterNotHere => "TRYAGAIN",
             _ => "ERR",
         }
     }
@@ -86,7 +97,13 @@ impl CommandError {
             Self::SameKeys => "stock, buyers and orders must be different keys",
             Self::StrayBraces => "voucher must hold no } outside of a hash tag and not be empty",
             Self::BraceInPrefix => "configured key names must hold no { while hash tags are on",
-            Self::GeneratedId => "orderid * is reserved, give an id",
+            Self::StrayPrefixBraces => "prefix must hold no brace outside of a hash tag",
+            Self::CounterNotInteger => "the id counter is not an integer or out of range",
+            Self::IdsUsedUp => "the id counter has used up its ids",
+            Self::ClockOutOfIds => {
+                "the clock must be within 68 years from seckill.id-epoch on to make ids"
+            }
+            Self::GeneratedId => "orderid * is for SECKILL.TRY, give an id here",
             Self::Syntax => "syntax error",
             Self::NotInRange { argument, min, max } => {
                 return format!("{argument} must be an integer from {min} to {max}").into();
@@ -95,6 +112,7 @@ impl CommandError {
                 return format!("{argument} must be at most {max} bytes long").into();
             }
             Self::TryAgain => "not all keys of this voucher are here while its slot is moved",
+            Self::CounterNotHere => "the id counter is not here while its slot is moved",
             Self::Refused { step } => {
                 return format!("the server refused {step}, nothing was changed").into();
             }
@@ -136,6 +154,16 @@ impl From<NotAString> for CommandError {
     }
 }
 
+impl From<NoId> for CommandError {
+    fn from(reason: NoId) -> Self {
+        match reason {
+            NoId::OutOfTime => Self::ClockOutOfIds,
+            NoId::Foreign => Self::CounterNotInteger,
+            NoId::UsedUp => Self::IdsUsedUp,
+        }
+    }
+}
+
 impl CommandError {
     /// The error for a refused call that was to be `step`.
     pub(crate) fn of_call(error: CallError, step: &'static str) -> Self {
@@ -170,6 +198,11 @@ mod tests {
             CommandError::SameKeys,
             CommandError::StrayBraces,
             CommandError::BraceInPrefix,
+            CommandError::StrayPrefixBraces,
+            CommandError::CounterNotInteger,
+            CommandError::IdsUsedUp,
+            CommandError::ClockOutOfIds,
+            CommandError::CounterNotHere,
             CommandError::GeneratedId,
             CommandError::Syntax,
             CommandError::NotInRange { argument: "units", min: 1, max: i64::MAX },

@@ -2,6 +2,7 @@
 
 pub(crate) mod book;
 pub(crate) mod buyers;
+pub(crate) mod counter;
 pub(crate) mod lock;
 pub(crate) mod names;
 pub(crate) mod orders;

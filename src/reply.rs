@@ -1,5 +1,6 @@
 //! What a command answers when it did its work.
 
+use crate::rules::order_id::Id;
 use crate::rules::sale::Outcome;
 use crate::server::Ctx;
 
@@ -15,6 +16,8 @@ pub(crate) enum Reply {
     Array(Vec<Reply>),
     /// Names and values; pairs in one flat array for clients of RESP2.
     Map(Vec<(&'static str, Reply)>),
+    /// A bulk string: ids are greater than the integers that JavaScript can tell apart.
+    Id(Id),
 }
 
 impl Reply {
@@ -36,6 +39,7 @@ impl Reply {
                     value.send(ctx);
                 }
             }
+            Self::Id(id) => ctx.reply_bytes(id.text().bytes()),
         }
     }
 

@@ -7,5 +7,7 @@ pub(crate) mod due;
 pub(crate) mod hash_tag;
 pub(crate) mod integer;
 pub(crate) mod managed;
+pub(crate) mod order_id;
 pub(crate) mod sale;
+pub(crate) mod slot;
 pub(crate) mod terms;

@@ -26,7 +26,7 @@ pub(crate) use command::{
     Access, ArgKind, ArgSpec, CommandSpec, KeySpec, Run, add_category, handler,
     register as register_command,
 };
-pub(crate) use config::{Choice, Setting, Text};
+pub(crate) use config::{Choice, Number, Setting, Text};
 pub(crate) use ctx::{Ctx, EventClass};
 pub(crate) use events::{
     KeyListener, ServerEvent, ServerListener, TurnListener, forget as forget_listeners,

@@ -2,13 +2,14 @@
 
 use super::unmanaged::{self, Order};
 use super::{Answering, Command, managed};
-use crate::args::Args;
-use crate::config;
+use crate::args::{Args, OrderId};
 use crate::error::CommandError;
-use crate::keyspace::names::VoucherKeys;
+use crate::keyspace::counter;
+use crate::keyspace::names::{SaleKeys, VoucherKeys};
 use crate::reply::Reply;
+use crate::rules::order_id::Count;
 use crate::rules::sale::Outcome;
-use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
+use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, handler};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.try",
@@ -43,18 +44,47 @@ impl Command for Try {
         }
         args.finish()?;
         let keys = VoucherKeys::of(order.voucher)?;
-        if config::is_cluster() {
-            keys.check_here(ctx)?;
-        }
-        if let Some(terms) = keys.terms_in(ctx)? {
-            let voucher = managed::Voucher::new(ctx, &keys, order.voucher, terms)?;
-            return voucher.sell(&order).map(Reply::from);
-        }
-        match unmanaged::ask(ctx, keys.stock(), &order)? {
-            None => Ok(Outcome::SoldOut.into()),
-            Some(grant) => {
-                unmanaged::sell(ctx, grant, keys.sale()?, keys.fields(), &order).map(Reply::from)
-            }
+        keys.check_here(ctx)?;
+        if order.id.0.bytes() == GENERATE {
+            try_with_new_id(ctx, &keys, order)
+        } else {
+            try_once(ctx, &keys, &order).map(Reply::from)
         }
     }
+}
+
+/// As order id: make one if the try is accepted.
+const GENERATE: &[u8] = b"*";
+
+fn try_once(ctx: Ctx<'_>, keys: &VoucherKeys, order: &Order<'_>) -> Result<Outcome, CommandError> {
+    if let Some(terms) = keys.terms_in(ctx)? {
+        return managed::Voucher::new(ctx, keys, order.voucher, terms)?.sell(order);
+    }
+    match unmanaged::ask(ctx, keys.stock(), order)? {
+        None => Ok(Outcome::SoldOut),
+        Some(grant) => unmanaged::sell(ctx, grant, keys.sale()?, keys.fields(), order),
+    }
+}
+
+/// Tries with the next free id, and takes the id only if the try is accepted. Replies both.
+fn try_with_new_id(
+    ctx: Ctx<'_>,
+    keys: &VoucherKeys,
+    order: Order<'_>,
+) -> Result<Reply, CommandError> {
+    let place = counter::Place::Voucher(order.voucher);
+    let next = counter::look(ctx, place, ctx.now_ms(), Count::ONE)?;
+    let SaleKeys { stock, buyers, orders } = keys.sale()?;
+    let counter = next.key().bytes();
+    if [Some(stock), Some(buyers), orders].into_iter().flatten().any(|key| key.bytes() == counter) {
+        return Err(CommandError::SameKeys);
+    }
+    let id = OwnedStr::new(next.first().text().bytes());
+    let order = Order { id: OrderId(id.as_str()), ..order };
+    let outcome = try_once(ctx, keys, &order)?;
+    let id = match outcome {
+        Outcome::Accepted => Reply::Id(next.take(ctx)),
+        _ => Reply::Null,
+    };
+    Ok(Reply::Array(vec![outcome.into(), id]))
 }

@@ -47,6 +47,9 @@ impl Command for TryKeys {
         let (stock, buyers, orders) =
             (args.next::<KeyName>()?, args.next::<KeyName>()?, args.next::<KeyName>()?);
         let mut order = Order::parse(&mut args)?;
+        if order.id.0.bytes() == b"*" {
+            return Err(CommandError::GeneratedId);
+        }
         let (mut units, mut no_stream) = (None, false);
         while !args.is_empty() {
             match args.next_word(&["UNITS", "NOSTREAM"])? {

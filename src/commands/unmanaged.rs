@@ -26,7 +26,7 @@ impl<'a> Order<'a> {
     /// Reads `voucher user orderid`, for one unit.
     pub(super) fn parse(args: &mut Args<'a>) -> Result<Self, CommandError> {
         let (voucher, user) = (args.next()?, args.next()?);
-        Ok(Self { voucher, user, id: args.next_order_id()?, units: Units::ONE })
+        Ok(Self { voucher, user, id: args.next()?, units: Units::ONE })
     }
 
     /// Refuses ids of which an entry of a stream might not hold all, being limited to 1 GiB.

@@ -61,6 +61,7 @@ required! {
     RedisModule_OpenKey
     RedisModule_RegisterEnumConfig
     RedisModule_RegisterInfoFunc
+    RedisModule_RegisterNumericConfig
     RedisModule_RegisterStringConfig
     RedisModule_Replicate
     RedisModule_ReplyWithArray

@@ -159,12 +159,6 @@ impl<'a> Ctx<'a> {
         unsafe { api!(RedisModule_ReplyWithNull(self.raw)) };
     }
 
-    /// The time on the server's clock, in unix milliseconds.
-    pub(crate) fn now_ms(self) -> i64 {
-        // SAFETY: a clock, without arguments.
-        unsafe { api!(RedisModule_Milliseconds()) }
-    }
-
     /// The number of the database that keys are opened in.
     pub(crate) fn selected_db(self) -> i32 {
         // SAFETY: the context is live.
@@ -176,6 +170,12 @@ impl<'a> Ctx<'a> {
     pub(crate) fn select_db(self, db: i32) -> bool {
         // SAFETY: the context is live; a number out of range is refused.
         unsafe { api!(RedisModule_SelectDb(self.raw, db)) == raw::REDISMODULE_OK as i32 }
+    }
+
+    /// The clock now, unix time. To be read once a command.
+    pub(crate) fn now_ms(self) -> i64 {
+        // SAFETY: takes nothing.
+        unsafe { api!(RedisModule_Milliseconds()) }
     }
 
     /// Is this server a node of a cluster? Fixed for the life of a server.

@@ -6,6 +6,7 @@
 //! | `transcript` | sessions as redis-cli shows them, run and compared |
 //! | `observe`, `aof` | what others see: keys, events, WATCH, invalidations, the append-only file |
 //! | `try`, `refusals`, `trykeys`, `lock` | each command's contract, row by row |
+//! | `nextid`, `nextid_slots` | generated ids, and who else counts on their keys |
 //! | `afresh` | nothing remembered between tries hides what others did |
 //! | `effects` | what is written for replicas and files, and read without the module |
 //! | `context` | transactions, scripts, replicas, memory limits, blocked readers, databases |
@@ -35,6 +36,8 @@ mod hostile;
 mod loading;
 mod lock;
 mod metadata;
+mod nextid;
+mod nextid_slots;
 mod observe;
 mod refusals;
 mod transcript;

@@ -1,0 +1,45 @@
+//! SECKILL.NEXTID prefix [COUNT n]: ids that never repeat and grow.
+
+use super::{Answering, Command};
+use crate::args::{Args, IdPrefix};
+use crate::error::CommandError;
+use crate::keyspace::counter::{self, Place};
+use crate::reply::Reply;
+use crate::rules::order_id::Count;
+use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
+
+pub(super) const SPEC: CommandSpec = CommandSpec {
+    name: c"seckill.nextid",
+    handler: handler::<Answering<NextId>>(),
+    flags: c"write deny-oom fast",
+    categories: c"write fast seckill",
+    arity: -2,
+    summary: c"Makes ids that never repeat, and replies the first of them",
+    complexity: c"O(1)",
+    since: c"0.1.0",
+    keys: &[KeySpec {
+        position: 1,
+        access: Access::Update,
+        notes: c"The prefix. The key of its counter is derived from it",
+    }],
+    args: &[
+        ArgSpec { name: c"prefix", kind: ArgKind::Key(0) },
+        ArgSpec { name: c"count", kind: ArgKind::OptionalInteger(c"COUNT") },
+    ],
+};
+
+struct NextId;
+
+impl Command for NextId {
+    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+        let prefix = args.next::<IdPrefix>()?;
+        let mut count = Count::ONE;
+        if !args.is_empty() {
+            args.next_word(&["COUNT"])?;
+            count = args.next_count()?;
+        }
+        args.finish()?;
+        let next = counter::look(ctx, Place::Prefix(prefix), ctx.now_ms(), count)?;
+        Ok(Reply::Id(next.take(ctx)))
+    }
+}

@@ -1,0 +1,218 @@
+//! Counter keys: which ids are taken.
+//!
+//! Without hash tags one a day, a string as `INCR` counts it; who else counts ids on the same key
+//! interleaves with us. With hash tags one a slot, which holds the last id: the slot is a part of
+//! the id, and so nodes never need to ask each other.
+
+use crate::args::{IdPrefix, Voucher};
+use crate::config;
+use crate::effect::Effect;
+use crate::error::CommandError;
+use crate::rules::hash_tag::tag_of;
+use crate::rules::integer::{self, Decimal};
+use crate::rules::order_id::{Count, Id, Second, Taken, after_counter, after_last, date};
+use crate::rules::slot::Slot;
+use crate::server::{Call, Ctx, MainThread, OwnedStr, ReadKey, Str, WriteKey};
+use std::rc::Rc;
+
+/// A counter that we made expires so long behind the last second that its ids bear: by then no
+/// clock is so far behind that it would ask for the day again.
+const KEPT_MS: i64 = 48 * 60 * 60 * 1000;
+
+/// Whose ids are wanted.
+#[derive(Clone, Copy)]
+pub(crate) enum Place<'a> {
+    /// Those of a prefix, counted in the prefix's own slot.
+    Prefix(IdPrefix<'a>),
+    /// Those of orders, counted in the slot of this voucher.
+    Voucher(Voucher<'a>),
+}
+
+/// Ids that are free. They are taken by [`Next::take`], in the same command or not at all.
+#[must_use]
+pub(crate) struct Next {
+    counter: Rc<Counter>,
+    taken: Taken,
+    write: Write,
+}
+
+enum Write {
+    /// Count on in place, which keeps the key's time to live.
+    Add(Count),
+    /// Write the key anew.
+    Set { expires_ms: i64 },
+}
+
+/// Finds the next `count` ids at `now_ms`, one behind the other. Writes nothing; whatever can go
+/// wrong with ids goes wrong here.
+pub(crate) fn look(
+    ctx: Ctx<'_>,
+    place: Place<'_>,
+    now_ms: i64,
+    count: Count,
+) -> Result<Next, CommandError> {
+    let second = Second::at(now_ms, config::calendar())?;
+    let counter = match place {
+        Place::Prefix(prefix) => Counter::of_prefix(prefix, second)?,
+        Place::Voucher(voucher) => Counter::of_voucher(voucher, second)?,
+    };
+    let key = counter.key.as_str();
+    if let Kind::Slot(slot) = counter.kind
+        && config::is_cluster()
+    {
+        check_here(ctx, key, slot)?;
+    }
+    let stored = read(ctx, key)?;
+    let (taken, adds) = match counter.kind {
+        Kind::Day(_) => (after_counter(second, stored.unwrap_or(0), count)?, stored.is_some()),
+        Kind::Slot(slot) => (after_last(second, slot, stored, count)?, false),
+    };
+    let write = if adds {
+        Write::Add(count)
+    } else {
+        // No more than 2^31 seconds are ever borrowed.
+        let borrowed_ms = i64::try_from(taken.borrowed_s).unwrap_or(0).saturating_mul(1000);
+        let expires_ms = now_ms.saturating_add(borrowed_ms).saturating_add(KEPT_MS);
+        Write::Set { expires_ms }
+    };
+    Ok(Next { counter, taken, write })
+}
+
+impl Next {
+    /// The counter key: what else the command writes must be other keys.
+    pub(crate) fn key(&self) -> Str<'_> {
+        self.counter.key.as_str()
+    }
+
+    /// The first of the ids.
+    pub(crate) fn first(&self) -> Id {
+        self.taken.first
+    }
+
+    /// Takes the ids, and tells replicas, the append-only file and subscribers. The first of them.
+    pub(crate) fn take(self, ctx: Ctx<'_>) -> Id {
+        let key = self.counter.key.as_str();
+        let kept = Decimal::unsigned(self.taken.kept);
+        match self.write {
+            Write::Add(count) => {
+                // The key was read in this very command. Only another module that heard of a
+                // write of ours could have removed it; then the ids are free all the same.
+                let written = WriteKey::open(ctx, key).overwrite_string(kept.bytes());
+                if written.is_ok() {
+                    let by = OwnedStr::new(Decimal::new(count.get()).bytes());
+                    Effect::Changed { key, by }.publish(ctx);
+                }
+            }
+            Write::Set { expires_ms } => {
+                let [value, word, expiry] =
+                    [kept.bytes(), b"PXAT", Decimal::new(expires_ms).bytes()].map(OwnedStr::new);
+                let arguments = [key, value.as_str(), word.as_str(), expiry.as_str()];
+                // Replaces whatever is there, on this node, so there is nothing to refuse.
+                drop(Call::write_all(ctx, c"SET", &arguments));
+            }
+        }
+        self.taken.first
+    }
+}
+
+/// What a counter key holds; none when there is no such key.
+fn read(ctx: Ctx<'_>, key: Str<'_>) -> Result<Option<i64>, CommandError> {
+    let Some(key) = ReadKey::open(ctx, key) else { return Ok(None) };
+    integer::parse(key.string()?).map(Some).ok_or(CommandError::CounterNotInteger)
+}
+
+/// Refuses a key that may be on another node while its slot is moved. See `names::check_here`.
+fn check_here(ctx: Ctx<'_>, key: Str<'_>, slot: Slot) -> Result<(), CommandError> {
+    let exist = |keys: &[Str<'_>]| match Call::read_all(ctx, c"EXISTS", keys) {
+        Ok(reply) => Ok(reply.integer()),
+        Err(error) => Err(match CommandError::of_call(error, "EXISTS") {
+            CommandError::TryAgain => CommandError::CounterNotHere,
+            other => other,
+        }),
+    };
+    if exist(&[key])? == 0 {
+        // A node that a slot comes to takes one missing key for a new one, though it may be on
+        // its way. Of two it says that they are not all here.
+        let other = OwnedStr::new(&slot.tag());
+        exist(&[key, other.as_str()])?;
+    }
+    Ok(())
+}
+
+/// The name of a counter key, and what it was made of.
+struct Counter {
+    prefix: Vec<u8>,
+    kind: Kind,
+    key: OwnedStr,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The counter of a day.
+    Day(u64),
+    /// The last id of a slot.
+    Slot(Slot),
+}
+
+static LAST: MainThread<Option<Rc<Counter>>> = MainThread::new(None);
+
+impl Counter {
+    fn of_prefix(prefix: IdPrefix<'_>, second: Second) -> Result<Rc<Self>, CommandError> {
+        const MAX: usize = 128 << 20;
+        let prefix = prefix.0.bytes();
+        if prefix.len() > MAX {
+            return Err(CommandError::TooLong { argument: "prefix", max: MAX });
+        }
+        let kind = Kind::now(second, prefix);
+        // The tag must be the first one of the key, or the prefix's own, which has its slot.
+        if kind.has_tag() && prefix.contains(&b'{') && tag_of(prefix).is_none() {
+            return Err(CommandError::StrayPrefixBraces);
+        }
+        Ok(Self::of(prefix, kind))
+    }
+
+    fn of_voucher(voucher: Voucher<'_>, second: Second) -> Result<Rc<Self>, CommandError> {
+        let kind = Kind::now(second, voucher.0.bytes());
+        config::ID_PREFIX.with(|prefix| {
+            if kind.has_tag() && prefix.contains(&b'{') {
+                return Err(CommandError::BraceInPrefix);
+            }
+            Ok(Self::of(prefix, kind))
+        })
+    }
+
+    /// Costs next to nothing for the counter used last.
+    fn of(prefix: &[u8], kind: Kind) -> Rc<Self> {
+        if let Some(last) = LAST.cloned()
+            && last.kind == kind
+            && last.prefix == prefix
+        {
+            return last;
+        }
+        let key = match kind {
+            Kind::Day(day) => OwnedStr::new(&[b"icr:", prefix, b":", &date(day)].concat()),
+            Kind::Slot(slot) => {
+                OwnedStr::new(&[b"icr:", prefix, b":{", &slot.tag(), b"}"].concat())
+            }
+        };
+        let counter = Rc::new(Self { prefix: prefix.to_vec(), kind, key });
+        LAST.set(Some(Rc::clone(&counter)));
+        counter
+    }
+}
+
+impl Kind {
+    /// What counts now for ids that belong where `home` is.
+    fn now(second: Second, home: &[u8]) -> Self {
+        if config::hash_tags() { Self::Slot(Slot::of(home)) } else { Self::Day(second.day()) }
+    }
+
+    fn has_tag(self) -> bool {
+        matches!(self, Self::Slot(_))
+    }
+}
+
+/// Frees what is kept: the module is being unloaded.
+pub(crate) fn forget() {
+    LAST.set(None);
+}

@@ -1,0 +1,97 @@
+//! The slots of a cluster: which one a key is in, and a short tag for every one.
+//!
+//! Source: the cluster specification of Redis, "Key distribution model".
+
+use super::hash_tag::tag_of;
+
+/// One of the 16384 slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slot(u16);
+
+impl Slot {
+    /// A slot number has so many bits.
+    pub(crate) const BITS: u32 = 14;
+
+    /// The slot that a cluster puts `key` into.
+    pub(crate) fn of(key: &[u8]) -> Self {
+        Self(crc16(tag_of(key).unwrap_or(key)) & ((1 << Self::BITS) - 1))
+    }
+
+    pub(crate) fn number(self) -> u16 {
+        self.0
+    }
+
+    /// Six digits that are in this slot: the same for a slot every time, and different for
+    /// different slots.
+    pub(crate) fn tag(self) -> [u8; 6] {
+        let turned =
+            TURNS.iter().enumerate().filter(|(bit, _)| (self.0 >> bit) & 1 == 1).map(|(_, t)| t);
+        let mut rest = turned.fold(ZERO, |bits, turn| bits ^ turn);
+        let mut tag = [b'0'; 6];
+        for digit in tag.iter_mut().rev() {
+            *digit |= (rest & 7) as u8;
+            rest >>= 3;
+        }
+        tag
+    }
+}
+
+/// The tag of slot 0, as the octal number that it spells.
+const ZERO: u32 = 0o242353;
+
+/// For each bit of a slot's number the bits of the tag to turn so that only this bit turns.
+///
+/// The checksum is linear: to turn a bit of the text turns the same bits of the checksum whatever
+/// else the text says. The low three bits of a digit 0 to 7 are free, 18 in all, and elimination
+/// over what each of them turns gave these. The test tries every slot.
+const TURNS: [u32; Slot::BITS as usize] = [
+    0o240607, 0o061230, 0o041324, 0o042553, 0o200233, 0o201162, 0o221743, 0o041320, 0o001104,
+    0o041657, 0o240717, 0o061010, 0o041764, 0o240571,
+];
+
+/// CRC-16/XMODEM: the polynomial 0x1021, from 0, nothing mirrored. A byte at a time, without a
+/// table: shifts add what the byte's bits leave of the polynomial.
+fn crc16(bytes: &[u8]) -> u16 {
+    bytes.iter().fold(0, |crc: u16, byte| {
+        let top = (crc >> 8) ^ u16::from(*byte);
+        let top = top ^ (top >> 4);
+        (crc << 8) ^ (top << 12) ^ (top << 5) ^ top
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Slot, crc16};
+    use std::collections::HashSet;
+
+    #[test]
+    fn the_checksum_is_the_specified_one() {
+        assert_eq!(crc16(b""), 0);
+        assert_eq!(crc16(b"123456789"), 0x31c3);
+    }
+
+    #[test]
+    fn keys_are_in_the_slots_that_servers_say() {
+        // CLUSTER KEYSLOT of each.
+        for (key, want) in [
+            (&b"somekey"[..], 11058),
+            (b"foo{hash_tag}", 2515),
+            (b"bar{hash_tag}", 2515),
+            (b"7", 1716),
+            (b"", 0),
+        ] {
+            assert_eq!(Slot::of(key).number(), want, "{:?}", String::from_utf8_lossy(key));
+        }
+    }
+
+    #[test]
+    fn every_slot_has_a_tag_of_its_own() {
+        let mut tags = HashSet::new();
+        for number in 0..1 << Slot::BITS {
+            let tag = Slot(number).tag();
+            assert_eq!(Slot::of(&tag), Slot(number));
+            assert!(tag.iter().all(u8::is_ascii_digit));
+            assert!(tags.insert(tag));
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! SECKILL.NEXTID with hash tags: the slot in the id, and one counter key a slot.
+
+use redis::Value;
+
+use crate::aof::shown;
+use crate::cluster::{slot, two_nodes, whole_cluster};
+use crate::harness::{Server, text};
+use crate::nextid::{DAY, EPOCH, id, next, unix_s};
+use crate::observe::{assert_error, integer, words};
+
+/// The last id kept in the only key of a server.
+fn kept(server: &Server) -> (String, i64) {
+    let keys = words(server.run("KEYS *"));
+    let [key] = keys.as_slice() else { panic!("not one key: {keys:?}") };
+    (key.clone(), id(&server.call(&["GET", key])))
+}
+
+#[test]
+fn a_cluster_puts_the_slot_into_the_id() {
+    let server = whole_cluster();
+    let (mut last, wanted) = (0, slot(&server, b"order"));
+    for count in (1..=300).chain([65_536; 12]) {
+        let first = next(&server, "order", count);
+        assert!(first > last, "{first} after {last}");
+        last = first + i64::try_from(count).expect("small") - 1;
+        for id in [first, last] {
+            assert_eq!((id >> 18) & 0x3fff, wanted);
+        }
+        // A block is of one second.
+        assert_eq!(first >> 32, last >> 32);
+        assert_eq!(kept(&server).1, last);
+    }
+    // Twelve such blocks are more than two seconds have, and took less: borrowed.
+    let now = unix_s(&server) - EPOCH;
+    assert!(last >> 32 >= now, "{} before {now}", last >> 32);
+    let (key, _) = kept(&server);
+    assert_eq!(slot(&server, key.as_bytes()), wanted);
+    let expiry = integer(&server.call(&["PEXPIRETIME", &key])) / 1000 - 2 * DAY - EPOCH;
+    assert_eq!(expiry, last >> 32);
+}
+
+#[test]
+fn a_cluster_counts_on_when_the_clock_goes_back() {
+    let server = whole_cluster();
+    next(&server, "order", 1);
+    let (key, last) = kept(&server);
+    let ahead = last + (1000 << 32);
+    server.call(&["SET", &key, &ahead.to_string()]);
+    assert_eq!(next(&server, "order", 5), ahead + 1);
+    assert_eq!(next(&server, "order", 1), ahead + 6);
+    let expiry = integer(&server.call(&["PEXPIRETIME", &key])) / 1000 - 2 * DAY - EPOCH;
+    assert!((expiry - (ahead >> 32)).abs() <= 1, "{expiry} of {}", ahead >> 32);
+    for (value, code) in [("x", "ERR"), ("-1", "ERR"), ("9223372036854775807", "ERR")] {
+        server.call(&["SET", &key, value]);
+        let digest = server.digest();
+        assert_error(&server.run("SECKILL.NEXTID order"), code, value);
+        assert_eq!(server.digest(), digest);
+    }
+    server.call(&["DEL", &key]);
+    server.call(&["RPUSH", &key, "a"]);
+    assert_error(&server.run("SECKILL.NEXTID order"), "WRONGTYPE", "a list");
+}
+
+#[test]
+fn every_counter_is_in_the_slot_of_its_prefix() {
+    let server = whole_cluster();
+    let seed = crate::differential::seed();
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut made = 0;
+    for _ in 0..400 {
+        let letters = (0..random.usize(..7)).map(|_| *random.choice(b"{}ab").expect("one"));
+        let prefix: Vec<u8> = letters.collect();
+        let about = format!("{}, seed {seed}", prefix.escape_ascii());
+        server.run("FLUSHALL");
+        let reply = server.call(&[b"SECKILL.NEXTID".as_slice(), &prefix]);
+        if let Value::ServerError(_) = reply {
+            let error = assert_error(&reply, "ERR", &about);
+            assert!(error.contains("brace"), "{about}: {error}");
+            assert_eq!(server.run("DBSIZE"), Value::Int(0), "{about}");
+            continue;
+        }
+        made += 1;
+        let (key, last) = kept(&server);
+        let wanted = slot(&server, &prefix);
+        assert_eq!((id(&reply), (last >> 18) & 0x3fff), (last, wanted), "{about}");
+        assert_eq!(slot(&server, key.as_bytes()), wanted, "{about}");
+    }
+    assert!(made > 100, "only {made} of 400 prefixes could count, seed {seed}");
+}
+
+#[test]
+fn a_counter_on_the_move_is_not_guessed() {
+    let (source, target) = two_nodes();
+    let node = |server: &Server| text(&server.run("CLUSTER MYID"));
+    let (from, to, moving) = (node(&source), node(&target), slot(&source, b"order"));
+    let last = next(&source, "order", 1);
+    let (key, _) = kept(&source);
+    // A key of the prefix's own name keeps the server from sending clients on.
+    source.run("SET order here");
+    assert_eq!(target.run(&format!("CLUSTER SETSLOT {moving} IMPORTING {from}")), Value::Okay);
+    assert_eq!(source.run(&format!("CLUSTER SETSLOT {moving} MIGRATING {to}")), Value::Okay);
+    let asking = || {
+        target.run("ASKING");
+        target.run("SECKILL.NEXTID order")
+    };
+    // The counter is at the source, and counts there. The target must not begin a new one.
+    let second = next(&source, "order", 1);
+    assert!(second > last);
+    assert_error(&asking(), "TRYAGAIN", "a counter that did not come yet");
+    target.check("> DBSIZE\n0");
+    // It has come, and goes on. The source must not begin a new one.
+    let migrate = format!("MIGRATE 127.0.0.1 {} {key} 0 5000", target.port());
+    assert_eq!(source.run(&migrate), Value::Okay);
+    let digest = source.digest();
+    assert_error(&source.run("SECKILL.NEXTID order"), "TRYAGAIN", "a counter that has left");
+    assert_eq!(source.digest(), digest);
+    let third = id(&asking());
+    assert!(third > second);
+    source.run("DEL order");
+    assert!(text(&source.run("SECKILL.NEXTID order")).starts_with("ASK "));
+    for server in [&target, &source] {
+        assert_eq!(server.run(&format!("CLUSTER SETSLOT {moving} NODE {to}")), Value::Okay);
+    }
+    assert!(next(&target, "order", 1) > third);
+}
+
+#[test]
+fn hash_tags_without_a_cluster_give_the_ids_of_a_cluster() {
+    let server = Server::observed().config("seckill.hash-tags yes").start();
+    let first = next(&server, "order", 3);
+    // CLUSTER KEYSLOT order
+    assert_eq!((first >> 18) & 0x3fff, 16_025);
+    let (key, last) = kept(&server);
+    assert_eq!((key.as_str(), last), ("icr:order:{260251}", first + 2));
+    let lines = server.aof_of(|| assert!(next(&server, "order", 1) > last));
+    let (_, last) = kept(&server);
+    let expiry = integer(&server.call(&["PEXPIRETIME", &key]));
+    let lines: Vec<_> = lines.iter().map(shown).collect();
+    assert_eq!(lines, [format!("SET {key} {last} PXAT {expiry}")]);
+    for prefix in ["a{b", "{}x", "{"] {
+        let error = server.refused(&format!("SECKILL.NEXTID {prefix}"), "ERR");
+        assert_eq!(error, "ERR prefix must hold no brace outside of a hash tag");
+    }
+    // What was counted here goes on in a cluster.
+    let dump = server.call(&["DUMP", &key]);
+    let Value::BulkString(dump) = dump else { panic!("{dump:?}") };
+    let node = whole_cluster();
+    let restored = node.call(&[b"RESTORE".as_slice(), key.as_bytes(), b"0", &dump]);
+    assert_eq!(restored, Value::Okay);
+    assert!(next(&node, "order", 1) > last);
+}
