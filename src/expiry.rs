@@ -68,9 +68,20 @@ pub(crate) fn begin(ctx: Ctx<'_>) -> bool {
 }
 
 /// Looks for holds that were there before the module. To be called when nothing can fail any more.
+///
+/// A small keyspace, and that of a server that is only starting, is done with at once.
 pub(crate) fn begin_scan(ctx: Ctx<'_>) {
     SCAN.set(Some(Scan { db: 0, cursor: b"0".to_vec() }));
-    TIMER.arm(ctx, 1);
+    let db = ctx.selected_db();
+    let end = ctx.now_ms().saturating_add(TICK_MS_MAX);
+    let mut is_over = false;
+    while !is_over && ctx.now_ms() < end {
+        is_over = !scan(ctx);
+    }
+    ctx.select_db(db);
+    if !is_over || with_index(|index| index.next()).is_some() {
+        TIMER.arm(ctx, 1);
+    }
 }
 
 /// Stops everything: the module is being unloaded.
