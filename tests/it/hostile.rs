@@ -54,13 +54,15 @@ fn random_arg(random: &mut fastrand::Rng) -> Vec<u8> {
 fn random_command(random: &mut fastrand::Rng) -> Vec<Vec<u8>> {
     let name: &[u8] = match random.u8(0..10) {
         0..4 => b"SECKILL.TRY",
-        4..8 => b"SECKILL.TRYKEYS",
+        4..7 => b"SECKILL.TRYKEYS",
+        7 => b"SECKILL.NEXTID",
         _ => b"LOCK.RELEASE",
     };
     let args = match (name, random.u8(0..4)) {
         (_, 0) => random.usize(0..12),
         (b"SECKILL.TRY", _) => *random.choice(&[3, 5]).expect("one"),
         (b"SECKILL.TRYKEYS", _) => *random.choice(&[6, 7, 8, 9]).expect("one"),
+        (b"SECKILL.NEXTID", _) => *random.choice(&[1, 3]).expect("one"),
         _ => 2,
     };
     let mut command = vec![name.to_vec()];
@@ -75,6 +77,9 @@ fn random_command(random: &mut fastrand::Rng) -> Vec<Vec<u8>> {
         for (arg, plausible) in command.iter_mut().skip(1).zip(plausible) {
             *arg = plausible.to_vec();
         }
+    }
+    if name == b"SECKILL.NEXTID" && command.len() == 4 {
+        command[2] = b"COUNT".to_vec();
     }
     if command.len() > 5 && random.bool() {
         let end = command.len() - 2;
@@ -124,7 +129,7 @@ fn random_bytes_do_no_harm() {
         let command = random_command(&mut random);
         let reply = client.call(&command);
         let lost = match (command[0].as_slice(), &reply) {
-            (b"LOCK.RELEASE", Value::Int(1)) => false,
+            (b"LOCK.RELEASE", Value::Int(1)) | (b"SECKILL.NEXTID", Value::BulkString(_)) => false,
             (b"SECKILL.TRY" | b"SECKILL.TRYKEYS", Value::Int(0)) => {
                 accepted += 1;
                 false
@@ -151,7 +156,7 @@ fn random_config_values_do_no_harm() {
     let server = Server::start();
     let mut client = server.client();
     for _ in 0..2000 {
-        let (name, ..) = crate::config::CONFIGS[random.usize(..7)];
+        let (name, ..) = crate::config::CONFIGS[random.usize(..crate::config::CONFIGS.len())];
         let value = match random.u8(0..3) {
             0 => b"a b c".to_vec(),
             _ => random_arg(&mut random),
@@ -179,13 +184,15 @@ fn error_replies_carry_no_bytes_of_the_user() {
     server.run("SET seckill:stock:8 x");
     let marks = [b"mark-\xff\xfe".as_slice(), b"mark\r\n+OK\r\n", b"mark%n%s%n", b"mark\0"];
     for mark in marks {
-        let commands: [&[&[u8]]; 6] = [
+        let commands: [&[&[u8]]; 8] = [
             &[b"SECKILL.TRY", mark, mark, mark],
             &[b"SECKILL.TRY", b"8", mark, mark],
             &[b"SECKILL.TRY", b"7", mark, mark, mark],
             &[b"SECKILL.TRY", b"7", mark, mark, b"UNITS", mark],
             &[b"SECKILL.TRYKEYS", mark, mark, mark, mark, mark, mark],
             &[b"SECKILL.TRYKEYS", b"8", mark, b"o", mark, mark, mark, mark],
+            &[b"SECKILL.NEXTID", b"order", mark],
+            &[b"SECKILL.NEXTID", mark, b"COUNT", mark],
         ];
         for command in commands {
             let reply = server.call(command);

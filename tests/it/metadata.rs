@@ -31,7 +31,7 @@ struct Expected {
     tokens: &'static [&'static str],
 }
 
-const COMMANDS: [Expected; 3] = [
+const COMMANDS: [Expected; 4] = [
     Expected {
         name: "seckill.try",
         arity: -4,
@@ -51,6 +51,15 @@ const COMMANDS: [Expected; 3] = [
         tokens: &["UNITS", "NOSTREAM"],
     },
     Expected {
+        name: "seckill.nextid",
+        arity: -2,
+        flags: &["write", "denyoom", "fast", "module"],
+        not_flags: &["readonly", "blocking", "noscript", "movablekeys", "no_multi", "admin"],
+        keys: [1, 1, 1],
+        arguments: &["prefix"],
+        tokens: &["COUNT"],
+    },
+    Expected {
         name: "lock.release",
         arity: 3,
         flags: &["write", "fast", "module"],
@@ -66,7 +75,7 @@ fn the_module_has_these_commands() {
     let server = Server::start();
     let mut names = words(server.run("COMMAND LIST FILTERBY MODULE seckill"));
     names.sort();
-    assert_eq!(names, ["lock.release", "seckill.try", "seckill.trykeys"]);
+    assert_eq!(names, ["lock.release", "seckill.nextid", "seckill.try", "seckill.trykeys"]);
     let modules = format!("{:?}", server.run("MODULE LIST"));
     assert!(modules.contains("seckill"), "{modules}");
 }
@@ -167,6 +176,7 @@ fn getkeys_finds_the_declared_keys() {
     assert_eq!(keys("SECKILL.TRY 7 alice o1 UNITS 2"), ["7"]);
     assert_eq!(keys("SECKILL.TRYKEYS s b o 7 alice o1"), ["s", "b", "o"]);
     assert_eq!(keys("SECKILL.TRYKEYS s b s 7 alice o1 NOSTREAM"), ["s", "b", "s"]);
+    assert_eq!(keys("SECKILL.NEXTID order COUNT 5"), ["order"]);
     assert_eq!(keys("LOCK.RELEASE lock t"), ["lock"]);
 }
 
@@ -191,9 +201,12 @@ fn commands_are_in_acl_categories_where_modules_can_make_them() {
         return;
     }
     // ACL CAT <category> leaves out commands of modules on some servers; COMMAND INFO doesn't.
-    for (name, own) in
-        [("seckill.try", "seckill"), ("seckill.trykeys", "seckill"), ("lock.release", "lock")]
-    {
+    for (name, own) in [
+        ("seckill.try", "seckill"),
+        ("seckill.trykeys", "seckill"),
+        ("seckill.nextid", "seckill"),
+        ("lock.release", "lock"),
+    ] {
         assert!(known.contains(&own.to_owned()), "no category {own}: {known:?}");
         let reply = server.call(&["COMMAND", "INFO", name]);
         let mut categories = texts(&items(&items(&reply)[0])[6]);
