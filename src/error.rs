@@ -6,6 +6,7 @@ use crate::rules::terms::BadTerms;
 use crate::server::{CallError, Ctx, NotAString, NotThatKind};
 use std::borrow::Cow;
 use std::ffi::{CStr, CString};
+use std::fmt;
 
 /// One reason a variant. No reason carries bytes of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,8 +126,14 @@ impl CommandError {
     }
 
     fn line(self) -> Cow<'static, CStr> {
-        let line = format!("{} {}", self.code(), self.sentence());
-        CString::new(line).map_or(Cow::Borrowed(c"ERR"), Cow::Owned)
+        CString::new(self.to_string()).map_or(Cow::Borrowed(c"ERR"), Cow::Owned)
+    }
+}
+
+/// The code word and the sentence.
+impl fmt::Display for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.code(), self.sentence())
     }
 }
 

@@ -70,8 +70,8 @@ impl<'a> Voucher<'a> {
         }
         let left = match self.units_left(order.units)? {
             Some(left) => left,
-            // What is only held may be due to come back.
-            None if self.reap(REAPED_BY_A_TRY_MAX)? == 0 => return Ok(sold_out()),
+            // What is only held may be due to come back. If it can't, the timer complains.
+            None if matches!(self.reap(REAPED_BY_A_TRY_MAX), Ok(0)) => return Ok(sold_out()),
             None => match self.units_left(order.units)? {
                 Some(left) => left,
                 None => return Ok(sold_out()),
@@ -84,8 +84,13 @@ impl<'a> Voucher<'a> {
     fn repeat(self, order: &Order<'_>) -> Result<Outcome, CommandError> {
         let text = book::entry(self.ctx, self.keys, order.id)?.ok_or(CommandError::Garbled)?;
         let entry = Entry::parse(text.as_str().bytes())?;
-        match known(&entry, order.user.0.bytes()) {
+        match known(&entry, order.user.0.bytes(), self.now) {
             Known::NotYours => Err(CommandError::OrderId),
+            Known::Overdue => {
+                self.give_back(order.id, &entry, State::Expired)?;
+                metrics::TRIES_REPEATED.count();
+                Ok(Outcome::Released)
+            }
             Known::Repeated(outcome) => {
                 metrics::TRIES_REPEATED.count();
                 Ok(outcome)
@@ -123,17 +128,14 @@ impl<'a> Voucher<'a> {
         let deadline_text = (state == State::Held).then(|| deadline_text.as_str());
         // The first writes, as for an unmanaged voucher: who buys, the entry, the stock. A user
         // who has units is among the buyers already.
-        let buyer = (has == 0).then(|| Buyer::new(keys.sale.buyers, order.user));
-        if let Some(buyer) = &buyer {
-            buyer.admit(ctx)?;
-        }
+        let buyer = Buyer::new(keys.sale.buyers, order.user);
+        let is_new = has == 0 && buyer.admit(ctx)?;
         let sale = Sale { stock: keys.sale.stock, grant: Grant::of(left), stream };
-        if let Err(error) = take(ctx, sale, self.names, order, deadline_text) {
-            if let Some(buyer) = buyer {
+        take(ctx, sale, self.names, order, deadline_text).inspect_err(|_| {
+            if is_new {
                 buyer.dismiss(ctx);
             }
-            return Err(error);
-        }
+        })?;
         let entry = Entry { state, units: order.units, deadline, user: order.user.0.bytes() };
         // Both fit: the limit, which bounds the sum, is an i64.
         let units = Units::new(has.saturating_add(order.units.get())).unwrap_or(order.units);
