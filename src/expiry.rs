@@ -107,6 +107,7 @@ impl KeyListener for Keys {
     fn heard(ctx: Ctx<'_>, _event: &CStr, key: Str<'_>) {
         let name = key.bytes();
         if names::is_holds_name(name) {
+            names::holds_changed(name);
             let db = ctx.selected_db();
             with_index(|index| index.mark(db, name));
             if !TIMER.is_armed() && !ctx.is_replica() {

@@ -26,6 +26,7 @@ const REAPED_BY_A_TRY_MAX: usize = 100;
 /// A managed voucher, as found in one command.
 #[derive(Clone, Copy)]
 pub(crate) struct Voucher<'a> {
+    source: &'a VoucherKeys,
     pub(super) ctx: Ctx<'a>,
     pub(crate) keys: ManagedKeys<'a>,
     pub(super) names: &'a OrderFields,
@@ -43,6 +44,7 @@ impl<'a> Voucher<'a> {
         terms: Terms,
     ) -> Result<Self, CommandError> {
         Ok(Self {
+            source: keys,
             ctx,
             keys: keys.managed()?,
             names: keys.fields(),
@@ -71,7 +73,7 @@ impl<'a> Voucher<'a> {
         let left = match self.units_left(order.units)? {
             Some(left) => left,
             // What is only held may be due to come back. If it can't, the timer complains.
-            None if matches!(self.reap(REAPED_BY_A_TRY_MAX), Ok(0)) => return Ok(sold_out()),
+            None if !self.reap_if_due() => return Ok(sold_out()),
             None => match self.units_left(order.units)? {
                 Some(left) => left,
                 None => return Ok(sold_out()),
@@ -230,6 +232,20 @@ impl<'a> Voucher<'a> {
             _ => metrics::ORDERS_CANCELLED.count(),
         }
         Ok(())
+    }
+
+    /// Gives back what is due, if anything may be. False when the stock is what it was.
+    fn reap_if_due(self) -> bool {
+        let db = self.ctx.selected_db();
+        if self.source.is_none_due(db, self.now) {
+            return false;
+        }
+        if !matches!(self.reap(REAPED_BY_A_TRY_MAX), Ok(0)) {
+            return true;
+        }
+        let first = book::first_hold(self.ctx, self.keys.holds);
+        self.source.set_none_due(db, first.map_or(Millis::MAX, |(deadline, _)| deadline));
+        false
     }
 
     /// Gives back at most `most` held orders whose deadline has passed, the earliest first. How

@@ -6,7 +6,7 @@ use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::terms;
 use crate::rules::hash_tag::{StrayBraces, Tagged, tagged};
-use crate::rules::terms::Terms;
+use crate::rules::terms::{Millis, Terms};
 use crate::server::{Call, Ctx, MainThread, OwnedStr, Str};
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
@@ -110,6 +110,8 @@ pub(crate) struct VoucherKeys {
     managed: OnceCell<Managed>,
     /// The database in which the voucher is known to have no terms, or none.
     unmanaged_in: Cell<Option<i32>>,
+    /// The database in which no hold is due before a moment, and the moment.
+    none_due: Cell<Option<(i32, Millis)>>,
 }
 
 struct Managed {
@@ -158,6 +160,7 @@ impl VoucherKeys {
             others: OnceCell::new(),
             managed: OnceCell::new(),
             unmanaged_in: Cell::new(None),
+            none_due: Cell::new(None),
         });
         LAST.set(Some(Rc::clone(&keys)));
         Ok(keys)
@@ -227,6 +230,19 @@ impl VoucherKeys {
             self.unmanaged_in.set(Some(db));
         }
         Ok(terms)
+    }
+
+    /// Is it known that no hold of this database is due at `now`?
+    pub(crate) fn is_none_due(&self, db: i32, now: Millis) -> bool {
+        self.none_due.get().is_some_and(|(known, from)| known == db && now < from)
+    }
+
+    /// Remembers that no hold of this database is due before `from`, until something happens to
+    /// the holds: see [`holds_changed`].
+    pub(crate) fn set_none_due(&self, db: i32, from: Millis) {
+        if !config::is_cluster() {
+            self.none_due.set(Some((db, from)));
+        }
     }
 
     /// The keys of the voucher as a managed one.
@@ -378,6 +394,15 @@ impl CurrentFields {
 /// loaded or swapped: a voucher known to be unmanaged may be managed now.
 pub(crate) fn forget_last() {
     LAST.set(None);
+}
+
+/// Something happened to a holds key: what is remembered of it is void.
+pub(crate) fn holds_changed(key: &[u8]) {
+    if let Some(last) = LAST.cloned()
+        && last.managed.get().is_none_or(|names| names.holds.as_str().bytes() == key)
+    {
+        last.none_due.set(None);
+    }
 }
 
 /// Could this be the name of a terms key?
