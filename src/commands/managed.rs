@@ -4,9 +4,10 @@ use super::unmanaged::{Grant, Order, Sale, take};
 use crate::args::{Args, OrderId, User};
 use crate::effect::Effect;
 use crate::error::CommandError;
-use crate::keyspace::book;
+use crate::keyspace::book::{self, OpenBook};
 use crate::keyspace::buyers::Buyer;
-use crate::keyspace::names::{ManagedKeys, OrderFields, VoucherKeys};
+use crate::keyspace::fields::OrderFields;
+use crate::keyspace::names::{ManagedKeys, VoucherKeys};
 use crate::keyspace::orders::Orders;
 use crate::keyspace::stock;
 use crate::metrics;
@@ -120,7 +121,7 @@ impl<'a> Voucher<'a> {
     fn accept(self, order: &Order<'_>, has: i64, left: i64) -> Result<Outcome, CommandError> {
         let Self { ctx, keys, .. } = self;
         order.check_fits()?;
-        book::check_kinds(ctx, keys)?;
+        let mut book = OpenBook::open(ctx, keys)?;
         let stream = keys.sale.orders.map(|key| Orders::open(ctx, key)).transpose()?;
         if let Some(stream) = &stream {
             stream.check_room(ctx)?;
@@ -142,23 +143,25 @@ impl<'a> Voucher<'a> {
         // Both fit: the limit, which bounds the sum, is an i64.
         let units = Units::new(has.saturating_add(order.units.get())).unwrap_or(order.units);
         let holding = Holding { units, order: order.id.0.bytes() };
-        let hold = match state {
-            State::Held => book::place_hold(ctx, keys, order.id, deadline),
+        let entered = book.enter(order.id, &entry);
+        let held = book.set_holding(order.user, Some(holding));
+        let placed = match state {
+            State::Held => book.place_hold(order.id, deadline),
             _ => None,
         };
-        let entered = book::enter(ctx, keys, order.id, &entry);
-        let held = book::hold_for(ctx, keys, order.user, Some(holding));
-        publish(ctx, [entered, held, hold]);
+        drop(book);
+        publish(ctx, [entered, held, placed]);
         Ok(Outcome::Accepted)
     }
 
     /// Makes a held order sold.
     pub(super) fn confirm(self, id: OrderId<'_>, entry: &Entry<'_>) -> Result<(), CommandError> {
         let Self { ctx, keys, .. } = self;
-        book::check_kinds(ctx, keys)?;
+        let mut book = OpenBook::open(ctx, keys)?;
         let sold = Entry { state: State::Sold, deadline: 0, ..*entry };
-        let entered = book::enter(ctx, keys, id, &sold);
-        let lifted = book::lift_hold(ctx, keys, id);
+        let entered = book.enter(id, &sold);
+        let lifted = book.lift_hold(id);
+        drop(book);
         publish(ctx, [entered, lifted]);
         metrics::ORDERS_CONFIRMED.count();
         Ok(())
@@ -173,7 +176,7 @@ impl<'a> Voucher<'a> {
         reason: State,
     ) -> Result<(), CommandError> {
         let Self { ctx, keys, .. } = self;
-        book::check_kinds(ctx, keys)?;
+        let mut book = OpenBook::open(ctx, keys)?;
         let user = OwnedStr::new(entry.user);
         let user = User(user.as_str());
         let buyer = Buyer::new(keys.sale.buyers, user);
@@ -206,19 +209,20 @@ impl<'a> Voucher<'a> {
             let after = stock_after_return(left, entry.units, self.terms.total);
             stock::change(ctx, keys.sale.stock, left, after)
         });
-        let entered = book::enter(ctx, keys, id, &book::released(entry, reason));
+        let entered = book.enter(id, &Entry { state: reason, deadline: 0, ..*entry });
         let rest = holding.and_then(|holding| {
             let units = Units::new(holding.units.get().saturating_sub(entry.units.get()))?;
             Some(Holding { units, ..holding })
         });
         let held = match holding {
-            Some(_) => book::hold_for(ctx, keys, user, rest),
+            Some(_) => book.set_holding(user, rest),
             None => None,
         };
         let lifted = match entry.state {
-            State::Held => book::lift_hold(ctx, keys, id),
+            State::Held => book.lift_hold(id),
             _ => None,
         };
+        drop(book);
         if rest.is_none() {
             buyer.dismiss(ctx);
         }
@@ -261,7 +265,10 @@ impl<'a> Voucher<'a> {
                     self.give_back(id, &entry, State::Expired)?;
                 }
                 // Somebody wrote the holds by hand. What is no held order has no units to return.
-                _ => publish(self.ctx, [book::lift_hold(self.ctx, self.keys, id)]),
+                _ => {
+                    let lifted = OpenBook::open(self.ctx, self.keys)?.lift_hold(id);
+                    publish(self.ctx, [lifted]);
+                }
             }
         }
         Ok(due.len())

@@ -4,6 +4,8 @@
 use crate::args::Voucher;
 use crate::config;
 use crate::error::CommandError;
+use crate::keyspace::fields::OrderFields;
+use crate::keyspace::prefixes::{BOOK_PREFIX, HOLDINGS_PREFIX, HOLDS_PREFIX, TERMS_PREFIX};
 use crate::keyspace::terms;
 use crate::rules::hash_tag::{StrayBraces, Tagged, tagged};
 use crate::rules::terms::{Millis, Terms};
@@ -39,48 +41,6 @@ struct Names {
     order_stream: Vec<u8>,
     hash_tags: bool,
     fields: OrderFields,
-}
-
-/// The words of an order's entry that are the same for every order.
-pub(crate) struct OrderFields {
-    user: OwnedStr,
-    voucher: OwnedStr,
-    id: OwnedStr,
-    units: OwnedStr,
-    one: OwnedStr,
-    deadline: OwnedStr,
-    reason: OwnedStr,
-}
-
-impl OrderFields {
-    pub(crate) fn user(&self) -> Str<'_> {
-        self.user.as_str()
-    }
-
-    pub(crate) fn voucher(&self) -> Str<'_> {
-        self.voucher.as_str()
-    }
-
-    pub(crate) fn id(&self) -> Str<'_> {
-        self.id.as_str()
-    }
-
-    pub(crate) fn units(&self) -> Str<'_> {
-        self.units.as_str()
-    }
-
-    pub(crate) fn deadline(&self) -> Str<'_> {
-        self.deadline.as_str()
-    }
-
-    pub(crate) fn reason(&self) -> Str<'_> {
-        self.reason.as_str()
-    }
-
-    /// The value that nearly every order has for its units.
-    pub(crate) fn one(&self) -> Str<'_> {
-        self.one.as_str()
-    }
 }
 
 /// The keys of a managed voucher.
@@ -120,12 +80,6 @@ struct Managed {
     holds: OwnedStr,
     released: Option<OwnedStr>,
 }
-
-/// What comes before the voucher in the names of a managed voucher's keys.
-const TERMS_PREFIX: &[u8] = b"seckill:voucher:";
-const BOOK_PREFIX: &[u8] = b"seckill:book:";
-const HOLDINGS_PREFIX: &[u8] = b"seckill:buyer:";
-pub(crate) const HOLDS_PREFIX: &[u8] = b"seckill:hold:";
 
 /// What comes behind the name of the order stream in that of the stream of give-backs.
 const RELEASED_SUFFIX: &[u8] = b".released";
@@ -343,19 +297,7 @@ impl Names {
             buyers_prefix: config::BUYERS_PREFIX.with(<[u8]>::to_vec),
             order_stream: config::ORDER_STREAM.with(<[u8]>::to_vec),
             hash_tags: config::hash_tags(),
-            fields: config::ORDER_FIELDS.with(|text| {
-                let mut words = text.split(|byte| *byte == b' ');
-                let mut next = || OwnedStr::new(words.next().unwrap_or_default());
-                OrderFields {
-                    user: next(),
-                    voucher: next(),
-                    id: next(),
-                    units: OwnedStr::new(b"units"),
-                    one: OwnedStr::new(b"1"),
-                    deadline: OwnedStr::new(b"deadline"),
-                    reason: OwnedStr::new(b"reason"),
-                }
-            }),
+            fields: config::ORDER_FIELDS.with(OrderFields::parse),
         }
     }
 
@@ -403,34 +345,6 @@ pub(crate) fn holds_changed(key: &[u8]) {
     {
         last.none_due.set(None);
     }
-}
-
-/// Could this be the name of a terms key?
-pub(crate) fn is_terms_name(key: &[u8]) -> bool {
-    key.starts_with(TERMS_PREFIX)
-}
-
-/// Could this be the name of a holds key?
-pub(crate) fn is_holds_name(key: &[u8]) -> bool {
-    key.starts_with(HOLDS_PREFIX)
-}
-
-/// The name of the holds key of the voucher whose terms have this name.
-pub(crate) fn holds_name_of_terms(key: &[u8]) -> Option<Vec<u8>> {
-    key.strip_prefix(TERMS_PREFIX).map(|voucher| [HOLDS_PREFIX, voucher].concat())
-}
-
-/// The voucher whose holds have this name. Of `{7}` and `7`, whose keys are the same where hash
-/// tags are on, it is `7`.
-pub(crate) fn voucher_of_holds(key: &[u8]) -> Option<Vec<u8>> {
-    let voucher = key.strip_prefix(HOLDS_PREFIX)?;
-    if let Some(inner) = voucher.strip_prefix(b"{").and_then(|rest| rest.strip_suffix(b"}"))
-        && config::hash_tags()
-        && tagged(inner) == Ok(Tagged::Wrapped)
-    {
-        return Some(inner.to_vec());
-    }
-    Some(voucher.to_vec())
 }
 
 /// Frees everything kept: the module is being unloaded.
