@@ -195,11 +195,11 @@ pub(crate) fn units_held(
     Ok(units)
 }
 
+/// A field of a hash and its value.
+pub(crate) type Pair = (Vec<u8>, Vec<u8>);
+
 /// Every field of a hash with its value. Copies the whole of it.
-pub(crate) fn all_fields(
-    ctx: Ctx<'_>,
-    key: Str<'_>,
-) -> Result<Vec<(Vec<u8>, Vec<u8>)>, CommandError> {
+pub(crate) fn all_fields(ctx: Ctx<'_>, key: Str<'_>) -> Result<Vec<Pair>, CommandError> {
     let reply = Call::read_all(ctx, c"HGETALL", &[key])
         .map_err(|error| CommandError::of_call(error, "HGETALL"))?;
     let mut texts = reply.texts().map(<[u8]>::to_vec);
