@@ -69,7 +69,7 @@ impl<'a> Args<'a> {
             .ok_or(CommandError::Syntax)
     }
 
-    /// The number behind `UNITS`.
+    /// The number behind `UNITS`, to be given once at most.
     pub(crate) fn next_units(&mut self) -> Result<Units, CommandError> {
         let raw = self.pop().ok_or(CommandError::Syntax)?;
         integer::parse(raw.bytes()).and_then(Units::new).ok_or(CommandError::NotInRange {

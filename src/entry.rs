@@ -15,8 +15,19 @@ use std::ffi::CStr;
 const VERSION: i32 = 100;
 
 /// The plain commands that we call or replicate.
-const PLAIN_COMMANDS: [&CStr; 9] =
-    [c"decrby", c"del", c"exists", c"pexpireat", c"sadd", c"set", c"sismember", c"srem", c"xadd"];
+const PLAIN_COMMANDS: [&CStr; 11] = [
+    c"acl",
+    c"decrby",
+    c"del",
+    c"exists",
+    c"pexpireat",
+    c"sadd",
+    c"set",
+    c"sismember",
+    c"srem",
+    c"xadd",
+    c"xinfo",
+];
 
 #[cfg(not(test))]
 #[allow(unsafe_code, clippy::undocumented_unsafe_blocks, clippy::pedantic)]

@@ -1,1 +1,69 @@
-fn main() {}
+//! The benchmark: what a try costs a real server, side by side with the script it replaces.
+//!
+//! `cargo bench --bench side_by_side`, or `-- --help` for its options. The figure that counts is
+//! the CPU time of the server a command, from INFO cpu before and after a pipelined load; all
+//! contenders take turns on one server in one run, so their ratios mean something on any machine.
+//!
+//! In reading order: `options`, `artifacts` (the library to measure against), `harness` (shared
+//! with the tests: servers in fresh directories), `wire` (loads and pipelines), `contender` (who is
+//! measured), `stand` (turns and rounds); then one file a part: `decisions`, `locks`, `vouchers`,
+//! `growth`, `latency`; then `results`, `tables`, `plots`.
+
+mod artifacts;
+mod contender;
+mod decisions;
+mod growth;
+#[path = "../../tests/it/harness.rs"]
+mod harness;
+mod latency;
+mod locks;
+mod options;
+mod plots;
+mod results;
+mod stand;
+mod tables;
+mod vouchers;
+mod wire;
+
+use std::fs;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use options::Options;
+use results::Results;
+use stand::Lab;
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("side_by_side: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A target that was not reached is told, never an error: time is no matter of right and wrong.
+fn run(options: &Options) -> Result<()> {
+    if let Some(server) = &options.server {
+        // SAFETY: this is still the only thread of the program.
+        unsafe { std::env::set_var("REDIS_SERVER", server) };
+    }
+    eprintln!("building the modules, unless the environment names them ...");
+    harness::module();
+    let lab = Lab { baseline: artifacts::baseline()? };
+    let results = Results::measure(&lab, options)?;
+    tables::print(&results);
+    if let Some(dir) = options.out_dir() {
+        fs::create_dir_all(&dir)?;
+        fs::write(dir.join("results.json"), serde_json::to_string_pretty(&results)? + "\n")?;
+        fs::write(dir.join("table.md"), tables::snippet(&results))?;
+        fs::write(dir.join("README.md"), tables::page(&results))?;
+        plots::write(&results, &dir)?;
+        println!("\nWritten to {}", dir.display());
+    }
+    Ok(())
+}

@@ -1,4 +1,4 @@
-//! SECKILL.TRY voucher user orderid [UNITS n]: sells to a user, at most once a user.
+//! `SECKILL.TRY voucher user orderid [UNITS n]`: sells to a user, at most once a user.
 
 use super::unmanaged::{self, Order};
 use super::{Answering, Command};
@@ -37,10 +37,11 @@ struct Try;
 impl Command for Try {
     fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let mut order = Order::parse(&mut args)?;
-        while !args.is_empty() {
+        if !args.is_empty() {
             args.next_word(&["UNITS"])?;
             order.units = args.next_units()?;
         }
+        args.finish()?;
         let keys = VoucherKeys::of(order.voucher)?;
         if config::is_cluster() {
             names::check_here(ctx, keys.sale()?)?;

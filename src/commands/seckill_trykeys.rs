@@ -1,4 +1,4 @@
-//! SECKILL.TRYKEYS stock buyers orders voucher user orderid [UNITS n] [NOSTREAM]: SECKILL.TRY
+//! `SECKILL.TRYKEYS stock buyers orders voucher user orderid [UNITS n] [NOSTREAM]`: SECKILL.TRY
 //! with its keys spelled out.
 
 use super::unmanaged::{self, Order};
@@ -7,7 +7,7 @@ use crate::args::{Args, KeyName};
 use crate::error::CommandError;
 use crate::keyspace::names::{CurrentFields, SaleKeys};
 use crate::reply::Reply;
-use crate::rules::sale::Outcome;
+use crate::rules::sale::{Outcome, Units};
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
@@ -47,13 +47,15 @@ impl Command for TryKeys {
         let (stock, buyers, orders) =
             (args.next::<KeyName>()?, args.next::<KeyName>()?, args.next::<KeyName>()?);
         let mut order = Order::parse(&mut args)?;
-        let mut no_stream = false;
+        let (mut units, mut no_stream) = (None, false);
         while !args.is_empty() {
             match args.next_word(&["UNITS", "NOSTREAM"])? {
-                "UNITS" => order.units = args.next_units()?,
-                _ => no_stream = true,
+                "UNITS" if units.is_none() => units = Some(args.next_units()?),
+                "NOSTREAM" if !no_stream => no_stream = true,
+                _ => return Err(CommandError::Syntax),
             }
         }
+        order.units = units.unwrap_or(Units::ONE);
         let orders = (!no_stream).then_some(orders.0);
         let keys = SaleKeys { stock: stock.0, buyers: buyers.0, orders };
         keys.check_differ()?;

@@ -22,8 +22,11 @@ pub(super) use api;
 macro_rules! required {
     ($($function:ident)*) => {
         const REQUIRED: &[(&str, fn() -> bool)] = &[$(
-            // SAFETY: the pointers are written before our load function runs and never again.
-            (stringify!($function), || { let pointer = unsafe { raw::$function }; pointer.is_some() }),
+            (stringify!($function), || {
+                // SAFETY: the pointers are written before our load function runs and never again.
+                let pointer = unsafe { raw::$function };
+                pointer.is_some()
+            }),
         )*];
     };
 }

@@ -144,7 +144,8 @@ impl<'a> WriteKey<'a> {
     }
 
     /// Appends an entry under the next id of the stream's own choice, creating the stream.
-    /// `fields` are names and values in turn. None when the server refuses; nothing is changed then.
+    /// `fields` are names and values in turn. None when the server refuses, and nothing is changed
+    /// then.
     pub(crate) fn append(&mut self, fields: &[Str<'_>]) -> Option<StreamId> {
         let mut id = raw::RedisModuleStreamID { ms: 0, seq: 0 };
         let added = self.stream_add(raw::REDISMODULE_STREAM_ADD_AUTOID, &mut id, fields);
@@ -155,8 +156,8 @@ impl<'a> WriteKey<'a> {
     /// Would the stream refuse the next entry because its last id is the greatest there is?
     ///
     /// Asks by offering the smallest id, 0-1. A stream that holds an entry has a last id of at
-    /// least that, so the offer is always refused; but the server looks first whether the ids are used
-    /// up, and says so. Must be asked only of a stream that holds an entry.
+    /// least that, so the offer is always refused; but the server looks first whether the ids are
+    /// used up, and says so. Must be asked only of a stream that holds an entry.
     pub(crate) fn is_exhausted(&mut self) -> bool {
         let mut id = raw::RedisModuleStreamID { ms: 0, seq: 1 };
         let added = self.stream_add(0, &mut id, &[]);

@@ -1,1 +1,42 @@
+//! The module on real servers, seen from outside: what its commands answer, write and leave alone.
+//!
+//! | file | what is in it |
+//! | --- | --- |
+//! | `harness` | starts and ends servers; the only file that does |
+//! | `transcript` | sessions as redis-cli shows them, run and compared |
+//! | `observe`, `aof` | what others see: keys, events, WATCH, invalidations, the append-only file |
+//! | `try`, `refusals`, `trykeys`, `lock` | each command's contract, row by row |
+//! | `afresh` | nothing remembered between tries hides what others did |
+//! | `effects` | what is written for replicas and files, and read without the module |
+//! | `context` | transactions, scripts, replicas, memory limits, blocked readers, databases |
+//! | `events` | keyspace events and client-side caching |
+//! | `loading` | MODULE LOAD and UNLOAD |
+//! | `config`, `cluster` | names and modes, hash tags, slots |
+//! | `metadata`, `acl`, `docs` | COMMAND INFO, DOCS, GETKEYS, INFO, ACL, redis.conf, pages |
+//! | `differential` | random histories against the reference scripts |
+//! | `hostile`, `concurrency` | random bytes; many clients at once |
+//!
+//! A test takes a server of its own. `Server::silent` and `Server::refused` check that a command
+//! leaves no trace, which is half of this module's promise: prefer them to comparing replies.
 
+mod acl;
+mod afresh;
+mod aof;
+mod cluster;
+mod concurrency;
+mod config;
+mod context;
+mod differential;
+mod docs;
+mod effects;
+mod events;
+mod harness;
+mod hostile;
+mod loading;
+mod lock;
+mod metadata;
+mod observe;
+mod refusals;
+mod transcript;
+mod r#try;
+mod trykeys;

@@ -1,0 +1,41 @@
+# Logic lives in scripts/, tools/ and benches/; this is a list of what there is to do.
+#
+#   REDIS_SERVER=path make test     against another server, say one that `make servers` printed
+
+# Where cargo puts what it builds.
+target := $(abspath $(or $(CARGO_TARGET_DIR),target))
+export RUST_BACKTRACE ?= 1
+
+.PHONY: help setup build run demo test bench lint servers
+
+help: ## lists the targets
+	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 18
+
+setup: ## installs what is missing (redis-server, libclang), from the system's packages
+	@scripts/setup
+
+build: setup ## builds the module (target/release/libseckill.so) and seckill-rush
+	cargo build --release -p seckill -p seckill-tools
+
+run: ## sells 1,000 units to 100,000 tries on a new server, proves it, and leaves it running
+	@scripts/run
+
+demo: ## the same, and ends
+	@scripts/run demo
+
+test: build ## all tests, against redis-server or REDIS_SERVER=path
+	SECKILL_MODULE=$(target)/release/libseckill.so cargo test --workspace
+
+bench: setup ## measures against the script, GET and a no-op; ARGS=--smoke for a short run
+	cargo bench --bench side_by_side -- $(ARGS)
+
+# Of a module only its makers read the docs, so links to private items are fine.
+lint: export RUSTDOCFLAGS = -D warnings -A rustdoc::private-intra-doc-links
+lint: setup ## formatting, clippy and rustdoc, warnings are errors
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	cargo doc --workspace --no-deps --document-private-items
+	for script in scripts/* .ci/run; do bash -n $$script || exit 1; done
+
+servers: ## obtains newer Redis and Valkey servers to test against and prints their paths
+	@scripts/servers $(or $(NAMES),all)

@@ -1,0 +1,143 @@
+//! Who is measured: how each spells a command and what it answers.
+
+use serde::Serialize;
+
+use crate::wire::Load;
+
+/// The reference scripts by their SHA1 on the server under test.
+pub struct Scripts {
+    pub buy: String,
+    pub unlock: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Contender {
+    Script,
+    RmCall,
+    Seckill,
+    Get,
+    Noop,
+    UnlockScript,
+    LockRelease,
+}
+
+/// All that meet in a try, in the order of the tables.
+pub const DECIDING: &[Contender] =
+    &[Contender::Script, Contender::RmCall, Contender::Seckill, Contender::Get, Contender::Noop];
+pub const SELLING: &[Contender] = &[Contender::Script, Contender::RmCall, Contender::Seckill];
+pub const UNLOCKING: &[Contender] = &[Contender::UnlockScript, Contender::LockRelease];
+
+/// How a try ends, as far as the benchmark provokes it.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    SoldOut,
+    Duplicate,
+    Accepted,
+}
+
+impl Outcome {
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::SoldOut => "sold out",
+            Self::Duplicate => "duplicate",
+            Self::Accepted => "accepted",
+        }
+    }
+
+    fn reply(self) -> &'static [u8] {
+        match self {
+            Self::SoldOut => b":1\r\n",
+            Self::Duplicate => b":2\r\n",
+            Self::Accepted => b":0\r\n",
+        }
+    }
+
+    /// The stock a turn starts with; of `units_needed` only an accepted try takes any.
+    pub fn stock(self, units_needed: usize) -> usize {
+        match self {
+            Self::SoldOut => 0,
+            Self::Duplicate | Self::Accepted => units_needed + 1_000,
+        }
+    }
+}
+
+/// The arguments of one try. Users are numbers, as most shops have them; so are order ids.
+pub struct Try {
+    pub voucher: usize,
+    pub user: usize,
+    pub order_id: usize,
+}
+
+impl Contender {
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Script => "script",
+            Self::RmCall => "RM_Call steps",
+            Self::Seckill => "SECKILL.TRY",
+            Self::Get => "GET",
+            Self::Noop => "no-op",
+            Self::UnlockScript => "unlock script",
+            Self::LockRelease => "LOCK.RELEASE",
+        }
+    }
+
+    /// The tries as this contender spells them, each answered as `outcome` says.
+    pub fn load(
+        self,
+        scripts: &Scripts,
+        outcome: Outcome,
+        depth: usize,
+        tries: impl Iterator<Item = Try>,
+        stock: usize,
+    ) -> Load {
+        let mut load = Load::new(depth, &self.reply(outcome, stock));
+        for Try { voucher, user, order_id } in tries {
+            let (voucher, user) = (voucher.to_string(), user.to_string());
+            let order_id = order_id.to_string();
+            let (voucher, user, order_id) =
+                (voucher.as_bytes(), user.as_bytes(), order_id.as_bytes());
+            match self {
+                Self::Script => {
+                    load.push(&[b"EVALSHA", scripts.buy.as_bytes(), b"0", voucher, user, order_id])
+                }
+                Self::RmCall => load.push(&[b"BASELINE.TRY", voucher, user, order_id]),
+                Self::Seckill => load.push(&[b"SECKILL.TRY", voucher, user, order_id]),
+                Self::Noop => load.push(&[b"BASELINE.NOOP", voucher, user, order_id]),
+                Self::Get => load.push(&[b"GET", &[b"seckill:stock:", voucher].concat()]),
+                Self::UnlockScript | Self::LockRelease => unreachable!("a lock sells nothing"),
+            }
+        }
+        load
+    }
+
+    fn reply(self, outcome: Outcome, stock: usize) -> Vec<u8> {
+        match self {
+            Self::Noop => b":0\r\n".to_vec(),
+            Self::Get => format!("${}\r\n{stock}\r\n", stock.to_string().len()).into_bytes(),
+            _ => outcome.reply().to_vec(),
+        }
+    }
+
+    /// Releases of `locks` by `token`, each answered `reply`.
+    pub fn releases(
+        self,
+        scripts: &Scripts,
+        depth: usize,
+        locks: impl Iterator<Item = String>,
+        token: &str,
+        reply: &[u8],
+    ) -> Load {
+        let mut load = Load::new(depth, reply);
+        for lock in locks {
+            let (lock, token) = (lock.as_bytes(), token.as_bytes());
+            if self == Self::UnlockScript {
+                load.push(&[b"EVALSHA", scripts.unlock.as_bytes(), b"1", lock, token]);
+            } else {
+                load.push(&[b"LOCK.RELEASE", lock, token]);
+            }
+        }
+        load
+    }
+}

@@ -1,0 +1,104 @@
+//! What the command line asks for, and how large a run that makes.
+
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+
+/// Measures the module side by side with the script, with RM_Call and with GET on a real server.
+#[derive(Parser)]
+#[command(name = "side_by_side")]
+pub struct Options {
+    /// Tiny counts: shows in under 40 seconds that everything runs, measures nothing of worth
+    #[arg(long)]
+    pub smoke: bool,
+
+    /// Where results.json, table.md and the plots go; docs/bench by default for a whole run
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// Only these parts, comma-separated; nothing is written unless --out is given too
+    #[arg(long, value_delimiter = ',', value_name = "PARTS")]
+    pub only: Vec<Part>,
+
+    /// Rounds counted; a figure is the median of them
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub rounds: Option<u32>,
+
+    /// The server to measure on; REDIS_SERVER, else redis-server, by default
+    #[arg(long, value_name = "PATH")]
+    pub server: Option<PathBuf>,
+
+    /// What cargo passes to every benchmark; means nothing here
+    #[arg(long, hide = true)]
+    pub bench: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Part {
+    SoldOut,
+    Duplicate,
+    Accepted,
+    Locks,
+    Latency,
+    Growth,
+    Vouchers,
+}
+
+impl Options {
+    pub fn wants(&self, part: Part) -> bool {
+        self.only.is_empty() || self.only.contains(&part)
+    }
+
+    /// The directory to write to, or none for a run that is not a whole measurement.
+    pub fn out_dir(&self) -> Option<PathBuf> {
+        if self.out.is_some() {
+            return self.out.clone();
+        }
+        let whole = !self.smoke && self.only.is_empty();
+        whole.then(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/bench"))
+    }
+
+    pub fn size(&self) -> Size {
+        let mut size = if self.smoke { SMOKE } else { WHOLE };
+        if let Some(rounds) = self.rounds {
+            size.rounds = rounds;
+        }
+        size
+    }
+}
+
+/// How much of everything one run does. `_each` counts are for one contender in one round.
+#[derive(Clone, Copy)]
+pub struct Size {
+    pub rounds: u32,
+    /// Tries that lose, GETs and no-ops.
+    pub losing_each: usize,
+    /// Tries that are accepted, and locks released.
+    pub accepted_each: usize,
+    /// Tries with one command in flight a connection.
+    pub unpipelined_each: usize,
+    /// Accepted tries into a buyers set of a given size: small, so that the size stays what it was.
+    pub grown_each: usize,
+    pub buyers: &'static [usize],
+    pub vouchers: &'static [usize],
+}
+
+const WHOLE: Size = Size {
+    rounds: 9,
+    losing_each: 200_000,
+    accepted_each: 50_000,
+    unpipelined_each: 100_000,
+    grown_each: 10_000,
+    buyers: &[1_000, 10_000, 100_000, 1_000_000],
+    vouchers: &[1, 10_000],
+};
+
+const SMOKE: Size = Size {
+    rounds: 2,
+    losing_each: 5_000,
+    accepted_each: 2_000,
+    unpipelined_each: 2_000,
+    grown_each: 1_000,
+    buyers: &[1_000, 10_000],
+    vouchers: &[1, 1_000],
+};

@@ -1,0 +1,191 @@
+//! The results as plots: bars a try, and lines over the number of buyers.
+
+use std::path::Path;
+
+use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use crate::Result;
+use crate::contender::{Contender, DECIDING, Outcome, SELLING};
+use crate::growth::Growth;
+use crate::results::Results;
+use crate::stand::{Figure, median_of};
+use crate::tables::{decision_name, thousands};
+
+const FONT: &str = "sans-serif";
+const INK: RGBColor = RGBColor(0x26, 0x2b, 0x33);
+const GRID: RGBColor = RGBColor(0xe3, 0xe6, 0xea);
+const BAR_WIDTH: f64 = 0.17;
+
+type Panel<'a, X> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<X, RangedCoordf64>>;
+
+/// Writes bars.svg and growth.svg, as far as their figures were measured.
+pub fn write(results: &Results, dir: &Path) -> Result<()> {
+    if !results.decisions.is_empty() {
+        bars(results, &dir.join("bars.svg"))?;
+    }
+    if !results.growth.is_empty() {
+        growth(results, &dir.join("growth.svg"))?;
+    }
+    Ok(())
+}
+
+fn color(contender: Contender) -> RGBColor {
+    match contender {
+        Contender::Script | Contender::UnlockScript => RGBColor(0xc8, 0x55, 0x3d),
+        Contender::RmCall => RGBColor(0xe3, 0xa4, 0x57),
+        Contender::Seckill | Contender::LockRelease => RGBColor(0x1f, 0x6f, 0xb2),
+        Contender::Get => RGBColor(0x7d, 0x87, 0x94),
+        Contender::Noop => RGBColor(0xbc, 0xc3, 0xcc),
+    }
+}
+
+fn bars(results: &Results, path: &Path) -> Result<()> {
+    let area = SVGBackend::new(path, (1080, 530)).into_drawing_area();
+    area.fill(&WHITE)?;
+    let area = titled(&area, "Server CPU a try (lower is better)", results)?;
+    let groups = results.decisions.len() as f64;
+    let names: Vec<String> = results.decisions.iter().map(decision_name).collect();
+    let highest = highest(results.decisions.iter().flat_map(|decision| &decision.costs));
+    let mut chart = ChartBuilder::on(&area)
+        .margin(12)
+        .x_label_area_size(44)
+        .y_label_area_size(62)
+        .build_cartesian_2d(-0.5..groups - 0.5, 0.0..highest * 1.1)?;
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .x_labels(results.decisions.len())
+        .x_label_formatter(&|x| names.get(x.round() as usize).cloned().unwrap_or_default())
+        .y_desc("microseconds a try")
+        .bold_line_style(GRID)
+        .light_line_style(TRANSPARENT)
+        .axis_style(INK)
+        .label_style((FONT, 15).into_font().color(&INK))
+        .axis_desc_style((FONT, 16).into_font().color(&INK))
+        .draw()?;
+    for (place, &contender) in DECIDING.iter().enumerate() {
+        bars_of(&mut chart, results, place, contender)?;
+    }
+    legend(&mut chart)?;
+    area.present()?;
+    Ok(())
+}
+
+/// The bars of one contender, one in each group, with its figure above each.
+fn bars_of<'a>(
+    chart: &mut Panel<'a, RangedCoordf64>,
+    results: &Results,
+    place: usize,
+    contender: Contender,
+) -> Result<()> {
+    let offset = (place as f64 - (DECIDING.len() - 1) as f64 / 2.0) * BAR_WIDTH;
+    let tops: Vec<(f64, f64)> = results
+        .decisions
+        .iter()
+        .enumerate()
+        .filter_map(|(group, d)| Some((group as f64 + offset, median_of(&d.costs, contender)?)))
+        .collect();
+    let half = BAR_WIDTH * 0.44;
+    let fill = color(contender).filled();
+    chart
+        .draw_series(
+            tops.iter().map(|&(x, top)| Rectangle::new([(x - half, 0.0), (x + half, top)], fill)),
+        )?
+        .label(contender.label())
+        .legend(move |(x, y)| Rectangle::new([(x, y - 6), (x + 14, y + 6)], fill));
+    let style = (FONT, 12).into_font().color(&INK).pos(Pos::new(HPos::Center, VPos::Bottom));
+    chart.draw_series(tops.iter().map(|&(x, top)| {
+        EmptyElement::at((x, top)) + Text::new(format!("{top:.2}"), (0, -3), style.clone())
+    }))?;
+    Ok(())
+}
+
+fn growth(results: &Results, path: &Path) -> Result<()> {
+    let area = SVGBackend::new(path, (1080, 480)).into_drawing_area();
+    area.fill(&WHITE)?;
+    let area = titled(&area, "Server CPU a try as the set of buyers grows", results)?;
+    let panels = area.split_evenly((1, 2));
+    for (panel, outcome) in panels.iter().zip([Outcome::Duplicate, Outcome::Accepted]) {
+        let points: Vec<&Growth> =
+            results.growth.iter().filter(|point| point.outcome == outcome).collect();
+        growth_panel(panel, outcome, &points)?;
+    }
+    area.present()?;
+    Ok(())
+}
+
+fn growth_panel(
+    panel: &DrawingArea<SVGBackend<'_>, Shift>,
+    outcome: Outcome,
+    points: &[&Growth],
+) -> Result<()> {
+    let (Some(first), Some(last)) = (points.first(), points.last()) else { return Ok(()) };
+    let highest = highest(points.iter().flat_map(|point| &point.costs));
+    let span = first.buyers as f64 * 0.8..last.buyers as f64 * 1.25;
+    let mut chart = ChartBuilder::on(panel)
+        .margin(12)
+        .margin_right(44)
+        .caption(outcome.label(), (FONT, 18).into_font().color(&INK))
+        .x_label_area_size(50)
+        .y_label_area_size(62)
+        .build_cartesian_2d(span.log_scale(), 0.0..highest * 1.45)?;
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .x_labels(points.len())
+        .x_label_formatter(&|x| thousands(x.round() as usize))
+        .x_desc("buyers in the set")
+        .y_desc("microseconds a try")
+        .bold_line_style(GRID)
+        .light_line_style(TRANSPARENT)
+        .axis_style(INK)
+        .label_style((FONT, 15).into_font().color(&INK))
+        .axis_desc_style((FONT, 16).into_font().color(&INK))
+        .draw()?;
+    for &contender in SELLING {
+        let style = color(contender).stroke_width(3);
+        let line: Vec<(f64, f64)> = points
+            .iter()
+            .filter_map(|p| Some((p.buyers as f64, median_of(&p.costs, contender)?)))
+            .collect();
+        chart
+            .draw_series(LineSeries::new(line.iter().copied(), style))?
+            .label(contender.label())
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], style));
+        chart.draw_series(
+            line.iter().map(|&point| Circle::new(point, 4, color(contender).filled())),
+        )?;
+    }
+    legend(&mut chart)
+}
+
+fn legend<X: Ranged<ValueType = f64>>(chart: &mut Panel<'_, X>) -> Result<()> {
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperLeft)
+        .margin(12)
+        .background_style(WHITE.mix(0.85))
+        .border_style(GRID)
+        .label_font((FONT, 15).into_font().color(&INK))
+        .draw()?;
+    Ok(())
+}
+
+/// Draws the title and, under it, where and when the figures were measured.
+fn titled<'a>(
+    area: &DrawingArea<SVGBackend<'a>, Shift>,
+    title: &str,
+    results: &Results,
+) -> Result<DrawingArea<SVGBackend<'a>, Shift>> {
+    let Results { server, cpu, date, .. } = results;
+    let place = format!("{server}, {cpu}, {date}");
+    let area = area.margin(14, 0, 0, 0).titled(title, (FONT, 24).into_font().color(&INK))?;
+    Ok(area.titled(&place, (FONT, 14).into_font().color(&color(Contender::Get)))?)
+}
+
+fn highest<'a>(figures: impl Iterator<Item = &'a Figure>) -> f64 {
+    figures.map(|figure| figure.median).fold(0.0, f64::max)
+}

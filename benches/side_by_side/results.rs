@@ -1,0 +1,184 @@
+//! Everything one run found out, as it is written to results.json, and the targets it is held to.
+
+use std::fs;
+use std::thread::available_parallelism;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+
+use crate::Result;
+use crate::contender::Outcome;
+use crate::decisions::Decision;
+use crate::growth::Growth;
+use crate::latency::{CONNECTIONS, Latency};
+use crate::locks::Locks;
+use crate::options::{Options, Part, Size};
+use crate::stand::{Lab, Stand, clock_name};
+use crate::vouchers::Spread;
+use crate::wire::{LANES, PIPELINE};
+use crate::{decisions, growth, latency, locks, vouchers};
+
+#[derive(Serialize)]
+pub struct Results {
+    /// UTC, as year-month-day.
+    pub date: String,
+    pub server: String,
+    pub cpu: String,
+    pub cores: usize,
+    pub method: Method,
+    /// Server CPU a command, in microseconds; so are growth, vouchers and locks.
+    pub decisions: Vec<Decision>,
+    pub growth: Vec<Growth>,
+    pub vouchers: Vec<Spread>,
+    pub locks: Vec<Locks>,
+    pub latency: Vec<Latency>,
+    pub targets: Vec<Target>,
+}
+
+#[derive(Serialize)]
+pub struct Method {
+    pub cpu_clock: &'static str,
+    pub rounds: u32,
+    pub pipeline: usize,
+    pub pipelined_connections: usize,
+    pub unpipelined_connections: usize,
+}
+
+#[derive(Serialize)]
+pub struct Target {
+    pub what: &'static str,
+    pub wanted: f64,
+    pub measured: f64,
+    pub reached: bool,
+}
+
+impl Results {
+    /// Runs every part that is asked for, one after the other, telling each on standard error.
+    pub fn measure(lab: &Lab, options: &Options) -> Result<Self> {
+        let size = options.size();
+        let mut results = Self::of_this_machine(&mut lab.stand(false)?, size)?;
+        for (part, outcome) in [
+            (Part::SoldOut, Outcome::SoldOut),
+            (Part::Duplicate, Outcome::Duplicate),
+            (Part::Accepted, Outcome::Accepted),
+        ] {
+            for aof in [false, true] {
+                if options.wants(part) {
+                    let with = if aof { "with AOF everysec" } else { "without AOF" };
+                    eprintln!("{}, {with} ...", outcome.label());
+                    results.decisions.push(decisions::measure(lab, size, outcome, aof)?);
+                }
+            }
+        }
+        if options.wants(Part::Locks) {
+            eprintln!("locks ...");
+            results.locks = locks::measure(lab, size)?;
+        }
+        if options.wants(Part::Vouchers) {
+            eprintln!("many vouchers ...");
+            results.vouchers = vouchers::measure(lab, size)?;
+        }
+        if options.wants(Part::Growth) {
+            eprintln!("growing sets of buyers ...");
+            results.growth = growth::measure(lab, size)?;
+        }
+        if options.wants(Part::Latency) {
+            eprintln!("unpipelined, {CONNECTIONS} connections ...");
+            results.latency = latency::measure(lab, size)?;
+        }
+        results.targets = targets(&results.decisions);
+        Ok(results)
+    }
+
+    fn of_this_machine(stand: &mut Stand, size: Size) -> Result<Self> {
+        Ok(Self {
+            date: today()?,
+            server: server_name(stand)?,
+            cpu: cpu_model(),
+            cores: available_parallelism()?.get(),
+            method: Method {
+                cpu_clock: clock_name(&mut stand.control)?,
+                rounds: size.rounds,
+                pipeline: PIPELINE,
+                pipelined_connections: LANES,
+                unpipelined_connections: CONNECTIONS,
+            },
+            decisions: Vec::new(),
+            growth: Vec::new(),
+            vouchers: Vec::new(),
+            locks: Vec::new(),
+            latency: Vec::new(),
+            targets: Vec::new(),
+        })
+    }
+}
+
+/// The targets whose outcome was measured, each as one ratio of this run.
+fn targets(decisions: &[Decision]) -> Vec<Target> {
+    let of = |outcome, aof| {
+        decisions.iter().find(|d| d.outcome == outcome && d.aof == aof).map(|d| &d.ratios)
+    };
+    let at_least = |outcome, aof, what, wanted| {
+        let measured = of(outcome, aof)?.script_to_seckill;
+        Some(Target { what, wanted, measured, reached: measured >= wanted })
+    };
+    let near_get = || {
+        let measured = of(Outcome::SoldOut, false)?.seckill_to_get;
+        let what = "sold out: SECKILL.TRY / GET, at most";
+        Some(Target { what, wanted: 1.5, measured, reached: measured <= 1.5 })
+    };
+    [
+        at_least(Outcome::SoldOut, false, "sold out: script / SECKILL.TRY, at least", 4.0),
+        near_get(),
+        at_least(Outcome::Duplicate, false, "duplicate: script / SECKILL.TRY, at least", 2.6),
+        at_least(Outcome::Accepted, false, "accepted: script / SECKILL.TRY, at least", 2.1),
+        at_least(
+            Outcome::Accepted,
+            true,
+            "accepted, AOF everysec: script / SECKILL.TRY, at least",
+            1.75,
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn server_name(stand: &mut Stand) -> Result<String> {
+    let info: redis::InfoDict = redis::cmd("INFO").arg("server").query(&mut stand.control)?;
+    // Valkey answers a redis_version too, that of the Redis it is compatible with.
+    let name = |name: &str, field: &str| Some(format!("{name} {}", info.get::<String>(field)?));
+    name("Valkey", "valkey_version")
+        .or_else(|| name("Redis", "redis_version"))
+        .ok_or_else(|| "INFO server names no version".into())
+}
+
+fn cpu_model() -> String {
+    fs::read_to_string("/proc/cpuinfo")
+        .ok()
+        .and_then(|text| {
+            let line = text.lines().find(|line| line.starts_with("model name"))?;
+            Some(line.split_once(':')?.1.trim().to_owned())
+        })
+        .unwrap_or_else(|| "unknown CPU".to_owned())
+}
+
+fn today() -> Result<String> {
+    let days = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() / 86_400;
+    Ok(civil_date(days))
+}
+
+/// The Gregorian date so many days after 1970-01-01. Counts years from March, so that the leap
+/// day is the last day of a year.
+fn civil_date(days: u64) -> String {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    format!("{year}-{month:02}-{day:02}")
+}

@@ -1,0 +1,227 @@
+//! The results as tables: on the terminal, as a page, and between two markers for the README.
+
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::{CellAlignment, Table};
+
+use crate::contender::{Contender, DECIDING, Outcome, SELLING, UNLOCKING};
+use crate::decisions::Decision;
+use crate::latency::CONNECTIONS;
+use crate::results::Results;
+use crate::stand::{Figure, median_of};
+
+const BEGIN: &str = "<!-- bench:begin -->";
+const END: &str = "<!-- bench:end -->";
+
+const PAGE_START: &str = "\
+# What a try costs
+
+`make bench` writes this page, `table.md`, `results.json` and the plots.
+
+- *script*: the usual Lua script, by EVALSHA.
+- *RM_Call steps*: a module command in which every step is a call of a Redis command.
+- *SECKILL.TRY*: this module.
+- *GET*: a GET of the stock, and *no-op*: a module command with the arguments of a try that does
+  nothing: how near a command can come to costing nothing.
+
+All take turns on one server in one run, and each reply is checked, so the ratios hold where the
+microseconds differ. For losing tries 1,000 users have bought; accepted tries fill an empty sale.
+
+";
+
+/// A table in neither form: the first column names the row, the others hold figures.
+struct Grid {
+    title: String,
+    head: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+pub fn print(results: &Results) {
+    println!("{}", about(results));
+    for grid in grids(results) {
+        println!("\n{}", grid.title);
+        println!("{}", grid.terminal());
+    }
+    if !results.targets.is_empty() {
+        println!("\nTargets");
+        println!("{}", targets(results).terminal());
+    }
+}
+
+/// What the top README shows, between its markers.
+pub fn snippet(results: &Results) -> String {
+    let mut text = format!("{BEGIN}\n");
+    for grid in [decisions(results), latency(results)] {
+        if !grid.rows.is_empty() {
+            text += &format!("{}:\n\n{}\n", grid.title, grid.markdown());
+        }
+    }
+    text + &about(results) + "\n" + END + "\n"
+}
+
+/// A page of everything, which stands beside the plots.
+pub fn page(results: &Results) -> String {
+    let mut text = PAGE_START.to_owned();
+    text += &format!("{}\n", about(results));
+    for grid in grids(results) {
+        text += &format!("\n## {}\n\n{}", grid.title, grid.markdown());
+    }
+    text += "\n## Plots\n";
+    if !results.decisions.is_empty() {
+        text += "\n![Server CPU a try, by outcome and contender](bars.svg)\n";
+    }
+    if !results.growth.is_empty() {
+        text += "\n![Server CPU a try as the set of buyers grows](growth.svg)\n";
+    }
+    text
+}
+
+impl Grid {
+    fn new<'a>(title: impl Into<String>, head: impl IntoIterator<Item = &'a str>) -> Self {
+        let head = head.into_iter().map(str::to_owned).collect();
+        Self { title: title.into(), head, rows: Vec::new() }
+    }
+
+    fn terminal(&self) -> Table {
+        let mut table = Table::new();
+        table.load_preset(UTF8_FULL_CONDENSED).set_header(&self.head).add_rows(&self.rows);
+        for column in table.column_iter_mut().skip(1) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        table
+    }
+
+    fn markdown(&self) -> String {
+        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+        let mut text = line(&self.head);
+        text += &format!("| --- |{}\n", " ---: |".repeat(self.head.len() - 1));
+        text.extend(self.rows.iter().map(|row| line(row)));
+        text
+    }
+}
+
+fn about(results: &Results) -> String {
+    let Results { server, cpu, cores, date, method, .. } = results;
+    format!(
+        "{server}, {cpu}, {cores} cores, {date}. CPU time of the server's {}, median of {} rounds \
+         in one run, {} connections with {} commands in flight each.",
+        method.cpu_clock, method.rounds, method.pipelined_connections, method.pipeline
+    )
+}
+
+fn grids(results: &Results) -> Vec<Grid> {
+    [decisions(results), latency(results), growth(results), vouchers(results), locks(results)]
+        .into_iter()
+        .filter(|grid| !grid.rows.is_empty())
+        .collect()
+}
+
+fn decisions(results: &Results) -> Grid {
+    let names = DECIDING.iter().map(|c| c.label());
+    let head = [""].into_iter().chain(names).chain(["script / SECKILL.TRY"]);
+    let mut grid = Grid::new("Server CPU a try, in microseconds", head);
+    for decision in &results.decisions {
+        let mut row = vec![decision_name(decision)];
+        row.extend(decision.costs.iter().map(|figure| micros(figure.median)));
+        row.push(times(&decision.costs, Contender::Script, Contender::Seckill));
+        grid.rows.push(row);
+    }
+    grid
+}
+
+pub fn decision_name(decision: &Decision) -> String {
+    let aof = if decision.aof { ", AOF everysec" } else { "" };
+    format!("{}{aof}", decision.outcome.label())
+}
+
+fn latency(results: &Results) -> Grid {
+    let title =
+        format!("One try in flight on each of {CONNECTIONS} connections, times in microseconds");
+    let mut grid = Grid::new(title, ["", "a second", "p50", "p99", "p99.9"]);
+    for line in &results.latency {
+        let name = format!("{}, {}", line.outcome.label(), line.contender.label());
+        let mut row = vec![name, thousands(line.commands_per_second as usize)];
+        row.extend([line.p50, line.p99, line.p999].map(|time| thousands(time.round() as usize)));
+        grid.rows.push(row);
+    }
+    grid
+}
+
+fn growth(results: &Results) -> Grid {
+    let names = SELLING.iter().map(|c| c.label());
+    let head = ["", "buyers"].into_iter().chain(names).chain(["script / SECKILL.TRY"]);
+    let mut grid = Grid::new("Server CPU a try as the set of buyers grows, in microseconds", head);
+    for outcome in [Outcome::Duplicate, Outcome::Accepted] {
+        for point in results.growth.iter().filter(|point| point.outcome == outcome) {
+            let mut row = vec![outcome.label().to_owned(), thousands(point.buyers)];
+            row.extend(point.costs.iter().map(|figure| micros(figure.median)));
+            row.push(times(&point.costs, Contender::Script, Contender::Seckill));
+            grid.rows.push(row);
+        }
+    }
+    grid
+}
+
+fn vouchers(results: &Results) -> Grid {
+    let names = ["script", "RM_Call steps", "SECKILL.TRY", "GET", "script / SECKILL.TRY"];
+    let head = ["vouchers in turn"].into_iter().chain(names);
+    let mut grid = Grid::new("Server CPU a sold-out try, in microseconds", head);
+    for spread in &results.vouchers {
+        let mut row = vec![thousands(spread.vouchers)];
+        row.extend(spread.costs.iter().map(|figure| micros(figure.median)));
+        row.push(times(&spread.costs, Contender::Script, Contender::Seckill));
+        grid.rows.push(row);
+    }
+    grid
+}
+
+fn locks(results: &Results) -> Grid {
+    let names = UNLOCKING.iter().map(|c| c.label());
+    let head = ["lock"].into_iter().chain(names).chain(["script / LOCK.RELEASE"]);
+    let mut grid = Grid::new("Server CPU a release, in microseconds", head);
+    for line in &results.locks {
+        let mut row = vec![line.release.label().to_owned()];
+        row.extend(line.costs.iter().map(|figure| micros(figure.median)));
+        row.push(times(&line.costs, Contender::UnlockScript, Contender::LockRelease));
+        grid.rows.push(row);
+    }
+    grid
+}
+
+fn targets(results: &Results) -> Grid {
+    let mut grid = Grid::new("Targets", ["", "wanted", "measured", ""]);
+    for target in &results.targets {
+        let verdict = if target.reached { "reached" } else { "NOT REACHED" };
+        grid.rows.push(vec![
+            target.what.to_owned(),
+            micros(target.wanted),
+            micros(target.measured),
+            verdict.to_owned(),
+        ]);
+    }
+    grid
+}
+
+fn micros(value: f64) -> String {
+    format!("{value:.2}")
+}
+
+/// How many times the cost of `below` the cost of `above` is.
+fn times(figures: &[Figure], above: Contender, below: Contender) -> String {
+    match (median_of(figures, above), median_of(figures, below)) {
+        (Some(above), Some(below)) => format!("{:.2}", above / below),
+        _ => "-".to_owned(),
+    }
+}
+
+/// Digits in groups of three.
+pub fn thousands(value: usize) -> String {
+    let digits = value.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,124 @@
+//! Commands encoded before the clock starts, and the loop that sends them in pipelines.
+//!
+//! A load knows the exact bytes of every reply it must get, so a turn that took a wrong path
+//! (an error, another outcome) ends the benchmark instead of being measured.
+
+use std::io::{Read, Write};
+use std::ops::Range;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::Result;
+
+/// Commands in flight on one connection. A batch of any contender fits into one read (16 KiB) of
+/// the server, so all contenders pay the same number of turns of its event loop.
+pub const PIPELINE: usize = 100;
+
+/// Connections under pipelined load, so that the server finds the next batch when it is done.
+pub const LANES: usize = 4;
+
+const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// One command as an array of bulk strings, appended to `into`.
+pub fn encode(into: &mut Vec<u8>, args: &[&[u8]]) {
+    into.extend_from_slice(format!("*{}\r\n", args.len()).as_bytes());
+    for arg in args {
+        into.extend_from_slice(format!("${}\r\n", arg.len()).as_bytes());
+        into.extend_from_slice(arg);
+        into.extend_from_slice(b"\r\n");
+    }
+}
+
+/// Commands that all get the same reply, cut into batches of `depth`.
+pub struct Load {
+    bytes: Vec<u8>,
+    /// Where each command ends in `bytes`.
+    ends: Vec<usize>,
+    replies: Vec<u8>,
+    reply_len: usize,
+    depth: usize,
+}
+
+impl Load {
+    /// `reply` is what each command is answered, byte by byte.
+    pub fn new(depth: usize, reply: &[u8]) -> Self {
+        let replies = reply.repeat(depth);
+        Self { bytes: Vec::new(), ends: Vec::new(), replies, reply_len: reply.len(), depth }
+    }
+
+    pub fn push(&mut self, args: &[&[u8]]) {
+        encode(&mut self.bytes, args);
+        self.ends.push(self.bytes.len());
+    }
+
+    pub fn commands(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub fn batches(&self) -> usize {
+        self.ends.len().div_ceil(self.depth)
+    }
+
+    /// The bytes of batch `index` and the replies it must get.
+    pub fn batch(&self, index: usize) -> (&[u8], &[u8]) {
+        let commands = self.commands_of(index);
+        let start = commands.start.checked_sub(1).map_or(0, |last| self.ends[last]);
+        let end = self.ends[commands.end - 1];
+        (&self.bytes[start..end], &self.replies[..commands.len() * self.reply_len])
+    }
+
+    fn commands_of(&self, index: usize) -> Range<usize> {
+        let start = index * self.depth;
+        start..(start + self.depth).min(self.ends.len())
+    }
+}
+
+/// The connections of a pipelined load.
+pub struct Lanes {
+    streams: Vec<UnixStream>,
+    read: Vec<u8>,
+}
+
+impl Lanes {
+    pub fn connect(socket: &Path) -> Result<Self> {
+        let streams = (0..LANES).map(|_| connect(socket)).collect::<Result<_>>()?;
+        Ok(Self { streams, read: Vec::new() })
+    }
+
+    /// Sends the whole load `passes` times and checks every reply.
+    pub fn run(&mut self, load: &Load, passes: usize) -> Result<()> {
+        let batches = load.batches() * passes;
+        for step in 0..batches + LANES {
+            let lane = step % LANES;
+            if let Some(sent) = step.checked_sub(LANES) {
+                self.expect(lane, load.batch(sent % load.batches()).1)?;
+            }
+            if step < batches {
+                self.streams[lane].write_all(load.batch(step % load.batches()).0)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn expect(&mut self, lane: usize, replies: &[u8]) -> Result<()> {
+        self.read.resize(replies.len(), 0);
+        self.streams[lane].read_exact(&mut self.read)?;
+        check(&self.read, replies)
+    }
+}
+
+/// An error that shows the first replies when they are not the wanted ones.
+pub fn check(got: &[u8], wanted: &[u8]) -> Result<()> {
+    if got == wanted {
+        return Ok(());
+    }
+    let start = |bytes: &[u8]| bytes[..bytes.len().min(60)].escape_ascii().to_string();
+    Err(format!("answered \"{}\", expected \"{}\"", start(got), start(wanted)).into())
+}
+
+pub fn connect(socket: &Path) -> Result<UnixStream> {
+    let stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
+    Ok(stream)
+}

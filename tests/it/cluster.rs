@@ -1,0 +1,285 @@
+//! Hash tags, and servers in cluster mode.
+
+use crate::harness::{Server, text, wait_for};
+use crate::observe::{assert_error, bytes_list, integer};
+use redis::Value;
+
+#[test]
+fn tags_can_be_had_without_a_cluster() {
+    let server = Server::observed().config("seckill.hash-tags yes").start();
+    server.check(
+        r#"
+        > MSET seckill:stock:{7} 5 seckill:stock:{shop3}:7 5
+        OK
+        > SECKILL.TRY 7 alice o1
+        0
+        > SECKILL.TRY {shop3}:7 alice o2
+        0
+        > MGET seckill:stock:{7} seckill:stock:{shop3}:7
+        1) "4"
+        2) "4"
+        > SISMEMBER seckill:order:{7} alice
+        1
+        > SISMEMBER seckill:order:{shop3}:7 alice
+        1
+        > XRANGE stream.orders:{7} - +
+        1) 1) "1722509999999-0"
+           2) 1) "userId"
+              2) "alice"
+              3) "voucherId"
+              4) "7"
+              5) "id"
+              6) "o1"
+        > XRANGE stream.orders:{shop3} - +
+        1) 1) "1722509999999-0"
+           2) 1) "userId"
+              2) "alice"
+              3) "voucherId"
+              4) "{shop3}:7"
+              5) "id"
+              6) "o2"
+        > DBSIZE
+        6
+        "#,
+    );
+    for voucher in ["a}b", "{}x", "{}", "''", "{}{a}"] {
+        server.refused(&format!("SECKILL.TRY {voucher} alice o1"), "ERR");
+    }
+}
+
+#[test]
+fn without_tags_braces_mean_nothing() {
+    for mode in ["auto", "no"] {
+        let server = Server::with().config(format!("seckill.hash-tags {mode}")).start();
+        for voucher in ["{shop3}:7", "a}b", "{}x", "{}", ""] {
+            server.run("FLUSHALL");
+            server.run(&format!("SET seckill:stock:{voucher} 5"));
+            server
+                .check(&format!("> SECKILL.TRY '{voucher}' alice o1\n0\n> XLEN stream.orders\n1"));
+            let member = format!("SISMEMBER seckill:order:{voucher} alice");
+            assert_eq!(server.run(&member), Value::Int(1), "{voucher}");
+        }
+    }
+}
+
+#[test]
+fn a_tagged_stream_can_be_turned_off() {
+    let server =
+        Server::with().config("seckill.hash-tags yes").config("seckill.order-stream \"\"").start();
+    server.check("> SET seckill:stock:{7} 5\nOK\n> SECKILL.TRY 7 alice o1\n0\n> DBSIZE\n2");
+}
+
+/// A cluster of one node that owns every slot.
+fn whole_cluster() -> Server {
+    let server = Server::with().cluster().start();
+    assert_eq!(server.run("CLUSTER ADDSLOTSRANGE 0 16383"), Value::Okay);
+    wait_until_ok(&server);
+    server
+}
+
+fn wait_until_ok(server: &Server) {
+    let ok = wait_for("cluster_state:ok", || {
+        text(&server.run("CLUSTER INFO")).contains("cluster_state:ok").then_some(())
+    });
+    ok.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+}
+
+fn slot(server: &Server, key: &[u8]) -> i64 {
+    integer(&server.call(&[b"CLUSTER", b"KEYSLOT", key]))
+}
+
+#[test]
+fn all_keys_of_a_voucher_are_in_its_slot() {
+    let server = whole_cluster();
+    server.check(
+        "
+        > SET seckill:stock:{7} 5
+        OK
+        > SECKILL.TRY 7 alice o1
+        0
+        > EXISTS seckill:stock:{7} seckill:order:{7} stream.orders:{7}
+        3
+        > DBSIZE
+        3
+        > FLUSHALL
+        OK
+        > SET seckill:stock:{shop3}:7 5
+        OK
+        > SECKILL.TRY {shop3}:7 alice o1
+        0
+        > EXISTS seckill:stock:{shop3}:7 seckill:order:{shop3}:7 stream.orders:{shop3}
+        3
+        > DBSIZE
+        3
+        ",
+    );
+    // Sold, or refused without a trace: whatever the voucher, no key elsewhere.
+    let seed = crate::differential::seed();
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut sold = 0;
+    for _ in 0..400 {
+        let length = random.usize(0..6);
+        let letters = (0..length).map(|_| random.choice(['{', '}', 'a', 'b']).expect("one"));
+        let voucher: String = letters.collect();
+        server.run("FLUSHALL");
+        let tagged = ["seckill:stock:", "seckill:stock:{"].map(|start| {
+            let end = if start.ends_with('{') { "}" } else { "" };
+            format!("{start}{voucher}{end}")
+        });
+        for key in &tagged {
+            server.call(&["SET", key, "5"]);
+        }
+        let reply = server.call(&["SECKILL.TRY", &voucher, "alice", "o1"]);
+        let keys = bytes_list(server.run("KEYS *"));
+        if reply == Value::Int(0) {
+            sold += 1;
+            let wanted = slot(&server, voucher.as_bytes());
+            let touched: Vec<_> = keys
+                .iter()
+                .filter(|key| {
+                    server.call(&[b"GET".as_slice(), key]) != Value::BulkString(b"5".to_vec())
+                })
+                .collect();
+            assert_eq!(touched.len(), 3, "{voucher}, seed {seed}");
+            for key in touched {
+                assert_eq!(slot(&server, key), wanted, "{voucher}, seed {seed}");
+            }
+        } else {
+            assert_error(&reply, "ERR", &voucher);
+            assert_eq!(keys.len(), 2, "{voucher}, seed {seed}");
+        }
+    }
+    assert!(sold > 100, "only {sold} of 400 vouchers could be sold, seed {seed}");
+    for voucher in ["a}b", "{}x", ""] {
+        assert_error(&server.call(&["SECKILL.TRY", voucher, "alice", "o1"]), "ERR", voucher);
+    }
+}
+
+#[test]
+fn odd_names_in_a_cluster_never_sell_by_halves() {
+    let server = whole_cluster();
+    for (name, value) in [
+        ("seckill.hash-tags", "no"),
+        ("seckill.stock-prefix", "s{x}:"),
+        ("seckill.buyers-prefix", "b{x}:"),
+        ("seckill.order-stream", "o{x}"),
+        ("seckill.order-stream", "o{"),
+        ("seckill.stock-prefix", "s{"),
+    ] {
+        server.run("FLUSHALL");
+        let before = text(&server.call(&["CONFIG", "SET", name, value]));
+        for key in ["seckill:stock:7", "seckill:stock:{7}", "s{x}:{7}", "s{{7}", "s{x}:7", "s{7"] {
+            server.call(&["SET", key, "5"]);
+        }
+        let digest = server.digest();
+        match server.run("SECKILL.TRY 7 alice o1") {
+            Value::Int(0) => {
+                assert_eq!(server.run("DBSIZE"), Value::Int(8), "{name} {value} ({before})");
+            }
+            error => {
+                assert!(matches!(error, Value::ServerError(_)), "{name} {value}: {error:?}");
+                assert_eq!(server.digest(), digest, "{name} {value}");
+            }
+        }
+        server.run("CONFIG SET seckill.hash-tags auto seckill.stock-prefix seckill:stock:");
+        server.run("CONFIG SET seckill.buyers-prefix seckill:order:");
+        server.run("CONFIG SET seckill.order-stream stream.orders");
+    }
+}
+
+#[test]
+fn a_cluster_client_routes_by_the_voucher() {
+    let server = whole_cluster();
+    server.run("SET seckill:stock:{7} 1");
+    let url = format!("redis://127.0.0.1:{}", server.port());
+    let client = redis::cluster::ClusterClient::new(vec![url]).expect("a cluster client");
+    let mut connection = client.get_connection().expect("a connection");
+    let mut outcome = |user: &str| -> i64 {
+        let mut command = redis::cmd("SECKILL.TRY");
+        command.arg("7").arg(user).arg("o1").query(&mut connection).expect("an outcome")
+    };
+    assert_eq!([outcome("alice"), outcome("bob")], [0, 1]);
+}
+
+#[test]
+fn declared_keys_obey_the_cluster() {
+    let server = whole_cluster();
+    server.check(
+        "
+        > SET stock:{7} 5
+        OK
+        > SECKILL.TRYKEYS stock:{7} buyers:{7} orders:{7} 7 alice o1
+        0
+        > SECKILL.TRYKEYS stock:{7} buyers:{8} orders:{7} 7 bob o1
+        (error) CROSSSLOT ...
+        > SECKILL.TRYKEYS stock:{7} buyers:{7} orders 7 bob o1
+        (error) CROSSSLOT ...
+        > GET stock:{7}
+        4
+        ",
+    );
+}
+
+/// Makes two nodes know each other; the first owns every slot.
+fn two_nodes() -> (Server, Server) {
+    let source = whole_cluster();
+    let target = Server::with().cluster().start();
+    let bus =
+        text(&Value::BulkString(bytes_list(target.run("CONFIG GET cluster-port"))[1].clone()));
+    let meet = format!("CLUSTER MEET 127.0.0.1 {} {bus}", target.port());
+    assert_eq!(source.run(&meet), Value::Okay);
+    let met = wait_for("the nodes to meet", || {
+        let knows = |server: &Server| {
+            let nodes = text(&server.run("CLUSTER NODES"));
+            nodes.lines().count() == 2 && !nodes.contains("handshake")
+        };
+        (knows(&source) && knows(&target)).then_some(())
+    });
+    met.unwrap_or_else(|late| panic!("{late}\n{}", target.log()));
+    wait_until_ok(&target);
+    (source, target)
+}
+
+#[test]
+fn a_slot_on_the_move_sells_nothing_it_cannot_see() {
+    let (source, target) = two_nodes();
+    let id = |server: &Server| text(&server.run("CLUSTER MYID"));
+    let (from, to, moving) = (id(&source), id(&target), slot(&source, b"7"));
+    source.check("> SET seckill:stock:{7} 5\nOK\n> SET 7 there\nOK");
+    let importing = format!("CLUSTER SETSLOT {moving} IMPORTING {from}");
+    let migrating = format!("CLUSTER SETSLOT {moving} MIGRATING {to}");
+    assert_eq!(target.run(&importing), Value::Okay);
+    assert_eq!(source.run(&migrating), Value::Okay);
+
+    let at_source = || text(&source.run("SECKILL.TRY 7 alice o1"));
+    let at_target = || {
+        target.run("ASKING");
+        text(&target.run("SECKILL.TRY 7 alice o1"))
+    };
+    // With a key of the voucher's name the source runs the try: buyers that it can't see may be
+    // on the other side already.
+    let digest = source.digest();
+    assert!(at_source().starts_with("TRYAGAIN "), "{}", at_source());
+    assert_eq!(source.digest(), digest);
+    // Without, it sends clients on. Who is sent on finds nothing: no wrong NOVOUCHER, no sale.
+    assert_eq!(source.run("DEL 7"), Value::Int(1));
+    assert!(at_source().starts_with("ASK "), "{}", at_source());
+    assert!(at_target().starts_with("TRYAGAIN "), "{}", at_target());
+    target.check("> DBSIZE\n0");
+
+    // Moved, but the slot not yet handed over: still no sale on either side.
+    let migrate = format!("MIGRATE 127.0.0.1 {} seckill:stock:{{7}} 0 5000", target.port());
+    assert_eq!(source.run(&migrate), Value::Okay);
+    let digest = target.digest();
+    assert!(at_source().starts_with("ASK "), "{}", at_source());
+    assert!(at_target().starts_with("TRYAGAIN "), "{}", at_target());
+    assert_eq!((source.run("DBSIZE"), target.digest()), (Value::Int(0), digest));
+
+    // Moved: the target sells, the source redirects.
+    for server in [&target, &source] {
+        assert_eq!(server.run(&format!("CLUSTER SETSLOT {moving} NODE {to}")), Value::Okay);
+    }
+    assert!(at_source().starts_with("MOVED "), "{}", at_source());
+    target.check("> SECKILL.TRY 7 alice o1\n0\n> GET seckill:stock:{7}\n4\n> DBSIZE\n3");
+    source.check("> DBSIZE\n0");
+}

@@ -1,0 +1,400 @@
+//! Configs: where they are read from, what is refused, and that they take effect at once.
+
+use crate::harness::{Server, module, text};
+use crate::observe::{assert_error, words};
+use redis::Value;
+
+/// Every config with its default and another legal value.
+pub const CONFIGS: [(&str, &str, &str); 7] = [
+    ("seckill.stock-prefix", "seckill:stock:", "s t:"),
+    ("seckill.buyers-prefix", "seckill:order:", "buyers:"),
+    ("seckill.order-stream", "stream.orders", ""),
+    ("seckill.order-fields", "userId voucherId id", "buyer item order"),
+    ("seckill.hash-tags", "auto", "yes"),
+    ("seckill.missing-stock", "error", "sold-out"),
+    ("seckill.unlimited-stock", "no", "yes"),
+];
+
+fn get(server: &Server, name: &str) -> String {
+    let pair = words(server.call(&["CONFIG", "GET", name]));
+    assert_eq!(pair.len(), 2, "CONFIG GET {name}: {pair:?}");
+    pair[1].clone()
+}
+
+fn set(server: &Server, name: &str, value: &str) {
+    assert_eq!(server.call(&["CONFIG", "SET", name, value]), Value::Okay, "{name} {value:?}");
+}
+
+fn all(server: &Server) -> Vec<(String, String)> {
+    let pairs = words(server.run("CONFIG GET seckill.*"));
+    let mut pairs: Vec<_> = pairs.chunks(2).map(|p| (p[0].clone(), p[1].clone())).collect();
+    pairs.sort();
+    pairs
+}
+
+fn sorted(
+    column: fn(&(&'static str, &'static str, &'static str)) -> &'static str,
+) -> Vec<(String, String)> {
+    let mut pairs: Vec<_> =
+        CONFIGS.iter().map(|row| (row.0.to_owned(), column(row).to_owned())).collect();
+    pairs.sort();
+    pairs
+}
+
+#[test]
+fn there_are_these_configs_at_these_defaults() {
+    assert_eq!(all(&Server::start()), sorted(|row| row.1));
+}
+
+#[test]
+fn every_config_can_be_set_and_set_back() {
+    let server = Server::start();
+    for (name, default, other) in CONFIGS {
+        set(&server, name, other);
+        assert_eq!(get(&server, name), other);
+        set(&server, name, other);
+        set(&server, name, default);
+        assert_eq!(get(&server, name), default);
+    }
+    let pairs: Vec<_> = CONFIGS.iter().map(|row| format!("{} '{}'", row.0, row.2)).collect();
+    assert_eq!(server.run(&format!("CONFIG SET {}", pairs.join(" "))), Value::Okay);
+    assert_eq!(all(&server), sorted(|row| row.2));
+}
+
+#[test]
+fn a_rewrite_survives_a_restart() {
+    let mut server = Server::start();
+    for (name, _, other) in CONFIGS {
+        set(&server, name, other);
+    }
+    assert_eq!(server.run("CONFIG REWRITE"), Value::Okay);
+    server.restart();
+    assert_eq!(all(&server), sorted(|row| row.2));
+    for (name, default, _) in CONFIGS {
+        set(&server, name, default);
+    }
+    assert_eq!(server.run("CONFIG REWRITE"), Value::Okay);
+    server.restart();
+    assert_eq!(all(&server), sorted(|row| row.1));
+}
+
+#[test]
+fn defaults_are_not_written_by_a_rewrite() {
+    let server = Server::start();
+    for (name, default, other) in CONFIGS {
+        set(&server, name, other);
+        set(&server, name, default);
+    }
+    set(&server, "seckill.missing-stock", "sold-out");
+    assert_eq!(server.run("CONFIG REWRITE"), Value::Okay);
+    let conf = std::fs::read_to_string(server.dir().join("redis.conf")).expect("redis.conf");
+    let ours: Vec<_> = conf.lines().filter(|line| line.starts_with("seckill.")).collect();
+    assert_eq!(ours, ["seckill.missing-stock sold-out"]);
+}
+
+#[test]
+fn redis_conf_sets_before_and_after_loadmodule() {
+    let mut builder = Server::with();
+    for (name, _, other) in CONFIGS {
+        builder = builder.config(format!("{name} '{other}'"));
+    }
+    assert_eq!(all(&builder.start()), sorted(|row| row.2));
+    let loadmodule = format!("loadmodule {}", module().display());
+    let after = Server::with().without_module().config(loadmodule);
+    let after = after.config("seckill.stock-prefix late:").start();
+    assert_eq!(get(&after, "seckill.stock-prefix"), "late:");
+}
+
+#[test]
+fn loadmodule_arguments_are_configs() {
+    let args = "stock-prefix s: buyers-prefix b: order-stream \"\" order-fields \"u v i\" \
+                hash-tags no missing-stock sold-out unlimited-stock yes";
+    let server = Server::with().module_args(args).start();
+    for (name, value) in [
+        ("seckill.stock-prefix", "s:"),
+        ("seckill.buyers-prefix", "b:"),
+        ("seckill.order-stream", ""),
+        ("seckill.order-fields", "u v i"),
+        ("seckill.hash-tags", "no"),
+        ("seckill.missing-stock", "sold-out"),
+        ("seckill.unlimited-stock", "yes"),
+    ] {
+        assert_eq!(get(&server, name), value, "{name}");
+    }
+    server.check(
+        "
+        > SET s:7 1
+        OK
+        > SECKILL.TRY 7 alice o1
+        0
+        > SISMEMBER b:7 alice
+        1
+        > SECKILL.TRY 8 alice o1
+        1
+        ",
+    );
+}
+
+#[test]
+fn redis_conf_wins_over_loadmodule_arguments() {
+    let builder = Server::with().module_args("stock-prefix args: buyers-prefix args:");
+    let mut server = builder.config("seckill.stock-prefix conf:").start();
+    assert_eq!(get(&server, "seckill.stock-prefix"), "conf:");
+    assert_eq!(get(&server, "seckill.buyers-prefix"), "args:");
+    // What was set and rewritten wins, even when it is the default of a module without arguments.
+    set(&server, "seckill.stock-prefix", "seckill:stock:");
+    set(&server, "seckill.buyers-prefix", "seckill:order:");
+    assert_eq!(server.run("CONFIG REWRITE"), Value::Okay);
+    server.restart();
+    assert_eq!(get(&server, "seckill.stock-prefix"), "seckill:stock:");
+    assert_eq!(get(&server, "seckill.buyers-prefix"), "seckill:order:");
+}
+
+#[test]
+fn module_load_takes_arguments_and_configs() {
+    let server = Server::with().without_module().start();
+    let path = module().display();
+    assert_eq!(server.run(&format!("MODULE LOAD {path} hash-tags yes")), Value::Okay);
+    assert_eq!(get(&server, "seckill.hash-tags"), "yes");
+    server.check("> MODULE UNLOAD seckill\nOK");
+    let load = "CONFIG seckill.stock-prefix conf: ARGS stock-prefix args: buyers-prefix args:";
+    assert_eq!(server.run(&format!("MODULE LOADEX {path} {load}")), Value::Okay);
+    assert_eq!(get(&server, "seckill.stock-prefix"), "conf:");
+    assert_eq!(get(&server, "seckill.buyers-prefix"), "args:");
+}
+
+/// Values that no config takes, as a name and bytes.
+const BAD: [(&str, &[u8]); 17] = [
+    ("seckill.hash-tags", b"maybe"),
+    ("seckill.hash-tags", b""),
+    ("seckill.missing-stock", b"soldout"),
+    ("seckill.missing-stock", b"both"),
+    ("seckill.unlimited-stock", b"perhaps"),
+    ("seckill.unlimited-stock", b""),
+    ("seckill.order-fields", b""),
+    ("seckill.order-fields", b"a"),
+    ("seckill.order-fields", b"a b"),
+    ("seckill.order-fields", b"a b "),
+    ("seckill.order-fields", b"a b c d"),
+    ("seckill.order-fields", b"a b c\0"),
+    ("seckill.order-fields", b"\0"),
+    ("seckill.order-fields", b"a b a"),
+    ("seckill.stock-prefix", b"a\0b"),
+    ("seckill.buyers-prefix", b"\0"),
+    ("seckill.order-stream", b"a\0"),
+];
+
+#[test]
+fn bad_values_are_refused_and_change_nothing() {
+    let server = Server::start();
+    server.run("CONFIG SET seckill.buyers-prefix b: seckill.missing-stock sold-out");
+    let before = all(&server);
+    for (name, value) in BAD {
+        let name = name.as_bytes();
+        let shown = format!("{} = {}", name.escape_ascii(), value.escape_ascii());
+        let one = server.call(&[b"CONFIG".as_slice(), b"SET", name, value]);
+        let error = assert_error(&one, "ERR", &shown);
+        assert!(error.contains("CONFIG SET failed"), "{shown}: {error}");
+        assert_eq!(all(&server), before, "{shown}");
+        // Nor does a good value in the same command stick.
+        let good: [&[u8]; 2] = [b"seckill.buyers-prefix", b"good:"];
+        for pairs in [[good, [name, value]], [[name, value], good]] {
+            if pairs[0][0] == pairs[1][0] {
+                continue;
+            }
+            let argv = [b"CONFIG".as_slice(), b"SET"].into_iter().chain(pairs.concat());
+            assert_error(&server.call(&argv.collect::<Vec<_>>()), "ERR", &shown);
+            assert_eq!(all(&server), before, "{shown}");
+        }
+    }
+    server.check("> SET seckill:stock:7 1\nOK\n> SECKILL.TRY 7 a o\n0\n> EXISTS b:7\n1");
+    assert!(text(&server.run("CONFIG SET seckill.nosuch 1")).starts_with("ERR"));
+}
+
+/// Starts that end with a sentence in the log, not with a crash.
+fn assert_no_start(result: Result<Server, String>, about: &str, what: &str) {
+    let Err(log) = result else { panic!("{what} was taken") };
+    assert!(!log.contains("BUG REPORT"), "{what} crashed the server:\n{log}");
+    assert!(log.contains(about), "{what}: the log says nothing of {about}:\n{log}");
+}
+
+#[test]
+fn bad_loadmodule_arguments_stop_the_start() {
+    for (args, about) in [
+        ("nosuch 1", "nosuch"),
+        ("stock-prefix", "pairs"),
+        ("stock-prefix a: buyers-prefix", "pairs"),
+        ("hash-tags maybe", "hash-tags"),
+        ("missing-stock no", "missing-stock"),
+        ("unlimited-stock 2", "unlimited-stock"),
+        ("order-fields \"a b\"", "order-fields"),
+        ("order-fields \"a b c d\"", "order-fields"),
+        ("order-fields a b c", "configuration b"),
+        ("order-fields \"a a b\"", "order-fields"),
+        ("stock-prefix a: stock-prefix b:", "stock-prefix"),
+    ] {
+        assert_no_start(Server::with().module_args(args).try_start(), about, args);
+    }
+}
+
+#[test]
+fn bad_arguments_of_module_load_are_refused() {
+    let server = Server::with().without_module().start();
+    let path = module().to_str().expect("a path").as_bytes();
+    let all_bad: [&[&[u8]]; 7] = [
+        &[b"nosuch", b"1"],
+        &[b"stock-prefix"],
+        &[b"stock-prefix\0", b"a"],
+        &[b"stock-prefix", b"a\0b"],
+        &[b"hash-tags", b"auto\0"],
+        &[b"\xff", b"\xff"],
+        &[b"", b""],
+    ];
+    for args in all_bad {
+        let argv = [&[b"MODULE".as_slice(), b"LOAD", path], args].concat();
+        assert!(text(&server.call(&argv)).starts_with("ERR"), "{args:?}");
+        server.check("> PING\nPONG\n> CONFIG GET seckill.*\n(empty array)");
+    }
+    let argv = [b"MODULE".as_slice(), b"LOAD", path];
+    assert_eq!(server.call(&argv), Value::Okay, "a good load after bad ones");
+}
+
+#[test]
+fn bad_lines_of_redis_conf_stop_the_start() {
+    for (line, about) in [
+        ("seckill.nosuch 1", "onfiguration"),
+        ("seckill.hash-tags maybe", "hash-tags"),
+        ("seckill.order-fields \"a b\"", "order-fields"),
+        ("seckill.unlimited-stock 7", "unlimited-stock"),
+    ] {
+        assert_no_start(Server::with().config(line).try_start(), about, line);
+    }
+}
+
+#[test]
+fn names_take_effect_at_once() {
+    let server = Server::start();
+    server.check(
+        r#"
+        > MSET seckill:stock:7 9 s:7 9
+        OK
+        > SECKILL.TRY 7 alice o1
+        0
+        > CONFIG SET seckill.stock-prefix s:
+        OK
+        > SECKILL.TRY 7 bob o2
+        0
+        > MGET seckill:stock:7 s:7
+        1) "8"
+        2) "8"
+        > CONFIG SET seckill.buyers-prefix b:
+        OK
+        > SECKILL.TRY 7 bob o3
+        0
+        > SMEMBERS b:7
+        1) "bob"
+        > CONFIG SET seckill.order-stream o
+        OK
+        > SECKILL.TRY 7 carol o4
+        0
+        > XLEN o
+        1
+        > CONFIG SET seckill.order-fields "u v i"
+        OK
+        > SECKILL.TRY 7 dave o5 UNITS 2
+        0
+        > XREVRANGE o + - COUNT 1
+        1) 1) "1722509999999-0"
+           2) 1) "u"
+              2) "dave"
+              3) "v"
+              4) "7"
+              5) "i"
+              6) "o5"
+              7) "units"
+              8) "2"
+        > CONFIG SET seckill.order-stream ""
+        OK
+        > SECKILL.TRY 7 erin o6
+        0
+        > XLEN o
+        2
+        > XLEN stream.orders
+        3
+        > GET s:7
+        3
+        > CONFIG SET seckill.hash-tags yes
+        OK
+        > SECKILL.TRY 7 frank o7
+        (error) NOVOUCHER ...
+        > CONFIG SET seckill.missing-stock sold-out
+        OK
+        > SECKILL.TRY 7 frank o7
+        1
+        > CONFIG SET seckill.hash-tags no
+        OK
+        > SET s:7 -1
+        OK
+        > SECKILL.TRY 7 frank o7
+        1
+        > CONFIG SET seckill.unlimited-stock yes
+        OK
+        > SECKILL.TRY 7 frank o7
+        0
+        "#,
+    );
+}
+
+#[test]
+fn without_a_stream_nothing_is_appended() {
+    let server = Server::with().config("seckill.order-stream \"\"").start();
+    server.check(
+        "
+        > SET seckill:stock:7 5
+        OK
+        > SET stream.orders of-another-type
+        OK
+        > SECKILL.TRY 7 alice o1
+        0
+        > SECKILL.TRY 7 alice o1
+        2
+        > DBSIZE
+        3
+        ",
+    );
+}
+
+#[test]
+fn names_that_meet_in_one_key_sell_nothing() {
+    for (name, value) in [
+        ("seckill.buyers-prefix", "seckill:stock:"),
+        ("seckill.order-stream", "seckill:stock:7"),
+        ("seckill.order-stream", "seckill:order:7"),
+    ] {
+        for make in ["SADD seckill:order:7 zoe", "PING"] {
+            let server = Server::observed().start();
+            server.call(&["CONFIG", "SET", name, value]);
+            if get(&server, name) == value {
+                server.run("SET seckill:stock:7 5");
+                server.run(make);
+                let reply = server.silent("SECKILL.TRY 7 alice o1");
+                assert!(matches!(reply, Value::ServerError(_)), "{name} {value}: {reply:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn fields_can_be_any_words() {
+    let server = Server::start();
+    for fields in ["a b c", "\u{7528}\u{6237} \u{5238} \u{53f7}", "* + -"] {
+        server.run("FLUSHALL");
+        set(&server, "seckill.order-fields", fields);
+        assert_eq!(get(&server, "seckill.order-fields"), fields);
+        server.check("> SET seckill:stock:7 5\nOK\n> SECKILL.TRY 7 alice o1\n0");
+        let entry: Vec<(String, Vec<String>)> =
+            redis::from_redis_value(server.run("XRANGE stream.orders - +")).expect("entries");
+        let names: Vec<_> = entry[0].1.iter().step_by(2).cloned().collect();
+        assert_eq!(names.join(" "), fields);
+    }
+}

@@ -1,0 +1,150 @@
+//! Random histories against the reference scripts: the same replies and the same keys.
+//!
+//! A failing history is repeated with the seed that its message names: `SEED=<n> cargo test`.
+
+use crate::harness::{Client, Server, text};
+use crate::observe::{bytes_list, integer};
+use redis::Value;
+
+/// The seed from the environment, else a new one. Names are printed by whoever uses it.
+pub fn seed() -> u64 {
+    match std::env::var("SEED") {
+        Ok(seed) => seed.parse().expect("SEED is a number"),
+        Err(_) => fastrand::u64(..),
+    }
+}
+
+/// One step of a history, for both sides.
+enum Step {
+    /// The same command on both.
+    Plain(Vec<String>),
+    /// A try by the module and by the script.
+    Try([String; 3]),
+    /// A release by the module and by the script.
+    Release([String; 2]),
+}
+
+fn random_step(random: &mut fastrand::Rng) -> Step {
+    let voucher = random.choice(["7", "8", "{a}", "x y", "9"]).expect("one");
+    // Few users, so that many come again; spellings of one number are different users.
+    let user = random.choice(["1", "01", "2", "3", "u4", "u\u{e9}", "", "5", "6"]).expect("one");
+    let order = random.u32(..).to_string();
+    let stock = format!("seckill:stock:{voucher}");
+    let lock = format!("lock:{}", random.u8(0..3));
+    let token = random.choice(["t1", "t2", "0", "00", ""]).expect("one");
+    let plain = |words: &[&str]| Step::Plain(words.iter().map(ToString::to_string).collect());
+    let amount = random.choice(["0", "1", "2", "3", "10", "-1", "-2"]).expect("one");
+    match random.u8(0..100) {
+        0..60 => Step::Try([voucher, user, &order].map(str::to_owned)),
+        60..65 => plain(&["SET", &stock, amount]),
+        65..67 => plain(&["SET", &stock, amount, "PXAT", "33333333333333"]),
+        67..69 => plain(&["INCRBY", &stock, amount]),
+        69 => plain(&["DEL", &stock]),
+        70..73 => plain(&["SREM", &format!("seckill:order:{voucher}"), user]),
+        73 => plain(&["XTRIM", "stream.orders", "MAXLEN", "2"]),
+        74 => plain(&["PERSIST", &stock]),
+        75 => plain(&["DEL", "stream.orders"]),
+        76..86 => plain(&["SET", &lock, token, "NX", "PXAT", "33333333333333"]),
+        _ => Step::Release([lock, token.to_owned()]),
+    }
+}
+
+/// The reference: a server without the module, driven by the scripts.
+struct Reference {
+    client: Client,
+    sell: String,
+    unlock: String,
+}
+
+impl Reference {
+    fn of(server: &Server) -> Self {
+        let mut client = server.client();
+        let mut load = |script| text(&client.call(&["SCRIPT", "LOAD", script]));
+        let sell = load(include_str!("seckill.lua"));
+        let unlock = load(include_str!("unlock.lua"));
+        Self { client, sell, unlock }
+    }
+
+    fn step(&mut self, step: &Step) -> Value {
+        match step {
+            Step::Plain(words) => self.client.call(words),
+            Step::Try([voucher, user, order]) => {
+                self.client.call(&["EVALSHA", &self.sell, "0", voucher, user, order])
+            }
+            Step::Release([lock, token]) => {
+                self.client.call(&["EVALSHA", &self.unlock, "1", lock, token])
+            }
+        }
+    }
+}
+
+fn step_of_module(client: &mut Client, step: &Step) -> Value {
+    match step {
+        Step::Plain(words) => client.call(words),
+        Step::Try([voucher, user, order]) => client.call(&["SECKILL.TRY", voucher, user, order]),
+        Step::Release([lock, token]) => client.call(&["LOCK.RELEASE", lock, token]),
+    }
+}
+
+/// Two replies are the same when they are equal or both errors: the texts differ.
+fn alike(one: &Value, other: &Value) -> bool {
+    one == other || matches!((one, other), (Value::ServerError(_), Value::ServerError(_)))
+}
+
+/// Every key with its value and expiry; a stream's entries without their ids.
+fn everything(client: &mut Client) -> Vec<String> {
+    let mut keys = bytes_list(client.run("KEYS *"));
+    keys.sort();
+    keys.iter().map(|key| one_key(client, key)).collect()
+}
+
+fn one_key(client: &mut Client, key: &[u8]) -> String {
+    let kind = text(&client.call(&[b"TYPE", key]));
+    let value = match kind.as_str() {
+        "string" => vec![text(&client.call(&[b"GET", key]))],
+        "set" => {
+            let members = bytes_list(client.call(&[b"SMEMBERS", key]));
+            let mut shown: Vec<_> = members.iter().map(|m| m.escape_ascii().to_string()).collect();
+            shown.sort();
+            shown
+        }
+        "stream" => {
+            let entries = client.call(&[b"XRANGE", key, b"-", b"+"]);
+            let entries: Vec<(String, Vec<Vec<u8>>)> =
+                redis::from_redis_value(entries).expect("entries");
+            entries.iter().map(|(_, fields)| format!("{fields:?}")).collect()
+        }
+        other => panic!("a {other} in this history"),
+    };
+    let expiry = integer(&client.call(&[b"PEXPIRETIME", key]));
+    format!("{} {kind} {value:?} until {expiry}", key.escape_ascii())
+}
+
+#[test]
+fn histories_are_those_of_the_scripts() {
+    let first = seed();
+    println!("SEED={first}");
+    let with_module = Server::start();
+    let without = Server::with().without_module().start();
+    let mut module = with_module.client();
+    let mut reference = Reference::of(&without);
+    let mut outcomes = [0_usize; 3];
+    for history in 0..40 {
+        let seed = first.wrapping_add(history);
+        let mut random = fastrand::Rng::with_seed(seed);
+        module.run("FLUSHALL");
+        reference.client.run("FLUSHALL");
+        for number in 0..250 {
+            let step = random_step(&mut random);
+            let (ours, theirs) = (step_of_module(&mut module, &step), reference.step(&step));
+            assert!(alike(&ours, &theirs), "SEED={seed} step {number}: {ours:?}, not {theirs:?}");
+            if let (Step::Try(_), Value::Int(outcome)) = (&step, &ours) {
+                outcomes[usize::try_from(*outcome).expect("0, 1 or 2")] += 1;
+            }
+        }
+        let (ours, theirs) = (everything(&mut module), everything(&mut reference.client));
+        assert_eq!(ours, theirs, "SEED={seed}");
+    }
+    // A history that only ever meets one outcome would prove little.
+    assert!(outcomes.iter().all(|count| *count > 100), "{outcomes:?}");
+}

@@ -1,0 +1,188 @@
+//! The documentation is true: its sessions run, its tables name what the server has.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::config::CONFIGS;
+use crate::harness::{Server, module};
+use crate::observe::words;
+use crate::transcript::{Lines, argv, compare};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    let path = root().join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The sessions of a page: the contents of its blocks marked `redis-cli`.
+fn sessions(page: &str) -> Vec<String> {
+    let mut sessions = Vec::new();
+    let mut open: Option<String> = None;
+    for line in page.lines() {
+        match (&mut open, line.trim()) {
+            (None, "```redis-cli") => open = Some(String::new()),
+            (Some(_), "```") => sessions.extend(open.take()),
+            (Some(session), _) => *session += &format!("{line}\n"),
+            (None, _) => {}
+        }
+    }
+    assert!(open.is_none(), "a session is not closed");
+    sessions
+}
+
+/// Runs the sessions of a page in order, on one fresh server.
+fn run_page(path: &Path) -> usize {
+    let page = read(path);
+    let sessions = sessions(&page);
+    let server = Server::start();
+    let mut client = server.client();
+    for session in &sessions {
+        if let Err(difference) = compare(&mut client, session, Lines::Whole) {
+            panic!("{}:\n{difference}", path.display());
+        }
+    }
+    sessions.len()
+}
+
+fn command_page(name: &str) -> PathBuf {
+    let folder = root().join("docs/commands");
+    let wanted = format!("{name}.md");
+    let pages = fs::read_dir(&folder).expect("docs/commands").flatten().map(|entry| entry.path());
+    let is_it =
+        |path: &PathBuf| path.file_name().is_some_and(|file| file.eq_ignore_ascii_case(&wanted));
+    pages.into_iter().find(is_it).unwrap_or_else(|| panic!("docs/commands has no {wanted}"))
+}
+
+#[test]
+fn every_command_has_a_page_whose_sessions_run() {
+    let server = Server::start();
+    let commands = words(server.run("COMMAND LIST FILTERBY MODULE seckill"));
+    assert_eq!(commands.len(), 3);
+    for name in commands {
+        let page = command_page(&name);
+        let spelled = name.to_uppercase();
+        let shown = sessions(&read(&page)).concat();
+        assert!(shown.contains(&spelled), "{} shows no {spelled}", page.display());
+        assert!(run_page(&page) > 0);
+    }
+}
+
+#[test]
+fn sessions_of_all_other_pages_run() {
+    let mut pages: Vec<PathBuf> = ["README.md", "README.zh-CN.md"].map(PathBuf::from).to_vec();
+    let docs = fs::read_dir(root().join("docs")).expect("docs").flatten();
+    pages.extend(
+        docs.map(|entry| entry.path()).filter(|path| path.extension() == Some("md".as_ref())),
+    );
+    let run: usize = pages.iter().map(|page| run_page(page)).sum();
+    assert!(run > 0, "README shows no session");
+}
+
+#[test]
+fn every_page_of_a_command_is_of_a_command_we_have() {
+    let server = Server::start();
+    let commands = words(server.run("COMMAND LIST FILTERBY MODULE seckill"));
+    for entry in fs::read_dir(root().join("docs/commands")).expect("docs/commands").flatten() {
+        let path = entry.path();
+        let name = path.file_stem().expect("a name").to_string_lossy().to_lowercase();
+        assert!(name == "readme" || commands.contains(&name), "{}", path.display());
+    }
+}
+
+/// The lines of the top redis.conf that are not comments, as words.
+fn conf_lines() -> Vec<Vec<String>> {
+    let conf = read("redis.conf");
+    let lines = conf.lines().map(str::trim);
+    let settings = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let text = |word: Vec<u8>| String::from_utf8(word).expect("UTF-8 in redis.conf");
+    settings.map(|line| argv(line).into_iter().map(text).collect()).collect()
+}
+
+#[test]
+fn redis_conf_lists_every_config_at_its_default() {
+    let lines = conf_lines();
+    for (name, default, _) in CONFIGS {
+        let wanted = [name.to_owned(), default.to_owned()];
+        assert!(lines.contains(&wanted.to_vec()), "redis.conf has no line {name} {default}");
+    }
+    let ours = lines.iter().filter(|line| line[0].starts_with("seckill."));
+    assert_eq!(ours.count(), CONFIGS.len(), "a line of a config that is none");
+    let conf = read("redis.conf");
+    let all: Vec<_> = conf.lines().collect();
+    for pair in all.windows(2).filter(|pair| pair[1].starts_with("seckill.")) {
+        assert!(pair[0].starts_with("# "), "no comment above: {}", pair[1]);
+    }
+}
+
+#[test]
+fn redis_conf_runs_as_it_is() {
+    let lines = conf_lines();
+    let has = |name: &str, value: &str| {
+        lines.iter().any(|l| l[0] == name && l[1..].contains(&value.to_owned()))
+    };
+    // The server changes into dir before it loads modules.
+    let value = |name: &str| {
+        let line = lines.iter().find(|line| line[0] == name);
+        line.map_or(".", |line| line[1].as_str()).trim_start_matches("./").to_owned()
+    };
+    let module_path = Path::new(&value("dir")).join(value("loadmodule"));
+    assert_eq!(module_path, Path::new("target/release/libseckill.so"));
+    assert!(has("bind", "127.0.0.1"), "redis.conf must listen on loopback");
+    assert!(has("appendonly", "yes") && has("appendfsync", "everysec"));
+    // As it is, but for what must not meet a server that runs already.
+    let ours =
+        ["loadmodule", "port", "dir", "bind", "logfile", "pidfile", "daemonize", "unixsocket"];
+    let mut builder = Server::with().without_module();
+    for line in lines.iter().filter(|line| !ours.contains(&line[0].as_str())) {
+        let quoted: Vec<_> = line.iter().map(|word| format!("\"{word}\"")).collect();
+        builder = builder.config(quoted.join(" "));
+    }
+    let server = builder.config(format!("loadmodule {}", module().display())).start();
+    server.check("> SET seckill:stock:7 1\nOK\n> SECKILL.TRY 7 alice o1\n0");
+    for (name, default, _) in CONFIGS {
+        assert_eq!(words(server.call(&["CONFIG", "GET", name])), [name, default]);
+    }
+}
+
+#[test]
+fn pages_list_every_config_at_its_default() {
+    for readme in ["README.md", "README.zh-CN.md", "docs/configuration.md"] {
+        let page = read(readme);
+        for (name, default, _) in CONFIGS {
+            let row = page
+                .lines()
+                .find(|line| line.starts_with('|') && line.contains(&format!("`{name}`")));
+            let row = row.unwrap_or_else(|| panic!("{readme} has no row of `{name}`"));
+            assert!(
+                row.contains(&format!("`{default}`")),
+                "{readme}: {name} at `{default}`: {row}"
+            );
+        }
+    }
+}
+
+#[test]
+fn both_readmes_list_every_command() {
+    let server = Server::start();
+    for name in words(server.run("COMMAND LIST FILTERBY MODULE seckill")) {
+        for readme in ["README.md", "README.zh-CN.md"] {
+            assert!(read(readme).contains(&name.to_uppercase()), "{readme} has no {name}");
+        }
+    }
+}
+
+#[test]
+fn the_moving_page_shows_the_scripts_that_are_tested() {
+    let pages: String = fs::read_dir(root().join("docs"))
+        .expect("docs")
+        .flatten()
+        .filter(|entry| entry.path().extension() == Some("md".as_ref()))
+        .map(|entry| read(entry.path()))
+        .collect();
+    for script in [crate::context::SELL, crate::context::UNLOCK] {
+        assert!(pages.contains(script), "no page in docs shows: {script}");
+    }
+}

@@ -1,0 +1,400 @@
+//! Real servers for tests: started in fresh directories, killed by their child handles.
+//!
+//! The only file of the tests that starts processes. It owns where a server lives, how it is
+//! configured and when it counts as up; it knows no command of the module.
+//! The server program is REDIS_SERVER (`redis-server` by default), the module SECKILL_MODULE
+//! (by default it is built once a test process).
+#![allow(dead_code, reason = "the benchmark includes this file too and uses a part of it")]
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use redis::{Client as Address, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Value};
+use tempfile::TempDir;
+
+/// How long anything a test waits for may take, on a busy machine too.
+pub const DEADLINE: Duration = Duration::from_secs(30);
+
+/// A running server, killed when dropped.
+pub struct Server {
+    dir: TempDir,
+    port: Option<u16>,
+    child: Child,
+    client: Mutex<Client>,
+}
+
+/// What a server is started with.
+#[derive(Clone, Default)]
+pub struct Builder {
+    lines: Vec<String>,
+    module_args: String,
+    without_module: bool,
+    port: bool,
+    data: Option<PathBuf>,
+}
+
+/// A connection that keeps error replies as values and never waits past the deadline.
+pub struct Client {
+    connection: redis::Connection,
+    log: PathBuf,
+}
+
+impl Server {
+    /// A server with the module at its defaults, on a unix socket, that saves nothing.
+    pub fn start() -> Self {
+        Self::with().start()
+    }
+
+    pub fn with() -> Builder {
+        Builder::default()
+    }
+
+    /// The server's own client, shared by everything that doesn't ask for another.
+    pub fn own(&self) -> MutexGuard<'_, Client> {
+        self.client.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn call<A: AsRef<[u8]>>(&self, args: &[A]) -> Value {
+        self.own().call(args)
+    }
+
+    /// A connection of its own, RESP2, database 0.
+    pub fn client(&self) -> Client {
+        Client::connect(&self.address(), self.log_path())
+            .unwrap_or_else(|error| panic!("cannot connect: {error}\n{}", self.log()))
+    }
+
+    /// How any Redis client reaches this server.
+    pub fn address(&self) -> ConnectionInfo {
+        let address = match self.port {
+            Some(port) => ConnectionAddr::Tcp("127.0.0.1".into(), port),
+            None => ConnectionAddr::Unix(self.dir.path().join("socket")),
+        };
+        address.into_connection_info().expect("an address that we made")
+    }
+
+    /// The port of a server started with `port`, `replica_of` or `cluster`.
+    pub fn port(&self) -> u16 {
+        self.port.expect("this server was started on a unix socket")
+    }
+
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub fn log(&self) -> String {
+        read_log(&self.log_path())
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.dir.path().join("log")
+    }
+
+    /// Dies as by power loss: no save, no flush, no farewell.
+    pub fn kill9(&mut self) {
+        self.child.kill().expect("kill the server");
+        self.child.wait().expect("reap the server");
+    }
+
+    /// Asks the server to end, with whatever saving its configuration says.
+    pub fn stop(&mut self) -> ExitStatus {
+        self.own().send(&["SHUTDOWN"]);
+        let status = wait_for("the server's end", || self.child.try_wait().ok().flatten());
+        status.unwrap_or_else(|late| panic!("{late}\n{}", self.log()))
+    }
+
+    /// Starts the dead or stopped server again in its directory, with the same configuration.
+    pub fn start_again(&mut self) {
+        self.child = spawn(self.dir.path());
+        let (address, log) = (self.address(), self.log_path());
+        let client = wait_until_up(&mut self.child, &address, &log);
+        self.client = Mutex::new(client.unwrap_or_else(|log| panic!("no restart:\n{log}")));
+    }
+
+    pub fn restart(&mut self) {
+        self.stop();
+        self.start_again();
+    }
+
+    /// One field of INFO, in whatever section it stands.
+    pub fn info(&self, field: &str) -> Option<String> {
+        let everything = text(&self.call(&["INFO", "everything"]));
+        everything.lines().find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            (name == field).then(|| value.trim_end().to_owned())
+        })
+    }
+
+    pub fn info_number(&self, field: &str) -> i64 {
+        let value = self.info(field).unwrap_or_else(|| panic!("INFO has no field {field}"));
+        value.parse().unwrap_or_else(|_| panic!("INFO {field} is no integer: {value}"))
+    }
+
+    /// A digest of all keys and values of all databases (not of expiry times).
+    pub fn digest(&self) -> String {
+        text(&self.call(&["DEBUG", "DIGEST"]))
+    }
+
+    /// Waits until `replica` has applied everything this server has written.
+    pub fn wait_for_replica(&self, replica: &Server) {
+        let caught_up = wait_for("the replica to catch up", || {
+            let up = replica.info("master_link_status").as_deref() == Some("up");
+            let same = self.info("master_repl_offset") == replica.info("slave_repl_offset");
+            (up && same).then_some(())
+        });
+        caught_up.unwrap_or_else(|late| panic!("{late}\n{}", replica.log()));
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Errors mean that it is dead already, which is all that is wanted here.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Builder {
+    /// Adds one line of redis.conf.
+    pub fn config(mut self, line: impl Into<String>) -> Self {
+        self.lines.push(line.into());
+        self
+    }
+
+    /// Arguments behind `loadmodule <path>`, spelled as in redis.conf.
+    pub fn module_args(mut self, args: &str) -> Self {
+        args.clone_into(&mut self.module_args);
+        self
+    }
+
+    pub fn without_module(mut self) -> Self {
+        self.without_module = true;
+        self
+    }
+
+    /// Writes every effect to an append-only file before its client is answered.
+    pub fn aof(self) -> Self {
+        self.config("appendonly yes").config("appendfsync always")
+    }
+
+    /// Listens on a free loopback port rather than on a unix socket.
+    pub fn port(mut self) -> Self {
+        self.port = true;
+        self
+    }
+
+    pub fn replica_of(self, primary: &Server) -> Self {
+        self.port().config(format!("replicaof 127.0.0.1 {}", primary.port()))
+    }
+
+    /// A cluster node that owns no slot yet.
+    pub fn cluster(self) -> Self {
+        self.port().config("cluster-enabled yes").config("cluster-config-file nodes.conf")
+    }
+
+    /// Starts from a copy of the files that another server has written.
+    pub fn data_of(mut self, other: &Server) -> Self {
+        self.data = Some(other.dir().to_owned());
+        self
+    }
+
+    pub fn start(self) -> Server {
+        self.try_start().unwrap_or_else(|log| panic!("the server did not start:\n{log}"))
+    }
+
+    /// `Err` is the log of a server that ended instead of coming up.
+    pub fn try_start(self) -> Result<Server, String> {
+        // Between the choice of a free port and its use somebody else may take it.
+        for _ in 0..5 {
+            match self.clone().start_once() {
+                Err(log) if log.contains("Address already in use") => {}
+                outcome => return outcome,
+            }
+        }
+        Err("five free ports were taken before the server could listen".into())
+    }
+
+    fn start_once(self) -> Result<Server, String> {
+        let dir = tempfile::Builder::new().prefix("seckill-").tempdir().expect("a directory");
+        if let Some(data) = &self.data {
+            copy_data(data, dir.path());
+        }
+        let port = self.port.then(free_port);
+        fs::write(dir.path().join("redis.conf"), self.conf(dir.path(), port)).expect("conf");
+        let mut child = spawn(dir.path());
+        let address = match port {
+            Some(port) => ConnectionAddr::Tcp("127.0.0.1".into(), port),
+            None => ConnectionAddr::Unix(dir.path().join("socket")),
+        };
+        let address = address.into_connection_info().expect("an address that we made");
+        let client = wait_until_up(&mut child, &address, &dir.path().join("log"))?;
+        Ok(Server { dir, port, child, client: Mutex::new(client) })
+    }
+
+    fn conf(&self, dir: &Path, port: Option<u16>) -> String {
+        let mut conf = format!("port {}\nbind 127.0.0.1\n", port.unwrap_or(0));
+        if port.is_none() {
+            conf += &format!("unixsocket {}\n", dir.join("socket").display());
+        }
+        if self.lines.iter().any(|line| line == "cluster-enabled yes") {
+            conf += &format!("cluster-port {}\n", free_port());
+        }
+        conf += &format!("dir {}\nsave \"\"\n", dir.display());
+        conf += "enable-debug-command yes\nenable-module-command yes\n";
+        conf += "repl-diskless-sync-delay 0\n";
+        for line in &self.lines {
+            conf += &format!("{line}\n");
+        }
+        if !self.without_module {
+            conf += &format!("loadmodule {} {}\n", module().display(), self.module_args);
+        }
+        conf
+    }
+}
+
+impl Client {
+    pub fn connect(address: &ConnectionInfo, log: PathBuf) -> redis::RedisResult<Self> {
+        let connection = Address::open(address.clone())?.get_connection_with_timeout(DEADLINE)?;
+        connection.set_read_timeout(Some(DEADLINE))?;
+        connection.set_write_timeout(Some(DEADLINE))?;
+        Ok(Self { connection, log })
+    }
+
+    /// Sends a command and gives its reply, an error reply too. A dead connection fails the test
+    /// with the server's log.
+    pub fn call<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Value {
+        self.send(args);
+        self.receive()
+    }
+
+    pub fn send<A: AsRef<[u8]>>(&mut self, args: &[A]) {
+        let mut packed = format!("*{}\r\n", args.len()).into_bytes();
+        for arg in args.iter().map(AsRef::as_ref) {
+            packed.extend_from_slice(format!("${}\r\n", arg.len()).as_bytes());
+            packed.extend_from_slice(arg);
+            packed.extend_from_slice(b"\r\n");
+        }
+        let sent = self.connection.send_packed_command(&packed);
+        sent.unwrap_or_else(|error| panic!("cannot send: {error}\n{}", read_log(&self.log)));
+    }
+
+    /// The next reply or pushed message.
+    pub fn receive(&mut self) -> Value {
+        let reply = self.connection.recv_response();
+        reply.unwrap_or_else(|error| panic!("no reply: {error}\n{}", read_log(&self.log)))
+    }
+
+    /// The connection itself, for what redis-rs does better than this wrapper.
+    pub fn raw(&mut self) -> &mut redis::Connection {
+        &mut self.connection
+    }
+}
+
+/// Asks again and again until there is an answer; `Err` names what was waited for in vain.
+pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T, String> {
+    let start = Instant::now();
+    loop {
+        if let Some(answer) = ask() {
+            return Ok(answer);
+        }
+        if start.elapsed() > DEADLINE {
+            return Err(format!("waited {DEADLINE:?} in vain for {what}"));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The module's file.
+pub fn module() -> &'static Path {
+    static MODULE: OnceLock<PathBuf> = OnceLock::new();
+    MODULE.get_or_init(|| match std::env::var_os("SECKILL_MODULE") {
+        Some(path) => fs::canonicalize(path).expect("SECKILL_MODULE names a file"),
+        None => build_module(),
+    })
+}
+
+fn build_module() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let built = Command::new(cargo)
+        .args(["build", "--release", "--lib"])
+        .current_dir(root)
+        .stdin(Stdio::null())
+        .output()
+        .expect("run cargo");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    // A relative CARGO_TARGET_DIR is relative to where cargo ran; an absolute one wins the join.
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    root.join(target).join("release/libseckill.so")
+}
+
+/// The text of a string reply, an error included.
+pub fn text(value: &Value) -> String {
+    match value {
+        Value::Okay => "OK".into(),
+        Value::SimpleString(text) | Value::VerbatimString { text, .. } => text.clone(),
+        Value::BulkString(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        Value::Int(number) => number.to_string(),
+        Value::ServerError(error) => match error.details() {
+            Some(details) => format!("{} {details}", error.code()),
+            None => error.code().to_owned(),
+        },
+        other => panic!("not a string: {other:?}"),
+    }
+}
+
+fn spawn(dir: &Path) -> Child {
+    let program = std::env::var_os("REDIS_SERVER").unwrap_or_else(|| "redis-server".into());
+    let log = File::options().create(true).append(true).open(dir.join("log")).expect("log");
+    Command::new(&program)
+        .arg(dir.join("redis.conf"))
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().expect("log"))
+        .stderr(log)
+        .spawn()
+        .unwrap_or_else(|error| panic!("cannot run {}: {error}", program.display()))
+}
+
+fn wait_until_up(child: &mut Child, to: &ConnectionInfo, log: &Path) -> Result<Client, String> {
+    let up = wait_for("the server to answer PING", || {
+        if let Ok(Some(_)) = child.try_wait() {
+            return Some(Err(read_log(log)));
+        }
+        let mut client = Client::connect(to, log.to_owned()).ok()?;
+        let pong = redis::cmd("PING").query::<String>(client.raw()).ok()?;
+        (pong == "PONG").then_some(Ok(client))
+    });
+    up.unwrap_or_else(|late| {
+        let _ = child.kill();
+        let _ = child.wait();
+        Err(format!("{late}\n{}", read_log(log)))
+    })
+}
+
+fn read_log(path: &Path) -> String {
+    fs::read(path).map_or_else(|_| "(no log)".into(), |log| String::from_utf8_lossy(&log).into())
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    listener.local_addr().expect("its number").port()
+}
+
+fn copy_data(from: &Path, to: &Path) {
+    for name in ["dump.rdb", "appendonlydir"] {
+        let source = from.join(name);
+        if source.is_file() {
+            fs::copy(&source, to.join(name)).expect("copy the RDB");
+        } else if source.is_dir() {
+            fs::create_dir(to.join(name)).expect("a directory for the AOF");
+            for file in fs::read_dir(&source).expect("list the AOF").flatten() {
+                fs::copy(file.path(), to.join(name).join(file.file_name())).expect("copy");
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! LOCK.RELEASE: deletes a lock if the token is the one it was taken with.
+
+use crate::harness::Server;
+use redis::Value;
+
+#[test]
+fn only_the_owner_releases() {
+    let server = Server::observed().start();
+    server.check(
+        "
+        > SET lock:order:1 token-a NX PX 1000000
+        OK
+        ",
+    );
+    assert_eq!(server.silent("LOCK.RELEASE lock:order:1 token-b"), Value::Int(0));
+    server.check(
+        "
+        > LOCK.RELEASE lock:order:1 token-a
+        (integer) 1
+        > EXISTS lock:order:1
+        0
+        ",
+    );
+    assert_eq!(server.silent("LOCK.RELEASE lock:order:1 token-a"), Value::Int(0));
+    server.check("> SET lock:order:1 token-b NX PX 1000000\nOK");
+}
+
+#[test]
+fn tokens_are_compared_byte_by_byte() {
+    let server = Server::observed().start();
+    let long = vec![b't'; 1 << 20];
+    let longer = vec![b't'; (1 << 20) + 1];
+    let tokens: [&[u8]; 14] = [
+        b"",
+        b"\0",
+        b"a",
+        b"A",
+        b"a\0",
+        b"a\0b",
+        b"\xff",
+        "\u{100}".as_bytes(),
+        b"a\r\n",
+        b"1",
+        b"01",
+        b" 1",
+        &long,
+        &longer,
+    ];
+    for held in tokens {
+        assert_eq!(server.call(&[b"SET".as_slice(), b"lock", held]), Value::Okay);
+        // Writing a megabyte to the log for each pair would only be slow.
+        for given in tokens.iter().filter(|given| **given != held) {
+            let reply = server.call(&[b"LOCK.RELEASE".as_slice(), b"lock", given]);
+            assert_eq!(reply, Value::Int(0), "{} by {}", held.len(), given.len());
+        }
+        assert_eq!(server.call(&[b"GET", "lock".as_bytes()]), Value::BulkString(held.to_vec()));
+        assert_eq!(server.call(&[b"LOCK.RELEASE".as_slice(), b"lock", held]), Value::Int(1));
+        assert_eq!(server.run("EXISTS lock"), Value::Int(0));
+    }
+}
+
+#[test]
+fn a_token_stored_as_a_number_is_still_bytes() {
+    let server = Server::observed().start();
+    for (held, wrong) in [("123", "0123"), ("-5", "-5.0"), ("9223372036854775807", "+1")] {
+        server.run(&format!("SET lock {held}"));
+        assert_eq!(server.silent(&format!("LOCK.RELEASE lock {wrong}")), Value::Int(0));
+        assert_eq!(server.run(&format!("LOCK.RELEASE lock {held}")), Value::Int(1));
+    }
+    // Stored as a number by INCR, and shared small integers.
+    server.check("> INCRBY lock 7\n7\n> LOCK.RELEASE lock 8\n0\n> LOCK.RELEASE lock 7\n1");
+}
+
+#[test]
+fn any_key_name_can_be_a_lock() {
+    let server = Server::start();
+    let long = vec![b'k'; 1 << 20];
+    let names: [&[u8]; 6] = [b"", b"\0", b"\xff", "\u{100}".as_bytes(), b"\r\n", &long];
+    for name in names {
+        assert_eq!(server.call(&[b"SET", name, b"t"]), Value::Okay);
+        assert_eq!(server.call(&[b"LOCK.RELEASE", name, b"u"]), Value::Int(0));
+        assert_eq!(server.call(&[b"LOCK.RELEASE", name, b"t"]), Value::Int(1));
+        assert_eq!(server.call(&[b"EXISTS", name]), Value::Int(0));
+    }
+}
+
+#[test]
+fn a_key_of_another_type_is_refused() {
+    let server = Server::observed().start();
+    for make in ["RPUSH lock t", "SADD lock t", "HSET lock t t", "ZADD lock 1 t", "XADD lock * t t"]
+    {
+        server.run("DEL lock");
+        server.run(make);
+        server.refused("LOCK.RELEASE lock t", "WRONGTYPE");
+    }
+}
+
+#[test]
+fn an_expired_lock_is_not_there() {
+    let server = Server::start();
+    server.check("> DEBUG SET-ACTIVE-EXPIRE 0\nOK\n> SET lock t PX 1\nOK");
+    let gone = crate::harness::wait_for("the lease to end", || {
+        (server.run("PTTL lock") == Value::Int(-2)).then_some(())
+    });
+    gone.expect("expiry");
+    server.check("> LOCK.RELEASE lock t\n0");
+}
+
+#[test]
+fn a_lock_without_a_lease_is_released() {
+    let server = Server::start();
+    server.check("> SET lock t\nOK\n> LOCK.RELEASE lock t\n1\n> DBSIZE\n0");
+}
+
+#[test]
+fn arity_errors_are_those_of_redis() {
+    let server = Server::observed().start();
+    server.run("SET lock t");
+    for command in ["LOCK.RELEASE", "LOCK.RELEASE lock", "LOCK.RELEASE lock t more"] {
+        let error = server.refused(command, "ERR");
+        assert_eq!(error, "ERR wrong number of arguments for 'lock.release' command");
+    }
+}

@@ -1,0 +1,259 @@
+//! COMMAND INFO, DOCS and GETKEYS, ACL categories, the INFO section.
+
+use crate::harness::{Server, text};
+use crate::observe::words;
+use redis::Value;
+
+fn items(value: &Value) -> &[Value] {
+    match value {
+        Value::Array(items) | Value::Set(items) => items,
+        other => panic!("not a list: {other:?}"),
+    }
+}
+
+/// A field of a map that RESP2 sends as a flat list.
+fn field<'a>(map: &'a Value, name: &str) -> Option<&'a Value> {
+    items(map).chunks(2).find(|pair| text(&pair[0]) == name).map(|pair| &pair[1])
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    items(list).iter().map(text).collect()
+}
+
+struct Expected {
+    name: &'static str,
+    arity: i64,
+    flags: &'static [&'static str],
+    not_flags: &'static [&'static str],
+    /// First, last, step.
+    keys: [i64; 3],
+    arguments: &'static [&'static str],
+    tokens: &'static [&'static str],
+}
+
+const COMMANDS: [Expected; 3] = [
+    Expected {
+        name: "seckill.try",
+        arity: -4,
+        flags: &["write", "denyoom", "fast", "module"],
+        not_flags: &["readonly", "blocking", "noscript", "movablekeys", "no_multi", "admin"],
+        keys: [1, 1, 1],
+        arguments: &["voucher", "user", "orderid"],
+        tokens: &["UNITS"],
+    },
+    Expected {
+        name: "seckill.trykeys",
+        arity: -7,
+        flags: &["write", "denyoom", "fast", "module"],
+        not_flags: &["readonly", "blocking", "noscript", "movablekeys", "no_multi", "admin"],
+        keys: [1, 3, 1],
+        arguments: &["stock", "buyers", "orders", "voucher", "user", "orderid"],
+        tokens: &["UNITS", "NOSTREAM"],
+    },
+    Expected {
+        name: "lock.release",
+        arity: 3,
+        flags: &["write", "fast", "module"],
+        not_flags: &["readonly", "denyoom", "blocking", "noscript", "movablekeys", "no_multi"],
+        keys: [1, 1, 1],
+        arguments: &["key", "token"],
+        tokens: &[],
+    },
+];
+
+#[test]
+fn the_module_has_these_commands() {
+    let server = Server::start();
+    let mut names = words(server.run("COMMAND LIST FILTERBY MODULE seckill"));
+    names.sort();
+    assert_eq!(names, ["lock.release", "seckill.try", "seckill.trykeys"]);
+    let modules = format!("{:?}", server.run("MODULE LIST"));
+    assert!(modules.contains("seckill"), "{modules}");
+}
+
+#[test]
+fn command_info_is_complete() {
+    let server = Server::start();
+    for expected in COMMANDS {
+        let name = expected.name;
+        let reply = server.call(&["COMMAND", "INFO", name]);
+        let info = items(&items(&reply)[0]);
+        assert_eq!(text(&info[0]), name);
+        assert_eq!(info[1], Value::Int(expected.arity), "{name}");
+        let flags = texts(&info[2]);
+        for flag in expected.flags {
+            assert!(flags.contains(&flag.to_string()), "{name} has no {flag}: {flags:?}");
+        }
+        for flag in expected.not_flags {
+            assert!(!flags.contains(&flag.to_string()), "{name} has {flag}: {flags:?}");
+        }
+        assert_eq!(info[3..6], expected.keys.map(Value::Int), "{name}");
+        let specs = items(&info[8]);
+        assert!(!specs.is_empty(), "{name}");
+        for spec in specs {
+            let flags = texts(field(spec, "flags").expect("flags"));
+            let access = ["RO", "RW", "OW", "RM"];
+            let count = flags.iter().filter(|flag| access.contains(&flag.as_str())).count();
+            assert_eq!(count, 1, "{name}: {flags:?}");
+            assert!(!flags.contains(&"RO".to_owned()), "{name} writes: {flags:?}");
+        }
+    }
+}
+
+#[test]
+fn command_docs_are_complete() {
+    let server = Server::start();
+    for expected in COMMANDS {
+        let name = expected.name;
+        let reply = server.call(&["COMMAND", "DOCS", name]);
+        let docs = field(&reply, name).unwrap_or_else(|| panic!("no docs of {name}"));
+        let said = |what: &str| {
+            let said = field(docs, what).unwrap_or_else(|| panic!("{name} has no {what}"));
+            text(said)
+        };
+        assert!(said("summary").len() > 10, "{name}: {}", said("summary"));
+        assert!(said("complexity").starts_with("O("), "{name}: {}", said("complexity"));
+        let since = said("since");
+        let parts = since.split('.').filter(|part| part.parse::<u32>().is_ok()).count();
+        assert_eq!(parts, 3, "{name}: since {since}");
+        assert_eq!(said("module"), "seckill");
+
+        let arguments = items(field(docs, "arguments").expect("arguments"));
+        let names: Vec<_> =
+            arguments.iter().map(|argument| text(field(argument, "name").expect("name"))).collect();
+        let required = expected.arguments.len();
+        assert_eq!(names[..required], *expected.arguments, "{name}");
+        for argument in &arguments[..required] {
+            let optional = field(argument, "flags")
+                .is_some_and(|flags| texts(flags).contains(&"optional".to_owned()));
+            assert!(!optional, "{name}: {argument:?}");
+        }
+        for (token, argument) in expected.tokens.iter().zip(&arguments[required..]) {
+            let shown = field(argument, "token").map(text);
+            assert_eq!(shown.as_deref(), Some(*token), "{name}: {argument:?}");
+            let flags = field(argument, "flags").expect("flags of an optional argument");
+            assert!(texts(flags).contains(&"optional".to_owned()), "{name}: {argument:?}");
+        }
+        assert_eq!(arguments.len(), required + expected.tokens.len(), "{name}");
+    }
+}
+
+#[test]
+fn key_arguments_are_keys_in_the_docs() {
+    let server = Server::start();
+    for expected in COMMANDS {
+        let name = expected.name;
+        let reply = server.call(&["COMMAND", "DOCS", name]);
+        let docs = field(&reply, name).expect("docs");
+        let arguments = items(field(docs, "arguments").expect("arguments"));
+        let keys = usize::try_from(expected.keys[1]).expect("a count");
+        for (index, argument) in arguments.iter().enumerate() {
+            let is_key = text(field(argument, "type").expect("type")) == "key";
+            assert_eq!(is_key, index < keys, "{name}: {argument:?}");
+            if is_key {
+                let spec = field(argument, "key_spec_index").expect("key_spec_index");
+                let reply = server.call(&["COMMAND", "INFO", name]);
+                let specs = items(&items(&items(&reply)[0])[8]).len();
+                assert!(matches!(spec, Value::Int(n) if (0..specs as i64).contains(n)), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn getkeys_finds_the_declared_keys() {
+    let server = Server::start();
+    let keys = |command: &str| words(server.run(&format!("COMMAND GETKEYS {command}")));
+    assert_eq!(keys("SECKILL.TRY 7 alice o1 UNITS 2"), ["7"]);
+    assert_eq!(keys("SECKILL.TRYKEYS s b o 7 alice o1"), ["s", "b", "o"]);
+    assert_eq!(keys("SECKILL.TRYKEYS s b s 7 alice o1 NOSTREAM"), ["s", "b", "s"]);
+    assert_eq!(keys("LOCK.RELEASE lock t"), ["lock"]);
+}
+
+/// Whether this server lets modules make ACL categories (Redis 7.4, Redict 7.3, Valkey 8).
+fn makes_categories(server: &Server) -> bool {
+    let version = |field| {
+        let version = server.info(field)?;
+        let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+        Some((parts.next()?, parts.next()?))
+    };
+    version("valkey_version").is_some_and(|version| version >= (8, 0))
+        || version("redict_version").is_some_and(|version| version >= (7, 3))
+        || version("redis_version").is_some_and(|version| version >= (7, 4))
+}
+
+#[test]
+fn commands_are_in_acl_categories_where_modules_can_make_them() {
+    let server = Server::start();
+    let known = words(server.run("ACL CAT"));
+    if !makes_categories(&server) {
+        assert!(!known.contains(&"seckill".to_owned()) && !known.contains(&"lock".to_owned()));
+        return;
+    }
+    // ACL CAT <category> leaves out commands of modules on some servers; COMMAND INFO doesn't.
+    for (name, own) in
+        [("seckill.try", "seckill"), ("seckill.trykeys", "seckill"), ("lock.release", "lock")]
+    {
+        assert!(known.contains(&own.to_owned()), "no category {own}: {known:?}");
+        let reply = server.call(&["COMMAND", "INFO", name]);
+        let mut categories = texts(&items(&items(&reply)[0])[6]);
+        categories.sort();
+        let mut wanted = ["@fast".to_owned(), "@write".to_owned(), format!("@{own}")];
+        wanted.sort();
+        assert_eq!(categories, wanted, "{name}");
+    }
+    server.run("SET seckill:stock:7 1");
+    server.run("ACL SETUSER bob on >pw ~* +@seckill");
+    let mut bob = server.client();
+    bob.check("> AUTH bob pw\nOK\n> SECKILL.TRY 7 alice o1\n0");
+    bob.check("> LOCK.RELEASE k t\n(error) NOPERM ...\n> GET k\n(error) NOPERM ...");
+}
+
+#[test]
+fn info_counts_outcomes() {
+    let server = Server::start();
+    server.run("MSET seckill:stock:7 2 s 1 lock t");
+    for command in [
+        "SECKILL.TRY 7 alice o1",
+        "SECKILL.TRY 7 alice o1",
+        "SECKILL.TRY 7 bob o1",
+        "SECKILL.TRY 7 carol o1",
+        "SECKILL.TRYKEYS s b o 7 alice o1",
+        "SECKILL.TRYKEYS s b o 7 bob o1",
+        "SECKILL.TRY 8 alice o1",
+        "SECKILL.TRY 7 alice o1 UNITS 0",
+        "LOCK.RELEASE lock u",
+        "LOCK.RELEASE lock t",
+        "LOCK.RELEASE lock t",
+    ] {
+        server.run(command);
+    }
+    let section = text(&server.run("INFO seckill"));
+    let mut lines: Vec<_> = section.lines().map(str::trim_end).collect();
+    lines.retain(|line| !line.is_empty());
+    assert_eq!(lines.first(), Some(&"# seckill"), "{section}");
+    for line in [
+        "seckill_tries_accepted:3",
+        "seckill_tries_sold_out:2",
+        "seckill_tries_already_bought:1",
+        "seckill_locks_released:1",
+    ] {
+        assert!(lines.contains(&line), "no {line} in:\n{section}");
+    }
+    for section in ["modules", "everything"] {
+        let shown = text(&server.run(&format!("INFO {section}")));
+        assert!(shown.contains("seckill_tries_accepted:3"), "INFO {section}:\n{shown}");
+    }
+}
+
+#[test]
+fn refusals_are_counted_by_their_code_words() {
+    let server = Server::start();
+    server.run("RPUSH seckill:stock:9 a");
+    server.run("SECKILL.TRY 7 alice o1");
+    server.run("SECKILL.TRY 9 alice o1");
+    server.run("SECKILL.TRY 9 alice *");
+    for code in ["NOVOUCHER", "WRONGTYPE", "ERR"] {
+        assert!(server.info(&format!("errorstat_{code}")).is_some(), "no errorstat_{code}");
+    }
+}

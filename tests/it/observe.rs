@@ -1,0 +1,187 @@
+//! What other parties see of a command: keys, events, invalidations, WATCH, the AOF.
+
+use std::collections::BTreeMap;
+
+use redis::Value;
+
+use crate::aof::shown;
+use crate::harness::{Builder, Client, Server, text};
+use crate::transcript::argv;
+
+/// Every key with its whole value, as DUMP gives it where that is the same each time, and when it
+/// expires (unix ms, -1 for never).
+pub type Snapshot = BTreeMap<String, (String, i64)>;
+
+impl Server {
+    /// A builder of servers that `silent` can look at: an append-only file and all events.
+    pub fn observed() -> Builder {
+        Self::with().aof().config("notify-keyspace-events KEAn")
+    }
+
+    /// Every key of database 0 with its value and expiry.
+    pub fn snapshot(&self) -> Snapshot {
+        let mut client = self.own();
+        let keys = bytes_list(client.run("KEYS *"));
+        let mut state = |key: Vec<u8>| {
+            let kind = text(&client.call(&[b"TYPE", key.as_slice()]));
+            let value = match kind.as_str() {
+                // Their order changes while the server rehashes.
+                "set" | "hash" | "zset" => {
+                    client.call(&[b"DEBUG".as_slice(), b"DIGEST-VALUE", &key])
+                }
+                _ => client.call(&[b"DUMP", key.as_slice()]),
+            };
+            let expiry = integer(&client.call(&[b"PEXPIRETIME", key.as_slice()]));
+            let value = match value {
+                Value::BulkString(dump) => dump.escape_ascii().to_string(),
+                other => format!("{other:?}"),
+            };
+            (key.escape_ascii().to_string(), (format!("{kind} {value}"), expiry))
+        };
+        keys.into_iter().map(&mut state).collect()
+    }
+
+    /// Starts to record every keyspace event and client-side caching invalidation.
+    /// Needs a server made by `observed`.
+    pub fn record(&self) -> Recorder {
+        let mut listener = self.client();
+        let id = integer(&listener.run("CLIENT ID"));
+        listener.run("PSUBSCRIBE __key*__:*");
+        for channel in ["__redis__:invalidate", "end-of-record"] {
+            let reply = listener.run(&format!("SUBSCRIBE {channel}"));
+            assert!(!matches!(reply, Value::ServerError(_)), "{reply:?}");
+        }
+        let mut tracker = self.client();
+        let tracking = tracker.run(&format!("CLIENT TRACKING ON BCAST REDIRECT {id}"));
+        assert_eq!(tracking, Value::Okay);
+        Recorder { listener, _tracker: tracker }
+    }
+
+    /// Runs a command that has to leave no trace: no key changed, no expiry changed, no AOF line,
+    /// no event, no invalidation, nothing to save, nothing replicated, WATCH undisturbed.
+    /// Gives its reply. Needs a server made by `observed`.
+    pub fn silent(&self, command: &str) -> Value {
+        self.silent_argv(&argv(command))
+    }
+
+    pub fn silent_argv(&self, command: &[Vec<u8>]) -> Value {
+        let before = self.snapshot();
+        let aof = self.aof_with_selects();
+        let dirty = self.info("rdb_changes_since_last_save");
+        let offset = self.info("master_repl_offset");
+        let mut watcher = self.client();
+        let keys = bytes_list(self.run("KEYS *"));
+        let watched = keys.iter().map(Vec::as_slice).chain(USUAL_KEYS.map(str::as_bytes));
+        watcher.call(&[b"WATCH".as_slice()].into_iter().chain(watched).collect::<Vec<_>>());
+        let recorder = self.record();
+
+        let reply = self.call(command);
+
+        let name = shown(&command.to_vec());
+        let name: String = name.chars().take(200).collect();
+        assert_eq!(recorder.finish(self), Vec::<String>::new(), "events of {name}");
+        assert_eq!(self.snapshot(), before, "keys changed by {name}");
+        let added: Vec<_> = self.aof_with_selects().split_off(aof.len());
+        assert!(
+            added.is_empty(),
+            "AOF of {name}: {:?}",
+            added.iter().map(shown).collect::<Vec<_>>()
+        );
+        assert_eq!(self.info("rdb_changes_since_last_save"), dirty, "dirty after {name}");
+        assert_eq!(self.info("master_repl_offset"), offset, "replicated by {name}");
+        watcher.run("MULTI");
+        watcher.run("PING");
+        let undisturbed = watcher.run("EXEC");
+        assert_ne!(undisturbed, Value::Nil, "WATCH disturbed by {name}");
+        reply
+    }
+
+    /// A command that is refused with this error word and leaves no trace; gives the error.
+    pub fn refused(&self, command: &str, code: &str) -> String {
+        self.refused_argv(&argv(command), code)
+    }
+
+    /// As `refused`, for errors that the server words.
+    pub fn refused_by_server(&self, command: &str, code: &str) {
+        let reply = self.silent(command);
+        assert!(text(&reply).starts_with(&format!("{code} ")), "{command} gave {reply:?}");
+    }
+
+    pub fn refused_argv(&self, command: &[Vec<u8>], code: &str) -> String {
+        let reply = self.silent_argv(command);
+        let shown: String = shown(&command.to_vec()).chars().take(200).collect();
+        assert_error(&reply, code, &shown)
+    }
+}
+
+/// The keys that a try of voucher 7 would touch, whether they exist or not.
+const USUAL_KEYS: [&str; 6] =
+    ["seckill:stock:7", "seckill:order:7", "stream.orders", "stock", "buyers", "orders"];
+
+/// Listens until it is asked what it heard.
+pub struct Recorder {
+    listener: Client,
+    /// Tracking lasts as long as this connection.
+    _tracker: Client,
+}
+
+impl Recorder {
+    /// Everything heard so far, as `<event> <key>` (of database 0) and `invalidated <key>`, in
+    /// order. Keyspace and keyevent channels tell the same twice; one of them is kept.
+    pub fn finish(mut self, server: &Server) -> Vec<String> {
+        // Whatever a command causes is sent before the reply of the one after it.
+        server.run("PING");
+        server.run("PUBLISH end-of-record now");
+        let mut heard = Vec::new();
+        loop {
+            let message = match self.listener.receive() {
+                Value::Array(items) | Value::Push { data: items, .. } => items,
+                other => panic!("no message: {other:?}"),
+            };
+            let [.., channel, payload] = message.as_slice() else { panic!("a short message") };
+            let channel = text(channel);
+            match (channel.strip_prefix("__keyevent@0__:"), channel.as_str()) {
+                (Some(event), _) => heard.push(format!("{event} {}", text(payload))),
+                (None, "end-of-record") => return heard,
+                // Redict sends it as "__redict__:invalidat".
+                (None, channel) if channel.contains("__:invalidat") => {
+                    let keys = bytes_list(payload.clone());
+                    heard.extend(
+                        keys.iter().map(|key| format!("invalidated {}", key.escape_ascii())),
+                    );
+                }
+                (None, channel) => assert!(channel.starts_with("__key"), "{channel}"),
+            }
+        }
+    }
+}
+
+/// Checks an error against the house rules of error texts and gives its text: the code word,
+/// then an ASCII sentence of one line without a final dot.
+pub fn assert_error(reply: &Value, code: &str, of: &str) -> String {
+    assert!(matches!(reply, Value::ServerError(_)), "{of} gave {reply:?}, not an error {code}");
+    let error = text(reply);
+    let (word, sentence) = error.split_once(' ').unwrap_or((&error, ""));
+    assert_eq!(word, code, "{of} gave: {error}");
+    assert!(sentence.len() > 5, "{of}: no sentence in: {error}");
+    assert!(error.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{of}: {error:?}");
+    assert!(!error.ends_with('.'), "{of}: a final dot in: {error}");
+    error
+}
+
+pub fn integer(reply: &Value) -> i64 {
+    match reply {
+        Value::Int(number) => *number,
+        other => panic!("not an integer: {other:?}"),
+    }
+}
+
+/// The strings of an array reply.
+pub fn bytes_list(reply: Value) -> Vec<Vec<u8>> {
+    redis::from_redis_value(reply).expect("an array of strings")
+}
+
+/// The strings of an array reply as text.
+pub fn words(reply: Value) -> Vec<String> {
+    bytes_list(reply).iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}

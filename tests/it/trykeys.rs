@@ -1,0 +1,234 @@
+//! SECKILL.TRYKEYS: the unmanaged try with its three keys spelled out.
+
+use crate::harness::Server;
+use redis::Value;
+
+#[test]
+fn a_sale_writes_the_three_keys_it_was_given() {
+    let server = Server::start();
+    server.check(
+        r#"
+        > SET stock 3
+        OK
+        > SECKILL.TRYKEYS stock buyers orders 7 alice o1
+        (integer) 0
+        > SECKILL.TRYKEYS stock buyers orders 7 alice o2
+        (integer) 2
+        > SECKILL.TRYKEYS stock buyers orders 7 bob o3 UNITS 2
+        (integer) 0
+        > SECKILL.TRYKEYS stock buyers orders 7 carol o4
+        (integer) 1
+        > GET stock
+        "0"
+        > SCARD buyers
+        (integer) 2
+        > XRANGE orders - +
+        1) 1) "1722509999999-0"
+           2) 1) "userId"
+              2) "alice"
+              3) "voucherId"
+              4) "7"
+              5) "id"
+              6) "o1"
+        2) 1) "1722509999999-0"
+           2) 1) "userId"
+              2) "bob"
+              3) "voucherId"
+              4) "7"
+              5) "id"
+              6) "o3"
+              7) "units"
+              8) "2"
+        > DBSIZE
+        (integer) 3
+        "#,
+    );
+}
+
+#[test]
+fn with_nostream_nothing_is_appended() {
+    let server = Server::start();
+    server.check(
+        "
+        > SET stock 5
+        OK
+        > SECKILL.TRYKEYS stock buyers stock 7 alice o1 NOSTREAM
+        0
+        > SECKILL.TRYKEYS stock buyers stock 7 alice o1 NOSTREAM
+        2
+        > SECKILL.TRYKEYS stock buyers stock 7 bob o2 UNITS 2 NOSTREAM
+        0
+        > SECKILL.TRYKEYS stock buyers stock 7 carol o3 nostream units 2
+        0
+        > GET stock
+        0
+        > DBSIZE
+        2
+        > SECKILL.TRYKEYS stock buyers stock 7 dave o4 NOSTREAM
+        1
+        ",
+    );
+}
+
+#[test]
+fn with_nostream_the_orders_key_is_not_touched() {
+    let server = Server::start();
+    server.check(
+        "
+        > SET stock 5
+        OK
+        > SET orders of-another-type
+        OK
+        > SECKILL.TRYKEYS stock buyers orders 7 alice o1 NOSTREAM
+        0
+        > SECKILL.TRYKEYS stock buyers none 7 bob o2 NOSTREAM
+        0
+        > GET orders
+        of-another-type
+        > EXISTS none
+        0
+        ",
+    );
+}
+
+#[test]
+fn the_same_key_twice_is_refused() {
+    let server = Server::observed().start();
+    server.run("SET stock 5");
+    for keys in ["stock stock orders", "stock buyers stock", "stock orders orders", "a a a"] {
+        server.refused(&format!("SECKILL.TRYKEYS {keys} 7 alice o1"), "ERR");
+    }
+    // Before anything is read: the keys' types say nothing then.
+    server.run("SADD buyers zoe");
+    server.refused("SECKILL.TRYKEYS buyers buyers orders 7 alice o1", "ERR");
+    server.refused("SECKILL.TRYKEYS stock stock stock 7 alice o1 NOSTREAM", "ERR");
+    server.refused("SECKILL.TRYKEYS stock stock orders 7 alice o1 NOSTREAM", "ERR");
+}
+
+#[test]
+fn configured_names_play_no_part() {
+    let server = Server::with()
+        .config("seckill.stock-prefix s:")
+        .config("seckill.buyers-prefix b:")
+        .config("seckill.order-stream \"\"")
+        .config("seckill.hash-tags yes")
+        .start();
+    server.check(
+        "
+        > SET stock 5
+        OK
+        > SECKILL.TRYKEYS stock buyers orders a}b alice o1
+        0
+        > GET stock
+        4
+        > SISMEMBER buyers alice
+        1
+        > XLEN orders
+        1
+        > DBSIZE
+        3
+        ",
+    );
+}
+
+#[test]
+fn fields_and_modes_are_those_of_the_configs() {
+    let server = Server::observed()
+        .config("seckill.order-fields \"buyer item order\"")
+        .config("seckill.unlimited-stock yes")
+        .config("seckill.missing-stock sold-out")
+        .start();
+    server.check(
+        r#"
+        > SET stock -1
+        OK
+        > SECKILL.TRYKEYS stock buyers orders 7 alice o1
+        0
+        > GET stock
+        -1
+        > XRANGE orders - +
+        1) 1) "1722509999999-0"
+           2) 1) "buyer"
+              2) "alice"
+              3) "item"
+              4) "7"
+              5) "order"
+              6) "o1"
+        "#,
+    );
+    let missing = server.silent("SECKILL.TRYKEYS none buyers orders 7 alice o1");
+    assert_eq!(missing, Value::Int(1));
+}
+
+#[test]
+fn refusals_leave_no_trace() {
+    let server = Server::observed().start();
+    server.refused("SECKILL.TRYKEYS stock buyers orders 7 alice o1", "NOVOUCHER");
+    server.refused("SECKILL.TRYKEYS stock buyers stock 7 alice o1 NOSTREAM", "NOVOUCHER");
+    server.run("SET stock 5.5");
+    server.refused("SECKILL.TRYKEYS stock buyers orders 7 alice o1", "ERR");
+    server.run("SET stock 5");
+    server.refused("SECKILL.TRYKEYS stock buyers orders 7 alice *", "ERR");
+    server.run("RPUSH list a");
+    server.refused("SECKILL.TRYKEYS list buyers orders 7 alice o1", "WRONGTYPE");
+    server.refused("SECKILL.TRYKEYS stock list orders 7 alice o1", "WRONGTYPE");
+    server.refused("SECKILL.TRYKEYS stock buyers list 7 alice o1", "WRONGTYPE");
+    server.refused("SECKILL.TRYKEYS stock list stock 7 alice o1 NOSTREAM", "WRONGTYPE");
+    server.run("XADD orders 18446744073709551615-18446744073709551615 a b");
+    server.refused("SECKILL.TRYKEYS stock buyers orders 7 alice o1", "ERR");
+    assert_eq!(
+        server.run("SECKILL.TRYKEYS stock buyers orders 7 alice o1 NOSTREAM"),
+        Value::Int(0)
+    );
+    assert_eq!(server.silent("SECKILL.TRYKEYS stock buyers orders 7 alice o1"), Value::Int(2));
+    server.run("SET stock 0");
+    assert_eq!(server.silent("SECKILL.TRYKEYS stock buyers orders 7 alice o1"), Value::Int(1));
+    assert_eq!(server.silent("SECKILL.TRYKEYS stock list list2 7 alice o1"), Value::Int(1));
+}
+
+#[test]
+fn syntax_is_checked_before_any_key() {
+    let server = Server::observed().start();
+    for rest in [
+        "UNITS",
+        "UNITS 0",
+        "UNITS -1",
+        "UNITS x",
+        "UNITS 1 UNITS 2",
+        "NOSTREAM 1",
+        "NOSTREAM UNITS",
+        "UNITS NOSTREAM",
+        "STREAM",
+        "2",
+    ] {
+        server.refused(&format!("SECKILL.TRYKEYS stock buyers orders 7 alice o1 {rest}"), "ERR");
+    }
+}
+
+#[test]
+fn arity_errors_are_those_of_redis() {
+    let server = Server::observed().start();
+    let mut command = String::from("SECKILL.TRYKEYS");
+    for arg in ["stock", "buyers", "orders", "7", "alice"] {
+        command += &format!(" {arg}");
+        let error = server.refused(&command, "ERR");
+        assert_eq!(error, "ERR wrong number of arguments for 'seckill.trykeys' command");
+    }
+}
+
+#[test]
+fn keys_and_ids_are_bytes() {
+    let server = Server::start();
+    let long = vec![b'k'; 1 << 20];
+    let ids: [&[u8]; 6] = [b"", b"\0", b"\xff", "\u{100}".as_bytes(), b"\r\n", &long];
+    for id in ids {
+        let [stock, buyers, orders] = [b's', b'b', b'o'].map(|first| [&[first], id].concat());
+        assert_eq!(server.call(&[b"SET", stock.as_slice(), b"5"]), Value::Okay);
+        let argv: [&[u8]; 7] = [b"SECKILL.TRYKEYS", &stock, &buyers, &orders, id, id, id];
+        assert_eq!(server.call(&argv), Value::Int(0), "{}", id.escape_ascii());
+        let member = server.call(&[b"SISMEMBER", buyers.as_slice(), id]);
+        assert_eq!(member, Value::Int(1));
+        assert_eq!(server.call(&[b"XLEN", orders.as_slice()]), Value::Int(1));
+    }
+    server.check("> SET '' 5\nOK\n> SECKILL.TRYKEYS '' b2 o2 7 alice o1\n0\n> GET ''\n4");
+}

@@ -1,0 +1,319 @@
+//! Sends the tries from many connections at once and counts the answers.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, RedisResult};
+use serde::Serialize;
+use tokio::task::JoinSet;
+
+use crate::options::{Method, Options};
+use crate::plan::{Plan, user_id};
+use crate::progress::{Progress, Tally};
+
+/// A server that answers later than this counts as lost.
+const ANSWER_WAIT: Duration = Duration::from_secs(10);
+const CONNECT_WAIT: Duration = Duration::from_secs(5);
+
+/// The outcomes of a try, by the integer that the server replies.
+pub const OUTCOMES: [&str; 6] =
+    ["accepted", "sold out", "already bought", "not started", "ended", "released"];
+const ACCEPTED: usize = 0;
+
+/// What the server answered to the tries sent.
+#[derive(Debug, Default)]
+pub struct Answers {
+    /// How often each outcome was replied, as listed in `OUTCOMES`.
+    pub outcomes: [u64; OUTCOMES.len()],
+    /// Numbers of the accepted tries, in no order.
+    pub accepted: Vec<u32>,
+    /// Errors by code word.
+    pub errors: BTreeMap<String, Errors>,
+}
+
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+pub struct Errors {
+    pub count: u64,
+    /// The first one's text.
+    pub first: String,
+}
+
+impl Answers {
+    fn add(&mut self, number: u32, answer: RedisResult<i64>) {
+        let outcome = match answer {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                let code = error.code().unwrap_or("ERR").to_owned();
+                let text = error.detail().map_or_else(|| error.to_string(), str::to_owned);
+                return self.add_error(code, text);
+            }
+        };
+        let index = usize::try_from(outcome).unwrap_or(usize::MAX);
+        match self.outcomes.get_mut(index) {
+            Some(count) => *count += 1,
+            None => self.add_error("UNKNOWN".to_owned(), format!("the outcome {outcome}")),
+        }
+        if index == ACCEPTED {
+            self.accepted.push(number);
+        }
+    }
+
+    fn add_error(&mut self, code: String, text: String) {
+        let errors = self.errors.entry(code).or_default();
+        if errors.count == 0 {
+            errors.first = text;
+        }
+        errors.count += 1;
+    }
+
+    fn merge(&mut self, other: Answers) {
+        for (sum, count) in self.outcomes.iter_mut().zip(other.outcomes) {
+            *sum += count;
+        }
+        self.accepted.extend(other.accepted);
+        for (code, errors) in other.errors {
+            let sum = self.errors.entry(code).or_default();
+            if sum.count == 0 {
+                sum.first = errors.first;
+            }
+            sum.count += errors.count;
+        }
+    }
+
+    pub fn error_count(&self) -> u64 {
+        self.errors.values().map(|errors| errors.count).sum()
+    }
+}
+
+/// A rush that ended: all tries sent were answered.
+#[derive(Debug)]
+pub struct Rush {
+    pub answers: Answers,
+    /// Tries sent; fewer than planned when it was stopped.
+    pub sent: u32,
+    pub elapsed: Duration,
+}
+
+pub async fn connect(client: &Client) -> Result<MultiplexedConnection> {
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(CONNECT_WAIT))
+        .set_response_timeout(Some(ANSWER_WAIT));
+    let connection = client.get_multiplexed_async_connection_with_config(&config).await;
+    connection.with_context(|| format!("connecting to {}", client.get_connection_info().addr()))
+}
+
+/// What all connections share while they send.
+struct Shared {
+    next: AtomicU32,
+    tries: u32,
+    stopped: AtomicBool,
+    tally: Tally,
+}
+
+impl Shared {
+    fn new(tries: u32) -> Shared {
+        Shared {
+            next: AtomicU32::new(0),
+            tries,
+            stopped: AtomicBool::new(false),
+            tally: Tally::default(),
+        }
+    }
+
+    /// The numbers of the next tries, up to `count`; None when all are taken or it was stopped.
+    fn take(&self, count: u32) -> Option<Range<u32>> {
+        if self.stopped.load(Relaxed) {
+            return None;
+        }
+        let end = |from: u32| self.tries.min(from.saturating_add(count));
+        let next = |from: u32| (from < self.tries).then(|| end(from));
+        let from = self.next.fetch_update(Relaxed, Relaxed, next).ok()?;
+        Some(from..end(from))
+    }
+}
+
+/// Makes the command of one try.
+struct Try {
+    voucher: String,
+    /// SHA-1 of the script, where a script decides.
+    script: Option<String>,
+}
+
+impl Try {
+    async fn prepare(client: &Client, options: &Options) -> Result<Try> {
+        let script = match options.method() {
+            Method::Command => None,
+            Method::Script => {
+                let mut load = redis::cmd("SCRIPT");
+                load.arg("LOAD").arg(include_str!("seckill.lua"));
+                let sha = load.query_async(&mut connect(client).await?).await;
+                Some(sha.context("SCRIPT LOAD")?)
+            }
+        };
+        Ok(Try { voucher: options.voucher.clone(), script })
+    }
+
+    fn add_to(&self, pipeline: &mut redis::Pipeline, user: &str, order_id: &str) {
+        match &self.script {
+            None => pipeline.cmd("SECKILL.TRY"),
+            Some(sha) => pipeline.cmd("EVALSHA").arg(sha).arg(0),
+        };
+        pipeline.arg(&self.voucher).arg(user).arg(order_id);
+    }
+}
+
+/// Sends the whole plan, or until Ctrl-C, and waits for every answer. An error when a connection
+/// is lost: then nobody knows what became of the tries on their way.
+pub async fn send(client: &Client, options: &Options, plan: &Arc<Plan>) -> Result<Rush> {
+    let shared = Arc::new(Shared::new(plan.tries()));
+    let maker = Arc::new(Try::prepare(client, options).await?);
+    let mut connections = Vec::new();
+    for _ in 0..options.connections {
+        connections.push(connect(client).await?);
+    }
+
+    let started = Instant::now();
+    let mut senders = JoinSet::new();
+    for connection in connections {
+        let (maker, plan, shared) = (maker.clone(), plan.clone(), shared.clone());
+        senders.spawn(work(connection, options.pipeline, maker, plan, shared));
+    }
+    let answers = watch(&mut senders, &shared, options.json).await;
+    let elapsed = started.elapsed();
+
+    let answered = shared.tally.answered();
+    let answers = answers.with_context(|| {
+        format!("a connection was lost after {answered} answers, so nothing can be proved")
+    })?;
+    Ok(Rush { answers, sent: answered, elapsed })
+}
+
+/// One connection: takes tries, a batch at a time, until none is left.
+async fn work(
+    mut connection: MultiplexedConnection,
+    batch_size: u32,
+    maker: Arc<Try>,
+    plan: Arc<Plan>,
+    shared: Arc<Shared>,
+) -> Result<Answers> {
+    let mut answers = Answers::default();
+    let mut pipeline = redis::pipe();
+    pipeline.ignore_errors();
+    while let Some(batch) = shared.take(batch_size) {
+        pipeline.clear();
+        for number in batch.clone() {
+            let user = plan.user(number).context("a try past the end of the plan")?;
+            maker.add_to(&mut pipeline, &user_id(user), &plan.order_id(number));
+        }
+        let replies: Vec<RedisResult<i64>> = pipeline.query_async(&mut connection).await?;
+        for (number, reply) in batch.zip(replies) {
+            shared.tally.count(&reply);
+            answers.add(number, reply);
+        }
+    }
+    Ok(answers)
+}
+
+/// Shows the progress until every connection is done. The first failure stops the others.
+async fn watch(
+    senders: &mut JoinSet<Result<Answers>>,
+    shared: &Shared,
+    quiet: bool,
+) -> Result<Answers> {
+    let progress = Progress::new(shared.tries, quiet);
+    let mut ticks = tokio::time::interval(progress.every());
+    let mut answers = Answers::default();
+    let mut failure = None;
+    ticks.tick().await; // the first one comes at once
+    loop {
+        tokio::select! {
+            ended = senders.join_next() => match ended {
+                None => break,
+                Some(result) => match result.map_err(anyhow::Error::from).and_then(|part| part) {
+                    Ok(part) => answers.merge(part),
+                    Err(error) => {
+                        shared.stopped.store(true, Relaxed);
+                        failure.get_or_insert(error);
+                    }
+                },
+            },
+            _ = ticks.tick() => progress.show(&shared.tally),
+            Ok(()) = tokio::signal::ctrl_c() => shared.stopped.store(true, Relaxed),
+        }
+    }
+    progress.finish(&shared.tally);
+    match failure {
+        Some(error) => Err(error),
+        None => Ok(answers),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(code: &str, text: &str) -> RedisResult<i64> {
+        let reply = redis::parse_redis_value(format!("-{code} {text}\r\n").as_bytes());
+        redis::from_redis_value::<RedisResult<i64>>(reply?)?
+    }
+
+    #[test]
+    fn outcomes_are_counted_by_their_number() {
+        let mut answers = Answers::default();
+        for (number, outcome) in [0, 1, 1, 2, 0].into_iter().enumerate() {
+            answers.add(u32::try_from(number).unwrap(), Ok(outcome));
+        }
+        assert_eq!(answers.outcomes[..3], [2, 2, 1]);
+        assert_eq!(answers.accepted, [0, 4]);
+        assert_eq!(answers.error_count(), 0);
+    }
+
+    #[test]
+    fn errors_are_counted_by_code_with_the_first_text() {
+        let mut answers = Answers::default();
+        answers.add(0, error("NOVOUCHER", "no stock"));
+        answers.add(1, error("NOVOUCHER", "again"));
+        answers.add(2, error("ERR", "syntax"));
+        let seen =
+            answers.errors.iter().map(|(code, e)| (code.as_str(), e.count, e.first.as_str()));
+        assert_eq!(seen.collect::<Vec<_>>(), [("ERR", 1, "syntax"), ("NOVOUCHER", 2, "no stock")]);
+    }
+
+    #[test]
+    fn an_integer_that_is_no_outcome_is_an_error() {
+        let mut answers = Answers::default();
+        answers.add(0, Ok(-1));
+        answers.add(1, Ok(6));
+        assert_eq!(answers.outcomes, [0; 6]);
+        assert_eq!(answers.errors["UNKNOWN"].count, 2);
+    }
+
+    #[test]
+    fn merged_answers_are_their_sum() {
+        let (mut left, mut right) = (Answers::default(), Answers::default());
+        left.add(0, Ok(0));
+        right.add(1, Ok(0));
+        right.add(2, Ok(1));
+        right.add(3, error("ERR", "one"));
+        left.merge(right);
+        assert_eq!((left.outcomes[0], left.outcomes[1]), (2, 1));
+        assert_eq!(left.accepted, [0, 1]);
+        assert_eq!(left.errors["ERR"], Errors { count: 1, first: "one".to_owned() });
+    }
+
+    #[test]
+    fn every_try_is_taken_once_and_none_after_a_stop() {
+        let shared = Shared::new(10);
+        let taken: Vec<u32> = std::iter::from_fn(|| shared.take(4)).flatten().collect();
+        assert_eq!(taken, (0..10).collect::<Vec<_>>());
+
+        let shared = Shared::new(10);
+        shared.stopped.store(true, Relaxed);
+        assert_eq!(shared.take(4), None);
+    }
+}

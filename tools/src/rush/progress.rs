@@ -1,0 +1,118 @@
+//! How far the rush is, while it goes on.
+
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
+
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use redis::RedisResult;
+
+const DRAW_EVERY: Duration = Duration::from_millis(100);
+/// Without a terminal a line is printed this often instead of the bar.
+const LINE_EVERY: Duration = Duration::from_secs(2);
+
+/// The answers so far, counted by all connections together.
+#[derive(Default)]
+pub struct Tally {
+    accepted: AtomicU32,
+    sold_out: AtomicU32,
+    already_bought: AtomicU32,
+    other: AtomicU32,
+}
+
+impl Tally {
+    pub fn count(&self, answer: &RedisResult<i64>) {
+        let counter = match answer {
+            Ok(0) => &self.accepted,
+            Ok(1) => &self.sold_out,
+            Ok(2) => &self.already_bought,
+            _ => &self.other,
+        };
+        counter.fetch_add(1, Relaxed);
+    }
+
+    pub fn answered(&self) -> u32 {
+        let counters = [&self.accepted, &self.sold_out, &self.already_bought, &self.other];
+        counters.iter().map(|counter| counter.load(Relaxed)).sum()
+    }
+
+    fn line(&self) -> String {
+        let count = |counter: &AtomicU32| HumanCount(u64::from(counter.load(Relaxed))).to_string();
+        let mut line = format!(
+            "accepted {}, sold out {}, already bought {}",
+            count(&self.accepted),
+            count(&self.sold_out),
+            count(&self.already_bought)
+        );
+        if self.other.load(Relaxed) > 0 {
+            line += &format!(", errors and others {}", count(&self.other));
+        }
+        line
+    }
+}
+
+/// A bar on a terminal, a line now and then elsewhere, nothing when quiet.
+pub struct Progress {
+    bar: ProgressBar,
+    lines: bool,
+}
+
+impl Progress {
+    pub fn new(tries: u32, quiet: bool) -> Progress {
+        let terminal = std::io::stderr().is_terminal();
+        let target = if terminal && !quiet {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let bar = ProgressBar::with_draw_target(Some(u64::from(tries)), target);
+        let template =
+            "[{wide_bar}] {human_pos} of {human_len} tries\n{rate} tries a second: {msg}";
+        let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            // What can't be drawn is not shown.
+            let _ = write!(out, "{}", HumanCount(state.per_sec() as u64));
+        };
+        bar.set_style(
+            ProgressStyle::with_template(template)
+                .unwrap_or_else(|_| ProgressStyle::default_bar())
+                .with_key("rate", rate)
+                .progress_chars("=> "),
+        );
+        Progress { bar, lines: !terminal && !quiet }
+    }
+
+    pub fn every(&self) -> Duration {
+        if self.lines { LINE_EVERY } else { DRAW_EVERY }
+    }
+
+    pub fn show(&self, tally: &Tally) {
+        let answered = u64::from(tally.answered());
+        self.bar.set_position(answered);
+        self.bar.set_message(tally.line());
+        if self.lines {
+            eprintln!("{} tries: {}", HumanCount(answered), tally.line());
+        }
+    }
+
+    pub fn finish(&self, tally: &Tally) {
+        self.show(tally);
+        self.bar.abandon();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tally_counts_every_answer_once() {
+        let tally = Tally::default();
+        for outcome in [0, 1, 1, 2] {
+            tally.count(&Ok(outcome));
+        }
+        assert_eq!(tally.line(), "accepted 1, sold out 2, already bought 1");
+        tally.count(&Ok(5));
+        assert_eq!(tally.answered(), 5);
+        assert!(tally.line().ends_with(", errors and others 1"));
+    }
+}

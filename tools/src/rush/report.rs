@@ -1,0 +1,207 @@
+//! What is shown at the end: a small table, or JSON.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::time::Duration;
+
+use indicatif::HumanCount;
+use serde::Serialize;
+
+use crate::load::{Errors, OUTCOMES, Rush};
+use crate::options::{Method, Options};
+use crate::plan::Plan;
+use crate::proof::Check;
+use crate::sale::{Server, State};
+
+/// The result of a rush. Its fields are those of the JSON.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub server: String,
+    /// What decided: the command or the script.
+    pub by: &'static str,
+    pub voucher: String,
+    pub seed: u64,
+    pub connections: u32,
+    pub pipeline: u32,
+    pub tries: u32,
+    pub tries_planned: u32,
+    /// Users with at least one try.
+    pub users: u32,
+    pub stock_left: i64,
+    /// How often each outcome was replied.
+    pub outcomes: BTreeMap<&'static str, u64>,
+    pub errors: BTreeMap<String, Errors>,
+    pub elapsed_ms: u64,
+    pub tries_per_s: u64,
+    /// CPU that the server used meanwhile, divided by the tries.
+    pub server_cpu_us_per_try: f64,
+    pub checks: Vec<Check>,
+    pub proved: bool,
+}
+
+impl Report {
+    pub fn new(
+        options: &Options,
+        server: &Server,
+        plan: &Plan,
+        rush: &Rush,
+        cpu_s: f64,
+        after: &State,
+        checks: Vec<Check>,
+    ) -> Report {
+        Report {
+            server: format!("{} {}", server.name, server.version),
+            by: match options.method() {
+                Method::Command => "SECKILL.TRY",
+                Method::Script => "the Lua script",
+            },
+            voucher: options.voucher.clone(),
+            seed: options.seed(),
+            connections: options.connections,
+            pipeline: options.pipeline,
+            tries: rush.sent,
+            tries_planned: plan.tries(),
+            users: plan.users_among(rush.sent),
+            stock_left: after.stock,
+            outcomes: OUTCOMES.into_iter().zip(rush.answers.outcomes).collect(),
+            errors: rush.answers.errors.clone(),
+            elapsed_ms: u64::try_from(rush.elapsed.as_millis()).unwrap_or(u64::MAX),
+            tries_per_s: per_second(rush.sent, rush.elapsed),
+            server_cpu_us_per_try: rounded(cpu_s * 1e6 / f64::from(rush.sent.max(1))),
+            proved: proved(rush, &checks),
+            checks,
+        }
+    }
+
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::json!(self)
+    }
+
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let mut row = |name: &str, value: String| {
+            let _ = writeln!(text, "{name:<26}{value}"); // writing to a String can't fail
+        };
+        row("server", format!("{}, by {}", self.server, self.by));
+        row("tries", format!("{} by {} users (seed {})", n(self.tries), n(self.users), self.seed));
+        let sent_by = format!("{} connections, {} at a time", self.connections, self.pipeline);
+        let seconds = Duration::from_millis(self.elapsed_ms).as_secs_f64();
+        row("", format!("{sent_by}, in {seconds:.2} s"));
+        row("tries a second", n(self.tries_per_s));
+        row("server CPU a try", format!("{:.2} us", self.server_cpu_us_per_try));
+        for (index, outcome) in OUTCOMES.into_iter().enumerate() {
+            let count = self.outcomes.get(outcome).copied().unwrap_or(0);
+            // The last three are outcomes of managed vouchers only.
+            if index < 3 || count > 0 {
+                row(&format!("{outcome} ({index})"), n(count));
+            }
+        }
+        for (code, errors) in &self.errors {
+            row(&format!("error {code}"), format!("{} ({})", n(errors.count), errors.first));
+        }
+        self.write_checks(&mut text);
+        text
+    }
+
+    fn write_checks(&self, text: &mut String) {
+        let _ = writeln!(text, "\n{:<26}{:>10} {:>10}", "on the server", "expected", "found");
+        for Check { what, expected, found } in &self.checks {
+            let mark = if expected == found { "ok" } else { "DIFFERS" };
+            let _ = writeln!(text, "{what:<26}{expected:>10} {found:>10}  {mark}");
+        }
+        let _ = writeln!(text, "{}", self.verdict());
+    }
+
+    fn verdict(&self) -> String {
+        let differing: Vec<&str> =
+            self.checks.iter().filter(|check| !check.holds()).map(|check| check.what).collect();
+        if !differing.is_empty() {
+            return format!("NOT PROVED: {}", differing.join(", "));
+        }
+        let failed: u64 = self.errors.values().map(|errors| errors.count).sum();
+        if failed > 0 {
+            return format!("NOT PROVED: nothing differs, but {} tries failed", n(failed));
+        }
+        let sold = self.outcomes.get(OUTCOMES[0]).copied().unwrap_or(0);
+        let stopped = if self.tries < self.tries_planned { " (stopped early)" } else { "" };
+        let left = self.stock_left;
+        format!("PROVED: {} sold, each to another user, {left} left{stopped}", n(sold))
+    }
+}
+
+/// Everything agrees and every try was decided.
+fn proved(rush: &Rush, checks: &[Check]) -> bool {
+    checks.iter().all(Check::holds) && rush.answers.error_count() == 0
+}
+
+fn per_second(count: u32, elapsed: Duration) -> u64 {
+    let seconds = elapsed.as_secs_f64().max(1e-6);
+    (f64::from(count) / seconds).round() as u64
+}
+
+fn rounded(number: f64) -> f64 {
+    (number * 1_000.0).round() / 1_000.0
+}
+
+fn n(number: impl Into<u64>) -> String {
+    HumanCount(number.into()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::Answers;
+
+    fn rush(outcomes: [u64; 6], errors: u64) -> Rush {
+        let mut answers = Answers { outcomes, ..Default::default() };
+        if errors > 0 {
+            let first = "no stock key".to_owned();
+            answers.errors.insert("NOVOUCHER".to_owned(), Errors { count: errors, first });
+        }
+        let sent = u32::try_from(outcomes.iter().sum::<u64>() + errors).unwrap();
+        Rush { answers, sent, elapsed: Duration::from_millis(500) }
+    }
+
+    fn report(rush: &Rush, found: i64) -> Report {
+        use clap::Parser;
+        let options = Options::parse_from(["rush", "--seed", "7"]);
+        let server = Server { name: "Redis", version: "7.0.15".to_owned(), cluster: false };
+        let plan = Plan::new("run".to_owned(), rush.sent, rush.sent, 0.0, 7);
+        let after = State { stock: 0, buyers: 3, last_entry: "0".to_owned() };
+        let checks = vec![Check { what: "stock left", expected: 0, found }];
+        Report::new(&options, &server, &plan, rush, 0.001, &after, checks)
+    }
+
+    #[test]
+    fn a_sound_rush_reads_proved() {
+        let report = report(&rush([3, 1_997, 0, 0, 0, 0], 0), 0);
+        let text = report.text();
+        assert!(text.ends_with("PROVED: 3 sold, each to another user, 0 left\n"), "{text}");
+        assert!(text.contains("sold out (1)              1,997\n"), "{text}");
+        assert!(!text.contains("not started"), "{text}");
+        assert_eq!((report.tries_per_s, report.server_cpu_us_per_try), (4_000, 0.5));
+    }
+
+    #[test]
+    fn a_difference_is_named() {
+        let text = report(&rush([3, 7, 0, 0, 0, 0], 0), 1).text();
+        assert!(text.ends_with("NOT PROVED: stock left\n"), "{text}");
+    }
+
+    #[test]
+    fn errors_are_shown_by_code_and_leave_it_unproved() {
+        let report = report(&rush([3, 7, 0, 0, 0, 0], 2), 0);
+        assert!(!report.proved);
+        let text = report.text();
+        assert!(text.contains("error NOVOUCHER           2 (no stock key)\n"), "{text}");
+        assert!(text.ends_with("NOT PROVED: nothing differs, but 2 tries failed\n"), "{text}");
+    }
+
+    #[test]
+    fn the_json_has_the_figures() {
+        let json = report(&rush([3, 7, 1, 0, 0, 0], 0), 0).json();
+        assert_eq!(json["outcomes"]["already bought"], 1);
+        assert_eq!(json["proved"], true);
+        assert_eq!(json["checks"][0]["what"], "stock left");
+    }
+}
