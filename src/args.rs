@@ -4,6 +4,7 @@ use crate::error::CommandError;
 use crate::rules::integer;
 use crate::rules::sale::Units;
 use crate::server::Str;
+use std::ops::RangeInclusive;
 
 /// An argument of one kind, so that two of them are never mistaken for each other.
 pub(crate) trait Argument<'a>: Sized {
@@ -69,14 +70,23 @@ impl<'a> Args<'a> {
             .ok_or(CommandError::Syntax)
     }
 
+    /// The next argument as an integer in `min..=max`, under the name that the docs give it.
+    pub(crate) fn next_integer(
+        &mut self,
+        argument: &'static str,
+        range: RangeInclusive<i64>,
+    ) -> Result<i64, CommandError> {
+        let raw = self.pop().ok_or(CommandError::Syntax)?;
+        let (min, max) = (*range.start(), *range.end());
+        integer::parse(raw.bytes())
+            .filter(|value| range.contains(value))
+            .ok_or(CommandError::NotInRange { argument, min, max })
+    }
+
     /// The number behind `UNITS`, to be given once at most.
     pub(crate) fn next_units(&mut self) -> Result<Units, CommandError> {
-        let raw = self.pop().ok_or(CommandError::Syntax)?;
-        integer::parse(raw.bytes()).and_then(Units::new).ok_or(CommandError::NotInRange {
-            argument: "units",
-            min: 1,
-            max: i64::MAX,
-        })
+        let units = self.next_integer("units", 1..=i64::MAX)?;
+        Units::new(units).ok_or(CommandError::Syntax)
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -1,7 +1,12 @@
 //! The commands on the wire, one file each. Every one parses, looks, decides, does and replies,
 //! in this order, and whatever can refuse refuses before the first write.
 
+mod acquisition;
+pub(crate) mod line;
+mod lock_acquire;
+mod lock_info;
 mod lock_release;
+mod lock_renew;
 mod seckill_try;
 mod seckill_trykeys;
 mod unmanaged;
@@ -13,8 +18,14 @@ use crate::server::{CommandSpec, Ctx, Run, Str};
 
 /// Every command, in the order of the docs. What the server, its docs and our tests know of a
 /// command comes from here.
-pub(crate) static COMMANDS: [&CommandSpec; 3] =
-    [&seckill_try::SPEC, &seckill_trykeys::SPEC, &lock_release::SPEC];
+pub(crate) static COMMANDS: [&CommandSpec; 6] = [
+    &seckill_try::SPEC,
+    &seckill_trykeys::SPEC,
+    &lock_acquire::SPEC,
+    &lock_renew::SPEC,
+    &lock_release::SPEC,
+    &lock_info::SPEC,
+];
 
 /// A command of this module.
 trait Command {

@@ -1,7 +1,7 @@
 //! What an operator can set: one static a configuration, and the table of all of them.
 
 use crate::rules::sale::Policy;
-use crate::server::{Choice, MainThread, Setting, Text};
+use crate::server::{Choice, MainThread, Number, Setting, Text};
 
 /// What comes before the voucher in the name of its stock key.
 pub(crate) static STOCK_PREFIX: Text =
@@ -25,8 +25,19 @@ static MISSING_STOCK: Choice = Choice::new(c"missing-stock", &[c"error", c"sold-
 
 static UNLIMITED_STOCK: Choice = Choice::new(c"unlimited-stock", &[c"no", c"yes"], changed);
 
+/// Ten years: what is added to any time of day without leaving 64 bits.
+const MS_MAX: i64 = 315_360_000_000;
+
+/// The longest lease that may be asked for.
+pub(crate) static LOCK_LEASE_MS_MAX: Number =
+    Number::new(c"lock-lease-ms-max", 86_400_000, 1..=MS_MAX, changed);
+
+/// The longest wait that may be asked for.
+pub(crate) static LOCK_WAIT_MS_MAX: Number =
+    Number::new(c"lock-wait-ms-max", 3_600_000, 0..=MS_MAX, changed);
+
 /// Every configuration, in the order of redis.conf.
-pub(crate) static SETTINGS: [&dyn Setting; 7] = [
+pub(crate) static SETTINGS: [&dyn Setting; 9] = [
     &STOCK_PREFIX,
     &BUYERS_PREFIX,
     &ORDER_STREAM,
@@ -34,6 +45,8 @@ pub(crate) static SETTINGS: [&dyn Setting; 7] = [
     &HASH_TAGS,
     &MISSING_STOCK,
     &UNLIMITED_STOCK,
+    &LOCK_LEASE_MS_MAX,
+    &LOCK_WAIT_MS_MAX,
 ];
 
 /// Counts the changes of configurations, so that what was made of one is known to be stale.

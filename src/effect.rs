@@ -14,6 +14,10 @@ pub(crate) enum Effect<'a> {
     Deducted { key: Str<'a>, units: Str<'a> },
     /// `XADD key id field value ...`
     Appended { key: Str<'a>, id: StreamId, fields: &'a [Str<'a>] },
+    /// `SET key value PXAT at_ms`
+    Set { key: Str<'a>, value: Str<'a>, at_ms: i64 },
+    /// `PEXPIREAT key at_ms`
+    EndSet { key: Str<'a>, at_ms: i64 },
     /// `DEL key`
     Deleted { key: Str<'a> },
 }
@@ -30,6 +34,15 @@ impl Effect<'_> {
             Self::Appended { key, id, fields } => {
                 ctx.replicate_xadd(key, id_text(id).bytes(), fields);
                 ctx.notify(EventClass::Stream, c"xadd", key);
+            }
+            Self::Set { key, value, at_ms } => {
+                ctx.replicate_set(key, value, at_ms);
+                ctx.notify(EventClass::String, c"set", key);
+                ctx.notify(EventClass::Generic, c"expire", key);
+            }
+            Self::EndSet { key, at_ms } => {
+                ctx.replicate_pexpireat(key, at_ms);
+                ctx.notify(EventClass::Generic, c"expire", key);
             }
             Self::Deleted { key } => {
                 ctx.replicate_del(key);

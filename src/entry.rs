@@ -1,6 +1,6 @@
 //! Where the server comes in: loading and unloading.
 
-use crate::commands::COMMANDS;
+use crate::commands::{self, COMMANDS};
 use crate::config::{self, SETTINGS};
 use crate::keyspace::names;
 use crate::metrics;
@@ -71,6 +71,7 @@ fn prepare(ctx: Ctx<'_>, args: &[RedisString]) -> Result<(), String> {
     ctx.set_module_options();
     forget_listeners();
     metrics::reset();
+    commands::line::reset();
     config::set_cluster(ctx.is_cluster());
     for category in [c"seckill", c"lock"] {
         add_category(ctx, category);

@@ -1,6 +1,7 @@
 //! Where facts live in ordinary keys: one file a kind of key, and the only place that spells one.
 
 pub(crate) mod buyers;
+pub(crate) mod fence;
 pub(crate) mod lock;
 pub(crate) mod names;
 pub(crate) mod orders;

@@ -33,3 +33,4 @@ mod reply;
 mod rules;
 #[allow(unsafe_code)]
 mod server;
+mod waiters;

@@ -1,4 +1,4 @@
-//! Counters since the module was loaded, shown by `INFO seckill`.
+//! Counters since the module was loaded, and one gauge, shown by `INFO seckill`.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -18,6 +18,16 @@ impl Counter {
         self.0.store(self.0.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
+    /// Counts so many more.
+    pub(crate) fn add(&self, more: u64) {
+        self.0.store(self.0.load(Relaxed).wrapping_add(more), Relaxed);
+    }
+
+    /// What is shown goes up and down: now it is this.
+    pub(crate) fn set(&self, value: u64) {
+        self.0.store(value, Relaxed);
+    }
+
     pub(crate) fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
@@ -30,14 +40,24 @@ impl Counter {
 pub(crate) static TRIES_ACCEPTED: Counter = Counter::new();
 pub(crate) static TRIES_SOLD_OUT: Counter = Counter::new();
 pub(crate) static TRIES_ALREADY_BOUGHT: Counter = Counter::new();
+pub(crate) static LOCKS_ACQUIRED: Counter = Counter::new();
+pub(crate) static LOCKS_REFUSED: Counter = Counter::new();
 pub(crate) static LOCKS_RELEASED: Counter = Counter::new();
+/// How many clients are in line now.
+pub(crate) static LOCKS_WAITING: Counter = Counter::new();
+/// The time that clients were in line, counted when they leave it.
+pub(crate) static LOCKS_WAITED_MS: Counter = Counter::new();
 
 /// Every counter under the name of its field, in the order shown. Names are never changed.
-pub(crate) static FIELDS: [(&CStr, &Counter); 4] = [
+pub(crate) static FIELDS: [(&CStr, &Counter); 8] = [
     (c"tries_accepted", &TRIES_ACCEPTED),
     (c"tries_sold_out", &TRIES_SOLD_OUT),
     (c"tries_already_bought", &TRIES_ALREADY_BOUGHT),
+    (c"locks_acquired", &LOCKS_ACQUIRED),
+    (c"locks_refused", &LOCKS_REFUSED),
     (c"locks_released", &LOCKS_RELEASED),
+    (c"locks_waiting", &LOCKS_WAITING),
+    (c"locks_waited_ms_total", &LOCKS_WAITED_MS),
 ];
 
 /// Starts all counters from 0: a library may stay in memory across an unload.

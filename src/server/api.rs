@@ -33,6 +33,7 @@ macro_rules! required {
 
 required! {
     RedisModule_AvoidReplicaTraffic
+    RedisModule_BlockClient
     RedisModule_Call
     RedisModule_CallReplyArrayElement
     RedisModule_CallReplyInteger
@@ -46,6 +47,8 @@ required! {
     RedisModule_DeleteKey
     RedisModule_FreeCallReply
     RedisModule_FreeString
+    RedisModule_GetAbsExpire
+    RedisModule_GetBlockedClientHandle
     RedisModule_GetCommand
     RedisModule_GetContextFlags
     RedisModule_GetSelectedDb
@@ -59,21 +62,29 @@ required! {
     RedisModule_OpenKey
     RedisModule_RegisterEnumConfig
     RedisModule_RegisterInfoFunc
+    RedisModule_RegisterNumericConfig
     RedisModule_RegisterStringConfig
     RedisModule_Replicate
     RedisModule_ReplyWithError
     RedisModule_ReplyWithLongLong
+    RedisModule_ReplyWithMap
+    RedisModule_ReplyWithNull
+    RedisModule_ReplyWithStringBuffer
     RedisModule_SelectDb
+    RedisModule_SetAbsExpire
     RedisModule_SetCommandInfo
+    RedisModule_SetDisconnectCallback
     RedisModule_SetModuleOptions
     RedisModule_SignalModifiedKey
     RedisModule_StopTimer
     RedisModule_StreamAdd
     RedisModule_StringDMA
     RedisModule_StringPtrLen
+    RedisModule_StringSet
     RedisModule_StringTruncate
     RedisModule_SubscribeToKeyspaceEvents
     RedisModule_SubscribeToServerEvent
+    RedisModule_UnblockClient
     RedisModule_ValueLength
 }
 

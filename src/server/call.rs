@@ -47,6 +47,27 @@ impl<'a> Call<'a> {
         Self::checked(raw)
     }
 
+    /// Runs a command with the strings of `arguments` and sends what it changed to replicas and
+    /// append-only file.
+    pub(crate) fn write_all(
+        ctx: Ctx<'a>,
+        command: &CStr,
+        arguments: &[Str<'_>],
+    ) -> Result<Self, CallError> {
+        // SAFETY: context, name and strings are live; "!v" is a vector of strings and its length,
+        // replicated.
+        let raw = unsafe {
+            api!(RedisModule_Call(
+                ctx.as_ptr(),
+                command.as_ptr(),
+                c"!v".as_ptr(),
+                arguments.as_ptr(),
+                arguments.len(),
+            ))
+        };
+        Self::checked(raw)
+    }
+
     /// Runs `command key argument`, which only reads.
     pub(crate) fn read(
         ctx: Ctx<'a>,
@@ -108,6 +129,10 @@ impl<'a> Call<'a> {
         // SAFETY: the reply is live.
         let kind = unsafe { api!(RedisModule_CallReplyType(self.raw.as_ptr())) };
         kind as isize
+    }
+
+    pub(crate) fn is_null(&self) -> bool {
+        self.kind() == raw::REDISMODULE_REPLY_NULL
     }
 
     /// The integer of an integer reply; of any other a number that no command here replies.

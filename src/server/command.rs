@@ -46,6 +46,8 @@ unsafe extern "C" fn on_call<C: Run>(
 /// What a command does with a key, as the server's access rules see it.
 #[derive(Clone, Copy)]
 pub(crate) enum Access {
+    /// Reads it.
+    Look,
     /// Reads and changes it.
     Update,
     /// Reads it and adds to it, and takes nothing away.
@@ -61,9 +63,11 @@ impl Access {
         use raw::{
             REDISMODULE_CMD_KEY_ACCESS as ACCESS, REDISMODULE_CMD_KEY_DELETE as DELETE,
             REDISMODULE_CMD_KEY_INSERT as INSERT, REDISMODULE_CMD_KEY_RM as RM,
-            REDISMODULE_CMD_KEY_RW as RW, REDISMODULE_CMD_KEY_UPDATE as UPDATE,
+            REDISMODULE_CMD_KEY_RO as RO, REDISMODULE_CMD_KEY_RW as RW,
+            REDISMODULE_CMD_KEY_UPDATE as UPDATE,
         };
         match self {
+            Self::Look => RO | ACCESS,
             Self::Update => RW | ACCESS | UPDATE,
             Self::InsertAfterLook => RW | ACCESS | INSERT,
             Self::Insert => RW | INSERT,
@@ -86,6 +90,7 @@ pub(crate) enum ArgKind {
     /// A key, by its index among the command's key specs.
     Key(c_int),
     String,
+    Integer,
     /// `TOKEN n`, may be left out.
     OptionalInteger(&'static CStr),
     /// `TOKEN`, may be left out.
@@ -110,6 +115,7 @@ impl ArgSpec {
         let (type_, key_spec_index, token, flags) = match self.kind {
             ArgKind::Key(index) => (KEY, index, ptr::null(), 0),
             ArgKind::String => (STRING, -1, ptr::null(), 0),
+            ArgKind::Integer => (INTEGER, -1, ptr::null(), 0),
             ArgKind::OptionalInteger(token) => (INTEGER, -1, token.as_ptr(), optional),
             ArgKind::OptionalToken(token) => (PURE_TOKEN, -1, token.as_ptr(), optional),
         };

@@ -5,7 +5,8 @@ use super::ctx::Ctx;
 use super::main_thread::MainThread;
 use super::string::{OwnedStr, Str, borrow};
 use redis_module::raw;
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_longlong, c_void};
+use std::ops::RangeInclusive;
 use std::ptr;
 
 const OK: c_int = raw::REDISMODULE_OK as c_int;
@@ -171,6 +172,76 @@ impl Setting for Choice {
     }
 }
 
+/// A setting whose value is an integer within bounds.
+pub(crate) struct Number {
+    name: &'static CStr,
+    default: i64,
+    min: i64,
+    max: i64,
+    changed: fn(),
+    value: MainThread<i64>,
+}
+
+impl Number {
+    pub(crate) const fn new(
+        name: &'static CStr,
+        default: i64,
+        bounds: RangeInclusive<i64>,
+        changed: fn(),
+    ) -> Self {
+        let (min, max) = (*bounds.start(), *bounds.end());
+        Self { name, default, min, max, changed, value: MainThread::new(default) }
+    }
+
+    pub(crate) fn get(&self) -> i64 {
+        self.value.get()
+    }
+
+    /// What redis.conf would take: an integer in its one spelling, within the bounds.
+    fn parse(&self, text: &[u8]) -> Option<i64> {
+        let value: i64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+        let is_plain = value.to_string().as_bytes() == text;
+        (is_plain && (self.min..=self.max).contains(&value)).then_some(value)
+    }
+}
+
+impl Setting for Number {
+    fn name(&self) -> &'static CStr {
+        self.name
+    }
+
+    fn register(&'static self, ctx: Ctx<'_>, given: Option<&[u8]>) -> Result<(), String> {
+        let default = match given {
+            None => self.default,
+            Some(text) => self
+                .parse(text)
+                .ok_or_else(|| format!("must be an integer from {} to {}", self.min, self.max))?,
+        };
+        self.value.set(default);
+        // SAFETY: called while the module loads; the server copies the name, and the private
+        // data is a static.
+        let status = unsafe {
+            api!(RedisModule_RegisterNumericConfig(
+                ctx.as_ptr(),
+                self.name.as_ptr(),
+                default,
+                raw::REDISMODULE_CONFIG_DEFAULT,
+                self.min,
+                self.max,
+                Some(get_number),
+                Some(set_number),
+                None,
+                ptr::from_ref(self).cast_mut().cast::<c_void>(),
+            ))
+        };
+        registered(status)
+    }
+
+    fn forget(&self) {
+        self.value.set(self.default);
+    }
+}
+
 fn registered(status: c_int) -> Result<(), String> {
     if status == OK { Ok(()) } else { Err("could not be registered".to_owned()) }
 }
@@ -223,6 +294,25 @@ unsafe extern "C" fn set_choice(
 ) -> c_int {
     // SAFETY: the private data that `Choice::register` gave.
     let setting = unsafe { &*setting.cast::<Choice>() };
+    setting.value.set(value);
+    (setting.changed)();
+    OK
+}
+
+unsafe extern "C" fn get_number(_name: *const c_char, setting: *mut c_void) -> c_longlong {
+    // SAFETY: the private data that `Number::register` gave.
+    unsafe { &*setting.cast::<Number>() }.value.get()
+}
+
+/// The server has checked the bounds.
+unsafe extern "C" fn set_number(
+    _name: *const c_char,
+    value: c_longlong,
+    setting: *mut c_void,
+    _error: *mut *mut raw::RedisModuleString,
+) -> c_int {
+    // SAFETY: the private data that `Number::register` gave.
+    let setting = unsafe { &*setting.cast::<Number>() };
     setting.value.set(value);
     (setting.changed)();
     OK

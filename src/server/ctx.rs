@@ -18,14 +18,11 @@ pub(crate) struct Ctx<'a> {
 pub(crate) enum EventClass {
     Generic,
     String,
-    Zset,
     Stream,
     /// The time to live of a key was over.
     Expired,
     /// A key went because memory was short.
     Evicted,
-    /// A key came with an RDB file; only modules hear of it.
-    Loaded,
 }
 
 impl EventClass {
@@ -33,11 +30,9 @@ impl EventClass {
         match self {
             Self::Generic => raw::REDISMODULE_NOTIFY_GENERIC,
             Self::String => raw::REDISMODULE_NOTIFY_STRING,
-            Self::Zset => raw::REDISMODULE_NOTIFY_ZSET,
             Self::Stream => raw::REDISMODULE_NOTIFY_STREAM,
             Self::Expired => raw::REDISMODULE_NOTIFY_EXPIRED,
             Self::Evicted => raw::REDISMODULE_NOTIFY_EVICTED,
-            Self::Loaded => raw::REDISMODULE_NOTIFY_LOADED,
         }
     }
 }
@@ -61,6 +56,28 @@ impl<'a> Ctx<'a> {
     pub(crate) fn reply_integer(self, value: i64) {
         // SAFETY: the context is live. The status says only whether there is a client to answer.
         unsafe { api!(RedisModule_ReplyWithLongLong(self.raw, value)) };
+    }
+
+    pub(crate) fn reply_null(self) {
+        // SAFETY: the context is live. See reply_integer.
+        unsafe { api!(RedisModule_ReplyWithNull(self.raw)) };
+    }
+
+    pub(crate) fn reply_bytes(self, bytes: &[u8]) {
+        // SAFETY: the context is live, and the server copies the bytes. See reply_integer.
+        unsafe {
+            api!(RedisModule_ReplyWithStringBuffer(
+                self.raw,
+                bytes.as_ptr().cast::<c_char>(),
+                bytes.len(),
+            ))
+        };
+    }
+
+    /// Begins a map of `pairs`, whose keys and values follow. A flat array for RESP2.
+    pub(crate) fn reply_map(self, pairs: i64) {
+        // SAFETY: the context is live. See reply_integer.
+        unsafe { api!(RedisModule_ReplyWithMap(self.raw, pairs)) };
     }
 
     /// Answers an error. `text` is the code word, a space and the sentence.
@@ -205,13 +222,6 @@ impl<'a> Ctx<'a> {
 
     pub(crate) fn is_replica(self) -> bool {
         self.has_any_flag(raw::REDISMODULE_CTX_FLAGS_SLAVE)
-    }
-
-    /// Is data being loaded, from a file or from a primary?
-    pub(crate) fn is_loading(self) -> bool {
-        self.has_any_flag(
-            raw::REDISMODULE_CTX_FLAGS_LOADING | raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING,
-        )
     }
 
     /// Are writes held back, by CLIENT PAUSE or a failover? Then a write in the background would
