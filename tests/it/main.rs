@@ -7,6 +7,7 @@
 //! | `observe`, `aof` | what others see: keys, events, WATCH, invalidations, the append-only file |
 //! | `try`, `refusals`, `trykeys`, `lock` | each command's contract, row by row |
 //! | `afresh` | nothing remembered between tries hides what others did |
+//! | `locks_line`, `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in line |
 //! | `effects` | what is written for replicas and files, and read without the module |
 //! | `context` | transactions, scripts, replicas, memory limits, blocked readers, databases |
 //! | `events` | keyspace events and client-side caching |
@@ -34,6 +35,9 @@ mod harness;
 mod hostile;
 mod loading;
 mod lock;
+mod locks_acquire;
+mod locks_line;
+mod locks_wake;
 mod metadata;
 mod observe;
 mod refusals;
