@@ -3,6 +3,7 @@
 pub(crate) mod book;
 pub(crate) mod buyers;
 pub(crate) mod counter;
+pub(crate) mod fence;
 pub(crate) mod fields;
 pub(crate) mod lock;
 pub(crate) mod names;
