@@ -108,19 +108,23 @@ impl KeyListener for Keys {
         let name = key.bytes();
         if prefixes::is_holds_name(name) {
             names::holds_changed(name);
-            let db = ctx.selected_db();
-            with_index(|index| index.mark(db, name));
-            if !TIMER.is_armed() && !ctx.is_replica() {
-                TIMER.arm(ctx, 1);
-            }
+            mark(ctx, name);
         } else if prefixes::is_terms_name(name) {
             names::forget_last();
             // Holds without terms are left alone. Now they may have some.
             if let Some(holds) = prefixes::holds_name_of_terms(name) {
-                let db = ctx.selected_db();
-                with_index(|index| index.mark(db, &holds));
+                mark(ctx, &holds);
             }
         }
+    }
+}
+
+/// Notes that a holds key is to be looked at, and sees to it that this happens soon.
+fn mark(ctx: Ctx<'_>, holds: &[u8]) {
+    let db = ctx.selected_db();
+    with_index(|index| index.mark(db, holds));
+    if !TIMER.is_armed() && !ctx.is_replica() {
+        TIMER.arm(ctx, 1);
     }
 }
 

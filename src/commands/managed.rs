@@ -10,6 +10,7 @@ use crate::keyspace::fields::OrderFields;
 use crate::keyspace::names::{ManagedKeys, VoucherKeys};
 use crate::keyspace::orders::Orders;
 use crate::keyspace::stock;
+use crate::keyspace::terms;
 use crate::metrics;
 use crate::reply::Reply;
 use crate::rules::book::{Entry, Holding, State};
@@ -254,24 +255,40 @@ impl<'a> Voucher<'a> {
 
     /// Gives back at most `most` held orders whose deadline has passed, the earliest first. How
     /// many it took from the holds.
+    ///
+    /// An order that can't be given back stays and does not stop those behind it. The error is that
+    /// of the first, when none could be.
     pub(crate) fn reap(self, most: usize) -> Result<usize, CommandError> {
         let due = book::due(self.ctx, self.keys, self.now, most)?;
+        let (mut taken, mut refused) = (0usize, None);
         for id in &due {
-            let id = OrderId(id.as_str());
-            let text = book::entry(self.ctx, self.keys, id)?;
-            let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes()));
-            match entry {
-                Some(Ok(entry)) if entry.state == State::Held => {
-                    self.give_back(id, &entry, State::Expired)?;
-                }
-                // Somebody wrote the holds by hand. What is no held order has no units to return.
-                _ => {
-                    let lifted = OpenBook::open(self.ctx, self.keys)?.lift_hold(id);
-                    publish(self.ctx, [lifted]);
-                }
+            match self.reap_one(OrderId(id.as_str())) {
+                Ok(()) => taken = taken.saturating_add(1),
+                Err(error) => refused = refused.or(Some(error)),
             }
         }
-        Ok(due.len())
+        match refused {
+            Some(error) if taken == 0 => Err(error),
+            _ => Ok(taken),
+        }
+    }
+
+    fn reap_one(self, id: OrderId<'_>) -> Result<(), CommandError> {
+        let Self { ctx, keys, .. } = self;
+        let text = book::entry(ctx, keys, id)?;
+        match text.as_ref().map(|text| Entry::parse(text.as_str().bytes())) {
+            Some(Ok(entry)) if entry.state == State::Held => {
+                self.give_back(id, &entry, State::Expired)
+            }
+            // The whole book is away, and may come back: RENAME, or RESTORE of key after key.
+            None if !terms::exists(ctx, keys.book) => Err(CommandError::Garbled),
+            // Somebody wrote the holds by hand. What is no held order has no units to return.
+            _ => {
+                let lifted = OpenBook::open(ctx, keys)?.lift_hold(id);
+                publish(ctx, [lifted]);
+                Ok(())
+            }
+        }
     }
 }
 
