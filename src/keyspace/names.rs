@@ -94,6 +94,7 @@ static LAST: MainThread<Option<Rc<VoucherKeys>>> = MainThread::new(None);
 
 impl VoucherKeys {
     /// The keys of `voucher`. Costs next to nothing for the voucher asked for last.
+    #[inline]
     pub(crate) fn of(voucher: Voucher<'_>) -> Result<Rc<Self>, CommandError> {
         let voucher = voucher.0.bytes();
         if let Some(last) = LAST.cloned()
@@ -102,6 +103,12 @@ impl VoucherKeys {
         {
             return Ok(last);
         }
+        Self::make(voucher)
+    }
+
+    /// Makes the keys of another voucher than the last, and keeps them.
+    #[cold]
+    fn make(voucher: &[u8]) -> Result<Rc<Self>, CommandError> {
         let names = Names::now();
         let style = names.style(voucher)?;
         let stock = style.key(&names.stock_prefix, voucher);
@@ -150,10 +157,12 @@ impl VoucherKeys {
     /// The client named only the voucher, so while its slot is moved the server can't know that
     /// the keys derived from it are on the other side, and the API opens keys of foreign slots
     /// without a word. A call of the server does look.
+    #[inline]
     pub(crate) fn check_here(&self, ctx: Ctx<'_>) -> Result<(), CommandError> {
-        if !config::is_cluster() {
-            return Ok(());
-        }
+        if config::is_cluster() { self.check_here_in_cluster(ctx) } else { Ok(()) }
+    }
+
+    fn check_here_in_cluster(&self, ctx: Ctx<'_>) -> Result<(), CommandError> {
         let SaleKeys { stock, buyers, orders } = self.sale()?;
         // While the slot rests every key is here, there or not. While it is moved, one that is not
         // there may be on the other side. So of a voucher in a moving slot everything must be seen,
@@ -174,11 +183,13 @@ impl VoucherKeys {
     ///
     /// That the voucher tried last has none is remembered, for its database, until a key with the
     /// name of some terms appears: see [`forget_last`].
+    #[inline]
     pub(crate) fn terms_in(&self, ctx: Ctx<'_>) -> Result<Option<Terms>, CommandError> {
         let db = ctx.selected_db();
-        if self.unmanaged_in.get() == Some(db) {
-            return Ok(None);
-        }
+        if self.unmanaged_in.get() == Some(db) { Ok(None) } else { self.read_terms(ctx, db) }
+    }
+
+    fn read_terms(&self, ctx: Ctx<'_>, db: i32) -> Result<Option<Terms>, CommandError> {
         let terms = terms::read(ctx, self.terms())?;
         if terms.is_none() && !config::is_cluster() {
             self.unmanaged_in.set(Some(db));
