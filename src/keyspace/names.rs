@@ -11,6 +11,7 @@ use crate::rules::hash_tag::{StrayBraces, Tagged, tagged};
 use crate::rules::terms::{Millis, Terms};
 use crate::server::{Call, Ctx, MainThread, OwnedStr, Str};
 use std::cell::{Cell, OnceCell};
+use std::collections::HashSet;
 use std::rc::Rc;
 
 /// The keys that an unmanaged try touches. `orders` is none where no stream is kept.
@@ -217,6 +218,7 @@ impl VoucherKeys {
             Some(names) => names,
             None => {
                 let names = self.make_managed()?;
+                self.check_all_differ(sale, &names)?;
                 self.managed.get_or_init(|| names)
             }
         };
@@ -228,6 +230,19 @@ impl VoucherKeys {
             holds: names.holds.as_str(),
             released: names.released.as_ref().map(OwnedStr::as_str),
         })
+    }
+
+    /// Refuses configured names that meet those of a managed voucher's own keys.
+    fn check_all_differ(&self, sale: SaleKeys<'_>, names: &Managed) -> Result<(), CommandError> {
+        let own = [&self.terms, &names.book, &names.holdings, &names.holds];
+        let own = own.into_iter().chain(&names.released).map(OwnedStr::as_str);
+        let all = [sale.stock, sale.buyers].into_iter().chain(sale.orders).chain(own);
+        let mut seen = HashSet::new();
+        if all.map(Str::bytes).all(|name| seen.insert(name)) {
+            Ok(())
+        } else {
+            Err(CommandError::SameKeys)
+        }
     }
 
     fn make_managed(&self) -> Result<Managed, CommandError> {
