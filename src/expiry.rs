@@ -17,14 +17,15 @@ use crate::server::{
 };
 use std::ffi::CStr;
 
-/// How long a tick may work. A million holds due at once are given back over many of them.
-const TICK_MS_MAX: Millis = 2;
+/// How long a tick may work before what it did is replicated, which takes about as long again. A
+/// million holds due at once are given back over many ticks.
+const TICK_MS_MAX: Millis = 1;
 
 /// How long the server is left to its clients between two ticks when more is due.
-const REST_MS: u64 = 2;
+const REST_MS: u64 = 1;
 
 /// How many holds are taken up before the clock is looked at again.
-const BATCH_LEN: usize = 50;
+const BATCH_LEN: usize = 25;
 
 /// When to look again at holds that could not be given back, say for a stream of the wrong type.
 const RETRY_MS: Millis = 1000;
