@@ -2,6 +2,7 @@
 
 use super::unmanaged::{Grant, Order, Sale, take};
 use crate::args::{Args, OrderId, User};
+use crate::config;
 use crate::effect::Effect;
 use crate::error::CommandError;
 use crate::keyspace::book::{self, OpenBook};
@@ -114,6 +115,7 @@ impl<'a> Voucher<'a> {
     /// What the stock would be after `units` are taken; none when there are not so many.
     fn units_left(self, units: Units) -> Result<Option<i64>, CommandError> {
         match stock::read(self.ctx, self.keys.sale.stock)? {
+            Stock::Missing if config::policy().missing_is_sold_out => Ok(None),
             Stock::Missing => Err(CommandError::NoVoucher),
             Stock::Left(left) => Ok(left.checked_sub(units.get()).filter(|left| *left >= 0)),
         }
