@@ -10,8 +10,9 @@ use crate::server::{Ctx, EventClass, OwnedStr, Str, StreamId};
 /// A write that nobody else has heard of yet.
 #[must_use = "an effect that is not published leaves replicas and the append-only file behind"]
 pub(crate) enum Effect<'a> {
-    /// `DECRBY key units`, the units as text
-    Deducted { key: Str<'a>, units: Str<'a> },
+    /// `DECRBY key units`, the units as text; without them `DECR key`, which is shorter for all who
+    /// get it
+    Deducted { key: Str<'a>, units: Option<Str<'a>> },
     /// `INCRBY key by`
     Changed { key: Str<'a>, by: OwnedStr },
     /// `XADD key id field value ...`
@@ -24,6 +25,10 @@ pub(crate) enum Effect<'a> {
     Scored { key: Str<'a>, score: i64, member: Str<'a> },
     /// `ZREM key member`; `was_last` when the key went with it
     Unscored { key: Str<'a>, member: Str<'a>, was_last: bool },
+    /// `SET key value PXAT at_ms`
+    Set { key: Str<'a>, value: Str<'a>, at_ms: i64 },
+    /// `PEXPIREAT key at_ms`
+    EndSet { key: Str<'a>, at_ms: i64 },
     /// `DEL key`
     Deleted { key: Str<'a> },
 }
@@ -33,7 +38,10 @@ impl Effect<'_> {
     pub(crate) fn publish(self, ctx: Ctx<'_>) {
         match self {
             Self::Deducted { key, units } => {
-                ctx.replicate(c"DECRBY", &[key, units]);
+                match units {
+                    None => ctx.replicate(c"DECR", &[key]),
+                    Some(units) => ctx.replicate(c"DECRBY", &[key, units]),
+                }
                 // What the server fires for INCR, DECR, INCRBY and DECRBY alike.
                 ctx.notify(EventClass::String, c"incrby", key);
             }
@@ -63,6 +71,15 @@ impl Effect<'_> {
                 ctx.replicate(c"ZREM", &[key, member]);
                 ctx.notify(EventClass::SortedSet, c"zrem", key);
                 notify_if_gone(ctx, key, was_last);
+            }
+            Self::Set { key, value, at_ms } => {
+                ctx.replicate_set(key, value, at_ms);
+                ctx.notify(EventClass::String, c"set", key);
+                ctx.notify(EventClass::Generic, c"expire", key);
+            }
+            Self::EndSet { key, at_ms } => {
+                ctx.replicate_pexpireat(key, at_ms);
+                ctx.notify(EventClass::Generic, c"expire", key);
             }
             Self::Deleted { key } => {
                 ctx.replicate(c"DEL", &[key]);

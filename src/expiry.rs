@@ -8,7 +8,7 @@ use crate::commands::managed::Voucher;
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::names::{self, VoucherKeys};
-use crate::keyspace::{book, terms};
+use crate::keyspace::{book, prefixes, terms};
 use crate::rules::due::{DueIndex, Place};
 use crate::rules::terms::Millis;
 use crate::server::{
@@ -17,14 +17,15 @@ use crate::server::{
 };
 use std::ffi::CStr;
 
-/// How long a tick may work. A million holds due at once are given back over many of them.
-const TICK_MS_MAX: Millis = 2;
+/// How long a tick may work before what it did is replicated, which takes about as long again. A
+/// million holds due at once are given back over many ticks.
+const TICK_MS_MAX: Millis = 1;
 
 /// How long the server is left to its clients between two ticks when more is due.
-const REST_MS: u64 = 2;
+const REST_MS: u64 = 1;
 
 /// How many holds are taken up before the clock is looked at again.
-const BATCH_LEN: usize = 50;
+const BATCH_LEN: usize = 25;
 
 /// When to look again at holds that could not be given back, say for a stream of the wrong type.
 const RETRY_MS: Millis = 1000;
@@ -106,16 +107,17 @@ struct Keys;
 impl KeyListener for Keys {
     fn heard(ctx: Ctx<'_>, _event: &CStr, key: Str<'_>) {
         let name = key.bytes();
-        if names::is_holds_name(name) {
+        if prefixes::is_holds_name(name) {
+            names::holds_changed(name);
             let db = ctx.selected_db();
             with_index(|index| index.mark(db, name));
             if !TIMER.is_armed() && !ctx.is_replica() {
                 TIMER.arm(ctx, 1);
             }
-        } else if names::is_terms_name(name) {
+        } else if prefixes::is_terms_name(name) {
             names::forget_last();
             // Holds without terms are left alone. Now they may have some.
-            if let Some(holds) = names::holds_name_of_terms(name) {
+            if let Some(holds) = prefixes::holds_name_of_terms(name) {
                 let db = ctx.selected_db();
                 with_index(|index| index.mark(db, &holds));
             }
@@ -225,7 +227,7 @@ fn complain(ctx: Ctx<'_>, error: CommandError, now: Millis) {
 
 /// Gives back a batch of what is due. False when the key is not that of a managed voucher.
 fn reap(ctx: Ctx<'_>, place: &Place) -> Result<bool, CommandError> {
-    let Some(voucher) = names::voucher_of_holds(&place.key) else { return Ok(false) };
+    let Some(voucher) = prefixes::voucher_of_holds(&place.key) else { return Ok(false) };
     let voucher = OwnedStr::new(&voucher);
     let voucher = VoucherName(voucher.as_str());
     let keys = VoucherKeys::of(voucher)?;
@@ -245,7 +247,7 @@ fn scan(ctx: Ctx<'_>) -> bool {
     if !ctx.select_db(db) {
         return false;
     }
-    let pattern = [names::HOLDS_PREFIX, b"*"].concat();
+    let pattern = [prefixes::HOLDS_PREFIX, b"*"].concat();
     let from = if cursor.is_empty() { b"0" } else { cursor.as_slice() };
     let words: [&[u8]; 5] = [from, b"MATCH", &pattern, b"COUNT", SCAN_COUNT];
     let words = words.map(OwnedStr::new);

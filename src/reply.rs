@@ -8,6 +8,8 @@ use crate::server::Ctx;
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
     Integer(i64),
+    /// The client is blocked, and is answered later.
+    Later,
     Bytes(Vec<u8>),
     /// There is no such thing.
     Null,
@@ -22,9 +24,16 @@ pub(crate) enum Reply {
 
 impl Reply {
     /// Answers the client.
+    #[inline]
     pub(crate) fn send(self, ctx: Ctx<'_>) {
+        // What nearly every try and release answers.
+        if let Self::Integer(value) = self { ctx.reply_integer(value) } else { self.send_rest(ctx) }
+    }
+
+    fn send_rest(self, ctx: Ctx<'_>) {
         match self {
             Self::Integer(value) => ctx.reply_integer(value),
+            Self::Later => {}
             Self::Bytes(bytes) => ctx.reply_bytes(&bytes),
             Self::Null => ctx.reply_null(),
             Self::Ok => ctx.reply_ok(),

@@ -16,7 +16,7 @@ pub const CONFIGS: [(&str, &str, &str); 11] = [
     ("seckill.id-prefix", "order", "s i"),
     ("seckill.id-epoch", "1640995200", "0"),
     ("seckill.id-utc-offset", "0", "-28800"),
-    ("seckill.hold-sweep-ms", "50", "7"),
+    ("seckill.hold-sweep-ms", "50", "1"),
 ];
 
 fn get(server: &Server, name: &str) -> String {
