@@ -39,6 +39,9 @@ static INDEX: MainThread<Option<Box<DueIndex>>> = MainThread::new(None);
 /// Where the scan for holds that were there before the module stands; none when it is over.
 static SCAN: MainThread<Option<Scan>> = MainThread::new(None);
 
+/// The configurations that the last scan began under.
+static SCANNED_AS: MainThread<u64> = MainThread::new(0);
+
 struct Scan {
     db: i32,
     /// As the server gave it; empty at the start of a database.
@@ -73,10 +76,12 @@ pub(crate) fn begin(ctx: Ctx<'_>) -> bool {
     listen_to_keys::<Keys>(ctx, &classes) && listen_to_server(ctx, on_server_event)
 }
 
-/// Looks for holds that were there before the module. To be called when nothing can fail any more.
+/// Looks for holds that nobody told of: those that were there before the module. To be called when
+/// nothing can fail any more.
 ///
 /// A small keyspace, and that of a server that is only starting, is done with at once.
 pub(crate) fn begin_scan(ctx: Ctx<'_>) {
+    SCANNED_AS.set(config::generation());
     SCAN.set(Some(Scan::START));
     let db = ctx.selected_db();
     let end = ctx.now_ms().saturating_add(TICK_MS_MAX);
@@ -145,6 +150,9 @@ fn on_server_event(ctx: Ctx<'_>, event: ServerEvent) {
             TIMER.arm(ctx, 1);
         }
         ServerEvent::BecameReplica => TIMER.stop(ctx),
+        // Holds that were of no voucher may be of one under other names.
+        ServerEvent::Configured if SCANNED_AS.get() != config::generation() => begin_scan(ctx),
+        ServerEvent::Configured => {}
     }
 }
 

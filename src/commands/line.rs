@@ -277,7 +277,7 @@ fn on_server_event(_: Ctx<'_>, event: ServerEvent) {
         ServerEvent::Swapped { first, second } => lines.swap(first, second),
         ServerEvent::LoadingEnded | ServerEvent::BecamePrimary => lines.mark_all(None),
         // The server itself ends the waits of a replica's clients.
-        ServerEvent::LoadingStarted | ServerEvent::BecameReplica => {}
+        ServerEvent::LoadingStarted | ServerEvent::BecameReplica | ServerEvent::Configured => {}
     });
 }
 

@@ -10,11 +10,6 @@ impl Server {
         self.own().clock_ms()
     }
 
-    /// The pairs of a reply that is a map, or a flat list in RESP2. Empty for a null.
-    pub fn map(&self, command: &str) -> Vec<(String, Value)> {
-        pairs(self.run(command))
-    }
-
     /// One field of a reply that is a map; null when the reply is.
     pub fn field(&self, command: &str, name: &str) -> Value {
         self.own().field(command, name)
