@@ -70,7 +70,7 @@ fn a_tagged_stream_can_be_turned_off() {
 }
 
 /// A cluster of one node that owns every slot.
-fn whole_cluster() -> Server {
+pub fn whole_cluster() -> Server {
     let server = Server::with().cluster().start();
     assert_eq!(server.run("CLUSTER ADDSLOTSRANGE 0 16383"), Value::Okay);
     wait_until_ok(&server);
@@ -84,7 +84,7 @@ fn wait_until_ok(server: &Server) {
     ok.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
 }
 
-fn slot(server: &Server, key: &[u8]) -> i64 {
+pub fn slot(server: &Server, key: &[u8]) -> i64 {
     integer(&server.call(&[b"CLUSTER", b"KEYSLOT", key]))
 }
 
@@ -221,7 +221,7 @@ fn declared_keys_obey_the_cluster() {
 }
 
 /// Makes two nodes know each other; the first owns every slot.
-fn two_nodes() -> (Server, Server) {
+pub fn two_nodes() -> (Server, Server) {
     let source = whole_cluster();
     let target = Server::with().cluster().start();
     let bus =

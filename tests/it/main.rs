@@ -8,6 +8,7 @@
 //! | `try`, `refusals`, `trykeys`, `lock` | each command's contract, row by row |
 //! | `afresh` | nothing remembered between tries hides what others did |
 //! | `locks_line`, `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in line |
+//! | `locks_server`, `locks_histories` | pauses, failovers, clusters; many clients and a model |
 //! | `effects` | what is written for replicas and files, and read without the module |
 //! | `context` | transactions, scripts, replicas, memory limits, blocked readers, databases |
 //! | `events` | keyspace events and client-side caching |
@@ -36,7 +37,9 @@ mod hostile;
 mod loading;
 mod lock;
 mod locks_acquire;
+mod locks_histories;
 mod locks_line;
+mod locks_server;
 mod locks_wake;
 mod metadata;
 mod observe;
