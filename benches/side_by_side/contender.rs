@@ -8,6 +8,8 @@ use crate::wire::Load;
 pub struct Scripts {
     pub buy: String,
     pub unlock: String,
+    /// Unlocks, and tells one who waits by BLPOP.
+    pub signal: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]

@@ -39,6 +39,7 @@ pub enum Part {
     Duplicate,
     Accepted,
     Locks,
+    LockLine,
     Latency,
     Growth,
     Vouchers,
@@ -81,6 +82,12 @@ pub struct Size {
     pub grown_each: usize,
     pub buyers: &'static [usize],
     pub vouchers: &'static [usize],
+    /// Locks acquired and released by somebody alone.
+    pub pairs_each: usize,
+    /// How long contenders come again and again, in one round.
+    pub contended_ms: u64,
+    /// Clients in line at once.
+    pub in_line: usize,
 }
 
 const WHOLE: Size = Size {
@@ -91,6 +98,9 @@ const WHOLE: Size = Size {
     grown_each: 10_000,
     buyers: &[1_000, 10_000, 100_000, 1_000_000],
     vouchers: &[1, 10_000],
+    pairs_each: 100_000,
+    contended_ms: 2_000,
+    in_line: 10_000,
 };
 
 const SMOKE: Size = Size {
@@ -101,4 +111,7 @@ const SMOKE: Size = Size {
     grown_each: 1_000,
     buyers: &[1_000, 10_000],
     vouchers: &[1, 1_000],
+    pairs_each: 2_000,
+    contended_ms: 200,
+    in_line: 500,
 };
