@@ -38,7 +38,7 @@ fn rules_and_stock_are_set() {
     let rules = |total: i64, limit: i64| {
         format!(
             "SET seckill:voucher:7 {{\\\"total\\\":{total},\\\"begin\\\":null,\\\"end\\\":null,\
-             \\\"limit\\\":{limit},\\\"hold\\\":null}}"
+             \\\"limit\\\":{limit},\\\"hold\\\":null}} KEEPTTL"
         )
     };
     assert_transaction(
