@@ -19,7 +19,7 @@ fn written(server: &Server, stream: &str, act: &str) -> Vec<String> {
 }
 
 /// Order within one transaction is free: nobody sees the steps between.
-fn assert_transaction(mut lines: Vec<String>, mut wanted: Vec<&str>) {
+pub fn assert_transaction(mut lines: Vec<String>, mut wanted: Vec<&str>) {
     assert_eq!(lines.first().map(String::as_str), Some("MULTI"), "{lines:?}");
     assert_eq!(lines.last().map(String::as_str), Some("EXEC"), "{lines:?}");
     wanted.extend(["MULTI", "EXEC"]);
@@ -203,7 +203,7 @@ impl IntoNumber for Value {
 }
 
 /// Compares what DEBUG DIGEST leaves out, too: expiry times, stream bookkeeping, groups.
-fn assert_same(one: &Server, other: &Server) {
+pub fn assert_same(one: &Server, other: &Server) {
     assert_eq!(one.digest(), other.digest());
     let mut keys = words(one.run("KEYS *"));
     keys.sort();

@@ -18,7 +18,7 @@ fn heard(server: &Server, commands: &[&str]) -> Vec<String> {
 }
 
 /// Two servers in the same state: one runs our command, the other the plain ones.
-fn assert_like(setup: &[&str], ours: &str, plain: &[&str]) {
+pub fn assert_like(setup: &[&str], ours: &str, plain: &[&str]) {
     assert_like_of("KEAn", setup, ours, plain);
 }
 
