@@ -56,11 +56,7 @@ fn a_sale_by_keys_is_written_the_same_way() {
     server.run("SET stock 5");
     assert_transaction(
         written(&server, "orders", "SECKILL.TRYKEYS stock buyers orders 7 alice o1"),
-        vec![
-            "DECR stock",
-            "SADD buyers alice",
-            "XADD orders ID userId alice voucherId 7 id o1",
-        ],
+        vec!["DECR stock", "SADD buyers alice", "XADD orders ID userId alice voucherId 7 id o1"],
     );
     assert_transaction(
         written(&server, "none", "SECKILL.TRYKEYS stock buyers stock 7 bob o1 NOSTREAM"),
