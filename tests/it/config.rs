@@ -5,7 +5,7 @@ use crate::observe::{assert_error, words};
 use redis::Value;
 
 /// Every config with its default and another legal value.
-pub const CONFIGS: [(&str, &str, &str); 7] = [
+pub const CONFIGS: [(&str, &str, &str); 9] = [
     ("seckill.stock-prefix", "seckill:stock:", "s t:"),
     ("seckill.buyers-prefix", "seckill:order:", "buyers:"),
     ("seckill.order-stream", "stream.orders", ""),
@@ -13,6 +13,8 @@ pub const CONFIGS: [(&str, &str, &str); 7] = [
     ("seckill.hash-tags", "auto", "yes"),
     ("seckill.missing-stock", "error", "sold-out"),
     ("seckill.unlimited-stock", "no", "yes"),
+    ("seckill.lock-lease-ms-max", "86400000", "1000"),
+    ("seckill.lock-wait-ms-max", "3600000", "0"),
 ];
 
 fn get(server: &Server, name: &str) -> String {
@@ -107,27 +109,17 @@ fn redis_conf_sets_before_and_after_loadmodule() {
 
 #[test]
 fn loadmodule_arguments_are_configs() {
-    let args = "stock-prefix s: buyers-prefix b: order-stream \"\" order-fields \"u v i\" \
-                hash-tags no missing-stock sold-out unlimited-stock yes";
-    let server = Server::with().module_args(args).start();
-    for (name, value) in [
-        ("seckill.stock-prefix", "s:"),
-        ("seckill.buyers-prefix", "b:"),
-        ("seckill.order-stream", ""),
-        ("seckill.order-fields", "u v i"),
-        ("seckill.hash-tags", "no"),
-        ("seckill.missing-stock", "sold-out"),
-        ("seckill.unlimited-stock", "yes"),
-    ] {
-        assert_eq!(get(&server, name), value, "{name}");
-    }
+    let pair = |row: &(&str, &str, &str)| format!("{} '{}'", &row.0["seckill.".len()..], row.2);
+    let args: Vec<_> = CONFIGS.iter().map(pair).collect();
+    let server = Server::with().module_args(&args.join(" ")).start();
+    assert_eq!(all(&server), sorted(|row| row.2));
     server.check(
         "
-        > SET s:7 1
+        > SET 's t:{7}' 1
         OK
         > SECKILL.TRY 7 alice o1
         0
-        > SISMEMBER b:7 alice
+        > SISMEMBER buyers:{7} alice
         1
         > SECKILL.TRY 8 alice o1
         1
@@ -164,7 +156,7 @@ fn module_load_takes_arguments_and_configs() {
 }
 
 /// Values that no config takes, as a name and bytes.
-const BAD: [(&str, &[u8]); 17] = [
+const BAD: [(&str, &[u8]); 21] = [
     ("seckill.hash-tags", b"maybe"),
     ("seckill.hash-tags", b""),
     ("seckill.missing-stock", b"soldout"),
@@ -182,6 +174,10 @@ const BAD: [(&str, &[u8]); 17] = [
     ("seckill.stock-prefix", b"a\0b"),
     ("seckill.buyers-prefix", b"\0"),
     ("seckill.order-stream", b"a\0"),
+    ("seckill.lock-lease-ms-max", b"0"),
+    ("seckill.lock-lease-ms-max", b"315360000001"),
+    ("seckill.lock-wait-ms-max", b"-1"),
+    ("seckill.lock-wait-ms-max", b"1s"),
 ];
 
 #[test]

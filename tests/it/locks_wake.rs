@@ -8,8 +8,8 @@ use crate::locks_line::id_of;
 use crate::observe::integer;
 use redis::Value;
 
-const UNLOCK: &str = "EVAL \"if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', \
-                      KEYS[1]) end return 0\" 1 lock ann";
+const UNLOCK: &str = "EVAL \"if redis.call('get', KEYS[1]) == ARGV[1] then \
+                      return redis.call('del', KEYS[1]) end return 0\" 1 lock ann";
 
 /// A server on which ann holds the lock for long, and a waiter with the token bob.
 fn held_and_waited_for() -> (Server, Client) {

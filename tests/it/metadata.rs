@@ -31,7 +31,7 @@ struct Expected {
     tokens: &'static [&'static str],
 }
 
-const COMMANDS: [Expected; 3] = [
+const COMMANDS: [Expected; 6] = [
     Expected {
         name: "seckill.try",
         arity: -4,
@@ -51,6 +51,33 @@ const COMMANDS: [Expected; 3] = [
         tokens: &["UNITS", "NOSTREAM"],
     },
     Expected {
+        name: "lock.acquire",
+        arity: -4,
+        flags: &["write", "denyoom", "fast", "blocking", "module"],
+        not_flags: &["readonly", "noscript", "movablekeys", "no_multi", "admin"],
+        keys: [1, 1, 1],
+        arguments: &["key", "token", "lease-ms"],
+        tokens: &["WAIT", "FENCE"],
+    },
+    Expected {
+        name: "lock.renew",
+        arity: 4,
+        flags: &["write", "fast", "module"],
+        not_flags: &["readonly", "denyoom", "blocking", "noscript", "movablekeys", "no_multi"],
+        keys: [1, 1, 1],
+        arguments: &["key", "token", "lease-ms"],
+        tokens: &[],
+    },
+    Expected {
+        name: "lock.info",
+        arity: 2,
+        flags: &["readonly", "fast", "module"],
+        not_flags: &["write", "denyoom", "blocking", "noscript", "movablekeys", "no_multi"],
+        keys: [1, 1, 1],
+        arguments: &["key"],
+        tokens: &[],
+    },
+    Expected {
         name: "lock.release",
         arity: 3,
         flags: &["write", "fast", "module"],
@@ -66,7 +93,17 @@ fn the_module_has_these_commands() {
     let server = Server::start();
     let mut names = words(server.run("COMMAND LIST FILTERBY MODULE seckill"));
     names.sort();
-    assert_eq!(names, ["lock.release", "seckill.try", "seckill.trykeys"]);
+    assert_eq!(
+        names,
+        [
+            "lock.acquire",
+            "lock.info",
+            "lock.release",
+            "lock.renew",
+            "seckill.try",
+            "seckill.trykeys"
+        ]
+    );
     let modules = format!("{:?}", server.run("MODULE LIST"));
     assert!(modules.contains("seckill"), "{modules}");
 }
@@ -95,7 +132,8 @@ fn command_info_is_complete() {
             let access = ["RO", "RW", "OW", "RM"];
             let count = flags.iter().filter(|flag| access.contains(&flag.as_str())).count();
             assert_eq!(count, 1, "{name}: {flags:?}");
-            assert!(!flags.contains(&"RO".to_owned()), "{name} writes: {flags:?}");
+            let reads = expected.flags.contains(&"readonly");
+            assert_eq!(flags.contains(&"RO".to_owned()), reads, "{name}: {flags:?}");
         }
     }
 }
@@ -168,6 +206,9 @@ fn getkeys_finds_the_declared_keys() {
     assert_eq!(keys("SECKILL.TRYKEYS s b o 7 alice o1"), ["s", "b", "o"]);
     assert_eq!(keys("SECKILL.TRYKEYS s b s 7 alice o1 NOSTREAM"), ["s", "b", "s"]);
     assert_eq!(keys("LOCK.RELEASE lock t"), ["lock"]);
+    assert_eq!(keys("LOCK.ACQUIRE lock t 5 WAIT 5 FENCE"), ["lock"]);
+    assert_eq!(keys("LOCK.RENEW lock t 5"), ["lock"]);
+    assert_eq!(keys("LOCK.INFO lock"), ["lock"]);
 }
 
 /// Whether this server lets modules make ACL categories (Redis 7.4, Redict 7.3, Valkey 8).
@@ -191,14 +232,20 @@ fn commands_are_in_acl_categories_where_modules_can_make_them() {
         return;
     }
     // ACL CAT <category> leaves out commands of modules on some servers; COMMAND INFO doesn't.
-    for (name, own) in
-        [("seckill.try", "seckill"), ("seckill.trykeys", "seckill"), ("lock.release", "lock")]
-    {
+    for (name, own, others) in [
+        ("seckill.try", "seckill", &["@fast", "@write"][..]),
+        ("seckill.trykeys", "seckill", &["@fast", "@write"]),
+        ("lock.acquire", "lock", &["@fast", "@write", "@blocking"]),
+        ("lock.renew", "lock", &["@fast", "@write"]),
+        ("lock.release", "lock", &["@fast", "@write"]),
+        ("lock.info", "lock", &["@fast", "@read"]),
+    ] {
         assert!(known.contains(&own.to_owned()), "no category {own}: {known:?}");
         let reply = server.call(&["COMMAND", "INFO", name]);
         let mut categories = texts(&items(&items(&reply)[0])[6]);
         categories.sort();
-        let mut wanted = ["@fast".to_owned(), "@write".to_owned(), format!("@{own}")];
+        let mut wanted = vec![format!("@{own}")];
+        wanted.extend(others.iter().map(|other| (*other).to_owned()));
         wanted.sort();
         assert_eq!(categories, wanted, "{name}");
     }
