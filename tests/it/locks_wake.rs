@@ -290,6 +290,24 @@ fn a_thousand_are_served_in_the_order_they_came() {
     assert_eq!(server.info_number("seckill_locks_acquired"), 1001);
 }
 
+/// More lines than are looked at in one turn of the event loop.
+#[test]
+fn a_flush_serves_every_line() {
+    let server = Server::with().config("maxclients 2000").start();
+    let mut waiters: Vec<Client> = (0..1200).map(|_| server.client()).collect();
+    for (waiter, n) in waiters.iter_mut().zip(0..) {
+        server.call(&["SET", &format!("lock{n}"), "held"]);
+        waiter.call(&["PING"]);
+        waiter.send(&["LOCK.ACQUIRE", &format!("lock{n}"), "mine", "1000000", "WAIT", "60000"]);
+    }
+    server.wait_for_line(1200);
+    server.run("FLUSHALL");
+    for waiter in &mut waiters {
+        assert_eq!(waiter.receive(), Value::Int(1));
+    }
+    server.check("> DBSIZE\n1200");
+}
+
 #[test]
 fn every_database_and_key_has_its_own_line() {
     let server = Server::start();
