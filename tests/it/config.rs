@@ -160,7 +160,7 @@ fn module_load_takes_arguments_and_configs() {
 }
 
 /// Values that no config takes, as a name and bytes.
-const BAD: [(&str, &[u8]); 21] = [
+const BAD: [(&str, &[u8]); 25] = [
     ("seckill.hash-tags", b"maybe"),
     ("seckill.hash-tags", b""),
     ("seckill.missing-stock", b"soldout"),
@@ -182,6 +182,10 @@ const BAD: [(&str, &[u8]); 21] = [
     ("seckill.stock-prefix", b"a\0b"),
     ("seckill.buyers-prefix", b"\0"),
     ("seckill.order-stream", b"a\0"),
+    ("seckill.lock-lease-ms-max", b"0"),
+    ("seckill.lock-lease-ms-max", b"315360000001"),
+    ("seckill.lock-wait-ms-max", b"-1"),
+    ("seckill.lock-wait-ms-max", b"1s"),
 ];
 
 #[test]
