@@ -7,7 +7,7 @@
 //! In reading order: `options`, `artifacts` (the library to measure against), `harness` (shared
 //! with the tests: servers in fresh directories), `wire` (loads and pipelines), `contender` (who is
 //! measured), `stand` (turns and rounds); then one file a part: `decisions`, `locks`, `vouchers`,
-//! `growth`, `latency`; then `results`, `tables`, `plots`.
+//! `growth`, `latency`, `managed`; then `results`, `tables`, `plots`.
 
 mod artifacts;
 mod contender;
@@ -17,6 +17,7 @@ mod growth;
 mod harness;
 mod latency;
 mod locks;
+mod managed;
 mod options;
 mod plots;
 mod results;

@@ -8,7 +8,7 @@ use clap::{Parser, ValueEnum};
 #[derive(Parser)]
 #[command(name = "side_by_side")]
 pub struct Options {
-    /// Tiny counts: shows in under 40 seconds that everything runs, measures nothing of worth
+    /// Tiny counts: shows in under a minute that everything runs, measures nothing of worth
     #[arg(long)]
     pub smoke: bool,
 
@@ -42,6 +42,9 @@ pub enum Part {
     Latency,
     Growth,
     Vouchers,
+    Managed,
+    ManagedMemory,
+    ManagedExpiry,
 }
 
 impl Options {
@@ -81,6 +84,10 @@ pub struct Size {
     pub grown_each: usize,
     pub buyers: &'static [usize],
     pub vouchers: &'static [usize],
+    /// Orders of a managed sale that is sold out.
+    pub managed_orders: usize,
+    /// Holds due at once.
+    pub holds: usize,
 }
 
 const WHOLE: Size = Size {
@@ -91,6 +98,8 @@ const WHOLE: Size = Size {
     grown_each: 10_000,
     buyers: &[1_000, 10_000, 100_000, 1_000_000],
     vouchers: &[1, 10_000],
+    managed_orders: 100_000,
+    holds: 1_000_000,
 };
 
 const SMOKE: Size = Size {
@@ -101,4 +110,6 @@ const SMOKE: Size = Size {
     grown_each: 1_000,
     buyers: &[1_000, 10_000],
     vouchers: &[1, 1_000],
+    managed_orders: 2_000,
+    holds: 50_000,
 };
