@@ -1,7 +1,12 @@
 //! The commands on the wire, one file each. Every one parses, looks, decides, does and replies,
 //! in this order, and whatever can refuse refuses before the first write.
 
+mod acquisition;
+pub(crate) mod line;
+mod lock_acquire;
+mod lock_info;
 mod lock_release;
+mod lock_renew;
 pub(crate) mod managed;
 mod seckill_alter;
 mod seckill_audit;
@@ -25,7 +30,7 @@ use crate::server::{CommandSpec, Ctx, Run, Str};
 
 /// Every command, in the order of the docs. What the server, its docs and our tests know of a
 /// command comes from here.
-pub(crate) static COMMANDS: [&CommandSpec; 14] = [
+pub(crate) static COMMANDS: [&CommandSpec; 17] = [
     &seckill_try::SPEC,
     &seckill_trykeys::SPEC,
     &seckill_create::SPEC,
@@ -39,7 +44,10 @@ pub(crate) static COMMANDS: [&CommandSpec; 14] = [
     &seckill_info::SPEC,
     &seckill_audit::SPEC,
     &seckill_nextid::SPEC,
+    &lock_acquire::SPEC,
+    &lock_renew::SPEC,
     &lock_release::SPEC,
+    &lock_info::SPEC,
 ];
 
 /// A command of this module.

@@ -37,8 +37,19 @@ static ID_UTC_OFFSET: Number = Number::new(c"id-utc-offset", 0, -86_400..=86_400
 /// How long the timer that gives back expired holds sleeps at most, in ms.
 static HOLD_SWEEP_MS: Number = Number::new(c"hold-sweep-ms", 50, 1..=100, changed);
 
+/// Ten years: what is added to any time of day without leaving 64 bits.
+const MS_MAX: i64 = 315_360_000_000;
+
+/// The longest lease that may be asked for.
+pub(crate) static LOCK_LEASE_MS_MAX: Number =
+    Number::new(c"lock-lease-ms-max", 86_400_000, 1..=MS_MAX, changed);
+
+/// The longest wait that may be asked for.
+pub(crate) static LOCK_WAIT_MS_MAX: Number =
+    Number::new(c"lock-wait-ms-max", 3_600_000, 0..=MS_MAX, changed);
+
 /// Every configuration, in the order of redis.conf.
-pub(crate) static SETTINGS: [&dyn Setting; 11] = [
+pub(crate) static SETTINGS: [&dyn Setting; 13] = [
     &STOCK_PREFIX,
     &BUYERS_PREFIX,
     &ORDER_STREAM,
@@ -50,6 +61,8 @@ pub(crate) static SETTINGS: [&dyn Setting; 11] = [
     &ID_EPOCH,
     &ID_UTC_OFFSET,
     &HOLD_SWEEP_MS,
+    &LOCK_LEASE_MS_MAX,
+    &LOCK_WAIT_MS_MAX,
 ];
 
 /// Counts the changes of configurations, so that what was made of one is known to be stale.

@@ -24,6 +24,10 @@ pub(crate) enum Effect<'a> {
     Scored { key: Str<'a>, score: i64, member: Str<'a> },
     /// `ZREM key member`; `was_last` when the key went with it
     Unscored { key: Str<'a>, member: Str<'a>, was_last: bool },
+    /// `SET key value PXAT at_ms`
+    Set { key: Str<'a>, value: Str<'a>, at_ms: i64 },
+    /// `PEXPIREAT key at_ms`
+    EndSet { key: Str<'a>, at_ms: i64 },
     /// `DEL key`
     Deleted { key: Str<'a> },
 }
@@ -63,6 +67,15 @@ impl Effect<'_> {
                 ctx.replicate(c"ZREM", &[key, member]);
                 ctx.notify(EventClass::SortedSet, c"zrem", key);
                 notify_if_gone(ctx, key, was_last);
+            }
+            Self::Set { key, value, at_ms } => {
+                ctx.replicate_set(key, value, at_ms);
+                ctx.notify(EventClass::String, c"set", key);
+                ctx.notify(EventClass::Generic, c"expire", key);
+            }
+            Self::EndSet { key, at_ms } => {
+                ctx.replicate_pexpireat(key, at_ms);
+                ctx.notify(EventClass::Generic, c"expire", key);
             }
             Self::Deleted { key } => {
                 ctx.replicate(c"DEL", &[key]);

@@ -1,6 +1,6 @@
 //! Where the server comes in: loading and unloading.
 
-use crate::commands::COMMANDS;
+use crate::commands::{self, COMMANDS};
 use crate::config::{self, SETTINGS};
 use crate::expiry;
 use crate::keyspace::{counter, names, terms};
@@ -16,7 +16,7 @@ use std::ffi::CStr;
 const VERSION: i32 = 100;
 
 /// The plain commands that we call or replicate.
-const PLAIN_COMMANDS: [&CStr; 19] = [
+const PLAIN_COMMANDS: [&CStr; 20] = [
     c"acl",
     c"decrby",
     c"del",
@@ -25,6 +25,7 @@ const PLAIN_COMMANDS: [&CStr; 19] = [
     c"hgetall",
     c"hset",
     c"incrby",
+    c"pexpireat",
     c"sadd",
     c"scan",
     c"set",
@@ -80,6 +81,7 @@ fn prepare(ctx: Ctx<'_>, args: &[RedisString]) -> Result<(), String> {
     ctx.set_module_options();
     forget_listeners();
     metrics::reset();
+    commands::line::reset();
     config::set_cluster(ctx.is_cluster());
     for category in [c"seckill", c"lock"] {
         add_category(ctx, category);

@@ -6,6 +6,7 @@ use crate::rules::terms::BadTerms;
 use crate::server::{CallError, Ctx, NotAString, NotThatKind};
 use std::borrow::Cow;
 use std::ffi::{CStr, CString};
+use std::fmt;
 
 /// One reason a variant. No reason carries bytes of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,10 +55,18 @@ pub(crate) enum CommandError {
     NotInRange { argument: &'static str, min: i64, max: i64 },
     /// An argument is longer than `max` bytes.
     TooLong { argument: &'static str, max: usize },
+    /// The fence key holds a string that is no integer.
+    FenceNotInteger,
+    /// The last fencing token is the greatest there is.
+    FenceExhausted,
+    /// Hash tags are on, and the lock's braces put its fence key elsewhere.
+    FenceStrayBraces,
     /// The slot of the keys is being moved.
     TryAgain,
     /// The slot of an id counter is being moved.
     CounterNotHere,
+    /// The slot of the lock is being moved, or has left.
+    LockMoved,
     /// The server refused a step that was to be the first write.
     Refused { step: &'static str },
 }
@@ -71,7 +80,7 @@ impl CommandError {
             Self::OrderId => "ORDERID",
             Self::Stock => "STOCK",
             Self::WrongType => "WRONGTYPE",
-            Self::TryAgain | Self::CounterNotHere => "TRYAGAIN",
+            Self::TryAgain | Self::CounterNotHere | Self::LockMoved => "TRYAGAIN",
             _ => "ERR",
         }
     }
@@ -111,6 +120,12 @@ impl CommandError {
             Self::TooLong { argument, max } => {
                 return format!("{argument} must be at most {max} bytes long").into();
             }
+            Self::FenceNotInteger => "fencing token is not an integer or out of range",
+            Self::FenceExhausted => "the fencing tokens of this lock are used up",
+            Self::FenceStrayBraces => {
+                "key of a lock with FENCE must hold no } outside of a hash tag and not be empty"
+            }
+            Self::LockMoved => "the slot of this lock is not all here",
             Self::TryAgain => "not all keys of this voucher are here while its slot is moved",
             Self::CounterNotHere => "the id counter is not here while its slot is moved",
             Self::Refused { step } => {
@@ -125,8 +140,14 @@ impl CommandError {
     }
 
     fn line(self) -> Cow<'static, CStr> {
-        let line = format!("{} {}", self.code(), self.sentence());
-        CString::new(line).map_or(Cow::Borrowed(c"ERR"), Cow::Owned)
+        CString::new(self.to_string()).map_or(Cow::Borrowed(c"ERR"), Cow::Owned)
+    }
+}
+
+/// The code word and the sentence.
+impl fmt::Display for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.code(), self.sentence())
     }
 }
 
@@ -173,6 +194,14 @@ impl CommandError {
             CallError::Refused => Self::Refused { step },
         }
     }
+
+    /// The same for a step on a lock.
+    pub(crate) fn of_lock_call(error: CallError, step: &'static str) -> Self {
+        match error {
+            CallError::NotHere => Self::LockMoved,
+            error => Self::of_call(error, step),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -207,7 +236,11 @@ mod tests {
             CommandError::Syntax,
             CommandError::NotInRange { argument: "units", min: 1, max: i64::MAX },
             CommandError::TooLong { argument: "user", max: 1 },
+            CommandError::FenceNotInteger,
+            CommandError::FenceExhausted,
+            CommandError::FenceStrayBraces,
             CommandError::TryAgain,
+            CommandError::LockMoved,
             CommandError::Refused { step: "SADD" },
         ];
         for error in all {

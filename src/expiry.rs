@@ -8,7 +8,7 @@ use crate::commands::managed::Voucher;
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::names::{self, VoucherKeys};
-use crate::keyspace::{book, terms};
+use crate::keyspace::{book, prefixes, terms};
 use crate::rules::due::{DueIndex, Place};
 use crate::rules::terms::Millis;
 use crate::server::{
@@ -40,7 +40,12 @@ static SCAN: MainThread<Option<Scan>> = MainThread::new(None);
 
 struct Scan {
     db: i32,
+    /// As the server gave it; empty at the start of a database.
     cursor: Vec<u8>,
+}
+
+impl Scan {
+    const START: Self = Self { db: 0, cursor: Vec::new() };
 }
 
 /// Works on the index. `work` must not call the server, which could call back into here.
@@ -71,7 +76,7 @@ pub(crate) fn begin(ctx: Ctx<'_>) -> bool {
 ///
 /// A small keyspace, and that of a server that is only starting, is done with at once.
 pub(crate) fn begin_scan(ctx: Ctx<'_>) {
-    SCAN.set(Some(Scan { db: 0, cursor: b"0".to_vec() }));
+    SCAN.set(Some(Scan::START));
     let db = ctx.selected_db();
     let end = ctx.now_ms().saturating_add(TICK_MS_MAX);
     let mut is_over = false;
@@ -101,16 +106,17 @@ struct Keys;
 impl KeyListener for Keys {
     fn heard(ctx: Ctx<'_>, _event: &CStr, key: Str<'_>) {
         let name = key.bytes();
-        if names::is_holds_name(name) {
+        if prefixes::is_holds_name(name) {
+            names::holds_changed(name);
             let db = ctx.selected_db();
             with_index(|index| index.mark(db, name));
             if !TIMER.is_armed() && !ctx.is_replica() {
                 TIMER.arm(ctx, 1);
             }
-        } else if names::is_terms_name(name) {
+        } else if prefixes::is_terms_name(name) {
             names::forget_last();
             // Holds without terms are left alone. Now they may have some.
-            if let Some(holds) = names::holds_name_of_terms(name) {
+            if let Some(holds) = prefixes::holds_name_of_terms(name) {
                 let db = ctx.selected_db();
                 with_index(|index| index.mark(db, &holds));
             }
@@ -124,8 +130,13 @@ fn on_server_event(ctx: Ctx<'_>, event: ServerEvent) {
         ServerEvent::Flushed { db } => with_index(|index| index.flushed(db)),
         ServerEvent::Swapped { first, second } => with_index(|index| index.swapped(first, second)),
         ServerEvent::LoadingStarted => {}
-        ServerEvent::LoadingEnded | ServerEvent::BecamePrimary => {
+        ServerEvent::LoadingEnded => {
             with_index(DueIndex::mark_all);
+            TIMER.arm(ctx, 1);
+        }
+        // Nobody may have looked at the holds of a replica for long: all are looked for anew.
+        ServerEvent::BecamePrimary => {
+            SCAN.set(Some(Scan::START));
             TIMER.arm(ctx, 1);
         }
         ServerEvent::BecameReplica => TIMER.stop(ctx),
@@ -195,13 +206,27 @@ fn expire(ctx: Ctx<'_>, place: Place, now: Millis) {
         // The holds have no terms, or are not of this naming: nothing of ours. An event tells when
         // that changes.
         Ok(false) => with_index(|index| index.remove(&place)),
-        Err(_) => with_index(|index| index.set(place, now.saturating_add(RETRY_MS), 0)),
+        Err(error) => {
+            complain(ctx, error, now);
+            with_index(|index| index.set(place, now.saturating_add(RETRY_MS), 0));
+        }
+    }
+}
+
+/// When the log was told last that holds could not be given back.
+static COMPLAINED: MainThread<Millis> = MainThread::new(0);
+
+/// Tells the log, at most once a minute, why holds could not be given back.
+fn complain(ctx: Ctx<'_>, error: CommandError, now: Millis) {
+    if now.saturating_sub(COMPLAINED.get()) >= 60_000 {
+        COMPLAINED.set(now);
+        ctx.warn(&format!("expired holds stay for now: {error}"));
     }
 }
 
 /// Gives back a batch of what is due. False when the key is not that of a managed voucher.
 fn reap(ctx: Ctx<'_>, place: &Place) -> Result<bool, CommandError> {
-    let Some(voucher) = names::voucher_of_holds(&place.key) else { return Ok(false) };
+    let Some(voucher) = prefixes::voucher_of_holds(&place.key) else { return Ok(false) };
     let voucher = OwnedStr::new(&voucher);
     let voucher = VoucherName(voucher.as_str());
     let keys = VoucherKeys::of(voucher)?;
@@ -221,19 +246,18 @@ fn scan(ctx: Ctx<'_>) -> bool {
     if !ctx.select_db(db) {
         return false;
     }
-    let pattern = [names::HOLDS_PREFIX, b"*"].concat();
-    let words: [&[u8]; 5] = [&cursor, b"MATCH", &pattern, b"COUNT", SCAN_COUNT];
+    let pattern = [prefixes::HOLDS_PREFIX, b"*"].concat();
+    let from = if cursor.is_empty() { b"0" } else { cursor.as_slice() };
+    let words: [&[u8]; 5] = [from, b"MATCH", &pattern, b"COUNT", SCAN_COUNT];
     let words = words.map(OwnedStr::new);
     let words: Vec<Str<'_>> = words.iter().map(OwnedStr::as_str).collect();
     let Ok(reply) = Call::read_all(ctx, c"SCAN", &words) else { return false };
     for key in reply.texts_of(1) {
         with_index(|index| index.mark(db, key));
     }
-    let cursor = reply.texts().next().unwrap_or(b"0").to_vec();
-    let next = if cursor == b"0" {
-        Scan { db: db.saturating_add(1), cursor }
-    } else {
-        Scan { db, cursor }
+    let next = match reply.texts().next() {
+        None | Some(b"0") => Scan { db: db.saturating_add(1), cursor: Vec::new() },
+        Some(cursor) => Scan { db, cursor: cursor.to_vec() },
     };
     SCAN.set(Some(next));
     true

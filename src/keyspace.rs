@@ -3,8 +3,11 @@
 pub(crate) mod book;
 pub(crate) mod buyers;
 pub(crate) mod counter;
+pub(crate) mod fence;
+pub(crate) mod fields;
 pub(crate) mod lock;
 pub(crate) mod names;
 pub(crate) mod orders;
+pub(crate) mod prefixes;
 pub(crate) mod stock;
 pub(crate) mod terms;

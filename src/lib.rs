@@ -34,3 +34,4 @@ mod reply;
 mod rules;
 #[allow(unsafe_code)]
 mod server;
+mod waiters;

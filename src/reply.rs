@@ -8,6 +8,8 @@ use crate::server::Ctx;
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
     Integer(i64),
+    /// The client is blocked, and is answered later.
+    Later,
     Bytes(Vec<u8>),
     /// There is no such thing.
     Null,
@@ -25,6 +27,7 @@ impl Reply {
     pub(crate) fn send(self, ctx: Ctx<'_>) {
         match self {
             Self::Integer(value) => ctx.reply_integer(value),
+            Self::Later => {}
             Self::Bytes(bytes) => ctx.reply_bytes(&bytes),
             Self::Null => ctx.reply_null(),
             Self::Ok => ctx.reply_ok(),

@@ -4,6 +4,7 @@
 pub(crate) mod audit;
 pub(crate) mod book;
 pub(crate) mod due;
+pub(crate) mod fencing;
 pub(crate) mod hash_tag;
 pub(crate) mod integer;
 pub(crate) mod managed;

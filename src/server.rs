@@ -5,6 +5,7 @@
 
 mod acl;
 mod api;
+mod blocking;
 mod call;
 mod collections;
 mod command;
@@ -20,6 +21,7 @@ mod timer;
 
 pub(crate) use acl::rule_naming;
 pub(crate) use api::missing as missing_api;
+pub(crate) use blocking::{BlockedClient, Blocking, ClientId, block};
 pub(crate) use call::{Call, CallError, is_known};
 pub(crate) use collections::NotThatKind;
 pub(crate) use command::{
@@ -29,8 +31,8 @@ pub(crate) use command::{
 pub(crate) use config::{Choice, Number, Setting, Text};
 pub(crate) use ctx::{Ctx, EventClass};
 pub(crate) use events::{
-    KeyListener, ServerEvent, ServerListener, TurnListener, forget as forget_listeners,
-    listen_to_keys, listen_to_server, listen_to_turns,
+    KeyListener, ServerEvent, forget as forget_listeners, listen_to_keys, listen_to_server,
+    listen_to_turns,
 };
 pub(crate) use info::{InfoSection, register as register_info};
 pub(crate) use key::{Kind, NotAString, ReadKey, StreamId, WriteKey};

@@ -1,6 +1,6 @@
-//! LOCK.RELEASE key token: deletes a lock only if it is yours.
+//! LOCK.RELEASE key token: deletes a lock only if it is yours, and hands it to the next in line.
 
-use super::{Answering, Command};
+use super::{Answering, Command, line};
 use crate::args::{Args, KeyName, Token};
 use crate::error::CommandError;
 use crate::keyspace::lock;
@@ -14,7 +14,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     flags: c"write fast",
     categories: c"write fast lock",
     arity: 3,
-    summary: c"Deletes a lock if the token is its owner's",
+    summary: c"Deletes a lock if the token is its owner's, and hands it to the first in line",
     complexity: c"O(1)",
     since: c"0.1.0",
     keys: &[KeySpec { position: 1, access: Access::Delete, notes: c"The lock, a string" }],
@@ -35,6 +35,8 @@ impl Command for Release {
         }
         lock::delete(ctx, key).publish(ctx);
         metrics::LOCKS_RELEASED.count();
+        // In the same step, so that nobody comes between.
+        line::hand_over(ctx, key);
         Ok(Reply::Integer(1))
     }
 }

@@ -4,9 +4,10 @@ use super::unmanaged::{Grant, Order, Sale, take};
 use crate::args::{Args, OrderId, User};
 use crate::effect::Effect;
 use crate::error::CommandError;
-use crate::keyspace::book;
+use crate::keyspace::book::{self, OpenBook};
 use crate::keyspace::buyers::Buyer;
-use crate::keyspace::names::{ManagedKeys, OrderFields, VoucherKeys};
+use crate::keyspace::fields::OrderFields;
+use crate::keyspace::names::{ManagedKeys, VoucherKeys};
 use crate::keyspace::orders::Orders;
 use crate::keyspace::stock;
 use crate::metrics;
@@ -26,6 +27,7 @@ const REAPED_BY_A_TRY_MAX: usize = 100;
 /// A managed voucher, as found in one command.
 #[derive(Clone, Copy)]
 pub(crate) struct Voucher<'a> {
+    source: &'a VoucherKeys,
     pub(super) ctx: Ctx<'a>,
     pub(crate) keys: ManagedKeys<'a>,
     pub(super) names: &'a OrderFields,
@@ -43,6 +45,7 @@ impl<'a> Voucher<'a> {
         terms: Terms,
     ) -> Result<Self, CommandError> {
         Ok(Self {
+            source: keys,
             ctx,
             keys: keys.managed()?,
             names: keys.fields(),
@@ -70,8 +73,8 @@ impl<'a> Voucher<'a> {
         }
         let left = match self.units_left(order.units)? {
             Some(left) => left,
-            // What is only held may be due to come back.
-            None if self.reap(REAPED_BY_A_TRY_MAX)? == 0 => return Ok(sold_out()),
+            // What is only held may be due to come back. If it can't, the timer complains.
+            None if !self.reap_if_due() => return Ok(sold_out()),
             None => match self.units_left(order.units)? {
                 Some(left) => left,
                 None => return Ok(sold_out()),
@@ -84,8 +87,13 @@ impl<'a> Voucher<'a> {
     fn repeat(self, order: &Order<'_>) -> Result<Outcome, CommandError> {
         let text = book::entry(self.ctx, self.keys, order.id)?.ok_or(CommandError::Garbled)?;
         let entry = Entry::parse(text.as_str().bytes())?;
-        match known(&entry, order.user.0.bytes()) {
+        match known(&entry, order.user.0.bytes(), self.now) {
             Known::NotYours => Err(CommandError::OrderId),
+            Known::Overdue => {
+                self.give_back(order.id, &entry, State::Expired)?;
+                metrics::TRIES_REPEATED.count();
+                Ok(Outcome::Released)
+            }
             Known::Repeated(outcome) => {
                 metrics::TRIES_REPEATED.count();
                 Ok(outcome)
@@ -113,7 +121,7 @@ impl<'a> Voucher<'a> {
     fn accept(self, order: &Order<'_>, has: i64, left: i64) -> Result<Outcome, CommandError> {
         let Self { ctx, keys, .. } = self;
         order.check_fits()?;
-        book::check_kinds(ctx, keys)?;
+        let mut book = OpenBook::open(ctx, keys)?;
         let stream = keys.sale.orders.map(|key| Orders::open(ctx, key)).transpose()?;
         if let Some(stream) = &stream {
             stream.check_room(ctx)?;
@@ -123,38 +131,37 @@ impl<'a> Voucher<'a> {
         let deadline_text = (state == State::Held).then(|| deadline_text.as_str());
         // The first writes, as for an unmanaged voucher: who buys, the entry, the stock. A user
         // who has units is among the buyers already.
-        let buyer = (has == 0).then(|| Buyer::new(keys.sale.buyers, order.user));
-        if let Some(buyer) = &buyer {
-            buyer.admit(ctx)?;
-        }
+        let buyer = Buyer::new(keys.sale.buyers, order.user);
+        let is_new = has == 0 && buyer.admit(ctx)?;
         let sale = Sale { stock: keys.sale.stock, grant: Grant::of(left), stream };
-        if let Err(error) = take(ctx, sale, self.names, order, deadline_text) {
-            if let Some(buyer) = buyer {
+        take(ctx, sale, self.names, order, deadline_text).inspect_err(|_| {
+            if is_new {
                 buyer.dismiss(ctx);
             }
-            return Err(error);
-        }
+        })?;
         let entry = Entry { state, units: order.units, deadline, user: order.user.0.bytes() };
         // Both fit: the limit, which bounds the sum, is an i64.
         let units = Units::new(has.saturating_add(order.units.get())).unwrap_or(order.units);
         let holding = Holding { units, order: order.id.0.bytes() };
-        let hold = match state {
-            State::Held => book::place_hold(ctx, keys, order.id, deadline),
+        let entered = book.enter(order.id, &entry);
+        let held = book.set_holding(order.user, Some(holding));
+        let placed = match state {
+            State::Held => book.place_hold(order.id, deadline),
             _ => None,
         };
-        let entered = book::enter(ctx, keys, order.id, &entry);
-        let held = book::hold_for(ctx, keys, order.user, Some(holding));
-        publish(ctx, [entered, held, hold]);
+        drop(book);
+        publish(ctx, [entered, held, placed]);
         Ok(Outcome::Accepted)
     }
 
     /// Makes a held order sold.
     pub(super) fn confirm(self, id: OrderId<'_>, entry: &Entry<'_>) -> Result<(), CommandError> {
         let Self { ctx, keys, .. } = self;
-        book::check_kinds(ctx, keys)?;
+        let mut book = OpenBook::open(ctx, keys)?;
         let sold = Entry { state: State::Sold, deadline: 0, ..*entry };
-        let entered = book::enter(ctx, keys, id, &sold);
-        let lifted = book::lift_hold(ctx, keys, id);
+        let entered = book.enter(id, &sold);
+        let lifted = book.lift_hold(id);
+        drop(book);
         publish(ctx, [entered, lifted]);
         metrics::ORDERS_CONFIRMED.count();
         Ok(())
@@ -169,7 +176,7 @@ impl<'a> Voucher<'a> {
         reason: State,
     ) -> Result<(), CommandError> {
         let Self { ctx, keys, .. } = self;
-        book::check_kinds(ctx, keys)?;
+        let mut book = OpenBook::open(ctx, keys)?;
         let user = OwnedStr::new(entry.user);
         let user = User(user.as_str());
         let buyer = Buyer::new(keys.sale.buyers, user);
@@ -202,19 +209,20 @@ impl<'a> Voucher<'a> {
             let after = stock_after_return(left, entry.units, self.terms.total);
             stock::change(ctx, keys.sale.stock, left, after)
         });
-        let entered = book::enter(ctx, keys, id, &book::released(entry, reason));
+        let entered = book.enter(id, &Entry { state: reason, deadline: 0, ..*entry });
         let rest = holding.and_then(|holding| {
             let units = Units::new(holding.units.get().saturating_sub(entry.units.get()))?;
             Some(Holding { units, ..holding })
         });
         let held = match holding {
-            Some(_) => book::hold_for(ctx, keys, user, rest),
+            Some(_) => book.set_holding(user, rest),
             None => None,
         };
         let lifted = match entry.state {
-            State::Held => book::lift_hold(ctx, keys, id),
+            State::Held => book.lift_hold(id),
             _ => None,
         };
+        drop(book);
         if rest.is_none() {
             buyer.dismiss(ctx);
         }
@@ -230,6 +238,20 @@ impl<'a> Voucher<'a> {
         Ok(())
     }
 
+    /// Gives back what is due, if anything may be. False when the stock is what it was.
+    fn reap_if_due(self) -> bool {
+        let db = self.ctx.selected_db();
+        if self.source.is_none_due(db, self.now) {
+            return false;
+        }
+        if !matches!(self.reap(REAPED_BY_A_TRY_MAX), Ok(0)) {
+            return true;
+        }
+        let first = book::first_hold(self.ctx, self.keys.holds);
+        self.source.set_none_due(db, first.map_or(Millis::MAX, |(deadline, _)| deadline));
+        false
+    }
+
     /// Gives back at most `most` held orders whose deadline has passed, the earliest first. How
     /// many it took from the holds.
     pub(crate) fn reap(self, most: usize) -> Result<usize, CommandError> {
@@ -243,7 +265,10 @@ impl<'a> Voucher<'a> {
                     self.give_back(id, &entry, State::Expired)?;
                 }
                 // Somebody wrote the holds by hand. What is no held order has no units to return.
-                _ => publish(self.ctx, [book::lift_hold(self.ctx, self.keys, id)]),
+                _ => {
+                    let lifted = OpenBook::open(self.ctx, self.keys)?.lift_hold(id);
+                    publish(self.ctx, [lifted]);
+                }
             }
         }
         Ok(due.len())

@@ -1,4 +1,4 @@
-//! SECKILL.TRY voucher user orderid [UNITS n]: sells to a user, at most once a user.
+//! `SECKILL.TRY voucher user orderid [UNITS n]`: sells to a user, at most once a user.
 
 use super::unmanaged::{self, Order};
 use super::{Answering, Command, managed};

@@ -1,4 +1,4 @@
-//! SECKILL.TRYKEYS stock buyers orders voucher user orderid [UNITS n] [NOSTREAM]: SECKILL.TRY
+//! `SECKILL.TRYKEYS stock buyers orders voucher user orderid [UNITS n] [NOSTREAM]`: SECKILL.TRY
 //! with its keys spelled out.
 
 use super::unmanaged::{self, Order};

@@ -5,7 +5,7 @@ use crate::args::{OrderId, User};
 use crate::effect::Effect;
 use crate::error::CommandError;
 use crate::keyspace::names::ManagedKeys;
-use crate::rules::book::{Entry, Holding, State};
+use crate::rules::book::{Entry, Holding};
 use crate::rules::terms::Millis;
 use crate::server::{Call, Ctx, Kind, OwnedStr, ReadKey, Str, WriteKey};
 
@@ -61,81 +61,94 @@ pub(crate) fn has_holding(
     has_field(ctx, keys.holdings, user.0)
 }
 
-/// Refuses keys that hold something else than a book does.
-pub(crate) fn check_kinds(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Result<(), CommandError> {
-    for (key, wanted) in
-        [(keys.book, Kind::Hash), (keys.holdings, Kind::Hash), (keys.holds, Kind::SortedSet)]
+/// The three keys of a book, opened for what is to be written into them.
+pub(crate) struct OpenBook<'a> {
+    keys: ManagedKeys<'a>,
+    book: WriteKey<'a>,
+    holdings: WriteKey<'a>,
+    holds: WriteKey<'a>,
+}
+
+impl<'a> OpenBook<'a> {
+    /// Opens the keys, there or not. An error when one holds something else than a book does.
+    /// Nothing is changed by this, and nobody is told.
+    pub(crate) fn open(ctx: Ctx<'a>, keys: ManagedKeys<'a>) -> Result<Self, CommandError> {
+        let open = |key, wanted| {
+            let key = WriteKey::open(ctx, key);
+            match key.kind() {
+                Kind::Empty => Ok(key),
+                kind if kind == wanted => Ok(key),
+                _ => Err(CommandError::WrongType),
+            }
+        };
+        Ok(Self {
+            keys,
+            book: open(keys.book, Kind::Hash)?,
+            holdings: open(keys.holdings, Kind::Hash)?,
+            holds: open(keys.holds, Kind::SortedSet)?,
+        })
+    }
+
+    /// Writes an order's entry.
+    pub(crate) fn enter<'e>(&mut self, id: OrderId<'e>, entry: &Entry<'_>) -> Option<Effect<'e>>
+    where
+        'a: 'e,
     {
-        if ReadKey::open(ctx, key).is_some_and(|key| key.kind() != wanted) {
-            return Err(CommandError::WrongType);
-        }
+        set_field(&mut self.book, self.keys.book, id.0, &entry.write())
     }
-    Ok(())
-}
 
-/// Writes an order's entry into the book. None when the book is no hash any more.
-pub(crate) fn enter<'a>(
-    ctx: Ctx<'a>,
-    keys: ManagedKeys<'a>,
-    id: OrderId<'a>,
-    entry: &Entry<'_>,
-) -> Option<Effect<'a>> {
-    set_field(ctx, keys.book, id.0, OwnedStr::new(&entry.write()))
-}
-
-/// Writes what a user has; with none the user is forgotten.
-pub(crate) fn hold_for<'a>(
-    ctx: Ctx<'a>,
-    keys: ManagedKeys<'a>,
-    user: User<'a>,
-    holding: Option<Holding<'_>>,
-) -> Option<Effect<'a>> {
-    let (key, field) = (keys.holdings, user.0);
-    match holding {
-        Some(holding) => set_field(ctx, key, field, OwnedStr::new(&holding.write())),
-        None => {
-            let mut hash = WriteKey::open(ctx, key);
-            hash.hash_del(field).ok()?;
-            let was_last = hash.kind() == Kind::Empty;
-            Some(Effect::FieldDeleted { key, field, was_last })
+    /// Writes what a user has; with none the user is forgotten.
+    pub(crate) fn set_holding<'e>(
+        &mut self,
+        user: User<'e>,
+        holding: Option<Holding<'_>>,
+    ) -> Option<Effect<'e>>
+    where
+        'a: 'e,
+    {
+        let (key, field) = (self.keys.holdings, user.0);
+        if let Some(holding) = holding {
+            return set_field(&mut self.holdings, key, field, &holding.write());
         }
+        self.holdings.hash_del(field).ok()?;
+        let was_last = self.holdings.kind() == Kind::Empty;
+        Some(Effect::FieldDeleted { key, field, was_last })
+    }
+
+    /// Puts an order among the holds, until `deadline`.
+    pub(crate) fn place_hold<'e>(&mut self, id: OrderId<'e>, deadline: Millis) -> Option<Effect<'e>>
+    where
+        'a: 'e,
+    {
+        // Deadlines are below 2^53, which a double holds exactly.
+        self.holds.zset_add(deadline as f64, id.0).ok()?;
+        Some(Effect::Scored { key: self.keys.holds, score: deadline, member: id.0 })
+    }
+
+    /// Takes an order from the holds. None when it was not there.
+    pub(crate) fn lift_hold<'e>(&mut self, id: OrderId<'e>) -> Option<Effect<'e>>
+    where
+        'a: 'e,
+    {
+        if !self.holds.zset_rem(id.0) {
+            return None;
+        }
+        let was_last = self.holds.kind() == Kind::Empty;
+        Some(Effect::Unscored { key: self.keys.holds, member: id.0, was_last })
     }
 }
 
+/// None when the key is no hash any more, which only another module could have brought about since
+/// it was opened.
 fn set_field<'a>(
-    ctx: Ctx<'a>,
+    hash: &mut WriteKey<'_>,
     key: Str<'a>,
     field: Str<'a>,
-    value: OwnedStr,
+    value: &[u8],
 ) -> Option<Effect<'a>> {
-    WriteKey::open(ctx, key).hash_set(field, value.as_str()).ok()?;
+    let value = OwnedStr::new(value);
+    hash.hash_set(field, value.as_str()).ok()?;
     Some(Effect::FieldSet { key, field, value })
-}
-
-/// Puts an order among the holds, until `deadline`.
-pub(crate) fn place_hold<'a>(
-    ctx: Ctx<'a>,
-    keys: ManagedKeys<'a>,
-    id: OrderId<'a>,
-    deadline: Millis,
-) -> Option<Effect<'a>> {
-    // Deadlines are below 2^53, which a double holds exactly.
-    WriteKey::open(ctx, keys.holds).zset_add(deadline as f64, id.0).ok()?;
-    Some(Effect::Scored { key: keys.holds, score: deadline, member: id.0 })
-}
-
-/// Takes an order from the holds. None when it was not there.
-pub(crate) fn lift_hold<'a>(
-    ctx: Ctx<'a>,
-    keys: ManagedKeys<'a>,
-    id: OrderId<'a>,
-) -> Option<Effect<'a>> {
-    let mut holds = WriteKey::open(ctx, keys.holds);
-    if !holds.zset_rem(id.0) {
-        return None;
-    }
-    let was_last = holds.kind() == Kind::Empty;
-    Some(Effect::Unscored { key: keys.holds, member: id.0, was_last })
 }
 
 /// The earliest deadline in a holds key, and how many holds there are. None when there is no
@@ -157,11 +170,6 @@ pub(crate) fn due(
     let Some(holds) = ReadKey::open(ctx, keys.holds) else { return Ok(Vec::new()) };
     let due = holds.members_up_to(now as f64, most)?;
     Ok(due.into_iter().map(|(id, _)| id).collect())
-}
-
-/// How a released order stands in the book.
-pub(crate) fn released<'u>(entry: &Entry<'u>, state: State) -> Entry<'u> {
-    Entry { state, deadline: 0, ..*entry }
 }
 
 /// The units of all held orders. Where nobody may have two, that is as many as there are orders;
@@ -187,11 +195,11 @@ pub(crate) fn units_held(
     Ok(units)
 }
 
+/// A field of a hash and its value.
+pub(crate) type Pair = (Vec<u8>, Vec<u8>);
+
 /// Every field of a hash with its value. Copies the whole of it.
-pub(crate) fn all_fields(
-    ctx: Ctx<'_>,
-    key: Str<'_>,
-) -> Result<Vec<(Vec<u8>, Vec<u8>)>, CommandError> {
+pub(crate) fn all_fields(ctx: Ctx<'_>, key: Str<'_>) -> Result<Vec<Pair>, CommandError> {
     let reply = Call::read_all(ctx, c"HGETALL", &[key])
         .map_err(|error| CommandError::of_call(error, "HGETALL"))?;
     let mut texts = reply.texts().map(<[u8]>::to_vec);

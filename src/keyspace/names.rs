@@ -4,9 +4,11 @@
 use crate::args::Voucher;
 use crate::config;
 use crate::error::CommandError;
+use crate::keyspace::fields::OrderFields;
+use crate::keyspace::prefixes::{BOOK_PREFIX, HOLDINGS_PREFIX, HOLDS_PREFIX, TERMS_PREFIX};
 use crate::keyspace::terms;
 use crate::rules::hash_tag::{StrayBraces, Tagged, tagged};
-use crate::rules::terms::Terms;
+use crate::rules::terms::{Millis, Terms};
 use crate::server::{Call, Ctx, MainThread, OwnedStr, Str};
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
@@ -41,48 +43,6 @@ struct Names {
     fields: OrderFields,
 }
 
-/// The words of an order's entry that are the same for every order.
-pub(crate) struct OrderFields {
-    user: OwnedStr,
-    voucher: OwnedStr,
-    id: OwnedStr,
-    units: OwnedStr,
-    one: OwnedStr,
-    deadline: OwnedStr,
-    reason: OwnedStr,
-}
-
-impl OrderFields {
-    pub(crate) fn user(&self) -> Str<'_> {
-        self.user.as_str()
-    }
-
-    pub(crate) fn voucher(&self) -> Str<'_> {
-        self.voucher.as_str()
-    }
-
-    pub(crate) fn id(&self) -> Str<'_> {
-        self.id.as_str()
-    }
-
-    pub(crate) fn units(&self) -> Str<'_> {
-        self.units.as_str()
-    }
-
-    pub(crate) fn deadline(&self) -> Str<'_> {
-        self.deadline.as_str()
-    }
-
-    pub(crate) fn reason(&self) -> Str<'_> {
-        self.reason.as_str()
-    }
-
-    /// The value that nearly every order has for its units.
-    pub(crate) fn one(&self) -> Str<'_> {
-        self.one.as_str()
-    }
-}
-
 /// The keys of a managed voucher.
 #[derive(Clone, Copy)]
 pub(crate) struct ManagedKeys<'k> {
@@ -110,6 +70,8 @@ pub(crate) struct VoucherKeys {
     managed: OnceCell<Managed>,
     /// The database in which the voucher is known to have no terms, or none.
     unmanaged_in: Cell<Option<i32>>,
+    /// The database in which no hold is due before a moment, and the moment.
+    none_due: Cell<Option<(i32, Millis)>>,
 }
 
 struct Managed {
@@ -118,12 +80,6 @@ struct Managed {
     holds: OwnedStr,
     released: Option<OwnedStr>,
 }
-
-/// What comes before the voucher in the names of a managed voucher's keys.
-const TERMS_PREFIX: &[u8] = b"seckill:voucher:";
-const BOOK_PREFIX: &[u8] = b"seckill:book:";
-const HOLDINGS_PREFIX: &[u8] = b"seckill:buyer:";
-pub(crate) const HOLDS_PREFIX: &[u8] = b"seckill:hold:";
 
 /// What comes behind the name of the order stream in that of the stream of give-backs.
 const RELEASED_SUFFIX: &[u8] = b".released";
@@ -158,6 +114,7 @@ impl VoucherKeys {
             others: OnceCell::new(),
             managed: OnceCell::new(),
             unmanaged_in: Cell::new(None),
+            none_due: Cell::new(None),
         });
         LAST.set(Some(Rc::clone(&keys)));
         Ok(keys)
@@ -227,6 +184,19 @@ impl VoucherKeys {
             self.unmanaged_in.set(Some(db));
         }
         Ok(terms)
+    }
+
+    /// Is it known that no hold of this database is due at `now`?
+    pub(crate) fn is_none_due(&self, db: i32, now: Millis) -> bool {
+        self.none_due.get().is_some_and(|(known, from)| known == db && now < from)
+    }
+
+    /// Remembers that no hold of this database is due before `from`, until something happens to
+    /// the holds: see [`holds_changed`].
+    pub(crate) fn set_none_due(&self, db: i32, from: Millis) {
+        if !config::is_cluster() {
+            self.none_due.set(Some((db, from)));
+        }
     }
 
     /// The keys of the voucher as a managed one.
@@ -327,19 +297,7 @@ impl Names {
             buyers_prefix: config::BUYERS_PREFIX.with(<[u8]>::to_vec),
             order_stream: config::ORDER_STREAM.with(<[u8]>::to_vec),
             hash_tags: config::hash_tags(),
-            fields: config::ORDER_FIELDS.with(|text| {
-                let mut words = text.split(|byte| *byte == b' ');
-                let mut next = || OwnedStr::new(words.next().unwrap_or_default());
-                OrderFields {
-                    user: next(),
-                    voucher: next(),
-                    id: next(),
-                    units: OwnedStr::new(b"units"),
-                    one: OwnedStr::new(b"1"),
-                    deadline: OwnedStr::new(b"deadline"),
-                    reason: OwnedStr::new(b"reason"),
-                }
-            }),
+            fields: config::ORDER_FIELDS.with(OrderFields::parse),
         }
     }
 
@@ -380,32 +338,13 @@ pub(crate) fn forget_last() {
     LAST.set(None);
 }
 
-/// Could this be the name of a terms key?
-pub(crate) fn is_terms_name(key: &[u8]) -> bool {
-    key.starts_with(TERMS_PREFIX)
-}
-
-/// Could this be the name of a holds key?
-pub(crate) fn is_holds_name(key: &[u8]) -> bool {
-    key.starts_with(HOLDS_PREFIX)
-}
-
-/// The name of the holds key of the voucher whose terms have this name.
-pub(crate) fn holds_name_of_terms(key: &[u8]) -> Option<Vec<u8>> {
-    key.strip_prefix(TERMS_PREFIX).map(|voucher| [HOLDS_PREFIX, voucher].concat())
-}
-
-/// The voucher whose holds have this name. Of `{7}` and `7`, whose keys are the same where hash
-/// tags are on, it is `7`.
-pub(crate) fn voucher_of_holds(key: &[u8]) -> Option<Vec<u8>> {
-    let voucher = key.strip_prefix(HOLDS_PREFIX)?;
-    if let Some(inner) = voucher.strip_prefix(b"{").and_then(|rest| rest.strip_suffix(b"}"))
-        && config::hash_tags()
-        && tagged(inner) == Ok(Tagged::Wrapped)
+/// Something happened to a holds key: what is remembered of it is void.
+pub(crate) fn holds_changed(key: &[u8]) {
+    if let Some(last) = LAST.cloned()
+        && last.managed.get().is_none_or(|names| names.holds.as_str().bytes() == key)
     {
-        return Some(inner.to_vec());
+        last.none_due.set(None);
     }
-    Some(voucher.to_vec())
 }
 
 /// Frees everything kept: the module is being unloaded.

@@ -35,10 +35,11 @@ pub(crate) fn read_managed(ctx: Ctx<'_>, key: Str<'_>) -> Result<Terms, CommandE
     read(ctx, key)?.ok_or(CommandError::NotManaged)
 }
 
-/// Writes the terms. Replicated and announced by the server.
+/// Writes the terms; a time to live stays. Replicated and announced by the server.
 pub(crate) fn write(ctx: Ctx<'_>, key: Str<'_>, terms: &Terms) -> Result<(), CommandError> {
-    let json = OwnedStr::new(terms.to_json().as_bytes());
-    match Call::write(ctx, c"SET", key, json.as_str()) {
+    let words = [terms.to_json().as_bytes(), b"KEEPTTL"].map(OwnedStr::new);
+    let [json, keep] = &words;
+    match Call::write_all(ctx, c"SET", &[key, json.as_str(), keep.as_str()]) {
         Ok(_) => Ok(()),
         Err(error) => Err(CommandError::of_call(error, "SET")),
     }

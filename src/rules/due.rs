@@ -194,7 +194,7 @@ mod tests {
                 }
             }
             assert_eq!(index.next(), model.values().map(|(at, _)| *at).min());
-            assert_eq!(index.holds(), model.values().map(|(_, holds)| *holds).sum());
+            assert_eq!(index.holds(), model.values().map(|(_, holds)| *holds).sum::<u64>());
             let due = index.due(25).map(|place| model[&place].0);
             assert_eq!(due, index.next().filter(|at| *at <= 25));
         }

@@ -30,14 +30,18 @@ pub(crate) fn window(terms: &Terms, now: Millis) -> Window {
 pub(crate) enum Known {
     /// The try is a retry, and has its answer already.
     Repeated(Outcome),
+    /// The order is still held, but its deadline has passed: it is to be given back.
+    Overdue,
     /// The order is somebody else's.
     NotYours,
 }
 
 /// Answers a try whose order id is in the book. Comes before anything else.
-pub(crate) fn known(entry: &Entry<'_>, user: &[u8]) -> Known {
+pub(crate) fn known(entry: &Entry<'_>, user: &[u8], now: Millis) -> Known {
     if entry.user != user {
         Known::NotYours
+    } else if entry.state == State::Held && now >= entry.deadline {
+        Known::Overdue
     } else if entry.state.is_live() {
         Known::Repeated(Outcome::Accepted)
     } else {
@@ -160,9 +164,12 @@ mod tests {
             (State::Expired, Released),
             (State::Rejected, Released),
         ] {
-            assert_eq!(known(&entry(state), b"ann"), Known::Repeated(want));
-            assert_eq!(known(&entry(state), b"bob"), Known::NotYours);
+            assert_eq!(known(&entry(state), b"ann", 14), Known::Repeated(want));
+            assert_eq!(known(&entry(state), b"bob", 14), Known::NotYours);
         }
+        assert_eq!(known(&entry(State::Held), b"ann", 15), Known::Overdue);
+        assert_eq!(known(&entry(State::Held), b"bob", 15), Known::NotYours);
+        assert_eq!(known(&entry(State::Sold), b"ann", 99), Known::Repeated(Accepted));
     }
 
     #[test]

@@ -48,6 +48,10 @@ pub(crate) enum BadTerms {
 impl Terms {
     /// Reads what a voucher's key holds. Whatever is not exactly that is refused, not guessed.
     pub(crate) fn parse(json: &[u8]) -> Result<Self, BadTerms> {
+        // serde would take an array of five for the object, too.
+        if json.trim_ascii_start().first() != Some(&b'{') {
+            return Err(BadTerms::Unreadable);
+        }
         let terms: Self = serde_json::from_slice(json).map_err(|_| BadTerms::Unreadable)?;
         terms.checked()
     }

@@ -33,6 +33,7 @@ macro_rules! required {
 
 required! {
     RedisModule_AvoidReplicaTraffic
+    RedisModule_BlockClient
     RedisModule_Call
     RedisModule_CallReplyArrayElement
     RedisModule_CallReplyInteger
@@ -46,6 +47,8 @@ required! {
     RedisModule_DeleteKey
     RedisModule_FreeCallReply
     RedisModule_FreeString
+    RedisModule_GetAbsExpire
+    RedisModule_GetBlockedClientHandle
     RedisModule_GetCommand
     RedisModule_GetContextFlags
     RedisModule_GetSelectedDb
@@ -72,16 +75,20 @@ required! {
     RedisModule_ReplyWithSimpleString
     RedisModule_ReplyWithStringBuffer
     RedisModule_SelectDb
+    RedisModule_SetAbsExpire
     RedisModule_SetCommandInfo
+    RedisModule_SetDisconnectCallback
     RedisModule_SetModuleOptions
     RedisModule_SignalModifiedKey
     RedisModule_StopTimer
     RedisModule_StreamAdd
     RedisModule_StringDMA
     RedisModule_StringPtrLen
+    RedisModule_StringSet
     RedisModule_StringTruncate
     RedisModule_SubscribeToKeyspaceEvents
     RedisModule_SubscribeToServerEvent
+    RedisModule_UnblockClient
     RedisModule_ValueLength
     RedisModule_ZsetAdd
     RedisModule_ZsetFirstInScoreRange

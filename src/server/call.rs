@@ -131,6 +131,10 @@ impl<'a> Call<'a> {
         kind as isize
     }
 
+    pub(crate) fn is_null(&self) -> bool {
+        self.kind() == raw::REDISMODULE_REPLY_NULL
+    }
+
     /// The integer of an integer reply; of any other a number that no command here replies.
     pub(crate) fn integer(&self) -> i64 {
         // SAFETY: the reply is live.

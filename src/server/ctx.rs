@@ -68,6 +68,28 @@ impl<'a> Ctx<'a> {
         unsafe { api!(RedisModule_ReplyWithLongLong(self.raw, value)) };
     }
 
+    pub(crate) fn reply_null(self) {
+        // SAFETY: the context is live. See reply_integer.
+        unsafe { api!(RedisModule_ReplyWithNull(self.raw)) };
+    }
+
+    pub(crate) fn reply_bytes(self, bytes: &[u8]) {
+        // SAFETY: the context is live, and the server copies the bytes. See reply_integer.
+        unsafe {
+            api!(RedisModule_ReplyWithStringBuffer(
+                self.raw,
+                bytes.as_ptr().cast::<c_char>(),
+                bytes.len(),
+            ))
+        };
+    }
+
+    /// Begins a map of `pairs`, whose keys and values follow. A flat array for RESP2.
+    pub(crate) fn reply_map(self, pairs: i64) {
+        // SAFETY: the context is live. See reply_integer.
+        unsafe { api!(RedisModule_ReplyWithMap(self.raw, pairs)) };
+    }
+
     /// Answers an error. `text` is the code word, a space and the sentence.
     pub(crate) fn reply_error(self, text: &CStr) {
         // SAFETY: the context is live, and the server copies the text. See reply_integer.
@@ -131,10 +153,20 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// Begins a map of `pairs`, whose keys and values follow. A flat array for RESP2.
-    pub(crate) fn reply_map(self, pairs: i64) {
-        // SAFETY: the context is live. See reply_integer.
-        unsafe { api!(RedisModule_ReplyWithMap(self.raw, pairs)) };
+    /// Sends `SET key value PXAT at_ms` to replicas and the append-only file.
+    pub(crate) fn replicate_set(self, key: Str<'_>, value: Str<'_>, at_ms: i64) {
+        let (ctx, command) = (self.raw, c"SET".as_ptr());
+        let (format, word) = (c"sscl".as_ptr(), c"PXAT".as_ptr());
+        // SAFETY: "sscl" is two server strings, a C string and a 64-bit integer. For the status
+        // see replicate.
+        unsafe { api!(RedisModule_Replicate(ctx, command, format, key, value, word, at_ms)) };
+    }
+
+    /// Sends `PEXPIREAT key at_ms` to replicas and the append-only file.
+    pub(crate) fn replicate_pexpireat(self, key: Str<'_>, at_ms: i64) {
+        let (ctx, command) = (self.raw, c"PEXPIREAT".as_ptr());
+        // SAFETY: "sl" is a server string and a 64-bit integer. For the status see replicate.
+        unsafe { api!(RedisModule_Replicate(ctx, command, c"sl".as_ptr(), key, at_ms)) };
     }
 
     /// Begins an array of `elements`, which follow.
@@ -143,20 +175,9 @@ impl<'a> Ctx<'a> {
         unsafe { api!(RedisModule_ReplyWithArray(self.raw, elements)) };
     }
 
-    pub(crate) fn reply_bytes(self, bytes: &[u8]) {
-        let (start, len) = (bytes.as_ptr().cast::<c_char>(), bytes.len());
-        // SAFETY: the context is live, and the server copies the bytes. See reply_integer.
-        unsafe { api!(RedisModule_ReplyWithStringBuffer(self.raw, start, len)) };
-    }
-
     pub(crate) fn reply_ok(self) {
         // SAFETY: the context is live. See reply_integer.
         unsafe { api!(RedisModule_ReplyWithSimpleString(self.raw, c"OK".as_ptr())) };
-    }
-
-    pub(crate) fn reply_null(self) {
-        // SAFETY: the context is live. See reply_integer.
-        unsafe { api!(RedisModule_ReplyWithNull(self.raw)) };
     }
 
     /// The number of the database that keys are opened in.
@@ -185,13 +206,6 @@ impl<'a> Ctx<'a> {
 
     pub(crate) fn is_replica(self) -> bool {
         self.has_any_flag(raw::REDISMODULE_CTX_FLAGS_SLAVE)
-    }
-
-    /// Is data being loaded, from a file or from a primary?
-    pub(crate) fn is_loading(self) -> bool {
-        self.has_any_flag(
-            raw::REDISMODULE_CTX_FLAGS_LOADING | raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING,
-        )
     }
 
     /// Are writes held back, by CLIENT PAUSE or a failover? Then a write in the background would

@@ -102,6 +102,13 @@ impl<'a> ReadKey<'a> {
         // and nobody writes it, and what is borrowed here ends before the handle does.
         Ok(unsafe { std::slice::from_raw_parts(start, len) })
     }
+
+    /// When the time to live ends, in unix milliseconds; none for a key that stays.
+    pub(crate) fn ends_at_ms(&self) -> Option<i64> {
+        // SAFETY: the handle is open.
+        let at_ms = unsafe { api!(RedisModule_GetAbsExpire(self.0.as_ptr())) };
+        (at_ms >= 0).then_some(at_ms)
+    }
 }
 
 /// A key opened for writing, there or not.
@@ -166,6 +173,25 @@ impl<'a> WriteKey<'a> {
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), start, bytes.len()) };
         self.changed = true;
         Ok(())
+    }
+
+    /// Makes the key a string, whatever it was. It stays for ever until an end is set.
+    ///
+    /// The server takes the string without a copy where it can.
+    pub(crate) fn set_string(&mut self, value: Str<'_>) {
+        let Some(handle) = &self.handle else { return };
+        // SAFETY: the handle is open for writing, and the server keeps a reference of its own. It
+        // fails only for a handle that is not.
+        unsafe { api!(RedisModule_StringSet(handle.as_ptr(), value.as_ptr())) };
+        self.changed = true;
+    }
+
+    /// Sets when the time to live of a key that exists ends, in unix milliseconds.
+    pub(crate) fn set_end(&mut self, at_ms: i64) {
+        let Some(handle) = &self.handle else { return };
+        // SAFETY: the handle is open for writing. It fails only for a key that does not exist.
+        unsafe { api!(RedisModule_SetAbsExpire(handle.as_ptr(), at_ms)) };
+        self.changed = true;
     }
 
     /// Appends an entry under the next id of the stream's own choice, creating the stream.

@@ -37,16 +37,6 @@ impl<T: Default> MainThread<T> {
     }
 }
 
-impl<T: Default> MainThread<T> {
-    /// Runs `work` on the value, which is taken out meanwhile: `work` must not call the server.
-    pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
-        let mut value = self.0.take();
-        let result = work(&mut value);
-        self.0.set(value);
-        result
-    }
-}
-
 impl<T: Clone + Default> MainThread<T> {
     /// A clone of what is inside.
     pub(crate) fn cloned(&self) -> T {

@@ -8,6 +8,7 @@
 //! | `try`, `refusals`, `trykeys`, `lock` | each command's contract, row by row |
 //! | `nextid`, `nextid_slots` | generated ids, and who else counts on their keys |
 //! | `afresh` | nothing remembered between tries hides what others did |
+//! | `locks_line`, `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in line |
 //! | `effects` | what is written for replicas and files, and read without the module |
 //! | `context` | transactions, scripts, replicas, memory limits, blocked readers, databases |
 //! | `events` | keyspace events and client-side caching |
@@ -35,6 +36,9 @@ mod harness;
 mod hostile;
 mod loading;
 mod lock;
+mod locks_acquire;
+mod locks_line;
+mod locks_wake;
 mod metadata;
 mod nextid;
 mod nextid_slots;

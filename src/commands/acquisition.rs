@@ -1,0 +1,77 @@
+//! Acquiring a lock that is free, and renewing one that is held: for commands, and for those in
+//! line.
+
+use crate::args::{KeyName, Token};
+use crate::config;
+use crate::error::CommandError;
+use crate::keyspace::fence::{self, Fence};
+use crate::keyspace::lock;
+use crate::metrics;
+use crate::server::{Ctx, Str};
+
+/// What an acquirer wants.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub(super) key: KeyName<'a>,
+    pub(super) token: Token<'a>,
+    pub(super) lease_ms: i64,
+    pub(super) with_fence: bool,
+}
+
+/// On whose behalf a lock is acquired.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// A client that sent its command here just now: the server has looked at the slot.
+    Command,
+    /// A client that sent its command some time ago: the slot may have left.
+    Waiter,
+}
+
+/// What a successful acquirer is told when it did not ask for a fencing token.
+const ACQUIRED: i64 = 1;
+
+/// Acquires a lock that nobody holds: the answer. On an error nothing was changed.
+pub(super) fn acquire(
+    ctx: Ctx<'_>,
+    by: By,
+    wanted: &Wanted<'_>,
+    now_ms: i64,
+) -> Result<i64, CommandError> {
+    let Wanted { key: KeyName(key), token, lease_ms, with_fence } = *wanted;
+    let fence = with_fence.then(|| Fence::read(ctx, key)).transpose()?;
+    let number = fence.as_ref().map(|fence| fence.next(now_ms)).transpose()?;
+    let ends_at_ms = now_ms.saturating_add(lease_ms);
+    if by == By::Waiter && config::is_cluster() {
+        lock::take_by_call(ctx, key, token, lease_ms)?;
+    } else {
+        lock::take(ctx, key, token, ends_at_ms).publish(ctx);
+    }
+    metrics::LOCKS_ACQUIRED.count();
+    let (Some(fence), Some(number)) = (fence, number) else { return Ok(ACQUIRED) };
+    fence.remember(ctx, number, ends_at_ms);
+    Ok(number)
+}
+
+/// Renews a lock that is held with this token: the answer that its acquisition got, so that a
+/// client may repeat a request whose answer it lost. On an error nothing was changed.
+pub(super) fn renew(ctx: Ctx<'_>, wanted: &Wanted<'_>, now_ms: i64) -> Result<i64, CommandError> {
+    let Wanted { key: KeyName(key), lease_ms, with_fence, .. } = *wanted;
+    let ends_at_ms = now_ms.saturating_add(lease_ms);
+    if !with_fence {
+        extend(ctx, key, ends_at_ms);
+        return Ok(ACQUIRED);
+    }
+    let fence = Fence::read(ctx, key)?;
+    // None: acquired without a fencing token, or the key is gone. The next number grows all the
+    // same.
+    let number = fence.last().map_or_else(|| fence.next(now_ms), Ok)?;
+    lock::extend(ctx, key, ends_at_ms).publish(ctx);
+    fence.remember(ctx, number, ends_at_ms);
+    Ok(number)
+}
+
+/// Gives a lock that is held, and its fence key if it has one, a lease that ends then.
+pub(super) fn extend(ctx: Ctx<'_>, key: Str<'_>, ends_at_ms: i64) {
+    lock::extend(ctx, key, ends_at_ms).publish(ctx);
+    fence::extend(ctx, key, ends_at_ms);
+}

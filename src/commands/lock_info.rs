@@ -1,0 +1,43 @@
+//! LOCK.INFO key: who holds a lock, for how long, and how many wait.
+
+use super::{Answering, Command, line};
+use crate::args::{Args, KeyName};
+use crate::error::CommandError;
+use crate::keyspace::{fence, lock};
+use crate::reply::Reply;
+use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
+
+pub(super) const SPEC: CommandSpec = CommandSpec {
+    name: c"lock.info",
+    handler: handler::<Answering<Info>>(),
+    flags: c"readonly fast",
+    categories: c"read fast lock",
+    arity: 2,
+    summary: c"Tells who holds a lock, for how long, and how many clients are in line",
+    complexity: c"O(1)",
+    since: c"0.1.0",
+    keys: &[KeySpec {
+        position: 1,
+        access: Access::Look,
+        notes: c"The lock, a string. Its fence key is derived from it",
+    }],
+    args: &[ArgSpec { name: c"key", kind: ArgKind::Key(0) }],
+};
+
+struct Info;
+
+impl Command for Info {
+    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+        let key = args.next::<KeyName>()?;
+        args.finish()?;
+        let Some(owner) = lock::owner(ctx, key.0)? else { return Ok(Reply::Null) };
+        let now_ms = ctx.now_ms();
+        let left_ms = owner.ends_at_ms.map(|ends_at_ms| ends_at_ms.saturating_sub(now_ms).max(0));
+        Ok(Reply::Map(vec![
+            ("token", Reply::Bytes(owner.token)),
+            ("ttl", Reply::integer_or_null(left_ms)),
+            ("fence", Reply::integer_or_null(fence::peek(ctx, key.0))),
+            ("waiters", Reply::Integer(line::len(ctx, key))),
+        ]))
+    }
+}

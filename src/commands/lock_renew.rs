@@ -1,0 +1,43 @@
+//! LOCK.RENEW key token lease-ms: gives a lock of one's own a new lease.
+
+use super::acquisition::extend;
+use super::{Answering, Command, line};
+use crate::args::{Args, KeyName, Token};
+use crate::config::LOCK_LEASE_MS_MAX;
+use crate::error::CommandError;
+use crate::keyspace::lock;
+use crate::reply::Reply;
+use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
+
+pub(super) const SPEC: CommandSpec = CommandSpec {
+    name: c"lock.renew",
+    handler: handler::<Answering<Renew>>(),
+    flags: c"write fast",
+    categories: c"write fast lock",
+    arity: 4,
+    summary: c"Gives a lock a new lease, from now on, if the token is its owner's",
+    complexity: c"O(1)",
+    since: c"0.1.0",
+    keys: &[KeySpec { position: 1, access: Access::Update, notes: c"The lock, a string" }],
+    args: &[
+        ArgSpec { name: c"key", kind: ArgKind::Key(0) },
+        ArgSpec { name: c"token", kind: ArgKind::String },
+        ArgSpec { name: c"lease-ms", kind: ArgKind::Integer },
+    ],
+};
+
+struct Renew;
+
+impl Command for Renew {
+    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+        let (key, token) = (args.next::<KeyName>()?, args.next::<Token>()?);
+        let lease_ms = args.next_integer("lease-ms", 1..=LOCK_LEASE_MS_MAX.get())?;
+        args.finish()?;
+        if !lock::is_held_by(ctx, key.0, token)? {
+            return Ok(Reply::Integer(0));
+        }
+        extend(ctx, key.0, ctx.now_ms().saturating_add(lease_ms));
+        line::confirm(ctx, key, token);
+        Ok(Reply::Integer(1))
+    }
+}

@@ -1,0 +1,84 @@
+//! Fence keys: the last fencing token of a lock, `<lock>:fence`, kept for a day after the lease.
+
+use crate::config;
+use crate::effect::Effect;
+use crate::error::CommandError;
+use crate::rules::fencing;
+use crate::rules::hash_tag::{StrayBraces, Tagged, tagged};
+use crate::rules::integer::{self, Decimal};
+use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str, WriteKey};
+
+/// How long a fence key outlives the lease: long enough for any owner to be over its work.
+const OUTLIVES_MS: i64 = 86_400_000;
+
+/// A lock's fence key, and what it holds.
+pub(crate) struct Fence {
+    name: OwnedStr,
+    last: Option<i64>,
+}
+
+impl Fence {
+    /// Reads it. An error where the lock can have none, or what is there is no fencing token.
+    pub(crate) fn read(ctx: Ctx<'_>, lock: Str<'_>) -> Result<Self, CommandError> {
+        let name = name(lock).map_err(|StrayBraces| CommandError::FenceStrayBraces)?;
+        if config::is_cluster() {
+            // The client named only the lock: while its slot is moved the two may be apart.
+            Call::read_all(ctx, c"EXISTS", &[lock, name.as_str()])
+                .map_err(|error| CommandError::of_lock_call(error, "EXISTS"))?;
+        }
+        let last = match ReadKey::open(ctx, name.as_str()) {
+            None => None,
+            Some(key) => Some(integer::parse(key.string()?).ok_or(CommandError::FenceNotInteger)?),
+        };
+        Ok(Self { name, last })
+    }
+
+    /// The last fencing token that was given.
+    pub(crate) fn last(&self) -> Option<i64> {
+        self.last
+    }
+
+    /// The fencing token for the next acquisition.
+    pub(crate) fn next(&self, now_ms: i64) -> Result<i64, CommandError> {
+        fencing::next(self.last, now_ms).map_err(|_| CommandError::FenceExhausted)
+    }
+
+    /// Remembers the fencing token of an acquisition whose lease ends then.
+    pub(crate) fn remember(&self, ctx: Ctx<'_>, number: i64, lease_ends_at_ms: i64) {
+        let (key, number) = (self.name.as_str(), OwnedStr::new(Decimal::new(number).bytes()));
+        let at_ms = lease_ends_at_ms.saturating_add(OUTLIVES_MS);
+        let mut fence = WriteKey::open(ctx, key);
+        fence.set_string(number.as_str());
+        fence.set_end(at_ms);
+        drop(fence);
+        Effect::Set { key, value: number.as_str(), at_ms }.publish(ctx);
+    }
+}
+
+/// Keeps the fence key, if the lock has one, for as long as a renewed lease wants.
+pub(crate) fn extend(ctx: Ctx<'_>, lock: Str<'_>, lease_ends_at_ms: i64) {
+    let Ok(name) = name(lock) else { return };
+    if ReadKey::open(ctx, name.as_str()).is_none() {
+        return;
+    }
+    let (key, at_ms) = (name.as_str(), lease_ends_at_ms.saturating_add(OUTLIVES_MS));
+    WriteKey::open(ctx, key).set_end(at_ms);
+    Effect::EndSet { key, at_ms }.publish(ctx);
+}
+
+/// The last fencing token, for show: none where there is none to be read.
+pub(crate) fn peek(ctx: Ctx<'_>, lock: Str<'_>) -> Option<i64> {
+    let name = name(lock).ok()?;
+    let key = ReadKey::open(ctx, name.as_str())?;
+    integer::parse(key.string().ok()?)
+}
+
+/// The name of a lock's fence key, in the lock's slot where there are slots.
+fn name(lock: Str<'_>) -> Result<OwnedStr, StrayBraces> {
+    let lock = lock.bytes();
+    let is_wrapped = config::hash_tags() && tagged(lock)? == Tagged::Wrapped;
+    Ok(OwnedStr::new(&match is_wrapped {
+        false => [lock, b":fence"].concat(),
+        true => [b"{", lock, b"}:fence"].concat(),
+    }))
+}

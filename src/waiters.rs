@@ -1,0 +1,383 @@
+//! The lines of clients that wait for locks: first come, first served for each database and key.
+//!
+//! A pure structure: it knows no server and no clock. Who uses it tells it what happened and does
+//! what it says is next. A waiter is in line, then granted or refused, then answered and gone.
+
+mod due;
+mod request;
+
+use due::{Due, Dues};
+pub(crate) use request::{Lost, Place, Request, Wait};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::hash::Hash;
+use std::rc::Rc;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage<A> {
+    InLine,
+    /// Holds the lock, and has not been told.
+    Granted(A),
+    /// Leaves without the lock, and has not been told.
+    Refused(A),
+}
+
+struct Waiter<H, A> {
+    /// What answers the client; none once used.
+    handle: Option<H>,
+    place: Place,
+    request: Request,
+    /// Its number in the order of arrival, kept when a grant is taken back.
+    ticket: u64,
+    wait: Wait,
+    stage: Stage<A>,
+    /// Another client has been told that it holds the lock with the same token.
+    is_shared: bool,
+}
+
+#[derive(Default)]
+struct Line<C> {
+    waiters: BTreeMap<u64, C>,
+    is_marked: bool,
+    /// When the holder's lease ends, as far as known.
+    look_ms: Option<i64>,
+}
+
+/// All lines. `C` names a client, `H` answers it once, with an `A`.
+pub(crate) struct Waiters<C, H, A> {
+    lines: BTreeMap<i32, HashMap<Rc<[u8]>, Line<C>>>,
+    clients: HashMap<C, Waiter<H, A>>,
+    in_line: usize,
+    next_ticket: u64,
+    dues: Dues<C>,
+    marked: VecDeque<Place>,
+    unanswered: VecDeque<C>,
+    lost: VecDeque<Lost>,
+}
+
+impl<C, H, A> Default for Waiters<C, H, A> {
+    fn default() -> Self {
+        Self {
+            lines: BTreeMap::new(),
+            clients: HashMap::new(),
+            in_line: 0,
+            next_ticket: 0,
+            dues: Dues::default(),
+            marked: VecDeque::new(),
+            unanswered: VecDeque::new(),
+            lost: VecDeque::new(),
+        }
+    }
+}
+
+impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
+    /// Puts a client at the end of the line for a lock.
+    pub(crate) fn join(
+        &mut self,
+        client: C,
+        handle: H,
+        place: &Place,
+        request: Request,
+        wait: Wait,
+    ) {
+        let ticket = self.next_ticket;
+        self.next_ticket = ticket.wrapping_add(1);
+        let place = self.known_name(place);
+        let waiter = Waiter {
+            handle: Some(handle),
+            place: place.clone(),
+            request,
+            ticket,
+            wait,
+            stage: Stage::InLine,
+            is_shared: false,
+        };
+        self.clients.insert(client, waiter);
+        self.enter_line(client, &place, ticket, wait);
+    }
+
+    /// The same place with the name that its line has, so that a thousand waiters share one.
+    fn known_name(&self, place: &Place) -> Place {
+        let line = self.lines.get(&place.db).and_then(|lines| lines.get_key_value(&place.key));
+        line.map_or_else(|| place.clone(), |(key, _)| Place { db: place.db, key: Rc::clone(key) })
+    }
+
+    fn enter_line(&mut self, client: C, place: &Place, ticket: u64, wait: Wait) {
+        let lines = self.lines.entry(place.db).or_default();
+        let line = lines.entry(Rc::clone(&place.key)).or_insert_with(|| Line {
+            waiters: BTreeMap::new(),
+            is_marked: false,
+            look_ms: None,
+        });
+        line.waiters.insert(ticket, client);
+        self.in_line = self.in_line.saturating_add(1);
+        self.dues.add(wait.until_ms, Due::WaitEnd(client));
+    }
+
+    /// How many clients are in line, for all locks.
+    pub(crate) fn in_line(&self) -> usize {
+        self.in_line
+    }
+
+    /// Is there no client that has not been answered, and nothing to undo?
+    pub(crate) fn is_idle(&self) -> bool {
+        self.clients.is_empty() && self.lost.is_empty()
+    }
+
+    /// How many clients are in line for this lock.
+    pub(crate) fn len(&self, db: i32, key: &[u8]) -> usize {
+        self.line(db, key).map_or(0, |line| line.waiters.len())
+    }
+
+    fn line(&self, db: i32, key: &[u8]) -> Option<&Line<C>> {
+        self.lines.get(&db)?.get(key)
+    }
+
+    /// Who is first in line for this lock, and what for.
+    pub(crate) fn head(&self, place: &Place) -> Option<(C, Request)> {
+        let (_, client) = self.line(place.db, &place.key)?.waiters.first_key_value()?;
+        Some((*client, self.clients.get(client)?.request.clone()))
+    }
+
+    /// The client holds the lock now. Gives how long it was in line, in ms.
+    pub(crate) fn grant(&mut self, client: C, answer: A, now_ms: i64) -> u64 {
+        self.leave_line(client, Stage::Granted(answer), now_ms)
+    }
+
+    /// The client is to be told that it does not get the lock. Gives how long it was in line.
+    pub(crate) fn refuse(&mut self, client: C, answer: A, now_ms: i64) -> u64 {
+        self.leave_line(client, Stage::Refused(answer), now_ms)
+    }
+
+    fn leave_line(&mut self, client: C, stage: Stage<A>, now_ms: i64) -> u64 {
+        let Some(waiter) = self.clients.get_mut(&client) else { return 0 };
+        if !matches!(waiter.stage, Stage::InLine) {
+            return 0;
+        }
+        waiter.stage = stage;
+        let (place, ticket, wait) = (waiter.place.clone(), waiter.ticket, waiter.wait);
+        self.unanswered.push_back(client);
+        self.remove_from_line(&place, client, ticket, wait);
+        wait.lasted_ms(now_ms)
+    }
+
+    fn remove_from_line(&mut self, place: &Place, client: C, ticket: u64, wait: Wait) {
+        self.in_line = self.in_line.saturating_sub(1);
+        self.dues.remove(wait.until_ms, Due::WaitEnd(client));
+        let Some(lines) = self.lines.get_mut(&place.db) else { return };
+        let Some(line) = lines.get_mut(&place.key) else { return };
+        line.waiters.remove(&ticket);
+        if !line.waiters.is_empty() {
+            return;
+        }
+        if let Some(look_ms) = line.look_ms {
+            self.dues.remove(look_ms, Due::Look(place.clone()));
+        }
+        lines.remove(&place.key);
+        if lines.is_empty() {
+            self.lines.remove(&place.db);
+        }
+    }
+
+    /// Something may have happened to this lock: if anybody waits for it, it is to be looked at.
+    pub(crate) fn mark(&mut self, db: i32, key: &[u8]) {
+        let Some(lines) = self.lines.get_mut(&db) else { return };
+        // The name comes from the line, which shares it.
+        let Some(name) = lines.get_key_value(key).map(|(name, _)| Rc::clone(name)) else { return };
+        let Some(line) = lines.get_mut(key) else { return };
+        if !line.is_marked {
+            line.is_marked = true;
+            self.marked.push_back(Place { db, key: name });
+        }
+    }
+
+    /// Something may have happened to all locks of a database; of all databases for none.
+    pub(crate) fn mark_all(&mut self, db: Option<i32>) {
+        for (line_db, lines) in &mut self.lines {
+            if db.is_some_and(|db| db != *line_db) {
+                continue;
+            }
+            for (key, line) in lines.iter_mut().filter(|(_, line)| !line.is_marked) {
+                line.is_marked = true;
+                self.marked.push_back(Place { db: *line_db, key: Rc::clone(key) });
+            }
+        }
+    }
+
+    /// Two databases have changed places. Who is in line stays in the database that it selected;
+    /// a lock that was granted, and a grant that is to be undone, have moved with their database.
+    pub(crate) fn swap(&mut self, first: i32, second: i32) {
+        let moved = |db: i32| match db {
+            db if db == first => second,
+            db if db == second => first,
+            db => db,
+        };
+        for client in &self.unanswered {
+            if let Some(waiter) = self.clients.get_mut(client)
+                && matches!(waiter.stage, Stage::Granted(_))
+            {
+                waiter.place.db = moved(waiter.place.db);
+            }
+        }
+        for lost in &mut self.lost {
+            lost.place.db = moved(lost.place.db);
+        }
+        self.mark_all(Some(first));
+        self.mark_all(Some(second));
+    }
+
+    /// The next lock to be looked at, if anybody still waits for it.
+    pub(crate) fn next_marked(&mut self) -> Option<Place> {
+        while let Some(place) = self.marked.pop_front() {
+            let lines = self.lines.get_mut(&place.db);
+            let line = lines.and_then(|lines| lines.get_mut(&place.key));
+            // A line that ended and began anew meanwhile has a mark of its own, or none.
+            if let Some(line) = line.filter(|line| line.is_marked) {
+                line.is_marked = false;
+                return Some(place);
+            }
+        }
+        None
+    }
+
+    /// The lock is held until `look_ms`, when it is to be looked at; by none, nothing is known.
+    pub(crate) fn look_at(&mut self, place: &Place, look_ms: Option<i64>) {
+        let lines = self.lines.get_mut(&place.db);
+        let Some(line) = lines.and_then(|lines| lines.get_mut(&place.key)) else { return };
+        if line.look_ms == look_ms {
+            return;
+        }
+        if let Some(before_ms) = line.look_ms {
+            self.dues.remove(before_ms, Due::Look(place.clone()));
+        }
+        line.look_ms = look_ms;
+        if let Some(look_ms) = look_ms {
+            self.dues.add(look_ms, Due::Look(place.clone()));
+        }
+    }
+
+    /// Marks the locks whose lease should have ended, and gives a client whose wait has, to be
+    /// refused; to be called until there is none.
+    pub(crate) fn next_overdue(&mut self, now_ms: i64) -> Option<C> {
+        while let Some(due) = self.dues.first_until(now_ms) {
+            match due {
+                Due::WaitEnd(client) => return Some(client),
+                Due::Look(place) => {
+                    self.look_at(&place, None);
+                    self.mark(place.db, &place.key);
+                }
+            }
+        }
+        None
+    }
+
+    /// When the next wait or lease ends.
+    pub(crate) fn next_due_ms(&self) -> Option<i64> {
+        self.dues.first_ms()
+    }
+
+    pub(crate) fn has_marked(&self) -> bool {
+        !self.marked.is_empty()
+    }
+
+    pub(crate) fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
+    /// Who was granted a lock and has not been told, with the lock and the token.
+    pub(crate) fn granted(&self) -> Vec<(C, Place, Rc<[u8]>)> {
+        let waiters = self.unanswered.iter().filter_map(|client| {
+            let waiter = self.clients.get(client)?;
+            let is_granted = matches!(waiter.stage, Stage::Granted(_));
+            is_granted.then(|| (*client, waiter.place.clone(), Rc::clone(&waiter.request.token)))
+        });
+        waiters.collect()
+    }
+
+    /// The lock was taken away from a client that was granted it and never knew: it is again where
+    /// it was in line.
+    pub(crate) fn return_to_line(&mut self, client: C) {
+        let Some(waiter) = self.clients.get_mut(&client) else { return };
+        if !matches!(waiter.stage, Stage::Granted(_)) {
+            return;
+        }
+        waiter.stage = Stage::InLine;
+        let (place, ticket, wait) = (waiter.place.clone(), waiter.ticket, waiter.wait);
+        self.unanswered.retain(|other| *other != client);
+        self.enter_line(client, &place, ticket, wait);
+        self.mark(place.db, &place.key);
+    }
+
+    /// What answers the next client that is to be told something. The client counts until
+    /// [`Waiters::answer`] or [`Waiters::gone`].
+    pub(crate) fn next_unanswered(&mut self) -> Option<H> {
+        while let Some(client) = self.unanswered.pop_front() {
+            if let Some(handle) = self.clients.get_mut(&client).and_then(|w| w.handle.take()) {
+                return Some(handle);
+            }
+        }
+        None
+    }
+
+    /// What the client is to be told, which ends its being a waiter. None when it is still in
+    /// line, or unknown.
+    pub(crate) fn answer(&mut self, client: C) -> Option<(A, Option<H>)> {
+        let (Stage::Granted(answer) | Stage::Refused(answer)) = self.clients.get(&client)?.stage
+        else {
+            return None;
+        };
+        let waiter = self.clients.remove(&client)?;
+        // Rare: almost always it was taken out by next_unanswered.
+        if waiter.handle.is_some() {
+            self.unanswered.retain(|other| *other != client);
+        }
+        Some((answer, waiter.handle))
+    }
+
+    /// The client can't be told anything any more. What it was granted is to be undone. Gives what
+    /// ends its being blocked, and how long it was in line if it was.
+    pub(crate) fn gone(&mut self, client: C, now_ms: i64) -> Option<(Option<H>, u64)> {
+        let waiter = self.clients.remove(&client)?;
+        let waited_ms = match waiter.stage {
+            Stage::InLine => {
+                self.remove_from_line(&waiter.place, client, waiter.ticket, waiter.wait);
+                waiter.wait.lasted_ms(now_ms)
+            }
+            Stage::Granted(_) if !waiter.is_shared => {
+                self.lost.push_back(Lost { place: waiter.place, token: waiter.request.token });
+                0
+            }
+            Stage::Granted(_) | Stage::Refused(_) => 0,
+        };
+        if waiter.handle.is_some() {
+            self.unanswered.retain(|other| *other != client);
+        }
+        Some((waiter.handle, waited_ms))
+    }
+
+    /// The next grant to be undone.
+    pub(crate) fn next_lost(&mut self) -> Option<Lost> {
+        self.lost.pop_front()
+    }
+
+    /// Grants that are to be undone stay as they are.
+    pub(crate) fn forget_lost(&mut self) {
+        self.lost.clear();
+    }
+
+    /// Somebody was told that they hold this lock with this token: no grant of it is to be undone.
+    pub(crate) fn confirm(&mut self, db: i32, key: &[u8], token: &[u8]) {
+        let is_it =
+            |place: &Place, other: &[u8]| place.db == db && *place.key == *key && *other == *token;
+        self.lost.retain(|lost| !is_it(&lost.place, &lost.token));
+        for client in &self.unanswered {
+            if let Some(waiter) = self.clients.get_mut(client)
+                && is_it(&waiter.place, &waiter.request.token)
+            {
+                waiter.is_shared = true;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

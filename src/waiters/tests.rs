@@ -1,0 +1,236 @@
+//! The lines by themselves, and random histories of them against a list.
+
+use super::{Lost, Place, Request, Wait, Waiters};
+use std::rc::Rc;
+
+type Lines = Waiters<u32, u32, char>;
+
+fn place(db: i32, key: &str) -> Place {
+    Place { db, key: key.as_bytes().into() }
+}
+
+fn token(client: u32) -> Rc<[u8]> {
+    client.to_string().into_bytes().into()
+}
+
+fn join(lines: &mut Lines, client: u32, at: &Place, since_ms: i64, until_ms: i64) {
+    let request = Request { token: token(client), lease_ms: 10, with_fence: false };
+    lines.join(client, client, at, request, Wait { since_ms, until_ms });
+}
+
+fn first(lines: &Lines, at: &Place) -> Option<u32> {
+    lines.head(at).map(|(client, _)| client)
+}
+
+#[test]
+fn first_come_first_served_for_each_database_and_key() {
+    let mut lines = Lines::default();
+    let (a, b, other) = (place(0, "a"), place(0, "b"), place(1, "a"));
+    for (client, at) in [(1, &a), (2, &b), (3, &a), (4, &other), (5, &a)] {
+        join(&mut lines, client, at, 0, 100);
+    }
+    assert_eq!((lines.in_line(), lines.len(0, b"a"), lines.len(2, b"a")), (5, 3, 0));
+    assert_eq!(lines.grant(1, 'y', 40), 40);
+    assert_eq!(
+        (first(&lines, &a), first(&lines, &b), first(&lines, &other)),
+        (Some(3), Some(2), Some(4))
+    );
+    assert_eq!(lines.refuse(3, 'n', 40), 40);
+    assert_eq!(first(&lines, &a), Some(5));
+    assert_eq!(
+        [lines.next_unanswered(), lines.next_unanswered(), lines.next_unanswered()],
+        [Some(1), Some(3), None]
+    );
+    assert_eq!(
+        [lines.answer(1), lines.answer(3), lines.answer(5)],
+        [Some(('y', None)), Some(('n', None)), None]
+    );
+    assert_eq!(lines.in_line(), 3);
+}
+
+#[test]
+fn a_grant_that_nobody_will_hear_of_is_to_be_undone() {
+    let mut lines = Lines::default();
+    let a = place(0, "a");
+    join(&mut lines, 1, &a, 0, 100);
+    join(&mut lines, 2, &a, 0, 100);
+    join(&mut lines, 3, &a, 0, 100);
+    lines.grant(1, 'y', 5);
+    assert_eq!(lines.gone(1, 7), Some((Some(1), 0)));
+    assert_eq!(lines.next_unanswered(), None);
+    assert_eq!(lines.next_lost(), Some(Lost { place: a.clone(), token: token(1) }));
+    // Who was only in line has nothing to undo.
+    assert_eq!(lines.gone(2, 7), Some((Some(2), 7)));
+    assert_eq!(lines.gone(2, 7), None);
+    assert!(!lines.has_lost());
+    // Unblocked, and gone before it was told.
+    lines.grant(3, 'y', 5);
+    assert_eq!(lines.next_unanswered(), Some(3));
+    assert_eq!(lines.gone(3, 7), Some((None, 0)));
+    assert!(!lines.is_idle());
+    assert_eq!(lines.next_lost(), Some(Lost { place: a, token: token(3) }));
+    assert!(lines.is_idle());
+}
+
+#[test]
+fn what_was_confirmed_to_somebody_is_not_undone() {
+    let mut lines = Lines::default();
+    let a = place(0, "a");
+    for client in [1, 2] {
+        join(&mut lines, client, &a, 0, 100);
+        lines.grant(client, 'y', 5);
+    }
+    lines.gone(1, 5);
+    lines.confirm(0, b"a", b"1");
+    lines.confirm(0, b"a", b"2");
+    lines.gone(2, 5);
+    assert!(!lines.has_lost() && lines.is_idle());
+}
+
+#[test]
+fn a_grant_taken_back_leaves_the_place_in_line() {
+    let mut lines = Lines::default();
+    let a = place(0, "a");
+    for client in [1, 2] {
+        join(&mut lines, client, &a, 0, 100);
+    }
+    lines.grant(1, 'y', 5);
+    assert_eq!(lines.granted(), [(1, a.clone(), token(1))]);
+    lines.return_to_line(1);
+    assert_eq!((first(&lines, &a), lines.granted().len(), lines.in_line()), (Some(1), 0, 2));
+    assert_eq!(lines.next_marked(), Some(a));
+    assert_eq!(lines.next_overdue(100), Some(1));
+}
+
+#[test]
+fn only_locks_that_somebody_waits_for_are_looked_at_and_once() {
+    let mut lines = Lines::default();
+    let (a, b) = (place(0, "a"), place(1, "b"));
+    join(&mut lines, 1, &a, 0, 100);
+    join(&mut lines, 2, &b, 0, 100);
+    for key in ["a", "b", "a", "x"] {
+        lines.mark(0, key.as_bytes());
+    }
+    assert_eq!([lines.next_marked(), lines.next_marked()], [Some(a.clone()), None]);
+    lines.mark_all(Some(1));
+    assert_eq!([lines.next_marked(), lines.next_marked()], [Some(b), None]);
+    lines.mark_all(None);
+    lines.gone(1, 0);
+    lines.gone(2, 0);
+    assert_eq!(lines.next_marked(), None);
+    // A line that ended while marked and began anew.
+    join(&mut lines, 1, &a, 0, 100);
+    assert_eq!(lines.next_marked(), None);
+}
+
+#[test]
+fn ends_of_leases_and_of_waits_come_in_time() {
+    let mut lines = Lines::default();
+    let a = place(0, "a");
+    assert_eq!(lines.next_due_ms(), None);
+    join(&mut lines, 1, &a, 0, 100);
+    join(&mut lines, 2, &a, 0, 50);
+    lines.look_at(&a, Some(80));
+    assert_eq!(lines.next_due_ms(), Some(50));
+    assert_eq!((lines.next_overdue(49), lines.next_overdue(50)), (None, Some(2)));
+    lines.refuse(2, 'n', 50);
+    assert_eq!(lines.next_overdue(79), None);
+    lines.look_at(&a, Some(60));
+    assert_eq!((lines.next_overdue(60), lines.next_marked()), (None, Some(a.clone())));
+    lines.look_at(&a, Some(70));
+    lines.look_at(&a, None);
+    assert_eq!(lines.next_due_ms(), Some(100));
+    lines.gone(1, 60);
+    assert_eq!(lines.next_due_ms(), None);
+}
+
+#[test]
+fn when_databases_swap_who_waits_stays_and_what_is_held_moves() {
+    let mut lines = Lines::default();
+    let (a, b) = (place(0, "a"), place(1, "a"));
+    for client in [1, 2, 3] {
+        join(&mut lines, client, &a, 0, 100);
+    }
+    lines.grant(1, 'y', 0);
+    lines.grant(3, 'y', 0);
+    lines.gone(3, 0);
+    lines.swap(0, 1);
+    assert_eq!(lines.granted(), [(1, b.clone(), token(1))]);
+    assert_eq!(lines.next_lost(), Some(Lost { place: b, token: token(3) }));
+    assert_eq!((first(&lines, &a), lines.next_marked()), (Some(2), Some(a)));
+}
+
+/// The model: everybody in line, in the order of arrival.
+#[derive(Default)]
+struct Queue(Vec<(u32, Place, i64)>);
+
+impl Queue {
+    fn head(&self, at: &Place) -> Option<u32> {
+        self.0.iter().find(|(_, place, _)| place == at).map(|(client, ..)| *client)
+    }
+
+    fn take(&mut self, client: u32) -> bool {
+        let before = self.0.len();
+        self.0.retain(|(other, ..)| *other != client);
+        self.0.len() < before
+    }
+}
+
+#[test]
+fn random_histories_are_those_of_a_list() {
+    for seed in 0..300 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let (mut lines, mut model) = (Lines::default(), Queue::default());
+        let places: Vec<_> = (0..2).flat_map(|db| ["a", "b"].map(|key| place(db, key))).collect();
+        let mut now_ms = 0;
+        for client in 0..400 {
+            now_ms += random.i64(0..3);
+            let at = random.choice(&places).unwrap();
+            match random.u32(0..8) {
+                0..4 => {
+                    let until_ms = now_ms + random.i64(1..60);
+                    join(&mut lines, client, at, now_ms, until_ms);
+                    model.0.push((client, at.clone(), until_ms));
+                }
+                4 | 5 => {
+                    assert_eq!(first(&lines, at), model.head(at), "seed {seed}");
+                    let Some(head) = model.head(at) else { continue };
+                    lines.grant(head, 'y', now_ms);
+                    model.take(head);
+                    if random.bool() {
+                        lines.return_to_line(head);
+                        // Its wait goes on, so it is the first again.
+                        assert_eq!(first(&lines, at), Some(head), "seed {seed}");
+                        lines.grant(head, 'y', now_ms);
+                    }
+                    assert_eq!(lines.next_unanswered(), Some(head), "seed {seed}");
+                    assert_eq!(lines.answer(head), Some(('y', None)), "seed {seed}");
+                }
+                6 => {
+                    let gone = random.u32(0..=client);
+                    let was_in_line = model.take(gone);
+                    assert_eq!(lines.gone(gone, now_ms).is_some(), was_in_line, "seed {seed}");
+                }
+                _ => {
+                    lines.look_at(at, random.bool().then_some(now_ms + 5));
+                    while let Some(late) = lines.next_overdue(now_ms) {
+                        let entry = model.0.iter().find(|(client, ..)| *client == late);
+                        assert!(entry.is_some_and(|(.., end)| *end <= now_ms), "seed {seed}");
+                        lines.gone(late, now_ms);
+                        model.take(late);
+                    }
+                    assert!(model.0.iter().all(|(.., end)| *end > now_ms), "seed {seed}");
+                }
+            }
+            assert_eq!(lines.in_line(), model.0.len(), "seed {seed}");
+            for at in &places {
+                let len = model.0.iter().filter(|(_, place, _)| place == at).count();
+                assert_eq!(lines.len(at.db, &at.key), len, "seed {seed}");
+            }
+        }
+        for (client, ..) in model.0 {
+            lines.gone(client, now_ms);
+        }
+        assert!(lines.is_idle() && lines.next_due_ms().is_none(), "seed {seed}");
+    }
+}

@@ -1,0 +1,324 @@
+//! LOCK.ACQUIRE, LOCK.RENEW and LOCK.INFO where nobody has to wait.
+
+use crate::aof::{Argv, shown};
+use crate::harness::{Server, text, wait_for};
+use crate::observe::integer;
+use redis::Value;
+
+fn pttl(server: &Server, key: &str) -> i64 {
+    integer(&server.call(&["PTTL", key]))
+}
+
+/// The commands of the file, their times cut off: `SET lock t PXAT`.
+fn effects(commands: Vec<Argv>) -> Vec<String> {
+    let is_time = |word: &&str| word.len() == 13 && word.bytes().all(|b| b.is_ascii_digit());
+    let cut = |line: String| line.split(' ').filter(|w| !is_time(w)).collect::<Vec<_>>().join(" ");
+    commands.iter().map(shown).map(cut).collect()
+}
+
+#[test]
+fn a_lock_is_acquired_by_one() {
+    let server = Server::observed().start();
+    server.check("> LOCK.ACQUIRE lock ann 100000\n1\n> GET lock\nann");
+    let left = pttl(&server, "lock");
+    assert!((90_000..=100_000).contains(&left), "{left}");
+    assert_eq!(server.silent("LOCK.ACQUIRE lock bob 100000"), Value::Int(0));
+    assert_eq!(server.silent("LOCK.ACQUIRE lock bob 100000 WAIT 0"), Value::Int(0));
+    server.check(
+        "
+        > LOCK.RELEASE lock bob
+        0
+        > LOCK.RELEASE lock ann
+        1
+        > LOCK.ACQUIRE lock bob 100000
+        1
+        > GET lock
+        bob
+        ",
+    );
+}
+
+#[test]
+fn the_same_token_acquires_again_and_renews() {
+    let server = Server::start();
+    server.check("> LOCK.ACQUIRE lock ann 1000\n1\n> LOCK.ACQUIRE lock ann 900000\n1");
+    assert!(pttl(&server, "lock") > 800_000);
+    server.check("> LOCK.RENEW lock ann 5000\n1\n> LOCK.RENEW lock bob 900000\n0");
+    assert!(pttl(&server, "lock") <= 5000);
+    server.check("> LOCK.RENEW free ann 5000\n0\n> EXISTS free\n0");
+    // A renewal is no acquisition.
+    assert_eq!(server.info_number("seckill_locks_acquired"), 1);
+}
+
+#[test]
+fn plain_commands_and_ours_see_the_same_lock() {
+    let server = Server::start();
+    server.check(
+        r#"
+        > SET lock ann NX PX 100000
+        OK
+        > LOCK.ACQUIRE lock bob 100000
+        0
+        > LOCK.ACQUIRE lock ann 100000
+        1
+        > LOCK.RELEASE lock ann
+        1
+        > LOCK.ACQUIRE lock bob 100000
+        1
+        > SET lock ann NX PX 100000
+        (nil)
+        > EVAL "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0" 1 lock ann
+        0
+        > EVAL "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0" 1 lock bob
+        1
+        > EXISTS lock
+        0
+        > SET lock cid
+        OK
+        > LOCK.RENEW lock cid 100000
+        1
+        "#,
+    );
+    assert!(pttl(&server, "lock") > 90_000, "a lock without an end gets one");
+}
+
+#[test]
+fn arguments_are_checked_before_anything_is_done() {
+    let server = Server::observed().config("seckill.lock-lease-ms-max 5000").start();
+    server.run("CONFIG SET seckill.lock-wait-ms-max 700");
+    for lease in ["0", "-1", "5001", "x", "1.5", "+5", "9223372036854775808"] {
+        for command in ["LOCK.ACQUIRE", "LOCK.RENEW"] {
+            let error = server.refused(&format!("{command} lock ann {lease}"), "ERR");
+            assert_eq!(error, "ERR lease-ms must be an integer from 1 to 5000");
+        }
+    }
+    for wait in ["-1", "701", "x"] {
+        let error = server.refused(&format!("LOCK.ACQUIRE lock ann 5 WAIT {wait}"), "ERR");
+        assert_eq!(error, "ERR wait-ms must be an integer from 0 to 700");
+    }
+    for options in ["WAIT", "FENCE 5", "NX", "WAIT 5 FENCE more", "FENCE WAIT"] {
+        let error = server.refused(&format!("LOCK.ACQUIRE lock ann 5 {options}"), "ERR");
+        assert_eq!(error, "ERR syntax error");
+    }
+    server.check("> LOCK.ACQUIRE lock ann 5000 fence wait 700\n...");
+    server.run("DEL lock lock:fence");
+    server.run("RPUSH list a");
+    for command in ["LOCK.ACQUIRE list ann 5 WAIT 5", "LOCK.RENEW list ann 5", "LOCK.INFO list"] {
+        server.refused(command, "WRONGTYPE");
+    }
+}
+
+#[test]
+fn fencing_tokens_grow_with_every_acquisition() {
+    let server = Server::observed().start();
+    let acquire =
+        |token: &str| integer(&server.run(&format!("LOCK.ACQUIRE lock {token} 100000 FENCE")));
+    let first = acquire("ann");
+    assert!(first > 1_600_000_000_000, "{first}");
+    // The same answer to the same owner, and none to another.
+    assert_eq!(acquire("ann"), first);
+    assert_eq!(server.silent("LOCK.ACQUIRE lock bob 100000 FENCE"), Value::Int(0));
+    server.run("LOCK.RENEW lock ann 200000");
+    assert_eq!(acquire("ann"), first);
+    server.check(&format!("> GET lock:fence\n{first}"));
+    server.run("LOCK.RELEASE lock ann");
+    let second = acquire("bob");
+    assert!(second > first);
+    // Ahead of the clock: one more.
+    let ahead = second + 1_000_000_000;
+    server.run(&format!("SET lock:fence {ahead}"));
+    server.run("DEL lock");
+    assert_eq!(acquire("cid"), ahead + 1);
+    let day = 86_400_000;
+    let left = pttl(&server, "lock:fence") - pttl(&server, "lock");
+    assert!((day - 5..=day + 5).contains(&left), "{left}");
+    server.run("LOCK.RENEW lock cid 3000000");
+    let left = pttl(&server, "lock:fence") - pttl(&server, "lock");
+    assert!((day - 5..=day + 5).contains(&left), "{left}");
+}
+
+#[test]
+fn an_impossible_fencing_token_refuses_before_the_lock_is_touched() {
+    let server = Server::observed().start();
+    for (make, code, words) in [
+        ("SET lock:fence x", "ERR", "ERR fencing token is not an integer or out of range"),
+        ("RPUSH lock:fence x", "WRONGTYPE", "WRONGTYPE Operation against"),
+        (
+            "SET lock:fence 9223372036854775807",
+            "ERR",
+            "ERR the fencing tokens of this lock are used up",
+        ),
+    ] {
+        server.run("FLUSHALL");
+        server.run(make);
+        let error = server.refused("LOCK.ACQUIRE lock ann 1000 FENCE", code);
+        assert!(error.starts_with(words), "{error}");
+        // One who waits hears it at once.
+        server.run("SET lock bob");
+        server.refused("LOCK.ACQUIRE lock ann 1000 WAIT 1000 FENCE", code);
+        server.check("> DEL lock\n1\n> LOCK.ACQUIRE lock ann 1000\n1");
+    }
+}
+
+#[test]
+fn effects_are_plain_and_absolute() {
+    let server = Server::observed().start();
+    let written = |command: &str| effects(server.aof_of(|| drop(server.run(command))));
+    assert_eq!(written("LOCK.ACQUIRE lock ann 100000"), ["SET lock ann PXAT"]);
+    assert_eq!(written("LOCK.ACQUIRE lock ann 100000"), ["PEXPIREAT lock"]);
+    assert_eq!(written("LOCK.RENEW lock ann 100000"), ["PEXPIREAT lock"]);
+    assert_eq!(written("LOCK.RELEASE lock ann"), ["DEL lock"]);
+    assert_eq!(
+        written("LOCK.ACQUIRE lock ann 100000 FENCE"),
+        ["MULTI", "SET lock ann PXAT", "SET lock:fence PXAT", "EXEC"]
+    );
+    assert_eq!(
+        written("LOCK.RENEW lock ann 100000"),
+        ["MULTI", "PEXPIREAT lock", "PEXPIREAT lock:fence", "EXEC"]
+    );
+    // What the file says is what the key has.
+    let written = server.aof_of(|| drop(server.run("LOCK.RENEW lock ann 50000")));
+    let at = text(&server.run("PEXPIRETIME lock"));
+    assert!(written.iter().any(|argv| shown(argv) == format!("PEXPIREAT lock {at}")), "{at}");
+}
+
+#[test]
+fn events_are_those_of_the_plain_commands() {
+    let server = Server::observed().start();
+    let recorder = server.record();
+    server.run("LOCK.ACQUIRE lock ann 100000");
+    server.run("LOCK.RENEW lock ann 100000");
+    server.run("LOCK.RELEASE lock ann");
+    let heard = recorder.finish(&server);
+    let events: Vec<_> = heard.iter().filter(|line| !line.starts_with("invalidated")).collect();
+    assert_eq!(events, ["new lock", "set lock", "expire lock", "expire lock", "del lock"]);
+}
+
+#[test]
+fn watch_and_client_caches_hear_of_an_acquisition() {
+    let server = Server::start();
+    let mut watcher = server.client();
+    watcher.check("> WATCH lock\nOK\n> MULTI\nOK\n> PING\nQUEUED");
+    server.run("LOCK.ACQUIRE lock ann 100000");
+    assert_eq!(watcher.run("EXEC"), Value::Nil);
+}
+
+#[test]
+fn info_tells_all_of_a_lock() {
+    let server = Server::observed().start();
+    assert_eq!(server.silent("LOCK.INFO lock"), Value::Nil);
+    server.run("SET lock ann");
+    server.check(
+        "
+        > LOCK.INFO lock
+        1) token
+        2) ann
+        3) ttl
+        4) (nil)
+        5) fence
+        6) (nil)
+        7) waiters
+        8) (integer) 0
+        ",
+    );
+    assert!(matches!(server.silent("LOCK.INFO lock"), Value::Array(_)));
+    let fence = integer(&server.run("LOCK.ACQUIRE lock ann 100000 FENCE"));
+    let mut modern = server.client();
+    modern.run("HELLO 3");
+    let Value::Map(pairs) = modern.run("LOCK.INFO lock") else { panic!("no map") };
+    let names: Vec<_> = pairs.iter().map(|(name, _)| text(name)).collect();
+    assert_eq!(names, ["token", "ttl", "fence", "waiters"]);
+    assert!((90_000..=100_000).contains(&integer(&pairs[1].1)));
+    assert_eq!(pairs[2].1, Value::Int(fence));
+}
+
+#[test]
+fn a_lease_ends_by_itself() {
+    let server = Server::start();
+    server.check("> LOCK.ACQUIRE lock ann 30\n1");
+    let free = wait_for("the lease to end", || {
+        (server.run("LOCK.ACQUIRE lock bob 100000") == Value::Int(1)).then_some(())
+    });
+    free.expect("an end");
+    server.check("> LOCK.RENEW lock ann 100000\n0\n> LOCK.RELEASE lock ann\n0\n> GET lock\nbob");
+}
+
+#[test]
+fn tokens_and_names_are_bytes() {
+    let server = Server::start();
+    let names: [&[u8]; 6] = [b"", b"\0", b"\xff", b"\r\n", b"{", b"a}b"];
+    for name in names {
+        for token in names {
+            let call = |words: &[&[u8]]| server.call(words);
+            assert!(integer(&call(&[b"LOCK.ACQUIRE", name, token, b"100000", b"FENCE"])) > 1);
+            assert_eq!(call(&[b"LOCK.ACQUIRE", name, b"other", b"100000"]), Value::Int(0));
+            assert_eq!(call(&[b"GET", name]), Value::BulkString(token.to_vec()));
+            assert_eq!(call(&[b"LOCK.RENEW", name, token, b"100000"]), Value::Int(1));
+            assert_eq!(call(&[b"LOCK.RELEASE", name, token]), Value::Int(1));
+        }
+    }
+}
+
+#[test]
+fn where_nobody_may_block_nobody_waits() {
+    let server = Server::start();
+    server.run("SET lock ann");
+    server.check(
+        r#"
+        > MULTI
+        OK
+        > LOCK.ACQUIRE lock bob 1000 WAIT 5000
+        QUEUED
+        > EXEC
+        1) (integer) 0
+        > EVAL "return redis.call('LOCK.ACQUIRE', KEYS[1], 'bob', 1000, 'WAIT', 5000)" 1 lock
+        (integer) 0
+        > DEL lock
+        1
+        > EVAL "return redis.call('LOCK.ACQUIRE', KEYS[1], 'bob', 100000, 'WAIT', 5000)" 1 lock
+        (integer) 1
+        "#,
+    );
+    if server.run("FUNCTION LIST") != Value::Nil {
+        server.run(
+            "FUNCTION LOAD \"#!lua name=l\\nredis.register_function('try', function(k) return \
+             redis.call('LOCK.ACQUIRE', k[1], 'cid', 1000, 'WAIT', 5000) end)\"",
+        );
+        server.check("> FCALL try 1 lock\n(integer) 0");
+    }
+    assert_eq!(server.in_line(), 0);
+}
+
+#[test]
+fn a_full_server_refuses_to_lock_but_renews_and_releases() {
+    let server = Server::start();
+    server.run("LOCK.ACQUIRE lock ann 100000");
+    server.run("CONFIG SET maxmemory 1");
+    server.check(
+        "
+        > LOCK.ACQUIRE other ann 1000
+        (error) OOM ...
+        > LOCK.RENEW lock ann 100000
+        1
+        > LOCK.RELEASE lock ann
+        1
+        ",
+    );
+}
+
+#[test]
+fn counters_count() {
+    let server = Server::start();
+    for command in [
+        "LOCK.ACQUIRE lock ann 100000",
+        "LOCK.ACQUIRE lock ann 100000",
+        "LOCK.ACQUIRE lock bob 100000",
+        "LOCK.RELEASE lock bob",
+        "LOCK.RELEASE lock ann",
+    ] {
+        server.run(command);
+    }
+    let counted = ["acquired", "refused", "released", "waiting", "waited_ms_total"]
+        .map(|name| server.info_number(&format!("seckill_locks_{name}")));
+    assert_eq!(counted, [1, 1, 1, 0, 0]);
+}

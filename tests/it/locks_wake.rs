@@ -1,0 +1,349 @@
+//! Everything that frees a lock serves the next in line; everything that ends a wait takes the
+//! waiter out of it.
+
+use std::time::{Duration, Instant};
+
+use crate::harness::{Client, Server, text, wait_for};
+use crate::locks_line::id_of;
+use crate::observe::integer;
+use redis::Value;
+
+const UNLOCK: &str = "EVAL \"if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', \
+                      KEYS[1]) end return 0\" 1 lock ann";
+
+/// A server on which ann holds the lock for long, and a waiter with the token bob.
+fn held_and_waited_for() -> (Server, Client) {
+    let server = Server::start();
+    server.run("LOCK.ACQUIRE lock ann 1000000");
+    let waiter = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+    (server, waiter)
+}
+
+#[test]
+fn whatever_frees_a_lock_serves_the_next() {
+    let (server, mut waiter) = held_and_waited_for();
+    for cause in [
+        "LOCK.RELEASE lock ann",
+        "DEL lock",
+        "UNLINK lock",
+        UNLOCK,
+        "EVAL \"return redis.call('LOCK.RELEASE', KEYS[1], 'ann')\" 1 lock",
+        "EVAL \"redis.call('DEL', KEYS[1]) redis.call('SET', KEYS[1], 'x') return \
+         redis.call('DEL', KEYS[1])\" 1 lock",
+        "PEXPIRE lock 20",
+        "PEXPIRE lock -1",
+        "PEXPIREAT lock 1",
+        "GETEX lock PX 20",
+        "GETDEL lock",
+        "RENAME lock elsewhere",
+        "MOVE lock 1",
+        "FLUSHDB",
+        "FLUSHALL",
+        "FLUSHALL ASYNC",
+        "SWAPDB 0 1",
+        "SWAPDB 1 0",
+        "SET lock zoe PX 20",
+        "LOCK.RENEW lock ann 20",
+    ] {
+        let cause_text = cause.split(' ').next().unwrap_or_default();
+        let reply = server.run(cause);
+        assert!(!matches!(reply, Value::ServerError(_)), "{cause}: {reply:?}");
+        assert_eq!(waiter.receive(), Value::Int(1), "{cause}");
+        assert_eq!(server.owner("lock"), "bob", "{cause_text}");
+        assert!(integer(&server.run("PTTL lock")) > 900_000, "{cause}");
+        server.run("FLUSHALL");
+        server.run("LOCK.ACQUIRE lock ann 1000000");
+        server.queue(&mut waiter, "LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+    }
+}
+
+#[test]
+fn a_transaction_that_frees_a_lock_serves_the_next() {
+    let (server, mut waiter) = held_and_waited_for();
+    server.check(
+        "
+        > MULTI
+        OK
+        > DEL lock
+        QUEUED
+        > SET other x
+        QUEUED
+        > EXEC
+        1) (integer) 1
+        2) OK
+        ",
+    );
+    assert_eq!(waiter.receive(), Value::Int(1));
+    server.queue(&mut waiter, "LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
+    server.check(
+        "> MULTI\nOK\n> LOCK.RELEASE lock bob\nQUEUED\n> GET lock\nQUEUED\n> EXEC\n1) 1\n2) cid",
+    );
+    assert_eq!(waiter.receive(), Value::Int(1));
+}
+
+#[test]
+fn eviction_serves_the_next() {
+    let server = Server::with().config("maxmemory-policy volatile-ttl").start();
+    server.run("LOCK.ACQUIRE lock ann 1000000");
+    let mut waiter = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+    server.run("CONFIG SET maxmemory 1");
+    assert_eq!(waiter.receive(), Value::Int(1));
+    assert!(server.info_number("evicted_keys") > 0);
+}
+
+#[test]
+fn a_lease_that_is_lengthened_ends_later() {
+    let server = Server::start();
+    for lengthen in ["PEXPIRE lock 400", "LOCK.RENEW lock ann 400", "SET lock ann PX 400"] {
+        server.run("SET lock ann PX 100");
+        let start = Instant::now();
+        let mut waiter = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+        server.run(lengthen);
+        assert_eq!(waiter.receive(), Value::Int(1));
+        let took = start.elapsed();
+        // Not when the first lease would have ended. Clocks count whole milliseconds.
+        assert!(took > Duration::from_millis(380), "{lengthen}: {took:?}");
+        server.run("DEL lock");
+    }
+}
+
+#[test]
+fn a_lock_that_has_no_end_any_more_is_not_taken_away() {
+    let server = Server::start();
+    for keep in ["PERSIST lock", "SET lock zoe"] {
+        server.run("SET lock ann PX 50");
+        let mut waiter = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 300");
+        server.run(keep);
+        assert_eq!(waiter.receive(), Value::Int(0), "{keep}");
+        assert_ne!(server.owner("lock"), "bob");
+        assert_ne!(server.owner("lock"), "");
+    }
+}
+
+#[test]
+fn who_overwrites_a_lock_holds_it() {
+    let (server, mut waiter) = held_and_waited_for();
+    server.run("SET lock zoe PX 1000000");
+    server.check("> LOCK.RELEASE lock ann\n0\n> LOCK.RELEASE lock zoe\n1");
+    assert_eq!(waiter.receive(), Value::Int(1));
+    // In the step that frees it, too.
+    server.queue(&mut waiter, "LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
+    server
+        .run("EVAL \"redis.call('DEL', KEYS[1]) return redis.call('SET', KEYS[1], 'zoe')\" 1 lock");
+    assert_eq!((server.owner("lock").as_str(), server.in_line()), ("zoe", 1));
+    server.run("RENAME lock away");
+    assert_eq!(waiter.receive(), Value::Int(1));
+}
+
+#[test]
+fn a_key_that_becomes_no_lock_refuses_who_waits() {
+    let (server, mut waiter) = held_and_waited_for();
+    server.run("RPUSH list a");
+    server.run("RENAME list lock");
+    assert!(text(&waiter.receive()).starts_with("WRONGTYPE"));
+    assert_eq!(server.in_line(), 0);
+}
+
+#[test]
+fn a_lock_is_handed_over_soon() {
+    let (server, mut waiter) = held_and_waited_for();
+    let mut took = Vec::new();
+    let mut owner = "bob".to_owned();
+    server.run("LOCK.RELEASE lock ann");
+    assert_eq!(waiter.receive(), Value::Int(1));
+    for turn in 0..50 {
+        let next = format!("t{turn}");
+        server.queue(&mut waiter, &format!("LOCK.ACQUIRE lock {next} 1000000 WAIT 60000"));
+        let start = Instant::now();
+        // The lease's end, a deletion, a release: none is found by polling.
+        let (cause, after) = match turn % 3 {
+            0 => (format!("LOCK.RELEASE lock {owner}"), 0),
+            1 => ("DEL lock".to_owned(), 0),
+            _ => ("PEXPIRE lock 30".to_owned(), 30),
+        };
+        server.run(&cause);
+        assert_eq!(waiter.receive(), Value::Int(1), "{cause}");
+        took.push(start.elapsed().saturating_sub(Duration::from_millis(after)));
+        owner = next;
+    }
+    took.sort();
+    assert!(took[25] < Duration::from_millis(10), "half of them took more than {:?}", took[25]);
+}
+
+#[test]
+fn a_wait_ends() {
+    let (server, mut bob) = held_and_waited_for();
+    let start = Instant::now();
+    let mut waiter = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 150");
+    assert_eq!(waiter.receive(), Value::Int(0));
+    assert!(start.elapsed() >= Duration::from_millis(149), "{:?}", start.elapsed());
+    server.wait_for_line(1);
+    server.run("DEL lock");
+    assert_eq!(bob.receive(), Value::Int(1));
+    assert_eq!(server.info_number("seckill_locks_refused"), 1);
+    assert!(server.info_number("seckill_locks_waited_ms_total") >= 150);
+}
+
+#[test]
+fn who_is_gone_is_not_in_line() {
+    let (server, mut bob) = held_and_waited_for();
+    let mut last = server.waiter("LOCK.ACQUIRE lock last 1000000 WAIT 60000");
+    drop(server.waiter("LOCK.ACQUIRE lock dropped 1000000 WAIT 60000"));
+    server.wait_for_line(2);
+    for (end, reply) in [
+        ("CLIENT UNBLOCK <id> TIMEOUT", Some("0")),
+        ("CLIENT UNBLOCK <id> ERROR", Some("UNBLOCKED")),
+        ("CLIENT KILL ID <id>", None),
+    ] {
+        let mut client = server.client();
+        let id = id_of(&mut client);
+        server.queue(&mut client, "LOCK.ACQUIRE lock other 1000000 WAIT 60000");
+        server.check(&format!("> {}\n(integer) 1", end.replace("<id>", &id)));
+        server.wait_for_line(2);
+        if let Some(start) = reply {
+            let told = text(&client.receive());
+            assert!(told.starts_with(start), "{end}: {told}");
+            assert_eq!(client.run("PING"), Value::SimpleString("PONG".into()));
+        }
+    }
+    server.run("DEL lock");
+    assert_eq!(bob.receive(), Value::Int(1));
+    server.run("DEL lock");
+    assert_eq!(last.receive(), Value::Int(1));
+    assert_eq!(server.owner("lock"), "last");
+}
+
+/// Between the grant and its reply, in the very step of the release.
+#[test]
+fn a_grant_that_nobody_hears_of_goes_to_the_next() {
+    for (end, told, owner) in [
+        ("CLIENT KILL ID <id>", None, "cid"),
+        ("CLIENT UNBLOCK <id> ERROR", Some("UNBLOCKED"), "cid"),
+        // Asked to answer at once, it says the truth.
+        ("CLIENT UNBLOCK <id> TIMEOUT", Some("1"), "bob"),
+        ("SET lock zoe", None, "zoe"),
+        ("DEL lock", Some("1"), "bob"),
+        ("FLUSHALL", Some("1"), "bob"),
+        ("SWAPDB 0 1", Some("1"), ""),
+    ] {
+        let server = Server::start();
+        server.run("LOCK.ACQUIRE lock ann 1000000");
+        let mut bob = server.client();
+        let id = id_of(&mut bob);
+        server.queue(&mut bob, "LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+        let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
+        let end = end.replace("<id>", &id);
+        server.run("MULTI");
+        server.run("LOCK.RELEASE lock ann");
+        server.run(&end);
+        let Value::Array(replies) = server.run("EXEC") else { panic!("{end}") };
+        assert_eq!(replies[0], Value::Int(1), "{end}");
+        if let Some(told) = told {
+            let reply = text(&bob.receive());
+            assert!(reply.starts_with(told), "{end}: {reply}");
+        }
+        if owner.is_empty() {
+            // The lock went with its database, and the lock in this one is cid's.
+            assert_eq!(cid.receive(), Value::Int(1), "{end}");
+            server.check("> SELECT 1\nOK\n> GET lock\nbob\n> SELECT 0\nOK\n> GET lock\ncid");
+            continue;
+        }
+        server.wait_for_owner("lock", owner);
+        if owner == "cid" {
+            assert_eq!(cid.receive(), Value::Int(1), "{end}");
+        } else {
+            server.run("DEL lock");
+            let mut next = if owner == "bob" { cid } else { bob };
+            assert_eq!(next.receive(), Value::Int(1), "{end}");
+        }
+    }
+}
+
+#[test]
+fn many_leave_a_long_line_at_once() {
+    let server = Server::start();
+    server.run("LOCK.ACQUIRE lock ann 1000000");
+    let leaving: Vec<_> = (0..100)
+        .map(|n| server.waiter(&format!("LOCK.ACQUIRE lock gone{n} 1000000 WAIT 60000")))
+        .collect();
+    let mut stays = server.waiter("LOCK.ACQUIRE lock stays 1000000 WAIT 60000");
+    drop(leaving);
+    server.run("DEL lock");
+    assert_eq!(stays.receive(), Value::Int(1));
+    server.wait_for_line(0);
+}
+
+#[test]
+fn a_thousand_are_served_in_the_order_they_came() {
+    let server = Server::with().config("maxclients 2000").start();
+    server.run("LOCK.ACQUIRE lock t0 1000000");
+    let mut waiters: Vec<Client> = (1..=1000).map(|_| server.client()).collect();
+    for (waiter, n) in waiters.iter_mut().zip(1..) {
+        server.queue(waiter, &format!("LOCK.ACQUIRE lock t{n} 1000000 WAIT 60000"));
+    }
+    for (waiter, n) in waiters.iter_mut().zip(1..) {
+        let before = n - 1;
+        assert_eq!(server.run(&format!("LOCK.RELEASE lock t{before}")), Value::Int(1), "{n}");
+        assert_eq!(server.owner("lock"), format!("t{n}"));
+        assert_eq!(waiter.receive(), Value::Int(1), "{n}");
+    }
+    assert_eq!(server.info_number("seckill_locks_acquired"), 1001);
+}
+
+#[test]
+fn every_database_and_key_has_its_own_line() {
+    let server = Server::start();
+    let mut waiters = Vec::new();
+    for db in 0..3 {
+        for key in ["a", "b"] {
+            let mut client = server.client();
+            client.run(&format!("SELECT {db}"));
+            client.run(&format!("SET {key} held"));
+            server.queue(&mut client, &format!("LOCK.ACQUIRE {key} t{db}{key} 1000000 WAIT 60000"));
+            waiters.push((db, key, client));
+        }
+    }
+    for (db, key, mut client) in waiters.into_iter().rev() {
+        server.run(&format!("SELECT {db}"));
+        server.run(&format!("DEL {key}"));
+        assert_eq!(client.receive(), Value::Int(1), "{db} {key}");
+        assert_eq!(server.owner(key), format!("t{db}{key}"));
+    }
+}
+
+#[test]
+fn a_free_lock_with_a_line_is_for_the_line() {
+    let (server, mut waiter) = held_and_waited_for();
+    // In one step the lock is freed and asked for again.
+    server.check(
+        "
+        > MULTI
+        OK
+        > DEL lock
+        QUEUED
+        > LOCK.ACQUIRE lock zoe 1000 WAIT 1000
+        QUEUED
+        > EXEC
+        1) (integer) 1
+        2) (integer) 0
+        ",
+    );
+    assert_eq!(waiter.receive(), Value::Int(1));
+    let told = wait_for("the counter", || {
+        (server.info_number("seckill_locks_acquired") == 2).then_some(())
+    });
+    told.expect("two acquisitions");
+}
+
+#[test]
+fn the_same_token_in_line_is_told_that_it_holds_the_lock() {
+    let server = Server::start();
+    let fence = server.run("LOCK.ACQUIRE lock ann 1000000 FENCE");
+    let mut again = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000 FENCE");
+    let mut retry = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000 FENCE");
+    server.run("LOCK.RELEASE lock ann");
+    let granted = again.receive();
+    assert!(integer(&granted) > integer(&fence));
+    assert_eq!(retry.receive(), granted);
+    server.check("> LOCK.RELEASE lock bob\n1\n> EXISTS lock\n0");
+}
