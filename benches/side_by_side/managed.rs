@@ -18,7 +18,12 @@ use crate::Result;
 use crate::contender::Contender;
 use crate::options::{Options, Part};
 use crate::results::Target;
-use crate::stand::{Figure, Lab, load_script, median_of};
+use crate::stand::{Lab, load_script, median_of};
+
+use sold_out::SoldOut;
+
+/// Of the sold-out sales, the one that has targets.
+const ORDERS_AIMED_AT: usize = 10_000;
 
 /// The scripts of the same work by their SHA1 on the server under test.
 pub struct Scripts {
@@ -40,7 +45,7 @@ impl Scripts {
 /// What was measured; empty where a part was not asked for.
 #[derive(Default, Serialize)]
 pub struct Managed {
-    pub sold_out: Vec<Figure>,
+    pub sold_out: Vec<SoldOut>,
     pub deeds: Vec<deeds::Deed>,
     pub memory: Option<memory::Memory>,
     pub expiry: Vec<expiry::Expiry>,
@@ -71,15 +76,12 @@ impl Managed {
 
     /// The targets whose figures were measured.
     pub fn targets(&self) -> Vec<Target> {
-        // Of the two managed sales, with HOLD and without, the dearer one is held to the target.
-        let dearer = [Contender::Managed, Contender::ManagedHold]
-            .into_iter()
-            .filter_map(|who| median_of(&self.sold_out, who))
-            .reduce(f64::max);
-        let sold_out = |who| median_of(&self.sold_out, who);
-        let cheaper =
-            dearer.zip(sold_out(Contender::Script)).map(|(managed, script)| script / managed);
-        let near = dearer.zip(sold_out(Contender::Seckill)).map(|(managed, plain)| managed / plain);
+        let sold_out = self.sold_out.iter().find(|sale| sale.orders == ORDERS_AIMED_AT);
+        let cost = |who| sold_out.and_then(|sale| median_of(&sale.costs, who));
+        let managed = sold_out.and_then(SoldOut::dearer);
+        let ratio = |above: Option<f64>, below: Option<f64>| Some(above? / below?);
+        let cheaper = ratio(cost(Contender::Script), managed);
+        let near = ratio(managed, cost(Contender::Seckill));
         let held = |aof| {
             let deed = self.deeds.iter().find(|deed| deed.is_held_try() && deed.aof == aof);
             deed.map(|deed| deed.script_to_seckill)

@@ -84,8 +84,10 @@ pub struct Size {
     pub grown_each: usize,
     pub buyers: &'static [usize],
     pub vouchers: &'static [usize],
-    /// Orders of a managed sale that is sold out.
-    pub managed_orders: usize,
+    /// Orders of managed sales that are sold out.
+    pub orders_sold: &'static [usize],
+    /// Orders whose memory is measured.
+    pub orders_weighed: usize,
     /// Holds due at once.
     pub holds: usize,
 }
@@ -98,7 +100,8 @@ const WHOLE: Size = Size {
     grown_each: 10_000,
     buyers: &[1_000, 10_000, 100_000, 1_000_000],
     vouchers: &[1, 10_000],
-    managed_orders: 100_000,
+    orders_sold: &[1_000, 10_000, 100_000],
+    orders_weighed: 100_000,
     holds: 1_000_000,
 };
 
@@ -110,6 +113,7 @@ const SMOKE: Size = Size {
     grown_each: 1_000,
     buyers: &[1_000, 10_000],
     vouchers: &[1, 1_000],
-    managed_orders: 2_000,
+    orders_sold: &[1_000, 10_000],
+    orders_weighed: 2_000,
     holds: 50_000,
 };

@@ -55,7 +55,10 @@ fn color(contender: Contender) -> RGBColor {
 /// Without AOF: what the disk adds is the same for a script and a command.
 fn managed_bars(results: &Results, path: &Path) -> Result<()> {
     let managed = &results.managed;
-    let mut groups = vec![("sold out".to_owned(), managed.sold_out.as_slice())];
+    let sold_out = managed.sold_out.iter().map(|sale| {
+        (format!("sold out, {} orders", thousands(sale.orders)), sale.costs.as_slice())
+    });
+    let mut groups: Vec<_> = sold_out.collect();
     let deeds = managed.deeds.iter().filter(|deed| !deed.aof);
     groups.extend(deeds.map(|deed| (deed.name(), deed.costs.as_slice())));
     let contenders: Vec<Contender> =

@@ -39,7 +39,7 @@ struct Seen {
 }
 
 pub fn measure(lab: &Lab, size: Size) -> Result<Memory> {
-    let orders = size.managed_orders;
+    let orders = size.orders_weighed;
     let (held, sold) = before_and_after(lab, orders, "SECKILL.CONFIRM")?;
     let (_, cancelled) = before_and_after(lab, orders, "SECKILL.CANCEL")?;
     let by_state = |of: &dyn Fn(&Seen) -> f64| ByState {

@@ -16,15 +16,14 @@ pub fn others(managed: &Managed) -> Vec<Grid> {
 
 fn sold_out(managed: &Managed) -> Grid {
     let names = sold_out::CONTENDERS.iter().map(|who| who.label());
-    let ratios = ["script / managed, HOLD", "managed, HOLD / unmanaged"];
-    let head = [""].into_iter().chain(names).chain(ratios);
+    let ratios = ["script / managed", "managed / unmanaged"];
+    let head = ["orders sold"].into_iter().chain(names).chain(ratios);
     let mut grid = Grid::new("Server CPU a sold-out try of a managed sale, in microseconds", head);
-    let costs = &managed.sold_out;
-    if !costs.is_empty() {
-        let mut row = vec!["sold out".to_owned()];
-        row.extend(costs.iter().map(|figure| micros(figure.median)));
-        row.push(times(costs, Contender::Script, Contender::ManagedHold));
-        row.push(times(costs, Contender::ManagedHold, Contender::Seckill));
+    for sale in &managed.sold_out {
+        let mut row = vec![thousands(sale.orders)];
+        row.extend(sale.costs.iter().map(|figure| micros(figure.median)));
+        row.push(times(&sale.costs, Contender::Script, Contender::ManagedHold));
+        row.push(times(&sale.costs, Contender::ManagedHold, Contender::Seckill));
         grid.rows.push(row);
     }
     grid
