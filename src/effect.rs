@@ -10,8 +10,9 @@ use crate::server::{Ctx, EventClass, OwnedStr, Str, StreamId};
 /// A write that nobody else has heard of yet.
 #[must_use = "an effect that is not published leaves replicas and the append-only file behind"]
 pub(crate) enum Effect<'a> {
-    /// `DECRBY key units`, the units as text
-    Deducted { key: Str<'a>, units: Str<'a> },
+    /// `DECRBY key units`, the units as text; without them `DECR key`, which is shorter for all who
+    /// get it
+    Deducted { key: Str<'a>, units: Option<Str<'a>> },
     /// `INCRBY key by`
     Changed { key: Str<'a>, by: OwnedStr },
     /// `XADD key id field value ...`
@@ -37,7 +38,10 @@ impl Effect<'_> {
     pub(crate) fn publish(self, ctx: Ctx<'_>) {
         match self {
             Self::Deducted { key, units } => {
-                ctx.replicate(c"DECRBY", &[key, units]);
+                match units {
+                    None => ctx.replicate(c"DECR", &[key]),
+                    Some(units) => ctx.replicate(c"DECRBY", &[key, units]),
+                }
                 // What the server fires for INCR, DECR, INCRBY and DECRBY alike.
                 ctx.notify(EventClass::String, c"incrby", key);
             }

@@ -16,8 +16,9 @@ use std::ffi::CStr;
 const VERSION: i32 = 100;
 
 /// The plain commands that we call or replicate.
-const PLAIN_COMMANDS: [&CStr; 20] = [
+const PLAIN_COMMANDS: [&CStr; 21] = [
     c"acl",
+    c"decr",
     c"decrby",
     c"del",
     c"exists",

@@ -103,7 +103,7 @@ impl CommandError {
             Self::WrongType => "Operation against a key holding the wrong kind of value",
             Self::StockNotInteger => "stock is not an integer or out of range",
             Self::StreamExhausted => "the order stream has used up its ids",
-            Self::SameKeys => "stock, buyers and orders must be different keys",
+            Self::SameKeys => "the keys of a voucher must all be different",
             Self::StrayBraces => "voucher must hold no } outside of a hash tag and not be empty",
             Self::BraceInPrefix => "configured key names must hold no { while hash tags are on",
             Self::StrayPrefixBraces => "prefix must hold no brace outside of a hash tag",

@@ -17,14 +17,15 @@ use crate::server::{
 };
 use std::ffi::CStr;
 
-/// How long a tick may work. A million holds due at once are given back over many of them.
-const TICK_MS_MAX: Millis = 2;
+/// How long a tick may work before what it did is replicated, which takes about as long again. A
+/// million holds due at once are given back over many ticks.
+const TICK_MS_MAX: Millis = 1;
 
 /// How long the server is left to its clients between two ticks when more is due.
-const REST_MS: u64 = 2;
+const REST_MS: u64 = 1;
 
 /// How many holds are taken up before the clock is looked at again.
-const BATCH_LEN: usize = 50;
+const BATCH_LEN: usize = 25;
 
 /// When to look again at holds that could not be given back, say for a stream of the wrong type.
 const RETRY_MS: Millis = 1000;
@@ -37,6 +38,9 @@ static INDEX: MainThread<Option<Box<DueIndex>>> = MainThread::new(None);
 
 /// Where the scan for holds that were there before the module stands; none when it is over.
 static SCAN: MainThread<Option<Scan>> = MainThread::new(None);
+
+/// The configurations that the last scan began under.
+static SCANNED_AS: MainThread<u64> = MainThread::new(0);
 
 struct Scan {
     db: i32,
@@ -72,10 +76,12 @@ pub(crate) fn begin(ctx: Ctx<'_>) -> bool {
     listen_to_keys::<Keys>(ctx, &classes) && listen_to_server(ctx, on_server_event)
 }
 
-/// Looks for holds that were there before the module. To be called when nothing can fail any more.
+/// Looks for holds that nobody told of: those that were there before the module. To be called when
+/// nothing can fail any more.
 ///
 /// A small keyspace, and that of a server that is only starting, is done with at once.
 pub(crate) fn begin_scan(ctx: Ctx<'_>) {
+    SCANNED_AS.set(config::generation());
     SCAN.set(Some(Scan::START));
     let db = ctx.selected_db();
     let end = ctx.now_ms().saturating_add(TICK_MS_MAX);
@@ -108,19 +114,23 @@ impl KeyListener for Keys {
         let name = key.bytes();
         if prefixes::is_holds_name(name) {
             names::holds_changed(name);
-            let db = ctx.selected_db();
-            with_index(|index| index.mark(db, name));
-            if !TIMER.is_armed() && !ctx.is_replica() {
-                TIMER.arm(ctx, 1);
-            }
+            mark(ctx, name);
         } else if prefixes::is_terms_name(name) {
             names::forget_last();
             // Holds without terms are left alone. Now they may have some.
             if let Some(holds) = prefixes::holds_name_of_terms(name) {
-                let db = ctx.selected_db();
-                with_index(|index| index.mark(db, &holds));
+                mark(ctx, &holds);
             }
         }
+    }
+}
+
+/// Notes that a holds key is to be looked at, and sees to it that this happens soon.
+fn mark(ctx: Ctx<'_>, holds: &[u8]) {
+    let db = ctx.selected_db();
+    with_index(|index| index.mark(db, holds));
+    if !TIMER.is_armed() && !ctx.is_replica() {
+        TIMER.arm(ctx, 1);
     }
 }
 
@@ -140,6 +150,9 @@ fn on_server_event(ctx: Ctx<'_>, event: ServerEvent) {
             TIMER.arm(ctx, 1);
         }
         ServerEvent::BecameReplica => TIMER.stop(ctx),
+        // Holds that were of no voucher may be of one under other names.
+        ServerEvent::Configured if SCANNED_AS.get() != config::generation() => begin_scan(ctx),
+        ServerEvent::Configured => {}
     }
 }
 

@@ -24,7 +24,13 @@ pub(crate) enum Reply {
 
 impl Reply {
     /// Answers the client.
+    #[inline]
     pub(crate) fn send(self, ctx: Ctx<'_>) {
+        // What nearly every try and release answers.
+        if let Self::Integer(value) = self { ctx.reply_integer(value) } else { self.send_rest(ctx) }
+    }
+
+    fn send_rest(self, ctx: Ctx<'_>) {
         match self {
             Self::Integer(value) => ctx.reply_integer(value),
             Self::Later => {}

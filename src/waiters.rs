@@ -138,6 +138,13 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         Some((*client, self.clients.get(client)?.request.clone()))
     }
 
+    /// Is whoever is first in line, if anybody, without this token?
+    pub(crate) fn is_head_another(&self, place: &Place, token: &[u8]) -> bool {
+        let head = self.line(place.db, &place.key).and_then(|line| line.waiters.first_key_value());
+        let waiter = head.and_then(|(_, client)| self.clients.get(client));
+        waiter.is_none_or(|waiter| *waiter.request.token != *token)
+    }
+
     /// The client holds the lock now. Gives how long it was in line, in ms.
     pub(crate) fn grant(&mut self, client: C, answer: A, now_ms: i64) -> u64 {
         self.leave_line(client, Stage::Granted(answer), now_ms)

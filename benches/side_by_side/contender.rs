@@ -10,6 +10,8 @@ pub struct Scripts {
     pub buy: String,
     pub unlock: String,
     pub managed: managed::Scripts,
+    /// Unlocks, and tells one who waits by BLPOP.
+    pub signal: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]

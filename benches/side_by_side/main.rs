@@ -7,7 +7,8 @@
 //! In reading order: `options`, `artifacts` (the library to measure against), `harness` (shared
 //! with the tests: servers in fresh directories), `wire` (loads and pipelines), `contender` (who is
 //! measured), `stand` (turns and rounds); then one file a part: `decisions`, `locks`, `vouchers`,
-//! `growth`, `latency`, `managed`; then `results`, `tables`, `plots`.
+//! `growth`, `latency`, `lock_line` with `lock_crowd` and `lock_tables`, `managed` with a folder of
+//! its own; then `results`, `tables`, `plots`.
 
 mod artifacts;
 mod contender;
@@ -16,6 +17,9 @@ mod growth;
 #[path = "../../tests/it/harness.rs"]
 mod harness;
 mod latency;
+mod lock_crowd;
+mod lock_line;
+mod lock_tables;
 mod locks;
 mod managed;
 mod options;
@@ -58,12 +62,19 @@ fn run(options: &Options) -> Result<()> {
     let lab = Lab { baseline: artifacts::baseline()? };
     let results = Results::measure(&lab, options)?;
     tables::print(&results);
+    let line = lock_line::measure(&lab, options)?;
+    if let Some(line) = &line {
+        println!("{}", lock_tables::page(line));
+    }
     if let Some(dir) = options.out_dir() {
         fs::create_dir_all(&dir)?;
         fs::write(dir.join("results.json"), serde_json::to_string_pretty(&results)? + "\n")?;
         fs::write(dir.join("table.md"), tables::snippet(&results))?;
         fs::write(dir.join("README.md"), tables::page(&results))?;
         plots::write(&results, &dir)?;
+        if let Some(line) = &line {
+            lock_tables::write(line, &dir)?;
+        }
         println!("\nWritten to {}", dir.display());
     }
     Ok(())

@@ -39,6 +39,7 @@ pub enum Part {
     Duplicate,
     Accepted,
     Locks,
+    LockLine,
     Latency,
     Growth,
     Vouchers,
@@ -90,6 +91,12 @@ pub struct Size {
     pub orders_weighed: usize,
     /// Holds due at once.
     pub holds: usize,
+    /// Locks acquired and released by somebody alone.
+    pub pairs_each: usize,
+    /// How long contenders come again and again, in one round.
+    pub contended_ms: u64,
+    /// Clients in line at once.
+    pub in_line: usize,
 }
 
 const WHOLE: Size = Size {
@@ -103,6 +110,9 @@ const WHOLE: Size = Size {
     orders_sold: &[1_000, 10_000, 100_000],
     orders_weighed: 100_000,
     holds: 1_000_000,
+    pairs_each: 100_000,
+    contended_ms: 2_000,
+    in_line: 10_000,
 };
 
 const SMOKE: Size = Size {
@@ -116,4 +126,7 @@ const SMOKE: Size = Size {
     orders_sold: &[1_000, 10_000],
     orders_weighed: 2_000,
     holds: 50_000,
+    pairs_each: 2_000,
+    contended_ms: 200,
+    in_line: 500,
 };

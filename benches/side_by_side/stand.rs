@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::Result;
 use crate::contender::{Contender, Scripts};
 use crate::harness::Server;
+use crate::lock_line::UNLOCK_AND_SIGNAL;
 use crate::managed;
 use crate::wire::{Lanes, Load};
 
@@ -42,6 +43,7 @@ impl Lab {
             .config(format!("appendonly {}", if aof { "yes" } else { "no" }))
             .config("appendfsync everysec")
             .config("auto-aof-rewrite-percentage 0")
+            .config("maxclients 11000")
             .config(format!("loadmodule {}", self.baseline.display()))
             .try_start()
             .map_err(|log| format!("the server did not start:\n{log}"))?;
@@ -50,6 +52,7 @@ impl Lab {
             buy: load_script(&mut control, include_str!("../../tests/it/seckill.lua"))?,
             unlock: load_script(&mut control, include_str!("../../tests/it/unlock.lua"))?,
             managed: managed::Scripts::load(&mut control)?,
+            signal: load_script(&mut control, UNLOCK_AND_SIGNAL)?,
         };
         let socket = server.dir().join("socket");
         let lanes = Lanes::connect(&socket)?;
@@ -99,15 +102,21 @@ pub fn in_rounds(
     Ok(contenders.iter().zip(values).map(|(&who, values)| Figure::of(who, values)).collect())
 }
 
+/// The middle one, or what lies between the two in the middle.
+pub fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 {
+        values[middle]
+    } else {
+        f64::midpoint(values[middle - 1], values[middle])
+    }
+}
+
 impl Figure {
     fn of(contender: Contender, mut values: Vec<f64>) -> Self {
-        values.sort_by(f64::total_cmp);
-        let (last, middle) = (values.len() - 1, values.len() / 2);
-        let median = if values.len() % 2 == 1 {
-            values[middle]
-        } else {
-            f64::midpoint(values[middle - 1], values[middle])
-        };
+        let median = median(&mut values);
+        let last = values.len() - 1;
         // What lies below a tenth of a nanosecond is noise.
         let round = |value: f64| (value * 1e4).round() / 1e4;
         let (lowest, highest) = (round(values[0]), round(values[last]));
@@ -122,7 +131,7 @@ pub fn median_of(figures: &[Figure], contender: Contender) -> Option<f64> {
 
 /// User and system time of the main thread, which runs every command. A server that doesn't tell
 /// it apart (before 7.0) gives the time of the whole process.
-fn cpu_seconds(control: &mut Connection) -> Result<f64> {
+pub fn cpu_seconds(control: &mut Connection) -> Result<f64> {
     let info: redis::InfoDict = redis::cmd("INFO").arg("cpu").query(control)?;
     let both = |user: &str, sys: &str| Some(info.get::<f64>(user)? + info.get::<f64>(sys)?);
     both("used_cpu_user_main_thread", "used_cpu_sys_main_thread")

@@ -52,6 +52,14 @@ impl Load {
         self.ends.push(self.bytes.len());
     }
 
+    /// Several commands that count as one; `reply` is what they are answered together.
+    pub fn push_all(&mut self, commands: &[&[&[u8]]]) {
+        for args in commands {
+            encode(&mut self.bytes, args);
+        }
+        self.ends.push(self.bytes.len());
+    }
+
     pub fn commands(&self) -> usize {
         self.ends.len()
     }

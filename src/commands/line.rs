@@ -33,6 +33,9 @@ static LINES: MainThread<Option<Box<Lines>>> = MainThread::new(None);
 static ANYBODY: MainThread<bool> = MainThread::new(false);
 static IS_LISTENING: MainThread<bool> = MainThread::new(false);
 
+/// Set while the line itself changes locks: of that it need not take note.
+static IS_DEAF: MainThread<bool> = MainThread::new(false);
+
 static TIMER: Timer = Timer::new(wake);
 /// What the timer is armed for, if it is.
 static ARMED_FOR_MS: MainThread<i64> = MainThread::new(i64::MAX);
@@ -42,6 +45,7 @@ pub(crate) fn reset() {
     LINES.set(None);
     ANYBODY.set(false);
     IS_LISTENING.set(false);
+    IS_DEAF.set(false);
 }
 
 /// Does `work` on the lines, if anybody waits. It must not call the server.
@@ -136,12 +140,16 @@ pub(super) fn confirm(ctx: Ctx<'_>, key: KeyName<'_>, token: Token<'_>) {
     }
 }
 
-/// Hands a lock that was just released to the first in line, if there is one.
-pub(super) fn hand_over(ctx: Ctx<'_>, key: Str<'_>) {
-    if ANYBODY.get() {
-        let place = Place { db: ctx.selected_db(), key: key.bytes().into() };
-        serve(ctx, &place, key);
+/// Deletes a lock, and hands it to the first in line in the same step, if there is one.
+pub(super) fn release(ctx: Ctx<'_>, key: Str<'_>) {
+    if !ANYBODY.get() {
+        return lock::delete(ctx, key).publish(ctx);
     }
+    IS_DEAF.set(true);
+    lock::delete(ctx, key).publish(ctx);
+    let place = Place { db: ctx.selected_db(), key: key.bytes().into() };
+    serve(ctx, &place, key);
+    IS_DEAF.set(false);
 }
 
 /// Looks at a lock and gives it to the first in line if it is free. The database is selected.
@@ -165,10 +173,21 @@ fn serve(ctx: Ctx<'_>, place: &Place, key: Str<'_>) {
             Err(error) => Err(error),
         };
         let waited_ms = with(|lines| match answer {
-            Ok(_) => lines.grant(client, answer, now_ms),
+            Ok(_) => {
+                let ends_at_ms = now_ms.saturating_add(request.lease_ms);
+                let waited_ms = lines.grant(client, answer, now_ms);
+                lines.look_at(place, Some(look_after(ends_at_ms)));
+                waited_ms
+            }
             Err(_) => lines.refuse(client, answer, now_ms),
         });
         metrics::LOCKS_WAITED_MS.add(waited_ms.unwrap_or(0));
+        // The next may have the same token, and then holds the lock too.
+        let is_over = answer.is_ok()
+            && with(|lines| lines.is_head_another(place, &request.token)).unwrap_or(true);
+        if is_over {
+            return;
+        }
     }
 }
 
@@ -179,6 +198,8 @@ fn wake(_: Ctx<'_>) {
 
 /// Does what this turn of the event loop has made necessary.
 fn end_turn(ctx: Ctx<'_>) {
+    // Whatever went wrong before, the line listens again.
+    IS_DEAF.set(false);
     if ANYBODY.get() {
         let now_ms = ctx.now_ms();
         end_waits(now_ms);
@@ -238,7 +259,9 @@ fn serve_marked(ctx: Ctx<'_>) {
         let Some(place) = with(Lines::next_marked).flatten() else { return };
         let key = OwnedStr::new(&place.key);
         if ctx.select_db(place.db) {
+            IS_DEAF.set(true);
             serve(ctx, &place, key.as_str());
+            IS_DEAF.set(false);
         }
     }
 }
@@ -264,7 +287,7 @@ struct Line;
 
 impl KeyListener for Line {
     fn heard(ctx: Ctx<'_>, _event: &CStr, key: Str<'_>) {
-        if ANYBODY.get() {
+        if ANYBODY.get() && !IS_DEAF.get() {
             let (db, key) = (ctx.selected_db(), key.bytes());
             with(|lines| lines.mark(db, key));
         }
@@ -277,7 +300,7 @@ fn on_server_event(_: Ctx<'_>, event: ServerEvent) {
         ServerEvent::Swapped { first, second } => lines.swap(first, second),
         ServerEvent::LoadingEnded | ServerEvent::BecamePrimary => lines.mark_all(None),
         // The server itself ends the waits of a replica's clients.
-        ServerEvent::LoadingStarted | ServerEvent::BecameReplica => {}
+        ServerEvent::LoadingStarted | ServerEvent::BecameReplica | ServerEvent::Configured => {}
     });
 }
 

@@ -33,10 +33,8 @@ impl Command for Release {
         if !lock::is_held_by(ctx, key, token)? {
             return Ok(Reply::Integer(0));
         }
-        lock::delete(ctx, key).publish(ctx);
+        line::release(ctx, key);
         metrics::LOCKS_RELEASED.count();
-        // In the same step, so that nobody comes between.
-        line::hand_over(ctx, key);
         Ok(Reply::Integer(1))
     }
 }

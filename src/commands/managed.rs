@@ -2,6 +2,7 @@
 
 use super::unmanaged::{Grant, Order, Sale, take};
 use crate::args::{Args, OrderId, User};
+use crate::config;
 use crate::effect::Effect;
 use crate::error::CommandError;
 use crate::keyspace::book::{self, OpenBook};
@@ -10,6 +11,7 @@ use crate::keyspace::fields::OrderFields;
 use crate::keyspace::names::{ManagedKeys, VoucherKeys};
 use crate::keyspace::orders::Orders;
 use crate::keyspace::stock;
+use crate::keyspace::terms;
 use crate::metrics;
 use crate::reply::Reply;
 use crate::rules::book::{Entry, Holding, State};
@@ -58,7 +60,7 @@ impl<'a> Voucher<'a> {
     /// Sells to the order's user, or says why not. On an error nothing has been changed.
     ///
     /// Outcomes by precedence: a known order id, the window, the limit, the stock.
-    pub(super) fn sell(self, order: &Order<'_>) -> Result<Outcome, CommandError> {
+    pub(super) fn sell(&self, order: &Order<'_>) -> Result<Outcome, CommandError> {
         if book::has_entry(self.ctx, self.keys, order.id)? {
             return self.repeat(order);
         }
@@ -84,7 +86,7 @@ impl<'a> Voucher<'a> {
     }
 
     /// Answers a try whose order id is in the book.
-    fn repeat(self, order: &Order<'_>) -> Result<Outcome, CommandError> {
+    fn repeat(&self, order: &Order<'_>) -> Result<Outcome, CommandError> {
         let text = book::entry(self.ctx, self.keys, order.id)?.ok_or(CommandError::Garbled)?;
         let entry = Entry::parse(text.as_str().bytes())?;
         match known(&entry, order.user.0.bytes(), self.now) {
@@ -102,7 +104,7 @@ impl<'a> Voucher<'a> {
     }
 
     /// How many units the user has.
-    fn units_of(self, user: User<'_>) -> Result<i64, CommandError> {
+    fn units_of(&self, user: User<'_>) -> Result<i64, CommandError> {
         if !book::has_holding(self.ctx, self.keys, user)? {
             return Ok(0);
         }
@@ -111,15 +113,16 @@ impl<'a> Voucher<'a> {
     }
 
     /// What the stock would be after `units` are taken; none when there are not so many.
-    fn units_left(self, units: Units) -> Result<Option<i64>, CommandError> {
+    fn units_left(&self, units: Units) -> Result<Option<i64>, CommandError> {
         match stock::read(self.ctx, self.keys.sale.stock)? {
+            Stock::Missing if config::policy().missing_is_sold_out => Ok(None),
             Stock::Missing => Err(CommandError::NoVoucher),
             Stock::Left(left) => Ok(left.checked_sub(units.get()).filter(|left| *left >= 0)),
         }
     }
 
-    fn accept(self, order: &Order<'_>, has: i64, left: i64) -> Result<Outcome, CommandError> {
-        let Self { ctx, keys, .. } = self;
+    fn accept(&self, order: &Order<'_>, has: i64, left: i64) -> Result<Outcome, CommandError> {
+        let Self { ctx, keys, .. } = *self;
         order.check_fits()?;
         let mut book = OpenBook::open(ctx, keys)?;
         let stream = keys.sale.orders.map(|key| Orders::open(ctx, key)).transpose()?;
@@ -155,8 +158,8 @@ impl<'a> Voucher<'a> {
     }
 
     /// Makes a held order sold.
-    pub(super) fn confirm(self, id: OrderId<'_>, entry: &Entry<'_>) -> Result<(), CommandError> {
-        let Self { ctx, keys, .. } = self;
+    pub(super) fn confirm(&self, id: OrderId<'_>, entry: &Entry<'_>) -> Result<(), CommandError> {
+        let Self { ctx, keys, .. } = *self;
         let mut book = OpenBook::open(ctx, keys)?;
         let sold = Entry { state: State::Sold, deadline: 0, ..*entry };
         let entered = book.enter(id, &sold);
@@ -170,12 +173,12 @@ impl<'a> Voucher<'a> {
     /// Gives a live order's units and its user's right to buy back. On an error nothing has been
     /// changed.
     pub(super) fn give_back(
-        self,
+        &self,
         id: OrderId<'_>,
         entry: &Entry<'_>,
         reason: State,
     ) -> Result<(), CommandError> {
-        let Self { ctx, keys, .. } = self;
+        let Self { ctx, keys, .. } = *self;
         let mut book = OpenBook::open(ctx, keys)?;
         let user = OwnedStr::new(entry.user);
         let user = User(user.as_str());
@@ -239,7 +242,7 @@ impl<'a> Voucher<'a> {
     }
 
     /// Gives back what is due, if anything may be. False when the stock is what it was.
-    fn reap_if_due(self) -> bool {
+    fn reap_if_due(&self) -> bool {
         let db = self.ctx.selected_db();
         if self.source.is_none_due(db, self.now) {
             return false;
@@ -254,24 +257,40 @@ impl<'a> Voucher<'a> {
 
     /// Gives back at most `most` held orders whose deadline has passed, the earliest first. How
     /// many it took from the holds.
-    pub(crate) fn reap(self, most: usize) -> Result<usize, CommandError> {
+    ///
+    /// An order that can't be given back stays and does not stop those behind it. The error is that
+    /// of the first, when none could be.
+    pub(crate) fn reap(&self, most: usize) -> Result<usize, CommandError> {
         let due = book::due(self.ctx, self.keys, self.now, most)?;
+        let (mut taken, mut refused) = (0usize, None);
         for id in &due {
-            let id = OrderId(id.as_str());
-            let text = book::entry(self.ctx, self.keys, id)?;
-            let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes()));
-            match entry {
-                Some(Ok(entry)) if entry.state == State::Held => {
-                    self.give_back(id, &entry, State::Expired)?;
-                }
-                // Somebody wrote the holds by hand. What is no held order has no units to return.
-                _ => {
-                    let lifted = OpenBook::open(self.ctx, self.keys)?.lift_hold(id);
-                    publish(self.ctx, [lifted]);
-                }
+            match self.reap_one(OrderId(id.as_str())) {
+                Ok(()) => taken = taken.saturating_add(1),
+                Err(error) => refused = refused.or(Some(error)),
             }
         }
-        Ok(due.len())
+        match refused {
+            Some(error) if taken == 0 => Err(error),
+            _ => Ok(taken),
+        }
+    }
+
+    fn reap_one(&self, id: OrderId<'_>) -> Result<(), CommandError> {
+        let Self { ctx, keys, .. } = *self;
+        let text = book::entry(ctx, keys, id)?;
+        match text.as_ref().map(|text| Entry::parse(text.as_str().bytes())) {
+            Some(Ok(entry)) if entry.state == State::Held => {
+                self.give_back(id, &entry, State::Expired)
+            }
+            // The whole book is away, and may come back: RENAME, or RESTORE of key after key.
+            None if !terms::exists(ctx, keys.book) => Err(CommandError::Garbled),
+            // Somebody wrote the holds by hand. What is no held order has no units to return.
+            _ => {
+                let lifted = OpenBook::open(ctx, keys)?.lift_hold(id);
+                publish(ctx, [lifted]);
+                Ok(())
+            }
+        }
     }
 }
 

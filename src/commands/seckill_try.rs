@@ -56,6 +56,7 @@ impl Command for Try {
 /// As order id: make one if the try is accepted.
 const GENERATE: &[u8] = b"*";
 
+#[inline]
 fn try_once(ctx: Ctx<'_>, keys: &VoucherKeys, order: &Order<'_>) -> Result<Outcome, CommandError> {
     if let Some(terms) = keys.terms_in(ctx)? {
         return managed::Voucher::new(ctx, keys, order.voucher, terms)?.sell(order);

@@ -141,19 +141,19 @@ pub(super) fn take(
 ) -> Result<(), CommandError> {
     let units =
         (order.units != Units::ONE).then(|| OwnedStr::new(Decimal::new(order.units.get()).bytes()));
-    let units_text = units.as_ref().map_or(names.one(), OwnedStr::as_str);
+    let units = units.as_ref().map(OwnedStr::as_str);
     let three =
         [names.user(), order.user.0, names.voucher(), order.voucher.0, names.id(), order.id.0];
     let mut more = Vec::new();
     if units.is_some() || deadline.is_some() {
         more.extend(three);
-        more.extend(units.iter().flat_map(|units| [names.units(), units.as_str()]));
+        more.extend(units.into_iter().flat_map(|units| [names.units(), units]));
         more.extend(deadline.into_iter().flat_map(|deadline| [names.deadline(), deadline]));
     }
     let fields = if more.is_empty() { &three[..] } else { &more };
     let appended = sale.stream.map(|stream| stream.append(fields)).transpose()?;
     let left = sale.grant.left;
-    let deducted = left.and_then(|left| stock::deduct(ctx, sale.stock, units_text, left));
+    let deducted = left.and_then(|left| stock::deduct(ctx, sale.stock, units, left));
     for effect in [deducted, appended].into_iter().flatten() {
         effect.publish(ctx);
     }

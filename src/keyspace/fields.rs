@@ -8,7 +8,6 @@ pub(crate) struct OrderFields {
     voucher: OwnedStr,
     id: OwnedStr,
     units: OwnedStr,
-    one: OwnedStr,
     deadline: OwnedStr,
     reason: OwnedStr,
 }
@@ -23,7 +22,6 @@ impl OrderFields {
             voucher: next(),
             id: next(),
             units: OwnedStr::new(b"units"),
-            one: OwnedStr::new(b"1"),
             deadline: OwnedStr::new(b"deadline"),
             reason: OwnedStr::new(b"reason"),
         }
@@ -51,10 +49,5 @@ impl OrderFields {
 
     pub(crate) fn reason(&self) -> Str<'_> {
         self.reason.as_str()
-    }
-
-    /// The value that nearly every order has for its units.
-    pub(crate) fn one(&self) -> Str<'_> {
-        self.one.as_str()
     }
 }

@@ -11,6 +11,7 @@ use crate::rules::hash_tag::{StrayBraces, Tagged, tagged};
 use crate::rules::terms::{Millis, Terms};
 use crate::server::{Call, Ctx, MainThread, OwnedStr, Str};
 use std::cell::{Cell, OnceCell};
+use std::collections::HashSet;
 use std::rc::Rc;
 
 /// The keys that an unmanaged try touches. `orders` is none where no stream is kept.
@@ -94,6 +95,7 @@ static LAST: MainThread<Option<Rc<VoucherKeys>>> = MainThread::new(None);
 
 impl VoucherKeys {
     /// The keys of `voucher`. Costs next to nothing for the voucher asked for last.
+    #[inline]
     pub(crate) fn of(voucher: Voucher<'_>) -> Result<Rc<Self>, CommandError> {
         let voucher = voucher.0.bytes();
         if let Some(last) = LAST.cloned()
@@ -102,6 +104,12 @@ impl VoucherKeys {
         {
             return Ok(last);
         }
+        Self::make(voucher)
+    }
+
+    /// Makes the keys of another voucher than the last, and keeps them.
+    #[cold]
+    fn make(voucher: &[u8]) -> Result<Rc<Self>, CommandError> {
         let names = Names::now();
         let style = names.style(voucher)?;
         let stock = style.key(&names.stock_prefix, voucher);
@@ -150,10 +158,12 @@ impl VoucherKeys {
     /// The client named only the voucher, so while its slot is moved the server can't know that
     /// the keys derived from it are on the other side, and the API opens keys of foreign slots
     /// without a word. A call of the server does look.
+    #[inline]
     pub(crate) fn check_here(&self, ctx: Ctx<'_>) -> Result<(), CommandError> {
-        if !config::is_cluster() {
-            return Ok(());
-        }
+        if config::is_cluster() { self.check_here_in_cluster(ctx) } else { Ok(()) }
+    }
+
+    fn check_here_in_cluster(&self, ctx: Ctx<'_>) -> Result<(), CommandError> {
         let SaleKeys { stock, buyers, orders } = self.sale()?;
         // While the slot rests every key is here, there or not. While it is moved, one that is not
         // there may be on the other side. So of a voucher in a moving slot everything must be seen,
@@ -174,11 +184,13 @@ impl VoucherKeys {
     ///
     /// That the voucher tried last has none is remembered, for its database, until a key with the
     /// name of some terms appears: see [`forget_last`].
+    #[inline]
     pub(crate) fn terms_in(&self, ctx: Ctx<'_>) -> Result<Option<Terms>, CommandError> {
         let db = ctx.selected_db();
-        if self.unmanaged_in.get() == Some(db) {
-            return Ok(None);
-        }
+        if self.unmanaged_in.get() == Some(db) { Ok(None) } else { self.read_terms(ctx, db) }
+    }
+
+    fn read_terms(&self, ctx: Ctx<'_>, db: i32) -> Result<Option<Terms>, CommandError> {
         let terms = terms::read(ctx, self.terms())?;
         if terms.is_none() && !config::is_cluster() {
             self.unmanaged_in.set(Some(db));
@@ -206,6 +218,7 @@ impl VoucherKeys {
             Some(names) => names,
             None => {
                 let names = self.make_managed()?;
+                self.check_all_differ(sale, &names)?;
                 self.managed.get_or_init(|| names)
             }
         };
@@ -217,6 +230,19 @@ impl VoucherKeys {
             holds: names.holds.as_str(),
             released: names.released.as_ref().map(OwnedStr::as_str),
         })
+    }
+
+    /// Refuses configured names that meet those of a managed voucher's own keys.
+    fn check_all_differ(&self, sale: SaleKeys<'_>, names: &Managed) -> Result<(), CommandError> {
+        let own = [&self.terms, &names.book, &names.holdings, &names.holds];
+        let own = own.into_iter().chain(&names.released).map(OwnedStr::as_str);
+        let all = [sale.stock, sale.buyers].into_iter().chain(sale.orders).chain(own);
+        let mut seen = HashSet::new();
+        if all.map(Str::bytes).all(|name| seen.insert(name)) {
+            Ok(())
+        } else {
+            Err(CommandError::SameKeys)
+        }
     }
 
     fn make_managed(&self) -> Result<Managed, CommandError> {

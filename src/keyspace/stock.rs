@@ -12,14 +12,14 @@ pub(crate) fn read(ctx: Ctx<'_>, key: Str<'_>) -> Result<Stock, CommandError> {
     integer::parse(key.string()?).map(Stock::Left).ok_or(CommandError::StockNotInteger)
 }
 
-/// Writes `left`, what stays of a stock that was read in this command, once `units` (as text) are
-/// taken. None, and nothing written, when the key is no string any more.
+/// Writes `left`, what stays of a stock that was read in this command, once `units` (as text; none
+/// for one) are taken. None, and nothing written, when the key is no string any more.
 ///
 /// In place: the key's time to live stays, which RM_StringSet would drop.
 pub(crate) fn deduct<'a>(
     ctx: Ctx<'a>,
     key: Str<'a>,
-    units: Str<'a>,
+    units: Option<Str<'a>>,
     left: i64,
 ) -> Option<Effect<'a>> {
     let written = WriteKey::open(ctx, key).overwrite_string(Decimal::new(left).bytes());

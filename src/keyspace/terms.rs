@@ -3,25 +3,29 @@
 use crate::error::CommandError;
 use crate::rules::terms::Terms;
 use crate::server::{Call, Ctx, MainThread, OwnedStr, ReadKey, Str};
+use std::rc::Rc;
+
+/// Some JSON, and what it means.
+struct Read {
+    json: Vec<u8>,
+    terms: Terms,
+}
 
 /// The JSON read last and what it means. Reading is a pure function of the bytes, so this can't
 /// be stale: other bytes are read anew.
-static LAST: MainThread<Option<(Vec<u8>, Terms)>> = MainThread::new(None);
+static LAST: MainThread<Option<Rc<Read>>> = MainThread::new(None);
 
 /// The terms; none when the voucher is not managed.
 pub(crate) fn read(ctx: Ctx<'_>, key: Str<'_>) -> Result<Option<Terms>, CommandError> {
     let Some(key) = ReadKey::open(ctx, key) else { return Ok(None) };
     let json = key.string()?;
-    let last = LAST.take();
-    if let Some((read, terms)) = &last
-        && read == json
+    if let Some(last) = LAST.cloned()
+        && last.json == json
     {
-        let terms = *terms;
-        LAST.set(last);
-        return Ok(Some(terms));
+        return Ok(Some(last.terms));
     }
     let terms = Terms::parse(json)?;
-    LAST.set(Some((json.to_vec(), terms)));
+    LAST.set(Some(Rc::new(Read { json: json.to_vec(), terms })));
     Ok(Some(terms))
 }
 

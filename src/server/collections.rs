@@ -40,12 +40,10 @@ impl ReadKey<'_> {
 
     /// Does a hash have `field`? Copies nothing.
     pub(crate) fn hash_has(&self, field: Str<'_>) -> Result<bool, NotThatKind> {
-        if self.kind() != Kind::Hash {
-            return Err(NotThatKind);
-        }
         let mut exists: c_int = 0;
-        // SAFETY: as in hash_get; with HASH_EXISTS the place is an int.
-        unsafe {
+        // SAFETY: the handle is open, and of another kind than a hash is refused; one field with,
+        // because of HASH_EXISTS, an int as its place, then the null that ends the list.
+        let status = unsafe {
             api!(RedisModule_HashGet(
                 self.as_ptr(),
                 raw::REDISMODULE_HASH_EXISTS as c_int,
@@ -54,7 +52,7 @@ impl ReadKey<'_> {
                 ptr::null_mut::<raw::RedisModuleString>(),
             ))
         };
-        Ok(exists != 0)
+        if status == OK { Ok(exists != 0) } else { Err(NotThatKind) }
     }
 
     /// At most `most` members of a sorted set with a score up to `score`, lowest first, with their

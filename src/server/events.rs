@@ -66,6 +66,8 @@ pub(crate) enum ServerEvent {
     LoadingEnded,
     BecamePrimary,
     BecameReplica,
+    /// Some configuration, ours or not, was set.
+    Configured,
 }
 
 /// Hears of server events. Must not write.
@@ -88,6 +90,7 @@ pub(crate) fn listen_to_server(ctx: Ctx<'_>, listener: ServerListener) -> bool {
         raw::REDISMODULE_EVENT_SWAPDB,
         raw::REDISMODULE_EVENT_LOADING,
         raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED,
+        raw::REDISMODULE_EVENT_CONFIG,
     ]
     .into_iter()
     .all(|id| subscribe(ctx, id, on_server_event))
@@ -132,6 +135,7 @@ unsafe fn server_event(id: u64, part: u64, data: *mut c_void) -> Option<ServerEv
             raw::REDISMODULE_EVENT_REPLROLECHANGED_NOW_MASTER,
         ) => ServerEvent::BecamePrimary,
         (raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED, _) => ServerEvent::BecameReplica,
+        (raw::REDISMODULE_EVENT_CONFIG, _) => ServerEvent::Configured,
         _ => return None,
     })
 }

@@ -5,7 +5,7 @@ use crate::observe::{assert_error, words};
 use redis::Value;
 
 /// Every config with its default and another legal value.
-pub const CONFIGS: [(&str, &str, &str); 10] = [
+pub const CONFIGS: [(&str, &str, &str); 11] = [
     ("seckill.stock-prefix", "seckill:stock:", "s t:"),
     ("seckill.buyers-prefix", "seckill:order:", "buyers:"),
     ("seckill.order-stream", "stream.orders", ""),
@@ -16,6 +16,7 @@ pub const CONFIGS: [(&str, &str, &str); 10] = [
     ("seckill.id-prefix", "order", "s i"),
     ("seckill.id-epoch", "1640995200", "0"),
     ("seckill.id-utc-offset", "0", "-28800"),
+    ("seckill.hold-sweep-ms", "50", "1"),
 ];
 
 fn get(server: &Server, name: &str) -> String {

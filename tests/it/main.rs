@@ -9,6 +9,7 @@
 //! | `nextid`, `nextid_slots` | generated ids, and who else counts on their keys |
 //! | `afresh` | nothing remembered between tries hides what others did |
 //! | `locks_line`, `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in line |
+//! | `locks_server`, `locks_histories` | pauses, failovers, clusters; many clients and a model |
 //! | `effects` | what is written for replicas and files, and read without the module |
 //! | `context` | transactions, scripts, replicas, memory limits, blocked readers, databases |
 //! | `events` | keyspace events and client-side caching |
@@ -33,17 +34,24 @@ mod docs;
 mod effects;
 mod events;
 mod harness;
+mod holds;
 mod hostile;
 mod loading;
 mod lock;
 mod locks_acquire;
+mod locks_histories;
 mod locks_line;
+mod locks_server;
 mod locks_wake;
+mod managed;
+mod managed_terms;
 mod metadata;
 mod nextid;
 mod nextid_slots;
 mod observe;
 mod refusals;
+mod sales;
+mod survival;
 mod transcript;
 mod r#try;
 mod trykeys;

@@ -20,62 +20,70 @@ fn texts(list: &Value) -> Vec<String> {
     items(list).iter().map(text).collect()
 }
 
+/// Commands of the module as the server shows them: name, arity, flags, first and last key,
+/// required arguments, tokens of the others.
+type Row = (&'static str, i64, &'static str, [i64; 2], &'static str, &'static str);
+
+#[rustfmt::skip]
+pub const COMMANDS: [Row; 17] = [
+    ("seckill.try", -4, "write denyoom fast", [1, 1], "voucher user orderid", "UNITS"),
+    ("seckill.trykeys", -7, "write denyoom fast", [1, 3], "stock buyers orders voucher user orderid", "UNITS NOSTREAM"),
+    ("seckill.create", -3, "write denyoom fast", [1, 1], "voucher stock", "BEGIN END LIMIT HOLD"),
+    ("seckill.alter", -4, "write denyoom fast", [1, 1], "voucher", "BEGIN END LIMIT HOLD"),
+    ("seckill.restock", 3, "write denyoom fast", [1, 1], "voucher delta", ""),
+    ("seckill.drop", 2, "write fast", [1, 1], "voucher", ""),
+    ("seckill.confirm", 4, "write fast", [1, 1], "voucher user orderid", ""),
+    ("seckill.cancel", 4, "write fast", [1, 1], "voucher user orderid", ""),
+    ("seckill.order", 3, "readonly fast", [1, 1], "voucher orderid", ""),
+    ("seckill.status", 3, "readonly fast", [1, 1], "voucher user", ""),
+    ("seckill.info", 2, "readonly", [1, 1], "voucher", ""),
+    ("seckill.audit", 2, "readonly", [1, 1], "voucher", ""),
+    ("seckill.nextid", -2, "write denyoom fast", [1, 1], "prefix", "COUNT"),
+    ("lock.acquire", -4, "write denyoom fast blocking", [1, 1], "key token lease-ms", "WAIT FENCE"),
+    ("lock.release", 3, "write fast", [1, 1], "key token", ""),
+    ("lock.renew", 4, "write fast", [1, 1], "key token lease-ms", ""),
+    ("lock.info", 2, "readonly fast", [1, 1], "key", ""),
+];
+
+/// The flags that a command has or has not; others are the server's own.
+const FLAGS: [&str; 10] = [
+    "write",
+    "readonly",
+    "denyoom",
+    "fast",
+    "blocking",
+    "noscript",
+    "movablekeys",
+    "no_multi",
+    "admin",
+    "loading",
+];
+
 struct Expected {
     name: &'static str,
     arity: i64,
-    flags: &'static [&'static str],
-    not_flags: &'static [&'static str],
-    /// First, last, step.
-    keys: [i64; 3],
-    arguments: &'static [&'static str],
-    tokens: &'static [&'static str],
+    flags: Vec<&'static str>,
+    keys: [i64; 2],
+    arguments: Vec<&'static str>,
+    tokens: Vec<&'static str>,
 }
 
-const COMMANDS: [Expected; 4] = [
-    Expected {
-        name: "seckill.try",
-        arity: -4,
-        flags: &["write", "denyoom", "fast", "module"],
-        not_flags: &["readonly", "blocking", "noscript", "movablekeys", "no_multi", "admin"],
-        keys: [1, 1, 1],
-        arguments: &["voucher", "user", "orderid"],
-        tokens: &["UNITS"],
-    },
-    Expected {
-        name: "seckill.trykeys",
-        arity: -7,
-        flags: &["write", "denyoom", "fast", "module"],
-        not_flags: &["readonly", "blocking", "noscript", "movablekeys", "no_multi", "admin"],
-        keys: [1, 3, 1],
-        arguments: &["stock", "buyers", "orders", "voucher", "user", "orderid"],
-        tokens: &["UNITS", "NOSTREAM"],
-    },
-    Expected {
-        name: "seckill.nextid",
-        arity: -2,
-        flags: &["write", "denyoom", "fast", "module"],
-        not_flags: &["readonly", "blocking", "noscript", "movablekeys", "no_multi", "admin"],
-        keys: [1, 1, 1],
-        arguments: &["prefix"],
-        tokens: &["COUNT"],
-    },
-    Expected {
-        name: "lock.release",
-        arity: 3,
-        flags: &["write", "fast", "module"],
-        not_flags: &["readonly", "denyoom", "blocking", "noscript", "movablekeys", "no_multi"],
-        keys: [1, 1, 1],
-        arguments: &["key", "token"],
-        tokens: &[],
-    },
-];
+fn expected() -> impl Iterator<Item = Expected> {
+    COMMANDS.into_iter().map(|(name, arity, flags, keys, arguments, tokens)| {
+        let [flags, arguments, tokens] =
+            [flags, arguments, tokens].map(|text| text.split_whitespace().collect());
+        Expected { name, arity, flags, keys, arguments, tokens }
+    })
+}
 
 #[test]
 fn the_module_has_these_commands() {
     let server = Server::start();
     let mut names = words(server.run("COMMAND LIST FILTERBY MODULE seckill"));
     names.sort();
-    assert_eq!(names, ["lock.release", "seckill.nextid", "seckill.try", "seckill.trykeys"]);
+    let mut wanted = COMMANDS.map(|row| row.0);
+    wanted.sort();
+    assert_eq!(names, wanted);
     let modules = format!("{:?}", server.run("MODULE LIST"));
     assert!(modules.contains("seckill"), "{modules}");
 }
@@ -83,20 +91,20 @@ fn the_module_has_these_commands() {
 #[test]
 fn command_info_is_complete() {
     let server = Server::start();
-    for expected in COMMANDS {
+    for expected in expected() {
         let name = expected.name;
         let reply = server.call(&["COMMAND", "INFO", name]);
         let info = items(&items(&reply)[0]);
         assert_eq!(text(&info[0]), name);
         assert_eq!(info[1], Value::Int(expected.arity), "{name}");
         let flags = texts(&info[2]);
-        for flag in expected.flags {
-            assert!(flags.contains(&flag.to_string()), "{name} has no {flag}: {flags:?}");
+        assert!(flags.contains(&"module".to_owned()), "{name}: {flags:?}");
+        for flag in FLAGS {
+            let has = flags.contains(&flag.to_owned());
+            assert_eq!(has, expected.flags.contains(&flag), "{name}, {flag}: {flags:?}");
         }
-        for flag in expected.not_flags {
-            assert!(!flags.contains(&flag.to_string()), "{name} has {flag}: {flags:?}");
-        }
-        assert_eq!(info[3..6], expected.keys.map(Value::Int), "{name}");
+        let [first, last] = expected.keys;
+        assert_eq!(info[3..6], [first, last, 1].map(Value::Int), "{name}");
         let specs = items(&info[8]);
         assert!(!specs.is_empty(), "{name}");
         for spec in specs {
@@ -104,7 +112,8 @@ fn command_info_is_complete() {
             let access = ["RO", "RW", "OW", "RM"];
             let count = flags.iter().filter(|flag| access.contains(&flag.as_str())).count();
             assert_eq!(count, 1, "{name}: {flags:?}");
-            assert!(!flags.contains(&"RO".to_owned()), "{name} writes: {flags:?}");
+            let reads = expected.flags.contains(&"readonly");
+            assert_eq!(flags.contains(&"RO".to_owned()), reads, "{name}: {flags:?}");
         }
     }
 }
@@ -112,7 +121,7 @@ fn command_info_is_complete() {
 #[test]
 fn command_docs_are_complete() {
     let server = Server::start();
-    for expected in COMMANDS {
+    for expected in expected() {
         let name = expected.name;
         let reply = server.call(&["COMMAND", "DOCS", name]);
         let docs = field(&reply, name).unwrap_or_else(|| panic!("no docs of {name}"));
@@ -131,7 +140,7 @@ fn command_docs_are_complete() {
         let names: Vec<_> =
             arguments.iter().map(|argument| text(field(argument, "name").expect("name"))).collect();
         let required = expected.arguments.len();
-        assert_eq!(names[..required], *expected.arguments, "{name}");
+        assert_eq!(names[..required], expected.arguments, "{name}");
         for argument in &arguments[..required] {
             let optional = field(argument, "flags")
                 .is_some_and(|flags| texts(flags).contains(&"optional".to_owned()));
@@ -150,7 +159,7 @@ fn command_docs_are_complete() {
 #[test]
 fn key_arguments_are_keys_in_the_docs() {
     let server = Server::start();
-    for expected in COMMANDS {
+    for expected in expected() {
         let name = expected.name;
         let reply = server.call(&["COMMAND", "DOCS", name]);
         let docs = field(&reply, name).expect("docs");
@@ -177,7 +186,12 @@ fn getkeys_finds_the_declared_keys() {
     assert_eq!(keys("SECKILL.TRYKEYS s b o 7 alice o1"), ["s", "b", "o"]);
     assert_eq!(keys("SECKILL.TRYKEYS s b s 7 alice o1 NOSTREAM"), ["s", "b", "s"]);
     assert_eq!(keys("SECKILL.NEXTID order COUNT 5"), ["order"]);
+    assert_eq!(keys("SECKILL.CREATE 7 5 BEGIN 1 END 2"), ["7"]);
     assert_eq!(keys("LOCK.RELEASE lock t"), ["lock"]);
+    for command in ["DROP 7", "CONFIRM 7 a o", "CANCEL 7 a o", "ORDER 7 o", "STATUS 7 a", "INFO 7"]
+    {
+        assert_eq!(keys(&format!("SECKILL.{command}")), ["7"], "{command}");
+    }
 }
 
 /// Whether this server lets modules make ACL categories (Redis 7.4, Redict 7.3, Valkey 8).
@@ -201,17 +215,16 @@ fn commands_are_in_acl_categories_where_modules_can_make_them() {
         return;
     }
     // ACL CAT <category> leaves out commands of modules on some servers; COMMAND INFO doesn't.
-    for (name, own) in [
-        ("seckill.try", "seckill"),
-        ("seckill.trykeys", "seckill"),
-        ("seckill.nextid", "seckill"),
-        ("lock.release", "lock"),
-    ] {
+    for Expected { name, flags, .. } in expected() {
+        let own = name.split('.').next().expect("a family");
         assert!(known.contains(&own.to_owned()), "no category {own}: {known:?}");
         let reply = server.call(&["COMMAND", "INFO", name]);
         let mut categories = texts(&items(&items(&reply)[0])[6]);
         categories.sort();
-        let mut wanted = ["@fast".to_owned(), "@write".to_owned(), format!("@{own}")];
+        let kind = if flags.contains(&"write") { "write" } else { "read" };
+        let mut wanted = vec![format!("@{kind}"), format!("@{own}")];
+        let others = ["fast", "blocking"].into_iter().filter(|flag| flags.contains(flag));
+        wanted.extend(others.map(|flag| format!("@{flag}")));
         wanted.sort();
         assert_eq!(categories, wanted, "{name}");
     }

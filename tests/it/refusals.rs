@@ -172,12 +172,10 @@ fn an_exhausted_stream_is_refused() {
 }
 
 #[test]
-fn an_asterisk_is_no_order_id() {
+fn an_asterisk_is_special_as_order_id_only() {
     let server = Server::observed().start();
-    server.run("SET seckill:stock:7 2");
-    server.refused("SECKILL.TRY 7 alice *", "ERR");
-    server.refused("SECKILL.TRY 7 alice * UNITS 2", "ERR");
-    // Anywhere else it is a name as any other.
+    server.run("SET stock 2");
+    server.refused("SECKILL.TRYKEYS stock buyers orders 7 alice *", "ERR");
     server.check(
         "
         > SET seckill:stock:* 2

@@ -1,0 +1,247 @@
+//! Locks and lines while the server is paused, restarted, replicated, promoted, demoted or part of
+//! a cluster.
+
+use crate::aof::shown;
+use crate::cluster::{slot, two_nodes, whole_cluster};
+use crate::harness::{Client, Server, text, wait_for};
+use crate::observe::{assert_error, integer};
+use redis::Value;
+
+/// What the file got: `SET lock bob PXAT`, without the times.
+fn effects(server: &Server, act: impl FnOnce()) -> Vec<String> {
+    let is_time = |word: &&str| word.len() == 13 && word.bytes().all(|b| b.is_ascii_digit());
+    let cut = |line: String| line.split(' ').filter(|w| !is_time(w)).collect::<Vec<_>>().join(" ");
+    server.aof_of(act).iter().map(shown).map(cut).collect()
+}
+
+#[test]
+fn grants_are_replicated_as_what_they_did() {
+    let server = Server::observed().start();
+    server.run("LOCK.ACQUIRE lock ann 1000000");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000 FENCE");
+    let written = effects(&server, || {
+        server.run("LOCK.RELEASE lock ann");
+        assert!(integer(&bob.receive()) > 1);
+    });
+    let both = ["MULTI", "DEL lock", "SET lock bob PXAT", "SET lock:fence PXAT", "EXEC"];
+    assert_eq!(written, both);
+    server.queue(&mut bob, "LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
+    let written = effects(&server, || {
+        server.run("DEL lock");
+        assert_eq!(bob.receive(), Value::Int(1));
+    });
+    assert_eq!(written, ["DEL lock", "SET lock cid PXAT"]);
+    // A grant that nobody hears of: the file says so in order, too.
+    let mut gone = server.client();
+    let id = crate::locks_line::id_of(&mut gone);
+    server.queue(&mut gone, "LOCK.ACQUIRE lock gone 1000000 WAIT 60000");
+    server.run("MULTI");
+    server.run("LOCK.RELEASE lock cid");
+    server.run(&format!("CLIENT KILL ID {id}"));
+    let written = effects(&server, || {
+        server.run("EXEC");
+        server.wait_for_owner("lock", "");
+    });
+    assert_eq!(written, ["MULTI", "DEL lock", "SET lock gone PXAT", "EXEC", "DEL lock"]);
+    // Whoever waits or is refused writes nothing.
+    server.run("SET lock zoe");
+    let written = effects(&server, || {
+        let mut late = server.waiter("LOCK.ACQUIRE lock late 1000000 WAIT 50");
+        assert_eq!(late.receive(), Value::Int(0));
+    });
+    assert!(written.is_empty(), "{written:?}");
+}
+
+#[test]
+fn locks_survive_a_restart_with_their_lease_and_their_fencing_token() {
+    let mut server = Server::with().aof().start();
+    server.run("SELECT 3");
+    let fence = integer(&server.run("LOCK.ACQUIRE lock ann 1000000 FENCE"));
+    let bob = server.client();
+    drop(bob);
+    let end = server.run("PEXPIRETIME lock");
+    server.kill9();
+    server.start_again();
+    server.run("SELECT 3");
+    assert_eq!(server.run("PEXPIRETIME lock"), end);
+    assert_eq!(server.run("LOCK.ACQUIRE lock ann 1000000 FENCE"), Value::Int(fence));
+    server.check("> LOCK.ACQUIRE lock bob 1000000 FENCE\n0\n> LOCK.RELEASE lock ann\n1");
+    let next = integer(&server.run("LOCK.ACQUIRE lock bob 1000000 FENCE"));
+    assert!(next > fence);
+}
+
+#[test]
+fn a_restart_ends_no_lock_of_a_waiter_that_was_served() {
+    let mut server = Server::with().aof().start();
+    server.run("LOCK.ACQUIRE lock ann 1000000");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+    let cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
+    server.run("LOCK.RELEASE lock ann");
+    assert_eq!(bob.receive(), Value::Int(1));
+    server.kill9();
+    drop(cid);
+    server.start_again();
+    assert_eq!((server.owner("lock").as_str(), server.in_line()), ("bob", 0));
+    server.check("> LOCK.RELEASE lock bob\n1\n> DBSIZE\n0");
+}
+
+#[test]
+fn a_failover_keeps_locks_and_lets_fencing_tokens_grow() {
+    let primary = Server::with().port().start();
+    let replica = Server::with().replica_of(&primary).start();
+    let fence = integer(&primary.run("LOCK.ACQUIRE lock ann 1000000 FENCE"));
+    let mut bob = primary.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000 FENCE");
+    primary.run("LOCK.RELEASE lock ann");
+    let second = integer(&bob.receive());
+    assert!(second > fence);
+    primary.wait_for_replica(&replica);
+    assert_eq!(primary.digest(), replica.digest());
+    assert_eq!(primary.run("PEXPIRETIME lock"), replica.run("PEXPIRETIME lock"));
+    for command in
+        ["LOCK.ACQUIRE lock bob 1000", "LOCK.ACQUIRE x y 1 WAIT 5", "LOCK.RENEW lock bob 5"]
+    {
+        assert!(text(&replica.run(command)).starts_with("READONLY"), "{command}");
+    }
+    let info = replica.run("LOCK.INFO lock");
+    assert!(format!("{info:?}").contains("waiters"), "{info:?}");
+    replica.run("REPLICAOF NO ONE");
+    replica.check("> LOCK.ACQUIRE lock cid 1000000\n0\n> LOCK.RELEASE lock bob\n1");
+    assert!(integer(&replica.run("LOCK.ACQUIRE lock cid 1000000 FENCE")) > second);
+}
+
+#[test]
+fn who_waits_on_a_server_that_turns_replica_is_told() {
+    let primary = Server::with().port().start();
+    let other = Server::with().port().start();
+    primary.run("LOCK.ACQUIRE lock ann 1000000");
+    let mut waiters: Vec<Client> = (0..3)
+        .map(|n| primary.waiter(&format!("LOCK.ACQUIRE lock w{n} 1000000 WAIT 60000")))
+        .collect();
+    primary.run(&format!("REPLICAOF 127.0.0.1 {}", other.port()));
+    for waiter in &mut waiters {
+        assert!(text(&waiter.receive()).starts_with("UNBLOCKED"));
+    }
+    assert_eq!(primary.in_line(), 0);
+    other.wait_for_replica(&primary);
+    primary.run("REPLICAOF NO ONE");
+    primary.check("> LOCK.ACQUIRE lock ann 1000000\n1\n> LOCK.RELEASE lock ann\n1");
+}
+
+#[test]
+fn nothing_is_granted_while_writes_are_paused() {
+    let server = Server::with().aof().start();
+    server.run("LOCK.ACQUIRE lock ann 50");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+    let mut late = server.waiter("LOCK.ACQUIRE lock late 1000000 WAIT 120");
+    let gone = server.waiter("LOCK.ACQUIRE lock gone 1000000 WAIT 60000");
+    server.run("CLIENT PAUSE 60000 WRITE");
+    // Waits end all the same, in time, and who is gone leaves.
+    assert_eq!(late.receive(), Value::Int(0));
+    drop(gone);
+    server.wait_for_line(1);
+    server.check("> PTTL lock\n-2");
+    // A few turns of the server's own clock.
+    let turns = server.info_number("seckill_locks_acquired");
+    for _ in 0..20 {
+        server.run("PING");
+    }
+    assert_eq!((turns, server.in_line()), (1, 1));
+    server.run("CLIENT UNPAUSE");
+    assert_eq!(bob.receive(), Value::Int(1));
+    assert_eq!(server.owner("lock"), "bob");
+}
+
+#[test]
+fn a_module_that_somebody_waits_for_is_not_unloaded() {
+    let server = Server::start();
+    server.run("LOCK.ACQUIRE lock ann 1000000");
+    let bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+    let refused = text(&server.run("MODULE UNLOAD seckill"));
+    assert!(refused.starts_with("ERR"), "{refused}");
+    drop(bob);
+    server.wait_for_line(0);
+    // The timer for the end of a wait goes with the last waiter.
+    let unloaded = wait_for("the unload", || {
+        (server.run("MODULE UNLOAD seckill") == Value::Okay).then_some(())
+    });
+    unloaded.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+    let load = format!("MODULE LOAD {}", crate::harness::module().display());
+    assert_eq!(server.run(&load), Value::Okay);
+    // Listening begins anew.
+    let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
+    server.run("DEL lock");
+    assert_eq!(cid.receive(), Value::Int(1));
+}
+
+#[test]
+fn a_reload_and_a_flush_of_everything_leave_sane_lines() {
+    let server = Server::start();
+    server.run("LOCK.ACQUIRE lock ann 1000000");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+    server.check("> DEBUG RELOAD\nOK\n> GET lock\nann");
+    assert_eq!(server.in_line(), 1);
+    let mut other = server.client();
+    other.run("SELECT 5");
+    other.run("SET lock zoe");
+    server.queue(&mut other, "LOCK.ACQUIRE lock dan 1000000 WAIT 60000");
+    server.check("> FLUSHALL\nOK");
+    assert_eq!((bob.receive(), other.receive()), (Value::Int(1), Value::Int(1)));
+    server.check("> GET lock\nbob\n> SELECT 5\nOK\n> GET lock\ndan");
+}
+
+#[test]
+fn a_cluster_has_fences_in_the_slot_of_their_lock() {
+    let server = whole_cluster();
+    for (lock, fence) in
+        [("lock", "{lock}:fence"), ("{a}lock", "{a}lock:fence"), ("lo{ck", "{lo{ck}:fence")]
+    {
+        let first = integer(&server.call(&["LOCK.ACQUIRE", lock, "ann", "1000000", "FENCE"]));
+        assert_eq!(text(&server.call(&["GET", fence])), first.to_string());
+        assert_eq!(slot(&server, lock.as_bytes()), slot(&server, fence.as_bytes()));
+        let mut bob = server.waiter(&format!("LOCK.ACQUIRE {lock} bob 1000000 WAIT 60000 FENCE"));
+        let mut cid = server.waiter(&format!("LOCK.ACQUIRE {lock} cid 1000000 WAIT 60000 FENCE"));
+        server.call(&["LOCK.RELEASE", lock, "ann"]);
+        let second = integer(&bob.receive());
+        server.call(&["DEL", lock]);
+        let third = integer(&cid.receive());
+        assert!(first < second && second < third);
+        assert!(integer(&server.call(&["PTTL", lock])) > 900_000);
+    }
+    for lock in ["a}b", "{}x", ""] {
+        let words = ["LOCK.ACQUIRE", lock, "ann", "1000", "FENCE"];
+        assert_error(&server.call(&words), "ERR", lock);
+        assert_eq!(server.call(&words[..4]), Value::Int(1), "{lock} without a fence");
+        assert_eq!(server.call(&["LOCK.RENEW", lock, "ann", "1000"]), Value::Int(1));
+    }
+}
+
+#[test]
+fn hash_tags_name_fences_without_a_cluster_too() {
+    let server = Server::with().config("seckill.hash-tags yes").start();
+    server.run("LOCK.ACQUIRE lock ann 1000000 FENCE");
+    server.check("> EXISTS lock {lock}:fence\n2\n> DBSIZE\n2");
+}
+
+#[test]
+fn a_lock_that_moves_to_another_node_is_granted_by_neither() {
+    let (source, target) = two_nodes();
+    let id = |server: &Server| text(&server.run("CLUSTER MYID"));
+    let (from, to, moving) = (id(&source), id(&target), slot(&source, b"lock"));
+    source.run("LOCK.ACQUIRE lock ann 1000000");
+    let mut bob = source.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+    let mut cid = source.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 60000 FENCE");
+    target.run(&format!("CLUSTER SETSLOT {moving} IMPORTING {from}"));
+    source.run(&format!("CLUSTER SETSLOT {moving} MIGRATING {to}"));
+    let migrate = format!("MIGRATE 127.0.0.1 {} lock 0 5000", target.port());
+    assert_eq!(source.run(&migrate), Value::Okay);
+    for waiter in [&mut bob, &mut cid] {
+        let told = text(&waiter.receive());
+        assert!(told.starts_with("TRYAGAIN "), "{told}");
+    }
+    source.check("> DBSIZE\n0");
+    for server in [&target, &source] {
+        assert_eq!(server.run(&format!("CLUSTER SETSLOT {moving} NODE {to}")), Value::Okay);
+    }
+    target.check("> GET lock\nann\n> LOCK.RELEASE lock ann\n1");
+    source.check("> LOCK.ACQUIRE lock bob 1000\n(error) MOVED ...");
+}

@@ -1,0 +1,465 @@
+//! SECKILL.TRY on managed vouchers: the outcomes by precedence, and that losers leave no trace.
+
+use crate::harness::{Server, text, wait_for};
+use crate::observe::words;
+use redis::Value;
+
+/// A voucher on which `alice` holds her limit with order `live`, has order `gone` given back, and
+/// everything else is sold.
+fn busy_sale(server: &Server) {
+    server.run("FLUSHALL");
+    server.check(
+        "
+        > SECKILL.CREATE 7 2 LIMIT 1 HOLD 900000
+        OK
+        > SECKILL.TRY 7 alice gone
+        0
+        > SECKILL.CANCEL 7 alice gone
+        1
+        > SECKILL.TRY 7 alice live
+        0
+        > SECKILL.TRY 7 bob other
+        0
+        > GET seckill:stock:7
+        0
+        ",
+    );
+}
+
+#[test]
+fn the_first_reason_counts() {
+    let server = Server::observed().start();
+    busy_sale(&server);
+    let far = server.clock_ms() + 1_000_000;
+    let open = "BEGIN 0 END 0".to_owned();
+    let pending = format!("BEGIN {far} END 0");
+    let ended = "BEGIN 0 END 1".to_owned();
+    // Each row has every later reason to refuse, too.
+    for (window, command, wanted) in [
+        (&ended, "SECKILL.TRY 7 alice live", 0),
+        (&pending, "SECKILL.TRY 7 alice live", 0),
+        (&open, "SECKILL.TRY 7 alice live", 0),
+        (&open, "SECKILL.TRY 7 alice live UNITS 9", 0),
+        (&ended, "SECKILL.TRY 7 alice gone", 5),
+        (&pending, "SECKILL.TRY 7 alice gone", 5),
+        (&open, "SECKILL.TRY 7 alice gone", 5),
+        (&pending, "SECKILL.TRY 7 alice new", 3),
+        (&pending, "SECKILL.TRY 7 alice new UNITS 9", 3),
+        (&ended, "SECKILL.TRY 7 alice new", 4),
+        (&open, "SECKILL.TRY 7 alice new", 2),
+        (&open, "SECKILL.TRY 7 carol new UNITS 2", 2),
+        (&open, "SECKILL.TRY 7 carol new", 1),
+    ] {
+        server.check(&format!("> SECKILL.ALTER 7 {window}\nOK"));
+        assert_eq!(server.silent(command), Value::Int(wanted), "{window} {command}");
+        let error = server.refused("SECKILL.TRY 7 bob live", "ORDERID");
+        assert!(!error.contains("bob") && !error.contains("live"), "{error}");
+        server.refused("SECKILL.TRY 7 bob gone", "ORDERID");
+    }
+    // An id that was given back does not sell again with units and window there.
+    server.check(&format!("> SECKILL.ALTER 7 {open} LIMIT 5\nOK\n> SECKILL.RESTOCK 7 5\n5"));
+    assert_eq!(server.silent("SECKILL.TRY 7 alice gone"), Value::Int(5));
+    assert_eq!(server.silent("SECKILL.TRY 7 alice live"), Value::Int(0));
+    server.check("> SECKILL.TRY 7 alice new\n0");
+    server.assert_book("7", [4, 3, 0]);
+}
+
+#[test]
+fn each_outcome_is_counted() {
+    let server = Server::start();
+    busy_sale(&server);
+    let far = server.clock_ms() + 1_000_000;
+    for command in [
+        "SECKILL.TRY 7 alice live",
+        "SECKILL.TRY 7 alice gone",
+        "SECKILL.TRY 7 bob live",
+        "SECKILL.TRY 7 alice new",
+        "SECKILL.TRY 7 carol new",
+        "SECKILL.ALTER 7 END 1",
+        "SECKILL.TRY 7 carol new",
+        &format!("SECKILL.ALTER 7 END 0 BEGIN {far}"),
+        "SECKILL.TRY 7 carol new",
+        "SECKILL.CONFIRM 7 bob other",
+        "SECKILL.CONFIRM 7 bob other",
+        "SECKILL.CONFIRM 7 bob none",
+    ] {
+        server.run(command);
+    }
+    for (field, wanted) in [
+        ("tries_accepted", 3),
+        ("tries_repeated", 2),
+        ("tries_already_bought", 1),
+        ("tries_sold_out", 1),
+        ("tries_not_started", 1),
+        ("tries_ended", 1),
+        ("orders_confirmed", 1),
+        ("orders_cancelled", 1),
+        ("orders_expired", 0),
+        ("orders_rejected", 0),
+    ] {
+        assert_eq!(server.info_number(&format!("seckill_{field}")), wanted, "{field}");
+    }
+    let open =
+        wait_for("holds_open", || (server.info_number("seckill_holds_open") == 1).then_some(()));
+    open.expect("one hold is open");
+}
+
+#[test]
+fn the_window_is_that_of_the_servers_clock() {
+    let server = Server::start();
+    let begin = server.clock_ms() + 60;
+    let end = begin + 60;
+    server.run(&format!("SECKILL.CREATE 7 1000000 BEGIN {begin} END {end}"));
+    let mut seen = Vec::new();
+    let over = wait_for("the end of the sale", || {
+        let before = server.clock_ms();
+        let user = format!("u{}", seen.len());
+        let outcome = server.call(&["SECKILL.TRY", "7", &user, &user]);
+        let after = server.clock_ms();
+        match outcome {
+            Value::Int(3) => assert!(before < begin, "not started at {before}, after {begin}"),
+            Value::Int(0) => assert!(after >= begin && before < end, "{begin} {before} {end}"),
+            Value::Int(4) => assert!(after >= end, "ended at {after}, before {end}"),
+            other => panic!("{other:?}"),
+        }
+        seen.push(outcome.clone());
+        (outcome == Value::Int(4)).then_some(())
+    });
+    over.expect("an end");
+    assert_eq!(seen.first(), Some(&Value::Int(3)));
+}
+
+#[test]
+fn a_window_without_bounds_is_open() {
+    let server = Server::start();
+    let now = server.clock_ms();
+    for (window, wanted) in [
+        (String::new(), 0),
+        (format!("BEGIN {}", now - 1000), 0),
+        (format!("END {}", now + 1_000_000), 0),
+        (format!("BEGIN {} END {}", now - 1000, now + 1_000_000), 0),
+        (format!("BEGIN {} END {}", now - 2000, now - 1000), 4),
+        (format!("BEGIN {} END {}", now + 1_000_000, now + 2_000_000), 3),
+        ("END 1".into(), 4),
+        ("BEGIN 281474976710656".into(), 3),
+    ] {
+        server.run("FLUSHALL");
+        server.check(&format!("> SECKILL.CREATE 7 5 {window}\nOK"));
+        assert_eq!(server.run("SECKILL.TRY 7 alice o1"), Value::Int(wanted), "{window}");
+    }
+}
+
+#[test]
+fn the_limit_is_of_units_a_user() {
+    let server = Server::observed().start();
+    server.check(
+        "
+        > SECKILL.CREATE 7 10 LIMIT 3
+        OK
+        > SECKILL.TRY 7 alice o1 UNITS 2
+        0
+        > SECKILL.TRY 7 alice o2
+        0
+        > SECKILL.TRY 7 bob o3 UNITS 3
+        0
+        > GET seckill:stock:7
+        4
+        > SMISMEMBER seckill:order:7 alice bob carol
+        1) 1
+        2) 1
+        3) 0
+        > HGET seckill:buyer:7 alice
+        3:o2
+        > XLEN stream.orders
+        3
+        ",
+    );
+    assert_eq!(server.silent("SECKILL.TRY 7 alice o4"), Value::Int(2));
+    assert_eq!(server.silent("SECKILL.TRY 7 carol o4 UNITS 4"), Value::Int(2));
+    assert_eq!(server.silent("SECKILL.TRY 7 carol o4 UNITS 9223372036854775807"), Value::Int(2));
+    server.check("> SECKILL.ALTER 7 LIMIT 9\nOK");
+    // All or nothing.
+    assert_eq!(server.silent("SECKILL.TRY 7 carol o4 UNITS 5"), Value::Int(1));
+    server.check("> SECKILL.TRY 7 carol o4 UNITS 4\n0\n> SECKILL.ALTER 7 LIMIT 1\nOK");
+    // A limit that was lowered takes nothing away.
+    assert_eq!(server.silent("SECKILL.TRY 7 carol o5"), Value::Int(2));
+    server.assert_book("7", [0, 0, 10]);
+    server.check(
+        "
+        > SECKILL.CANCEL 7 carol o4
+        1
+        > SECKILL.TRY 7 carol o6 UNITS 2
+        2
+        > SECKILL.TRY 7 carol o6
+        0
+        ",
+    );
+    server.assert_book("7", [3, 0, 7]);
+}
+
+#[test]
+fn an_accepted_order_is_written_down() {
+    let server = Server::start();
+    server.check(
+        r#"
+        > SECKILL.CREATE 7 9 LIMIT 3
+        OK
+        > SECKILL.TRY 7 alice o1
+        0
+        > SECKILL.TRY 7 alice o2 UNITS 2
+        0
+        > HGETALL seckill:book:7
+        1) "o1"
+        2) "sold:1:0:alice"
+        3) "o2"
+        4) "sold:2:0:alice"
+        > EXISTS seckill:hold:7
+        0
+        > XRANGE stream.orders - +
+        1) 1) "1722509999999-0"
+           2) 1) "userId"
+              2) "alice"
+              3) "voucherId"
+              4) "7"
+              5) "id"
+              6) "o1"
+        2) 1) "1722509999999-0"
+           2) 1) "userId"
+              2) "alice"
+              3) "voucherId"
+              4) "7"
+              5) "id"
+              6) "o2"
+              7) "units"
+              8) "2"
+        "#,
+    );
+}
+
+#[test]
+fn a_held_order_carries_its_deadline_everywhere() {
+    let server = Server::start();
+    server.run("SECKILL.CREATE 7 9 LIMIT 3 HOLD 900000");
+    let before = server.clock_ms();
+    server.check("> SECKILL.TRY 7 alice o1\n0");
+    let after = server.clock_ms();
+    let deadline = text(&server.run("ZSCORE seckill:hold:7 o1"));
+    let at: i64 = deadline.parse().expect("an integer score");
+    assert!((before + 900_000..=after + 900_000).contains(&at), "{before} {at} {after}");
+    server.check(&format!("> HGET seckill:book:7 o1\nheld:1:{deadline}:alice"));
+    server.check(&format!(
+        "
+        > XRANGE stream.orders - +
+        1) 1) \"1722509999999-0\"
+           2) 1) \"userId\"
+              2) \"alice\"
+              3) \"voucherId\"
+              4) \"7\"
+              5) \"id\"
+              6) \"o1\"
+              7) \"deadline\"
+              8) \"{deadline}\"
+        "
+    ));
+    server.run("SECKILL.TRY 7 alice o2 UNITS 2");
+    let last = format!("{:?}", server.run("XREVRANGE stream.orders + - COUNT 1"));
+    let (units, deadline) = (last.find("units"), last.find("deadline"));
+    assert!(units.is_some() && units < deadline, "{last}");
+}
+
+#[test]
+fn ids_and_users_are_bytes() {
+    let server = Server::observed().start();
+    server.check(
+        r#"
+        > SECKILL.CREATE "\x00v:" 9 HOLD 900000
+        OK
+        > SECKILL.TRY "\x00v:" "u:1:\xff\x00" "o:\r\n"
+        0
+        > SECKILL.TRY "\x00v:" "" ""
+        0
+        > SECKILL.CONFIRM "\x00v:" "u:1:\xff\x00" "o:\r\n"
+        1
+        > SECKILL.CONFIRM "\x00v:" "" ""
+        1
+        > SECKILL.CANCEL "\x00v:" "u:1:\xff\x00" "o:\r\n"
+        1
+        > SECKILL.CANCEL "\x00v:" "" ""
+        1
+        > GET "seckill:stock:\x00v:"
+        9
+        "#,
+    );
+    assert_eq!(server.silent(r#"SECKILL.TRY "\x00v:" "" "" "#), Value::Int(5));
+    server.refused(r#"SECKILL.TRY "\x00v:" "u:1:\xff" "o:\r\n""#, "ORDERID");
+    server.assert_book(r#""\x00v:""#, [9, 0, 0]);
+}
+
+#[test]
+fn a_stock_that_cannot_be_read_is_an_error() {
+    let server = Server::observed().start();
+    server.run("SECKILL.CREATE 7 5 HOLD 900000");
+    for (make, code) in [
+        ("PING", "NOVOUCHER"),
+        ("SET seckill:stock:7 x", "ERR"),
+        ("SET seckill:stock:7 ''", "ERR"),
+        ("RPUSH seckill:stock:7 a", "WRONGTYPE"),
+    ] {
+        server.run("DEL seckill:stock:7");
+        server.run(make);
+        server.refused("SECKILL.TRY 7 alice o1", code);
+        server.refused("SECKILL.TRY 7 alice *", code);
+    }
+    for negative in ["-1", "-2", "-9223372036854775808"] {
+        server.run("DEL seckill:stock:7");
+        server.run(&format!("SET seckill:stock:7 {negative}"));
+        assert_eq!(server.silent("SECKILL.TRY 7 alice o1"), Value::Int(1), "{negative}");
+    }
+}
+
+#[test]
+fn a_missing_stock_can_mean_sold_out() {
+    let server = Server::observed().config("seckill.missing-stock sold-out").start();
+    server.run("SECKILL.CREATE 7 5");
+    server.run("DEL seckill:stock:7");
+    assert_eq!(server.silent("SECKILL.TRY 7 alice o1"), Value::Int(1));
+}
+
+#[test]
+fn a_key_of_the_wrong_type_is_refused_before_anything_changes() {
+    let server = Server::observed().start();
+    for (key, right) in [
+        ("seckill:order:7", "SADD"),
+        ("seckill:book:7", "HSET"),
+        ("seckill:buyer:7", "HSET"),
+        ("seckill:hold:7", "ZADD"),
+        ("stream.orders", "XADD"),
+    ] {
+        for make in [
+            format!("SET {key} a"),
+            format!("RPUSH {key} a"),
+            format!("SADD {key} a"),
+            format!("HSET {key} f v"),
+            format!("ZADD {key} 99999999999999 a"),
+            format!("XADD {key} 1-1 f v"),
+        ] {
+            if make.starts_with(right) {
+                continue;
+            }
+            server.run("FLUSHALL");
+            server.run("SECKILL.CREATE 7 5 HOLD 900000");
+            server.run(&make);
+            server.refused("SECKILL.TRY 7 alice o1", "WRONGTYPE");
+            server.refused("SECKILL.TRY 7 alice * UNITS 1", "WRONGTYPE");
+        }
+    }
+    server.run("FLUSHALL");
+    server.run("SECKILL.CREATE 7 5 HOLD 900000");
+    server.run("XADD stream.orders 18446744073709551615-18446744073709551615 a b");
+    server.refused("SECKILL.TRY 7 alice o1", "ERR");
+    server.run("XTRIM stream.orders MAXLEN 0");
+    server.refused("SECKILL.TRY 7 alice o1", "ERR");
+}
+
+#[test]
+fn entries_that_no_command_wrote_are_refused() {
+    let server = Server::observed().start();
+    server.run("SECKILL.CREATE 7 5 LIMIT 2 HOLD 900000");
+    server.run("SECKILL.TRY 7 alice o1");
+    for junk in ["''", "junk", "held:1:0:alice", "held:0:9:alice", "lost:1:0:alice", "sold:1:9:a"] {
+        server.run(&format!("HSET seckill:book:7 o1 {junk}"));
+        for command in ["TRY 7 alice o1", "CONFIRM 7 alice o1", "CANCEL 7 alice o1", "ORDER 7 o1"] {
+            server.refused(&format!("SECKILL.{command}"), "ERR");
+        }
+    }
+    server.run("HSET seckill:book:7 o1 sold:1:0:alice");
+    for junk in ["''", "junk", "0:o1", "-1:o1", "1"] {
+        server.run(&format!("HSET seckill:buyer:7 alice {junk}"));
+        for command in ["TRY 7 alice o2", "CANCEL 7 alice o1", "STATUS 7 alice"] {
+            server.refused(&format!("SECKILL.{command}"), "ERR");
+        }
+    }
+}
+
+#[test]
+fn an_asterisk_makes_an_id_when_accepted() {
+    let server = Server::observed().start();
+    server.run("SECKILL.CREATE 7 2 HOLD 900000");
+    server.run("SET seckill:stock:8 2");
+    for voucher in ["7", "8"] {
+        let [outcome, id] = pair(server.run(&format!("SECKILL.TRY {voucher} alice *")));
+        assert_eq!(outcome, Value::Int(0));
+        let Value::BulkString(id) = id else { panic!("{id:?}") };
+        let id = String::from_utf8(id).expect("digits");
+        assert!(id.len() > 17 && id.bytes().all(|byte| byte.is_ascii_digit()), "{id}");
+        // The id is that of a counter of today, which any generator on it goes on with.
+        let counter = words(server.run("KEYS icr:order:*"));
+        assert_eq!(counter.len(), 1);
+        let count = text(&server.run(&format!("GET {}", counter[0])));
+        assert_eq!((id.parse::<u64>().expect("an id") & 0xffff_ffff).to_string(), count);
+        let entry = format!("{:?}", server.run("XREVRANGE stream.orders + - COUNT 1"));
+        assert!(entry.contains(&format!("\"{id}\"")), "{entry} has no {id}");
+        if voucher == "7" {
+            assert_eq!(server.state("7", &id), "held");
+        }
+        // Who loses burns no id.
+        let lost = pair(server.silent(&format!("SECKILL.TRY {voucher} alice *")));
+        assert_eq!(lost, [Value::Int(2), Value::Nil]);
+        let lost = pair(server.silent(&format!("SECKILL.TRY {voucher} bob * UNITS 2")));
+        assert_eq!(lost, [Value::Int(if voucher == "7" { 2 } else { 1 }), Value::Nil]);
+    }
+    server.refused("SECKILL.TRY 9 alice *", "NOVOUCHER");
+    server.run("SECKILL.ALTER 7 END 1");
+    assert_eq!(pair(server.silent("SECKILL.TRY 7 bob *")), [Value::Int(4), Value::Nil]);
+    server.assert_book("7", [1, 1, 0]);
+}
+
+fn pair(reply: Value) -> [Value; 2] {
+    match reply {
+        Value::Array(items) => items.try_into().expect("two elements"),
+        other => panic!("no array: {other:?}"),
+    }
+}
+
+#[test]
+fn managed_and_unmanaged_vouchers_do_not_mix() {
+    let server = Server::start();
+    server.check(
+        "
+        > SECKILL.CREATE 7 1
+        OK
+        > SET seckill:stock:8 1
+        OK
+        > SECKILL.TRY 7 alice o1
+        0
+        > SECKILL.TRY 8 alice o1
+        0
+        > SECKILL.TRY 7 alice o1
+        0
+        > SECKILL.TRY 8 alice o1
+        1
+        > SECKILL.TRY 7 bob o2
+        1
+        > EXISTS seckill:book:8 seckill:buyer:8
+        0
+        > SECKILL.TRYKEYS seckill:stock:7 seckill:order:7 s 7 alice o9
+        1
+        ",
+    );
+}
+
+#[test]
+fn a_full_server_sells_no_managed_voucher_but_drops_it() {
+    let server = Server::observed().start();
+    server.run("SECKILL.CREATE 7 5");
+    server.run("CONFIG SET maxmemory 1");
+    for command in [
+        "SECKILL.TRY 7 alice o1",
+        "SECKILL.CREATE 8 1",
+        "SECKILL.ALTER 7 LIMIT 2",
+        "SECKILL.RESTOCK 7 1",
+    ] {
+        server.refused_by_server(command, "OOM");
+    }
+    server.check("> SECKILL.DROP 7\n1");
+}

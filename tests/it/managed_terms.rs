@@ -1,0 +1,399 @@
+//! SECKILL.CREATE, ALTER, RESTOCK, DROP, and rules that somebody wrote by hand.
+
+use crate::harness::Server;
+use crate::observe::integer;
+use redis::Value;
+
+fn terms(total: i64, [begin, end, limit, hold]: [&str; 4]) -> String {
+    format!(r#"{{"total":{total},"begin":{begin},"end":{end},"limit":{limit},"hold":{hold}}}"#)
+}
+
+const NO: &str = "null";
+
+#[test]
+fn a_new_voucher_is_two_plain_keys() {
+    let server = Server::start();
+    server.check(
+        r#"
+        > SECKILL.CREATE 7 5
+        OK
+        > GET seckill:voucher:7
+        {"total":5,"begin":null,"end":null,"limit":1,"hold":null}
+        > GET seckill:stock:7
+        5
+        > DBSIZE
+        2
+        > SECKILL.CREATE 8 0
+        OK
+        > GET seckill:stock:8
+        0
+        > SECKILL.CREATE 9 9223372036854775807
+        OK
+        > GET seckill:stock:9
+        9223372036854775807
+        "#,
+    );
+}
+
+#[test]
+fn options_come_in_any_order_and_0_is_none() {
+    let server = Server::start();
+    let rows = [
+        ("BEGIN 10", ["10", NO, "1", NO]),
+        ("END 10", [NO, "10", "1", NO]),
+        ("LIMIT 3", [NO, NO, "3", NO]),
+        ("HOLD 900000", [NO, NO, "1", "900000"]),
+        ("BEGIN 10 END 20 LIMIT 3 HOLD 4", ["10", "20", "3", "4"]),
+        ("HOLD 4 LIMIT 3 END 20 BEGIN 10", ["10", "20", "3", "4"]),
+        ("hold 4 Limit 3 eNd 20 begin 10", ["10", "20", "3", "4"]),
+        ("BEGIN 0 END 0 HOLD 0", [NO, NO, "1", NO]),
+        ("BEGIN 10 END 0", ["10", NO, "1", NO]),
+        ("BEGIN 10 END 11", ["10", "11", "1", NO]),
+        ("BEGIN 281474976710656", ["281474976710656", NO, "1", NO]),
+        ("HOLD 281474976710656", [NO, NO, "1", "281474976710656"]),
+        ("LIMIT 9223372036854775807", [NO, NO, "9223372036854775807", NO]),
+    ];
+    for (options, wanted) in rows {
+        server.run("FLUSHALL");
+        let create = format!("SECKILL.CREATE 7 5 {options}");
+        assert_eq!(server.run(&create), Value::Okay, "{create}");
+        server.check(&format!("> GET seckill:voucher:7\n{}", terms(5, wanted)));
+        // From any rules, ALTER comes to the same.
+        server.check("> DEL seckill:stock:7 seckill:voucher:7\n2");
+        server.check("> SECKILL.CREATE 7 5\nOK");
+        let alter = format!("SECKILL.ALTER 7 {options}");
+        assert_eq!(server.run(&alter), Value::Okay, "{alter}");
+        server.check(&format!("> GET seckill:voucher:7\n{}", terms(5, wanted)));
+    }
+}
+
+/// Options that neither CREATE nor ALTER takes.
+const BAD_OPTIONS: [&str; 22] = [
+    "BEGIN",
+    "BEGIN 1 END",
+    "LIMIT 1 LIMIT 1",
+    "BEGIN 0 BEGIN 0",
+    "HOLD 1 END 5 HOLD 1",
+    "COLOR 1",
+    "5",
+    "BEGIN -1",
+    "END -1",
+    "HOLD -1",
+    "LIMIT 0",
+    "LIMIT -1",
+    "BEGIN 281474976710657",
+    "END 281474976710657",
+    "HOLD 281474976710657",
+    "LIMIT 9223372036854775808",
+    "HOLD 1.5",
+    "HOLD x",
+    "HOLD ''",
+    "HOLD 01",
+    "BEGIN 20 END 20",
+    "END 10 BEGIN 20",
+];
+
+#[test]
+fn bad_options_are_refused() {
+    let server = Server::observed().start();
+    server.run("SECKILL.CREATE 8 5");
+    for options in BAD_OPTIONS {
+        server.refused(&format!("SECKILL.CREATE 7 5 {options}"), "ERR");
+        server.refused(&format!("SECKILL.ALTER 8 {options}"), "ERR");
+    }
+    for stock in ["-1", "x", "''", "1.5", "05", "+5", "9223372036854775808"] {
+        let error = server.refused(&format!("SECKILL.CREATE 7 {stock}"), "ERR");
+        assert!(error.contains("stock"), "{error}");
+    }
+    for (command, name) in [
+        ("SECKILL.CREATE 7", "seckill.create"),
+        ("SECKILL.ALTER 8", "seckill.alter"),
+        ("SECKILL.RESTOCK 8", "seckill.restock"),
+        ("SECKILL.RESTOCK 8 1 2", "seckill.restock"),
+        ("SECKILL.DROP", "seckill.drop"),
+        ("SECKILL.DROP 8 9", "seckill.drop"),
+    ] {
+        let error = server.refused(command, "ERR");
+        assert_eq!(error, format!("ERR wrong number of arguments for '{name}' command"));
+    }
+}
+
+#[test]
+fn a_live_sale_is_never_reset() {
+    let server = Server::observed().start();
+    for there in [
+        "SET seckill:stock:7 5",
+        "SET seckill:stock:7 0",
+        "RPUSH seckill:stock:7 a",
+        "SET seckill:voucher:7 x",
+        "RPUSH seckill:voucher:7 a",
+        "SECKILL.CREATE 7 5 LIMIT 2",
+    ] {
+        server.run("FLUSHALL");
+        server.run(there);
+        server.refused("SECKILL.CREATE 7 9", "EXISTS");
+    }
+    // Syntax comes first.
+    server.refused("SECKILL.CREATE 7 9 LIMIT 0", "ERR");
+}
+
+#[test]
+fn alter_changes_what_it_names() {
+    let server = Server::observed().start();
+    server.run("SECKILL.CREATE 7 5 BEGIN 10 END 20 LIMIT 3 HOLD 4");
+    for (options, wanted) in [
+        ("LIMIT 2", ["10", "20", "2", "4"]),
+        ("END 30", ["10", "30", "2", "4"]),
+        ("BEGIN 25", ["25", "30", "2", "4"]),
+        ("HOLD 0", ["25", "30", "2", NO]),
+        ("END 0", ["25", NO, "2", NO]),
+        ("BEGIN 0 HOLD 9", [NO, NO, "2", "9"]),
+    ] {
+        assert_eq!(server.run(&format!("SECKILL.ALTER 7 {options}")), Value::Okay, "{options}");
+        server.check(&format!("> GET seckill:voucher:7\n{}", terms(5, wanted)));
+    }
+    // Checked against what stays.
+    server.run("SECKILL.ALTER 7 BEGIN 25 END 30");
+    server.refused("SECKILL.ALTER 7 END 25", "ERR");
+    server.refused("SECKILL.ALTER 7 BEGIN 30", "ERR");
+    server.check("> SECKILL.ALTER 7 BEGIN 30 END 31\nOK\n> GET seckill:stock:7\n5");
+}
+
+#[test]
+fn a_voucher_without_rules_is_not_altered_or_restocked() {
+    let server = Server::observed().start();
+    server.run("SET seckill:stock:8 5");
+    for voucher in ["7", "8"] {
+        server.refused(&format!("SECKILL.ALTER {voucher} LIMIT 2"), "NOVOUCHER");
+        server.refused(&format!("SECKILL.RESTOCK {voucher} 1"), "NOVOUCHER");
+        server.refused(&format!("SECKILL.CONFIRM {voucher} alice o1"), "NOVOUCHER");
+        server.refused(&format!("SECKILL.AUDIT {voucher}"), "NOVOUCHER");
+    }
+}
+
+#[test]
+fn restock_moves_stock_and_total_together() {
+    let server = Server::observed().start();
+    server.check(
+        r#"
+        > SECKILL.CREATE 7 5 LIMIT 2 HOLD 900000
+        OK
+        > PEXPIREAT seckill:stock:7 33333333333333
+        1
+        > SECKILL.TRY 7 alice o1 UNITS 2
+        0
+        > SECKILL.RESTOCK 7 10
+        13
+        > GET seckill:stock:7
+        13
+        > GET seckill:voucher:7
+        {"total":15,"begin":null,"end":null,"limit":2,"hold":900000}
+        > SECKILL.RESTOCK 7 -13
+        0
+        > GET seckill:voucher:7
+        {"total":2,"begin":null,"end":null,"limit":2,"hold":900000}
+        > SECKILL.TRY 7 bob o2
+        1
+        > SECKILL.RESTOCK 7 1
+        1
+        > SECKILL.TRY 7 bob o2
+        0
+        > PEXPIRETIME seckill:stock:7
+        33333333333333
+        "#,
+    );
+    server.assert_book("7", [0, 3, 0]);
+    server.refused("SECKILL.RESTOCK 7 -1", "STOCK");
+    server.refused("SECKILL.RESTOCK 7 -9223372036854775808", "STOCK");
+    server.run("SECKILL.RESTOCK 7 4");
+    assert_eq!(server.silent("SECKILL.RESTOCK 7 0"), Value::Int(4));
+    server.refused("SECKILL.RESTOCK 7 -5", "STOCK");
+    server.refused("SECKILL.RESTOCK 7 9223372036854775807", "ERR");
+    for delta in ["x", "''", "1.5", "+1", "01", "9223372036854775808"] {
+        server.refused(&format!("SECKILL.RESTOCK 7 {delta}"), "ERR");
+    }
+    server.assert_book("7", [4, 3, 0]);
+    for (make, code) in [("RPUSH seckill:stock:7 a", "WRONGTYPE"), ("SET seckill:stock:7 x", "ERR")]
+    {
+        server.run("DEL seckill:stock:7");
+        server.run(make);
+        server.refused("SECKILL.RESTOCK 7 1", code);
+    }
+    server.run("DEL seckill:stock:7");
+    server.refused("SECKILL.RESTOCK 7 1", "NOVOUCHER");
+}
+
+#[test]
+fn drop_removes_every_key_and_no_stream() {
+    let server = Server::observed().start();
+    server.check(
+        "
+        > SECKILL.CREATE 7 5 HOLD 900000
+        OK
+        > SECKILL.TRY 7 alice o1
+        0
+        > SECKILL.TRY 7 bob o2
+        0
+        > SECKILL.CANCEL 7 bob o2
+        1
+        > DBSIZE
+        8
+        > SECKILL.DROP 7
+        1
+        > KEYS stream.orders*
+        1) ...
+        2) ...
+        > DBSIZE
+        2
+        ",
+    );
+    assert_eq!(server.silent("SECKILL.DROP 7"), Value::Int(0));
+    server.refused("SECKILL.TRY 7 alice o1", "NOVOUCHER");
+    // Nothing of the old sale is remembered.
+    server.check(
+        "
+        > SECKILL.CREATE 7 1
+        OK
+        > SECKILL.TRY 7 alice o1
+        0
+        > SECKILL.TRY 7 bob o2
+        1
+        > SECKILL.DROP 7
+        1
+        > SET seckill:stock:8 1
+        OK
+        > SECKILL.TRY 8 alice o1
+        0
+        > SECKILL.DROP 8
+        1
+        > SET seckill:voucher:9 broken
+        OK
+        > RPUSH seckill:hold:9 broken
+        1
+        > SECKILL.DROP 9
+        1
+        > DBSIZE
+        2
+        ",
+    );
+}
+
+#[test]
+fn rules_written_by_hand_count_when_they_are_whole() {
+    let server = Server::start();
+    server.run("SET seckill:stock:7 5");
+    let rules = r#" { "hold": null, "limit": 2,
+        "total" : 5, "begin":null, "end":null } "#;
+    server.call(&["SET", "seckill:voucher:7", rules]);
+    server.check(
+        "
+        > SECKILL.TRY 7 alice o1 UNITS 2
+        0
+        > SECKILL.TRY 7 alice o1 UNITS 2
+        0
+        > SECKILL.TRY 7 alice o2
+        2
+        ",
+    );
+    server.assert_book("7", [3, 0, 2]);
+}
+
+#[test]
+fn rules_that_cannot_be_are_refused_by_every_command() {
+    let server = Server::observed().start();
+    server.run("SECKILL.CREATE 7 5 HOLD 900000");
+    server.run("SECKILL.TRY 7 alice o1");
+    let rows = [
+        r#"{"total":5,"begin":null,"end":null,"limit":1}"#,
+        r#"{"begin":null,"end":null,"limit":1,"hold":null}"#,
+        r#"{"total":5,"begin":null,"end":null,"limit":1,"hold":null,"color":1}"#,
+        r#"{"total":5,"begin":null,"end":null,"limit":1,"hold":null,"hold":null}"#,
+        r#"{"total":"5","begin":null,"end":null,"limit":1,"hold":null}"#,
+        r#"{"total":5.0,"begin":null,"end":null,"limit":1,"hold":null}"#,
+        r#"{"total":-1,"begin":null,"end":null,"limit":1,"hold":null}"#,
+        r#"{"total":5,"begin":null,"end":null,"limit":0,"hold":null}"#,
+        r#"{"total":5,"begin":null,"end":null,"limit":1,"hold":0}"#,
+        r#"{"total":5,"begin":20,"end":10,"limit":1,"hold":null}"#,
+        r#"{"total":99999999999999999999,"begin":null,"end":null,"limit":1,"hold":null}"#,
+        r#"[5,null,null,1,null]"#,
+        "5",
+        "null",
+        "{}",
+        "",
+        "\u{0}",
+        "{\"total\":",
+    ];
+    let commands = [
+        "SECKILL.TRY 7 bob o2",
+        "SECKILL.TRY 7 alice o1",
+        "SECKILL.TRY 7 bob *",
+        "SECKILL.ALTER 7 LIMIT 2",
+        "SECKILL.RESTOCK 7 1",
+        "SECKILL.CONFIRM 7 alice o1",
+        "SECKILL.CANCEL 7 alice o1",
+        "SECKILL.STATUS 7 alice",
+        "SECKILL.INFO 7",
+        "SECKILL.AUDIT 7",
+    ];
+    for (number, rules) in rows.into_iter().enumerate() {
+        server.call(&["SET", "seckill:voucher:7", rules]);
+        // All commands on the first rules, then each rules on some.
+        for command in commands.iter().skip(number % 4).step_by(if number == 0 { 1 } else { 4 }) {
+            let error = server.refused(command, "ERR");
+            assert!(error.contains("rules") || error.contains("BEGIN"), "{rules}: {error}");
+        }
+    }
+    let deep = "[".repeat(100_000);
+    server.call(&["SET", "seckill:voucher:7", &deep]);
+    server.refused("SECKILL.TRY 7 bob o2", "ERR");
+    server.run("DEL seckill:voucher:7");
+    server.run("HSET seckill:voucher:7 total 5");
+    for command in commands {
+        server.refused(command, "WRONGTYPE");
+    }
+    // What is broken can be dropped.
+    server.check("> SECKILL.DROP 7\n1");
+}
+
+#[test]
+fn names_that_would_be_one_key_are_refused() {
+    for (config, value) in [
+        ("buyers-prefix", "seckill:buyer:"),
+        ("buyers-prefix", "seckill:book:"),
+        ("stock-prefix", "seckill:voucher:"),
+        ("stock-prefix", "seckill:hold:"),
+        ("order-stream", "seckill:book:7"),
+        ("order-stream", "seckill:hold:7"),
+    ] {
+        let server = Server::observed().config(format!("seckill.{config} {value}")).start();
+        server.refused("SECKILL.CREATE 7 5 HOLD 1000", "ERR");
+        let rules = terms(5, [NO, NO, "1", "1000"]);
+        if value != "seckill:voucher:" {
+            server.call(&["SET", "seckill:voucher:7", &rules]);
+            server.run("SET seckill:stock:7 5");
+            server.refused("SECKILL.TRY 7 alice o1", "ERR");
+        }
+    }
+}
+
+#[test]
+fn a_stock_keeps_its_time_to_live() {
+    let server = Server::start();
+    server.run("SECKILL.CREATE 7 9 LIMIT 9 HOLD 900000");
+    server.run("PEXPIREAT seckill:stock:7 33333333333333");
+    for command in [
+        "SECKILL.TRY 7 alice o1 UNITS 3",
+        "SECKILL.TRY 7 alice o2 UNITS 3",
+        "SECKILL.CONFIRM 7 alice o1",
+        "SECKILL.CANCEL 7 alice o1",
+        "SECKILL.CANCEL 7 alice o2",
+        "SECKILL.ALTER 7 HOLD 1",
+        "SECKILL.TRY 7 alice o3",
+    ] {
+        server.run(command);
+        let expiry = integer(&server.run("PEXPIRETIME seckill:stock:7"));
+        assert_eq!(expiry, 33_333_333_333_333, "after {command}");
+    }
+    server.wait_for_state("7", "o3", "expired");
+    server.check("> PEXPIRETIME seckill:stock:7\n33333333333333\n> GET seckill:stock:7\n9");
+}

@@ -1,0 +1,96 @@
+//! Looks into managed sales: where an order stands, whether the book is sound, what the clock says.
+
+use crate::harness::{Client, Server, text, wait_for};
+use crate::observe::{integer, words};
+use redis::Value;
+
+impl Server {
+    /// The server's clock, in unix milliseconds.
+    pub fn clock_ms(&self) -> i64 {
+        self.own().clock_ms()
+    }
+
+    /// One field of a reply that is a map; null when the reply is.
+    pub fn field(&self, command: &str, name: &str) -> Value {
+        self.own().field(command, name)
+    }
+
+    /// The state of an order, or "none".
+    pub fn state(&self, voucher: &str, id: &str) -> String {
+        self.own().state(voucher, id)
+    }
+
+    /// Waits until an order has come to a state.
+    pub fn wait_for_state(&self, voucher: &str, id: &str, state: &str) {
+        let reached = wait_for(&format!("order {id} of {voucher} to be {state}"), || {
+            (self.state(voucher, id) == state).then_some(())
+        });
+        reached
+            .unwrap_or_else(|late| panic!("{late}: {}\n{}", self.state(voucher, id), self.log()));
+    }
+
+    /// Waits until the server's clock has passed a moment.
+    pub fn wait_until(&self, moment_ms: i64) {
+        let passed = wait_for("a moment", || (self.clock_ms() > moment_ms).then_some(()));
+        passed.unwrap_or_else(|late| panic!("{late}"));
+    }
+
+    /// What SECKILL.AUDIT finds wrong.
+    pub fn differences(&self, voucher: &str) -> Vec<String> {
+        words(self.field(&format!("SECKILL.AUDIT {voucher}"), "differences"))
+    }
+
+    /// Fails unless the audit finds nothing, and `left`, `held` and `sold` are these.
+    pub fn assert_book(&self, voucher: &str, [left, held, sold]: [i64; 3]) {
+        self.own().assert_book(voucher, [left, held, sold]);
+    }
+}
+
+impl Client {
+    pub fn clock_ms(&mut self) -> i64 {
+        let time = words(self.run("TIME"));
+        let number = |text: &str| text.parse::<i64>().expect("TIME gives numbers");
+        number(&time[0]) * 1000 + number(&time[1]) / 1000
+    }
+
+    pub fn field(&mut self, command: &str, name: &str) -> Value {
+        let reply = self.run(command);
+        assert!(!matches!(reply, Value::ServerError(_)), "{command}: {reply:?}");
+        let found = pairs(reply).into_iter().find(|(field, _)| field == name);
+        found.map_or(Value::Nil, |(_, value)| value)
+    }
+
+    pub fn state(&mut self, voucher: &str, id: &str) -> String {
+        match self.field(&format!("SECKILL.ORDER {voucher} {id}"), "state") {
+            Value::Nil => "none".into(),
+            state => text(&state),
+        }
+    }
+
+    pub fn assert_book(&mut self, voucher: &str, wanted: [i64; 3]) {
+        let audit = self.run(&format!("SECKILL.AUDIT {voucher}"));
+        let shown = format!("{voucher}: {audit:?}");
+        let found = pairs(audit);
+        let field = |name: &str| {
+            let field = found.iter().find(|(field, _)| field == name);
+            field.unwrap_or_else(|| panic!("no {name} in {shown}")).1.clone()
+        };
+        assert_eq!(field("differences"), Value::Array(Vec::new()), "{shown}");
+        let got = ["left", "held", "sold"].map(|name| integer(&field(name)));
+        assert_eq!(got, wanted, "{shown}");
+        assert_eq!(integer(&field("total")), got.iter().sum::<i64>(), "{shown}");
+    }
+}
+
+/// The pairs of a map, which RESP2 sends as a flat list.
+pub fn pairs(reply: Value) -> Vec<(String, Value)> {
+    match reply {
+        Value::Nil => Vec::new(),
+        Value::Map(pairs) => pairs.into_iter().map(|(name, value)| (text(&name), value)).collect(),
+        Value::Array(items) => {
+            let pair = |pair: &[Value]| (text(&pair[0]), pair[1].clone());
+            items.chunks_exact(2).map(pair).collect()
+        }
+        other => panic!("no map: {other:?}"),
+    }
+}

@@ -1,0 +1,477 @@
+//! Whatever happens to servers and keys, holds come back once, and no unit is lost or made.
+
+use crate::harness::{Server, module, text};
+use crate::observe::{bytes_list, integer};
+use redis::Value;
+
+/// A sale of 9: `due` held for a moment, `kept` for long, `paid` sold, `gone` cancelled.
+fn sale(server: &Server, voucher: &str, hold_ms: u32) {
+    server.check(&format!(
+        "
+        > SECKILL.CREATE {voucher} 9 LIMIT 3 HOLD 900000
+        OK
+        > SECKILL.TRY {voucher} alice kept UNITS 2
+        0
+        > SECKILL.TRY {voucher} bob paid
+        0
+        > SECKILL.CONFIRM {voucher} bob paid
+        1
+        > SECKILL.TRY {voucher} carol gone
+        0
+        > SECKILL.CANCEL {voucher} carol gone
+        1
+        > SECKILL.ALTER {voucher} HOLD {hold_ms}
+        OK
+        > SECKILL.TRY {voucher} dave due
+        0
+        "
+    ));
+}
+
+fn deadline(server: &Server, voucher: &str) -> i64 {
+    integer(&server.field(&format!("SECKILL.ORDER {voucher} due"), "deadline"))
+}
+
+/// What becomes of `sale` in the end, and that it goes on selling.
+fn assert_over(server: &Server, voucher: &str) {
+    server.wait_for_state(voucher, "due", "expired");
+    server.assert_book(voucher, [6, 2, 1]);
+    server.check(&format!(
+        "
+        > SECKILL.TRY {voucher} alice kept
+        0
+        > SECKILL.TRY {voucher} dave due
+        5
+        > SECKILL.CONFIRM {voucher} alice kept
+        1
+        > SECKILL.CANCEL {voucher} bob paid
+        1
+        > SECKILL.ALTER {voucher} HOLD 20
+        OK
+        > SECKILL.TRY {voucher} dave again UNITS 3
+        0
+        "
+    ));
+    server.wait_for_state(voucher, "again", "expired");
+    server.assert_book(voucher, [7, 0, 2]);
+}
+
+#[test]
+fn holds_survive_a_crash_by_the_aof() {
+    for preamble in ["yes", "no"] {
+        let config = format!("aof-use-rdb-preamble {preamble}");
+        let mut server = Server::with().aof().config(config).start();
+        sale(&server, "7", 100);
+        sale(&server, "8", 900_000);
+        let over = deadline(&server, "7");
+        server.kill9();
+        // Due while nobody was there.
+        while unix_ms() <= over {
+            std::thread::yield_now();
+        }
+        server.start_again();
+        assert_over(&server, "7");
+        server.assert_book("8", [5, 3, 1]);
+    }
+}
+
+/// The clock that the servers here have, too.
+fn unix_ms() -> i64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    i64::try_from(now.expect("after 1970").as_millis()).expect("before year 292278994")
+}
+
+#[test]
+fn holds_survive_a_crash_by_the_rdb() {
+    let mut server = Server::start();
+    sale(&server, "7", 100);
+    sale(&server, "8", 300);
+    server.check("> SAVE\nOK\n> SECKILL.CONFIRM 8 dave due\n1");
+    server.kill9();
+    server.start_again();
+    assert_over(&server, "7");
+    // What came after the file never was.
+    assert_over(&server, "8");
+}
+
+#[test]
+fn holds_survive_a_reload_in_place() {
+    let server = Server::with().aof().start();
+    for reload in ["DEBUG RELOAD", "DEBUG LOADAOF"] {
+        server.run("FLUSHALL");
+        sale(&server, "7", 60);
+        sale(&server, "8", 900_000);
+        assert_eq!(server.run(reload), Value::Okay);
+        assert_over(&server, "7");
+        server.assert_book("8", [5, 3, 1]);
+    }
+}
+
+#[test]
+fn a_replica_expires_nothing_until_it_is_promoted() {
+    let mut primary = Server::with().port().start();
+    // One comes with the snapshot, one command by command.
+    sale(&primary, "7", 2000);
+    let replica = Server::with().replica_of(&primary).start();
+    primary.wait_for_replica(&replica);
+    sale(&primary, "8", 1000);
+    primary.wait_for_replica(&replica);
+    let over = deadline(&primary, "7").max(deadline(&primary, "8"));
+    primary.kill9();
+    replica.wait_until(over + 120);
+    for voucher in ["7", "8"] {
+        assert_eq!(replica.state(voucher, "due"), "held", "{voucher}");
+        replica.assert_book(voucher, [5, 3, 1]);
+    }
+    replica.check("> XLEN stream.orders.released\n2");
+    replica.check("> SECKILL.CONFIRM 7 dave due\n(error) READONLY ...\n> REPLICAOF NO ONE\nOK");
+    assert_over(&replica, "7");
+    assert_over(&replica, "8");
+}
+
+#[test]
+fn a_replica_follows_what_its_primary_expires() {
+    let primary = Server::with().port().start();
+    let replica = Server::with().replica_of(&primary).start();
+    primary.wait_for_replica(&replica);
+    sale(&primary, "7", 30);
+    primary.wait_for_state("7", "due", "expired");
+    primary.wait_for_replica(&replica);
+    assert_eq!(primary.digest(), replica.digest());
+    replica.assert_book("7", [6, 2, 1]);
+    assert_eq!(replica.info_number("seckill_orders_expired"), 0);
+}
+
+#[test]
+fn a_primary_that_is_demoted_expires_no_more() {
+    let server = Server::start();
+    sale(&server, "7", 60);
+    let over = deadline(&server, "7");
+    server.check(&format!("> REPLICAOF 127.0.0.1 {}\nOK", free_of_servers()));
+    server.wait_until(over + 120);
+    assert_eq!(server.state("7", "due"), "held");
+    server.check("> REPLICAOF NO ONE\nOK");
+    assert_over(&server, "7");
+}
+
+/// A port on which nobody listens.
+fn free_of_servers() -> u16 {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    listener.local_addr().expect("its number").port()
+}
+
+#[test]
+fn a_module_that_comes_late_finds_the_holds() {
+    let first = Server::start();
+    let mut other = first.client();
+    sale(&first, "7", 80);
+    other.check("> SELECT 9\nOK\n> SECKILL.CREATE 9 5 HOLD 80\nOK\n> SECKILL.TRY 9 alice o1\n0");
+    first.check("> DEBUG POPULATE 3000 filler\nOK\n> SAVE\nOK");
+    let server = Server::with().without_module().data_of(&first).start();
+    drop(first);
+    assert_eq!(server.run(&format!("MODULE LOAD {}", module().display())), Value::Okay);
+    assert_over(&server, "7");
+    let mut other = server.client();
+    other.run("SELECT 9");
+    let expired = crate::harness::wait_for("expiry in another database", || {
+        (other.state("9", "o1") == "expired").then_some(())
+    });
+    expired.expect("expired");
+    other.assert_book("9", [5, 0, 0]);
+}
+
+#[test]
+fn a_replica_whose_module_comes_late_expires_when_promoted() {
+    let primary = Server::with().port().start();
+    let replica = Server::with().without_module().replica_of(&primary).start();
+    sale(&primary, "7", 900_000);
+    primary.wait_for_replica(&replica);
+    assert_eq!(replica.run(&format!("MODULE LOAD {}", module().display())), Value::Okay);
+    sale(&primary, "8", 900_000);
+    primary.wait_for_replica(&replica);
+    replica.check("> REPLICAOF NO ONE\nOK\n> SECKILL.CANCEL 7 dave due\n1");
+    for voucher in ["7", "8"] {
+        replica.run(&format!("ZADD seckill:hold:{voucher} 5 kept"));
+        replica.wait_for_state(voucher, "kept", "expired");
+    }
+    replica.assert_book("7", [8, 0, 1]);
+    replica.assert_book("8", [7, 1, 1]);
+}
+
+#[test]
+fn flushing_ends_a_sale_and_its_holds() {
+    let server = Server::start();
+    let mut other = server.client();
+    other.run("SELECT 3");
+    for flush in ["FLUSHALL", "FLUSHALL ASYNC", "FLUSHDB", "FLUSHDB ASYNC"] {
+        sale(&server, "7", 40);
+        let over = deadline(&server, "7");
+        other.check("> FLUSHDB\nOK\n> SECKILL.CREATE 7 5 HOLD 40\nOK\n> SECKILL.TRY 7 alice o1\n0");
+        server.check(&format!("> {flush}\nOK"));
+        server.wait_until(over + 60);
+        server.check("> DBSIZE\n0\n> SECKILL.TRY 7 dave due\n(error) NOVOUCHER ...");
+        if flush.starts_with("FLUSHDB") {
+            let expired = crate::harness::wait_for("expiry in the other database", || {
+                (other.state("7", "o1") == "expired").then_some(())
+            });
+            expired.unwrap_or_else(|late| panic!("{flush}: {late}"));
+        } else {
+            other.check("> DBSIZE\n0");
+        }
+        sale(&server, "7", 40);
+        assert_over(&server, "7");
+        server.run("FLUSHDB");
+    }
+}
+
+#[test]
+fn holds_go_with_their_database() {
+    let server = Server::start();
+    let mut other = server.client();
+    other.run("SELECT 5");
+    sale(&server, "7", 100);
+    other.check("> SECKILL.CREATE 8 5 HOLD 100\nOK\n> SECKILL.TRY 8 alice o1\n0");
+    server.check("> SWAPDB 0 5\nOK\n> SECKILL.TRY 7 alice kept\n(error) NOVOUCHER ...");
+    server.wait_for_state("8", "o1", "expired");
+    server.assert_book("8", [5, 0, 0]);
+    server.check("> SWAPDB 5 0\nOK");
+    assert_over(&server, "7");
+    server.check("> EXISTS seckill:book:8\n0");
+    // Swapped after the deadline, while writes are paused.
+    server.run("FLUSHALL");
+    sale(&server, "7", 30);
+    let over = deadline(&server, "7");
+    server.check("> SWAPDB 0 6\nOK\n> CLIENT PAUSE 60000 WRITE\nOK");
+    server.wait_until(over + 20);
+    server.check("> CLIENT UNPAUSE\nOK\n> SWAPDB 6 0\nOK");
+    assert_over(&server, "7");
+}
+
+#[test]
+fn every_database_expires() {
+    let server = Server::with().aof().start();
+    let mut client = server.client();
+    for db in 0..16 {
+        client.run(&format!("SELECT {db}"));
+        client.check("> SECKILL.CREATE 7 5 HOLD 60\nOK\n> SECKILL.TRY 7 alice o1\n0");
+    }
+    for db in 0..16 {
+        client.run(&format!("SELECT {db}"));
+        let expired = crate::harness::wait_for("expiry", || {
+            (client.state("7", "o1") == "expired").then_some(())
+        });
+        expired.unwrap_or_else(|late| panic!("database {db}: {late}"));
+        client.assert_book("7", [5, 0, 0]);
+    }
+    let copy = Server::with().aof().without_module().data_of(&server).start();
+    assert_eq!(copy.digest(), server.digest());
+}
+
+#[test]
+fn keys_that_go_away_and_come_back() {
+    let server = Server::start();
+    let kinds = ["hold", "voucher", "book", "buyer", "stock", "order"];
+    for kind in kinds {
+        sale(&server, kind, 40);
+        server.check(&format!("> RENAME seckill:{kind}:{kind} away-{kind}\nOK"));
+    }
+    let over = deadline(&server, "order");
+    server.wait_until(over + 20);
+    for kind in ["hold", "voucher", "book"] {
+        server.check(&format!("> RENAME away-{kind} seckill:{kind}:{kind}\nOK"));
+        assert_over(&server, kind);
+    }
+    // Without the others an order is given back all the same, and the audit tells what is amiss.
+    for (kind, difference) in [
+        ("buyer", "1 users' units differ from those of their live orders"),
+        ("stock", "total is 9, but left 5 + held 2 + sold 1 is 8"),
+        ("order", "1 buyers have no live order"),
+    ] {
+        server.wait_for_state(kind, "due", "expired");
+        server.check(&format!("> RENAME away-{kind} seckill:{kind}:{kind}\nOK"));
+        assert_eq!(server.differences(kind), [difference]);
+    }
+}
+
+#[test]
+fn holds_whose_key_was_lost_can_still_be_settled() {
+    let server = Server::start();
+    for (number, lose) in [
+        "DEL seckill:hold:V",
+        "UNLINK seckill:hold:V",
+        "PEXPIRE seckill:hold:V 1",
+        "ZREM seckill:hold:V due kept",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let voucher = format!("v{number}");
+        sale(&server, &voucher, 40);
+        let over = deadline(&server, &voucher);
+        server.run(&lose.replace('V', &voucher));
+        server.wait_until(over + 20);
+        assert_eq!(server.state(&voucher, "due"), "held", "{lose}");
+        assert_eq!(server.differences(&voucher), ["2 held orders have no hold"], "{lose}");
+        server.check(&format!(
+            "
+            > SECKILL.CONFIRM {voucher} alice kept
+            1
+            > SECKILL.CONFIRM {voucher} dave due
+            3
+            "
+        ));
+        server.assert_book(&voucher, [6, 0, 3]);
+    }
+}
+
+#[test]
+fn keys_that_are_restored_copied_or_moved() {
+    let server = Server::start();
+    let mut other = server.client();
+    other.run("SELECT 2");
+    let kinds = ["voucher", "stock", "order", "book", "buyer", "hold"];
+    // Away with all, then one after the other by RESTORE, in both orders.
+    for (voucher, back) in [("7", false), ("8", true)] {
+        sale(&server, voucher, 40);
+        let over = deadline(&server, voucher);
+        let mut keys = kinds.map(|kind| format!("seckill:{kind}:{voucher}"));
+        if back {
+            keys.reverse();
+        }
+        let dumps =
+            keys.clone().map(|key| bytes_list(Value::Array(vec![server.call(&["DUMP", &key])])));
+        for key in &keys {
+            server.run(&format!("DEL {key}"));
+        }
+        server.wait_until(over);
+        for (key, dump) in keys.iter().zip(&dumps) {
+            let restored = server.call(&[b"RESTORE".as_slice(), key.as_bytes(), b"0", &dump[0]]);
+            assert_eq!(restored, Value::Okay);
+            // Time for expiry to fall over a sale of which half is there.
+            server.wait_until(server.clock_ms() + 10);
+        }
+        assert_over(&server, voucher);
+    }
+    // A copy under another name is another sale, with the same holds.
+    sale(&server, "9", 60);
+    for kind in kinds {
+        server.check(&format!("> COPY seckill:{kind}:9 seckill:{kind}:10\n1"));
+    }
+    assert_over(&server, "9");
+    assert_over(&server, "10");
+    // Moved to another database while held.
+    sale(&server, "11", 60);
+    for kind in kinds {
+        server.check(&format!("> MOVE seckill:{kind}:11 2\n1"));
+    }
+    let expired = crate::harness::wait_for("expiry where it was moved", || {
+        (other.state("11", "due") == "expired").then_some(())
+    });
+    expired.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+    other.assert_book("11", [6, 2, 1]);
+}
+
+#[test]
+fn expiry_waits_while_writes_are_paused() {
+    let server = Server::with().aof().start();
+    sale(&server, "7", 50);
+    let over = deadline(&server, "7");
+    server.check("> CLIENT PAUSE 60000 WRITE\nOK");
+    server.wait_until(over + 60);
+    assert_eq!(server.state("7", "due"), "held");
+    server.check("> CLIENT UNPAUSE\nOK");
+    assert_over(&server, "7");
+    sale(&server, "8", 50);
+    server.check("> CLIENT PAUSE 150 ALL\nOK");
+    assert_over(&server, "8");
+    let copy = Server::with().aof().without_module().data_of(&server).start();
+    assert_eq!(copy.digest(), server.digest());
+}
+
+#[test]
+fn a_change_of_names_does_not_lose_holds() {
+    let server = Server::start();
+    sale(&server, "7", 40);
+    let over = deadline(&server, "7");
+    server.check("> CONFIG SET seckill.hash-tags yes\nOK");
+    server.wait_until(over + 20);
+    server.check("> CONFIG SET seckill.hash-tags no\nOK");
+    assert_over(&server, "7");
+}
+
+#[test]
+fn rules_that_appear_by_any_means_count_at_once() {
+    let rules = r#"{"total":5,"begin":null,"end":1,"limit":1,"hold":null}"#;
+    let key = "seckill:voucher:7";
+    let donor = Server::start();
+    donor.call(&["SET", key, rules]);
+    let dump = bytes_list(Value::Array(vec![donor.call(&["DUMP", key])])).remove(0);
+    let lua = format!("return redis.call('SET', '{key}', '{rules}')");
+    let ways: [(&str, &[&[&[u8]]]); 12] = [
+        ("SET", &[&[b"SET", key.as_bytes(), rules.as_bytes()]]),
+        ("SETNX", &[&[b"SETNX", key.as_bytes(), rules.as_bytes()]]),
+        ("SET with a TTL", &[&[b"SET", key.as_bytes(), rules.as_bytes(), b"EX", b"1000"]]),
+        ("MSET", &[&[b"MSET", b"x", b"1", key.as_bytes(), rules.as_bytes()]]),
+        ("APPEND", &[&[b"APPEND", key.as_bytes(), rules.as_bytes()]]),
+        ("SETRANGE", &[&[b"SETRANGE", key.as_bytes(), b"0", rules.as_bytes()]]),
+        ("RESTORE", &[&[b"RESTORE", key.as_bytes(), b"0", &dump]]),
+        ("COPY", &[&[b"SET", b"x", rules.as_bytes()], &[b"COPY", b"x", key.as_bytes()]]),
+        ("RENAME", &[&[b"SET", b"x", rules.as_bytes()], &[b"RENAME", b"x", key.as_bytes()]]),
+        ("EVAL", &[&[b"EVAL", lua.as_bytes(), b"0"]]),
+        ("BITOP", &[&[b"SET", b"x", rules.as_bytes()], &[b"BITOP", b"OR", key.as_bytes(), b"x"]]),
+        ("MULTI", &[&[b"MULTI"], &[b"SET", key.as_bytes(), rules.as_bytes()], &[b"EXEC"]]),
+    ];
+    let server = Server::start();
+    for (way, commands) in ways {
+        server.run("FLUSHALL");
+        server.run("SET seckill:stock:7 5");
+        server.check("> SECKILL.TRY 7 alice o1\n0\n> SECKILL.TRY 7 alice o1\n2");
+        for command in commands {
+            let reply = server.call(command);
+            assert!(!matches!(reply, Value::ServerError(_)), "{way}: {reply:?}");
+        }
+        assert_eq!(server.run("SECKILL.TRY 7 bob o2"), Value::Int(4), "by {way}");
+        // And when they are gone, at once not.
+        server.run(&format!("DEL {key}"));
+        assert_eq!(server.run("SECKILL.TRY 7 bob o2"), Value::Int(0), "after {way}");
+    }
+}
+
+#[test]
+fn rules_that_come_from_elsewhere_count_at_once() {
+    let rules = r#"{"total":5,"begin":null,"end":1,"limit":1,"hold":null}"#;
+    let server = Server::with().port().start();
+    let mut other = server.client();
+    other.run("SELECT 4");
+    let unmanaged = || {
+        server.run("FLUSHALL");
+        server.run("SET seckill:stock:7 5");
+        server.check("> SECKILL.TRY 7 alice o1\n0\n> SECKILL.TRY 7 alice o1\n2");
+    };
+    unmanaged();
+    other.call(&["SET", "seckill:voucher:7", rules]);
+    server.check("> SECKILL.TRY 7 bob o2\n0");
+    other.check("> MOVE seckill:voucher:7 0\n1");
+    server.check("> SECKILL.TRY 7 carol o3\n4");
+    unmanaged();
+    other.call(&["MSET", "seckill:voucher:7", rules, "seckill:stock:7", "5"]);
+    server.check("> SWAPDB 0 4\nOK\n> SECKILL.TRY 7 carol o3\n4");
+    // By a snapshot and by commands of a primary; SECKILL.INFO is what a replica may be asked.
+    let primary = Server::with().port().start();
+    primary.call(&["MSET", "seckill:voucher:7", rules, "seckill:stock:7", "5"]);
+    primary.run("SET seckill:stock:8 5");
+    unmanaged();
+    let managed = |voucher: &str| server.field(&format!("SECKILL.INFO {voucher}"), "managed");
+    assert_eq!(managed("7"), Value::Int(0));
+    server.run(&format!("REPLICAOF 127.0.0.1 {}", primary.port()));
+    primary.wait_for_replica(&server);
+    assert_eq!(managed("7"), Value::Int(1));
+    assert_eq!(managed("8"), Value::Int(0));
+    primary.call(&["SET", "seckill:voucher:8", rules]);
+    primary.wait_for_replica(&server);
+    assert_eq!(managed("8"), Value::Int(1));
+    server.check("> REPLICAOF NO ONE\nOK\n> SECKILL.TRY 8 carol o3\n4");
+    // By an AOF rewritten, and by a reload.
+    assert_eq!(text(&server.run("DEBUG RELOAD")), "OK");
+    server.check("> SECKILL.TRY 8 carol o3\n4");
+}
