@@ -6,10 +6,10 @@
 target := $(abspath $(or $(CARGO_TARGET_DIR),target))
 export RUST_BACKTRACE ?= 1
 
-.PHONY: help setup build run demo test bench lint servers
+.PHONY: help setup build run demo demo-managed test bench lint servers
 
 help: ## lists the targets
-	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 22
 
 setup: ## installs what is missing (redis-server, libclang), from the system's packages
 	@scripts/setup
@@ -22,6 +22,9 @@ run: ## sells 1,000 units to 100,000 tries on a new server, proves it, and leave
 
 demo: ## the same, and ends
 	@scripts/run demo
+
+demo-managed: ## the same with a managed sale: holds, payments, cancellations, retries
+	@scripts/run demo --managed --hold-ms 2000 --pay-share 0.7 --cancel-share 0.1 --retries 0.05
 
 test: build ## all tests, against redis-server or REDIS_SERVER=path
 	SECKILL_MODULE=$(target)/release/libseckill.so cargo test --workspace

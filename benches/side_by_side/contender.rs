@@ -2,12 +2,14 @@
 
 use serde::Serialize;
 
+use crate::managed;
 use crate::wire::Load;
 
 /// The reference scripts by their SHA1 on the server under test.
 pub struct Scripts {
     pub buy: String,
     pub unlock: String,
+    pub managed: managed::Scripts,
     /// Unlocks, and tells one who waits by BLPOP.
     pub signal: String,
 }
@@ -22,6 +24,13 @@ pub enum Contender {
     Noop,
     UnlockScript,
     LockRelease,
+    /// SECKILL.TRY on a managed voucher whose orders are sold at once.
+    Managed,
+    /// SECKILL.TRY on a managed voucher with HOLD.
+    ManagedHold,
+    /// A script of ours that does what a command does on a managed voucher.
+    ManagedScript,
+    ManagedCommand,
 }
 
 /// All that meet in a try, in the order of the tables.
@@ -82,6 +91,10 @@ impl Contender {
             Self::Noop => "no-op",
             Self::UnlockScript => "unlock script",
             Self::LockRelease => "LOCK.RELEASE",
+            Self::Managed => "managed",
+            Self::ManagedHold => "managed, HOLD",
+            Self::ManagedScript => "script of the same work",
+            Self::ManagedCommand => "command",
         }
     }
 
@@ -108,7 +121,7 @@ impl Contender {
                 Self::Seckill => load.push(&[b"SECKILL.TRY", voucher, user, order_id]),
                 Self::Noop => load.push(&[b"BASELINE.NOOP", voucher, user, order_id]),
                 Self::Get => load.push(&[b"GET", &[b"seckill:stock:", voucher].concat()]),
-                Self::UnlockScript | Self::LockRelease => unreachable!("a lock sells nothing"),
+                _ => unreachable!("not one of those that meet in a try"),
             }
         }
         load

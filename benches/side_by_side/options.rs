@@ -8,7 +8,7 @@ use clap::{Parser, ValueEnum};
 #[derive(Parser)]
 #[command(name = "side_by_side")]
 pub struct Options {
-    /// Tiny counts: shows in under 40 seconds that everything runs, measures nothing of worth
+    /// Tiny counts: shows in under a minute that everything runs, measures nothing of worth
     #[arg(long)]
     pub smoke: bool,
 
@@ -43,6 +43,9 @@ pub enum Part {
     Latency,
     Growth,
     Vouchers,
+    Managed,
+    ManagedMemory,
+    ManagedExpiry,
 }
 
 impl Options {
@@ -82,6 +85,12 @@ pub struct Size {
     pub grown_each: usize,
     pub buyers: &'static [usize],
     pub vouchers: &'static [usize],
+    /// Orders of managed sales that are sold out.
+    pub orders_sold: &'static [usize],
+    /// Orders whose memory is measured.
+    pub orders_weighed: usize,
+    /// Holds due at once.
+    pub holds: usize,
     /// Locks acquired and released by somebody alone.
     pub pairs_each: usize,
     /// How long contenders come again and again, in one round.
@@ -98,6 +107,9 @@ const WHOLE: Size = Size {
     grown_each: 10_000,
     buyers: &[1_000, 10_000, 100_000, 1_000_000],
     vouchers: &[1, 10_000],
+    orders_sold: &[1_000, 10_000, 100_000],
+    orders_weighed: 100_000,
+    holds: 1_000_000,
     pairs_each: 100_000,
     contended_ms: 2_000,
     in_line: 10_000,
@@ -111,6 +123,9 @@ const SMOKE: Size = Size {
     grown_each: 1_000,
     buyers: &[1_000, 10_000],
     vouchers: &[1, 1_000],
+    orders_sold: &[1_000, 10_000],
+    orders_weighed: 2_000,
+    holds: 50_000,
     pairs_each: 2_000,
     contended_ms: 200,
     in_line: 500,

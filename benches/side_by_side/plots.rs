@@ -10,6 +10,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use crate::Result;
 use crate::contender::{Contender, DECIDING, Outcome, SELLING};
 use crate::growth::Growth;
+use crate::managed::{deeds, sold_out};
 use crate::results::Results;
 use crate::stand::{Figure, median_of};
 use crate::tables::{decision_name, thousands};
@@ -21,86 +22,119 @@ const BAR_WIDTH: f64 = 0.17;
 
 type Panel<'a, X> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<X, RangedCoordf64>>;
 
-/// Writes bars.svg and growth.svg, as far as their figures were measured.
+/// Writes bars.svg, growth.svg and managed.svg, as far as their figures were measured.
 pub fn write(results: &Results, dir: &Path) -> Result<()> {
     if !results.decisions.is_empty() {
-        bars(results, &dir.join("bars.svg"))?;
+        let groups = results.decisions.iter().map(|d| (decision_name(d), d.costs.as_slice()));
+        let plot = Bars { what: "a try", groups: groups.collect(), contenders: DECIDING };
+        plot.write(results, &dir.join("bars.svg"))?;
     }
     if !results.growth.is_empty() {
         growth(results, &dir.join("growth.svg"))?;
+    }
+    if !results.managed.deeds.is_empty() {
+        managed_bars(results, &dir.join("managed.svg"))?;
     }
     Ok(())
 }
 
 fn color(contender: Contender) -> RGBColor {
     match contender {
-        Contender::Script | Contender::UnlockScript => RGBColor(0xc8, 0x55, 0x3d),
+        Contender::Script | Contender::UnlockScript | Contender::ManagedScript => {
+            RGBColor(0xc8, 0x55, 0x3d)
+        }
         Contender::RmCall => RGBColor(0xe3, 0xa4, 0x57),
         Contender::Seckill | Contender::LockRelease => RGBColor(0x1f, 0x6f, 0xb2),
+        Contender::Managed => RGBColor(0x5b, 0xa3, 0xa0),
+        Contender::ManagedHold | Contender::ManagedCommand => RGBColor(0x2f, 0x7a, 0x72),
         Contender::Get => RGBColor(0x7d, 0x87, 0x94),
         Contender::Noop => RGBColor(0xbc, 0xc3, 0xcc),
     }
 }
 
-fn bars(results: &Results, path: &Path) -> Result<()> {
-    let area = SVGBackend::new(path, (1080, 530)).into_drawing_area();
-    area.fill(&WHITE)?;
-    let area = titled(&area, "Server CPU a try (lower is better)", results)?;
-    let groups = results.decisions.len() as f64;
-    let names: Vec<String> = results.decisions.iter().map(decision_name).collect();
-    let highest = highest(results.decisions.iter().flat_map(|decision| &decision.costs));
-    let mut chart = ChartBuilder::on(&area)
-        .margin(12)
-        .x_label_area_size(44)
-        .y_label_area_size(62)
-        .build_cartesian_2d(-0.5..groups - 0.5, 0.0..highest * 1.1)?;
-    chart
-        .configure_mesh()
-        .disable_x_mesh()
-        .x_labels(results.decisions.len())
-        .x_label_formatter(&|x| names.get(x.round() as usize).cloned().unwrap_or_default())
-        .y_desc("microseconds a try")
-        .bold_line_style(GRID)
-        .light_line_style(TRANSPARENT)
-        .axis_style(INK)
-        .label_style((FONT, 15).into_font().color(&INK))
-        .axis_desc_style((FONT, 16).into_font().color(&INK))
-        .draw()?;
-    for (place, &contender) in DECIDING.iter().enumerate() {
-        bars_of(&mut chart, results, place, contender)?;
-    }
-    legend(&mut chart)?;
-    area.present()?;
-    Ok(())
+/// Without AOF: what the disk adds is the same for a script and a command.
+fn managed_bars(results: &Results, path: &Path) -> Result<()> {
+    let managed = &results.managed;
+    let sold_out = managed.sold_out.iter().map(|sale| {
+        (format!("sold out, {} orders", thousands(sale.orders)), sale.costs.as_slice())
+    });
+    let mut groups: Vec<_> = sold_out.collect();
+    let deeds = managed.deeds.iter().filter(|deed| !deed.aof);
+    groups.extend(deeds.map(|deed| (deed.name(), deed.costs.as_slice())));
+    let contenders: Vec<Contender> =
+        sold_out::CONTENDERS.iter().chain(deeds::CONTENDERS).copied().collect();
+    let plot = Bars { what: "a command on a managed sale", groups, contenders: &contenders };
+    plot.write(results, path)
 }
 
-/// The bars of one contender, one in each group, with its figure above each.
-fn bars_of<'a>(
-    chart: &mut Panel<'a, RangedCoordf64>,
-    results: &Results,
-    place: usize,
-    contender: Contender,
-) -> Result<()> {
-    let offset = (place as f64 - (DECIDING.len() - 1) as f64 / 2.0) * BAR_WIDTH;
-    let tops: Vec<(f64, f64)> = results
-        .decisions
-        .iter()
-        .enumerate()
-        .filter_map(|(group, d)| Some((group as f64 + offset, median_of(&d.costs, contender)?)))
-        .collect();
-    let half = BAR_WIDTH * 0.44;
-    let fill = color(contender).filled();
-    chart
-        .draw_series(
-            tops.iter().map(|&(x, top)| Rectangle::new([(x - half, 0.0), (x + half, top)], fill)),
-        )?
-        .label(contender.label())
-        .legend(move |(x, y)| Rectangle::new([(x, y - 6), (x + 14, y + 6)], fill));
-    let style = (FONT, 12).into_font().color(&INK).pos(Pos::new(HPos::Center, VPos::Bottom));
-    chart.draw_series(tops.iter().map(|&(x, top)| {
-        EmptyElement::at((x, top)) + Text::new(format!("{top:.2}"), (0, -3), style.clone())
-    }))?;
-    Ok(())
+/// Bars in groups, side by side.
+struct Bars<'a> {
+    what: &'static str,
+    groups: Vec<(String, &'a [Figure])>,
+    /// All that have a bar in some group, in the order of the legend.
+    contenders: &'a [Contender],
+}
+
+impl Bars<'_> {
+    fn write(&self, results: &Results, path: &Path) -> Result<()> {
+        let area = SVGBackend::new(path, (1080, 530)).into_drawing_area();
+        area.fill(&WHITE)?;
+        let title = format!("Server CPU {} (lower is better)", self.what);
+        let area = titled(&area, &title, results)?;
+        let highest = highest(self.groups.iter().flat_map(|(_, costs)| *costs));
+        let span = -0.5..self.groups.len() as f64 - 0.5;
+        let mut chart = ChartBuilder::on(&area)
+            .margin(12)
+            .x_label_area_size(44)
+            .y_label_area_size(62)
+            .build_cartesian_2d(span, 0.0..highest * 1.1)?;
+        let name = |x: f64| self.groups.get(x.round() as usize).map(|(name, _)| name.clone());
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .x_labels(self.groups.len())
+            .x_label_formatter(&|x| name(*x).unwrap_or_default())
+            .y_desc(format!("microseconds {}", self.what))
+            .bold_line_style(GRID)
+            .light_line_style(TRANSPARENT)
+            .axis_style(INK)
+            .label_style((FONT, 15).into_font().color(&INK))
+            .axis_desc_style((FONT, 16).into_font().color(&INK))
+            .draw()?;
+        for &contender in self.contenders {
+            self.draw(&mut chart, contender)?;
+        }
+        legend(&mut chart)?;
+        area.present()?;
+        Ok(())
+    }
+
+    /// The bars of one contender, one in each group that it is in, with its figure above each.
+    fn draw<'c>(&self, chart: &mut Panel<'c, RangedCoordf64>, contender: Contender) -> Result<()> {
+        let tops: Vec<(f64, f64)> = self
+            .groups
+            .iter()
+            .enumerate()
+            .filter_map(|(group, (_, costs))| {
+                let place = costs.iter().position(|figure| figure.contender == contender)?;
+                let offset = place as f64 - (costs.len() - 1) as f64 / 2.0;
+                Some((group as f64 + offset * BAR_WIDTH, costs[place].median))
+            })
+            .collect();
+        let half = BAR_WIDTH * 0.44;
+        let fill = color(contender).filled();
+        let bars =
+            tops.iter().map(|&(x, top)| Rectangle::new([(x - half, 0.0), (x + half, top)], fill));
+        chart
+            .draw_series(bars)?
+            .label(contender.label())
+            .legend(move |(x, y)| Rectangle::new([(x, y - 6), (x + 14, y + 6)], fill));
+        let style = (FONT, 12).into_font().color(&INK).pos(Pos::new(HPos::Center, VPos::Bottom));
+        chart.draw_series(tops.iter().map(|&(x, top)| {
+            EmptyElement::at((x, top)) + Text::new(format!("{top:.2}"), (0, -3), style.clone())
+        }))?;
+        Ok(())
+    }
 }
 
 fn growth(results: &Results, path: &Path) -> Result<()> {

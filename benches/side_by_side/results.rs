@@ -12,6 +12,7 @@ use crate::decisions::Decision;
 use crate::growth::Growth;
 use crate::latency::{CONNECTIONS, Latency};
 use crate::locks::Locks;
+use crate::managed::Managed;
 use crate::options::{Options, Part, Size};
 use crate::stand::{Lab, Stand, clock_name};
 use crate::vouchers::Spread;
@@ -32,6 +33,7 @@ pub struct Results {
     pub vouchers: Vec<Spread>,
     pub locks: Vec<Locks>,
     pub latency: Vec<Latency>,
+    pub managed: Managed,
     pub targets: Vec<Target>,
 }
 
@@ -86,7 +88,9 @@ impl Results {
             eprintln!("unpipelined, {CONNECTIONS} connections ...");
             results.latency = latency::measure(lab, size)?;
         }
+        results.managed = Managed::measure(lab, options)?;
         results.targets = targets(&results.decisions);
+        results.targets.extend(results.managed.targets());
         Ok(results)
     }
 
@@ -108,8 +112,22 @@ impl Results {
             vouchers: Vec::new(),
             locks: Vec::new(),
             latency: Vec::new(),
+            managed: Managed::default(),
             targets: Vec::new(),
         })
+    }
+}
+
+impl Target {
+    /// None where nothing was measured.
+    pub fn at_least(what: &'static str, wanted: f64, measured: Option<f64>) -> Option<Self> {
+        let measured = measured?;
+        Some(Self { what, wanted, measured, reached: measured >= wanted })
+    }
+
+    pub fn at_most(what: &'static str, wanted: f64, measured: Option<f64>) -> Option<Self> {
+        let measured = measured?;
+        Some(Self { what, wanted, measured, reached: measured <= wanted })
     }
 }
 
@@ -119,13 +137,12 @@ fn targets(decisions: &[Decision]) -> Vec<Target> {
         decisions.iter().find(|d| d.outcome == outcome && d.aof == aof).map(|d| &d.ratios)
     };
     let at_least = |outcome, aof, what, wanted| {
-        let measured = of(outcome, aof)?.script_to_seckill;
-        Some(Target { what, wanted, measured, reached: measured >= wanted })
+        let measured = of(outcome, aof).map(|ratios| ratios.script_to_seckill);
+        Target::at_least(what, wanted, measured)
     };
     let near_get = || {
-        let measured = of(Outcome::SoldOut, false)?.seckill_to_get;
-        let what = "sold out: SECKILL.TRY / GET, at most";
-        Some(Target { what, wanted: 1.5, measured, reached: measured <= 1.5 })
+        let measured = of(Outcome::SoldOut, false).map(|ratios| ratios.seckill_to_get);
+        Target::at_most("sold out: SECKILL.TRY / GET, at most", 1.5, measured)
     };
     [
         at_least(Outcome::SoldOut, false, "sold out: script / SECKILL.TRY, at least", 4.0),

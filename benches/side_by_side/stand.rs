@@ -9,6 +9,7 @@ use crate::Result;
 use crate::contender::{Contender, Scripts};
 use crate::harness::Server;
 use crate::lock_line::UNLOCK_AND_SIGNAL;
+use crate::managed;
 use crate::wire::{Lanes, Load};
 
 /// Starts a stand for every part of the benchmark.
@@ -50,6 +51,7 @@ impl Lab {
         let scripts = Scripts {
             buy: load_script(&mut control, include_str!("../../tests/it/seckill.lua"))?,
             unlock: load_script(&mut control, include_str!("../../tests/it/unlock.lua"))?,
+            managed: managed::Scripts::load(&mut control)?,
             signal: load_script(&mut control, UNLOCK_AND_SIGNAL)?,
         };
         let socket = server.dir().join("socket");
@@ -144,6 +146,6 @@ pub fn clock_name(control: &mut Connection) -> Result<&'static str> {
     Ok(if main_thread { "main thread" } else { "whole process" })
 }
 
-fn load_script(control: &mut Connection, text: &str) -> Result<String> {
+pub fn load_script(control: &mut Connection, text: &str) -> Result<String> {
     Ok(redis::cmd("SCRIPT").arg("LOAD").arg(text).query(control)?)
 }

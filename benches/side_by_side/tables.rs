@@ -6,6 +6,7 @@ use comfy_table::{CellAlignment, Table};
 use crate::contender::{Contender, DECIDING, Outcome, SELLING, UNLOCKING};
 use crate::decisions::Decision;
 use crate::latency::CONNECTIONS;
+use crate::managed;
 use crate::results::Results;
 use crate::stand::{Figure, median_of};
 
@@ -20,6 +21,9 @@ const PAGE_START: &str = "\
 - *script*: the usual Lua script, by EVALSHA.
 - *RM_Call steps*: a module command in which every step is a call of a Redis command.
 - *SECKILL.TRY*: this module.
+- *managed*: SECKILL.TRY on a voucher made by SECKILL.CREATE, sold at once or, with HOLD, held
+  until a deadline; *script of the same work*: a script with the checks, keys and fields of the
+  command beside it (`benches/side_by_side/managed/`).
 - *GET*: a GET of the stock, and *no-op*: a module command with the arguments of a try that does
   nothing: how near a command can come to costing nothing.
 
@@ -29,10 +33,10 @@ microseconds differ. For losing tries 1,000 users have bought; accepted tries fi
 ";
 
 /// A table in neither form: the first column names the row, the others hold figures.
-struct Grid {
-    title: String,
+pub struct Grid {
+    pub title: String,
     head: Vec<String>,
-    rows: Vec<Vec<String>>,
+    pub rows: Vec<Vec<String>>,
 }
 
 pub fn print(results: &Results) {
@@ -50,7 +54,8 @@ pub fn print(results: &Results) {
 /// What the top README shows, between its markers.
 pub fn snippet(results: &Results) -> String {
     let mut text = format!("{BEGIN}\n");
-    for grid in [decisions(results), latency(results)] {
+    let first = [decisions(results), latency(results)];
+    for grid in first.into_iter().chain(managed::tables::costs(&results.managed)) {
         if !grid.rows.is_empty() {
             text += &format!("{}:\n\n{}\n", grid.title, grid.markdown());
         }
@@ -72,11 +77,14 @@ pub fn page(results: &Results) -> String {
     if !results.growth.is_empty() {
         text += "\n![Server CPU a try as the set of buyers grows](growth.svg)\n";
     }
+    if !results.managed.deeds.is_empty() {
+        text += "\n![Server CPU a command on a managed sale](managed.svg)\n";
+    }
     text
 }
 
 impl Grid {
-    fn new<'a>(title: impl Into<String>, head: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn new<'a>(title: impl Into<String>, head: impl IntoIterator<Item = &'a str>) -> Self {
         let head = head.into_iter().map(str::to_owned).collect();
         Self { title: title.into(), head, rows: Vec::new() }
     }
@@ -111,6 +119,8 @@ fn about(results: &Results) -> String {
 fn grids(results: &Results) -> Vec<Grid> {
     [decisions(results), latency(results), growth(results), vouchers(results), locks(results)]
         .into_iter()
+        .chain(managed::tables::costs(&results.managed))
+        .chain(managed::tables::others(&results.managed))
         .filter(|grid| !grid.rows.is_empty())
         .collect()
 }
@@ -201,12 +211,12 @@ fn targets(results: &Results) -> Grid {
     grid
 }
 
-fn micros(value: f64) -> String {
+pub fn micros(value: f64) -> String {
     format!("{value:.2}")
 }
 
 /// How many times the cost of `below` the cost of `above` is.
-fn times(figures: &[Figure], above: Contender, below: Contender) -> String {
+pub fn times(figures: &[Figure], above: Contender, below: Contender) -> String {
     match (median_of(figures, above), median_of(figures, below)) {
         (Some(above), Some(below)) => format!("{:.2}", above / below),
         _ => "-".to_owned(),

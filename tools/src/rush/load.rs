@@ -10,8 +10,11 @@ use anyhow::{Context, Result};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, RedisResult};
 use serde::Serialize;
+use tokio::sync::watch::{Receiver, channel};
 use tokio::task::JoinSet;
 
+use crate::fate::{Fates, Settled, settle};
+use crate::managed::{Standing, poll};
 use crate::options::{Method, Options};
 use crate::plan::{Plan, user_id};
 use crate::progress::{Progress, Tally};
@@ -34,6 +37,8 @@ pub struct Answers {
     pub accepted: Vec<u32>,
     /// Errors by code word.
     pub errors: BTreeMap<String, Errors>,
+    /// What became of accepted orders.
+    pub settled: Settled,
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
@@ -47,11 +52,7 @@ impl Answers {
     fn add(&mut self, number: u32, answer: RedisResult<i64>) {
         let outcome = match answer {
             Ok(outcome) => outcome,
-            Err(error) => {
-                let code = error.code().unwrap_or("ERR").to_owned();
-                let text = error.detail().map_or_else(|| error.to_string(), str::to_owned);
-                return self.add_error(code, text);
-            }
+            Err(error) => return self.add_redis_error(&error),
         };
         let index = usize::try_from(outcome).unwrap_or(usize::MAX);
         match self.outcomes.get_mut(index) {
@@ -63,7 +64,13 @@ impl Answers {
         }
     }
 
-    fn add_error(&mut self, code: String, text: String) {
+    pub fn add_redis_error(&mut self, error: &redis::RedisError) {
+        let code = error.code().unwrap_or("ERR").to_owned();
+        let text = error.detail().map_or_else(|| error.to_string(), str::to_owned);
+        self.add_error(code, text);
+    }
+
+    pub fn add_error(&mut self, code: String, text: String) {
         let errors = self.errors.entry(code).or_default();
         if errors.count == 0 {
             errors.first = text;
@@ -76,6 +83,7 @@ impl Answers {
             *sum += count;
         }
         self.accepted.extend(other.accepted);
+        self.settled.merge(&other.settled);
         for (code, errors) in other.errors {
             let sum = self.errors.entry(code).or_default();
             if sum.count == 0 {
@@ -142,6 +150,7 @@ struct Try {
     voucher: String,
     /// SHA-1 of the script, where a script decides.
     script: Option<String>,
+    fates: Option<Fates>,
 }
 
 impl Try {
@@ -155,7 +164,7 @@ impl Try {
                 Some(sha.context("SCRIPT LOAD")?)
             }
         };
-        Ok(Try { voucher: options.voucher.clone(), script })
+        Ok(Try { voucher: options.voucher.clone(), script, fates: Fates::of(options) })
     }
 
     fn add_to(&self, pipeline: &mut redis::Pipeline, user: &str, order_id: &str) {
@@ -183,7 +192,9 @@ pub async fn send(client: &Client, options: &Options, plan: &Arc<Plan>) -> Resul
         let (maker, plan, shared) = (maker.clone(), plan.clone(), shared.clone());
         senders.spawn(work(connection, options.pipeline, maker, plan, shared));
     }
-    let answers = watch(&mut senders, &shared, options.json).await;
+    let standing = poll_standing(client, options).await?;
+    let answers = watch(&mut senders, &shared, &standing, options.json).await;
+    drop(standing); // ends the polling
     let elapsed = started.elapsed();
 
     let answered = shared.tally.answered();
@@ -191,6 +202,15 @@ pub async fn send(client: &Client, options: &Options, plan: &Arc<Plan>) -> Resul
         format!("a connection was lost after {answered} answers, so nothing can be proved")
     })?;
     Ok(Rush { answers, sent: answered, elapsed })
+}
+
+/// How the sale stands, asked on a connection of its own. Always none where it is not managed.
+async fn poll_standing(client: &Client, options: &Options) -> Result<Receiver<Option<Standing>>> {
+    let (tell, standing) = channel(None);
+    if options.managed.managed && !options.json {
+        tokio::spawn(poll(connect(client).await?, options.voucher.clone(), tell));
+    }
+    Ok(standing)
 }
 
 /// One connection: takes tries, a batch at a time, until none is left.
@@ -211,9 +231,15 @@ async fn work(
             maker.add_to(&mut pipeline, &user_id(user), &plan.order_id(number));
         }
         let replies: Vec<RedisResult<i64>> = pipeline.query_async(&mut connection).await?;
+        let known = answers.accepted.len();
         for (number, reply) in batch.zip(replies) {
             shared.tally.count(&reply);
             answers.add(number, reply);
+        }
+        if let Some(fates) = &maker.fates {
+            let accepted = answers.accepted[known..].to_vec();
+            let voucher = &maker.voucher;
+            settle(&mut connection, voucher, fates, &plan, &accepted, &mut answers).await?;
         }
     }
     Ok(answers)
@@ -223,6 +249,7 @@ async fn work(
 async fn watch(
     senders: &mut JoinSet<Result<Answers>>,
     shared: &Shared,
+    standing: &Receiver<Option<Standing>>,
     quiet: bool,
 ) -> Result<Answers> {
     let progress = Progress::new(shared.tries, quiet);
@@ -242,11 +269,11 @@ async fn watch(
                     }
                 },
             },
-            _ = ticks.tick() => progress.show(&shared.tally),
+            _ = ticks.tick() => progress.show(&shared.tally, *standing.borrow()),
             Ok(()) = tokio::signal::ctrl_c() => shared.stopped.store(true, Relaxed),
         }
     }
-    progress.finish(&shared.tally);
+    progress.finish(&shared.tally, *standing.borrow());
     match failure {
         Some(error) => Err(error),
         None => Ok(answers),

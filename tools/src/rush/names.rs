@@ -13,6 +13,10 @@ pub struct Names {
     pub buyers: String,
     /// None where the server is configured to append no orders.
     pub stream: Option<String>,
+    /// Of a managed voucher: its orders.
+    pub book: String,
+    /// Of a managed voucher: what was given back. None without a stream.
+    pub released: Option<String>,
     pub user_field: String,
     pub voucher_field: String,
     pub order_field: String,
@@ -26,6 +30,8 @@ impl Names {
             stock: format!("seckill:stock:{voucher}"),
             buyers: format!("seckill:order:{voucher}"),
             stream: Some("stream.orders".to_owned()),
+            book: format!("seckill:book:{voucher}"),
+            released: Some("stream.orders.released".to_owned()),
             user_field: "userId".to_owned(),
             voucher_field: "voucherId".to_owned(),
             order_field: "id".to_owned(),
@@ -73,6 +79,8 @@ impl Names {
             voucher: voucher.to_owned(),
             stock: format!("{}{key_part}", config("stock-prefix", "seckill:stock:")),
             buyers: format!("{}{key_part}", config("buyers-prefix", "seckill:order:")),
+            book: format!("seckill:book:{key_part}"),
+            released: (!stream.is_empty()).then(|| format!("{stream}.released{stream_tail}")),
             stream: (!stream.is_empty()).then(|| stream + &stream_tail),
             user_field: user_field.to_owned(),
             voucher_field: voucher_field.to_owned(),
@@ -143,6 +151,8 @@ mod tests {
             assert_eq!(names.stock, stock, "{config} {cluster}");
             let stream = if tagged { "stream.orders:{7}" } else { "stream.orders" };
             assert_eq!(names.stream.as_deref(), Some(stream), "{config} {cluster}");
+            let released = stream.replace("orders", "orders.released");
+            assert_eq!(names.released.as_deref(), Some(released.as_str()));
         }
     }
 

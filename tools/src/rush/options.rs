@@ -2,7 +2,8 @@
 
 use std::sync::OnceLock;
 
-use clap::Parser;
+use anyhow::{Result, ensure};
+use clap::{Args, Parser};
 
 /// Sends a flash sale's tries to a server and proves the outcome.
 ///
@@ -48,7 +49,7 @@ pub struct Options {
     #[arg(long)]
     pub seed: Option<u64>,
 
-    /// Delete the voucher's stock and buyers first; without it a voucher that exists is refused
+    /// Delete what there is of the voucher first; without it a voucher that exists is refused
     #[arg(long, conflicts_with = "keep")]
     pub reset: bool,
 
@@ -60,9 +61,57 @@ pub struct Options {
     #[arg(long)]
     pub script: bool,
 
+    #[command(flatten, next_help_heading = "Managed sales")]
+    pub managed: Managed,
+
     /// Print the result as JSON; no progress
     #[arg(long)]
     pub json: bool,
+}
+
+/// A sale with rules: SECKILL.CREATE opens it, and orders may be held for their users to pay.
+#[derive(Args, Debug)]
+pub struct Managed {
+    /// Open a managed sale (SECKILL.CREATE); its outcome is proved by SECKILL.AUDIT too
+    #[arg(long, conflicts_with = "script")]
+    pub managed: bool,
+
+    /// Units that a user may have
+    #[arg(long, default_value_t = 1, requires = "managed",
+        value_parser = clap::value_parser!(i64).range(1..))]
+    pub limit: i64,
+
+    /// Hold accepted orders for so many ms; who has not paid by then loses the order
+    #[arg(long, value_name = "MS", requires = "managed",
+        value_parser = clap::value_parser!(i64).range(1..))]
+    pub hold_ms: Option<i64>,
+
+    /// Begin the window so many ms after the sale is opened [default: at once]
+    #[arg(long, value_name = "MS", requires = "managed",
+        value_parser = clap::value_parser!(i64).range(1..))]
+    pub begin_in_ms: Option<i64>,
+
+    /// End the window so many ms after the sale is opened [default: never]
+    #[arg(long, value_name = "MS", requires = "managed",
+        value_parser = clap::value_parser!(i64).range(1..))]
+    pub end_in_ms: Option<i64>,
+
+    /// Share of the accepted orders, 0 to 1, that are paid at once (SECKILL.CONFIRM)
+    #[arg(long, default_value_t = 0.8, value_name = "SHARE", requires = "hold_ms",
+        value_parser = share)]
+    pub pay_share: f64,
+
+    /// Share of the accepted orders that are cancelled at once (SECKILL.CANCEL); the holds of those
+    /// neither paid nor cancelled are waited for until they expire
+    #[arg(long, default_value_t = 0.0, value_name = "SHARE", requires = "managed",
+        value_parser = share)]
+    pub cancel_share: f64,
+
+    /// Share of the tries that repeat an earlier one, with the same user and order id, as a client
+    /// does after a time-out
+    #[arg(long, default_value_t = 0.0, value_name = "SHARE", requires = "managed",
+        value_parser = share)]
+    pub retries: f64,
 }
 
 /// Who takes the decision.
@@ -77,6 +126,16 @@ impl Options {
         if self.script { Method::Script } else { Method::Command }
     }
 
+    /// Refuses what clap can't see.
+    pub fn check(&self) -> Result<()> {
+        let Managed { hold_ms, pay_share, cancel_share, .. } = self.managed;
+        ensure!(
+            hold_ms.is_none() || pay_share + cancel_share <= 1.0,
+            "--pay-share {pay_share} and --cancel-share {cancel_share} make more than 1"
+        );
+        Ok(())
+    }
+
     pub fn users(&self) -> u32 {
         self.users.unwrap_or(self.tries)
     }
@@ -88,7 +147,7 @@ impl Options {
     }
 }
 
-fn share(text: &str) -> Result<f64, String> {
+fn share(text: &str) -> std::result::Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
         _ => Err("a number from 0 to 1".to_owned()),
@@ -99,7 +158,7 @@ fn share(text: &str) -> Result<f64, String> {
 mod tests {
     use super::*;
 
-    fn parse(line: &str) -> Result<Options, clap::Error> {
+    fn parse(line: &str) -> std::result::Result<Options, clap::Error> {
         Options::try_parse_from(line.split_whitespace())
     }
 
@@ -128,6 +187,21 @@ mod tests {
         let options = parse("rush").unwrap();
         assert_eq!(options.seed(), options.seed());
         assert_eq!(parse("rush --seed 7").unwrap().seed(), 7);
+    }
+
+    #[test]
+    fn what_managed_sales_have_needs_a_managed_sale() {
+        for alone in ["--limit 2", "--hold-ms 5", "--cancel-share 1", "--retries 0.5"] {
+            assert!(parse(&format!("rush {alone}")).is_err(), "{alone}");
+            assert!(parse(&format!("rush --managed {alone}")).is_ok(), "{alone}");
+        }
+        assert!(parse("rush --managed --pay-share 1").is_err());
+        assert!(parse("rush --managed --hold-ms 5 --pay-share 1").is_ok());
+        assert!(parse("rush --managed --script").is_err());
+        let shares = parse("rush --managed --hold-ms 5 --cancel-share 0.5").unwrap();
+        assert!(shares.check().is_err(), "0.8 are paid unless told otherwise");
+        let shares = parse("rush --managed --hold-ms 5 --pay-share 0.5 --cancel-share 0.5");
+        assert!(shares.unwrap().check().is_ok());
     }
 
     #[test]

@@ -7,6 +7,8 @@ use std::time::Duration;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use redis::RedisResult;
 
+use crate::managed::Standing;
+
 const DRAW_EVERY: Duration = Duration::from_millis(100);
 /// Without a terminal a line is printed this often instead of the bar.
 const LINE_EVERY: Duration = Duration::from_secs(2);
@@ -85,19 +87,27 @@ impl Progress {
         if self.lines { LINE_EVERY } else { DRAW_EVERY }
     }
 
-    pub fn show(&self, tally: &Tally) {
+    pub fn show(&self, tally: &Tally, standing: Option<Standing>) {
         let answered = u64::from(tally.answered());
         self.bar.set_position(answered);
-        self.bar.set_message(tally.line());
+        let line = tally.line() + &standing.map(stands).unwrap_or_default();
+        self.bar.set_message(line.clone());
         if self.lines {
-            eprintln!("{} tries: {}", HumanCount(answered), tally.line());
+            eprintln!("{} tries: {line}", HumanCount(answered));
         }
     }
 
-    pub fn finish(&self, tally: &Tally) {
-        self.show(tally);
+    pub fn finish(&self, tally: &Tally, standing: Option<Standing>) {
+        self.show(tally, standing);
         self.bar.abandon();
     }
+}
+
+/// How a managed sale stands, behind the answers.
+fn stands(standing: Standing) -> String {
+    let count = |units: i64| HumanCount(units.max(0).unsigned_abs()).to_string();
+    let Standing { left, held, sold, .. } = standing;
+    format!("; left {}, held {}, sold {}", count(left), count(held), count(sold))
 }
 
 #[cfg(test)]
@@ -114,5 +124,11 @@ mod tests {
         tally.count(&Ok(5));
         assert_eq!(tally.answered(), 5);
         assert!(tally.line().ends_with(", errors and others 1"));
+    }
+
+    #[test]
+    fn a_managed_sale_shows_how_it_stands() {
+        let standing = Standing { left: 1_000, held: 20, sold: 3, limit: 1, hold_ms: None };
+        assert_eq!(stands(standing), "; left 1,000, held 20, sold 3");
     }
 }

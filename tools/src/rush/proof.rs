@@ -86,12 +86,12 @@ fn orders_matched(facts: &Facts<'_>, orders: &[Order]) -> i64 {
 }
 
 /// How many items appeared before.
-fn repeated(items: impl Iterator<Item = String>) -> i64 {
+pub fn repeated(items: impl Iterator<Item = String>) -> i64 {
     let mut seen = HashSet::new();
     count(items.filter(|item| !seen.insert(item.clone())).count())
 }
 
-fn count(length: usize) -> i64 {
+pub fn count(length: usize) -> i64 {
     i64::try_from(length).unwrap_or(i64::MAX)
 }
 
@@ -111,7 +111,7 @@ mod tests {
     }
 
     fn state(stock: i64, buyers: u64) -> State {
-        State { stock, buyers, last_entry: "0".to_owned() }
+        State { stock, buyers, last_entry: "0".to_owned(), last_released: "0".to_owned() }
     }
 
     fn order(plan: &Plan, number: u32) -> Order {

@@ -7,11 +7,69 @@ use std::time::Duration;
 use indicatif::HumanCount;
 use serde::Serialize;
 
-use crate::load::{Errors, OUTCOMES, Rush};
+use crate::fate;
+use crate::load::{Answers, Errors, OUTCOMES, Rush};
+use crate::managed::{Audit, Ledger, Standing};
 use crate::options::{Method, Options};
 use crate::plan::Plan;
 use crate::proof::Check;
-use crate::sale::{Server, State};
+use crate::sale::Server;
+
+/// What was found on the server afterwards.
+pub struct Found {
+    pub stock_left: i64,
+    pub checks: Vec<Check>,
+    pub managed: Option<ManagedReport>,
+}
+
+/// What became of a managed sale.
+#[derive(Debug, Serialize)]
+pub struct ManagedReport {
+    pub limit: i64,
+    pub hold_ms: Option<i64>,
+    /// Orders accepted in this run; outcome 0 is answered to their retries too.
+    pub orders: u64,
+    pub repeated: u64,
+    pub paid: u64,
+    /// Payments that came after the deadline.
+    pub too_late: u64,
+    pub cancelled: u64,
+    /// Orders in the book whose hold expired.
+    pub expired: u64,
+    pub audit: Audit,
+}
+
+impl ManagedReport {
+    pub fn new(
+        standing: &Standing,
+        ledger: &Ledger,
+        plan: &Plan,
+        answers: &Answers,
+    ) -> ManagedReport {
+        let orders = fate::orders(plan, &answers.accepted).len();
+        let expired = ledger.book.iter().filter(|entry| entry.state == "expired").count();
+        ManagedReport {
+            limit: standing.limit,
+            hold_ms: standing.hold_ms,
+            orders: orders as u64,
+            repeated: (answers.accepted.len() - orders) as u64,
+            paid: answers.settled.confirmed[1],
+            too_late: answers.settled.confirmed[3],
+            cancelled: answers.settled.cancelled[1],
+            expired: expired as u64,
+            audit: ledger.audit.clone(),
+        }
+    }
+
+    fn rows(&self) -> Vec<(&'static str, String)> {
+        let mut rows = vec![("orders", n(self.orders)), ("  answered again", n(self.repeated))];
+        let of_holds = [("  paid", self.paid), ("  paid too late", self.too_late)];
+        let returned = [("  cancelled", self.cancelled), ("  expired", self.expired)];
+        let some = of_holds.into_iter().chain(returned).filter(|(_, count)| *count > 0);
+        rows.extend(some.map(|(name, count)| (name, n(count))));
+        rows
+    }
+}
 
 /// The result of a rush. Its fields are those of the JSON.
 #[derive(Debug, Serialize)]
@@ -34,7 +92,10 @@ pub struct Report {
     pub elapsed_ms: u64,
     pub tries_per_s: u64,
     /// CPU that the server used meanwhile, divided by the tries.
+    /// With the confirmations and cancellations of a managed sale, if any.
     pub server_cpu_us_per_try: f64,
+    /// None where the voucher is not managed.
+    pub managed: Option<ManagedReport>,
     pub checks: Vec<Check>,
     pub proved: bool,
 }
@@ -46,9 +107,9 @@ impl Report {
         plan: &Plan,
         rush: &Rush,
         cpu_s: f64,
-        after: &State,
-        checks: Vec<Check>,
+        found: Found,
     ) -> Report {
+        let Found { stock_left, checks, managed } = found;
         Report {
             server: format!("{} {}", server.name, server.version),
             by: match options.method() {
@@ -62,12 +123,13 @@ impl Report {
             tries: rush.sent,
             tries_planned: plan.tries(),
             users: plan.users_among(rush.sent),
-            stock_left: after.stock,
+            stock_left,
             outcomes: OUTCOMES.into_iter().zip(rush.answers.outcomes).collect(),
             errors: rush.answers.errors.clone(),
             elapsed_ms: u64::try_from(rush.elapsed.as_millis()).unwrap_or(u64::MAX),
             tries_per_s: per_second(rush.sent, rush.elapsed),
             server_cpu_us_per_try: rounded(cpu_s * 1e6 / f64::from(rush.sent.max(1))),
+            managed,
             proved: proved(rush, &checks),
             checks,
         }
@@ -96,6 +158,9 @@ impl Report {
                 row(&format!("{outcome} ({index})"), n(count));
             }
         }
+        for (name, value) in self.managed.iter().flat_map(ManagedReport::rows) {
+            row(name, value);
+        }
         for (code, errors) in &self.errors {
             row(&format!("error {code}"), format!("{} ({})", n(errors.count), errors.first));
         }
@@ -122,9 +187,17 @@ impl Report {
         if failed > 0 {
             return format!("NOT PROVED: nothing differs, but {} tries failed", n(failed));
         }
-        let sold = self.outcomes.get(OUTCOMES[0]).copied().unwrap_or(0);
         let stopped = if self.tries < self.tries_planned { " (stopped early)" } else { "" };
         let left = self.stock_left;
+        if let Some(ManagedReport { audit, limit, .. }) = &self.managed {
+            let (sold, held) = (audit.sold, audit.held);
+            return format!(
+                "PROVED: {sold} sold, {held} held, {left} left of {}, nobody with more than \
+                 {limit}{stopped}",
+                audit.total
+            );
+        }
+        let sold = self.outcomes.get(OUTCOMES[0]).copied().unwrap_or(0);
         format!("PROVED: {} sold, each to another user, {left} left{stopped}", n(sold))
     }
 }
@@ -150,7 +223,6 @@ fn n(number: impl Into<u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::Answers;
 
     fn rush(outcomes: [u64; 6], errors: u64) -> Rush {
         let mut answers = Answers { outcomes, ..Default::default() };
@@ -167,9 +239,9 @@ mod tests {
         let options = Options::parse_from(["rush", "--seed", "7"]);
         let server = Server { name: "Redis", version: "7.0.15".to_owned(), cluster: false };
         let plan = Plan::new("run".to_owned(), rush.sent, rush.sent, 0.0, 7);
-        let after = State { stock: 0, buyers: 3, last_entry: "0".to_owned() };
         let checks = vec![Check { what: "stock left", expected: 0, found }];
-        Report::new(&options, &server, &plan, rush, 0.001, &after, checks)
+        let found = Found { stock_left: 0, checks, managed: None };
+        Report::new(&options, &server, &plan, rush, 0.001, found)
     }
 
     #[test]
@@ -203,5 +275,33 @@ mod tests {
         assert_eq!(json["outcomes"]["already bought"], 1);
         assert_eq!(json["proved"], true);
         assert_eq!(json["checks"][0]["what"], "stock left");
+    }
+
+    #[test]
+    fn a_managed_sale_reads_with_what_became_of_its_orders() {
+        let audit = Audit { total: 3, left: 1, sold: 2, buyers: 2, ..Audit::default() };
+        let mut report = report(&rush([4, 6, 0, 0, 0, 0], 0), 0);
+        report.stock_left = 1;
+        report.managed = Some(ManagedReport {
+            limit: 1,
+            hold_ms: Some(9),
+            orders: 3,
+            repeated: 1,
+            paid: 2,
+            too_late: 0,
+            cancelled: 0,
+            expired: 1,
+            audit,
+        });
+        let text = report.text();
+        assert!(
+            text.contains("orders                    3\n  answered again          1\n"),
+            "{text}"
+        );
+        assert!(text.contains("  expired                 1\n"), "{text}");
+        assert!(!text.contains("cancelled"), "{text}");
+        let verdict = "PROVED: 2 sold, 0 held, 1 left of 3, nobody with more than 1\n";
+        assert!(text.ends_with(verdict), "{text}");
+        assert_eq!(report.json()["managed"]["audit"]["differences"], serde_json::json!([]));
     }
 }

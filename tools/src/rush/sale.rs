@@ -4,8 +4,9 @@ use anyhow::{Context, Result, bail, ensure};
 use redis::aio::MultiplexedConnection;
 use redis::streams::StreamRangeReply;
 
+use crate::managed;
 use crate::names::Names;
-use crate::options::Options;
+use crate::options::{Method, Options};
 
 /// Entries read from the stream at a time.
 const PAGE: usize = 1_000;
@@ -77,6 +78,8 @@ pub struct State {
     pub buyers: u64,
     /// Id of the stream's last entry, "0" when it has none.
     pub last_entry: String,
+    /// The same of the stream of give-backs.
+    pub last_released: String,
 }
 
 impl State {
@@ -87,18 +90,17 @@ impl State {
             bail!("no stock key {}", names.stock);
         };
         let buyers = redis::cmd("SCARD").arg(&names.buyers).query_async(connection).await?;
-        let last_entry = match &names.stream {
-            None => None,
-            Some(stream) => last_entry(connection, stream).await?,
-        };
-        Ok(State { stock, buyers, last_entry: last_entry.unwrap_or_else(|| "0".to_owned()) })
+        let last_entry = last_entry(connection, names.stream.as_deref()).await?;
+        let last_released = self::last_entry(connection, names.released.as_deref()).await?;
+        Ok(State { stock, buyers, last_entry, last_released })
     }
 }
 
 async fn last_entry(
     connection: &mut MultiplexedConnection,
-    stream: &str,
-) -> Result<Option<String>> {
+    stream: Option<&str>,
+) -> Result<String> {
+    let Some(stream) = stream else { return Ok("0".to_owned()) };
     let last: StreamRangeReply = redis::cmd("XREVRANGE")
         .arg(stream)
         .arg("+")
@@ -108,7 +110,7 @@ async fn last_entry(
         .query_async(connection)
         .await
         .with_context(|| format!("the order stream {stream}"))?;
-    Ok(last.ids.into_iter().next().map(|entry| entry.id))
+    Ok(last.ids.into_iter().next().map_or_else(|| "0".to_owned(), |entry| entry.id))
 }
 
 /// Opens the sale as the options ask and replies what was there before the first try.
@@ -119,12 +121,20 @@ pub async fn open(
     options: &Options,
 ) -> Result<State> {
     if options.keep {
+        if options.managed.managed {
+            managed::Standing::ask(connection, &names.voucher).await.context("--keep")?;
+        }
         return State::read(connection, names).await.context("--keep");
     }
     for key in [&names.stock, &names.buyers] {
         let there: bool = redis::cmd("EXISTS").arg(key).query_async(connection).await?;
         if there && options.reset {
-            redis::cmd("UNLINK").arg(key).query_async::<()>(connection).await?;
+            // What the module sells may have more keys than these two.
+            let drop = match options.method() {
+                Method::Command => ("SECKILL.DROP", &names.voucher),
+                Method::Script => ("UNLINK", key),
+            };
+            redis::cmd(drop.0).arg(drop.1).query_async::<()>(connection).await?;
         } else if there {
             bail!(
                 "voucher {} exists ({key}): --reset deletes it and opens a new sale, \
@@ -132,6 +142,10 @@ pub async fn open(
                 names.voucher
             );
         }
+    }
+    if options.managed.managed {
+        managed::create(connection, names, options).await?;
+        return State::read(connection, names).await;
     }
     let opened: Option<String> = redis::cmd("SET")
         .arg(&names.stock)
@@ -151,13 +165,15 @@ pub struct Order {
     pub order_id: String,
 }
 
-/// The voucher's orders appended after an entry, oldest first; None where no stream is kept.
+/// The voucher's orders appended to a stream after an entry, oldest first; None where no stream is
+/// kept.
 pub async fn orders_since(
     connection: &mut MultiplexedConnection,
     names: &Names,
+    stream: Option<&String>,
     last_entry: &str,
 ) -> Result<Option<Vec<Order>>> {
-    let Some(stream) = &names.stream else {
+    let Some(stream) = stream else {
         return Ok(None);
     };
     let mut orders = Vec::new();

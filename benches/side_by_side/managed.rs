@@ -1,0 +1,109 @@
+//! Managed sales: what their tries, confirmations and cancellations cost beside scripts that do
+//! the same work, what an order takes of memory, and how holds come back that are due at once.
+//!
+//! `sold_out` and `deeds` are server CPU a command; `memory` and `expiry` have units of their own;
+//! `tables` shows all of it.
+
+pub mod deeds;
+mod expiry;
+mod memory;
+mod sale;
+pub mod sold_out;
+pub mod tables;
+
+use redis::Connection;
+use serde::Serialize;
+
+use crate::Result;
+use crate::contender::Contender;
+use crate::options::{Options, Part};
+use crate::results::Target;
+use crate::stand::{Lab, load_script, median_of};
+
+use sold_out::SoldOut;
+
+/// Of the sold-out sales, the one that has targets.
+const ORDERS_AIMED_AT: usize = 10_000;
+
+/// The scripts of the same work by their SHA1 on the server under test.
+pub struct Scripts {
+    buy: String,
+    confirm: String,
+    cancel: String,
+}
+
+impl Scripts {
+    pub fn load(control: &mut Connection) -> Result<Self> {
+        Ok(Self {
+            buy: load_script(control, include_str!("managed/try.lua"))?,
+            confirm: load_script(control, include_str!("managed/confirm.lua"))?,
+            cancel: load_script(control, include_str!("managed/cancel.lua"))?,
+        })
+    }
+}
+
+/// What was measured; empty where a part was not asked for.
+#[derive(Default, Serialize)]
+pub struct Managed {
+    pub sold_out: Vec<SoldOut>,
+    pub deeds: Vec<deeds::Deed>,
+    pub memory: Option<memory::Memory>,
+    pub expiry: Vec<expiry::Expiry>,
+}
+
+impl Managed {
+    pub fn measure(lab: &Lab, options: &Options) -> Result<Self> {
+        let size = options.size();
+        let mut managed = Self::default();
+        if options.wants(Part::Managed) {
+            eprintln!("managed, sold out ...");
+            managed.sold_out = sold_out::measure(lab, size)?;
+            managed.deeds = deeds::measure(lab, size)?;
+        }
+        if options.wants(Part::ManagedMemory) {
+            eprintln!("managed, memory ...");
+            managed.memory = Some(memory::measure(lab, size)?);
+        }
+        if options.wants(Part::ManagedExpiry) {
+            for aof in [false, true] {
+                let with = if aof { "with AOF everysec" } else { "without AOF" };
+                eprintln!("managed, {} holds due at once, {with} ...", size.holds);
+                managed.expiry.push(expiry::measure(lab, size, aof)?);
+            }
+        }
+        Ok(managed)
+    }
+
+    /// The targets whose figures were measured.
+    pub fn targets(&self) -> Vec<Target> {
+        let sold_out = self.sold_out.iter().find(|sale| sale.orders == ORDERS_AIMED_AT);
+        let cost = |who| sold_out.and_then(|sale| median_of(&sale.costs, who));
+        let managed = sold_out.and_then(SoldOut::dearer);
+        let ratio = |above: Option<f64>, below: Option<f64>| Some(above? / below?);
+        let cheaper = ratio(cost(Contender::Script), managed);
+        let near = ratio(managed, cost(Contender::Seckill));
+        let held = |aof| {
+            let deed = self.deeds.iter().find(|deed| deed.is_held_try() && deed.aof == aof);
+            deed.map(|deed| deed.script_to_seckill)
+        };
+        let stall = self.expiry.iter().map(|row| row.due.p999_ms).reduce(f64::max);
+        [
+            Target::at_least("managed, sold out: script / SECKILL.TRY, at least", 2.5, cheaper),
+            Target::at_most("sold out: SECKILL.TRY managed / unmanaged, at most", 2.0, near),
+            Target::at_least(
+                "managed, accepted with HOLD: script of the same work / SECKILL.TRY, at least",
+                2.0,
+                held(false),
+            ),
+            Target::at_least(
+                "managed, accepted with HOLD, AOF everysec: script / SECKILL.TRY, at least",
+                2.0,
+                held(true),
+            ),
+            Target::at_most("holds due at once: p99.9 of a PING, in ms, at most", 5.0, stall),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}

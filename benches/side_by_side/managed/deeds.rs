@@ -1,0 +1,143 @@
+//! What changes a managed sale: an accepted try, a confirmation, a cancellation, each beside a
+//! script that does the same work on the same keys.
+
+use serde::Serialize;
+
+use crate::Result;
+use crate::contender::Contender;
+use crate::managed::sale::{Kind, Sale, Spelling};
+use crate::options::Size;
+use crate::stand::{Figure, Lab, Stand, in_rounds, median_of};
+use crate::wire::Load;
+
+pub const CONTENDERS: &[Contender] = &[Contender::ManagedScript, Contender::ManagedCommand];
+const VOUCHER: usize = 8;
+/// Sent before each turn, so that it starts with warm caches and names.
+const WARM_UP: usize = 1_000;
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum What {
+    AcceptedAndHeld,
+    AcceptedAndSold,
+    Confirmed,
+    Cancelled,
+}
+
+#[derive(Serialize)]
+pub struct Deed {
+    what: What,
+    pub aof: bool,
+    pub costs: Vec<Figure>,
+    pub script_to_seckill: f64,
+}
+
+impl Deed {
+    pub fn is_held_try(&self) -> bool {
+        self.what == What::AcceptedAndHeld
+    }
+
+    pub fn name(&self) -> String {
+        let what = match self.what {
+            What::AcceptedAndHeld => "accepted, held",
+            What::AcceptedAndSold => "accepted, sold",
+            What::Confirmed => "confirmed",
+            What::Cancelled => "cancelled",
+        };
+        format!("{what}{}", if self.aof { ", AOF everysec" } else { "" })
+    }
+}
+
+pub fn measure(lab: &Lab, size: Size) -> Result<Vec<Deed>> {
+    let mut deeds = Vec::new();
+    for what in [What::AcceptedAndHeld, What::AcceptedAndSold, What::Confirmed, What::Cancelled] {
+        for aof in [false, true] {
+            let with = if aof { "with AOF everysec" } else { "without AOF" };
+            eprintln!("managed, {}, {with} ...", what.word());
+            deeds.push(one(lab, size, what, aof)?);
+        }
+    }
+    Ok(deeds)
+}
+
+/// Every contender has its turn on a sale of its own, which its audit proves afterwards.
+fn one(lab: &Lab, size: Size, what: What, aof: bool) -> Result<Deed> {
+    let mut stand = lab.stand(aof)?;
+    let orders = size.accepted_each;
+    let loads: Vec<(Load, Load)> = CONTENDERS
+        .iter()
+        .map(|who| {
+            let spelling = what.spelling(&stand, *who);
+            let some = |range| spelling.load(VOUCHER, range, what.reply());
+            (some(0..WARM_UP), some(0..orders))
+        })
+        .collect();
+    let costs = in_rounds(size.rounds, CONTENDERS, |place| {
+        let (warm_up, load) = &loads[place];
+        what.prepare(&mut stand, WARM_UP)?;
+        stand.send(warm_up)?;
+        what.prepare(&mut stand, orders)?;
+        let micros = stand.measure(load, 1)?;
+        what.prove(&mut stand, orders)?;
+        Ok(micros)
+    })?;
+    let ratio = match [0, 1].map(|place| median_of(&costs, CONTENDERS[place])) {
+        [Some(script), Some(command)] => (script / command * 1e3).round() / 1e3,
+        _ => return Err("a contender had no turn".into()),
+    };
+    Ok(Deed { what, aof, costs, script_to_seckill: ratio })
+}
+
+impl What {
+    fn word(self) -> &'static str {
+        match self {
+            Self::AcceptedAndHeld => "accepted and held",
+            Self::AcceptedAndSold => "accepted and sold",
+            Self::Confirmed => "confirmed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    fn spelling(self, stand: &Stand, who: Contender) -> Spelling<'_> {
+        let scripts = &stand.scripts.managed;
+        let (command, script) = match self {
+            Self::AcceptedAndHeld | Self::AcceptedAndSold => ("SECKILL.TRY", &scripts.buy),
+            Self::Confirmed => ("SECKILL.CONFIRM", &scripts.confirm),
+            Self::Cancelled => ("SECKILL.CANCEL", &scripts.cancel),
+        };
+        match who {
+            Contender::ManagedScript => Spelling::Script(script),
+            _ => Spelling::Command(command),
+        }
+    }
+
+    fn reply(self) -> &'static str {
+        match self {
+            Self::AcceptedAndHeld | Self::AcceptedAndSold => ":0\r\n",
+            Self::Confirmed | Self::Cancelled => ":1\r\n",
+        }
+    }
+
+    fn sale(self) -> Sale {
+        let kind = if self == Self::AcceptedAndSold { Kind::Sold } else { Kind::Held };
+        Sale { voucher: VOUCHER, kind }
+    }
+
+    /// A sale of `orders` units; what is confirmed or cancelled was held before.
+    fn prepare(self, stand: &mut Stand, orders: usize) -> Result<()> {
+        self.sale().open(stand, orders)?;
+        if matches!(self, Self::Confirmed | Self::Cancelled) {
+            self.sale().sell(stand, orders)?;
+        }
+        Ok(())
+    }
+
+    fn prove(self, stand: &mut Stand, orders: usize) -> Result<()> {
+        let [left, held, sold] = match self {
+            Self::AcceptedAndHeld => [0, orders, 0],
+            Self::AcceptedAndSold | Self::Confirmed => [0, 0, orders],
+            Self::Cancelled => [orders, 0, 0],
+        };
+        self.sale().prove(stand, left, held, sold)
+    }
+}

@@ -1,0 +1,165 @@
+//! What accepted users do about their orders: pay, cancel, or nothing.
+
+use std::collections::HashSet;
+
+use anyhow::Result;
+use redis::RedisResult;
+use redis::aio::MultiplexedConnection;
+
+use crate::load::Answers;
+use crate::options::Options;
+use crate::plan::{Plan, user_id};
+
+/// What becomes of an accepted order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    Paid,
+    Cancelled,
+    Left,
+}
+
+/// Decides the fate of every order, by its number: asked again, the same.
+#[derive(Clone, Copy, Debug)]
+pub struct Fates {
+    pay: f64,
+    cancel: f64,
+    seed: u64,
+}
+
+impl Fates {
+    /// None where nobody does anything.
+    pub fn of(options: &Options) -> Option<Fates> {
+        let managed = &options.managed;
+        // An order that is not held was paid.
+        let pay = if managed.hold_ms.is_some() { managed.pay_share } else { 0.0 };
+        let fates = Fates { pay, cancel: managed.cancel_share, seed: options.seed() };
+        (managed.managed && fates.pay + fates.cancel > 0.0).then_some(fates)
+    }
+
+    pub fn fate(&self, first: u32) -> Fate {
+        let mut random = fastrand::Rng::with_seed(self.seed ^ (u64::from(first) << 32));
+        let drawn = random.f64();
+        if drawn < self.cancel {
+            Fate::Cancelled
+        } else if drawn < self.cancel + self.pay {
+            Fate::Paid
+        } else {
+            Fate::Left
+        }
+    }
+}
+
+/// What the server answered to SECKILL.CONFIRM and SECKILL.CANCEL.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Settled {
+    /// No such order, confirmed, was sold already, too late.
+    pub confirmed: [u64; 4],
+    /// No such order, given back, was released already.
+    pub cancelled: [u64; 3],
+}
+
+impl Settled {
+    pub fn merge(&mut self, other: &Settled) {
+        let both = self.confirmed.iter_mut().zip(other.confirmed);
+        both.chain(self.cancelled.iter_mut().zip(other.cancelled)).for_each(|(a, b)| *a += b);
+    }
+
+    /// False when there is no such answer.
+    fn count(&mut self, fate: Fate, answer: i64) -> bool {
+        let place = usize::try_from(answer).unwrap_or(usize::MAX);
+        let count = match fate {
+            Fate::Paid => self.confirmed.get_mut(place),
+            _ => self.cancelled.get_mut(place),
+        };
+        count.map(|count| *count += 1).is_some()
+    }
+}
+
+/// Pays or cancels the accepted tries, as their fates are, and counts the answers. A retry of an
+/// order pays it again, as its user can't know.
+pub async fn settle(
+    connection: &mut MultiplexedConnection,
+    voucher: &str,
+    fates: &Fates,
+    plan: &Plan,
+    accepted: &[u32],
+    answers: &mut Answers,
+) -> Result<()> {
+    let mut pipeline = redis::pipe();
+    pipeline.ignore_errors();
+    let mut asked = Vec::new();
+    for &number in accepted {
+        let (fate, Some(user)) = (fates.fate(plan.first(number)), plan.user(number)) else {
+            continue;
+        };
+        let command = match fate {
+            Fate::Paid => "SECKILL.CONFIRM",
+            Fate::Cancelled => "SECKILL.CANCEL",
+            Fate::Left => continue,
+        };
+        pipeline.cmd(command).arg(voucher).arg(user_id(user)).arg(plan.order_id(number));
+        asked.push(fate);
+    }
+    if asked.is_empty() {
+        return Ok(());
+    }
+    let replies: Vec<RedisResult<i64>> = pipeline.query_async(connection).await?;
+    for (fate, reply) in asked.into_iter().zip(replies) {
+        match reply {
+            Ok(answer) if answers.settled.count(fate, answer) => {}
+            Ok(answer) => answers.add_error("UNKNOWN".to_owned(), format!("the answer {answer}")),
+            Err(error) => answers.add_redis_error(&error),
+        }
+    }
+    Ok(())
+}
+
+/// Order ids accepted, each by the number of its first try.
+pub fn orders(plan: &Plan, accepted: &[u32]) -> HashSet<u32> {
+    accepted.iter().map(|&number| plan.first(number)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    fn fates(line: &str) -> Option<Fates> {
+        Fates::of(&Options::parse_from(format!("rush --seed 7 {line}").split_whitespace()))
+    }
+
+    #[test]
+    fn shares_of_fates_are_kept_and_fates_stay() {
+        let fates = fates("--managed --hold-ms 5 --pay-share 0.5 --cancel-share 0.2").unwrap();
+        let all: Vec<Fate> = (0..10_000).map(|number| fates.fate(number)).collect();
+        let share = |fate| all.iter().filter(|&&other| other == fate).count();
+        assert!((4_800..5_200).contains(&share(Fate::Paid)), "{}", share(Fate::Paid));
+        assert!((1_850..2_150).contains(&share(Fate::Cancelled)), "{}", share(Fate::Cancelled));
+        assert!((0..10_000).all(|number| fates.fate(number) == all[number as usize]));
+    }
+
+    #[test]
+    fn without_a_hold_there_is_nothing_to_pay() {
+        assert!(fates("").is_none());
+        assert!(fates("--managed").is_none());
+        assert!(fates("--managed --hold-ms 5 --pay-share 0").is_none());
+        let cancelling = fates("--managed --cancel-share 1").unwrap();
+        assert_eq!(cancelling.fate(3), Fate::Cancelled);
+    }
+
+    #[test]
+    fn answers_are_counted_by_what_was_asked() {
+        let mut settled = Settled::default();
+        assert!(settled.count(Fate::Paid, 3) && settled.count(Fate::Cancelled, 1));
+        assert!(!settled.count(Fate::Paid, 4) && !settled.count(Fate::Cancelled, -1));
+        settled.merge(&settled.clone());
+        let doubled = Settled { confirmed: [0, 0, 0, 2], cancelled: [0, 2, 0] };
+        assert_eq!(settled, doubled);
+    }
+
+    #[test]
+    fn an_order_accepted_twice_is_one() {
+        let plan = Plan::new("run".to_owned(), 50, 50, 0.0, 1).with_retries(1.0, 1);
+        assert_eq!(orders(&plan, &[0, 1, 2, 49]), HashSet::from([0]));
+    }
+}

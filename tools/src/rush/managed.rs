@@ -1,0 +1,217 @@
+//! A managed sale on the server: opened, watched, waited for, and read when it is over.
+
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, ensure};
+use redis::aio::MultiplexedConnection;
+use redis::{FromRedisValue, Value};
+use serde::Serialize;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::names::Names;
+use crate::options::Options;
+
+/// How often a sale is asked how it stands.
+const POLL_EVERY: Duration = Duration::from_millis(100);
+/// How late, at most, a hold may be given back.
+const EXPIRY_LATE_MAX: Duration = Duration::from_secs(30);
+
+/// How a sale stands: of SECKILL.INFO.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    pub left: i64,
+    pub held: i64,
+    pub sold: i64,
+    pub limit: i64,
+    /// Milliseconds; none where orders are sold at once.
+    pub hold_ms: Option<i64>,
+}
+
+impl Standing {
+    pub async fn ask(connection: &mut MultiplexedConnection, voucher: &str) -> Result<Standing> {
+        let info: HashMap<String, Value> =
+            redis::cmd("SECKILL.INFO").arg(voucher).query_async(connection).await?;
+        let number = |name: &str| of::<i64>(&info, name);
+        ensure!(number("managed")? == 1, "voucher {voucher} is there, but not managed");
+        Ok(Standing {
+            left: number("left")?,
+            held: number("held")?,
+            sold: number("sold")?,
+            limit: number("limit")?,
+            hold_ms: of(&info, "hold")?,
+        })
+    }
+}
+
+/// What SECKILL.AUDIT found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Audit {
+    pub total: i64,
+    pub left: i64,
+    pub held: i64,
+    pub sold: i64,
+    /// Users with a live order.
+    pub buyers: i64,
+    /// Where keys of the voucher disagree, a sentence each.
+    pub differences: Vec<String>,
+}
+
+fn audit_of(reply: &HashMap<String, Value>) -> Result<Audit> {
+    Ok(Audit {
+        total: of(reply, "total")?,
+        left: of(reply, "left")?,
+        held: of(reply, "held")?,
+        sold: of(reply, "sold")?,
+        buyers: of(reply, "buyers")?,
+        differences: of(reply, "differences")?,
+    })
+}
+
+fn of<T: FromRedisValue>(map: &HashMap<String, Value>, name: &str) -> Result<T> {
+    let value = map.get(name).with_context(|| format!("no {name} in the reply"))?;
+    Ok(redis::from_redis_value_ref(value)?)
+}
+
+/// An order in the book.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub order_id: String,
+    pub state: String,
+    pub units: i64,
+    pub user: String,
+}
+
+impl Entry {
+    /// None when `text` is no `state:units:deadline:user`.
+    pub fn parse(order_id: String, text: &str) -> Option<Entry> {
+        let mut parts = text.splitn(4, ':');
+        let (state, units, _, user) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let (state, units, user) = (state.to_owned(), units.parse().ok()?, user.to_owned());
+        Some(Entry { order_id, state, units, user })
+    }
+
+    pub fn is_live(&self) -> bool {
+        matches!(self.state.as_str(), "held" | "sold")
+    }
+}
+
+/// Everything that the keys of a managed voucher say at one moment.
+#[derive(Debug)]
+pub struct Ledger {
+    pub audit: Audit,
+    pub book: Vec<Entry>,
+    pub stock: i64,
+    pub buyers: u64,
+}
+
+impl Ledger {
+    pub async fn read(connection: &mut MultiplexedConnection, names: &Names) -> Result<Ledger> {
+        let mut all = redis::pipe();
+        all.atomic().cmd("SECKILL.AUDIT").arg(&names.voucher);
+        all.cmd("HGETALL").arg(&names.book).cmd("GET").arg(&names.stock);
+        all.cmd("SCARD").arg(&names.buyers);
+        type Replies = (HashMap<String, Value>, HashMap<String, String>, i64, u64);
+        let (audit, book, stock, buyers): Replies = all.query_async(connection).await?;
+        let entries = book.into_iter().map(|(id, text)| {
+            Entry::parse(id, &text).with_context(|| format!("the book holds \"{text}\""))
+        });
+        let book = entries.collect::<Result<Vec<Entry>>>()?;
+        Ok(Ledger { audit: audit_of(&audit)?, book, stock, buyers })
+    }
+}
+
+/// Orders in the book so far, live or released.
+pub async fn book_len(connection: &mut MultiplexedConnection, names: &Names) -> Result<usize> {
+    Ok(redis::cmd("HLEN").arg(&names.book).query_async(connection).await?)
+}
+
+/// Makes the voucher. Fails when there is one of this name.
+pub async fn create(
+    connection: &mut MultiplexedConnection,
+    names: &Names,
+    options: &Options,
+) -> Result<()> {
+    let managed = &options.managed;
+    let now = i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis())?;
+    let mut create = redis::cmd("SECKILL.CREATE");
+    create.arg(&names.voucher).arg(options.stock).arg("LIMIT").arg(managed.limit);
+    for (word, value) in [
+        ("BEGIN", managed.begin_in_ms.map(|ms| now.saturating_add(ms))),
+        ("END", managed.end_in_ms.map(|ms| now.saturating_add(ms))),
+        ("HOLD", managed.hold_ms),
+    ] {
+        if let Some(value) = value {
+            create.arg(word).arg(value);
+        }
+    }
+    create.query_async::<()>(connection).await.context("opening the sale by SECKILL.CREATE")
+}
+
+/// Tells every now and then how the sale stands, until nobody listens.
+pub async fn poll(
+    mut connection: MultiplexedConnection,
+    voucher: String,
+    tell: watch::Sender<Option<Standing>>,
+) {
+    let mut ticks = tokio::time::interval(POLL_EVERY);
+    while !tell.is_closed() {
+        ticks.tick().await;
+        // What can't be asked is not shown; the proof will not overlook it.
+        if let Ok(standing) = Standing::ask(&mut connection, &voucher).await {
+            tell.send_replace(Some(standing));
+        }
+    }
+}
+
+/// Waits until the server has given back every hold. False when Ctrl-C ended the wait.
+pub async fn wait_for_holds(
+    connection: &mut MultiplexedConnection,
+    voucher: &str,
+    quiet: bool,
+) -> Result<bool> {
+    let mut standing = Standing::ask(connection, voucher).await?;
+    let Some(hold_ms) = standing.hold_ms.filter(|_| standing.held > 0) else { return Ok(true) };
+    if !quiet {
+        eprintln!("{} units held: waiting up to {hold_ms} ms for them to expire", standing.held);
+    }
+    let end = Instant::now() + Duration::from_millis(hold_ms.unsigned_abs()) + EXPIRY_LATE_MAX;
+    let mut ticks = tokio::time::interval(POLL_EVERY);
+    while standing.held > 0 && Instant::now() < end {
+        tokio::select! {
+            _ = ticks.tick() => standing = Standing::ask(connection, voucher).await?,
+            Ok(()) = tokio::signal::ctrl_c() => return Ok(false),
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_read_with_any_user() {
+        let entry = Entry::parse("o1".to_owned(), "held:2:1700000000000:a:b").unwrap();
+        assert_eq!((entry.units, entry.user.as_str(), entry.is_live()), (2, "a:b", true));
+        let released = Entry::parse("o1".to_owned(), "expired:1:0:").unwrap();
+        assert!(!released.is_live() && released.user.is_empty());
+        for wrong in ["", "sold", "sold:1:0", "sold:x:0:u"] {
+            assert_eq!(Entry::parse("o1".to_owned(), wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_audit_is_read_whole_or_not_at_all() {
+        let number = |name: &str| (name.to_owned(), Value::Int(1));
+        let mut reply: HashMap<String, Value> =
+            ["total", "left", "held", "sold", "buyers"].map(number).into();
+        assert!(audit_of(&reply).is_err());
+        let line = Value::BulkString(b"buyers have no live order".to_vec());
+        reply.insert("differences".to_owned(), Value::Array(vec![line]));
+        let differences = vec!["buyers have no live order".to_owned()];
+        let wanted = Audit { total: 1, left: 1, held: 1, sold: 1, buyers: 1, differences };
+        assert_eq!(audit_of(&reply).unwrap(), wanted);
+    }
+}

@@ -1,0 +1,247 @@
+//! Whether the keys of a managed sale agree with the server's answers, and with its own audit.
+//! Pure.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::fate;
+use crate::load::Answers;
+use crate::managed::Ledger;
+use crate::options::Options;
+use crate::plan::{Plan, user_id};
+use crate::proof::{Check, count, repeated};
+use crate::sale::Order;
+
+/// Everything known after a rush on a managed sale.
+pub struct Facts<'a> {
+    pub options: &'a Options,
+    pub plan: &'a Plan,
+    /// How many tries of the plan were sent, all of them answered.
+    pub sent: u32,
+    pub answers: &'a Answers,
+    /// Units that a user may have.
+    pub limit: i64,
+    /// Orders in the book before the rush.
+    pub book_before: usize,
+    pub ledger: &'a Ledger,
+    /// All holds were waited for.
+    pub waited: bool,
+    /// The voucher's orders appended meanwhile; None where the server keeps no stream.
+    pub orders: Option<&'a [Order]>,
+    /// The same for give-backs.
+    pub released: Option<&'a [Order]>,
+}
+
+/// The comparisons, in the order in which they are shown.
+pub fn checks(facts: &Facts<'_>) -> Vec<Check> {
+    let Ledger { audit, book, stock, buyers } = facts.ledger;
+    let fresh = !facts.options.keep;
+    let ids = fate::orders(facts.plan, &facts.answers.accepted);
+    let in_state = |state: &str| count(book.iter().filter(|entry| entry.state == state).count());
+    let mut checks = Vec::new();
+    let mut check = |what, expected, found| checks.push(Check { what, expected, found });
+
+    if fresh {
+        check("total", facts.options.stock, audit.total);
+    }
+    let sum = audit.left.saturating_add(audit.held).saturating_add(audit.sold);
+    check("left + held + sold", audit.total, sum);
+    check("differences in the audit", 0, count(audit.differences.len()));
+    check("stock left", audit.left, *stock);
+    if let Some(expected) = orders_to_sell(facts) {
+        check("orders accepted", expected, count(ids.len()));
+    }
+    check("orders in the book", count(facts.book_before + ids.len()), count(book.len()));
+    check("accepted orders in it", count(ids.len()), booked(facts, &ids));
+    let users = units_by_user(facts.ledger);
+    check("users over the limit", 0, count(users.values().filter(|n| **n > facts.limit).count()));
+    check("buyers", count(users.len()), i64::try_from(*buyers).unwrap_or(i64::MAX));
+    if fresh && facts.options.managed.hold_ms.is_some() {
+        check("orders paid", number(facts.answers.settled.confirmed[1]), in_state("sold"));
+    }
+    if fresh {
+        check(
+            "orders cancelled",
+            number(facts.answers.settled.cancelled[1]),
+            in_state("cancelled"),
+        );
+    }
+    if facts.waited {
+        check("holds left over", 0, in_state("held"));
+    }
+    if let Some(orders) = facts.orders {
+        check("orders in the stream", count(ids.len()), count(orders.len()));
+        check("ids ordered twice", 0, repeated(orders.iter().map(|o| o.order_id.clone())));
+    }
+    // Meanwhile more holds may have expired than the book said.
+    if let Some(released) = facts.released.filter(|_| fresh && facts.waited) {
+        let gone = book.iter().filter(|entry| !entry.is_live()).count();
+        check("give-backs in the stream", count(gone), count(released.len()));
+    }
+    checks
+}
+
+/// Where nothing comes back and the window is open, a fresh sale sells all its units, or to
+/// everybody as much as they tried for and may have.
+fn orders_to_sell(facts: &Facts<'_>) -> Option<i64> {
+    let managed = &facts.options.managed;
+    let nothing_returns = managed.hold_ms.is_none() && managed.cancel_share == 0.0;
+    let always_open = managed.begin_in_ms.is_none() && managed.end_in_ms.is_none();
+    let certain = !facts.options.keep && facts.answers.error_count() == 0;
+    if !(nothing_returns && always_open && certain) {
+        return None;
+    }
+    let mut wanted: HashMap<u32, HashSet<u32>> = HashMap::new();
+    for number in 0..facts.sent {
+        wanted.entry(facts.plan.user(number)?).or_default().insert(facts.plan.first(number));
+    }
+    let allowed = wanted.values().map(|ids| count(ids.len()).min(facts.limit));
+    Some(allowed.fold(0, i64::saturating_add).min(facts.options.stock))
+}
+
+/// How many of the accepted orders are in the book, of the same user.
+fn booked(facts: &Facts<'_>, ids: &HashSet<u32>) -> i64 {
+    let is_ours = |order_id: &str, user: &str| {
+        let number = facts.plan.number(order_id).filter(|number| ids.contains(number))?;
+        (user_id(facts.plan.user(number)?) == user).then_some(())
+    };
+    let book = facts.ledger.book.iter();
+    count(book.filter(|entry| is_ours(&entry.order_id, &entry.user).is_some()).count())
+}
+
+/// Units of live orders.
+fn units_by_user(ledger: &Ledger) -> HashMap<&str, i64> {
+    let mut users: HashMap<&str, i64> = HashMap::new();
+    for entry in ledger.book.iter().filter(|entry| entry.is_live()) {
+        let units = users.entry(&entry.user).or_default();
+        *units = units.saturating_add(entry.units);
+    }
+    users
+}
+
+fn number(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fate::Settled;
+    use crate::managed::{Audit, Entry};
+    use clap::Parser;
+
+    /// Five units, ten users: the first paid, the second cancelled, the third expired.
+    struct Sale {
+        options: Options,
+        plan: Plan,
+        answers: Answers,
+        ledger: Ledger,
+        orders: Vec<Order>,
+        released: Vec<Order>,
+    }
+
+    fn entry(plan: &Plan, number: u32, state: &str) -> Entry {
+        let user = user_id(plan.user(number).unwrap());
+        Entry { order_id: plan.order_id(number), state: state.to_owned(), units: 1, user }
+    }
+
+    fn order(plan: &Plan, number: u32) -> Order {
+        Order { user: user_id(plan.user(number).unwrap()), order_id: plan.order_id(number) }
+    }
+
+    fn sale() -> Sale {
+        let options = Options::parse_from("rush --managed --hold-ms 9 --stock 5".split(' '));
+        let plan = Plan::new("run".to_owned(), 10, 10, 0.0, 1);
+        let settled = Settled { confirmed: [0, 1, 0, 0], cancelled: [0, 1, 0] };
+        let answers = Answers { accepted: vec![0, 1, 2], settled, ..Answers::default() };
+        let audit = Audit { total: 5, left: 4, held: 0, sold: 1, buyers: 1, ..Audit::default() };
+        let states = ["sold", "cancelled", "expired"];
+        let book = (0..3).map(|n| entry(&plan, n, states[n as usize])).collect();
+        let ledger = Ledger { audit, book, stock: 4, buyers: 1 };
+        let orders = (0..3).map(|number| order(&plan, number)).collect();
+        let released = (1..3).map(|number| order(&plan, number)).collect();
+        Sale { options, plan, answers, ledger, orders, released }
+    }
+
+    impl Sale {
+        fn checks(&self) -> Vec<Check> {
+            checks(&Facts {
+                options: &self.options,
+                plan: &self.plan,
+                sent: 10,
+                answers: &self.answers,
+                limit: 1,
+                book_before: 0,
+                ledger: &self.ledger,
+                waited: true,
+                orders: Some(&self.orders),
+                released: Some(&self.released),
+            })
+        }
+
+        /// The names of the comparisons that don't hold.
+        fn differences(&self) -> Vec<&'static str> {
+            self.checks().iter().filter(|check| !check.holds()).map(|check| check.what).collect()
+        }
+    }
+
+    #[test]
+    fn a_sound_sale_is_proved() {
+        let mut sale = sale();
+        assert_eq!(sale.differences(), [""; 0]);
+        assert_eq!(sale.checks().len(), 14);
+        // A retry that was answered as the first time changes nothing.
+        sale.plan = Plan::new("run".to_owned(), 10, 10, 0.0, 1);
+        sale.answers.accepted.push(0);
+        assert_eq!(sale.differences(), [""; 0]);
+    }
+
+    #[test]
+    fn a_lost_unit_shows() {
+        let mut sale = sale();
+        sale.ledger.audit.left = 3;
+        sale.ledger.audit.differences.push("total is 5".to_owned());
+        sale.ledger.stock = 3;
+        assert_eq!(sale.differences(), ["left + held + sold", "differences in the audit"]);
+    }
+
+    #[test]
+    fn an_order_that_was_sold_twice_shows() {
+        let mut sale = sale();
+        sale.orders.push(order(&sale.plan, 0));
+        assert_eq!(sale.differences(), ["orders in the stream", "ids ordered twice"]);
+    }
+
+    #[test]
+    fn somebody_over_the_limit_shows() {
+        let mut sale = sale();
+        sale.ledger.book[1] = Entry { user: "u0".to_owned(), ..entry(&sale.plan, 1, "sold") };
+        let differences = [
+            "accepted orders in it",
+            "users over the limit",
+            "orders paid",
+            "orders cancelled",
+            "give-backs in the stream",
+        ];
+        assert_eq!(sale.differences(), differences);
+    }
+
+    #[test]
+    fn a_hold_that_stays_shows() {
+        let mut sale = sale();
+        sale.ledger.book[2] = entry(&sale.plan, 2, "held");
+        let differences = ["buyers", "holds left over", "give-backs in the stream"];
+        assert_eq!(sale.differences(), differences);
+    }
+
+    #[test]
+    fn where_nothing_returns_the_number_of_orders_is_certain() {
+        let mut sale = sale();
+        sale.options = Options::parse_from("rush --managed --stock 5".split(' '));
+        sale.answers.settled = Settled::default();
+        let accepted = sale.checks().into_iter().find(|check| check.what == "orders accepted");
+        assert_eq!(accepted.map(|check| (check.expected, check.found)), Some((5, 3)));
+        sale.plan = Plan::new("run".to_owned(), 10, 2, 0.0, 1);
+        let accepted = sale.checks().into_iter().find(|check| check.what == "orders accepted");
+        assert_eq!(accepted.map(|check| check.expected), Some(2), "two users, one order each");
+    }
+}
