@@ -1,4 +1,4 @@
-//! SECKILL.CREATE voucher stock [BEGIN ms] [END ms] [LIMIT n] [HOLD ms]: makes a managed voucher.
+//! `SECKILL.CREATE voucher stock [BEGIN ms] [END ms] [LIMIT n] [HOLD ms]`: makes a managed voucher.
 
 use super::managed::{UPDATES_VOUCHER, terms_from};
 use super::{Answering, Command};
