@@ -45,6 +45,7 @@ mod locks_server;
 mod locks_wake;
 mod managed;
 mod managed_effects;
+mod managed_history;
 mod managed_terms;
 mod metadata;
 mod nextid;
