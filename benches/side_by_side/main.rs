@@ -7,7 +7,8 @@
 //! In reading order: `options`, `artifacts` (the library to measure against), `harness` (shared
 //! with the tests: servers in fresh directories), `wire` (loads and pipelines), `contender` (who is
 //! measured), `stand` (turns and rounds); then one file a part: `decisions`, `locks`, `vouchers`,
-//! `growth`, `latency`, `lock_line` with `lock_crowd` and `lock_tables`; then `results`, `tables`, `plots`.
+//! `growth`, `latency`, `lock_line` with `lock_crowd` and `lock_tables`; then `results`, `tables`,
+//! `plots`.
 
 mod artifacts;
 mod contender;
@@ -60,7 +61,11 @@ fn run(options: &Options) -> Result<()> {
     let lab = Lab { baseline: artifacts::baseline()? };
     let results = Results::measure(&lab, options)?;
     tables::print(&results);
-    let line = lock_line::measure(&lab, options)?;
+    let place = format!(
+        "{}, {}, {} cores, {}. Medians of the rounds of one run.",
+        results.server, results.cpu, results.cores, results.date
+    );
+    let line = lock_line::measure(&lab, options, place)?;
     if let Some(line) = &line {
         println!("{}", lock_tables::page(line));
     }
