@@ -193,16 +193,16 @@ fn history(seed: u64) -> [usize; 6] {
             }
         };
         // The command read the clock between our two readings: some moment must explain it all.
-        let words: Vec<_> = command.split(' ').collect();
+        let spelled: Vec<_> = command.split(' ').collect();
         let explained = (before.now..=after.now).find_map(|now| {
             let mut model = model.clone();
-            let outcome = expected(&mut model, &words, now);
+            let outcome = expected(&mut model, &spelled, now);
             (outcome == got && model.book == after.model.book).then_some(model)
         });
         let shown = || format!("{at} gave {got}: {model:?} became {:?}", after.model.book);
         model = explained.unwrap_or_else(|| panic!("{}", shown()));
         assert_eq!(after.left + model.units(None), model.total, "{at}");
-        if let ("SECKILL.TRY", Ok(outcome)) = (words[0], usize::try_from(got)) {
+        if let ("SECKILL.TRY", Ok(outcome)) = (spelled[0], usize::try_from(got)) {
             outcomes[outcome] += 1;
         }
         match random.u8(0..100) {
