@@ -4,7 +4,7 @@ use crate::differential::seed;
 use crate::harness::{Client, Server};
 use redis::Value;
 
-const WORDS: [&[u8]; 24] = [
+pub const WORDS: [&[u8]; 24] = [
     b"",
     b"7",
     b"alice",
@@ -42,7 +42,7 @@ const KEYS: [&[u8]; 8] = [
     b"seckill:order:{7}",
 ];
 
-fn random_arg(random: &mut fastrand::Rng) -> Vec<u8> {
+pub fn random_arg(random: &mut fastrand::Rng) -> Vec<u8> {
     match random.u8(0..20) {
         0..11 => WORDS[random.usize(..WORDS.len())].to_vec(),
         11..17 => KEYS[random.usize(..KEYS.len())].to_vec(),

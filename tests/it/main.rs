@@ -45,6 +45,8 @@ mod locks_server;
 mod locks_wake;
 mod managed;
 mod managed_effects;
+mod managed_history;
+mod managed_hostile;
 mod managed_terms;
 mod metadata;
 mod nextid;
