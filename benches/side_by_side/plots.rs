@@ -10,7 +10,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use crate::Result;
 use crate::contender::{Contender, DECIDING, Outcome, SELLING};
 use crate::growth::Growth;
-use crate::managed::{deeds, sold_out};
+use crate::managed::sold_out;
 use crate::results::Results;
 use crate::stand::{Figure, median_of};
 use crate::tables::{decision_name, thousands};
@@ -40,9 +40,8 @@ pub fn write(results: &Results, dir: &Path) -> Result<()> {
 
 fn color(contender: Contender) -> RGBColor {
     match contender {
-        Contender::Script | Contender::UnlockScript | Contender::ManagedScript => {
-            RGBColor(0xc8, 0x55, 0x3d)
-        }
+        Contender::Script | Contender::UnlockScript => RGBColor(0xc8, 0x55, 0x3d),
+        Contender::ManagedScript => RGBColor(0x8f, 0x3f, 0x5c),
         Contender::RmCall => RGBColor(0xe3, 0xa4, 0x57),
         Contender::Seckill | Contender::LockRelease => RGBColor(0x1f, 0x6f, 0xb2),
         Contender::Managed => RGBColor(0x5b, 0xa3, 0xa0),
@@ -55,14 +54,15 @@ fn color(contender: Contender) -> RGBColor {
 /// Without AOF: what the disk adds is the same for a script and a command.
 fn managed_bars(results: &Results, path: &Path) -> Result<()> {
     let managed = &results.managed;
-    let sold_out = managed.sold_out.iter().map(|sale| {
-        (format!("sold out, {} orders", thousands(sale.orders)), sale.costs.as_slice())
-    });
+    let sold_out = managed
+        .sold_out
+        .iter()
+        .map(|sale| (format!("sold out ({})", thousands(sale.orders)), sale.costs.as_slice()));
     let mut groups: Vec<_> = sold_out.collect();
     let deeds = managed.deeds.iter().filter(|deed| !deed.aof);
     groups.extend(deeds.map(|deed| (deed.name(), deed.costs.as_slice())));
     let contenders: Vec<Contender> =
-        sold_out::CONTENDERS.iter().chain(deeds::CONTENDERS).copied().collect();
+        sold_out::CONTENDERS.iter().copied().chain([Contender::ManagedCommand]).collect();
     let plot = Bars { what: "a command on a managed sale", groups, contenders: &contenders };
     plot.write(results, path)
 }

@@ -11,6 +11,7 @@ use crate::wire::{Load, PIPELINE};
 
 pub const CONTENDERS: &[Contender] = &[
     Contender::Script,
+    Contender::ManagedScript,
     Contender::Seckill,
     Contender::Managed,
     Contender::ManagedHold,
@@ -57,6 +58,10 @@ fn one(lab: &Lab, size: Size, orders: usize) -> Result<SoldOut> {
             let script = Spelling::Script(&stand.scripts.buy);
             match who {
                 Contender::Script => script.load(UNMANAGED.voucher, tries, ":1\r\n"),
+                Contender::ManagedScript => {
+                    let script = Spelling::Script(&stand.scripts.managed.buy);
+                    script.load(HELD.voucher, tries, ":1\r\n")
+                }
                 Contender::Managed => command.load(SOLD.voucher, tries, ":1\r\n"),
                 Contender::ManagedHold => command.load(HELD.voucher, tries, ":1\r\n"),
                 Contender::Get => gets(DIFFERENT),

@@ -67,7 +67,16 @@ fn memory(managed: &Managed) -> Grid {
 fn expiry(managed: &Managed) -> Grid {
     let mut grid = Grid::new(
         "Holds due at once, and the PINGs of another client meanwhile, in milliseconds",
-        ["holds", "all given back in", "p50", "p99", "p99.9", "longest", "longest on idle server"],
+        [
+            "holds",
+            "all given back in",
+            "p50",
+            "p99",
+            "p99.9",
+            "longest",
+            "p99.9 idle",
+            "longest idle",
+        ],
     );
     for line in &managed.expiry {
         let aof = if line.aof { ", AOF everysec" } else { "" };
@@ -76,7 +85,8 @@ fn expiry(managed: &Managed) -> Grid {
             format!("{} ms", thousands((line.seconds * 1e3).round() as usize)),
         ];
         let due = &line.due;
-        let waits = [due.p50_ms, due.p99_ms, due.p999_ms, due.max_ms, line.idle.max_ms];
+        let idle = &line.idle;
+        let waits = [due.p50_ms, due.p99_ms, due.p999_ms, due.max_ms, idle.p999_ms, idle.max_ms];
         row.extend(waits.map(|ms| format!("{ms:.2}")));
         grid.rows.push(row);
     }
