@@ -85,3 +85,15 @@ fn the_server_ends_cleanly_with_the_module() {
     assert_eq!(server.digest(), digest);
     server.check("> SECKILL.TRY 7 alice o1\n2");
 }
+
+#[test]
+fn module_load_takes_arguments_and_configs() {
+    let server = Server::with().without_module().start();
+    let path = module().display();
+    server.check(&format!("> MODULE LOAD {path} hash-tags yes\nOK"));
+    server.check("> CONFIG GET seckill.hash-tags\n1) \"seckill.hash-tags\"\n2) \"yes\"");
+    let load = "CONFIG seckill.stock-prefix conf: ARGS stock-prefix args: buyers-prefix args:";
+    server.check(&format!("> MODULE UNLOAD seckill\nOK\n> MODULE LOADEX {path} {load}\nOK"));
+    server.check("> CONFIG GET seckill.stock-prefix\n1) \"seckill.stock-prefix\"\n2) \"conf:\"");
+    server.check("> CONFIG GET seckill.buyers-prefix\n1) \"seckill.buyers-prefix\"\n2) \"args:\"");
+}

@@ -10,6 +10,11 @@
 //! | `afresh` | nothing remembered between tries hides what others did |
 //! | `locks_line`, `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in line |
 //! | `locks_server`, `locks_histories` | pauses, failovers, clusters; many clients and a model |
+//! | `managed`, `managed_odd`, `managed_terms` | managed vouchers: who buys; odd keys; rules |
+//! | `holds`, `holds_mended` | confirm, cancel, expiry; spoiled keys |
+//! | `survival`, `rules_appear` | crashes, failovers, keys that go and come; rules that appear |
+//! | `status` | what managed sales say of themselves |
+//! | `managed_effects`, `managed_history`, `managed_hostile` | as their namesakes, when managed |
 //! | `effects` | what is written for replicas and files, and read without the module |
 //! | `context` | transactions, scripts, replicas, memory limits, blocked readers, databases |
 //! | `events` | keyspace events and client-side caching |
@@ -35,6 +40,7 @@ mod effects;
 mod events;
 mod harness;
 mod holds;
+mod holds_mended;
 mod hostile;
 mod loading;
 mod lock;
@@ -47,12 +53,14 @@ mod managed;
 mod managed_effects;
 mod managed_history;
 mod managed_hostile;
+mod managed_odd;
 mod managed_terms;
 mod metadata;
 mod nextid;
 mod nextid_slots;
 mod observe;
 mod refusals;
+mod rules_appear;
 mod sales;
 mod status;
 mod survival;

@@ -1,7 +1,6 @@
 //! SECKILL.CREATE, ALTER, RESTOCK, DROP, and rules that somebody wrote by hand.
 
 use crate::harness::Server;
-use crate::observe::integer;
 use redis::Value;
 
 fn terms(total: i64, [begin, end, limit, hold]: [&str; 4]) -> String {
@@ -374,30 +373,4 @@ fn names_that_would_be_one_key_are_refused() {
             server.refused("SECKILL.TRY 7 alice o1", "ERR");
         }
     }
-}
-
-#[test]
-fn stock_and_rules_keep_their_time_to_live() {
-    let server = Server::start();
-    server.run("SECKILL.CREATE 7 9 LIMIT 9 HOLD 900000");
-    server.run("PEXPIREAT seckill:stock:7 33333333333333");
-    for command in [
-        "SECKILL.TRY 7 alice o1 UNITS 3",
-        "SECKILL.TRY 7 alice o2 UNITS 3",
-        "SECKILL.CONFIRM 7 alice o1",
-        "SECKILL.CANCEL 7 alice o1",
-        "SECKILL.CANCEL 7 alice o2",
-        "SECKILL.ALTER 7 HOLD 1",
-        "SECKILL.TRY 7 alice o3",
-    ] {
-        server.run(command);
-        let expiry = integer(&server.run("PEXPIRETIME seckill:stock:7"));
-        assert_eq!(expiry, 33_333_333_333_333, "after {command}");
-    }
-    server.wait_for_state("7", "o3", "expired");
-    server.check("> PEXPIRETIME seckill:stock:7\n33333333333333\n> GET seckill:stock:7\n9");
-    // So do rules that are changed.
-    server.run("PEXPIREAT seckill:voucher:7 33333333333333");
-    server.check("> SECKILL.ALTER 7 LIMIT 2\nOK\n> SECKILL.RESTOCK 7 1\n10");
-    server.check("> PEXPIRETIME seckill:voucher:7\n33333333333333");
 }

@@ -1,0 +1,200 @@
+//! SECKILL.TRY on a managed voucher whose keys are odd, and with an asterisk as order id.
+
+use crate::harness::{Server, text};
+use crate::observe::{integer, words};
+use redis::Value;
+
+#[test]
+fn a_stock_that_cannot_be_read_is_an_error() {
+    let server = Server::observed().start();
+    server.run("SECKILL.CREATE 7 5 HOLD 900000");
+    for (make, code) in [
+        ("PING", "NOVOUCHER"),
+        ("SET seckill:stock:7 x", "ERR"),
+        ("SET seckill:stock:7 ''", "ERR"),
+        ("RPUSH seckill:stock:7 a", "WRONGTYPE"),
+    ] {
+        server.run("DEL seckill:stock:7");
+        server.run(make);
+        server.refused("SECKILL.TRY 7 alice o1", code);
+        server.refused("SECKILL.TRY 7 alice *", code);
+    }
+    for negative in ["-1", "-2", "-9223372036854775808"] {
+        server.run("DEL seckill:stock:7");
+        server.run(&format!("SET seckill:stock:7 {negative}"));
+        assert_eq!(server.silent("SECKILL.TRY 7 alice o1"), Value::Int(1), "{negative}");
+    }
+}
+
+#[test]
+fn a_missing_stock_can_mean_sold_out() {
+    let server = Server::observed().config("seckill.missing-stock sold-out").start();
+    server.run("SECKILL.CREATE 7 5");
+    server.run("DEL seckill:stock:7");
+    assert_eq!(server.silent("SECKILL.TRY 7 alice o1"), Value::Int(1));
+}
+
+#[test]
+fn a_key_of_the_wrong_type_is_refused_before_anything_changes() {
+    let server = Server::observed().start();
+    for (key, right) in [
+        ("seckill:order:7", "SADD"),
+        ("seckill:book:7", "HSET"),
+        ("seckill:buyer:7", "HSET"),
+        ("seckill:hold:7", "ZADD"),
+        ("stream.orders", "XADD"),
+    ] {
+        for make in [
+            format!("SET {key} a"),
+            format!("RPUSH {key} a"),
+            format!("SADD {key} a"),
+            format!("HSET {key} f v"),
+            format!("ZADD {key} 99999999999999 a"),
+            format!("XADD {key} 1-1 f v"),
+        ] {
+            if make.starts_with(right) {
+                continue;
+            }
+            server.run("FLUSHALL");
+            server.run("SECKILL.CREATE 7 5 HOLD 900000");
+            server.run(&make);
+            server.refused("SECKILL.TRY 7 alice o1", "WRONGTYPE");
+            server.refused("SECKILL.TRY 7 alice * UNITS 1", "WRONGTYPE");
+        }
+    }
+    server.run("FLUSHALL");
+    server.run("SECKILL.CREATE 7 5 HOLD 900000");
+    server.run("XADD stream.orders 18446744073709551615-18446744073709551615 a b");
+    server.refused("SECKILL.TRY 7 alice o1", "ERR");
+    server.run("XTRIM stream.orders MAXLEN 0");
+    server.refused("SECKILL.TRY 7 alice o1", "ERR");
+}
+
+#[test]
+fn entries_that_no_command_wrote_are_refused() {
+    let server = Server::observed().start();
+    server.run("SECKILL.CREATE 7 5 LIMIT 2 HOLD 900000");
+    server.run("SECKILL.TRY 7 alice o1");
+    for junk in ["''", "junk", "held:1:0:alice", "held:0:9:alice", "lost:1:0:alice", "sold:1:9:a"] {
+        server.run(&format!("HSET seckill:book:7 o1 {junk}"));
+        for command in ["TRY 7 alice o1", "CONFIRM 7 alice o1", "CANCEL 7 alice o1", "ORDER 7 o1"] {
+            server.refused(&format!("SECKILL.{command}"), "ERR");
+        }
+    }
+    server.run("HSET seckill:book:7 o1 sold:1:0:alice");
+    for junk in ["''", "junk", "0:o1", "-1:o1", "1"] {
+        server.run(&format!("HSET seckill:buyer:7 alice {junk}"));
+        for command in ["TRY 7 alice o2", "CANCEL 7 alice o1", "STATUS 7 alice"] {
+            server.refused(&format!("SECKILL.{command}"), "ERR");
+        }
+    }
+}
+
+#[test]
+fn an_asterisk_makes_an_id_when_accepted() {
+    let server = Server::observed().start();
+    server.run("SECKILL.CREATE 7 2 HOLD 900000");
+    server.run("SET seckill:stock:8 2");
+    for voucher in ["7", "8"] {
+        let [outcome, id] = pair(server.run(&format!("SECKILL.TRY {voucher} alice *")));
+        assert_eq!(outcome, Value::Int(0));
+        let Value::BulkString(id) = id else { panic!("{id:?}") };
+        let id = String::from_utf8(id).expect("digits");
+        assert!(id.len() > 17 && id.bytes().all(|byte| byte.is_ascii_digit()), "{id}");
+        // The id is that of a counter of today, which any generator on it goes on with.
+        let counter = words(server.run("KEYS icr:order:*"));
+        assert_eq!(counter.len(), 1);
+        let count = text(&server.run(&format!("GET {}", counter[0])));
+        assert_eq!((id.parse::<u64>().expect("an id") & 0xffff_ffff).to_string(), count);
+        let entry = format!("{:?}", server.run("XREVRANGE stream.orders + - COUNT 1"));
+        assert!(entry.contains(&format!("\"{id}\"")), "{entry} has no {id}");
+        if voucher == "7" {
+            assert_eq!(server.state("7", &id), "held");
+        }
+        // Who loses burns no id.
+        let lost = pair(server.silent(&format!("SECKILL.TRY {voucher} alice *")));
+        assert_eq!(lost, [Value::Int(2), Value::Nil]);
+        let lost = pair(server.silent(&format!("SECKILL.TRY {voucher} bob * UNITS 2")));
+        assert_eq!(lost, [Value::Int(if voucher == "7" { 2 } else { 1 }), Value::Nil]);
+    }
+    server.refused("SECKILL.TRY 9 alice *", "NOVOUCHER");
+    server.run("SECKILL.ALTER 7 END 1");
+    assert_eq!(pair(server.silent("SECKILL.TRY 7 bob *")), [Value::Int(4), Value::Nil]);
+    server.assert_book("7", [1, 1, 0]);
+}
+
+fn pair(reply: Value) -> [Value; 2] {
+    match reply {
+        Value::Array(items) => items.try_into().expect("two elements"),
+        other => panic!("no array: {other:?}"),
+    }
+}
+
+#[test]
+fn managed_and_unmanaged_vouchers_do_not_mix() {
+    let server = Server::start();
+    server.check(
+        "
+        > SECKILL.CREATE 7 1
+        OK
+        > SET seckill:stock:8 1
+        OK
+        > SECKILL.TRY 7 alice o1
+        0
+        > SECKILL.TRY 8 alice o1
+        0
+        > SECKILL.TRY 7 alice o1
+        0
+        > SECKILL.TRY 8 alice o1
+        1
+        > SECKILL.TRY 7 bob o2
+        1
+        > EXISTS seckill:book:8 seckill:buyer:8
+        0
+        > SECKILL.TRYKEYS seckill:stock:7 seckill:order:7 s 7 alice o9
+        1
+        ",
+    );
+}
+
+#[test]
+fn a_full_server_sells_no_managed_voucher_but_drops_it() {
+    let server = Server::observed().start();
+    server.run("SECKILL.CREATE 7 5");
+    server.run("CONFIG SET maxmemory 1");
+    for command in [
+        "SECKILL.TRY 7 alice o1",
+        "SECKILL.CREATE 8 1",
+        "SECKILL.ALTER 7 LIMIT 2",
+        "SECKILL.RESTOCK 7 1",
+    ] {
+        server.refused_by_server(command, "OOM");
+    }
+    server.check("> SECKILL.DROP 7\n1");
+}
+
+#[test]
+fn stock_and_rules_keep_their_time_to_live() {
+    let server = Server::start();
+    server.run("SECKILL.CREATE 7 9 LIMIT 9 HOLD 900000");
+    server.run("PEXPIREAT seckill:stock:7 33333333333333");
+    for command in [
+        "SECKILL.TRY 7 alice o1 UNITS 3",
+        "SECKILL.TRY 7 alice o2 UNITS 3",
+        "SECKILL.CONFIRM 7 alice o1",
+        "SECKILL.CANCEL 7 alice o1",
+        "SECKILL.CANCEL 7 alice o2",
+        "SECKILL.ALTER 7 HOLD 1",
+        "SECKILL.TRY 7 alice o3",
+    ] {
+        server.run(command);
+        let expiry = integer(&server.run("PEXPIRETIME seckill:stock:7"));
+        assert_eq!(expiry, 33_333_333_333_333, "after {command}");
+    }
+    server.wait_for_state("7", "o3", "expired");
+    server.check("> PEXPIRETIME seckill:stock:7\n33333333333333\n> GET seckill:stock:7\n9");
+    // So do rules that are changed.
+    server.run("PEXPIREAT seckill:voucher:7 33333333333333");
+    server.check("> SECKILL.ALTER 7 LIMIT 2\nOK\n> SECKILL.RESTOCK 7 1\n10");
+    server.check("> PEXPIRETIME seckill:voucher:7\n33333333333333");
+}
