@@ -33,6 +33,10 @@ const RETRY_MS: Millis = 1000;
 /// How many keys a step of the scan asks for.
 const SCAN_COUNT: &[u8] = b"500";
 
+/// How many steps of a scan are taken at once however long they take: enough for some empty
+/// databases, so that a module without holds can be unloaded right after it was loaded.
+const STEPS_AT_ONCE: u32 = 32;
+
 static TIMER: Timer = Timer::new(on_tick);
 static INDEX: MainThread<Option<Box<DueIndex>>> = MainThread::new(None);
 
@@ -85,9 +89,10 @@ pub(crate) fn begin_scan(ctx: Ctx<'_>) {
     SCAN.set(Some(Scan::START));
     let db = ctx.selected_db();
     let end = ctx.now_ms().saturating_add(TICK_MS_MAX);
-    let mut is_over = false;
-    while !is_over && ctx.now_ms() < end {
+    let (mut is_over, mut steps) = (false, 0u32);
+    while !is_over && (steps < STEPS_AT_ONCE || ctx.now_ms() < end) {
         is_over = !scan(ctx);
+        steps = steps.saturating_add(1);
     }
     ctx.select_db(db);
     if !is_over || with_index(|index| index.next()).is_some() {

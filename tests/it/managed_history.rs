@@ -8,6 +8,7 @@ use std::thread;
 use crate::differential::seed;
 use crate::harness::{Client, Server, text};
 use crate::observe::{integer, words};
+use crate::sales::ms;
 use crate::transcript::argv;
 use redis::Value;
 
@@ -86,33 +87,35 @@ impl Model {
     }
 }
 
-/// What a server says of a sale, read in one step with a command: clock, book, stock.
+/// What a server says of a sale at some moment.
 struct Seen {
     now: i64,
     model: Model,
     left: i64,
 }
 
-/// Runs a command between two looks, all in one transaction, so that no timer comes between.
+/// Runs a command between two looks, in a transaction, so that no timer comes between. The clock of
+/// the first look is at most as late as the command's, that of the second at least.
 fn step(client: &mut Client, command: &str) -> (Seen, Value, Seen) {
-    let looks = ["TIME", "HGETALL seckill:book:7", "GET seckill:stock:7"];
-    let mut commands: Vec<&str> = Vec::from(["MULTI"]);
-    commands.extend(looks.iter().chain([&command]).chain(&[looks[1], looks[2], looks[0]]));
+    let looks = ["HGETALL seckill:book:7", "GET seckill:stock:7"];
+    let commands = ["MULTI", "TIME", looks[0], looks[1], command, looks[0], looks[1]];
     for command in &commands {
         client.send(&argv(command));
     }
     commands.iter().for_each(|_| drop(client.receive()));
     let Value::Array(mut replies) = client.run("EXEC") else { panic!("no replies to {command}") };
+    let end = client.clock_ms();
     let mut next = || replies.remove(0);
-    let (time, book, stock, reply) = (next(), next(), next(), next());
-    let before = seen(time, book, &stock);
-    let (book, stock, time) = (next(), next(), next());
-    (before, reply, seen(time, book, &stock))
+    let begin = ms(next());
+    let before = seen(begin, next(), &next());
+    (before, next(), seen(end, next(), &next()))
 }
 
-fn seen(time: Value, book: Value, stock: &Value) -> Seen {
-    let number = |text: &str| text.parse::<i64>().unwrap_or_else(|_| panic!("no number: {text}"));
-    let time = words(time);
+fn number(text: &str) -> i64 {
+    text.parse().unwrap_or_else(|_| panic!("no number: {text}"))
+}
+
+fn seen(now: i64, book: Value, stock: &Value) -> Seen {
     let entry = |pair: &[String]| {
         let parts: Vec<_> = pair[1].splitn(4, ':').collect();
         let [state, units, deadline, user] = parts[..] else { panic!("{pair:?}") };
@@ -120,9 +123,7 @@ fn seen(time: Value, book: Value, stock: &Value) -> Seen {
         (pair[0].clone(), order)
     };
     let book = words(book).chunks(2).map(entry).collect();
-    let model = Model { total: 0, book };
-    let now = number(&time[0]) * 1000 + number(&time[1]) / 1000;
-    Seen { now, model, left: number(&text(stock)) }
+    Seen { now, model: Model { total: 0, book }, left: number(&text(stock)) }
 }
 
 /// Takes over what the timer has ended since the last step, and nothing else.

@@ -48,9 +48,7 @@ impl Server {
 
 impl Client {
     pub fn clock_ms(&mut self) -> i64 {
-        let time = words(self.run("TIME"));
-        let number = |text: &str| text.parse::<i64>().expect("TIME gives numbers");
-        number(&time[0]) * 1000 + number(&time[1]) / 1000
+        ms(self.run("TIME"))
     }
 
     pub fn field(&mut self, command: &str, name: &str) -> Value {
@@ -80,6 +78,13 @@ impl Client {
         assert_eq!(got, wanted, "{shown}");
         assert_eq!(integer(&field("total")), got.iter().sum::<i64>(), "{shown}");
     }
+}
+
+/// What a reply of TIME says, in milliseconds.
+pub fn ms(time: Value) -> i64 {
+    let time = words(time);
+    let number = |text: &str| text.parse::<i64>().expect("TIME gives numbers");
+    number(&time[0]) * 1000 + number(&time[1]) / 1000
 }
 
 /// The pairs of a map, which RESP2 sends as a flat list.
