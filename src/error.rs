@@ -89,7 +89,7 @@ impl CommandError {
         Cow::Borrowed(match self {
             Self::NoVoucher => "no stock key for this voucher",
             Self::NotManaged => "this voucher is not managed, SECKILL.CREATE makes one that is",
-            Self::Exists => "this voucher has stock or rules already, and a live sale is not reset",
+            Self::Exists => "this voucher has keys already, and a live sale is not reset",
             Self::OrderId => "this orderid belongs to an order of another user",
             Self::Stock => "fewer units are left than are to be taken away",
             Self::StockOverflow => "stock or total would be out of range",
@@ -98,7 +98,9 @@ impl CommandError {
             }
             Self::Terms(BadTerms::OutOfRange) => "the rules of this voucher are out of range",
             Self::Terms(BadTerms::EndBeforeBegin) => "END must lie after BEGIN",
-            Self::Garbled => "the book of this voucher holds what no command wrote, see AUDIT",
+            Self::Garbled => {
+                "the book of this voucher holds what no command wrote, see SECKILL.AUDIT"
+            }
             // The server's own words, which clients know.
             Self::WrongType => "Operation against a key holding the wrong kind of value",
             Self::StockNotInteger => "stock is not an integer or out of range",

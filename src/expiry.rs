@@ -221,7 +221,7 @@ fn expire(ctx: Ctx<'_>, place: Place, now: Millis) {
         Ok(false) => with_index(|index| index.remove(&place)),
         Err(error) => {
             complain(ctx, error, now);
-            with_index(|index| index.set(place, now.saturating_add(RETRY_MS), 0));
+            with_index(|index| index.retry(place, now.saturating_add(RETRY_MS)));
         }
     }
 }

@@ -28,8 +28,11 @@ fn files(folders: &[&str], extension: &str) -> Vec<(String, String)> {
     found
 }
 
+/// The module's sources, but for files that hold only unit tests.
 fn source() -> Vec<(String, String)> {
-    files(&["src"], "rs")
+    let mut source = files(&["src"], "rs");
+    source.retain(|(name, _)| !name.ends_with("/tests.rs"));
+    source
 }
 
 /// The lines of a file with their numbers, comments cut off, unit tests at its end left out.

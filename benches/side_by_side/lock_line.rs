@@ -127,7 +127,8 @@ pub enum Patience {
 
 #[derive(Serialize)]
 pub struct LockLine {
-    pub server: String,
+    /// Where and when, in a sentence.
+    pub place: String,
     pub pairs: Pairs,
     /// Who was inside comes again at once, for seconds.
     pub steady: Vec<Contention>,
@@ -173,7 +174,7 @@ pub struct Latency {
     pub p99: f64,
 }
 
-pub fn measure(lab: &Lab, options: &Options) -> Result<Option<LockLine>> {
+pub fn measure(lab: &Lab, options: &Options, place: String) -> Result<Option<LockLine>> {
     if !options.wants(Part::LockLine) {
         return Ok(None);
     }
@@ -188,8 +189,7 @@ pub fn measure(lab: &Lab, options: &Options) -> Result<Option<LockLine>> {
     }
     eprintln!("{} waiters ...", size.in_line);
     let waiters = waiting(lab, size)?;
-    let server = crate::results::server_name(&mut lab.stand(false)?)?;
-    Ok(Some(LockLine { server, pairs, steady, burst, waiters }))
+    Ok(Some(LockLine { place, pairs, steady, burst, waiters }))
 }
 
 fn pairs(stand: &mut Stand, size: Size) -> Result<Pairs> {

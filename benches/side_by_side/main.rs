@@ -62,7 +62,11 @@ fn run(options: &Options) -> Result<()> {
     let lab = Lab { baseline: artifacts::baseline()? };
     let results = Results::measure(&lab, options)?;
     tables::print(&results);
-    let line = lock_line::measure(&lab, options)?;
+    let place = format!(
+        "{}, {}, {} cores, {}. Medians of the rounds of one run.",
+        results.server, results.cpu, results.cores, results.date
+    );
+    let line = lock_line::measure(&lab, options, place)?;
     if let Some(line) = &line {
         println!("{}", lock_tables::page(line));
     }

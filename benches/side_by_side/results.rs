@@ -161,7 +161,7 @@ fn targets(decisions: &[Decision]) -> Vec<Target> {
     .collect()
 }
 
-pub fn server_name(stand: &mut Stand) -> Result<String> {
+fn server_name(stand: &mut Stand) -> Result<String> {
     let info: redis::InfoDict = redis::cmd("INFO").arg("server").query(&mut stand.control)?;
     // Valkey answers a redis_version too, that of the Redis it is compatible with.
     let name = |name: &str, field: &str| Some(format!("{name} {}", info.get::<String>(field)?));

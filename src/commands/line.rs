@@ -269,10 +269,11 @@ fn serve_marked(ctx: Ctx<'_>) {
 /// Sees to it that the loop turns when something is due. A timer that is armed for too early a
 /// moment is left alone: it costs one idle turn, to arm it anew costs more.
 fn arm(ctx: Ctx<'_>, now_ms: i64) {
+    // What is marked still was too much for one turn. Or writes are paused: then the next turn is
+    // the server's own, of which there are ten a second.
+    let is_paused = ctx.is_paused();
     let next = with(|lines| {
-        // What is marked still was too much for one turn, or writes are paused: the server turns
-        // ten times a second by itself.
-        let is_behind = lines.has_marked() && !ctx.is_paused();
+        let is_behind = lines.has_marked() && !is_paused;
         if is_behind { Some(now_ms) } else { lines.next_due_ms() }
     });
     let Some(due_ms) = next.flatten() else { return TIMER.stop(ctx) };

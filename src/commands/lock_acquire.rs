@@ -1,4 +1,4 @@
-//! LOCK.ACQUIRE key token lease-ms [WAIT ms] [FENCE]: acquires a lock, in line if need be.
+//! `LOCK.ACQUIRE key token lease-ms [WAIT ms] [FENCE]`: acquires a lock, in line if need be.
 
 use super::acquisition::{By, Wanted, acquire, renew};
 use super::{Answering, Command, line};

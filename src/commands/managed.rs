@@ -64,7 +64,7 @@ impl<'a> Voucher<'a> {
         if book::has_entry(self.ctx, self.keys, order.id)? {
             return self.repeat(order);
         }
-        let has = self.units_of(order.user)?;
+        let mut has = self.units_of(order.user)?;
         if let Some(outcome) = refuse(&self.terms, self.now, has, order.units) {
             match outcome {
                 Outcome::NotStarted => metrics::TRIES_NOT_STARTED.count(),
@@ -78,7 +78,11 @@ impl<'a> Voucher<'a> {
             // What is only held may be due to come back. If it can't, the timer complains.
             None if !self.reap_if_due() => return Ok(sold_out()),
             None => match self.units_left(order.units)? {
-                Some(left) => left,
+                Some(left) => {
+                    // What came back may have been this user's.
+                    has = self.units_of(order.user)?;
+                    left
+                }
                 None => return Ok(sold_out()),
             },
         };

@@ -1,4 +1,4 @@
-//! SECKILL.ALTER voucher [BEGIN ms] [END ms] [LIMIT n] [HOLD ms]: changes the rules of a sale that runs.
+//! `SECKILL.ALTER voucher [BEGIN ms] [END ms] [LIMIT n] [HOLD ms]`: changes a sale's rules.
 
 use super::managed::{UPDATES_VOUCHER, terms_from};
 use super::{Answering, Command};

@@ -1,10 +1,10 @@
-//! SECKILL.CREATE voucher stock [BEGIN ms] [END ms] [LIMIT n] [HOLD ms]: makes a managed voucher.
+//! `SECKILL.CREATE voucher stock [BEGIN ms] [END ms] [LIMIT n] [HOLD ms]`: makes a managed voucher.
 
 use super::managed::{UPDATES_VOUCHER, terms_from};
 use super::{Answering, Command};
 use crate::args::{Args, Voucher};
 use crate::error::CommandError;
-use crate::keyspace::names::VoucherKeys;
+use crate::keyspace::names::{ManagedKeys, VoucherKeys};
 use crate::keyspace::{stock, terms};
 use crate::reply::Reply;
 use crate::rules::terms::Terms;
@@ -40,8 +40,9 @@ impl Command for Create {
         let terms = terms_from(args, terms)?;
         let keys = VoucherKeys::of(voucher)?;
         keys.check_here(ctx)?;
-        keys.managed()?;
-        if terms::exists(ctx, keys.terms()) || terms::exists(ctx, keys.stock()) {
+        let ManagedKeys { sale, terms: rules, book, holdings, holds, .. } = keys.managed()?;
+        let own = [sale.stock, sale.buyers, rules, book, holdings, holds];
+        if own.into_iter().any(|key| terms::exists(ctx, key)) {
             return Err(CommandError::Exists);
         }
         // Two plain SETs of keys that are not there: what the first can do, so can the second.

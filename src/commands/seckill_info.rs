@@ -19,7 +19,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     categories: c"read seckill",
     arity: 2,
     summary: c"How the sale of a voucher stands",
-    complexity: c"O(1), or O(n) in the orders held where a user may have several units",
+    complexity: c"O(1), or O(n) in the orders held where a user has several units",
     since: c"0.1.0",
     keys: READS_VOUCHER,
     args: &[ArgSpec { name: c"voucher", kind: ArgKind::Key(0) }],
@@ -44,7 +44,9 @@ impl Command for Info {
             return Ok(unmanaged(left, buyers));
         };
         let voucher = Voucher::new(ctx, &keys, voucher, terms)?;
-        let held = book::units_held(ctx, voucher.keys, terms.limit)?;
+        // As many units gone as users who have some: nobody has two.
+        let all_single = left.is_some_and(|left| terms.total.saturating_sub(left) == buyers);
+        let held = book::units_held(ctx, voucher.keys, all_single)?;
         Ok(managed(&terms, window(&terms, voucher.now), left, held, buyers))
     }
 }

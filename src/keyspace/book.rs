@@ -172,18 +172,18 @@ pub(crate) fn due(
     Ok(due.into_iter().map(|(id, _)| id).collect())
 }
 
-/// The units of all held orders. Where nobody may have two, that is as many as there are orders;
-/// else each is looked up in the book.
+/// The units of all held orders. Where every order is of one unit, that is as many as there are
+/// holds; else each is looked up in the book.
 pub(crate) fn units_held(
     ctx: Ctx<'_>,
     keys: ManagedKeys<'_>,
-    limit: i64,
+    all_single: bool,
 ) -> Result<i64, CommandError> {
     let Some(holds) = ReadKey::open(ctx, keys.holds) else { return Ok(0) };
     if holds.kind() != Kind::SortedSet {
         return Err(CommandError::WrongType);
     }
-    if limit == 1 {
+    if all_single {
         return Ok(i64::try_from(holds.len()).unwrap_or(i64::MAX));
     }
     let mut units = 0i64;

@@ -358,8 +358,8 @@ impl CurrentFields {
 
 /// Forgets the voucher tried last.
 ///
-/// Must be called when a key whose name begins with [`TERMS_PREFIX`] appears, and when databases are
-/// loaded or swapped: a voucher known to be unmanaged may be managed now.
+/// Must be called when a key whose name begins with [`TERMS_PREFIX`] appears, and when databases
+/// are loaded or swapped: a voucher known to be unmanaged may be managed now.
 pub(crate) fn forget_last() {
     LAST.set(None);
 }

@@ -167,8 +167,8 @@ mod tests {
             (|b| b.holds[0].1 = 71, "1 holds have another deadline"),
             (|b| b.holds.clear(), "1 held orders have no hold"),
             (|b| b.holds.push((b"o2".to_vec(), 1)), "1 holds have no held order"),
-            (|b| drop(b.buyers.remove(&b"bob"[..])), "1 users with a live order are not among"),
-            (|b| drop(b.buyers.insert(b"cid".to_vec())), "1 buyers have no live order"),
+            (|b| assert!(b.buyers.remove(&b"bob"[..])), "1 users with a live order are not among"),
+            (|b| assert!(b.buyers.insert(b"cid".to_vec())), "1 buyers have no live order"),
         ];
         for (tamper, want) in rows {
             let mut books = sound();

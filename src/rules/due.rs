@@ -60,6 +60,12 @@ impl DueIndex {
         self.seen.insert(place, Seen { at, holds });
     }
 
+    /// Notes that a key is to be looked at again at `at`, whatever there is.
+    pub(crate) fn retry(&mut self, place: Place, at: Millis) {
+        let holds = self.seen.get(&place).map_or(0, |seen| seen.holds);
+        self.set(place, at, holds);
+    }
+
     /// Notes that there is nothing at a key.
     pub(crate) fn remove(&mut self, place: &Place) {
         if let Some(seen) = self.seen.remove(place) {

@@ -5,7 +5,7 @@ use crate::observe::{assert_error, words};
 use redis::Value;
 
 /// Every config with its default and another legal value.
-pub const CONFIGS: [(&str, &str, &str); 11] = [
+pub const CONFIGS: [(&str, &str, &str); 13] = [
     ("seckill.stock-prefix", "seckill:stock:", "s t:"),
     ("seckill.buyers-prefix", "seckill:order:", "buyers:"),
     ("seckill.order-stream", "stream.orders", ""),
@@ -17,6 +17,8 @@ pub const CONFIGS: [(&str, &str, &str); 11] = [
     ("seckill.id-epoch", "1640995200", "0"),
     ("seckill.id-utc-offset", "0", "-28800"),
     ("seckill.hold-sweep-ms", "50", "1"),
+    ("seckill.lock-lease-ms-max", "86400000", "1"),
+    ("seckill.lock-wait-ms-max", "3600000", "0"),
 ];
 
 fn get(server: &Server, name: &str) -> String {
@@ -158,7 +160,7 @@ fn module_load_takes_arguments_and_configs() {
 }
 
 /// Values that no config takes, as a name and bytes.
-const BAD: [(&str, &[u8]); 21] = [
+const BAD: [(&str, &[u8]); 25] = [
     ("seckill.hash-tags", b"maybe"),
     ("seckill.hash-tags", b""),
     ("seckill.missing-stock", b"soldout"),
@@ -180,6 +182,10 @@ const BAD: [(&str, &[u8]); 21] = [
     ("seckill.stock-prefix", b"a\0b"),
     ("seckill.buyers-prefix", b"\0"),
     ("seckill.order-stream", b"a\0"),
+    ("seckill.lock-lease-ms-max", b"0"),
+    ("seckill.lock-lease-ms-max", b"315360000001"),
+    ("seckill.lock-wait-ms-max", b"-1"),
+    ("seckill.lock-wait-ms-max", b"1s"),
 ];
 
 #[test]

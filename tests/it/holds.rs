@@ -315,6 +315,19 @@ fn what_is_overdue_is_over_before_anybody_came_for_it() {
 }
 
 #[test]
+fn a_try_that_takes_what_its_own_user_held() {
+    let server = Server::start();
+    server.run("SECKILL.CREATE 7 1 LIMIT 2 HOLD 1");
+    let script = "redis.call('SECKILL.TRY','7','alice','o1') \
+                  local sum = 0 for i = 1, 10000000 do sum = sum + i end \
+                  redis.call('SECKILL.ALTER','7','HOLD','900000') \
+                  return redis.call('SECKILL.TRY','7','alice','o2')";
+    assert_eq!(server.call(&["EVAL", script, "0"]), Value::Int(0));
+    server.assert_book("7", [0, 1, 0]);
+    server.check("> HGET seckill:buyer:7 alice\n1:o2\n> SISMEMBER seckill:order:7 alice\n1");
+}
+
+#[test]
 fn a_stock_never_comes_back_above_the_total() {
     let server = Server::start();
     server.check(

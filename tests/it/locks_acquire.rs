@@ -53,6 +53,8 @@ fn the_same_token_acquires_again_and_renews() {
 #[test]
 fn plain_commands_and_ours_see_the_same_lock() {
     let server = Server::start();
+    let unlock = "EVAL \"if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', \
+                  KEYS[1]) end return 0\" 1 lock";
     server.check(
         r#"
         > SET lock ann NX PX 100000
@@ -67,18 +69,10 @@ fn plain_commands_and_ours_see_the_same_lock() {
         1
         > SET lock ann NX PX 100000
         (nil)
-        > EVAL "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0" 1 lock ann
-        0
-        > EVAL "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0" 1 lock bob
-        1
-        > EXISTS lock
-        0
-        > SET lock cid
-        OK
-        > LOCK.RENEW lock cid 100000
-        1
         "#,
     );
+    server.check(&format!("> {unlock} ann\n0\n> {unlock} bob\n1\n> EXISTS lock\n0"));
+    server.check("> SET lock cid\nOK\n> LOCK.RENEW lock cid 100000\n1");
     assert!(pttl(&server, "lock") > 90_000, "a lock without an end gets one");
 }
 

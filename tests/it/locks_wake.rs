@@ -8,8 +8,8 @@ use crate::locks_line::id_of;
 use crate::observe::integer;
 use redis::Value;
 
-const UNLOCK: &str = "EVAL \"if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', \
-                      KEYS[1]) end return 0\" 1 lock ann";
+const UNLOCK: &str = "EVAL \"if redis.call('get', KEYS[1]) == ARGV[1] then \
+                      return redis.call('del', KEYS[1]) end return 0\" 1 lock ann";
 
 /// A server on which ann holds the lock for long, and a waiter with the token bob.
 fn held_and_waited_for() -> (Server, Client) {
@@ -288,6 +288,24 @@ fn a_thousand_are_served_in_the_order_they_came() {
         assert_eq!(waiter.receive(), Value::Int(1), "{n}");
     }
     assert_eq!(server.info_number("seckill_locks_acquired"), 1001);
+}
+
+/// More lines than are looked at in one turn of the event loop.
+#[test]
+fn a_flush_serves_every_line() {
+    let server = Server::with().config("maxclients 2000").start();
+    let mut waiters: Vec<Client> = (0..1200).map(|_| server.client()).collect();
+    for (waiter, n) in waiters.iter_mut().zip(0..) {
+        server.call(&["SET", &format!("lock{n}"), "held"]);
+        waiter.call(&["PING"]);
+        waiter.send(&["LOCK.ACQUIRE", &format!("lock{n}"), "mine", "1000000", "WAIT", "60000"]);
+    }
+    server.wait_for_line(1200);
+    server.run("FLUSHALL");
+    for waiter in &mut waiters {
+        assert_eq!(waiter.receive(), Value::Int(1));
+    }
+    server.check("> DBSIZE\n1200");
 }
 
 #[test]

@@ -377,7 +377,7 @@ fn names_that_would_be_one_key_are_refused() {
 }
 
 #[test]
-fn a_stock_keeps_its_time_to_live() {
+fn stock_and_rules_keep_their_time_to_live() {
     let server = Server::start();
     server.run("SECKILL.CREATE 7 9 LIMIT 9 HOLD 900000");
     server.run("PEXPIREAT seckill:stock:7 33333333333333");
@@ -396,4 +396,8 @@ fn a_stock_keeps_its_time_to_live() {
     }
     server.wait_for_state("7", "o3", "expired");
     server.check("> PEXPIRETIME seckill:stock:7\n33333333333333\n> GET seckill:stock:7\n9");
+    // So do rules that are changed.
+    server.run("PEXPIREAT seckill:voucher:7 33333333333333");
+    server.check("> SECKILL.ALTER 7 LIMIT 2\nOK\n> SECKILL.RESTOCK 7 1\n10");
+    server.check("> PEXPIRETIME seckill:voucher:7\n33333333333333");
 }

@@ -192,6 +192,9 @@ fn getkeys_finds_the_declared_keys() {
     {
         assert_eq!(keys(&format!("SECKILL.{command}")), ["7"], "{command}");
     }
+    assert_eq!(keys("LOCK.ACQUIRE lock t 5 WAIT 5 FENCE"), ["lock"]);
+    assert_eq!(keys("LOCK.RENEW lock t 5"), ["lock"]);
+    assert_eq!(keys("LOCK.INFO lock"), ["lock"]);
 }
 
 /// Whether this server lets modules make ACL categories (Redis 7.4, Redict 7.3, Valkey 8).

@@ -111,10 +111,10 @@ fn holds_survive_a_reload_in_place() {
 fn a_replica_expires_nothing_until_it_is_promoted() {
     let mut primary = Server::with().port().start();
     // One comes with the snapshot, one command by command.
-    sale(&primary, "7", 2000);
+    sale(&primary, "7", 4000);
     let replica = Server::with().replica_of(&primary).start();
     primary.wait_for_replica(&replica);
-    sale(&primary, "8", 1000);
+    sale(&primary, "8", 3000);
     primary.wait_for_replica(&replica);
     let over = deadline(&primary, "7").max(deadline(&primary, "8"));
     primary.kill9();

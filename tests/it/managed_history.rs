@@ -1,0 +1,350 @@
+//! Random histories of a managed sale, with time, retries and crashes, against a small model.
+//!
+//! A failing history is repeated with the seed that its message names: `SEED=<n> cargo test`.
+
+use std::collections::{BTreeMap, HashSet};
+use std::thread;
+
+use crate::differential::seed;
+use crate::harness::{Client, Server, text};
+use crate::observe::{integer, words};
+use crate::transcript::argv;
+use redis::Value;
+
+const LIMIT: i64 = 3;
+const HOLD_MS: i64 = 25;
+
+/// An order as the book has it: state, units, deadline, user.
+type Order = (String, i64, i64, String);
+
+/// What a sale should be. Only `now` decides what is over; what is over is ended by whoever needs
+/// it ended: the timer at any time, a confirmation, a retry, or a try that finds too little stock.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Model {
+    total: i64,
+    book: BTreeMap<String, Order>,
+}
+
+impl Model {
+    /// Units of all live orders, or of one user's.
+    fn units(&self, of: Option<&str>) -> i64 {
+        let live = self.book.values().filter(|order| order.0 == "held" || order.0 == "sold");
+        live.filter(|order| of.is_none_or(|user| order.3 == user)).map(|order| order.1).sum()
+    }
+
+    /// The state of a user's order; "" when there is none, "over" when it is held too long.
+    fn state(&self, user: &str, id: &str, now: i64) -> &str {
+        match self.book.get(id) {
+            Some((state, _, until, of)) if of == user => {
+                if state == "held" && *until <= now {
+                    "over"
+                } else {
+                    state
+                }
+            }
+            _ => "",
+        }
+    }
+
+    fn end(&mut self, id: &str, state: &str, outcome: i64) -> i64 {
+        let order = self.book.get_mut(id).expect("an order");
+        (order.0, order.2) = (state.to_owned(), 0);
+        outcome
+    }
+
+    fn sell(&mut self, user: &str, id: &str, units: i64, now: i64) -> i64 {
+        match self.state(user, id, now) {
+            "" if self.book.contains_key(id) => return -1,
+            "" => {}
+            "held" | "sold" => return 0,
+            "over" => return self.end(id, "expired", 5),
+            _ => return 5,
+        }
+        if self.units(Some(user)) + units > LIMIT {
+            return 2;
+        } else if self.units(None) + units > self.total {
+            let over = self.book.values_mut().filter(|order| order.0 == "held" && order.2 <= now);
+            over.for_each(|order| (order.0, order.2) = ("expired".to_owned(), 0));
+        }
+        if self.units(None) + units > self.total {
+            return 1;
+        }
+        let order = ("held".to_owned(), units, now + HOLD_MS, user.to_owned());
+        self.book.insert(id.to_owned(), order);
+        0
+    }
+
+    fn settle(&mut self, command: &str, user: &str, id: &str, now: i64) -> i64 {
+        match (command, self.state(user, id, now)) {
+            (_, "") => 0,
+            ("CANCEL", "held" | "sold" | "over") => self.end(id, "cancelled", 1),
+            (_, "held") => self.end(id, "sold", 1),
+            ("CANCEL", _) | (_, "sold") => 2,
+            (_, "over") => self.end(id, "expired", 3),
+            _ => 3,
+        }
+    }
+}
+
+/// What a server says of a sale, read in one step with a command: clock, book, stock.
+struct Seen {
+    now: i64,
+    model: Model,
+    left: i64,
+}
+
+/// Runs a command between two looks, all in one transaction, so that no timer comes between.
+fn step(client: &mut Client, command: &str) -> (Seen, Value, Seen) {
+    let looks = ["TIME", "HGETALL seckill:book:7", "GET seckill:stock:7"];
+    let mut commands: Vec<&str> = Vec::from(["MULTI"]);
+    commands.extend(looks.iter().chain([&command]).chain(&[looks[1], looks[2], looks[0]]));
+    for command in &commands {
+        client.send(&argv(command));
+    }
+    commands.iter().for_each(|_| drop(client.receive()));
+    let Value::Array(mut replies) = client.run("EXEC") else { panic!("no replies to {command}") };
+    let mut next = || replies.remove(0);
+    let (time, book, stock, reply) = (next(), next(), next(), next());
+    let before = seen(time, book, &stock);
+    let (book, stock, time) = (next(), next(), next());
+    (before, reply, seen(time, book, &stock))
+}
+
+fn seen(time: Value, book: Value, stock: &Value) -> Seen {
+    let number = |text: &str| text.parse::<i64>().unwrap_or_else(|_| panic!("no number: {text}"));
+    let time = words(time);
+    let entry = |pair: &[String]| {
+        let parts: Vec<_> = pair[1].splitn(4, ':').collect();
+        let [state, units, deadline, user] = parts[..] else { panic!("{pair:?}") };
+        let order = (state.to_owned(), number(units), number(deadline), user.to_owned());
+        (pair[0].clone(), order)
+    };
+    let book = words(book).chunks(2).map(entry).collect();
+    let model = Model { total: 0, book };
+    let now = number(&time[0]) * 1000 + number(&time[1]) / 1000;
+    Seen { now, model, left: number(&text(stock)) }
+}
+
+/// Takes over what the timer has ended since the last step, and nothing else.
+fn let_time_pass(model: &mut Model, seen: &Seen, at: &str) {
+    for (id, order) in &seen.model.book {
+        let known = model.book.get(id).unwrap_or_else(|| panic!("{at}: a new order {id}"));
+        if known != order {
+            let state = model.state(&order.3, id, seen.now);
+            assert_eq!(state, "over", "{at}: {id} was {known:?}, is {order:?}");
+            model.end(id, "expired", 0);
+        }
+    }
+    assert_eq!(model.book, seen.model.book, "{at}");
+}
+
+/// One command on the model; the outcome as the server would reply it, -1 for ORDERID.
+fn expected(model: &mut Model, words: &[&str], now: i64) -> i64 {
+    match *words {
+        ["SECKILL.TRY", _, user, id, _, units] => {
+            model.sell(user, id, units.parse().expect("units"), now)
+        }
+        ["SECKILL.CONFIRM", _, user, id] => model.settle("CONFIRM", user, id, now),
+        ["SECKILL.CANCEL", _, user, id] => model.settle("CANCEL", user, id, now),
+        ["SECKILL.RESTOCK", _, delta] => {
+            let delta: i64 = delta.parse().expect("a delta");
+            if model.total - model.units(None) + delta < 0 {
+                return -1;
+            }
+            model.total += delta;
+            model.total - model.units(None)
+        }
+        _ => panic!("{words:?}"),
+    }
+}
+
+/// The command of a step. Ids come and go with the steps, so that most are met a few times.
+fn random_command(random: &mut fastrand::Rng, number: u32) -> String {
+    let (user, id) = (random.u32(0..6), number / 3 + random.u32(0..8));
+    match random.u8(0..20) {
+        0..11 => format!("SECKILL.TRY 7 u{} o{id} UNITS {}", id % 6, random.u8(1..4)),
+        11 => format!("SECKILL.TRY 7 u{user} o{id} UNITS 1"),
+        12..16 => format!("SECKILL.CONFIRM 7 u{} o{id}", id % 6),
+        16..18 => format!("SECKILL.CANCEL 7 u{} o{id}", id % 6),
+        18 => format!("SECKILL.CANCEL 7 u{user} o{id}"),
+        _ => format!("SECKILL.RESTOCK 7 {}", random.i8(-2..3)),
+    }
+}
+
+/// A history of some hundred steps. How often each outcome of a try was seen.
+fn history(seed: u64) -> [usize; 6] {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut server = Server::with().aof().start();
+    server.run(&format!("SECKILL.CREATE 7 6 LIMIT {LIMIT} HOLD {HOLD_MS}"));
+    let mut client = server.client();
+    let mut model = Model { total: 6, ..Model::default() };
+    let mut outcomes = [0; 6];
+    for number in 0..250 {
+        let command = random_command(&mut random, number);
+        let at = format!("SEED={seed} step {number}: {command}");
+        let (before, reply, after) = step(&mut client, &command);
+        let_time_pass(&mut model, &before, &at);
+        let got = match reply {
+            Value::Int(outcome) => outcome,
+            error => {
+                let error = text(&error);
+                assert!(["ORDERID", "STOCK"].iter().any(|w| error.starts_with(w)), "{at}: {error}");
+                -1
+            }
+        };
+        // The command read the clock between our two readings: some moment must explain it all.
+        let spelled: Vec<_> = command.split(' ').collect();
+        let explained = (before.now..=after.now).find_map(|now| {
+            let mut model = model.clone();
+            let outcome = expected(&mut model, &spelled, now);
+            (outcome == got && model.book == after.model.book).then_some(model)
+        });
+        let shown = || format!("{at} gave {got}: {model:?} became {:?}", after.model.book);
+        model = explained.unwrap_or_else(|| panic!("{}", shown()));
+        assert_eq!(after.left + model.units(None), model.total, "{at}");
+        if let ("SECKILL.TRY", Ok(outcome)) = (spelled[0], usize::try_from(got)) {
+            outcomes[outcome] += 1;
+        }
+        match random.u8(0..100) {
+            0..8 => server.wait_until(after.now + random.i64(0..2 * HOLD_MS)),
+            8 => {
+                server.kill9();
+                server.start_again();
+                client = server.client();
+            }
+            9 => client.check("> DEBUG RELOAD\nOK"),
+            _ => {}
+        }
+        let differences = words(client.field("SECKILL.AUDIT 7", "differences"));
+        assert_eq!(differences, Vec::<String>::new(), "{at}");
+    }
+    let copy = Server::with().aof().without_module();
+    server.wait_until(server.clock_ms() + 2 * HOLD_MS);
+    let over = crate::harness::wait_for("all holds to end", || {
+        (server.run("EXISTS seckill:hold:7") == Value::Int(0)).then_some(())
+    });
+    over.unwrap_or_else(|late| panic!("SEED={seed}: {late}"));
+    assert_eq!(server.differences("7"), Vec::<String>::new(), "SEED={seed}");
+    assert_eq!(copy.data_of(&server).start().digest(), server.digest(), "SEED={seed}");
+    outcomes
+}
+
+#[test]
+fn histories_are_those_of_the_model() {
+    let first = seed();
+    println!("SEED={first}");
+    let threads: Vec<_> =
+        (0..4).map(|number| thread::spawn(move || history(first.wrapping_add(number)))).collect();
+    let mut outcomes = [0; 6];
+    for thread in threads {
+        let some = thread.join().expect("a history that is that of the model");
+        outcomes.iter_mut().zip(some).for_each(|(sum, count)| *sum += count);
+    }
+    for outcome in [0, 1, 2, 5] {
+        // A history that only ever meets one outcome would prove little.
+        assert!(outcomes[outcome] > 10, "SEED={first}: {outcomes:?}");
+    }
+}
+
+/// Random commands in a pipeline: everything but time is left to chance.
+fn rush(mut client: Client, seed: u64) {
+    let mut random = fastrand::Rng::with_seed(seed);
+    for _ in 0..12 {
+        let commands = 60;
+        for _ in 0..commands {
+            let id = random.u32(0..900);
+            let command = match random.u8(0..10) {
+                0..6 => format!("SECKILL.TRY 7 u{} o{id} UNITS {}", id % 40, random.u8(1..4)),
+                6..8 => format!("SECKILL.CONFIRM 7 u{} o{id}", id % 40),
+                8 => format!("SECKILL.CANCEL 7 u{} o{id}", id % 40),
+                _ => format!("SECKILL.STATUS 7 u{}", id % 40),
+            };
+            client.send(&argv(&command));
+        }
+        for _ in 0..commands {
+            let reply = client.receive();
+            assert!(!matches!(reply, Value::ServerError(_)), "SEED={seed}: {reply:?}");
+        }
+    }
+}
+
+/// The order ids of a stream's entries.
+fn ids(server: &Server, stream: &str) -> Vec<String> {
+    let entries = server.run(&format!("XRANGE {stream} - +"));
+    let entries: Vec<(String, Vec<String>)> = redis::from_redis_value(entries).expect("entries");
+    entries.into_iter().map(|(_, fields)| fields[5].clone()).collect()
+}
+
+#[test]
+fn many_clients_never_oversell() {
+    let first = seed();
+    println!("SEED={first}");
+    let server = Server::with().aof().start();
+    server.run(&format!("SECKILL.CREATE 7 60 LIMIT {LIMIT} HOLD 20"));
+    let clients: Vec<_> = (0..6).map(|_| server.client()).collect();
+    let threads: Vec<_> = clients
+        .into_iter()
+        .zip(0..)
+        .map(|(client, number)| thread::spawn(move || rush(client, first.wrapping_add(number))))
+        .collect();
+    while threads.iter().any(|thread| !thread.is_finished()) {
+        assert_eq!(server.differences("7"), Vec::<String>::new(), "SEED={first}");
+    }
+    threads.into_iter().for_each(|thread| thread.join().expect("a client with all its replies"));
+    let over = crate::harness::wait_for("all holds to end", || {
+        (server.run("EXISTS seckill:hold:7") == Value::Int(0)).then_some(())
+    });
+    over.expect("no holds");
+    assert_eq!(server.differences("7"), Vec::<String>::new(), "SEED={first}");
+    let (sold, released) = (ids(&server, "stream.orders"), ids(&server, "stream.orders.released"));
+    let unique = |ids: &[String]| ids.iter().collect::<HashSet<_>>().len() == ids.len();
+    assert!(unique(&sold) && unique(&released), "SEED={first}: an id came twice");
+    let orders = integer(&server.field("SECKILL.AUDIT 7", "orders"));
+    assert_eq!(usize::try_from(orders), Ok(sold.len()), "SEED={first}");
+    assert!(!released.is_empty() && released.iter().all(|id| sold.contains(id)));
+    for units in words(server.run("HVALS seckill:buyer:7")) {
+        let units: i64 = units.split(':').next().and_then(|n| n.parse().ok()).expect("units");
+        assert!((1..=LIMIT).contains(&units), "SEED={first}: {units}");
+    }
+    let copy = Server::with().aof().without_module().data_of(&server).start();
+    assert_eq!(copy.digest(), server.digest(), "SEED={first}");
+}
+
+/// Holds that fall due together come back together, and the server answers all the while.
+#[test]
+fn very_many_holds_due_at_once_stall_nobody() {
+    const HOLDS: i64 = 100_000;
+    let server = Server::start();
+    server.run(&format!("SECKILL.CREATE 7 {HOLDS} HOLD 900000"));
+    let mut client = server.client();
+    for batch in 0..HOLDS / 1000 {
+        for number in 0..1000 {
+            let id = (batch * 1000 + number).to_string();
+            client.send(&["SECKILL.TRY", "7", &id, &id]);
+        }
+        for _ in 0..1000 {
+            assert_eq!(client.receive(), Value::Int(0));
+        }
+    }
+    server.assert_book("7", [0, HOLDS, 0]);
+    // All at once are over: in the holds, which is what the timer goes by.
+    server.check(&format!("> ZUNIONSTORE seckill:hold:7 1 seckill:hold:7 WEIGHTS 0\n{HOLDS}"));
+    let (mut pings, mut slowest) = (0, std::time::Duration::ZERO);
+    let begin = std::time::Instant::now();
+    while client.run("GET seckill:stock:7") != Value::BulkString(HOLDS.to_string().into_bytes()) {
+        let start = std::time::Instant::now();
+        client.check("> PING\nPONG");
+        slowest = slowest.max(start.elapsed());
+        pings += 1;
+        assert!(begin.elapsed() < crate::harness::DEADLINE, "too slow");
+    }
+    println!(
+        "{HOLDS} holds given back in {:?}, {pings} pings, slowest {slowest:?}",
+        begin.elapsed()
+    );
+    assert!(pings > 20, "answered only {pings} times");
+    assert!(slowest.as_millis() < 1000, "stood still for {slowest:?}");
+    server.assert_book("7", [HOLDS, 0, 0]);
+    server.check(&format!("> XLEN stream.orders.released\n{HOLDS}"));
+    assert_eq!(server.info_number("seckill_orders_expired"), HOLDS);
+}

@@ -1,0 +1,333 @@
+//! SECKILL.ORDER, STATUS, INFO and AUDIT: what they say, in both protocols, and that they only look.
+
+use crate::harness::{Client, Server, text, wait_for};
+use crate::observe::words;
+use redis::Value;
+
+#[test]
+fn maps_are_maps_in_resp3_and_flat_in_resp2() {
+    let server = Server::start();
+    server.check(
+        "
+        > SECKILL.CREATE 7 9 BEGIN 5 LIMIT 3
+        OK
+        > SECKILL.TRY 7 alice o1 UNITS 2
+        0
+        ",
+    );
+    server.check(
+        r#"
+        > SECKILL.ORDER 7 o1
+        1) "user"
+        2) "alice"
+        3) "units"
+        4) (integer) 2
+        5) "state"
+        6) "sold"
+        7) "deadline"
+        8) (nil)
+        > SECKILL.STATUS 7 alice
+        1) "units"
+        2) (integer) 2
+        3) "orderid"
+        4) "o1"
+        5) "state"
+        6) "sold"
+        7) "deadline"
+        8) (nil)
+        > SECKILL.INFO 7
+         1) "managed"
+         2) (integer) 1
+         3) "state"
+         4) "open"
+         5) "total"
+         6) (integer) 9
+         7) "left"
+         8) (integer) 7
+         9) "held"
+        10) (integer) 0
+        11) "sold"
+        12) (integer) 2
+        13) "buyers"
+        14) (integer) 1
+        15) "begin"
+        16) (integer) 5
+        17) "end"
+        18) (nil)
+        19) "limit"
+        20) (integer) 3
+        21) "hold"
+        22) (nil)
+        > SECKILL.AUDIT 7
+         1) "total"
+         2) (integer) 9
+         3) "left"
+         4) (integer) 7
+         5) "held"
+         6) (integer) 0
+         7) "sold"
+         8) (integer) 2
+         9) "orders"
+        10) (integer) 1
+        11) "buyers"
+        12) (integer) 1
+        13) "differences"
+        14) (empty array)
+        > SECKILL.ORDER 7 none
+        (nil)
+        > SECKILL.STATUS 7 bob
+        (nil)
+        "#,
+    );
+    let mut client = server.client();
+    client.run("HELLO 3");
+    client.check(
+        r#"
+        > SECKILL.ORDER 7 o1
+        1# "user" => "alice"
+        2# "units" => (integer) 2
+        3# "state" => "sold"
+        4# "deadline" => (nil)
+        > SECKILL.STATUS 7 alice
+        1# "units" => (integer) 2
+        2# "orderid" => "o1"
+        3# "state" => "sold"
+        4# "deadline" => (nil)
+        > SECKILL.AUDIT 7
+        1# "total" => (integer) 9
+        2# "left" => (integer) 7
+        3# "held" => (integer) 0
+        4# "sold" => (integer) 2
+        5# "orders" => (integer) 1
+        6# "buyers" => (integer) 1
+        7# "differences" => (empty array)
+        > SECKILL.ORDER 7 none
+        (nil)
+        > SECKILL.STATUS 7 bob
+        (nil)
+        "#,
+    );
+    assert!(matches!(client.run("SECKILL.INFO 7"), Value::Map(pairs) if pairs.len() == 11));
+}
+
+fn shown(client: &mut Client, command: &str, fields: &[&str]) -> String {
+    let field = |name: &&str| match client.field(command, name) {
+        Value::Nil => "-".to_owned(),
+        value => text(&value),
+    };
+    fields.iter().map(field).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn an_order_is_followed_through_its_states() {
+    let server = Server::start();
+    let mut client = server.client();
+    let mut now = |units: &str| {
+        let order = shown(&mut client, "SECKILL.ORDER 7 o1", &["user", "units", "state"]);
+        let status = shown(&mut client, "SECKILL.STATUS 7 alice", &["units", "orderid", "state"]);
+        let deadlines = ["SECKILL.ORDER 7 o1", "SECKILL.STATUS 7 alice"]
+            .map(|command| client.field(command, "deadline") != Value::Nil);
+        assert_eq!(shown(&mut client, "SECKILL.ORDER 7 o1", &["units"]), units);
+        (order, status, deadlines)
+    };
+    server.run("SECKILL.CREATE 7 9 LIMIT 4 HOLD 900000");
+    server.run("SECKILL.TRY 7 alice o1 UNITS 2");
+    assert_eq!(now("2"), ("alice 2 held".into(), "2 o1 held".into(), [true, true]));
+    server.run("SECKILL.CONFIRM 7 alice o1");
+    assert_eq!(now("2"), ("alice 2 sold".into(), "2 o1 sold".into(), [false, false]));
+    server.run("SECKILL.TRY 7 alice o2");
+    assert_eq!(now("2"), ("alice 2 sold".into(), "3 o2 held".into(), [false, true]));
+    server.run("SECKILL.CANCEL 7 alice o1");
+    assert_eq!(now("2"), ("alice 2 cancelled".into(), "1 o2 held".into(), [false, true]));
+    server.run("SECKILL.CANCEL 7 alice o2");
+    assert_eq!(now("2"), ("alice 2 cancelled".into(), "- - -".into(), [false, false]));
+}
+
+#[test]
+fn the_state_of_a_sale() {
+    let server = Server::start();
+    let far = server.clock_ms() + 1_000_000;
+    let mut client = server.client();
+    let mut info = |fields: &[&str]| shown(&mut client, "SECKILL.INFO 7", fields);
+    let state = ["state", "left", "held", "sold", "buyers"];
+    server.run("SECKILL.CREATE 7 3 LIMIT 2 HOLD 900000");
+    assert_eq!(info(&state), "open 3 0 0 0");
+    server.run("SECKILL.TRY 7 alice o1 UNITS 2");
+    assert_eq!(info(&state), "open 1 2 0 1");
+    server.run("SECKILL.TRY 7 bob o2");
+    server.run("SECKILL.CONFIRM 7 bob o2");
+    assert_eq!(info(&state), "soldout 0 2 1 2");
+    server.run(&format!("SECKILL.ALTER 7 BEGIN {far}"));
+    assert_eq!(info(&state), "pending 0 2 1 2");
+    server.run("SECKILL.ALTER 7 BEGIN 3 END 4");
+    assert_eq!(info(&state), "ended 0 2 1 2");
+    assert_eq!(info(&["managed", "total", "begin", "end", "limit", "hold"]), "1 3 3 4 2 900000");
+    // What was sold stays known when nobody may have two any more.
+    server.run("SECKILL.ALTER 7 BEGIN 0 END 0 LIMIT 1");
+    assert_eq!(info(&state), "soldout 0 2 1 2");
+    server.run("DEL seckill:stock:7");
+    assert_eq!(info(&state), "soldout - 2 - 2");
+}
+
+#[test]
+fn an_unmanaged_voucher_has_less_to_say() {
+    let server = Server::start();
+    server.run("SET seckill:stock:7 1");
+    server.run("SECKILL.TRY 7 alice o1");
+    let mut client = server.client();
+    let all = "managed state total left held sold buyers begin end limit hold";
+    let all: Vec<_> = all.split(' ').collect();
+    assert_eq!(shown(&mut client, "SECKILL.INFO 7", &all), "0 soldout - 0 - - 1 - - 1 -");
+    server.run("INCR seckill:stock:7");
+    assert_eq!(shown(&mut client, "SECKILL.INFO 7", &all), "0 open - 1 - - 1 - - 1 -");
+    let status = ["units", "orderid", "state", "deadline"];
+    assert_eq!(shown(&mut client, "SECKILL.STATUS 7 alice", &status), "- - - -");
+    assert_ne!(client.run("SECKILL.STATUS 7 alice"), Value::Nil);
+    client.check(
+        "
+        > SECKILL.STATUS 7 bob
+        (nil)
+        > SECKILL.ORDER 7 o1
+        (nil)
+        > SECKILL.INFO 8
+        (error) NOVOUCHER ...
+        > SECKILL.AUDIT 7
+        (error) NOVOUCHER ...
+        > SECKILL.ORDER 8 o1
+        (nil)
+        > SECKILL.STATUS 8 alice
+        (nil)
+        ",
+    );
+}
+
+const LOOKS: [&str; 8] = [
+    "SECKILL.ORDER 7 o1",
+    "SECKILL.ORDER 7 none",
+    "SECKILL.STATUS 7 alice",
+    "SECKILL.STATUS 7 none",
+    "SECKILL.INFO 7",
+    "SECKILL.AUDIT 7",
+    "SECKILL.INFO 8",
+    "SECKILL.STATUS 8 alice",
+];
+
+#[test]
+fn looking_leaves_no_trace_and_works_where_reading_does() {
+    let server = Server::observed().port().start();
+    server.run("SECKILL.CREATE 7 9 LIMIT 2 HOLD 900000");
+    server.run("SET seckill:stock:8 1");
+    server.run("SECKILL.TRY 7 alice o1 UNITS 2");
+    server.run("SECKILL.TRY 8 alice o1");
+    let replica = Server::with().replica_of(&server).start();
+    server.wait_for_replica(&replica);
+    for command in LOOKS {
+        // A link to a replica is alive by itself, which `silent` would see.
+        assert_eq!(replica.run(command), server.run(command), "{command}");
+        let script = format!("return redis.call('{}')", command.replace(' ', "','"));
+        let read = server.call(&["EVAL_RO", &script, "0"]);
+        assert!(!matches!(read, Value::ServerError(_)), "{command}: {read:?}");
+    }
+    drop(replica);
+    let alone = wait_for("the replica to be gone", || {
+        (server.info("connected_slaves").as_deref() == Some("0")).then_some(())
+    });
+    alone.expect("gone");
+    let quiet = Server::observed().data_of(&server).start();
+    for command in LOOKS {
+        let reply = quiet.silent(command);
+        assert!(!matches!(reply, Value::ServerError(_)), "{command}: {reply:?}");
+    }
+    for command in ["ORDER 7", "ORDER 7 o1 x", "STATUS 7", "INFO", "INFO 7 x", "AUDIT", "AUDIT 7 x"]
+    {
+        quiet.refused(&format!("SECKILL.{command}"), "ERR");
+    }
+}
+
+#[test]
+fn keys_of_the_wrong_type_are_errors() {
+    let server = Server::observed().start();
+    for (kind, commands) in [
+        ("stock", ["INFO 7", "AUDIT 7"].as_slice()),
+        ("order", &["INFO 7", "AUDIT 7"]),
+        ("book", &["ORDER 7 o1", "STATUS 7 alice", "AUDIT 7"]),
+        ("buyer", &["STATUS 7 alice", "AUDIT 7"]),
+        ("hold", &["INFO 7", "AUDIT 7"]),
+        ("voucher", &["STATUS 7 alice", "INFO 7", "AUDIT 7"]),
+    ] {
+        server.run("FLUSHALL");
+        server.run("SECKILL.CREATE 7 9 HOLD 900000");
+        server.run("SECKILL.TRY 7 alice o1");
+        server.run(&format!("DEL seckill:{kind}:7"));
+        server.run(&format!("RPUSH seckill:{kind}:7 a"));
+        for command in commands {
+            server.refused(&format!("SECKILL.{command}"), "WRONGTYPE");
+        }
+    }
+}
+
+#[test]
+fn the_audit_finds_every_tampering() {
+    let server = Server::start();
+    for (tampering, wanted) in [
+        ("INCR seckill:stock:7", "total is 9, but left 6 + held 2 + sold 2 is 10"),
+        ("DECRBY seckill:stock:7 2", "total is 9, but left 3 + held 2 + sold 2 is 7"),
+        ("DEL seckill:stock:7", "there is no stock key"),
+        ("HSET seckill:book:7 o2 sold:1:0:bob", "total is 9, but left 5 + held 2 + sold 1 is 8"),
+        ("HSET seckill:book:7 o1 junk", "1 orders of the book can't be read"),
+        ("HSET seckill:book:7 o1 sold:2:0:alice", "1 holds have no held order"),
+        ("HSET seckill:book:7 o1 held:2:5:alice", "1 holds have another deadline than their order"),
+        ("HDEL seckill:book:7 o1", "1 holds have no held order"),
+        ("DEL seckill:book:7", "1 holds have no held order"),
+        ("HSET seckill:buyer:7 bob 3:o2", "1 users' units differ from those of their live orders"),
+        ("HSET seckill:buyer:7 bob junk", "1 users' units can't be read"),
+        ("HDEL seckill:buyer:7 bob", "1 users with a live order have no units on record"),
+        ("HSET seckill:buyer:7 eve 1:o9", "1 users' units differ from those of their live orders"),
+        ("DEL seckill:buyer:7", "2 users with a live order have no units on record"),
+        ("ZINCRBY seckill:hold:7 1 o1", "1 holds have another deadline than their order"),
+        ("ZREM seckill:hold:7 o1", "1 held orders have no hold"),
+        ("ZADD seckill:hold:7 9999999999999 o2", "1 holds have no held order"),
+        ("ZADD seckill:hold:7 +inf o1", "1 holds have another deadline than their order"),
+        ("SREM seckill:order:7 bob", "1 users with a live order are not among the buyers"),
+        ("SADD seckill:order:7 carol", "1 buyers have no live order"),
+        ("DEL seckill:order:7", "2 users with a live order are not among the buyers"),
+    ] {
+        server.run("FLUSHALL");
+        server.check(
+            "
+            > SECKILL.CREATE 7 9 LIMIT 3 HOLD 900000
+            OK
+            > SECKILL.TRY 7 alice o1 UNITS 2
+            0
+            > SECKILL.TRY 7 bob o2 UNITS 2
+            0
+            > SECKILL.CONFIRM 7 bob o2
+            1
+            > SECKILL.TRY 7 carol o3
+            0
+            > SECKILL.CANCEL 7 carol o3
+            1
+            ",
+        );
+        server.assert_book("7", [5, 2, 2]);
+        server.run(tampering);
+        let told = server.differences("7");
+        assert!(told.iter().any(|line| line == wanted), "{tampering}: {told:?}");
+    }
+    let rules = r#"{"total":12,"begin":null,"end":null,"limit":3,"hold":900000}"#;
+    server.run("FLUSHALL");
+    server.run("SECKILL.CREATE 7 9");
+    server.call(&["SET", "seckill:voucher:7", rules]);
+    assert_eq!(server.differences("7"), ["total is 12, but left 9 + held 0 + sold 0 is 9"]);
+}
+
+#[test]
+fn the_audit_names_no_user() {
+    let server = Server::start();
+    server.run("SECKILL.CREATE 7 9");
+    server.run("SECKILL.TRY 7 secret-user secret-order");
+    server.run("DEL seckill:order:7 seckill:buyer:7");
+    server.run("HSET seckill:book:7 secret-junk secret-value");
+    let told = words(server.field("SECKILL.AUDIT 7", "differences")).join("\n");
+    assert!(!told.is_empty() && !told.contains("secret"), "{told}");
+}
