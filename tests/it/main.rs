@@ -10,6 +10,13 @@
 //! | `afresh` | nothing remembered between tries hides what others did |
 //! | `locks_line`, `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in line |
 //! | `locks_server`, `locks_histories` | pauses, failovers, clusters; many clients and a model |
+//! | `managed_terms`, `managed`, `managed_refusals` | rules of a sale; its tries; what is refused |
+//! | `holds`, `expiry` | confirming, cancelling, and deadlines |
+//! | `survival`, `survival_keys` | holds through crashes and failovers; keys that others move about |
+//! | `status`, `sales` | what is said of a sale, and helpers that ask for it |
+//! | `managed_effects` | what a managed sale writes, as `effects` and `events` |
+//! | `managed_cluster` | its keys under hash tags, and a slot that moves with its holds |
+//! | `managed_history`, `managed_hostile` | a model, many clients, very many holds; random bytes |
 //! | `effects` | what is written for replicas and files, and read without the module |
 //! | `context` | transactions, scripts, replicas, memory limits, blocked readers, databases |
 //! | `events` | keyspace events and client-side caching |
@@ -33,6 +40,7 @@ mod differential;
 mod docs;
 mod effects;
 mod events;
+mod expiry;
 mod harness;
 mod holds;
 mod hostile;
@@ -44,9 +52,11 @@ mod locks_line;
 mod locks_server;
 mod locks_wake;
 mod managed;
+mod managed_cluster;
 mod managed_effects;
 mod managed_history;
 mod managed_hostile;
+mod managed_refusals;
 mod managed_terms;
 mod metadata;
 mod nextid;
@@ -56,6 +66,7 @@ mod refusals;
 mod sales;
 mod status;
 mod survival;
+mod survival_keys;
 mod transcript;
 mod r#try;
 mod trykeys;

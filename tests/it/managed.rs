@@ -296,92 +296,6 @@ fn ids_and_users_are_bytes() {
 }
 
 #[test]
-fn a_stock_that_cannot_be_read_is_an_error() {
-    let server = Server::observed().start();
-    server.run("SECKILL.CREATE 7 5 HOLD 900000");
-    for (make, code) in [
-        ("PING", "NOVOUCHER"),
-        ("SET seckill:stock:7 x", "ERR"),
-        ("SET seckill:stock:7 ''", "ERR"),
-        ("RPUSH seckill:stock:7 a", "WRONGTYPE"),
-    ] {
-        server.run("DEL seckill:stock:7");
-        server.run(make);
-        server.refused("SECKILL.TRY 7 alice o1", code);
-        server.refused("SECKILL.TRY 7 alice *", code);
-    }
-    for negative in ["-1", "-2", "-9223372036854775808"] {
-        server.run("DEL seckill:stock:7");
-        server.run(&format!("SET seckill:stock:7 {negative}"));
-        assert_eq!(server.silent("SECKILL.TRY 7 alice o1"), Value::Int(1), "{negative}");
-    }
-}
-
-#[test]
-fn a_missing_stock_can_mean_sold_out() {
-    let server = Server::observed().config("seckill.missing-stock sold-out").start();
-    server.run("SECKILL.CREATE 7 5");
-    server.run("DEL seckill:stock:7");
-    assert_eq!(server.silent("SECKILL.TRY 7 alice o1"), Value::Int(1));
-}
-
-#[test]
-fn a_key_of_the_wrong_type_is_refused_before_anything_changes() {
-    let server = Server::observed().start();
-    for (key, right) in [
-        ("seckill:order:7", "SADD"),
-        ("seckill:book:7", "HSET"),
-        ("seckill:buyer:7", "HSET"),
-        ("seckill:hold:7", "ZADD"),
-        ("stream.orders", "XADD"),
-    ] {
-        for make in [
-            format!("SET {key} a"),
-            format!("RPUSH {key} a"),
-            format!("SADD {key} a"),
-            format!("HSET {key} f v"),
-            format!("ZADD {key} 99999999999999 a"),
-            format!("XADD {key} 1-1 f v"),
-        ] {
-            if make.starts_with(right) {
-                continue;
-            }
-            server.run("FLUSHALL");
-            server.run("SECKILL.CREATE 7 5 HOLD 900000");
-            server.run(&make);
-            server.refused("SECKILL.TRY 7 alice o1", "WRONGTYPE");
-            server.refused("SECKILL.TRY 7 alice * UNITS 1", "WRONGTYPE");
-        }
-    }
-    server.run("FLUSHALL");
-    server.run("SECKILL.CREATE 7 5 HOLD 900000");
-    server.run("XADD stream.orders 18446744073709551615-18446744073709551615 a b");
-    server.refused("SECKILL.TRY 7 alice o1", "ERR");
-    server.run("XTRIM stream.orders MAXLEN 0");
-    server.refused("SECKILL.TRY 7 alice o1", "ERR");
-}
-
-#[test]
-fn entries_that_no_command_wrote_are_refused() {
-    let server = Server::observed().start();
-    server.run("SECKILL.CREATE 7 5 LIMIT 2 HOLD 900000");
-    server.run("SECKILL.TRY 7 alice o1");
-    for junk in ["''", "junk", "held:1:0:alice", "held:0:9:alice", "lost:1:0:alice", "sold:1:9:a"] {
-        server.run(&format!("HSET seckill:book:7 o1 {junk}"));
-        for command in ["TRY 7 alice o1", "CONFIRM 7 alice o1", "CANCEL 7 alice o1", "ORDER 7 o1"] {
-            server.refused(&format!("SECKILL.{command}"), "ERR");
-        }
-    }
-    server.run("HSET seckill:book:7 o1 sold:1:0:alice");
-    for junk in ["''", "junk", "0:o1", "-1:o1", "1"] {
-        server.run(&format!("HSET seckill:buyer:7 alice {junk}"));
-        for command in ["TRY 7 alice o2", "CANCEL 7 alice o1", "STATUS 7 alice"] {
-            server.refused(&format!("SECKILL.{command}"), "ERR");
-        }
-    }
-}
-
-#[test]
 fn an_asterisk_makes_an_id_when_accepted() {
     let server = Server::observed().start();
     server.run("SECKILL.CREATE 7 2 HOLD 900000");
@@ -446,19 +360,4 @@ fn managed_and_unmanaged_vouchers_do_not_mix() {
         1
         ",
     );
-}
-
-#[test]
-fn a_full_server_sells_no_managed_voucher_but_drops_it() {
-    let server = Server::observed().start();
-    server.run("SECKILL.CREATE 7 5");
-    for command in [
-        "SECKILL.TRY 7 alice o1",
-        "SECKILL.CREATE 8 1",
-        "SECKILL.ALTER 7 LIMIT 2",
-        "SECKILL.RESTOCK 7 1",
-    ] {
-        server.refused_when_full(command);
-    }
-    server.check("> CONFIG SET maxmemory 1\nOK\n> SECKILL.DROP 7\n1");
 }

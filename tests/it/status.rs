@@ -4,8 +4,7 @@ use crate::harness::{Client, Server, text, wait_for};
 use crate::observe::words;
 use redis::Value;
 
-#[test]
-fn maps_are_maps_in_resp3_and_flat_in_resp2() {
+fn small_sale() -> Server {
     let server = Server::start();
     server.check(
         "
@@ -15,7 +14,12 @@ fn maps_are_maps_in_resp3_and_flat_in_resp2() {
         0
         ",
     );
-    server.check(
+    server
+}
+
+#[test]
+fn maps_are_flat_in_resp2() {
+    small_sale().check(
         r#"
         > SECKILL.ORDER 7 o1
         1) "user"
@@ -79,6 +83,11 @@ fn maps_are_maps_in_resp3_and_flat_in_resp2() {
         (nil)
         "#,
     );
+}
+
+#[test]
+fn maps_are_maps_in_resp3() {
+    let server = small_sale();
     let mut client = server.client();
     client.run("HELLO 3");
     client.check(
