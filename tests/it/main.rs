@@ -12,7 +12,7 @@
 //! | `locks_server`, `locks_histories` | pauses, failovers, clusters; many clients and a model |
 //! | `managed_terms`, `managed`, `managed_refusals` | rules of a sale; its tries; what is refused |
 //! | `holds`, `expiry` | confirming, cancelling, and deadlines |
-//! | `survival`, `survival_keys` | holds through crashes and failovers; keys that others move about |
+//! | `survival`, `survival_keys` | holds through crashes and failovers; keys that move about |
 //! | `status`, `sales` | what is said of a sale, and helpers that ask for it |
 //! | `managed_effects` | what a managed sale writes, as `effects` and `events` |
 //! | `managed_cluster` | its keys under hash tags, and a slot that moves with its holds |

@@ -94,7 +94,8 @@ fn a_held_order_through_its_life() {
             "HSET seckill:book:7 o1 cancelled:2:0:alice",
             "HSET seckill:buyer:7 alice 1:o2",
             "ZREM seckill:hold:7 o1",
-            "XADD stream.orders.released ID userId alice voucherId 7 id o1 units 2 reason cancelled",
+            "XADD stream.orders.released ID userId alice voucherId 7 id o1 units 2 \
+             reason cancelled",
         ],
     );
     assert_transaction(

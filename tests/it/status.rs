@@ -1,4 +1,4 @@
-//! SECKILL.ORDER, STATUS, INFO and AUDIT: what they say, in both protocols, and that they only look.
+//! SECKILL.ORDER, STATUS, INFO and AUDIT: what they say in both protocols, and that they look.
 
 use crate::harness::{Client, Server, text, wait_for};
 use crate::observe::words;
