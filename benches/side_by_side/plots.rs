@@ -18,7 +18,7 @@ use crate::tables::{decision_name, thousands};
 const FONT: &str = "sans-serif";
 const INK: RGBColor = RGBColor(0x26, 0x2b, 0x33);
 const GRID: RGBColor = RGBColor(0xe3, 0xe6, 0xea);
-const BAR_WIDTH: f64 = 0.17;
+const BAR_WIDTH_MAX: f64 = 0.17;
 
 type Panel<'a, X> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<X, RangedCoordf64>>;
 
@@ -111,6 +111,8 @@ impl Bars<'_> {
 
     /// The bars of one contender, one in each group that it is in, with its figure above each.
     fn draw<'c>(&self, chart: &mut Panel<'c, RangedCoordf64>, contender: Contender) -> Result<()> {
+        let most = self.groups.iter().map(|(_, costs)| costs.len()).max().unwrap_or(1);
+        let width = (0.92 / most as f64).min(BAR_WIDTH_MAX);
         let tops: Vec<(f64, f64)> = self
             .groups
             .iter()
@@ -118,10 +120,10 @@ impl Bars<'_> {
             .filter_map(|(group, (_, costs))| {
                 let place = costs.iter().position(|figure| figure.contender == contender)?;
                 let offset = place as f64 - (costs.len() - 1) as f64 / 2.0;
-                Some((group as f64 + offset * BAR_WIDTH, costs[place].median))
+                Some((group as f64 + offset * width, costs[place].median))
             })
             .collect();
-        let half = BAR_WIDTH * 0.44;
+        let half = width * 0.44;
         let fill = color(contender).filled();
         let bars =
             tops.iter().map(|&(x, top)| Rectangle::new([(x - half, 0.0), (x + half, top)], fill));

@@ -146,19 +146,6 @@ fn redis_conf_wins_over_loadmodule_arguments() {
     assert_eq!(get(&server, "seckill.buyers-prefix"), "seckill:order:");
 }
 
-#[test]
-fn module_load_takes_arguments_and_configs() {
-    let server = Server::with().without_module().start();
-    let path = module().display();
-    assert_eq!(server.run(&format!("MODULE LOAD {path} hash-tags yes")), Value::Okay);
-    assert_eq!(get(&server, "seckill.hash-tags"), "yes");
-    server.check("> MODULE UNLOAD seckill\nOK");
-    let load = "CONFIG seckill.stock-prefix conf: ARGS stock-prefix args: buyers-prefix args:";
-    assert_eq!(server.run(&format!("MODULE LOADEX {path} {load}")), Value::Okay);
-    assert_eq!(get(&server, "seckill.stock-prefix"), "conf:");
-    assert_eq!(get(&server, "seckill.buyers-prefix"), "args:");
-}
-
 /// Values that no config takes, as a name and bytes.
 const BAD: [(&str, &[u8]); 25] = [
     ("seckill.hash-tags", b"maybe"),

@@ -87,6 +87,18 @@ fn the_server_ends_cleanly_with_the_module() {
 }
 
 #[test]
+fn module_load_takes_arguments_and_configs() {
+    let server = Server::with().without_module().start();
+    let path = module().display();
+    server.check(&format!("> MODULE LOAD {path} hash-tags yes\nOK"));
+    server.check("> CONFIG GET seckill.hash-tags\n1) \"seckill.hash-tags\"\n2) \"yes\"");
+    let load = "CONFIG seckill.stock-prefix conf: ARGS stock-prefix args: buyers-prefix args:";
+    server.check(&format!("> MODULE UNLOAD seckill\nOK\n> MODULE LOADEX {path} {load}\nOK"));
+    server.check("> CONFIG GET seckill.stock-prefix\n1) \"seckill.stock-prefix\"\n2) \"conf:\"");
+    server.check("> CONFIG GET seckill.buyers-prefix\n1) \"seckill.buyers-prefix\"\n2) \"args:\"");
+}
+
+#[test]
 fn a_module_with_holds_stays_until_they_are_settled() {
     let server = Server::start();
     server.run("SECKILL.CREATE 7 5 HOLD 900000");

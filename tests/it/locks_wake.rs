@@ -107,6 +107,20 @@ fn a_lease_that_is_lengthened_ends_later() {
     }
 }
 
+/// The server's own search for expired keys may be slow, or not come by for long.
+#[test]
+fn the_end_of_a_lease_needs_no_search_for_expired_keys() {
+    let server = Server::start();
+    server.check("> DEBUG SET-ACTIVE-EXPIRE 0\nOK");
+    for change in ["PING", "PEXPIRE lock 60", "SET lock ann PX 60"] {
+        server.run("SET lock ann PX 100");
+        let mut waiter = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 20000");
+        server.run(change);
+        assert_eq!(waiter.receive(), Value::Int(1), "{change}");
+        server.run("DEL lock");
+    }
+}
+
 #[test]
 fn a_lock_that_has_no_end_any_more_is_not_taken_away() {
     let server = Server::start();

@@ -10,18 +10,16 @@
 //! | `afresh` | nothing remembered between tries hides what others did |
 //! | `locks_line`, `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in line |
 //! | `locks_server`, `locks_histories` | pauses, failovers, clusters; many clients and a model |
-//! | `managed_terms`, `managed`, `managed_refusals` | rules of a sale; its tries; what is refused |
-//! | `holds`, `expiry` | confirming, cancelling, and deadlines |
-//! | `survival`, `survival_keys` | holds through crashes and failovers; keys that move about |
-//! | `status`, `sales` | what is said of a sale, and helpers that ask for it |
-//! | `managed_effects` | what a managed sale writes, as `effects` and `events` |
-//! | `managed_cluster` | its keys under hash tags, and a slot that moves with its holds |
-//! | `managed_history`, `managed_hostile` | a model, many clients, very many holds; random bytes |
+//! | `managed`, `managed_odd`, `managed_terms` | managed vouchers: who buys; odd keys; rules |
+//! | `holds`, `holds_mended` | confirm, cancel, expiry; spoiled keys |
+//! | `survival`, `rules_appear` | crashes, failovers, keys that go and come; rules that appear |
+//! | `status` | what managed sales say of themselves |
+//! | `managed_effects`, `managed_history`, `managed_hostile` | as their namesakes, when managed |
 //! | `effects` | what is written for replicas and files, and read without the module |
 //! | `context` | transactions, scripts, replicas, memory limits, blocked readers, databases |
 //! | `events` | keyspace events and client-side caching |
 //! | `loading` | MODULE LOAD and UNLOAD |
-//! | `config`, `cluster` | names and modes, hash tags, slots |
+//! | `config`, `cluster`, `managed_cluster` | names and modes, hash tags, slots |
 //! | `metadata`, `acl`, `docs` | COMMAND INFO, DOCS, GETKEYS, INFO, ACL, redis.conf, pages |
 //! | `differential` | random histories against the reference scripts |
 //! | `hostile`, `concurrency` | random bytes; many clients at once |
@@ -40,9 +38,9 @@ mod differential;
 mod docs;
 mod effects;
 mod events;
-mod expiry;
 mod harness;
 mod holds;
+mod holds_mended;
 mod hostile;
 mod loading;
 mod lock;
@@ -56,17 +54,17 @@ mod managed_cluster;
 mod managed_effects;
 mod managed_history;
 mod managed_hostile;
-mod managed_refusals;
+mod managed_odd;
 mod managed_terms;
 mod metadata;
 mod nextid;
 mod nextid_slots;
 mod observe;
 mod refusals;
+mod rules_appear;
 mod sales;
 mod status;
 mod survival;
-mod survival_keys;
 mod transcript;
 mod r#try;
 mod trykeys;

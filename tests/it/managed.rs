@@ -1,7 +1,6 @@
 //! SECKILL.TRY on managed vouchers: the outcomes by precedence, and that losers leave no trace.
 
 use crate::harness::{Server, text, wait_for};
-use crate::observe::words;
 use redis::Value;
 
 /// A voucher on which `alice` holds her limit with order `live`, has order `gone` given back, and
@@ -293,71 +292,4 @@ fn ids_and_users_are_bytes() {
     assert_eq!(server.silent(r#"SECKILL.TRY "\x00v:" "" "" "#), Value::Int(5));
     server.refused(r#"SECKILL.TRY "\x00v:" "u:1:\xff" "o:\r\n""#, "ORDERID");
     server.assert_book(r#""\x00v:""#, [9, 0, 0]);
-}
-
-#[test]
-fn an_asterisk_makes_an_id_when_accepted() {
-    let server = Server::observed().start();
-    server.run("SECKILL.CREATE 7 2 HOLD 900000");
-    server.run("SET seckill:stock:8 2");
-    for voucher in ["7", "8"] {
-        let [outcome, id] = pair(server.run(&format!("SECKILL.TRY {voucher} alice *")));
-        assert_eq!(outcome, Value::Int(0));
-        let Value::BulkString(id) = id else { panic!("{id:?}") };
-        let id = String::from_utf8(id).expect("digits");
-        assert!(id.len() > 17 && id.bytes().all(|byte| byte.is_ascii_digit()), "{id}");
-        // The id is that of a counter of today, which any generator on it goes on with.
-        let counter = words(server.run("KEYS icr:order:*"));
-        assert_eq!(counter.len(), 1);
-        let count = text(&server.run(&format!("GET {}", counter[0])));
-        assert_eq!((id.parse::<u64>().expect("an id") & 0xffff_ffff).to_string(), count);
-        let entry = format!("{:?}", server.run("XREVRANGE stream.orders + - COUNT 1"));
-        assert!(entry.contains(&format!("\"{id}\"")), "{entry} has no {id}");
-        if voucher == "7" {
-            assert_eq!(server.state("7", &id), "held");
-        }
-        // Who loses burns no id.
-        let lost = pair(server.silent(&format!("SECKILL.TRY {voucher} alice *")));
-        assert_eq!(lost, [Value::Int(2), Value::Nil]);
-        let lost = pair(server.silent(&format!("SECKILL.TRY {voucher} bob * UNITS 2")));
-        assert_eq!(lost, [Value::Int(if voucher == "7" { 2 } else { 1 }), Value::Nil]);
-    }
-    server.refused("SECKILL.TRY 9 alice *", "NOVOUCHER");
-    server.run("SECKILL.ALTER 7 END 1");
-    assert_eq!(pair(server.silent("SECKILL.TRY 7 bob *")), [Value::Int(4), Value::Nil]);
-    server.assert_book("7", [1, 1, 0]);
-}
-
-fn pair(reply: Value) -> [Value; 2] {
-    match reply {
-        Value::Array(items) => items.try_into().expect("two elements"),
-        other => panic!("no array: {other:?}"),
-    }
-}
-
-#[test]
-fn managed_and_unmanaged_vouchers_do_not_mix() {
-    let server = Server::start();
-    server.check(
-        "
-        > SECKILL.CREATE 7 1
-        OK
-        > SET seckill:stock:8 1
-        OK
-        > SECKILL.TRY 7 alice o1
-        0
-        > SECKILL.TRY 8 alice o1
-        0
-        > SECKILL.TRY 7 alice o1
-        0
-        > SECKILL.TRY 8 alice o1
-        1
-        > SECKILL.TRY 7 bob o2
-        1
-        > EXISTS seckill:book:8 seckill:buyer:8
-        0
-        > SECKILL.TRYKEYS seckill:stock:7 seckill:order:7 s 7 alice o9
-        1
-        ",
-    );
 }

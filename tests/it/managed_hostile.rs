@@ -21,8 +21,7 @@ const KEYS: [&[u8]; 8] = [
 const VALUES: [&[u8]; 14] = [
     br#"{"total":9,"begin":null,"end":null,"limit":3,"hold":900000}"#,
     br#"{"total":9,"begin":null,"end":null,"limit":3,"hold":1}"#,
-    br#"{"total":9223372036854775807,"begin":1,"end":281474976710656,
-        "limit":9223372036854775807,"hold":281474976710656}"#,
+    br#"{"total":9223372036854775807,"begin":1,"end":null,"limit":1,"hold":281474976710656}"#,
     br#"{"total":0,"begin":null,"end":1,"limit":1,"hold":null}"#,
     b"held:1:5:user",
     b"held:9223372036854775807:9999999999999:user",

@@ -1,14 +1,13 @@
 //! SECKILL.CREATE, ALTER, RESTOCK, DROP, and rules that somebody wrote by hand.
 
 use crate::harness::Server;
-use crate::observe::integer;
 use redis::Value;
 
-pub fn terms(total: i64, [begin, end, limit, hold]: [&str; 4]) -> String {
+fn terms(total: i64, [begin, end, limit, hold]: [&str; 4]) -> String {
     format!(r#"{{"total":{total},"begin":{begin},"end":{end},"limit":{limit},"hold":{hold}}}"#)
 }
 
-pub const NO: &str = "null";
+const NO: &str = "null";
 
 #[test]
 fn a_new_voucher_is_two_plain_keys() {
@@ -299,27 +298,79 @@ fn rules_written_by_hand_count_when_they_are_whole() {
 }
 
 #[test]
-fn stock_and_rules_keep_their_time_to_live() {
-    let server = Server::start();
-    server.run("SECKILL.CREATE 7 9 LIMIT 9 HOLD 900000");
-    server.run("PEXPIREAT seckill:stock:7 33333333333333");
-    for command in [
-        "SECKILL.TRY 7 alice o1 UNITS 3",
-        "SECKILL.TRY 7 alice o2 UNITS 3",
+fn rules_that_cannot_be_are_refused_by_every_command() {
+    let server = Server::observed().start();
+    server.run("SECKILL.CREATE 7 5 HOLD 900000");
+    server.run("SECKILL.TRY 7 alice o1");
+    let rows = [
+        r#"{"total":5,"begin":null,"end":null,"limit":1}"#,
+        r#"{"begin":null,"end":null,"limit":1,"hold":null}"#,
+        r#"{"total":5,"begin":null,"end":null,"limit":1,"hold":null,"color":1}"#,
+        r#"{"total":5,"begin":null,"end":null,"limit":1,"hold":null,"hold":null}"#,
+        r#"{"total":"5","begin":null,"end":null,"limit":1,"hold":null}"#,
+        r#"{"total":5.0,"begin":null,"end":null,"limit":1,"hold":null}"#,
+        r#"{"total":-1,"begin":null,"end":null,"limit":1,"hold":null}"#,
+        r#"{"total":5,"begin":null,"end":null,"limit":0,"hold":null}"#,
+        r#"{"total":5,"begin":null,"end":null,"limit":1,"hold":0}"#,
+        r#"{"total":5,"begin":20,"end":10,"limit":1,"hold":null}"#,
+        r#"{"total":99999999999999999999,"begin":null,"end":null,"limit":1,"hold":null}"#,
+        r#"[5,null,null,1,null]"#,
+        "5",
+        "null",
+        "{}",
+        "",
+        "\u{0}",
+        "{\"total\":",
+    ];
+    let commands = [
+        "SECKILL.TRY 7 bob o2",
+        "SECKILL.TRY 7 alice o1",
+        "SECKILL.TRY 7 bob *",
+        "SECKILL.ALTER 7 LIMIT 2",
+        "SECKILL.RESTOCK 7 1",
         "SECKILL.CONFIRM 7 alice o1",
         "SECKILL.CANCEL 7 alice o1",
-        "SECKILL.CANCEL 7 alice o2",
-        "SECKILL.ALTER 7 HOLD 1",
-        "SECKILL.TRY 7 alice o3",
-    ] {
-        server.run(command);
-        let expiry = integer(&server.run("PEXPIRETIME seckill:stock:7"));
-        assert_eq!(expiry, 33_333_333_333_333, "after {command}");
+        "SECKILL.STATUS 7 alice",
+        "SECKILL.INFO 7",
+        "SECKILL.AUDIT 7",
+    ];
+    for (number, rules) in rows.into_iter().enumerate() {
+        server.call(&["SET", "seckill:voucher:7", rules]);
+        // All commands on the first rules, then each rules on some.
+        for command in commands.iter().skip(number % 4).step_by(if number == 0 { 1 } else { 4 }) {
+            let error = server.refused(command, "ERR");
+            assert!(error.contains("rules") || error.contains("BEGIN"), "{rules}: {error}");
+        }
     }
-    server.wait_for_state("7", "o3", "expired");
-    server.check("> PEXPIRETIME seckill:stock:7\n33333333333333\n> GET seckill:stock:7\n9");
-    // So do rules that are changed.
-    server.run("PEXPIREAT seckill:voucher:7 33333333333333");
-    server.check("> SECKILL.ALTER 7 LIMIT 2\nOK\n> SECKILL.RESTOCK 7 1\n10");
-    server.check("> PEXPIRETIME seckill:voucher:7\n33333333333333");
+    let deep = "[".repeat(100_000);
+    server.call(&["SET", "seckill:voucher:7", &deep]);
+    server.refused("SECKILL.TRY 7 bob o2", "ERR");
+    server.run("DEL seckill:voucher:7");
+    server.run("HSET seckill:voucher:7 total 5");
+    for command in commands {
+        server.refused(command, "WRONGTYPE");
+    }
+    // What is broken can be dropped.
+    server.check("> SECKILL.DROP 7\n1");
+}
+
+#[test]
+fn names_that_would_be_one_key_are_refused() {
+    for (config, value) in [
+        ("buyers-prefix", "seckill:buyer:"),
+        ("buyers-prefix", "seckill:book:"),
+        ("stock-prefix", "seckill:voucher:"),
+        ("stock-prefix", "seckill:hold:"),
+        ("order-stream", "seckill:book:7"),
+        ("order-stream", "seckill:hold:7"),
+    ] {
+        let server = Server::observed().config(format!("seckill.{config} {value}")).start();
+        server.refused("SECKILL.CREATE 7 5 HOLD 1000", "ERR");
+        let rules = terms(5, [NO, NO, "1", "1000"]);
+        if value != "seckill:voucher:" {
+            server.call(&["SET", "seckill:voucher:7", &rules]);
+            server.run("SET seckill:stock:7 5");
+            server.refused("SECKILL.TRY 7 alice o1", "ERR");
+        }
+    }
 }

@@ -24,11 +24,12 @@ fn texts(list: &Value) -> Vec<String> {
 /// required arguments, tokens of the others.
 type Row = (&'static str, i64, &'static str, [i64; 2], &'static str, &'static str);
 
+const TRYKEYS: &str = "stock buyers orders voucher user orderid";
+
 #[rustfmt::skip]
 pub const COMMANDS: [Row; 17] = [
     ("seckill.try", -4, "write denyoom fast", [1, 1], "voucher user orderid", "UNITS"),
-    ("seckill.trykeys", -7, "write denyoom fast", [1, 3],
-        "stock buyers orders voucher user orderid", "UNITS NOSTREAM"),
+    ("seckill.trykeys", -7, "write denyoom fast", [1, 3], TRYKEYS, "UNITS NOSTREAM"),
     ("seckill.create", -3, "write denyoom fast", [1, 1], "voucher stock", "BEGIN END LIMIT HOLD"),
     ("seckill.alter", -4, "write denyoom fast", [1, 1], "voucher", "BEGIN END LIMIT HOLD"),
     ("seckill.restock", 3, "write denyoom fast", [1, 1], "voucher delta", ""),

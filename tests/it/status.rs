@@ -1,10 +1,12 @@
-//! SECKILL.ORDER, STATUS, INFO and AUDIT: what they say in both protocols, and that they look.
+//! SECKILL.ORDER, STATUS, INFO and AUDIT: what they say, in both protocols, and that they only
+//! look.
 
 use crate::harness::{Client, Server, text, wait_for};
 use crate::observe::words;
 use redis::Value;
 
-fn small_sale() -> Server {
+#[test]
+fn maps_are_maps_in_resp3_and_flat_in_resp2() {
     let server = Server::start();
     server.check(
         "
@@ -14,12 +16,7 @@ fn small_sale() -> Server {
         0
         ",
     );
-    server
-}
-
-#[test]
-fn maps_are_flat_in_resp2() {
-    small_sale().check(
+    server.check(
         r#"
         > SECKILL.ORDER 7 o1
         1) "user"
@@ -83,11 +80,11 @@ fn maps_are_flat_in_resp2() {
         (nil)
         "#,
     );
+    the_same_as_maps(&server);
 }
 
-#[test]
-fn maps_are_maps_in_resp3() {
-    let server = small_sale();
+/// What the test above asked, in the newer protocol.
+fn the_same_as_maps(server: &Server) {
     let mut client = server.client();
     client.run("HELLO 3");
     client.check(

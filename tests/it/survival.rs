@@ -1,11 +1,11 @@
-//! Crashes, restarts, replicas and pauses: holds come back once, and no unit is lost or made.
+//! Whatever happens to servers and keys, holds come back once, and no unit is lost or made.
 
-use crate::harness::{Server, module, wait_for};
-use crate::observe::integer;
+use crate::harness::{Server, module};
+use crate::observe::{bytes_list, integer};
 use redis::Value;
 
 /// A sale of 9: `due` held for a moment, `kept` for long, `paid` sold, `gone` cancelled.
-pub fn sale(server: &Server, voucher: &str, hold_ms: u32) {
+fn sale(server: &Server, voucher: &str, hold_ms: u32) {
     server.check(&format!(
         "
         > SECKILL.CREATE {voucher} 9 LIMIT 3 HOLD 900000
@@ -28,12 +28,12 @@ pub fn sale(server: &Server, voucher: &str, hold_ms: u32) {
     ));
 }
 
-pub fn deadline(server: &Server, voucher: &str) -> i64 {
+fn deadline(server: &Server, voucher: &str) -> i64 {
     integer(&server.field(&format!("SECKILL.ORDER {voucher} due"), "deadline"))
 }
 
 /// What becomes of `sale` in the end, and that it goes on selling.
-pub fn assert_over(server: &Server, voucher: &str) {
+fn assert_over(server: &Server, voucher: &str) {
     server.wait_for_state(voucher, "due", "expired");
     server.assert_book(voucher, [6, 2, 1]);
     server.check(&format!(
@@ -173,7 +173,7 @@ fn a_module_that_comes_late_finds_the_holds() {
     assert_over(&server, "7");
     let mut other = server.client();
     other.run("SELECT 9");
-    let expired = wait_for("expiry in another database", || {
+    let expired = crate::harness::wait_for("expiry in another database", || {
         (other.state("9", "o1") == "expired").then_some(())
     });
     expired.expect("expired");
@@ -199,6 +199,55 @@ fn a_replica_whose_module_comes_late_expires_when_promoted() {
 }
 
 #[test]
+fn flushing_ends_a_sale_and_its_holds() {
+    let server = Server::start();
+    let mut other = server.client();
+    other.run("SELECT 3");
+    for flush in ["FLUSHALL", "FLUSHALL ASYNC", "FLUSHDB", "FLUSHDB ASYNC"] {
+        sale(&server, "7", 40);
+        let over = deadline(&server, "7");
+        other.check("> FLUSHDB\nOK\n> SECKILL.CREATE 7 5 HOLD 40\nOK\n> SECKILL.TRY 7 alice o1\n0");
+        server.check(&format!("> {flush}\nOK"));
+        server.wait_until(over + 60);
+        server.check("> DBSIZE\n0\n> SECKILL.TRY 7 dave due\n(error) NOVOUCHER ...");
+        if flush.starts_with("FLUSHDB") {
+            let expired = crate::harness::wait_for("expiry in the other database", || {
+                (other.state("7", "o1") == "expired").then_some(())
+            });
+            expired.unwrap_or_else(|late| panic!("{flush}: {late}"));
+        } else {
+            other.check("> DBSIZE\n0");
+        }
+        sale(&server, "7", 40);
+        assert_over(&server, "7");
+        server.run("FLUSHDB");
+    }
+}
+
+#[test]
+fn holds_go_with_their_database() {
+    let server = Server::start();
+    let mut other = server.client();
+    other.run("SELECT 5");
+    sale(&server, "7", 100);
+    other.check("> SECKILL.CREATE 8 5 HOLD 100\nOK\n> SECKILL.TRY 8 alice o1\n0");
+    server.check("> SWAPDB 0 5\nOK\n> SECKILL.TRY 7 alice kept\n(error) NOVOUCHER ...");
+    server.wait_for_state("8", "o1", "expired");
+    server.assert_book("8", [5, 0, 0]);
+    server.check("> SWAPDB 5 0\nOK");
+    assert_over(&server, "7");
+    server.check("> EXISTS seckill:book:8\n0");
+    // Swapped after the deadline, while writes are paused.
+    server.run("FLUSHALL");
+    sale(&server, "7", 30);
+    let over = deadline(&server, "7");
+    server.check("> SWAPDB 0 6\nOK\n> CLIENT PAUSE 60000 WRITE\nOK");
+    server.wait_until(over + 20);
+    server.check("> CLIENT UNPAUSE\nOK\n> SWAPDB 6 0\nOK");
+    assert_over(&server, "7");
+}
+
+#[test]
 fn every_database_expires() {
     let server = Server::with().aof().start();
     let mut client = server.client();
@@ -208,12 +257,118 @@ fn every_database_expires() {
     }
     for db in 0..16 {
         client.run(&format!("SELECT {db}"));
-        let expired = wait_for("expiry", || (client.state("7", "o1") == "expired").then_some(()));
+        let expired = crate::harness::wait_for("expiry", || {
+            (client.state("7", "o1") == "expired").then_some(())
+        });
         expired.unwrap_or_else(|late| panic!("database {db}: {late}"));
         client.assert_book("7", [5, 0, 0]);
     }
     let copy = Server::with().aof().without_module().data_of(&server).start();
     assert_eq!(copy.digest(), server.digest());
+}
+
+#[test]
+fn keys_that_go_away_and_come_back() {
+    let server = Server::start();
+    let kinds = ["hold", "voucher", "book", "buyer", "stock", "order"];
+    for kind in kinds {
+        sale(&server, kind, 40);
+        server.check(&format!("> RENAME seckill:{kind}:{kind} away-{kind}\nOK"));
+    }
+    let over = deadline(&server, "order");
+    server.wait_until(over + 20);
+    for kind in ["hold", "voucher", "book"] {
+        server.check(&format!("> RENAME away-{kind} seckill:{kind}:{kind}\nOK"));
+        assert_over(&server, kind);
+    }
+    // Without the others an order is given back all the same, and the audit tells what is amiss.
+    for (kind, difference) in [
+        ("buyer", "1 users' units differ from those of their live orders"),
+        ("stock", "total is 9, but left 5 + held 2 + sold 1 is 8"),
+        ("order", "1 buyers have no live order"),
+    ] {
+        server.wait_for_state(kind, "due", "expired");
+        server.check(&format!("> RENAME away-{kind} seckill:{kind}:{kind}\nOK"));
+        assert_eq!(server.differences(kind), [difference]);
+    }
+}
+
+#[test]
+fn holds_whose_key_was_lost_can_still_be_settled() {
+    let server = Server::start();
+    for (number, lose) in [
+        "DEL seckill:hold:V",
+        "UNLINK seckill:hold:V",
+        "PEXPIRE seckill:hold:V 1",
+        "ZREM seckill:hold:V due kept",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let voucher = format!("v{number}");
+        sale(&server, &voucher, 40);
+        let over = deadline(&server, &voucher);
+        server.run(&lose.replace('V', &voucher));
+        server.wait_until(over + 20);
+        assert_eq!(server.state(&voucher, "due"), "held", "{lose}");
+        assert_eq!(server.differences(&voucher), ["2 held orders have no hold"], "{lose}");
+        server.check(&format!(
+            "
+            > SECKILL.CONFIRM {voucher} alice kept
+            1
+            > SECKILL.CONFIRM {voucher} dave due
+            3
+            "
+        ));
+        server.assert_book(&voucher, [6, 0, 3]);
+    }
+}
+
+#[test]
+fn keys_that_are_restored_copied_or_moved() {
+    let server = Server::start();
+    let mut other = server.client();
+    other.run("SELECT 2");
+    let kinds = ["voucher", "stock", "order", "book", "buyer", "hold"];
+    // Away with all, then one after the other by RESTORE, in both orders.
+    for (voucher, back) in [("7", false), ("8", true)] {
+        sale(&server, voucher, 40);
+        let over = deadline(&server, voucher);
+        let mut keys = kinds.map(|kind| format!("seckill:{kind}:{voucher}"));
+        if back {
+            keys.reverse();
+        }
+        let dumps =
+            keys.clone().map(|key| bytes_list(Value::Array(vec![server.call(&["DUMP", &key])])));
+        for key in &keys {
+            server.run(&format!("DEL {key}"));
+        }
+        server.wait_until(over);
+        for (key, dump) in keys.iter().zip(&dumps) {
+            let restored = server.call(&[b"RESTORE".as_slice(), key.as_bytes(), b"0", &dump[0]]);
+            assert_eq!(restored, Value::Okay);
+            // Time for expiry to fall over a sale of which half is there.
+            server.wait_until(server.clock_ms() + 10);
+        }
+        assert_over(&server, voucher);
+    }
+    // A copy under another name is another sale, with the same holds.
+    sale(&server, "9", 60);
+    for kind in kinds {
+        server.check(&format!("> COPY seckill:{kind}:9 seckill:{kind}:10\n1"));
+    }
+    assert_over(&server, "9");
+    assert_over(&server, "10");
+    // Moved to another database while held.
+    sale(&server, "11", 60);
+    for kind in kinds {
+        server.check(&format!("> MOVE seckill:{kind}:11 2\n1"));
+    }
+    let expired = crate::harness::wait_for("expiry where it was moved", || {
+        (other.state("11", "due") == "expired").then_some(())
+    });
+    expired.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+    other.assert_book("11", [6, 2, 1]);
 }
 
 #[test]
@@ -231,4 +386,15 @@ fn expiry_waits_while_writes_are_paused() {
     assert_over(&server, "8");
     let copy = Server::with().aof().without_module().data_of(&server).start();
     assert_eq!(copy.digest(), server.digest());
+}
+
+#[test]
+fn a_change_of_names_does_not_lose_holds() {
+    let server = Server::start();
+    sale(&server, "7", 40);
+    let over = deadline(&server, "7");
+    server.check("> CONFIG SET seckill.hash-tags yes\nOK");
+    server.wait_until(over + 20);
+    server.check("> CONFIG SET seckill.hash-tags no\nOK");
+    assert_over(&server, "7");
 }

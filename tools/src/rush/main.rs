@@ -1,9 +1,9 @@
 //! `seckill-rush`: a flash sale from the buyers' side. Opens a sale on any server, sends tries
 //! from many connections at once, and then proves from the server's own keys what was sold.
 //!
-//! `options` what can be asked for, `plan` who tries when, `fate` who pays, `names` where the module keeps its
-//! facts, `sale` and `managed` open and read a voucher, `load` sends the tries and `progress`
-//! shows them, `proof` and `managed_proof` compare, `report` prints.
+//! `options` what can be asked for, `plan` who tries when, `fate` who pays, `names` where the
+//! module keeps its facts, `sale` and `managed` open and read a voucher, `load` sends the tries and
+//! `progress` shows them, `proof` and `managed_proof` compare, `report` prints.
 //!
 //! Exit code: 0 proved, 1 the outcome differs, 2 the rush could not be carried out.
 

@@ -1,7 +1,7 @@
-//! Managed sales: keys and rules that commands refuse, and that nothing changes then.
+//! SECKILL.TRY on a managed voucher whose keys are odd, and with an asterisk as order id.
 
-use crate::harness::Server;
-use crate::managed_terms::{NO, terms};
+use crate::harness::{Server, text};
+use crate::observe::{integer, words};
 use redis::Value;
 
 #[test]
@@ -91,6 +91,73 @@ fn entries_that_no_command_wrote_are_refused() {
 }
 
 #[test]
+fn an_asterisk_makes_an_id_when_accepted() {
+    let server = Server::observed().start();
+    server.run("SECKILL.CREATE 7 2 HOLD 900000");
+    server.run("SET seckill:stock:8 2");
+    for voucher in ["7", "8"] {
+        let [outcome, id] = pair(server.run(&format!("SECKILL.TRY {voucher} alice *")));
+        assert_eq!(outcome, Value::Int(0));
+        let Value::BulkString(id) = id else { panic!("{id:?}") };
+        let id = String::from_utf8(id).expect("digits");
+        assert!(id.len() > 17 && id.bytes().all(|byte| byte.is_ascii_digit()), "{id}");
+        // The id is that of a counter of today, which any generator on it goes on with.
+        let counter = words(server.run("KEYS icr:order:*"));
+        assert_eq!(counter.len(), 1);
+        let count = text(&server.run(&format!("GET {}", counter[0])));
+        assert_eq!((id.parse::<u64>().expect("an id") & 0xffff_ffff).to_string(), count);
+        let entry = format!("{:?}", server.run("XREVRANGE stream.orders + - COUNT 1"));
+        assert!(entry.contains(&format!("\"{id}\"")), "{entry} has no {id}");
+        if voucher == "7" {
+            assert_eq!(server.state("7", &id), "held");
+        }
+        // Who loses burns no id.
+        let lost = pair(server.silent(&format!("SECKILL.TRY {voucher} alice *")));
+        assert_eq!(lost, [Value::Int(2), Value::Nil]);
+        let lost = pair(server.silent(&format!("SECKILL.TRY {voucher} bob * UNITS 2")));
+        assert_eq!(lost, [Value::Int(if voucher == "7" { 2 } else { 1 }), Value::Nil]);
+    }
+    server.refused("SECKILL.TRY 9 alice *", "NOVOUCHER");
+    server.run("SECKILL.ALTER 7 END 1");
+    assert_eq!(pair(server.silent("SECKILL.TRY 7 bob *")), [Value::Int(4), Value::Nil]);
+    server.assert_book("7", [1, 1, 0]);
+}
+
+fn pair(reply: Value) -> [Value; 2] {
+    match reply {
+        Value::Array(items) => items.try_into().expect("two elements"),
+        other => panic!("no array: {other:?}"),
+    }
+}
+
+#[test]
+fn managed_and_unmanaged_vouchers_do_not_mix() {
+    let server = Server::start();
+    server.check(
+        "
+        > SECKILL.CREATE 7 1
+        OK
+        > SET seckill:stock:8 1
+        OK
+        > SECKILL.TRY 7 alice o1
+        0
+        > SECKILL.TRY 8 alice o1
+        0
+        > SECKILL.TRY 7 alice o1
+        0
+        > SECKILL.TRY 8 alice o1
+        1
+        > SECKILL.TRY 7 bob o2
+        1
+        > EXISTS seckill:book:8 seckill:buyer:8
+        0
+        > SECKILL.TRYKEYS seckill:stock:7 seckill:order:7 s 7 alice o9
+        1
+        ",
+    );
+}
+
+#[test]
 fn a_full_server_sells_no_managed_voucher_but_drops_it() {
     let server = Server::observed().start();
     server.run("SECKILL.CREATE 7 5");
@@ -106,79 +173,27 @@ fn a_full_server_sells_no_managed_voucher_but_drops_it() {
 }
 
 #[test]
-fn rules_that_cannot_be_are_refused_by_every_command() {
-    let server = Server::observed().start();
-    server.run("SECKILL.CREATE 7 5 HOLD 900000");
-    server.run("SECKILL.TRY 7 alice o1");
-    let rows = [
-        r#"{"total":5,"begin":null,"end":null,"limit":1}"#,
-        r#"{"begin":null,"end":null,"limit":1,"hold":null}"#,
-        r#"{"total":5,"begin":null,"end":null,"limit":1,"hold":null,"color":1}"#,
-        r#"{"total":5,"begin":null,"end":null,"limit":1,"hold":null,"hold":null}"#,
-        r#"{"total":"5","begin":null,"end":null,"limit":1,"hold":null}"#,
-        r#"{"total":5.0,"begin":null,"end":null,"limit":1,"hold":null}"#,
-        r#"{"total":-1,"begin":null,"end":null,"limit":1,"hold":null}"#,
-        r#"{"total":5,"begin":null,"end":null,"limit":0,"hold":null}"#,
-        r#"{"total":5,"begin":null,"end":null,"limit":1,"hold":0}"#,
-        r#"{"total":5,"begin":20,"end":10,"limit":1,"hold":null}"#,
-        r#"{"total":99999999999999999999,"begin":null,"end":null,"limit":1,"hold":null}"#,
-        r#"[5,null,null,1,null]"#,
-        "5",
-        "null",
-        "{}",
-        "",
-        "\u{0}",
-        "{\"total\":",
-    ];
-    let commands = [
-        "SECKILL.TRY 7 bob o2",
-        "SECKILL.TRY 7 alice o1",
-        "SECKILL.TRY 7 bob *",
-        "SECKILL.ALTER 7 LIMIT 2",
-        "SECKILL.RESTOCK 7 1",
+fn stock_and_rules_keep_their_time_to_live() {
+    let server = Server::start();
+    server.run("SECKILL.CREATE 7 9 LIMIT 9 HOLD 900000");
+    server.run("PEXPIREAT seckill:stock:7 33333333333333");
+    for command in [
+        "SECKILL.TRY 7 alice o1 UNITS 3",
+        "SECKILL.TRY 7 alice o2 UNITS 3",
         "SECKILL.CONFIRM 7 alice o1",
         "SECKILL.CANCEL 7 alice o1",
-        "SECKILL.STATUS 7 alice",
-        "SECKILL.INFO 7",
-        "SECKILL.AUDIT 7",
-    ];
-    for (number, rules) in rows.into_iter().enumerate() {
-        server.call(&["SET", "seckill:voucher:7", rules]);
-        // All commands on the first rules, then each rules on some.
-        for command in commands.iter().skip(number % 4).step_by(if number == 0 { 1 } else { 4 }) {
-            let error = server.refused(command, "ERR");
-            assert!(error.contains("rules") || error.contains("BEGIN"), "{rules}: {error}");
-        }
-    }
-    let deep = "[".repeat(100_000);
-    server.call(&["SET", "seckill:voucher:7", &deep]);
-    server.refused("SECKILL.TRY 7 bob o2", "ERR");
-    server.run("DEL seckill:voucher:7");
-    server.run("HSET seckill:voucher:7 total 5");
-    for command in commands {
-        server.refused(command, "WRONGTYPE");
-    }
-    // What is broken can be dropped.
-    server.check("> SECKILL.DROP 7\n1");
-}
-
-#[test]
-fn names_that_would_be_one_key_are_refused() {
-    for (config, value) in [
-        ("buyers-prefix", "seckill:buyer:"),
-        ("buyers-prefix", "seckill:book:"),
-        ("stock-prefix", "seckill:voucher:"),
-        ("stock-prefix", "seckill:hold:"),
-        ("order-stream", "seckill:book:7"),
-        ("order-stream", "seckill:hold:7"),
+        "SECKILL.CANCEL 7 alice o2",
+        "SECKILL.ALTER 7 HOLD 1",
+        "SECKILL.TRY 7 alice o3",
     ] {
-        let server = Server::observed().config(format!("seckill.{config} {value}")).start();
-        server.refused("SECKILL.CREATE 7 5 HOLD 1000", "ERR");
-        let rules = terms(5, [NO, NO, "1", "1000"]);
-        if value != "seckill:voucher:" {
-            server.call(&["SET", "seckill:voucher:7", &rules]);
-            server.run("SET seckill:stock:7 5");
-            server.refused("SECKILL.TRY 7 alice o1", "ERR");
-        }
+        server.run(command);
+        let expiry = integer(&server.run("PEXPIRETIME seckill:stock:7"));
+        assert_eq!(expiry, 33_333_333_333_333, "after {command}");
     }
+    server.wait_for_state("7", "o3", "expired");
+    server.check("> PEXPIRETIME seckill:stock:7\n33333333333333\n> GET seckill:stock:7\n9");
+    // So do rules that are changed.
+    server.run("PEXPIREAT seckill:voucher:7 33333333333333");
+    server.check("> SECKILL.ALTER 7 LIMIT 2\nOK\n> SECKILL.RESTOCK 7 1\n10");
+    server.check("> PEXPIRETIME seckill:voucher:7\n33333333333333");
 }

@@ -1,0 +1,151 @@
+//! Holds whose keys somebody has spoiled: nothing half-done, and all of it done once mended.
+
+use crate::harness::Server;
+use crate::observe::integer;
+use redis::Value;
+
+#[test]
+fn a_give_back_with_a_key_of_the_wrong_type_changes_nothing() {
+    let server = Server::observed().start();
+    let keys = [
+        "seckill:stock:7",
+        "seckill:order:7",
+        "seckill:book:7",
+        "seckill:buyer:7",
+        "seckill:hold:7",
+        "stream.orders.released",
+    ];
+    for key in keys {
+        server.run("FLUSHALL");
+        server.run("SECKILL.CREATE 7 5 HOLD 900000");
+        server.run("SECKILL.TRY 7 alice o1");
+        server.run(&format!("RENAME {key} away"));
+        server.run(&format!("RPUSH {key} a"));
+        server.refused("SECKILL.CANCEL 7 alice o1", "WRONGTYPE");
+        if ["seckill:book:7", "seckill:buyer:7", "seckill:hold:7"].contains(&key) {
+            server.refused("SECKILL.CONFIRM 7 alice o1", "WRONGTYPE");
+        }
+        server.run(&format!("DEL {key}"));
+        server.run(&format!("RENAME away {key}"));
+        server.check("> SECKILL.CANCEL 7 alice o1\n1");
+        server.assert_book("7", [5, 0, 0]);
+    }
+    server.run("FLUSHALL");
+    server.run("SECKILL.CREATE 7 5 HOLD 900000");
+    server.run("SECKILL.TRY 7 alice o1");
+    server.run("XADD stream.orders.released 18446744073709551615-18446744073709551615 a b");
+    server.refused("SECKILL.CANCEL 7 alice o1", "ERR");
+    server.run("XTRIM stream.orders.released MAXLEN 0");
+    server.refused("SECKILL.CANCEL 7 alice o1", "ERR");
+    server.run("SET seckill:stock:7 junk");
+    server.refused("SECKILL.CANCEL 7 alice o1", "ERR");
+}
+
+#[test]
+fn expiry_waits_for_keys_to_be_mended() {
+    let server = Server::start();
+    let kinds = ["stock", "order", "book", "buyer", "hold"];
+    for kind in kinds {
+        server.run(&format!("SECKILL.CREATE {kind} 5 LIMIT 2 HOLD 100"));
+        server.run(&format!("SECKILL.TRY {kind} alice o1 UNITS 2"));
+    }
+    for kind in kinds {
+        server.check(&format!("> RENAME seckill:{kind}:{kind} away-{kind}\nOK"));
+        server.check(&format!("> RPUSH seckill:{kind}:{kind} junk\n1"));
+    }
+    // A sound sale is not held up by them.
+    server.run("SECKILL.CREATE sound 5 HOLD 100");
+    server.run("SECKILL.TRY sound alice o1");
+    let last = integer(&server.field("SECKILL.ORDER sound o1", "deadline"));
+    server.wait_for_state("sound", "o1", "expired");
+    server.wait_until(last + 50);
+    for kind in kinds {
+        server.check(&format!("> LLEN seckill:{kind}:{kind}\n1"));
+        if kind != "book" {
+            assert_eq!(server.state(kind, "o1"), "held", "{kind}");
+        }
+        server.run(&format!("DEL seckill:{kind}:{kind}"));
+        server.run(&format!("RENAME away-{kind} seckill:{kind}:{kind}"));
+    }
+    for kind in kinds {
+        server.wait_for_state(kind, "o1", "expired");
+        server.assert_book(kind, [5, 0, 0]);
+    }
+    assert!(server.log().contains("expired holds stay for now"), "{}", server.log());
+}
+
+#[test]
+fn expiry_waits_for_the_released_stream() {
+    for make in [
+        "SET stream.orders.released a",
+        "XADD stream.orders.released 18446744073709551615-18446744073709551615 a b",
+    ] {
+        let server = Server::start();
+        server.run(make);
+        server.run("SECKILL.CREATE 7 1 HOLD 20");
+        server.run("SECKILL.TRY 7 alice o1");
+        let deadline = integer(&server.field("SECKILL.ORDER 7 o1", "deadline"));
+        server.wait_until(deadline + 50);
+        // A try that meets what can't be given back is sold out, not stuck.
+        server.check("> SECKILL.TRY 7 bob o2\n1\n> GET seckill:stock:7\n0");
+        assert_eq!(server.state("7", "o1"), "held");
+        server.run("DEL stream.orders.released");
+        server.wait_for_state("7", "o1", "expired");
+        server.assert_book("7", [1, 0, 0]);
+    }
+}
+
+#[test]
+fn one_broken_order_does_not_hold_up_the_others() {
+    let server = Server::start();
+    server.run("SECKILL.CREATE 7 9 HOLD 50");
+    for user in ["a", "b", "c"] {
+        server.run(&format!("SECKILL.TRY 7 {user} {user}1"));
+    }
+    server.run("HSET seckill:buyer:7 a junk");
+    server.run("HSET seckill:book:7 b1 junk");
+    server.wait_for_state("7", "c1", "expired");
+    assert_eq!(server.state("7", "a1"), "held");
+    server.check("> ZSCORE seckill:hold:7 b1\n(nil)\n> GET seckill:stock:7\n7");
+    assert!(!server.differences("7").is_empty());
+    server.run("HSET seckill:buyer:7 a 1:a1");
+    server.wait_for_state("7", "a1", "expired");
+}
+
+#[test]
+fn holds_that_others_wrote_are_lifted() {
+    let server = Server::start();
+    server.run("SECKILL.CREATE 7 9 HOLD 900000");
+    server.run("SECKILL.TRY 7 alice o1");
+    server.run("SECKILL.TRY 7 bob o2");
+    server.run("SECKILL.CONFIRM 7 bob o2");
+    server.run("ZADD seckill:hold:7 5 none 6.5 o2 -inf other");
+    let lifted = crate::harness::wait_for("strange holds to go", || {
+        (server.run("ZCARD seckill:hold:7") == Value::Int(1)).then_some(())
+    });
+    lifted.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+    server.assert_book("7", [7, 1, 1]);
+    // A hold that was moved up ends when it says.
+    server.run("ZADD seckill:hold:7 5 o1");
+    server.wait_for_state("7", "o1", "expired");
+    server.assert_book("7", [8, 0, 1]);
+}
+
+#[test]
+fn holds_of_one_sale_end_each_at_its_time() {
+    let server = Server::start();
+    server.run("SECKILL.CREATE 7 9 HOLD 900000");
+    server.run("SECKILL.TRY 7 late o1");
+    server.run("SECKILL.ALTER 7 HOLD 30");
+    server.run("SECKILL.TRY 7 early o2");
+    server.run("SECKILL.ALTER 7 HOLD 0");
+    server.run("SECKILL.TRY 7 paid o3");
+    server.wait_for_state("7", "o2", "expired");
+    assert_eq!(server.state("7", "o1"), "held");
+    assert_eq!(server.state("7", "o3"), "sold");
+    server.assert_book("7", [7, 1, 1]);
+    // The window does not end what is held.
+    server.check("> SECKILL.ALTER 7 END 1\nOK\n> SECKILL.CONFIRM 7 late o1\n1");
+    server.check("> SECKILL.CANCEL 7 paid o3\n1");
+    server.assert_book("7", [8, 0, 1]);
+}
