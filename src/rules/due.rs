@@ -4,7 +4,7 @@
 //! who looks at it then says what was found.
 
 use crate::rules::terms::Millis;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 /// A key of one database.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,7 +27,7 @@ pub(crate) struct DueIndex {
     /// What stands in the queue, by place.
     seen: HashMap<Place, Seen>,
     /// Keys of each database that changed since they were looked at.
-    marked: HashMap<i32, HashSet<Vec<u8>>>,
+    marked: HashMap<i32, BTreeSet<Vec<u8>>>,
 }
 
 impl DueIndex {
@@ -43,10 +43,8 @@ impl DueIndex {
     pub(crate) fn take_marked(&mut self) -> Option<Place> {
         let db = *self.marked.keys().next()?;
         let keys = self.marked.get_mut(&db)?;
-        let key = keys.iter().next().cloned();
-        if let Some(key) = &key {
-            keys.remove(key);
-        }
+        // A hash set would search longer and longer for its first key, the emptier it gets.
+        let key = keys.pop_first();
         if keys.is_empty() {
             self.marked.remove(&db);
         }

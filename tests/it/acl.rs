@@ -76,3 +76,42 @@ fn a_script_of_a_user_is_checked_too() {
     );
     server.check("> GET seckill:stock:8\n5");
 }
+
+#[test]
+fn managed_sales_need_the_command_and_their_voucher() {
+    let server = Server::start();
+    server.run("SECKILL.CREATE 7 5 HOLD 900000");
+    server.run("SECKILL.CREATE 8 5 HOLD 900000");
+    let rules = "+seckill.try +seckill.confirm +seckill.cancel +seckill.status %RW~7";
+    user(&server, rules).check(
+        "
+        > SECKILL.TRY 7 alice o1
+        0
+        > SECKILL.CONFIRM 7 alice o1
+        1
+        > SECKILL.CANCEL 7 alice o1
+        1
+        > SECKILL.TRY 8 alice o1
+        (error) NOPERM ...
+        > SECKILL.CONFIRM 8 alice o1
+        (error) NOPERM ...
+        > SECKILL.RESTOCK 7 5
+        (error) NOPERM ...
+        ",
+    );
+    // Who may only read a voucher may look at its sale.
+    let all = "+seckill.info +seckill.order +seckill.audit +seckill.alter +seckill.drop %R~7";
+    let mut reader = user(&server, all);
+    for (command, allowed) in [
+        ("INFO 7", true),
+        ("ORDER 7 o1", true),
+        ("AUDIT 7", true),
+        ("INFO 8", false),
+        ("ALTER 7 LIMIT 2", false),
+        ("DROP 7", false),
+    ] {
+        let reply = reader.run(&format!("SECKILL.{command}"));
+        let refused = matches!(&reply, redis::Value::ServerError(_));
+        assert_eq!(refused, !allowed, "{command}: {reply:?}");
+    }
+}

@@ -97,3 +97,17 @@ fn module_load_takes_arguments_and_configs() {
     server.check("> CONFIG GET seckill.stock-prefix\n1) \"seckill.stock-prefix\"\n2) \"conf:\"");
     server.check("> CONFIG GET seckill.buyers-prefix\n1) \"seckill.buyers-prefix\"\n2) \"args:\"");
 }
+
+#[test]
+fn a_module_with_holds_stays_until_they_are_settled() {
+    let server = Server::start();
+    server.run("SECKILL.CREATE 7 5 HOLD 900000");
+    server.check("> SECKILL.TRY 7 alice o1\n0\n> MODULE UNLOAD seckill\n(error) ERR ...");
+    server.check("> SECKILL.CONFIRM 7 alice o1\n1");
+    let unloaded = crate::harness::wait_for("nothing to be due", || {
+        (server.run("MODULE UNLOAD seckill") == Value::Okay).then_some(())
+    });
+    unloaded.unwrap_or_else(|late| panic!("{late}"));
+    assert_eq!(load(&server, ""), Value::Okay);
+    server.check("> SECKILL.TRY 7 alice o1\n0\n> PING\nPONG");
+}

@@ -19,7 +19,7 @@
 //! | `context` | transactions, scripts, replicas, memory limits, blocked readers, databases |
 //! | `events` | keyspace events and client-side caching |
 //! | `loading` | MODULE LOAD and UNLOAD |
-//! | `config`, `cluster` | names and modes, hash tags, slots |
+//! | `config`, `cluster`, `managed_cluster` | names and modes, hash tags, slots |
 //! | `metadata`, `acl`, `docs` | COMMAND INFO, DOCS, GETKEYS, INFO, ACL, redis.conf, pages |
 //! | `differential` | random histories against the reference scripts |
 //! | `hostile`, `concurrency` | random bytes; many clients at once |
@@ -50,6 +50,7 @@ mod locks_line;
 mod locks_server;
 mod locks_wake;
 mod managed;
+mod managed_cluster;
 mod managed_effects;
 mod managed_history;
 mod managed_hostile;

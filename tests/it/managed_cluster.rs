@@ -1,0 +1,115 @@
+//! Managed sales under hash tags and in clusters: one slot a voucher, and holds that move with it.
+
+use crate::cluster::{slot, two_nodes, whole_cluster};
+use crate::harness::{Server, text};
+use crate::observe::{integer, words};
+use redis::Value;
+
+#[test]
+fn every_key_of_a_managed_voucher_is_in_its_slot() {
+    let cluster = whole_cluster();
+    let tagged = Server::with().config("seckill.hash-tags yes").start();
+    for server in [&cluster, &tagged] {
+        for (voucher, tag) in [("7", "{7}"), ("{shop3}:7", "{shop3}"), ("{8}", "{8}")] {
+            server.run("FLUSHALL");
+            server.check(&format!(
+                "
+                > SECKILL.CREATE {voucher} 5 HOLD 30
+                OK
+                > SECKILL.TRY {voucher} alice o1
+                0
+                > SECKILL.TRY {voucher} bob o2
+                0
+                > SECKILL.CONFIRM {voucher} bob o2
+                1
+                "
+            ));
+            server.wait_for_state(voucher, "o1", "expired");
+            server.assert_book(voucher, [4, 0, 1]);
+            let keys = words(server.run("KEYS *"));
+            // Rules, stock, buyers, book, units of buyers, and two streams.
+            assert_eq!(keys.len(), 7, "{keys:?}");
+            assert!(keys.iter().all(|key| key.contains(tag)), "{voucher}: {keys:?}");
+            server.check(&format!("> SECKILL.DROP {voucher}\n1\n> DBSIZE\n2"));
+        }
+        for voucher in ["a}b", "{}x"] {
+            for command in
+                ["CREATE V 5", "TRY V a o", "CONFIRM V a o", "DROP V", "INFO V", "AUDIT V"]
+            {
+                let reply = server.run(&format!("SECKILL.{}", command.replace('V', voucher)));
+                assert!(text(&reply).starts_with("ERR "), "{command} {voucher}: {reply:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_cluster_makes_ids_for_managed_vouchers() {
+    let server = whole_cluster();
+    server.run("SECKILL.CREATE 7 5 LIMIT 5 HOLD 900000");
+    let Value::Array(reply) = server.run("SECKILL.TRY 7 alice *") else { panic!("no array") };
+    assert_eq!(reply[0], Value::Int(0));
+    assert_eq!(server.state("7", &text(&reply[1])), "held");
+}
+
+/// Moves a voucher whose hold falls due in the middle, its keys in this order.
+fn move_with_a_hold(source: &Server, target: &Server, voucher: &str, keys: &[&str]) {
+    let id = |server: &Server| text(&server.run("CLUSTER MYID"));
+    let (from, to, moving) = (id(source), id(target), slot(source, voucher.as_bytes()));
+    source.check(&format!(
+        "
+        > SECKILL.CREATE {voucher} 5 LIMIT 2 HOLD 900000
+        OK
+        > SECKILL.TRY {voucher} bob kept
+        0
+        > SECKILL.ALTER {voucher} HOLD 200
+        OK
+        > SECKILL.TRY {voucher} alice due UNITS 2
+        0
+        "
+    ));
+    let order = format!("SECKILL.ORDER {voucher} due");
+    let over = integer(&source.field(&order, "deadline"));
+    target.run(&format!("CLUSTER SETSLOT {moving} IMPORTING {from}"));
+    source.run(&format!("CLUSTER SETSLOT {moving} MIGRATING {to}"));
+    let migrate = |keys: &[&str]| {
+        for key in keys {
+            let key = key.replace('V', &format!("{{{voucher}}}"));
+            let reply = source.run(&format!("MIGRATE 127.0.0.1 {} {key} 0 5000", target.port()));
+            assert_eq!(reply, Value::Okay, "{key}");
+        }
+    };
+    let (first, last) = keys.split_at(3);
+    migrate(first);
+    // Half is here, half is there, and the hold is over: nobody may touch it.
+    target.wait_until(over + 80);
+    migrate(last);
+    for server in [target, source] {
+        assert_eq!(server.run(&format!("CLUSTER SETSLOT {moving} NODE {to}")), Value::Okay);
+    }
+    target.wait_for_state(voucher, "due", "expired");
+    target.assert_book(voucher, [4, 1, 0]);
+    target.check(&format!("> SECKILL.CONFIRM {voucher} bob kept\n1"));
+}
+
+#[test]
+fn a_hold_that_falls_due_on_the_move_comes_back_once() {
+    let (source, target) = two_nodes();
+    let keys = [
+        "seckill:hold:V",
+        "seckill:voucher:V",
+        "seckill:stock:V",
+        "seckill:book:V",
+        "seckill:buyer:V",
+        "seckill:order:V",
+        "stream.orders:V",
+    ];
+    let mut backwards = keys;
+    backwards.reverse();
+    let [a, b, c, d, e, f, g] = keys;
+    move_with_a_hold(&source, &target, "7", &keys);
+    move_with_a_hold(&source, &target, "8", &backwards);
+    // The rules and the holds first, the book last.
+    move_with_a_hold(&source, &target, "9", &[b, a, c, f, g, e, d]);
+    source.check("> DBSIZE\n0");
+}
