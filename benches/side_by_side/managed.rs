@@ -22,8 +22,8 @@ use crate::stand::{Lab, load_script, median_of};
 
 use sold_out::SoldOut;
 
-/// Of the sold-out sales, the one that has targets: as large as that of `make run`, and with as many
-/// buyers as the unmanaged sale it is compared with.
+/// Of the sold-out sales, the one that has targets: as large as that of `make run`, and with as
+/// many buyers as the unmanaged sale it is compared with.
 const ORDERS_AIMED_AT: usize = 1_000;
 
 /// The scripts of the same work by their SHA1 on the server under test.
