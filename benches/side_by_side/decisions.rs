@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::Result;
 use crate::contender::{Contender, DECIDING, Outcome, Try};
 use crate::options::Size;
-use crate::stand::{Figure, Lab, Stand, in_rounds, median_of};
+use crate::stand::{Figure, Lab, Stand, cost_of, in_rounds};
 use crate::wire::{Load, PIPELINE};
 
 const VOUCHER: usize = 7;
@@ -40,7 +40,7 @@ pub fn measure(lab: &Lab, size: Size, outcome: Outcome, aof: bool) -> Result<Dec
     } else {
         losing(&mut stand, size, outcome)?
     };
-    let ratio = |above, below| match (median_of(&costs, above), median_of(&costs, below)) {
+    let ratio = |above, below| match (cost_of(&costs, above), cost_of(&costs, below)) {
         (Some(above), Some(below)) => Ok((above / below * 1e3).round() / 1e3),
         _ => Err("a contender had no turn"),
     };

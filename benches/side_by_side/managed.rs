@@ -18,7 +18,7 @@ use crate::Result;
 use crate::contender::Contender;
 use crate::options::{Options, Part};
 use crate::results::Target;
-use crate::stand::{Lab, load_script, median_of};
+use crate::stand::{Lab, cost_of, load_script};
 
 use sold_out::SoldOut;
 
@@ -78,7 +78,7 @@ impl Managed {
     /// The targets whose figures were measured.
     pub fn targets(&self) -> Vec<Target> {
         let sold_out = self.sold_out.iter().find(|sale| sale.orders == ORDERS_AIMED_AT);
-        let cost = |who| sold_out.and_then(|sale| median_of(&sale.costs, who));
+        let cost = |who| sold_out.and_then(|sale| cost_of(&sale.costs, who));
         let managed = sold_out.and_then(SoldOut::dearer);
         let ratio = |above: Option<f64>, below: Option<f64>| Some(above? / below?);
         let cheaper = ratio(cost(Contender::Script), managed);

@@ -20,7 +20,7 @@ pub struct Options {
     #[arg(long, value_delimiter = ',', value_name = "PARTS")]
     pub only: Vec<Part>,
 
-    /// Rounds counted; a figure is the median of them
+    /// Rounds counted; a cost is the lower quartile of them
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub rounds: Option<u32>,
 
@@ -100,17 +100,17 @@ pub struct Size {
 }
 
 const WHOLE: Size = Size {
-    rounds: 9,
-    losing_each: 200_000,
-    accepted_each: 50_000,
-    unpipelined_each: 100_000,
+    rounds: 27,
+    losing_each: 65_000,
+    accepted_each: 20_000,
+    unpipelined_each: 35_000,
     grown_each: 10_000,
     buyers: &[1_000, 10_000, 100_000, 1_000_000],
     vouchers: &[1, 10_000],
     orders_sold: &[1_000, 10_000, 100_000],
     orders_weighed: 100_000,
     holds: 1_000_000,
-    pairs_each: 100_000,
+    pairs_each: 35_000,
     contended_ms: 2_000,
     in_line: 10_000,
 };

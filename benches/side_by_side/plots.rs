@@ -12,7 +12,7 @@ use crate::contender::{Contender, DECIDING, Outcome, SELLING};
 use crate::growth::Growth;
 use crate::managed::sold_out;
 use crate::results::Results;
-use crate::stand::{Figure, median_of};
+use crate::stand::{Figure, cost_of};
 use crate::tables::{decision_name, thousands};
 
 const FONT: &str = "sans-serif";
@@ -120,7 +120,7 @@ impl Bars<'_> {
             .filter_map(|(group, (_, costs))| {
                 let place = costs.iter().position(|figure| figure.contender == contender)?;
                 let offset = place as f64 - (costs.len() - 1) as f64 / 2.0;
-                Some((group as f64 + offset * width, costs[place].median))
+                Some((group as f64 + offset * width, costs[place].cost))
             })
             .collect();
         let half = width * 0.44;
@@ -185,7 +185,7 @@ fn growth_panel(
         let style = color(contender).stroke_width(3);
         let line: Vec<(f64, f64)> = points
             .iter()
-            .filter_map(|p| Some((p.buyers as f64, median_of(&p.costs, contender)?)))
+            .filter_map(|p| Some((p.buyers as f64, cost_of(&p.costs, contender)?)))
             .collect();
         chart
             .draw_series(LineSeries::new(line.iter().copied(), style))?
@@ -223,5 +223,5 @@ fn titled<'a>(
 }
 
 fn highest<'a>(figures: impl Iterator<Item = &'a Figure>) -> f64 {
-    figures.map(|figure| figure.median).fold(0.0, f64::max)
+    figures.map(|figure| figure.cost).fold(0.0, f64::max)
 }

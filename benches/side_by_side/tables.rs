@@ -8,7 +8,7 @@ use crate::decisions::Decision;
 use crate::latency::CONNECTIONS;
 use crate::managed;
 use crate::results::Results;
-use crate::stand::{Figure, median_of};
+use crate::stand::{Figure, cost_of};
 
 const BEGIN: &str = "<!-- bench:begin -->";
 const END: &str = "<!-- bench:end -->";
@@ -110,8 +110,8 @@ impl Grid {
 fn about(results: &Results) -> String {
     let Results { server, cpu, cores, date, method, .. } = results;
     format!(
-        "{server}, {cpu}, {cores} cores, {date}. CPU time of the server's {}, median of {} rounds \
-         in one run, {} connections with {} commands in flight each.",
+        "{server}, {cpu}, {cores} cores, {date}. CPU time of the server's {}, lower quartile of \
+         {} rounds in one run, {} connections with {} commands in flight each.",
         method.cpu_clock, method.rounds, method.pipelined_connections, method.pipeline
     )
 }
@@ -131,7 +131,7 @@ fn decisions(results: &Results) -> Grid {
     let mut grid = Grid::new("Server CPU a try, in microseconds", head);
     for decision in &results.decisions {
         let mut row = vec![decision_name(decision)];
-        row.extend(decision.costs.iter().map(|figure| micros(figure.median)));
+        row.extend(decision.costs.iter().map(|figure| micros(figure.cost)));
         row.push(times(&decision.costs, Contender::Script, Contender::Seckill));
         grid.rows.push(row);
     }
@@ -163,7 +163,7 @@ fn growth(results: &Results) -> Grid {
     for outcome in [Outcome::Duplicate, Outcome::Accepted] {
         for point in results.growth.iter().filter(|point| point.outcome == outcome) {
             let mut row = vec![outcome.label().to_owned(), thousands(point.buyers)];
-            row.extend(point.costs.iter().map(|figure| micros(figure.median)));
+            row.extend(point.costs.iter().map(|figure| micros(figure.cost)));
             row.push(times(&point.costs, Contender::Script, Contender::Seckill));
             grid.rows.push(row);
         }
@@ -177,7 +177,7 @@ fn vouchers(results: &Results) -> Grid {
     let mut grid = Grid::new("Server CPU a sold-out try, in microseconds", head);
     for spread in &results.vouchers {
         let mut row = vec![thousands(spread.vouchers)];
-        row.extend(spread.costs.iter().map(|figure| micros(figure.median)));
+        row.extend(spread.costs.iter().map(|figure| micros(figure.cost)));
         row.push(times(&spread.costs, Contender::Script, Contender::Seckill));
         grid.rows.push(row);
     }
@@ -190,7 +190,7 @@ fn locks(results: &Results) -> Grid {
     let mut grid = Grid::new("Server CPU a release, in microseconds", head);
     for line in &results.locks {
         let mut row = vec![line.release.label().to_owned()];
-        row.extend(line.costs.iter().map(|figure| micros(figure.median)));
+        row.extend(line.costs.iter().map(|figure| micros(figure.cost)));
         row.push(times(&line.costs, Contender::UnlockScript, Contender::LockRelease));
         grid.rows.push(row);
     }
@@ -217,7 +217,7 @@ pub fn micros(value: f64) -> String {
 
 /// How many times the cost of `below` the cost of `above` is.
 pub fn times(figures: &[Figure], above: Contender, below: Contender) -> String {
-    match (median_of(figures, above), median_of(figures, below)) {
+    match (cost_of(figures, above), cost_of(figures, below)) {
         (Some(above), Some(below)) => format!("{:.2}", above / below),
         _ => "-".to_owned(),
     }

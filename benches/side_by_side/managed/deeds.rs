@@ -7,7 +7,7 @@ use crate::Result;
 use crate::contender::Contender;
 use crate::managed::sale::{Kind, Sale, Spelling};
 use crate::options::Size;
-use crate::stand::{Figure, Lab, Stand, in_rounds, median_of};
+use crate::stand::{Figure, Lab, Stand, cost_of, in_rounds};
 use crate::wire::Load;
 
 pub const CONTENDERS: &[Contender] = &[Contender::ManagedScript, Contender::ManagedCommand];
@@ -81,7 +81,7 @@ fn one(lab: &Lab, size: Size, what: What, aof: bool) -> Result<Deed> {
         what.prove(&mut stand, orders)?;
         Ok(micros)
     })?;
-    let ratio = match [0, 1].map(|place| median_of(&costs, CONTENDERS[place])) {
+    let ratio = match [0, 1].map(|place| cost_of(&costs, CONTENDERS[place])) {
         [Some(script), Some(command)] => (script / command * 1e3).round() / 1e3,
         _ => return Err("a contender had no turn".into()),
     };

@@ -6,7 +6,7 @@ use crate::Result;
 use crate::contender::Contender;
 use crate::managed::sale::{Kind, Sale, Spelling};
 use crate::options::Size;
-use crate::stand::{Figure, Lab, in_rounds, median_of};
+use crate::stand::{Figure, Lab, cost_of, in_rounds};
 use crate::wire::{Load, PIPELINE};
 
 pub const CONTENDERS: &[Contender] = &[
@@ -34,7 +34,7 @@ impl SoldOut {
     /// The dearer one of the two managed sales, with HOLD and without.
     pub fn dearer(&self) -> Option<f64> {
         let both = [Contender::Managed, Contender::ManagedHold];
-        both.into_iter().filter_map(|who| median_of(&self.costs, who)).reduce(f64::max)
+        both.into_iter().filter_map(|who| cost_of(&self.costs, who)).reduce(f64::max)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::contender::Contender;
 use crate::managed::{Managed, deeds, sold_out};
-use crate::stand::median_of;
+use crate::stand::cost_of;
 use crate::tables::{Grid, micros, thousands, times};
 
 /// The tables of what was measured; the first two are also those of the README.
@@ -21,7 +21,7 @@ fn sold_out(managed: &Managed) -> Grid {
     let mut grid = Grid::new("Server CPU a sold-out try of a managed sale, in microseconds", head);
     for sale in &managed.sold_out {
         let mut row = vec![thousands(sale.orders)];
-        row.extend(sale.costs.iter().map(|figure| micros(figure.median)));
+        row.extend(sale.costs.iter().map(|figure| micros(figure.cost)));
         row.push(times(&sale.costs, Contender::Script, Contender::ManagedHold));
         row.push(times(&sale.costs, Contender::ManagedHold, Contender::Seckill));
         grid.rows.push(row);
@@ -39,7 +39,7 @@ fn deeds(managed: &Managed) -> Grid {
         row.extend(
             deeds::CONTENDERS
                 .iter()
-                .map(|who| median_of(&deed.costs, *who).map_or_else(|| "-".to_owned(), micros)),
+                .map(|who| cost_of(&deed.costs, *who).map_or_else(|| "-".to_owned(), micros)),
         );
         row.push(format!("{:.2}", deed.script_to_seckill));
         grid.rows.push(row);
