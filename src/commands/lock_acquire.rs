@@ -45,17 +45,18 @@ impl<'a> Request<'a> {
     fn parse(args: &mut Args<'a>) -> Result<Self, CommandError> {
         let (key, token) = (args.next()?, args.next()?);
         let lease_ms = args.next_integer("lease-ms", 1..=LOCK_LEASE_MS_MAX.get())?;
-        let wanted = Wanted { key, token, lease_ms, with_fence: false };
-        let mut request = Self { wanted, wait_ms: 0 };
+        let (mut wait_ms, mut with_fence) = (None, false);
         while !args.is_empty() {
             match args.next_word(&["WAIT", "FENCE"])? {
-                "WAIT" => {
-                    request.wait_ms = args.next_integer("wait-ms", 0..=LOCK_WAIT_MS_MAX.get())?
+                "WAIT" if wait_ms.is_none() => {
+                    wait_ms = Some(args.next_integer("wait-ms", 0..=LOCK_WAIT_MS_MAX.get())?);
                 }
-                _ => request.wanted.with_fence = true,
+                "FENCE" if !with_fence => with_fence = true,
+                _ => return Err(CommandError::Syntax),
             }
         }
-        Ok(request)
+        let wanted = Wanted { key, token, lease_ms, with_fence };
+        Ok(Self { wanted, wait_ms: wait_ms.unwrap_or(0) })
     }
 }
 

@@ -90,7 +90,10 @@ fn arguments_are_checked_before_anything_is_done() {
         let error = server.refused(&format!("LOCK.ACQUIRE lock ann 5 WAIT {wait}"), "ERR");
         assert_eq!(error, "ERR wait-ms must be an integer from 0 to 700");
     }
-    for options in ["WAIT", "FENCE 5", "NX", "WAIT 5 FENCE more", "FENCE WAIT"] {
+    let twice = ["WAIT 5 WAIT 6", "FENCE FENCE", "WAIT 5 FENCE WAIT 5"];
+    for options in
+        ["WAIT", "FENCE 5", "NX", "WAIT 5 FENCE more", "FENCE WAIT"].into_iter().chain(twice)
+    {
         let error = server.refused(&format!("LOCK.ACQUIRE lock ann 5 {options}"), "ERR");
         assert_eq!(error, "ERR syntax error");
     }
