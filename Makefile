@@ -6,7 +6,7 @@
 target := $(abspath $(or $(CARGO_TARGET_DIR),target))
 export RUST_BACKTRACE ?= 1
 
-.PHONY: help setup build run demo demo-managed test bench lint servers
+.PHONY: help setup build run demo demo-managed test bench lint servers matrix
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 22
@@ -42,3 +42,6 @@ lint: setup ## formatting, clippy and rustdoc, warnings are errors
 
 servers: ## obtains newer Redis and Valkey servers to test against and prints their paths
 	@scripts/servers $(or $(NAMES),all)
+
+matrix: ## the integration tests on every server that can be had, NAMES="redis-8.10 ..." for some
+	@scripts/matrix $(NAMES)

@@ -74,7 +74,8 @@ fn a_buyer_who_was_removed_can_buy_again() {
         &["UNLINK seckill:order:7"],
         &["RENAME seckill:order:7 elsewhere"],
         &["SMOVE seckill:order:7 elsewhere alice"],
-        &["MOVE seckill:order:7 5"],
+        // Some servers go along: see docs/operating.md.
+        &["MOVE seckill:order:7 5", "SELECT 0"],
         &["PEXPIREAT seckill:order:7 1"],
         &["FLUSHALL", "SET seckill:stock:7 5"],
         &["FLUSHDB ASYNC", "SET seckill:stock:7 5"],
