@@ -12,6 +12,7 @@
 //! | `locks_server`, `locks_histories` | pauses, failovers, clusters; many clients and a model |
 //! | `managed`, `managed_odd`, `managed_terms` | managed vouchers: who buys; odd keys; rules |
 //! | `holds`, `holds_mended` | confirm, cancel, expiry; spoiled keys |
+//! | `reject` | rejected entries and their dead letters |
 //! | `survival`, `rules_appear` | crashes, failovers, keys that go and come; rules that appear |
 //! | `status` | what managed sales say of themselves |
 //! | `managed_effects`, `managed_history`, `managed_hostile` | as their namesakes, when managed |
@@ -61,6 +62,7 @@ mod nextid;
 mod nextid_slots;
 mod observe;
 mod refusals;
+mod reject;
 mod rules_appear;
 mod sales;
 mod status;
