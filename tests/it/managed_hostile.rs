@@ -79,6 +79,9 @@ fn disturb(random: &mut fastrand::Rng, client: &mut Client) {
         client.call(&[&[b"XADD", b"stream.orders".as_slice(), b"5-2"], &odd[..]].concat());
         client.run("XGROUP CREATE stream.orders g 0");
         client.run("XREADGROUP GROUP g c STREAMS stream.orders >");
+        if random.bool() {
+            client.run("SECKILL.TRY 7 user o1");
+        }
         return;
     }
     let key = KEYS[random.usize(..KEYS.len())];
