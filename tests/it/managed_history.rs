@@ -190,10 +190,10 @@ fn consume(client: &mut Client, model: &mut Model) {
 /// The command of a step. Ids come and go with the steps, so that most are met a few times.
 fn random_command(random: &mut fastrand::Rng, number: u32, model: &Model) -> String {
     let (user, id) = (random.u32(0..6), number / 3 + random.u32(0..8));
-    let mut latest = model.entries.keys().rev().take(12);
-    match random.u8(0..22) {
+    let mut latest = model.entries.keys().rev().take(6);
+    match random.u8(0..24) {
         20.. => {
-            let entry = latest.nth(random.usize(0..12)).map_or("5-5", String::as_str);
+            let entry = latest.nth(random.usize(0..6)).map_or("5-5", String::as_str);
             format!("SECKILL.REJECT stream.orders g {entry}")
         }
         0..11 => format!("SECKILL.TRY 7 u{} o{id} UNITS {}", id % 6, random.u8(1..4)),
