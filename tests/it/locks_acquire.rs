@@ -128,10 +128,10 @@ fn fencing_tokens_grow_with_every_acquisition() {
     assert_eq!(acquire("cid"), ahead + 1);
     let day = 86_400_000;
     let left = pttl(&server, "lock:fence") - pttl(&server, "lock");
-    assert!((day - 5..=day + 5).contains(&left), "{left}");
+    assert!((day - 1000..=day + 1000).contains(&left), "{left}");
     server.run("LOCK.RENEW lock cid 3000000");
     let left = pttl(&server, "lock:fence") - pttl(&server, "lock");
-    assert!((day - 5..=day + 5).contains(&left), "{left}");
+    assert!((day - 1000..=day + 1000).contains(&left), "{left}");
 }
 
 #[test]
