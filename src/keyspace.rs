@@ -10,4 +10,5 @@ pub(crate) mod names;
 pub(crate) mod orders;
 pub(crate) mod prefixes;
 pub(crate) mod stock;
+mod style;
 pub(crate) mod terms;
