@@ -13,11 +13,13 @@ mod seckill_audit;
 mod seckill_cancel;
 mod seckill_confirm;
 mod seckill_create;
+mod seckill_deduct;
 mod seckill_drop;
 mod seckill_info;
 mod seckill_nextid;
 mod seckill_order;
 mod seckill_restock;
+mod seckill_restore;
 mod seckill_status;
 mod seckill_try;
 mod seckill_trykeys;
@@ -30,7 +32,7 @@ use crate::server::{CommandSpec, Ctx, Run, Str};
 
 /// Every command, in the order of the docs. What the server, its docs and our tests know of a
 /// command comes from here.
-pub(crate) static COMMANDS: [&CommandSpec; 17] = [
+pub(crate) static COMMANDS: [&CommandSpec; 19] = [
     &seckill_try::SPEC,
     &seckill_trykeys::SPEC,
     &seckill_create::SPEC,
@@ -43,6 +45,8 @@ pub(crate) static COMMANDS: [&CommandSpec; 17] = [
     &seckill_status::SPEC,
     &seckill_info::SPEC,
     &seckill_audit::SPEC,
+    &seckill_deduct::SPEC,
+    &seckill_restore::SPEC,
     &seckill_nextid::SPEC,
     &lock_acquire::SPEC,
     &lock_renew::SPEC,

@@ -1,6 +1,7 @@
 //! Why a command refuses: a mistake that somebody must mend, not an outcome of a sale.
 
 use crate::rules::book::Garbled;
+use crate::rules::deduction::BadStock;
 use crate::rules::order_id::NoId;
 use crate::rules::terms::BadTerms;
 use crate::server::{CallError, Ctx, NotAString, NotThatKind};
@@ -31,6 +32,8 @@ pub(crate) enum CommandError {
     WrongType,
     /// The stock key holds a string that is no integer.
     StockNotInteger,
+    /// A bare stock is negative, and not -1.
+    NegativeStock,
     /// The stream's last id is the greatest there is.
     StreamExhausted,
     /// Two keys that must differ have one name.
@@ -104,6 +107,7 @@ impl CommandError {
             // The server's own words, which clients know.
             Self::WrongType => "Operation against a key holding the wrong kind of value",
             Self::StockNotInteger => "stock is not an integer or out of range",
+            Self::NegativeStock => "stock is negative and not -1",
             Self::StreamExhausted => "the order stream has used up its ids",
             Self::SameKeys => "the keys of a voucher must all be different",
             Self::StrayBraces => "voucher must hold no } outside of a hash tag and not be empty",
@@ -162,6 +166,15 @@ impl From<NotThatKind> for CommandError {
 impl From<Garbled> for CommandError {
     fn from(_: Garbled) -> Self {
         Self::Garbled
+    }
+}
+
+impl From<BadStock> for CommandError {
+    fn from(bad: BadStock) -> Self {
+        match bad {
+            BadStock::Negative => Self::NegativeStock,
+            BadStock::Overflow => Self::StockOverflow,
+        }
     }
 }
 
@@ -225,6 +238,7 @@ mod tests {
             CommandError::Garbled,
             CommandError::WrongType,
             CommandError::StockNotInteger,
+            CommandError::NegativeStock,
             CommandError::StreamExhausted,
             CommandError::SameKeys,
             CommandError::StrayBraces,

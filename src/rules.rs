@@ -3,6 +3,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod book;
+pub(crate) mod deduction;
 pub(crate) mod due;
 pub(crate) mod fencing;
 pub(crate) mod hash_tag;

@@ -283,3 +283,22 @@ fn a_slot_on_the_move_sells_nothing_it_cannot_see() {
     target.check("> SECKILL.TRY 7 alice o1\n0\n> GET seckill:stock:{7}\n4\n> DBSIZE\n3");
     source.check("> DBSIZE\n0");
 }
+
+#[test]
+fn a_bare_stock_is_where_its_own_slot_is() {
+    let server = whole_cluster();
+    server.check("> SET stock 5\nOK\n> SECKILL.DEDUCT stock\n5\n> SECKILL.RESTORE stock\n5");
+    server.check("> SECKILL.DEDUCT a}b\n-1");
+    let (source, target) = two_nodes();
+    let moving = slot(&source, b"stock");
+    source.run("SET stock 5");
+    let to = text(&target.run("CLUSTER MYID"));
+    let from = text(&source.run("CLUSTER MYID"));
+    target.run(&format!("CLUSTER SETSLOT {moving} IMPORTING {from}"));
+    source.run(&format!("CLUSTER SETSLOT {moving} MIGRATING {to}"));
+    source.check("> SECKILL.DEDUCT stock\n5");
+    target.check("> SECKILL.DEDUCT stock\n(error) MOVED ...");
+    source.run(&format!("MIGRATE 127.0.0.1 {} stock 0 5000", target.port()));
+    source.check("> SECKILL.RESTORE stock\n(error) ASK ...");
+    target.check("> ASKING\nOK\n> SECKILL.DEDUCT stock\n4\n> GET stock\n(error) MOVED ...");
+}

@@ -6,6 +6,7 @@
 //! | `transcript` | sessions as redis-cli shows them, run and compared |
 //! | `observe`, `aof` | what others see: keys, events, WATCH, invalidations, the append-only file |
 //! | `try`, `refusals`, `trykeys`, `lock` | each command's contract, row by row |
+//! | `deduct` | bare stocks: SECKILL.DEDUCT and SECKILL.RESTORE |
 //! | `nextid`, `nextid_slots` | generated ids, and who else counts on their keys |
 //! | `afresh` | nothing remembered between tries hides what others did |
 //! | `locks_line`, `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in line |
@@ -34,6 +35,7 @@ mod cluster;
 mod concurrency;
 mod config;
 mod context;
+mod deduct;
 mod differential;
 mod docs;
 mod effects;

@@ -21,13 +21,13 @@ fn texts(list: &Value) -> Vec<String> {
 }
 
 /// Commands of the module as the server shows them: name, arity, flags, first and last key,
-/// required arguments, tokens of the others.
+/// required arguments, tokens of the others (- for one without).
 type Row = (&'static str, i64, &'static str, [i64; 2], &'static str, &'static str);
 
 const TRYKEYS: &str = "stock buyers orders voucher user orderid";
 
 #[rustfmt::skip]
-pub const COMMANDS: [Row; 17] = [
+pub const COMMANDS: [Row; 19] = [
     ("seckill.try", -4, "write denyoom fast", [1, 1], "voucher user orderid", "UNITS"),
     ("seckill.trykeys", -7, "write denyoom fast", [1, 3], TRYKEYS, "UNITS NOSTREAM"),
     ("seckill.create", -3, "write denyoom fast", [1, 1], "voucher stock", "BEGIN END LIMIT HOLD"),
@@ -40,6 +40,8 @@ pub const COMMANDS: [Row; 17] = [
     ("seckill.status", 3, "readonly fast", [1, 1], "voucher user", ""),
     ("seckill.info", 2, "readonly", [1, 1], "voucher", ""),
     ("seckill.audit", 2, "readonly", [1, 1], "voucher", ""),
+    ("seckill.deduct", -2, "write denyoom fast", [1, 1], "key", "-"),
+    ("seckill.restore", -2, "write fast", [1, 1], "key", "-"),
     ("seckill.nextid", -2, "write denyoom fast", [1, 1], "prefix", "COUNT"),
     ("lock.acquire", -4, "write denyoom fast blocking", [1, 1], "key token lease-ms", "WAIT FENCE"),
     ("lock.release", 3, "write fast", [1, 1], "key token", ""),
@@ -150,7 +152,8 @@ fn command_docs_are_complete() {
         }
         for (token, argument) in expected.tokens.iter().zip(&arguments[required..]) {
             let shown = field(argument, "token").map(text);
-            assert_eq!(shown.as_deref(), Some(*token), "{name}: {argument:?}");
+            let wanted = Some(*token).filter(|token| *token != "-");
+            assert_eq!(shown.as_deref(), wanted, "{name}: {argument:?}");
             let flags = field(argument, "flags").expect("flags of an optional argument");
             assert!(texts(flags).contains(&"optional".to_owned()), "{name}: {argument:?}");
         }
@@ -188,6 +191,9 @@ fn getkeys_finds_the_declared_keys() {
     assert_eq!(keys("SECKILL.TRYKEYS s b o 7 alice o1"), ["s", "b", "o"]);
     assert_eq!(keys("SECKILL.TRYKEYS s b s 7 alice o1 NOSTREAM"), ["s", "b", "s"]);
     assert_eq!(keys("SECKILL.NEXTID order COUNT 5"), ["order"]);
+    for command in ["DEDUCT k", "DEDUCT k 5", "RESTORE k", "RESTORE k 5"] {
+        assert_eq!(keys(&format!("SECKILL.{command}")), ["k"], "{command}");
+    }
     assert_eq!(keys("SECKILL.CREATE 7 5 BEGIN 1 END 2"), ["7"]);
     assert_eq!(keys("LOCK.RELEASE lock t"), ["lock"]);
     for command in ["DROP 7", "CONFIRM 7 a o", "CANCEL 7 a o", "ORDER 7 o", "STATUS 7 a", "INFO 7"]
@@ -256,6 +262,7 @@ fn info_counts_outcomes() {
         "LOCK.RELEASE lock u",
         "LOCK.RELEASE lock t",
         "LOCK.RELEASE lock t",
+        "SECKILL.DEDUCT seckill:stock:7",
     ] {
         server.run(command);
     }
