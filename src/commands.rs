@@ -14,6 +14,7 @@ mod seckill_cancel;
 mod seckill_confirm;
 mod seckill_create;
 mod seckill_deduct;
+mod seckill_draw;
 mod seckill_drop;
 mod seckill_info;
 mod seckill_nextid;
@@ -23,6 +24,7 @@ mod seckill_restore;
 mod seckill_status;
 mod seckill_try;
 mod seckill_trykeys;
+mod seckill_undraw;
 mod unmanaged;
 
 use crate::args::Args;
@@ -32,7 +34,7 @@ use crate::server::{CommandSpec, Ctx, Run, Str};
 
 /// Every command, in the order of the docs. What the server, its docs and our tests know of a
 /// command comes from here.
-pub(crate) static COMMANDS: [&CommandSpec; 19] = [
+pub(crate) static COMMANDS: [&CommandSpec; 21] = [
     &seckill_try::SPEC,
     &seckill_trykeys::SPEC,
     &seckill_create::SPEC,
@@ -47,6 +49,8 @@ pub(crate) static COMMANDS: [&CommandSpec; 19] = [
     &seckill_audit::SPEC,
     &seckill_deduct::SPEC,
     &seckill_restore::SPEC,
+    &seckill_draw::SPEC,
+    &seckill_undraw::SPEC,
     &seckill_nextid::SPEC,
     &lock_acquire::SPEC,
     &lock_renew::SPEC,

@@ -40,6 +40,12 @@ pub(crate) enum CommandError {
     SameKeys,
     /// Hash tags are on, and the voucher's braces put its keys elsewhere.
     StrayBraces,
+    /// Two keys of a pool have one name.
+    SamePoolKeys,
+    /// Hash tags are on, and the pool's braces put its keys elsewhere.
+    PoolStrayBraces,
+    /// The last id of the stream of draws is the greatest there is.
+    DrawsExhausted,
     /// Hash tags are on, and a configured prefix has a brace of its own.
     BraceInPrefix,
     /// Hash tags are on, and the braces of an id prefix put its counter elsewhere.
@@ -66,6 +72,8 @@ pub(crate) enum CommandError {
     FenceStrayBraces,
     /// The slot of the keys is being moved.
     TryAgain,
+    /// The slot of a pool is being moved.
+    PoolNotHere,
     /// The slot of an id counter is being moved.
     CounterNotHere,
     /// The slot of the lock is being moved, or has left.
@@ -83,7 +91,9 @@ impl CommandError {
             Self::OrderId => "ORDERID",
             Self::Stock => "STOCK",
             Self::WrongType => "WRONGTYPE",
-            Self::TryAgain | Self::CounterNotHere | Self::LockMoved => "TRYAGAIN",
+            Self::TryAgain | Self::PoolNotHere | Self::CounterNotHere | Self::LockMoved => {
+                "TRYAGAIN"
+            }
             _ => "ERR",
         }
     }
@@ -111,6 +121,9 @@ impl CommandError {
             Self::StreamExhausted => "the order stream has used up its ids",
             Self::SameKeys => "the keys of a voucher must all be different",
             Self::StrayBraces => "voucher must hold no } outside of a hash tag and not be empty",
+            Self::SamePoolKeys => "the keys of a pool must all be different",
+            Self::PoolStrayBraces => "pool must hold no } outside of a hash tag and not be empty",
+            Self::DrawsExhausted => "the stream of draws has used up its ids",
             Self::BraceInPrefix => "configured key names must hold no { while hash tags are on",
             Self::StrayPrefixBraces => "prefix must hold no brace outside of a hash tag",
             Self::CounterNotInteger => "the id counter is not an integer or out of range",
@@ -133,6 +146,7 @@ impl CommandError {
             }
             Self::LockMoved => "the slot of this lock is not all here",
             Self::TryAgain => "not all keys of this voucher are here while its slot is moved",
+            Self::PoolNotHere => "not all keys of this pool are here while its slot is moved",
             Self::CounterNotHere => "the id counter is not here while its slot is moved",
             Self::Refused { step } => {
                 return format!("the server refused {step}, nothing was changed").into();
@@ -242,11 +256,15 @@ mod tests {
             CommandError::StreamExhausted,
             CommandError::SameKeys,
             CommandError::StrayBraces,
+            CommandError::SamePoolKeys,
+            CommandError::PoolStrayBraces,
+            CommandError::DrawsExhausted,
             CommandError::BraceInPrefix,
             CommandError::StrayPrefixBraces,
             CommandError::CounterNotInteger,
             CommandError::IdsUsedUp,
             CommandError::ClockOutOfIds,
+            CommandError::PoolNotHere,
             CommandError::CounterNotHere,
             CommandError::GeneratedId,
             CommandError::Syntax,

@@ -10,6 +10,7 @@ pub(crate) mod hash_tag;
 pub(crate) mod integer;
 pub(crate) mod managed;
 pub(crate) mod order_id;
+pub(crate) mod prize;
 pub(crate) mod sale;
 pub(crate) mod slot;
 pub(crate) mod terms;

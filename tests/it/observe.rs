@@ -125,9 +125,18 @@ impl Server {
     }
 }
 
-/// The keys that a try of voucher 7 would touch, whether they exist or not.
-const USUAL_KEYS: [&str; 6] =
-    ["seckill:stock:7", "seckill:order:7", "stream.orders", "stock", "buyers", "orders"];
+/// The keys that a try of voucher 7 or a draw from pool 7 would touch, whether they exist or not.
+const USUAL_KEYS: [&str; 9] = [
+    "seckill:stock:7",
+    "seckill:order:7",
+    "stream.orders",
+    "stock",
+    "buyers",
+    "orders",
+    "seckill:codes:7",
+    "seckill:winners:7",
+    "stream.draws",
+];
 
 /// Listens until it is asked what it heard.
 pub struct Recorder {
