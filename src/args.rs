@@ -30,6 +30,8 @@ macro_rules! arguments {
 arguments! {
     /// What is on sale.
     Voucher;
+    /// Where prize codes are drawn from.
+    Pool;
     /// Who buys.
     User;
     /// The order that an accepted try makes.

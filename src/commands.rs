@@ -14,15 +14,19 @@ mod seckill_audit;
 mod seckill_cancel;
 mod seckill_confirm;
 mod seckill_create;
+mod seckill_deduct;
+mod seckill_draw;
 mod seckill_drop;
 mod seckill_info;
 mod seckill_nextid;
 mod seckill_order;
 mod seckill_reject;
 mod seckill_restock;
+mod seckill_restore;
 mod seckill_status;
 mod seckill_try;
 mod seckill_trykeys;
+mod seckill_undraw;
 mod unmanaged;
 
 use crate::args::Args;
@@ -32,7 +36,7 @@ use crate::server::{CommandSpec, Ctx, Run, Str};
 
 /// Every command, in the order of the docs. What the server, its docs and our tests know of a
 /// command comes from here.
-pub(crate) static COMMANDS: [&CommandSpec; 18] = [
+pub(crate) static COMMANDS: [&CommandSpec; 22] = [
     &seckill_try::SPEC,
     &seckill_trykeys::SPEC,
     &seckill_create::SPEC,
@@ -46,6 +50,10 @@ pub(crate) static COMMANDS: [&CommandSpec; 18] = [
     &seckill_status::SPEC,
     &seckill_info::SPEC,
     &seckill_audit::SPEC,
+    &seckill_deduct::SPEC,
+    &seckill_restore::SPEC,
+    &seckill_draw::SPEC,
+    &seckill_undraw::SPEC,
     &seckill_nextid::SPEC,
     &lock_acquire::SPEC,
     &lock_renew::SPEC,

@@ -21,6 +21,9 @@ pub(crate) static ORDER_STREAM: Text =
 pub(crate) static ORDER_FIELDS: Text =
     Text::new(c"order-fields", c"userId voucherId id", order_fields, changed);
 
+/// The stream of draws. Empty: none is kept.
+pub(crate) static DRAW_STREAM: Text = Text::new(c"draw-stream", c"stream.draws", any_text, changed);
+
 static HASH_TAGS: Choice = Choice::new(c"hash-tags", &[c"auto", c"yes", c"no"], changed);
 
 static MISSING_STOCK: Choice = Choice::new(c"missing-stock", &[c"error", c"sold-out"], changed);
@@ -50,11 +53,12 @@ pub(crate) static LOCK_WAIT_MS_MAX: Number =
     Number::new(c"lock-wait-ms-max", 3_600_000, 0..=MS_MAX, changed);
 
 /// Every configuration, in the order of redis.conf.
-pub(crate) static SETTINGS: [&dyn Setting; 13] = [
+pub(crate) static SETTINGS: [&dyn Setting; 14] = [
     &STOCK_PREFIX,
     &BUYERS_PREFIX,
     &ORDER_STREAM,
     &ORDER_FIELDS,
+    &DRAW_STREAM,
     &HASH_TAGS,
     &MISSING_STOCK,
     &UNLIMITED_STOCK,

@@ -17,6 +17,10 @@ pub(crate) enum Effect<'a> {
     Changed { key: Str<'a>, by: OwnedStr },
     /// `XADD key id field value ...`
     Appended { key: Str<'a>, id: StreamId, fields: &'a [Str<'a>] },
+    /// `LPOP key`; `was_last` when the key went with it
+    Popped { key: Str<'a>, was_last: bool },
+    /// `LPUSH key element`
+    PushedFirst { key: Str<'a>, element: Str<'a> },
     /// `HSET key field value`
     FieldSet { key: Str<'a>, field: Str<'a>, value: OwnedStr },
     /// `HDEL key field`; `was_last` when the key went with it
@@ -52,6 +56,15 @@ impl Effect<'_> {
             Self::Appended { key, id, fields } => {
                 replicate_xadd(ctx, key, id, fields);
                 ctx.notify(EventClass::Stream, c"xadd", key);
+            }
+            Self::Popped { key, was_last } => {
+                ctx.replicate(c"LPOP", &[key]);
+                ctx.notify(EventClass::List, c"lpop", key);
+                notify_if_gone(ctx, key, was_last);
+            }
+            Self::PushedFirst { key, element } => {
+                ctx.replicate(c"LPUSH", &[key, element]);
+                ctx.notify(EventClass::List, c"lpush", key);
             }
             Self::FieldSet { key, field, value } => {
                 ctx.replicate(c"HSET", &[key, field, value.as_str()]);

@@ -3,7 +3,7 @@
 use crate::commands::{self, COMMANDS};
 use crate::config::{self, SETTINGS};
 use crate::expiry;
-use crate::keyspace::{counter, names, terms};
+use crate::keyspace::{counter, names, pool, terms};
 use crate::metrics;
 use crate::server::{
     Ctx, InfoSection, add_category, forget_listeners, install_panic_hook, is_known, missing_api,
@@ -16,7 +16,7 @@ use std::ffi::CStr;
 const VERSION: i32 = 100;
 
 /// The plain commands that we call or replicate.
-const PLAIN_COMMANDS: [&CStr; 24] = [
+const PLAIN_COMMANDS: [&CStr; 26] = [
     c"acl",
     c"decr",
     c"decrby",
@@ -26,6 +26,8 @@ const PLAIN_COMMANDS: [&CStr; 24] = [
     c"hgetall",
     c"hset",
     c"incrby",
+    c"lpop",
+    c"lpush",
     c"pexpireat",
     c"sadd",
     c"scan",
@@ -161,6 +163,7 @@ fn unload(context: &Context) -> Status {
     expiry::end(ctx);
     counter::forget();
     names::forget();
+    pool::forget();
     terms::forget();
     SETTINGS.iter().for_each(|setting| setting.forget());
     remove_panic_hook();

@@ -1,6 +1,7 @@
 //! Why a command refuses: a mistake that somebody must mend, not an outcome of a sale.
 
 use crate::rules::book::Garbled;
+use crate::rules::deduction::BadStock;
 use crate::rules::order_id::NoId;
 use crate::rules::terms::BadTerms;
 use crate::server::{CallError, Ctx, NotAString, NotThatKind};
@@ -31,6 +32,8 @@ pub(crate) enum CommandError {
     WrongType,
     /// The stock key holds a string that is no integer.
     StockNotInteger,
+    /// A bare stock is negative, and not -1.
+    NegativeStock,
     /// The stream's last id is the greatest there is.
     StreamExhausted,
     /// The same of the stream of dead letters.
@@ -45,6 +48,12 @@ pub(crate) enum CommandError {
     SameKeys,
     /// Hash tags are on, and the voucher's braces put its keys elsewhere.
     StrayBraces,
+    /// Two keys of a pool have one name.
+    SamePoolKeys,
+    /// Hash tags are on, and the pool's braces put its keys elsewhere.
+    PoolStrayBraces,
+    /// The last id of the stream of draws is the greatest there is.
+    DrawsExhausted,
     /// Hash tags are on, and a configured prefix has a brace of its own.
     BraceInPrefix,
     /// Hash tags are on, and the braces of an id prefix put its counter elsewhere.
@@ -75,6 +84,8 @@ pub(crate) enum CommandError {
     TryAgain,
     /// The slot of a stream is being moved.
     LettersNotHere,
+    /// The slot of a pool is being moved.
+    PoolNotHere,
     /// The slot of an id counter is being moved.
     CounterNotHere,
     /// The slot of the lock is being moved, or has left.
@@ -94,9 +105,11 @@ impl CommandError {
             Self::WrongType => "WRONGTYPE",
             Self::NoGroup => "NOGROUP",
             Self::NoEntry => "NOENTRY",
-            Self::TryAgain | Self::CounterNotHere | Self::LockMoved | Self::LettersNotHere => {
-                "TRYAGAIN"
-            }
+            Self::TryAgain
+            | Self::PoolNotHere
+            | Self::CounterNotHere
+            | Self::LockMoved
+            | Self::LettersNotHere => "TRYAGAIN",
             _ => "ERR",
         }
     }
@@ -120,6 +133,7 @@ impl CommandError {
             // The server's own words, which clients know.
             Self::WrongType => "Operation against a key holding the wrong kind of value",
             Self::StockNotInteger => "stock is not an integer or out of range",
+            Self::NegativeStock => "stock is negative and not -1",
             Self::StreamExhausted => "the order stream has used up its ids",
             Self::LettersExhausted => "the stream of dead letters has used up its ids",
             Self::NoGroup => "no such stream, or no such consumer group of it",
@@ -127,6 +141,9 @@ impl CommandError {
             Self::EntryId => "id must be that of a stream entry, such as 1526919030474-55",
             Self::SameKeys => "the keys of a voucher must all be different",
             Self::StrayBraces => "voucher must hold no } outside of a hash tag and not be empty",
+            Self::SamePoolKeys => "the keys of a pool must all be different",
+            Self::PoolStrayBraces => "pool must hold no } outside of a hash tag and not be empty",
+            Self::DrawsExhausted => "the stream of draws has used up its ids",
             Self::BraceInPrefix => "configured key names must hold no { while hash tags are on",
             Self::StreamStrayBraces => {
                 "stream must hold no } outside of a hash tag and not be empty"
@@ -155,6 +172,7 @@ impl CommandError {
             Self::LettersNotHere => {
                 "the dead letters of this stream are not here while its slot is moved"
             }
+            Self::PoolNotHere => "not all keys of this pool are here while its slot is moved",
             Self::CounterNotHere => "the id counter is not here while its slot is moved",
             Self::Refused { step } => {
                 return format!("the server refused {step}, nothing was changed").into();
@@ -188,6 +206,15 @@ impl From<NotThatKind> for CommandError {
 impl From<Garbled> for CommandError {
     fn from(_: Garbled) -> Self {
         Self::Garbled
+    }
+}
+
+impl From<BadStock> for CommandError {
+    fn from(bad: BadStock) -> Self {
+        match bad {
+            BadStock::Negative => Self::NegativeStock,
+            BadStock::Overflow => Self::StockOverflow,
+        }
     }
 }
 
@@ -252,6 +279,7 @@ mod tests {
             CommandError::Garbled,
             CommandError::WrongType,
             CommandError::StockNotInteger,
+            CommandError::NegativeStock,
             CommandError::StreamExhausted,
             CommandError::LettersExhausted,
             CommandError::LettersNotHere,
@@ -261,11 +289,15 @@ mod tests {
             CommandError::StreamStrayBraces,
             CommandError::SameKeys,
             CommandError::StrayBraces,
+            CommandError::SamePoolKeys,
+            CommandError::PoolStrayBraces,
+            CommandError::DrawsExhausted,
             CommandError::BraceInPrefix,
             CommandError::StrayPrefixBraces,
             CommandError::CounterNotInteger,
             CommandError::IdsUsedUp,
             CommandError::ClockOutOfIds,
+            CommandError::PoolNotHere,
             CommandError::CounterNotHere,
             CommandError::GeneratedId,
             CommandError::Syntax,

@@ -54,9 +54,10 @@ pub(crate) static LOCKS_RELEASED: Counter = Counter::new();
 pub(crate) static LOCKS_WAITING: Counter = Counter::new();
 /// The time that clients were in line, counted when they leave it.
 pub(crate) static LOCKS_WAITED_MS: Counter = Counter::new();
+pub(crate) static PRIZES_DRAWN: Counter = Counter::new();
 
 /// Every counter under the name of its field, in the order shown. Names are never changed.
-pub(crate) static FIELDS: [(&CStr, &Counter); 15] = [
+pub(crate) static FIELDS: [(&CStr, &Counter); 16] = [
     (c"tries_accepted", &TRIES_ACCEPTED),
     (c"tries_sold_out", &TRIES_SOLD_OUT),
     (c"tries_already_bought", &TRIES_ALREADY_BOUGHT),
@@ -72,6 +73,7 @@ pub(crate) static FIELDS: [(&CStr, &Counter); 15] = [
     (c"locks_released", &LOCKS_RELEASED),
     (c"locks_waiting", &LOCKS_WAITING),
     (c"locks_waited_ms_total", &LOCKS_WAITED_MS),
+    (c"prizes_drawn", &PRIZES_DRAWN),
 ];
 
 /// Starts all counters from 0: a library may stay in memory across an unload.

@@ -16,6 +16,8 @@ pub(crate) enum Reply {
     /// `+OK`
     Ok,
     Array(Vec<Reply>),
+    /// An outcome, and the text that goes with it, or null.
+    Pair(i64, Option<Vec<u8>>),
     /// Names and values; pairs in one flat array for clients of RESP2.
     Map(Vec<(&'static str, Reply)>),
     /// A bulk string: ids are greater than the integers that JavaScript can tell apart.
@@ -40,6 +42,14 @@ impl Reply {
             Self::Array(elements) => {
                 ctx.reply_array(len(elements.len()));
                 elements.into_iter().for_each(|element| element.send(ctx));
+            }
+            Self::Pair(outcome, text) => {
+                ctx.reply_array(2);
+                ctx.reply_integer(outcome);
+                match text {
+                    None => ctx.reply_null(),
+                    Some(text) => ctx.reply_bytes(&text),
+                }
             }
             Self::Map(pairs) => {
                 ctx.reply_map(len(pairs.len()));

@@ -3,6 +3,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod book;
+pub(crate) mod deduction;
 pub(crate) mod due;
 pub(crate) mod entry_id;
 pub(crate) mod fencing;
@@ -10,6 +11,7 @@ pub(crate) mod hash_tag;
 pub(crate) mod integer;
 pub(crate) mod managed;
 pub(crate) mod order_id;
+pub(crate) mod prize;
 pub(crate) mod rejection;
 pub(crate) mod sale;
 pub(crate) mod slot;

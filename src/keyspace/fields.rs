@@ -1,4 +1,4 @@
-//! The words in the entries of the order streams.
+//! The words in the entries of the streams.
 
 use crate::rules::rejection::FieldNames;
 use crate::server::{OwnedStr, Str};
@@ -61,5 +61,24 @@ impl OrderFields {
 
     pub(crate) fn reason(&self) -> Str<'_> {
         self.reason.as_str()
+    }
+}
+
+/// The words of the entry of a draw.
+pub(crate) struct DrawFields {
+    user: OwnedStr,
+    pool: OwnedStr,
+    code: OwnedStr,
+}
+
+impl DrawFields {
+    pub(super) fn new() -> Self {
+        let [user, pool, code] = [b"userId".as_slice(), b"poolId", b"code"].map(OwnedStr::new);
+        Self { user, pool, code }
+    }
+
+    /// The entry: names and values in turn.
+    pub(crate) fn of<'a>(&'a self, [user, pool, code]: [Str<'a>; 3]) -> [Str<'a>; 6] {
+        [self.user.as_str(), user, self.pool.as_str(), pool, self.code.as_str(), code]
     }
 }

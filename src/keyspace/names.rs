@@ -6,8 +6,9 @@ use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::fields::OrderFields;
 use crate::keyspace::prefixes::{BOOK_PREFIX, HOLDINGS_PREFIX, HOLDS_PREFIX, TERMS_PREFIX};
+use crate::keyspace::style::Style;
 use crate::keyspace::terms;
-use crate::rules::hash_tag::{StrayBraces, Tagged, tagged};
+use crate::rules::hash_tag::StrayBraces;
 use crate::rules::terms::{Millis, Terms};
 use crate::server::{Call, Ctx, MainThread, OwnedStr, Str};
 use std::cell::{Cell, OnceCell};
@@ -277,32 +278,6 @@ impl VoucherKeys {
     }
 }
 
-/// How the voucher stands in the names of its keys.
-#[derive(Clone, Copy)]
-enum Style<'v> {
-    Plain,
-    OwnTag(&'v [u8]),
-    Wrapped,
-}
-
-impl Style<'_> {
-    fn key(self, prefix: &[u8], voucher: &[u8]) -> OwnedStr {
-        match self {
-            Self::Plain | Self::OwnTag(_) => OwnedStr::new(&[prefix, voucher].concat()),
-            Self::Wrapped => OwnedStr::new(&[prefix, b"{", voucher, b"}"].concat()),
-        }
-    }
-
-    /// One stream serves all vouchers of a tag.
-    fn stream(self, name: &[u8], voucher: &[u8]) -> OwnedStr {
-        match self {
-            Self::Plain => OwnedStr::new(name),
-            Self::OwnTag(tag) => OwnedStr::new(&[name, b":{", tag, b"}"].concat()),
-            Self::Wrapped => OwnedStr::new(&[name, b":{", voucher, b"}"].concat()),
-        }
-    }
-}
-
 impl Names {
     /// The names as configured now.
     fn now() -> Rc<Self> {
@@ -335,11 +310,7 @@ impl Names {
         if prefixes.iter().any(|prefix| prefix.contains(&b'{')) {
             return Err(CommandError::BraceInPrefix);
         }
-        match tagged(voucher) {
-            Ok(Tagged::Own { tag }) => Ok(Style::OwnTag(tag)),
-            Ok(Tagged::Wrapped) => Ok(Style::Wrapped),
-            Err(StrayBraces) => Err(CommandError::StrayBraces),
-        }
+        Style::tagged(voucher).map_err(|StrayBraces| CommandError::StrayBraces)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The streams of orders: one entry an accepted try, and one a give-back.
+//! The streams: of orders, one entry an accepted try; of give-backs; of draws.
 
 use crate::effect::Effect;
 use crate::error::CommandError;

@@ -1,4 +1,4 @@
-//! How the keys of managed vouchers begin, and what a name tells of its key.
+//! How the keys of managed vouchers and of pools begin, and what a name tells of its key.
 
 use crate::config;
 use crate::rules::hash_tag::{Tagged, tagged};
@@ -8,6 +8,10 @@ pub(super) const TERMS_PREFIX: &[u8] = b"seckill:voucher:";
 pub(super) const BOOK_PREFIX: &[u8] = b"seckill:book:";
 pub(super) const HOLDINGS_PREFIX: &[u8] = b"seckill:buyer:";
 pub(crate) const HOLDS_PREFIX: &[u8] = b"seckill:hold:";
+
+/// What comes before the pool in the names of its keys.
+pub(super) const CODES_PREFIX: &[u8] = b"seckill:codes:";
+pub(super) const WINNERS_PREFIX: &[u8] = b"seckill:winners:";
 
 /// Could this be the name of a terms key?
 pub(crate) fn is_terms_name(key: &[u8]) -> bool {

@@ -57,6 +57,9 @@ required! {
     RedisModule_InfoAddFieldULongLong
     RedisModule_InfoAddSection
     RedisModule_KeyType
+    RedisModule_ListGet
+    RedisModule_ListPop
+    RedisModule_ListPush
     RedisModule_LoadConfigs
     RedisModule_Log
     RedisModule_Milliseconds

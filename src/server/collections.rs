@@ -1,4 +1,4 @@
-//! Hashes and sorted sets, through the handles of [`super::key`].
+//! Lists, hashes and sorted sets, through the handles of [`super::key`].
 
 use super::api::api;
 use super::key::{Kind, ReadKey, WriteKey};
@@ -9,14 +9,27 @@ use std::ptr;
 
 const OK: c_int = raw::REDISMODULE_OK as c_int;
 
-/// The key is no hash, or no sorted set.
+/// The key is no list, no hash, or no sorted set.
 #[derive(Debug)]
 pub(crate) struct NotThatKind;
 
 /// What a hash is given as value for a field that it is to forget: the API's own constant, 1.
 const DELETE_FIELD: usize = 1;
 
+/// The end of a list where LPUSH and LPOP work.
+const HEAD: c_int = raw::REDISMODULE_LIST_HEAD as c_int;
+
 impl ReadKey<'_> {
+    /// The first element of a list.
+    pub(crate) fn list_first(&self) -> Result<Option<OwnedStr>, NotThatKind> {
+        if self.kind() != Kind::List {
+            return Err(NotThatKind);
+        }
+        // SAFETY: the handle is open on a list; an index that it lacks gives null, else the
+        // element is a new reference of ours.
+        Ok(unsafe { own(api!(RedisModule_ListGet(self.as_ptr(), 0))) })
+    }
+
     /// The value of `field` in a hash.
     pub(crate) fn hash_get(&self, field: Str<'_>) -> Result<Option<OwnedStr>, NotThatKind> {
         if self.kind() != Kind::Hash {
@@ -95,6 +108,35 @@ impl ReadKey<'_> {
 }
 
 impl WriteKey<'_> {
+    /// Takes the first element from a list; the last one takes the key with it. None when the key
+    /// is no list.
+    pub(crate) fn list_pop_first(&mut self) -> Option<OwnedStr> {
+        // A list without an element is never kept as a key; popping from one would be the server's
+        // end.
+        if self.kind() != Kind::List || self.len() == 0 {
+            return None;
+        }
+        let key = self.as_ptr()?;
+        // SAFETY: the handle is open for writing, on a list with an element, which becomes a
+        // reference of ours.
+        let element = unsafe { own(api!(RedisModule_ListPop(key, HEAD))) };
+        self.mark_changed();
+        element
+    }
+
+    /// Puts an element before the first one of a list, which is created when the key is empty.
+    pub(crate) fn list_push_first(&mut self, element: Str<'_>) -> Result<(), NotThatKind> {
+        let Some(key) = self.as_ptr() else { return Err(NotThatKind) };
+        // SAFETY: the handle is open for writing; another kind than a list is refused. The server
+        // copies the element.
+        let status = unsafe { api!(RedisModule_ListPush(key, HEAD, element.as_ptr())) };
+        if status != OK {
+            return Err(NotThatKind);
+        }
+        self.mark_changed();
+        Ok(())
+    }
+
     /// Sets `field` of a hash, which is created when the key is empty.
     pub(crate) fn hash_set(&mut self, field: Str<'_>, value: Str<'_>) -> Result<(), NotThatKind> {
         self.hash_change(field, value.as_ptr())

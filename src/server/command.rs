@@ -91,6 +91,8 @@ pub(crate) enum ArgKind {
     Key(c_int),
     String,
     Integer,
+    /// An integer that may be left out, without a token before it.
+    OptionalBareInteger,
     /// `TOKEN n`, may be left out.
     OptionalInteger(&'static CStr),
     /// `TOKEN text`, may be left out.
@@ -118,6 +120,7 @@ impl ArgSpec {
             ArgKind::Key(index) => (KEY, index, ptr::null(), 0),
             ArgKind::String => (STRING, -1, ptr::null(), 0),
             ArgKind::Integer => (INTEGER, -1, ptr::null(), 0),
+            ArgKind::OptionalBareInteger => (INTEGER, -1, ptr::null(), optional),
             ArgKind::OptionalInteger(token) => (INTEGER, -1, token.as_ptr(), optional),
             ArgKind::OptionalString(token) => (STRING, -1, token.as_ptr(), optional),
             ArgKind::OptionalToken(token) => (PURE_TOKEN, -1, token.as_ptr(), optional),

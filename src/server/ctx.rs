@@ -18,6 +18,7 @@ pub(crate) struct Ctx<'a> {
 pub(crate) enum EventClass {
     Generic,
     String,
+    List,
     Hash,
     SortedSet,
     Stream,
@@ -36,6 +37,7 @@ impl EventClass {
         match self {
             Self::Generic => raw::REDISMODULE_NOTIFY_GENERIC,
             Self::String => raw::REDISMODULE_NOTIFY_STRING,
+            Self::List => raw::REDISMODULE_NOTIFY_LIST,
             Self::Hash => raw::REDISMODULE_NOTIFY_HASH,
             Self::SortedSet => raw::REDISMODULE_NOTIFY_ZSET,
             Self::Stream => raw::REDISMODULE_NOTIFY_STREAM,

@@ -13,6 +13,7 @@ use std::ptr::{self, NonNull};
 pub(crate) enum Kind {
     Empty,
     String,
+    List,
     Hash,
     Set,
     SortedSet,
@@ -47,6 +48,7 @@ impl Handle<'_> {
         match kind as isize {
             raw::REDISMODULE_KEYTYPE_EMPTY => Kind::Empty,
             raw::REDISMODULE_KEYTYPE_STRING => Kind::String,
+            raw::REDISMODULE_KEYTYPE_LIST => Kind::List,
             raw::REDISMODULE_KEYTYPE_HASH => Kind::Hash,
             raw::REDISMODULE_KEYTYPE_SET => Kind::Set,
             raw::REDISMODULE_KEYTYPE_ZSET => Kind::SortedSet,

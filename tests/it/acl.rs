@@ -60,6 +60,43 @@ fn a_release_needs_the_lock_for_writing() {
 }
 
 #[test]
+fn a_bare_stock_must_be_the_users_for_writing() {
+    let server = Server::start();
+    server.run("SET left:1 5");
+    for name in ["deduct", "restore"] {
+        for rules in ["~left:2", "%R~left:*", "%W~left:*"] {
+            let mut client = user(&server, &format!("+seckill.{name} {rules}"));
+            let reply = text(&client.run(&format!("SECKILL.{name} left:1")));
+            assert!(reply.starts_with("NOPERM"), "{name} {rules}: {reply}");
+        }
+    }
+    let rules = "+seckill.deduct +seckill.restore ~left:*";
+    user(&server, rules).check("> SECKILL.DEDUCT left:1\n5\n> SECKILL.RESTORE left:1\n5");
+}
+
+#[test]
+fn a_draw_needs_the_command_and_its_pool_only() {
+    let server = Server::start();
+    server.run("RPUSH seckill:codes:7 a");
+    server.run("RPUSH seckill:codes:8 a");
+    user(&server, "+seckill.draw ~7").check(
+        "
+        > SECKILL.DRAW 7 alice
+        1) 0
+        2) a
+        > SECKILL.DRAW 8 alice
+        (error) NOPERM ...
+        > SECKILL.UNDRAW 7 alice
+        (error) NOPERM ...
+        > LRANGE seckill:codes:7 0 -1
+        (error) NOPERM ...
+        ",
+    );
+    user(&server, "+seckill.undraw %R~7").check("> SECKILL.UNDRAW 7 alice\n(error) NOPERM ...");
+    user(&server, "+seckill.undraw ~7").check("> SECKILL.UNDRAW 7 alice\n1");
+}
+
+#[test]
 fn a_script_of_a_user_is_checked_too() {
     let server = Server::start();
     server.run("MSET seckill:stock:7 5 seckill:stock:8 5");

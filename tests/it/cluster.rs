@@ -283,3 +283,107 @@ fn a_slot_on_the_move_sells_nothing_it_cannot_see() {
     target.check("> SECKILL.TRY 7 alice o1\n0\n> GET seckill:stock:{7}\n4\n> DBSIZE\n3");
     source.check("> DBSIZE\n0");
 }
+
+#[test]
+fn pools_have_tags_like_vouchers() {
+    let cluster = whole_cluster();
+    let tagged = Server::with().config("seckill.hash-tags yes").start();
+    for server in [&cluster, &tagged] {
+        for (pool, tagged) in [("7", "{7}"), ("{shop3}:7", "{shop3}:7"), ("{8}", "{8}")] {
+            let tag = tagged.split(':').next().expect("a tag");
+            server.run("FLUSHALL");
+            server.check(&format!(
+                "
+                > RPUSH seckill:codes:{tagged} a b
+                2
+                > SECKILL.DRAW {pool} alice
+                1) 0
+                2) a
+                > SECKILL.DRAW {pool} alice
+                1) 2
+                2) a
+                > EXISTS seckill:codes:{tagged} seckill:winners:{tagged} stream.draws:{tag}
+                3
+                > SECKILL.UNDRAW {pool} alice
+                1
+                > LRANGE seckill:codes:{tagged} 0 -1
+                1) a
+                2) b
+                > DBSIZE
+                2
+                "
+            ));
+            assert_eq!(slot(&cluster, pool.as_bytes()), slot(&cluster, tag.as_bytes()));
+        }
+        for pool in ["a}b", "{}x", "{}", ""] {
+            for name in ["SECKILL.DRAW", "SECKILL.UNDRAW"] {
+                let error = assert_error(&server.call(&[name, pool, "alice"]), "ERR", pool);
+                assert!(error.contains("pool must hold no }"), "{error}");
+            }
+        }
+        server.run("CONFIG SET seckill.draw-stream d{x}");
+        assert_error(&server.run("SECKILL.DRAW 7 alice"), "ERR", "a brace");
+        // Vouchers have no part in it.
+        server.check("> SET seckill:stock:{7} 1\nOK\n> SECKILL.TRY 7 alice o1\n0");
+        server.run("CONFIG SET seckill.draw-stream stream.draws");
+    }
+}
+
+#[test]
+fn a_bare_stock_is_where_its_own_slot_is() {
+    let server = whole_cluster();
+    server.check("> SET stock 5\nOK\n> SECKILL.DEDUCT stock\n5\n> SECKILL.RESTORE stock\n5");
+    server.check("> SECKILL.DEDUCT a}b\n-1");
+    let (source, target) = two_nodes();
+    let moving = slot(&source, b"stock");
+    source.run("SET stock 5");
+    let to = text(&target.run("CLUSTER MYID"));
+    let from = text(&source.run("CLUSTER MYID"));
+    target.run(&format!("CLUSTER SETSLOT {moving} IMPORTING {from}"));
+    source.run(&format!("CLUSTER SETSLOT {moving} MIGRATING {to}"));
+    source.check("> SECKILL.DEDUCT stock\n5");
+    target.check("> SECKILL.DEDUCT stock\n(error) MOVED ...");
+    source.run(&format!("MIGRATE 127.0.0.1 {} stock 0 5000", target.port()));
+    source.check("> SECKILL.RESTORE stock\n(error) ASK ...");
+    target.check("> ASKING\nOK\n> SECKILL.DEDUCT stock\n4\n> GET stock\n(error) MOVED ...");
+}
+
+#[test]
+fn a_slot_on_the_move_gives_no_code_it_cannot_see() {
+    let (source, target) = two_nodes();
+    let id = |server: &Server| text(&server.run("CLUSTER MYID"));
+    let (from, to, moving) = (id(&source), id(&target), slot(&source, b"7"));
+    source.run("RPUSH seckill:codes:{7} a b c");
+    source.check("> SECKILL.DRAW 7 alice\n1) 0\n2) a\n> SET 7 there\nOK");
+    assert_eq!(target.run(&format!("CLUSTER SETSLOT {moving} IMPORTING {from}")), Value::Okay);
+    assert_eq!(source.run(&format!("CLUSTER SETSLOT {moving} MIGRATING {to}")), Value::Okay);
+    // All of the pool is still here.
+    source.check("> SECKILL.DRAW 7 bob\n1) 0\n2) b\n> SECKILL.UNDRAW 7 bob\n1");
+    let keys = ["seckill:winners:{7}", "seckill:codes:{7}", "stream.draws:{7}"];
+    for key in keys {
+        // Neither a second code for who has one, nor an empty pool that is none.
+        let port = target.port();
+        assert_eq!(source.run(&format!("MIGRATE 127.0.0.1 {port} {key} 0 5000")), Value::Okay);
+        let digests = (source.digest(), target.digest());
+        for command in ["SECKILL.DRAW 7 alice", "SECKILL.DRAW 7 bob", "SECKILL.UNDRAW 7 alice"] {
+            assert_error(&source.run(command), "TRYAGAIN", command);
+            target.run("ASKING");
+            let there = target.run(command);
+            if key != keys[2] {
+                let error = assert_error(&there, "TRYAGAIN", command);
+                assert!(error.contains("pool"), "{error}");
+            }
+        }
+        if key != keys[2] {
+            assert_eq!((source.digest(), target.digest()), digests, "{key}");
+        }
+    }
+    source.run("DEL 7");
+    for server in [&target, &source] {
+        assert_eq!(server.run(&format!("CLUSTER SETSLOT {moving} NODE {to}")), Value::Okay);
+    }
+    // The last round ran there: all three keys had come.
+    target.check("> SECKILL.DRAW 7 carol\n1) 0\n2) a\n> SECKILL.DRAW 7 bob\n1) 2\n2) b");
+    let moved = text(&source.run("SECKILL.DRAW 7 alice"));
+    assert!(moved.starts_with("MOVED "), "{moved}");
+}

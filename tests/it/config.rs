@@ -5,11 +5,12 @@ use crate::observe::{assert_error, words};
 use redis::Value;
 
 /// Every config with its default and another legal value.
-pub const CONFIGS: [(&str, &str, &str); 13] = [
+pub const CONFIGS: [(&str, &str, &str); 14] = [
     ("seckill.stock-prefix", "seckill:stock:", "s t:"),
     ("seckill.buyers-prefix", "seckill:order:", "buyers:"),
     ("seckill.order-stream", "stream.orders", ""),
     ("seckill.order-fields", "userId voucherId id", "buyer item order"),
+    ("seckill.draw-stream", "stream.draws", ""),
     ("seckill.hash-tags", "auto", "yes"),
     ("seckill.missing-stock", "error", "sold-out"),
     ("seckill.unlimited-stock", "no", "yes"),
@@ -147,7 +148,7 @@ fn redis_conf_wins_over_loadmodule_arguments() {
 }
 
 /// Values that no config takes, as a name and bytes.
-const BAD: [(&str, &[u8]); 26] = [
+const BAD: [(&str, &[u8]); 27] = [
     ("seckill.hash-tags", b"maybe"),
     ("seckill.hash-tags", b""),
     ("seckill.missing-stock", b"soldout"),
@@ -170,6 +171,7 @@ const BAD: [(&str, &[u8]); 26] = [
     ("seckill.stock-prefix", b"a\0b"),
     ("seckill.buyers-prefix", b"\0"),
     ("seckill.order-stream", b"a\0"),
+    ("seckill.draw-stream", b"a\0"),
     ("seckill.lock-lease-ms-max", b"0"),
     ("seckill.lock-lease-ms-max", b"315360000001"),
     ("seckill.lock-wait-ms-max", b"-1"),

@@ -57,7 +57,7 @@ fn a_wrong_argument_count_aborts_a_transaction() {
 }
 
 /// Runs `command` on another connection between WATCH of `key` and EXEC; whether EXEC went through.
-fn watch_survives(server: &Server, key: &str, command: &str) -> bool {
+pub fn watch_survives(server: &Server, key: &str, command: &str) -> bool {
     let mut watcher = server.client();
     watcher.run(&format!("WATCH {key}"));
     server.run(command);

@@ -6,6 +6,9 @@
 //! | `transcript` | sessions as redis-cli shows them, run and compared |
 //! | `observe`, `aof` | what others see: keys, events, WATCH, invalidations, the append-only file |
 //! | `try`, `refusals`, `trykeys`, `lock` | each command's contract, row by row |
+//! | `deduct` | bare stocks: SECKILL.DEDUCT and SECKILL.RESTORE |
+//! | `prizes`, `prizes_context` | drawing prize codes and putting them back |
+//! | `prizes_effects` | what draws write, random histories of them, random bytes |
 //! | `nextid`, `nextid_slots` | generated ids, and who else counts on their keys |
 //! | `afresh` | nothing remembered between tries hides what others did |
 //! | `locks_line`, `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in line |
@@ -36,6 +39,7 @@ mod cluster;
 mod concurrency;
 mod config;
 mod context;
+mod deduct;
 mod differential;
 mod docs;
 mod effects;
@@ -62,6 +66,9 @@ mod metadata;
 mod nextid;
 mod nextid_slots;
 mod observe;
+mod prizes;
+mod prizes_context;
+mod prizes_effects;
 mod refusals;
 mod reject;
 mod reject_cluster;

@@ -21,13 +21,13 @@ fn texts(list: &Value) -> Vec<String> {
 }
 
 /// Commands of the module as the server shows them: name, arity, flags, first and last key,
-/// required arguments, tokens of the others.
+/// required arguments, tokens of the others (- for one without).
 type Row = (&'static str, i64, &'static str, [i64; 2], &'static str, &'static str);
 
 const TRYKEYS: &str = "stock buyers orders voucher user orderid";
 
 #[rustfmt::skip]
-pub const COMMANDS: [Row; 18] = [
+pub const COMMANDS: [Row; 22] = [
     ("seckill.try", -4, "write denyoom fast", [1, 1], "voucher user orderid", "UNITS"),
     ("seckill.trykeys", -7, "write denyoom fast", [1, 3], TRYKEYS, "UNITS NOSTREAM"),
     ("seckill.create", -3, "write denyoom fast", [1, 1], "voucher stock", "BEGIN END LIMIT HOLD"),
@@ -41,6 +41,10 @@ pub const COMMANDS: [Row; 18] = [
     ("seckill.status", 3, "readonly fast", [1, 1], "voucher user", ""),
     ("seckill.info", 2, "readonly", [1, 1], "voucher", ""),
     ("seckill.audit", 2, "readonly", [1, 1], "voucher", ""),
+    ("seckill.deduct", -2, "write denyoom fast", [1, 1], "key", "-"),
+    ("seckill.restore", -2, "write fast", [1, 1], "key", "-"),
+    ("seckill.draw", 3, "write denyoom fast", [1, 1], "pool user", ""),
+    ("seckill.undraw", 3, "write fast", [1, 1], "pool user", ""),
     ("seckill.nextid", -2, "write denyoom fast", [1, 1], "prefix", "COUNT"),
     ("lock.acquire", -4, "write denyoom fast blocking", [1, 1], "key token lease-ms", "WAIT FENCE"),
     ("lock.release", 3, "write fast", [1, 1], "key token", ""),
@@ -151,7 +155,8 @@ fn command_docs_are_complete() {
         }
         for (token, argument) in expected.tokens.iter().zip(&arguments[required..]) {
             let shown = field(argument, "token").map(text);
-            assert_eq!(shown.as_deref(), Some(*token), "{name}: {argument:?}");
+            let wanted = Some(*token).filter(|token| *token != "-");
+            assert_eq!(shown.as_deref(), wanted, "{name}: {argument:?}");
             let flags = field(argument, "flags").expect("flags of an optional argument");
             assert!(texts(flags).contains(&"optional".to_owned()), "{name}: {argument:?}");
         }
@@ -189,6 +194,10 @@ fn getkeys_finds_the_declared_keys() {
     assert_eq!(keys("SECKILL.TRYKEYS s b o 7 alice o1"), ["s", "b", "o"]);
     assert_eq!(keys("SECKILL.TRYKEYS s b s 7 alice o1 NOSTREAM"), ["s", "b", "s"]);
     assert_eq!(keys("SECKILL.NEXTID order COUNT 5"), ["order"]);
+    for command in ["DEDUCT k", "DEDUCT k 5", "RESTORE k", "RESTORE k 5", "DRAW k u", "UNDRAW k u"]
+    {
+        assert_eq!(keys(&format!("SECKILL.{command}")), ["k"], "{command}");
+    }
     assert_eq!(keys("SECKILL.CREATE 7 5 BEGIN 1 END 2"), ["7"]);
     assert_eq!(keys("SECKILL.REJECT orders g 1-1 REASON none"), ["orders"]);
     assert_eq!(keys("LOCK.RELEASE lock t"), ["lock"]);
@@ -258,6 +267,12 @@ fn info_counts_outcomes() {
         "LOCK.RELEASE lock u",
         "LOCK.RELEASE lock t",
         "LOCK.RELEASE lock t",
+        "RPUSH seckill:codes:p a b",
+        "SECKILL.DRAW p alice",
+        "SECKILL.DRAW p alice",
+        "SECKILL.DRAW p bob",
+        "SECKILL.DRAW p carol",
+        "SECKILL.DEDUCT seckill:stock:7",
     ] {
         server.run(command);
     }
@@ -270,6 +285,7 @@ fn info_counts_outcomes() {
         "seckill_tries_sold_out:2",
         "seckill_tries_already_bought:1",
         "seckill_locks_released:1",
+        "seckill_prizes_drawn:2",
     ] {
         assert!(lines.contains(&line), "no {line} in:\n{section}");
     }

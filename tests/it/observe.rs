@@ -125,8 +125,9 @@ impl Server {
     }
 }
 
-/// The keys that a try or a rejection of voucher 7 would touch, whether they exist or not.
-const USUAL_KEYS: [&str; 8] = [
+/// The keys that a try or a rejection of voucher 7, or a draw from pool 7, would touch, there or
+/// not.
+const USUAL_KEYS: [&str; 11] = [
     "seckill:stock:7",
     "seckill:order:7",
     "stream.orders",
@@ -135,6 +136,9 @@ const USUAL_KEYS: [&str; 8] = [
     "stock",
     "buyers",
     "orders",
+    "seckill:codes:7",
+    "seckill:winners:7",
+    "stream.draws",
 ];
 
 /// Listens until it is asked what it heard.

@@ -1,0 +1,80 @@
+//! SECKILL.DRAW pool user: gives a user a prize code, at most one a user, each once.
+
+use super::{Answering, Command};
+use crate::args::{Args, Pool, User};
+use crate::error::CommandError;
+use crate::keyspace::pool::PoolKeys;
+use crate::keyspace::prizes;
+use crate::metrics;
+use crate::reply::Reply;
+use crate::rules::prize::Draw;
+use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, Str, handler};
+
+/// What both commands on a pool declare.
+pub(super) const POOL: &[KeySpec] = &[KeySpec {
+    position: 1,
+    access: Access::Update,
+    notes: c"The pool. The keys of its codes, winners and draws are derived from it",
+}];
+pub(super) const POOL_AND_USER: &[ArgSpec] = &[
+    ArgSpec { name: c"pool", kind: ArgKind::Key(0) },
+    ArgSpec { name: c"user", kind: ArgKind::String },
+];
+
+pub(super) const SPEC: CommandSpec = CommandSpec {
+    name: c"seckill.draw",
+    handler: handler::<Answering<DrawCode>>(),
+    flags: c"write deny-oom fast",
+    categories: c"write fast seckill",
+    arity: 3,
+    summary: c"Draws a prize code from a pool for a user, or tells the one they have",
+    complexity: c"O(1)",
+    since: c"0.1.0",
+    keys: POOL,
+    args: POOL_AND_USER,
+};
+
+struct DrawCode;
+
+impl Command for DrawCode {
+    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+        let (pool, user) = (args.next::<Pool<'_>>()?, args.next::<User<'_>>()?);
+        args.finish()?;
+        let keys = PoolKeys::of(pool)?;
+        keys.check_here(ctx)?;
+        if let Some(code) = prizes::code_of(ctx, &keys, user)? {
+            return Ok(answer(Draw::Again, Some(code.as_str())));
+        }
+        let Some(code) = prizes::first_code(ctx, &keys)? else {
+            return Ok(answer(Draw::Empty, None));
+        };
+        check_fits([("pool", pool.0), ("user", user.0), ("code", code.as_str())])?;
+        let stream = prizes::open_draws(ctx, &keys)?;
+        let fields = keys.fields().of([user.0, pool.0, code.as_str()]);
+        // The entry can fail, so it is written first; from there on there is no way back.
+        let appended = stream.map(|stream| stream.append(&fields)).transpose()?;
+        let reply = answer(Draw::Drawn, Some(code.as_str()));
+        let (won, popped) = match prizes::take_first(ctx, &keys) {
+            Some((code, popped)) => (prizes::set_winner(ctx, &keys, user, code), Some(popped)),
+            None => (None, None),
+        };
+        for effect in [popped, won, appended].into_iter().flatten() {
+            effect.publish(ctx);
+        }
+        metrics::PRIZES_DRAWN.count();
+        Ok(reply)
+    }
+}
+
+fn answer(draw: Draw, code: Option<Str<'_>>) -> Reply {
+    Reply::Pair(draw.code(), code.map(|code| code.bytes().to_vec()))
+}
+
+/// Refuses texts of which an entry of a stream might not hold all, being limited to 1 GiB.
+fn check_fits(texts: [(&'static str, Str<'_>); 3]) -> Result<(), CommandError> {
+    const MAX: usize = 128 << 20;
+    match texts.into_iter().find(|(_, text)| text.bytes().len() > MAX) {
+        None => Ok(()),
+        Some((argument, _)) => Err(CommandError::TooLong { argument, max: MAX }),
+    }
+}

@@ -1,0 +1,41 @@
+//! `SECKILL.RESTORE key [units]`: gives units back to a bare stock.
+
+use super::seckill_deduct::{BARE_STOCK, STOCK_AND_UNITS, parse};
+use super::{Answering, Command};
+use crate::args::Args;
+use crate::error::CommandError;
+use crate::keyspace::stock;
+use crate::reply::Reply;
+use crate::rules::deduction::{Restored, restore};
+use crate::server::{CommandSpec, Ctx, handler};
+
+pub(super) const SPEC: CommandSpec = CommandSpec {
+    name: c"seckill.restore",
+    handler: handler::<Answering<Restore>>(),
+    flags: c"write fast",
+    categories: c"write fast seckill",
+    arity: -2,
+    summary: c"Gives units back to a stock, and replies what there is then",
+    complexity: c"O(1)",
+    since: c"0.1.0",
+    keys: BARE_STOCK,
+    args: STOCK_AND_UNITS,
+};
+
+struct Restore;
+
+/// No key, or one that never runs out.
+const NOTHING_TO_RESTORE: i64 = -1;
+
+impl Command for Restore {
+    fn run(ctx: Ctx<'_>, args: Args<'_>) -> Result<Reply, CommandError> {
+        let (key, units) = parse(args)?;
+        let Some(Restored { left, after }) = restore(stock::read(ctx, key.0)?, units)? else {
+            return Ok(Reply::Integer(NOTHING_TO_RESTORE));
+        };
+        if let Some(effect) = stock::change(ctx, key.0, left, after) {
+            effect.publish(ctx);
+        }
+        Ok(Reply::Integer(after))
+    }
+}

@@ -1,0 +1,44 @@
+//! SECKILL.UNDRAW pool user: puts a user's prize code back into its pool.
+
+use super::seckill_draw::{POOL, POOL_AND_USER};
+use super::{Answering, Command};
+use crate::args::{Args, Pool, User};
+use crate::error::CommandError;
+use crate::keyspace::pool::PoolKeys;
+use crate::keyspace::prizes;
+use crate::reply::Reply;
+use crate::server::{CommandSpec, Ctx, handler};
+
+pub(super) const SPEC: CommandSpec = CommandSpec {
+    name: c"seckill.undraw",
+    handler: handler::<Answering<Undraw>>(),
+    flags: c"write fast",
+    categories: c"write fast seckill",
+    arity: 3,
+    summary: c"Puts a user's prize code back into its pool, to be drawn next",
+    complexity: c"O(1)",
+    since: c"0.1.0",
+    keys: POOL,
+    args: POOL_AND_USER,
+};
+
+struct Undraw;
+
+impl Command for Undraw {
+    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+        let (pool, user) = (args.next::<Pool<'_>>()?, args.next::<User<'_>>()?);
+        args.finish()?;
+        let keys = PoolKeys::of(pool)?;
+        keys.check_here(ctx)?;
+        let Some(code) = prizes::code_of(ctx, &keys, user)? else {
+            return Ok(Reply::Integer(0));
+        };
+        prizes::check_codes(ctx, &keys)?;
+        let returned = prizes::put_first(ctx, &keys, &code);
+        let forgotten = prizes::forget_winner(ctx, &keys, user);
+        for effect in [returned, forgotten].into_iter().flatten() {
+            effect.publish(ctx);
+        }
+        Ok(Reply::Integer(1))
+    }
+}

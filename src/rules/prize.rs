@@ -1,0 +1,18 @@
+//! Who gets a prize code.
+
+/// How a draw ends. The numbers are what clients see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Draw {
+    /// The code is the user's from now on.
+    Drawn = 0,
+    /// No code is left.
+    Empty = 1,
+    /// The user has a code of this pool already, and is told it again.
+    Again = 2,
+}
+
+impl Draw {
+    pub(crate) fn code(self) -> i64 {
+        self as i64
+    }
+}
