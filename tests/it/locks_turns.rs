@@ -3,8 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::harness::{Builder, Client, Server};
+use crate::harness::{Builder, Client, Server, text};
 use crate::locks_line::id_of;
+use crate::observe::integer;
 use crate::transcript::argv;
 use redis::Value;
 
@@ -164,4 +165,83 @@ fn a_grant_that_was_made_anew_is_not_undone() {
     server.run("LOCK.RELEASE lock bob");
     assert_eq!(cid.receive(), Value::Int(1));
     assert_eq!(server.owner("lock"), "cid");
+}
+
+/// Another key in the lock's place is the lock from then on, with its own lease.
+#[test]
+fn what_comes_in_the_place_of_a_lock_is_the_lock() {
+    let server = Server::start();
+    for replace in ["RENAME short lock", "COPY short lock REPLACE", "MOVE", "RESTORE"] {
+        server.run("FLUSHALL");
+        server.run("SET lock ann");
+        let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+        server.run("SET short zoe PX 150");
+        let start = Instant::now();
+        let done = match replace {
+            "RESTORE" => {
+                let Value::BulkString(dump) = server.run("DUMP short") else { panic!("no dump") };
+                let words: [&[u8]; 5] = [b"RESTORE", b"lock", b"100", &dump, b"REPLACE"];
+                server.call(&words)
+            }
+            // A lock of the other database, brought by a script.
+            "MOVE" => server.run(
+                "EVAL \"redis.call('SELECT', 1) redis.call('SET', KEYS[1], 'zoe', 'PX', 100) \
+                 redis.call('SELECT', 0) redis.call('DEL', KEYS[1]) redis.call('SELECT', 1) \
+                 return redis.call('MOVE', KEYS[1], 0)\" 1 lock",
+            ),
+            _ => server.run(replace),
+        };
+        assert!(!matches!(done, Value::ServerError(_)), "{replace}: {done:?}");
+        assert_eq!((server.owner("lock").as_str(), server.in_line()), ("zoe", 1), "{replace}");
+        assert_eq!(bob.receive(), Value::Int(1), "{replace}");
+        let took = start.elapsed();
+        assert!((80..5000).contains(&took.as_millis()), "{replace}: {took:?}");
+    }
+}
+
+#[test]
+fn commands_behind_a_wait_run_when_it_is_over() {
+    let server = Server::start();
+    server.run("SET lock ann");
+    let mut bob = server.client();
+    for command in [
+        "LOCK.ACQUIRE lock bob 1000000 WAIT 30",
+        "LOCK.ACQUIRE lock bob 1000000 WAIT 60000 FENCE",
+        "GET lock",
+        "LOCK.RELEASE lock bob",
+        "LOCK.ACQUIRE lock bob 1000000 WAIT 60000",
+        "QUIT",
+    ] {
+        bob.send(&argv(command));
+    }
+    assert_eq!(bob.receive(), Value::Int(0));
+    server.wait_for_line(1);
+    let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
+    server.run("LOCK.RELEASE lock ann");
+    assert!(integer(&bob.receive()) > 1);
+    assert_eq!(text(&bob.receive()), "bob");
+    assert_eq!(bob.receive(), Value::Int(1));
+    assert_eq!(cid.receive(), Value::Int(1));
+    server.wait_for_line(1);
+    server.run("LOCK.RELEASE lock cid");
+    // Who was told keeps it to the end of the lease, whatever the connection does.
+    assert_eq!((bob.receive(), bob.receive()), (Value::Int(1), Value::Okay));
+    assert_eq!(server.owner("lock"), "bob");
+}
+
+/// Leases as short as can be: all are served, in order, and each has its own fencing token.
+#[test]
+fn leases_of_a_millisecond_pass_through_a_line() {
+    let server = Server::start();
+    server.run("SET lock ann");
+    let mut waiters: Vec<Client> = (0..100)
+        .map(|n| server.waiter(&format!("LOCK.ACQUIRE lock t{n} 1 WAIT 60000 FENCE")))
+        .collect();
+    server.run("LOCK.RELEASE lock ann");
+    let mut last = 1;
+    for waiter in &mut waiters {
+        let fence = integer(&waiter.receive());
+        assert!(fence > last, "{fence} after {last}");
+        last = fence;
+    }
 }
