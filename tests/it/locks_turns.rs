@@ -56,8 +56,8 @@ fn a_lease_or_a_wait_ends_in_time_on_a_server_at_rest() {
     });
 }
 
-/// What a client sent behind a command that blocked it runs when it is unblocked, on Redis 7.0 after
-/// the end of the turn.
+/// What a client sent behind a command that blocked it runs when it is unblocked, on Redis 7.0
+/// after the end of the turn.
 #[test]
 fn a_lock_that_is_freed_after_the_end_of_a_turn_is_handed_over_soon() {
     let server = sleepy().start();
