@@ -5,34 +5,14 @@
 
 mod due;
 mod request;
+mod waiter;
 
 use due::{Due, Dues};
 pub(crate) use request::{Lost, Place, Request, Wait};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::Hash;
 use std::rc::Rc;
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage<A> {
-    InLine,
-    /// Holds the lock, and has not been told.
-    Granted(A),
-    /// Leaves without the lock, and has not been told.
-    Refused(A),
-}
-
-struct Waiter<H, A> {
-    /// What answers the client; none once used.
-    handle: Option<H>,
-    place: Place,
-    request: Request,
-    /// Its number in the order of arrival, kept when a grant is taken back.
-    ticket: u64,
-    wait: Wait,
-    stage: Stage<A>,
-    /// Another client has been told that it holds the lock with the same token.
-    is_shared: bool,
-}
+use waiter::{Stage, Waiter};
 
 #[derive(Default)]
 struct Line<C> {
@@ -147,6 +127,10 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
 
     /// The client holds the lock now. Gives how long it was in line, in ms.
     pub(crate) fn grant(&mut self, client: C, answer: A, now_ms: i64) -> u64 {
+        if let Some(waiter) = self.clients.get(&client) {
+            // Somebody with the same token is gone: this one holds the lock in their place.
+            self.lost.retain(|lost| !waiter.is_for(&lost.place, &lost.token));
+        }
         self.leave_line(client, Stage::Granted(answer), now_ms)
     }
 
@@ -337,6 +321,9 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         if waiter.handle.is_some() {
             self.unanswered.retain(|other| *other != client);
         }
+        if matches!(waiter.stage, Stage::Granted(_)) {
+            self.confirm(waiter.place.db, &waiter.place.key, &waiter.request.token);
+        }
         Some((answer, waiter.handle))
     }
 
@@ -349,7 +336,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
                 self.remove_from_line(&waiter.place, client, waiter.ticket, waiter.wait);
                 waiter.wait.lasted_ms(now_ms)
             }
-            Stage::Granted(_) if !waiter.is_shared => {
+            Stage::Granted(_) if !waiter.is_shared && !self.is_granted_to_another(&waiter) => {
                 self.lost.push_back(Lost { place: waiter.place, token: waiter.request.token });
                 0
             }
@@ -359,6 +346,14 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
             self.unanswered.retain(|other| *other != client);
         }
         Some((waiter.handle, waited_ms))
+    }
+
+    /// Is another, who had the same token in the same step, still to be told of the same grant?
+    fn is_granted_to_another(&self, gone: &Waiter<H, A>) -> bool {
+        self.unanswered.iter().filter_map(|client| self.clients.get(client)).any(|other| {
+            matches!(other.stage, Stage::Granted(_))
+                && other.is_for(&gone.place, &gone.request.token)
+        })
     }
 
     /// The next grant to be undone.

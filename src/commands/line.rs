@@ -13,7 +13,8 @@ use crate::metrics;
 use crate::reply::Reply;
 use crate::server::{
     BlockedClient, Blocking, ClientId, Ctx, EventClass, KeyListener, MainThread, OwnedStr,
-    ServerEvent, Str, Timer, block, listen_to_keys, listen_to_server, listen_to_turns,
+    ServerEvent, Str, Timer, block, is_turn_over, listen_to_keys, listen_to_server,
+    listen_to_turns, turn_again,
 };
 use crate::waiters::{Place, Request, Wait, Waiters};
 use std::ffi::CStr;
@@ -26,6 +27,9 @@ const NOT_ACQUIRED: Answer = Ok(0);
 
 /// How many locks are looked at in one turn, so that other clients never wait long.
 const LOOKS_A_TURN: usize = 500;
+
+/// The longest that a server's event loop ever sleeps: it has work of its own, with `hz 1` too.
+const SLEEP_MS_MAX: i64 = 1000;
 
 /// None while nobody waits.
 static LINES: MainThread<Option<Box<Lines>>> = MainThread::new(None);
@@ -83,6 +87,15 @@ pub(super) fn is_waited_for(ctx: Ctx<'_>, key: KeyName<'_>) -> bool {
 pub(super) fn look_soon(ctx: Ctx<'_>, key: KeyName<'_>) {
     let (db, key) = (ctx.selected_db(), key.0.bytes());
     with(|lines| lines.mark(db, key));
+    look_when_over();
+}
+
+/// Sees to it that what was noted after the end of a turn does not wait until something else makes
+/// the loop turn. To be called only while a client is blocked.
+fn look_when_over() {
+    if is_turn_over() {
+        turn_again();
+    }
 }
 
 /// Puts the command's client in line behind `holder`, and blocks it. False where it can't wait.
@@ -111,6 +124,7 @@ pub(super) fn join(
         Holder::Nobody | Holder::ThisToken => lines.mark(place.db, &place.key),
     }
     put_back(lines);
+    look_when_over();
     true
 }
 
@@ -150,6 +164,7 @@ pub(super) fn release(ctx: Ctx<'_>, key: Str<'_>) {
     let place = Place { db: ctx.selected_db(), key: key.bytes().into() };
     serve(ctx, &place, key);
     IS_DEAF.set(false);
+    look_when_over();
 }
 
 /// Looks at a lock and gives it to the first in line if it is free. The database is selected.
@@ -278,8 +293,12 @@ fn arm(ctx: Ctx<'_>, now_ms: i64) {
     });
     let Some(due_ms) = next.flatten() else { return TIMER.stop(ctx) };
     if due_ms < ARMED_FOR_MS.get() || !TIMER.is_armed() {
-        TIMER.arm(ctx, u64::try_from(due_ms.saturating_sub(now_ms)).unwrap_or(0));
+        let after_ms = due_ms.saturating_sub(now_ms);
+        TIMER.arm(ctx, u64::try_from(after_ms).unwrap_or(0));
         ARMED_FOR_MS.set(due_ms);
+        if after_ms < SLEEP_MS_MAX {
+            turn_again();
+        }
     }
 }
 
@@ -291,6 +310,7 @@ impl KeyListener for Line {
         if ANYBODY.get() && !IS_DEAF.get() {
             let (db, key) = (ctx.selected_db(), key.bytes());
             with(|lines| lines.mark(db, key));
+            look_when_over();
         }
     }
 }
@@ -303,6 +323,9 @@ fn on_server_event(_: Ctx<'_>, event: ServerEvent) {
         // The server itself ends the waits of a replica's clients.
         ServerEvent::LoadingStarted | ServerEvent::BecameReplica | ServerEvent::Configured => {}
     });
+    if ANYBODY.get() {
+        look_when_over();
+    }
 }
 
 impl Blocking for Line {
@@ -336,6 +359,7 @@ impl Blocking for Line {
             return;
         };
         metrics::LOCKS_WAITED_MS.add(waited_ms);
+        // Also makes the loop turn, so that a grant is undone soon.
         if let Some(handle) = handle {
             handle.unblock();
         }

@@ -57,10 +57,11 @@ impl Fence {
 
 /// Keeps the fence key, if the lock has one, for as long as a renewed lease wants.
 pub(crate) fn extend(ctx: Ctx<'_>, lock: Str<'_>, lease_ends_at_ms: i64) {
-    let Ok(name) = name(lock) else { return };
-    if ReadKey::open(ctx, name.as_str()).is_none() {
+    if peek(ctx, lock).is_none() {
+        // There is none, or a key that has its name by chance.
         return;
     }
+    let Ok(name) = name(lock) else { return };
     let (key, at_ms) = (name.as_str(), lease_ends_at_ms.saturating_add(OUTLIVES_MS));
     WriteKey::open(ctx, key).set_end(at_ms);
     Effect::EndSet { key, at_ms }.publish(ctx);

@@ -45,6 +45,7 @@ required! {
     RedisModule_CreateString
     RedisModule_CreateTimer
     RedisModule_DeleteKey
+    RedisModule_EventLoopAddOneShot
     RedisModule_FreeCallReply
     RedisModule_FreeString
     RedisModule_GetAbsExpire

@@ -11,6 +11,7 @@ use super::panics::guarded;
 use super::string::{Str, borrow};
 use redis_module::raw;
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
 
 /// Hears of events of keys.
 pub(crate) trait KeyListener {
@@ -166,6 +167,8 @@ unsafe extern "C" fn on_turn(
     _data: *mut c_void,
 ) {
     if part != raw::REDISMODULE_SUBEVENT_EVENTLOOP_BEFORE_SLEEP {
+        IS_TURN_OVER.set(false);
+        TURNS_AGAIN.set(false);
         return;
     }
     // SAFETY: the server's context lives for this call.
@@ -173,13 +176,46 @@ unsafe extern "C" fn on_turn(
     for listener in TURN_LISTENERS.get().into_iter().flatten() {
         guarded(|| listener(ctx));
     }
+    IS_TURN_OVER.set(true);
 }
+
+/// Set from the end of a turn to the beginning of the next. Redis 7.0 still runs commands then:
+/// those that a client sent behind one that blocked it.
+static IS_TURN_OVER: MainThread<bool> = MainThread::new(false);
+
+/// Set when the next turn follows at once already.
+static TURNS_AGAIN: MainThread<bool> = MainThread::new(false);
+
+/// Has the end of this turn been, so that whatever happens now waits for the next?
+pub(crate) fn is_turn_over() -> bool {
+    IS_TURN_OVER.get()
+}
+
+/// Makes the event loop turn once more before it sleeps.
+///
+/// Needed for a timer that a [`TurnListener`] arms: Redis 7.0 has decided by then how long it is
+/// going to sleep. To be used only while a timer is armed or a client blocked, which keeps the
+/// module from being unloaded before the turn.
+pub(crate) fn turn_again() {
+    if TURNS_AGAIN.get() {
+        return;
+    }
+    TURNS_AGAIN.set(true);
+    // SAFETY: the function has the right type, needs no data and is there until the next turn. It
+    // fails only for a null function.
+    unsafe { api!(RedisModule_EventLoopAddOneShot(Some(on_turn_again), ptr::null_mut())) };
+}
+
+/// That there is a turn is all that was wanted.
+unsafe extern "C" fn on_turn_again(_data: *mut c_void) {}
 
 /// Forgets who listens: the module is being loaded or unloaded. The server itself drops the
 /// subscriptions of a module that goes.
 pub(crate) fn forget() {
     LISTENERS.set([None; LISTENERS_MAX]);
     TURN_LISTENERS.set([None; LISTENERS_MAX]);
+    IS_TURN_OVER.set(false);
+    TURNS_AGAIN.set(false);
 }
 
 type Callback =

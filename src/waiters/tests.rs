@@ -49,6 +49,44 @@ fn first_come_first_served_for_each_database_and_key() {
 }
 
 #[test]
+fn a_grant_stays_while_somebody_with_the_same_token_hears_of_it() {
+    // Who goes, who is answered, and whether the grant is undone.
+    for (ends, is_undone) in [("g1 a2", false), ("a2 g1", false), ("g2 a1", false), ("g1 g2", true)]
+    {
+        let mut lines = Lines::default();
+        let a = place(0, "a");
+        for client in [1, 2] {
+            let request = Request { token: token(7), lease_ms: 10, with_fence: false };
+            lines.join(client, client, &a, request, Wait { since_ms: 0, until_ms: 100 });
+            lines.grant(client, 'y', 5);
+        }
+        for end in ends.split(' ') {
+            let client = end[1..].parse().unwrap();
+            match end.starts_with('g') {
+                true => assert!(lines.gone(client, 7).is_some()),
+                false => assert!(lines.answer(client).is_some()),
+            }
+        }
+        assert_eq!(lines.has_lost(), is_undone, "{ends}");
+    }
+}
+
+#[test]
+fn a_grant_that_is_made_anew_is_not_undone() {
+    let mut lines = Lines::default();
+    let a = place(0, "a");
+    for client in [1, 2] {
+        let request = Request { token: token(7), lease_ms: 10, with_fence: false };
+        lines.join(client, client, &a, request, Wait { since_ms: 0, until_ms: 100 });
+    }
+    lines.grant(1, 'y', 5);
+    lines.gone(1, 6);
+    assert!(lines.has_lost());
+    lines.grant(2, 'y', 6);
+    assert!(!lines.has_lost());
+}
+
+#[test]
 fn a_grant_that_nobody_will_hear_of_is_to_be_undone() {
     let mut lines = Lines::default();
     let a = place(0, "a");

@@ -1,6 +1,8 @@
 //! Users with rules: the command, the declared keys, nothing else.
 
 use crate::harness::{Client, Server, text};
+use crate::observe::integer;
+use redis::Value;
 
 /// A client of a user who is allowed just this.
 pub fn user(server: &Server, rules: &str) -> Client {
@@ -51,7 +53,7 @@ fn a_try_by_keys_needs_all_three_for_writing() {
 fn a_release_needs_the_lock_for_writing() {
     let server = Server::start();
     server.run("SET lock:1 t");
-    for rules in ["~lock:2", "%R~lock:*"] {
+    for rules in ["~lock:2", "%R~lock:*", "%W~lock:*"] {
         let reply =
             text(&user(&server, &format!("+lock.release {rules}")).run("LOCK.RELEASE lock:1 t"));
         assert!(reply.starts_with("NOPERM"), "{rules}: {reply}");
@@ -94,6 +96,48 @@ fn a_draw_needs_the_command_and_its_pool_only() {
     );
     user(&server, "+seckill.undraw %R~7").check("> SECKILL.UNDRAW 7 alice\n(error) NOPERM ...");
     user(&server, "+seckill.undraw ~7").check("> SECKILL.UNDRAW 7 alice\n1");
+}
+
+#[test]
+fn who_may_release_hands_over_a_lock_with_a_fence_key_of_others() {
+    let server = Server::start();
+    server.run("LOCK.ACQUIRE lock ann 1000000 FENCE");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000 FENCE");
+    user(&server, "+lock.release ~lock").check(
+        "
+        > GET lock:fence
+        (error) NOPERM ...
+        > LOCK.INFO lock
+        (error) NOPERM ...
+        > LOCK.RELEASE lock ann
+        1
+        ",
+    );
+    assert!(integer(&bob.receive()) > 1);
+    assert_eq!(server.owner("lock"), "bob");
+}
+
+/// LOCK.INFO shows the token: to whoever may read the key, and to nobody else.
+#[test]
+fn a_look_at_a_lock_needs_it_for_reading() {
+    let server = Server::start();
+    server.run("SET lock t");
+    for rules in ["~other", "%W~lock"] {
+        let reply = text(&user(&server, &format!("+lock.info {rules}")).run("LOCK.INFO lock"));
+        assert!(reply.starts_with("NOPERM"), "{rules}: {reply}");
+    }
+    let reply = user(&server, "+lock.info +lock.acquire %R~lock").run("LOCK.INFO lock");
+    assert!(matches!(reply, Value::Array(_)), "{reply:?}");
+    for (command, rules) in [
+        ("LOCK.ACQUIRE lock t 1000", "+lock.acquire %R~lock"),
+        ("LOCK.ACQUIRE lock t 1000", "+lock.acquire %W~lock"),
+        ("LOCK.RENEW lock t 1000", "+lock.renew %R~lock"),
+        ("LOCK.RENEW lock t 1000", "+lock.renew %W~lock"),
+    ] {
+        let reply = text(&user(&server, rules).run(command));
+        assert!(reply.starts_with("NOPERM"), "{rules}: {reply}");
+    }
+    user(&server, "+lock.renew ~lock").check("> LOCK.RENEW lock t 1000\n1");
 }
 
 #[test]

@@ -157,6 +157,22 @@ fn an_impossible_fencing_token_refuses_before_the_lock_is_touched() {
     }
 }
 
+/// Of a key that merely has the name of a fence key nothing changes, its time to live neither.
+#[test]
+fn a_renewal_leaves_what_is_no_fence_alone() {
+    let server = Server::observed().start();
+    for make in ["HSET farm:fence wood 1", "RPUSH farm:fence a", "SET farm:fence wood"] {
+        server.run("FLUSHALL");
+        server.run(make);
+        server.run("LOCK.ACQUIRE farm ann 100000");
+        for renew in ["LOCK.RENEW farm ann 100000", "LOCK.ACQUIRE farm ann 100000"] {
+            let written = effects(server.aof_of(|| drop(server.run(renew))));
+            assert_eq!(written, ["PEXPIREAT farm"], "{make}");
+            assert_eq!(pttl(&server, "farm:fence"), -1, "{make}");
+        }
+    }
+}
+
 #[test]
 fn effects_are_plain_and_absolute() {
     let server = Server::observed().start();

@@ -109,6 +109,25 @@ fn a_failover_keeps_locks_and_lets_fencing_tokens_grow() {
     assert!(integer(&replica.run("LOCK.ACQUIRE lock cid 1000000 FENCE")) > second);
 }
 
+/// `WAIT` counts the grant, though the client wrote nothing itself.
+#[test]
+fn who_was_granted_a_lock_in_line_can_wait_for_replicas() {
+    let primary = Server::with().port().start();
+    let replica = Server::with().replica_of(&primary).start();
+    primary.run("LOCK.ACQUIRE lock ann 1000000");
+    let mut bob = primary.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+    primary.wait_for_replica(&replica);
+    // The replica acknowledges nothing for a while.
+    let mut busy = replica.client();
+    busy.send(&["DEBUG", "SLEEP", "2"]);
+    primary.run("LOCK.RELEASE lock ann");
+    assert_eq!(bob.receive(), Value::Int(1));
+    assert_eq!(bob.run("WAIT 1 200"), Value::Int(0));
+    assert_eq!(bob.run("WAIT 1 20000"), Value::Int(1));
+    assert_eq!(replica.owner("lock"), "bob");
+    assert_eq!(busy.receive(), Value::Okay);
+}
+
 #[test]
 fn who_waits_on_a_server_that_turns_replica_is_told() {
     let primary = Server::with().port().start();

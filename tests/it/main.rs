@@ -12,6 +12,7 @@
 //! | `nextid`, `nextid_slots` | generated ids, and who else counts on their keys |
 //! | `afresh` | nothing remembered between tries hides what others did |
 //! | `locks_line`, `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in line |
+//! | `locks_turns` | handed over in time by a server at rest; two with one token |
 //! | `locks_server`, `locks_histories` | pauses, failovers, clusters; many clients and a model |
 //! | `managed`, `managed_odd`, `managed_terms` | managed vouchers: who buys; odd keys; rules |
 //! | `holds`, `holds_mended` | confirm, cancel, expiry; spoiled keys |
@@ -54,6 +55,7 @@ mod locks_acquire;
 mod locks_histories;
 mod locks_line;
 mod locks_server;
+mod locks_turns;
 mod locks_wake;
 mod managed;
 mod managed_cluster;

@@ -1,0 +1,32 @@
+//! One client that waits, and how far it has come.
+
+use super::{Place, Request, Wait};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage<A> {
+    InLine,
+    /// Holds the lock, and has not been told.
+    Granted(A),
+    /// Leaves without the lock, and has not been told.
+    Refused(A),
+}
+
+pub(super) struct Waiter<H, A> {
+    /// What answers the client; none once used.
+    pub(super) handle: Option<H>,
+    pub(super) place: Place,
+    pub(super) request: Request,
+    /// Its number in the order of arrival, kept when a grant is taken back.
+    pub(super) ticket: u64,
+    pub(super) wait: Wait,
+    pub(super) stage: Stage<A>,
+    /// Another client has been told that it holds the lock with the same token.
+    pub(super) is_shared: bool,
+}
+
+impl<H, A> Waiter<H, A> {
+    /// Is this the lock, and the token, that it waits for?
+    pub(super) fn is_for(&self, place: &Place, token: &[u8]) -> bool {
+        self.place == *place && *self.request.token == *token
+    }
+}

@@ -1,0 +1,247 @@
+//! Between the turns of the event loop: a server that nothing else wakes serves who waits in time,
+//! and who shares a token with somebody that dies keeps the lock.
+
+use std::time::{Duration, Instant};
+
+use crate::harness::{Builder, Client, Server, text};
+use crate::locks_line::id_of;
+use crate::observe::integer;
+use crate::transcript::argv;
+use redis::Value;
+
+/// A server that wakes up by itself only once a second.
+fn sleepy() -> Builder {
+    Server::with().config("hz 1").config("dynamic-hz no")
+}
+
+/// The median of what some rounds took. A round that waits for the server to wake up by itself
+/// takes half a second.
+fn median_is_prompt(what: &str, mut round: impl FnMut(usize) -> Duration) {
+    let mut took: Vec<_> = (0..9).map(&mut round).collect();
+    took.sort();
+    assert!(took[4] < Duration::from_millis(200), "{what}: {took:?}");
+}
+
+#[test]
+fn a_lease_or_a_wait_ends_in_time_on_a_server_at_rest() {
+    let server = sleepy().start();
+    let mut bob = server.client();
+    let ask = |bob: &mut Client, wait_ms| {
+        let start = Instant::now();
+        let request = format!("LOCK.ACQUIRE lock bob 1000000 WAIT {wait_ms}");
+        (bob.run(&request), start.elapsed())
+    };
+    for shorten in ["SET lock ann PX 20", "SET lock ann PX 20 NX"] {
+        median_is_prompt(shorten, |_| {
+            server.run("DEL lock");
+            server.run(shorten);
+            let (told, took) = ask(&mut bob, 60_000);
+            assert_eq!(told, Value::Int(1));
+            took
+        });
+    }
+    median_is_prompt("a lease made shorter", |_| {
+        server.run("SET lock ann PX 1000000");
+        server.queue(&mut bob, "LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+        let start = Instant::now();
+        server.run("PEXPIRE lock 20");
+        assert_eq!(bob.receive(), Value::Int(1));
+        start.elapsed()
+    });
+    server.run("SET lock ann");
+    median_is_prompt("a wait", |_| {
+        let (told, took) = ask(&mut bob, 20);
+        assert_eq!(told, Value::Int(0));
+        took
+    });
+}
+
+/// What a client sent behind a command that blocked it runs when it is unblocked, on Redis 7.0
+/// after the end of the turn.
+#[test]
+fn a_lock_that_is_freed_after_the_end_of_a_turn_is_handed_over_soon() {
+    let server = sleepy().start();
+    for free in ["DEL lock", "LOCK.RELEASE lock ann", "FLUSHALL"] {
+        median_is_prompt(free, |_| {
+            server.run("SET lock ann");
+            let mut ann = server.client();
+            ann.send(&argv("BLPOP list 0"));
+            ann.send(&argv(free));
+            let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+            let start = Instant::now();
+            server.run("RPUSH list x");
+            assert_eq!(bob.receive(), Value::Int(1));
+            start.elapsed()
+        });
+    }
+    median_is_prompt("a wait that began then", |_| {
+        server.run("SET lock ann");
+        let mut bob = server.client();
+        bob.send(&argv("BLPOP list 0"));
+        bob.send(&argv("LOCK.ACQUIRE lock bob 1000000 WAIT 20"));
+        let start = Instant::now();
+        server.run("RPUSH list x");
+        bob.receive();
+        assert_eq!(bob.receive(), Value::Int(0));
+        start.elapsed()
+    });
+}
+
+/// More locks than are looked at in one turn.
+#[test]
+fn many_locks_that_are_freed_at_once_need_no_other_turns() {
+    let server = sleepy().config("maxclients 3000").start();
+    let mut waiters: Vec<Client> = (0..1600).map(|_| server.client()).collect();
+    for (waiter, n) in waiters.iter_mut().zip(0..) {
+        server.call(&["SET", &format!("lock{n}"), "held"]);
+        waiter.send(&["LOCK.ACQUIRE", &format!("lock{n}"), "mine", "1000000", "WAIT", "60000"]);
+    }
+    server.wait_for_line(1600);
+    let start = Instant::now();
+    server.run("FLUSHALL");
+    for waiter in &mut waiters {
+        assert_eq!(waiter.receive(), Value::Int(1));
+    }
+    assert!(start.elapsed() < Duration::from_millis(900), "{:?}", start.elapsed());
+}
+
+/// Two with one token are served in the same step, and one of them never hears of it.
+#[test]
+fn a_grant_is_not_undone_while_another_has_it_too() {
+    for (ends, told) in [
+        (["CLIENT KILL ID <0>", "PING"], [false, true]),
+        (["PING", "CLIENT KILL ID <1>"], [true, false]),
+        (["CLIENT UNBLOCK <1> TIMEOUT", "CLIENT KILL ID <0>"], [false, true]),
+        (["CLIENT KILL ID <0>", "CLIENT UNBLOCK <1> TIMEOUT"], [false, true]),
+        (["CLIENT KILL ID <0>", "CLIENT KILL ID <1>"], [false, false]),
+    ] {
+        let server = Server::start();
+        server.run("LOCK.ACQUIRE lock ann 1000000");
+        let mut bobs = [server.client(), server.client()];
+        let ids = [id_of(&mut bobs[0]), id_of(&mut bobs[1])];
+        for bob in &mut bobs {
+            server.queue(bob, "LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+        }
+        let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
+        server.run("MULTI");
+        server.run("LOCK.RELEASE lock ann");
+        for end in ends {
+            server.run(&end.replace("<0>", &ids[0]).replace("<1>", &ids[1]));
+        }
+        assert!(matches!(server.run("EXEC"), Value::Array(_)));
+        for (bob, is_told) in bobs.iter_mut().zip(told) {
+            if is_told {
+                assert_eq!(bob.receive(), Value::Int(1), "{ends:?}");
+            }
+        }
+        if told.contains(&true) {
+            assert_eq!((server.owner("lock").as_str(), server.in_line()), ("bob", 1), "{ends:?}");
+            server.run("LOCK.RELEASE lock bob");
+        }
+        assert_eq!(cid.receive(), Value::Int(1), "{ends:?}");
+        assert_eq!(server.owner("lock"), "cid");
+    }
+}
+
+/// As above, with the second grant later in the step.
+#[test]
+fn a_grant_that_was_made_anew_is_not_undone() {
+    let server = Server::start();
+    server.run("LOCK.ACQUIRE lock ann 1000000");
+    let mut first = server.client();
+    let id = id_of(&mut first);
+    server.queue(&mut first, "LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+    let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
+    let mut second = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+    server.run("MULTI");
+    server.run("LOCK.RELEASE lock ann");
+    server.run(&format!("CLIENT KILL ID {id}"));
+    server.run("LOCK.RELEASE lock bob");
+    server.run("LOCK.RELEASE lock cid");
+    server.run("EXEC");
+    assert_eq!(second.receive(), Value::Int(1));
+    assert_eq!((server.owner("lock").as_str(), server.in_line()), ("bob", 1));
+    // It was cid's for a moment of which nobody told cid.
+    server.run("LOCK.RELEASE lock bob");
+    assert_eq!(cid.receive(), Value::Int(1));
+    assert_eq!(server.owner("lock"), "cid");
+}
+
+/// Another key in the lock's place is the lock from then on, with its own lease.
+#[test]
+fn what_comes_in_the_place_of_a_lock_is_the_lock() {
+    let server = Server::start();
+    for replace in ["RENAME short lock", "COPY short lock REPLACE", "MOVE", "RESTORE"] {
+        server.run("FLUSHALL");
+        server.run("SET lock ann");
+        let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+        server.run("SET short zoe PX 150");
+        let start = Instant::now();
+        let done = match replace {
+            "RESTORE" => {
+                let Value::BulkString(dump) = server.run("DUMP short") else { panic!("no dump") };
+                let words: [&[u8]; 5] = [b"RESTORE", b"lock", b"100", &dump, b"REPLACE"];
+                server.call(&words)
+            }
+            // A lock of the other database, brought by a script.
+            "MOVE" => server.run(
+                "EVAL \"redis.call('SELECT', 1) redis.call('SET', KEYS[1], 'zoe', 'PX', 100) \
+                 redis.call('SELECT', 0) redis.call('DEL', KEYS[1]) redis.call('SELECT', 1) \
+                 return redis.call('MOVE', KEYS[1], 0)\" 1 lock",
+            ),
+            _ => server.run(replace),
+        };
+        assert!(!matches!(done, Value::ServerError(_)), "{replace}: {done:?}");
+        assert_eq!((server.owner("lock").as_str(), server.in_line()), ("zoe", 1), "{replace}");
+        assert_eq!(bob.receive(), Value::Int(1), "{replace}");
+        let took = start.elapsed();
+        assert!((80..5000).contains(&took.as_millis()), "{replace}: {took:?}");
+    }
+}
+
+#[test]
+fn commands_behind_a_wait_run_when_it_is_over() {
+    let server = Server::start();
+    server.run("SET lock ann");
+    let mut bob = server.client();
+    for command in [
+        "LOCK.ACQUIRE lock bob 1000000 WAIT 30",
+        "LOCK.ACQUIRE lock bob 1000000 WAIT 60000 FENCE",
+        "GET lock",
+        "LOCK.RELEASE lock bob",
+        "LOCK.ACQUIRE lock bob 1000000 WAIT 60000",
+        "QUIT",
+    ] {
+        bob.send(&argv(command));
+    }
+    assert_eq!(bob.receive(), Value::Int(0));
+    server.wait_for_line(1);
+    let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
+    server.run("LOCK.RELEASE lock ann");
+    assert!(integer(&bob.receive()) > 1);
+    assert_eq!(text(&bob.receive()), "bob");
+    assert_eq!(bob.receive(), Value::Int(1));
+    assert_eq!(cid.receive(), Value::Int(1));
+    server.wait_for_line(1);
+    server.run("LOCK.RELEASE lock cid");
+    // Who was told keeps it to the end of the lease, whatever the connection does.
+    assert_eq!((bob.receive(), bob.receive()), (Value::Int(1), Value::Okay));
+    assert_eq!(server.owner("lock"), "bob");
+}
+
+/// Leases as short as can be: all are served, in order, and each has its own fencing token.
+#[test]
+fn leases_of_a_millisecond_pass_through_a_line() {
+    let server = Server::start();
+    server.run("SET lock ann");
+    let mut waiters: Vec<Client> = (0..100)
+        .map(|n| server.waiter(&format!("LOCK.ACQUIRE lock t{n} 1 WAIT 60000 FENCE")))
+        .collect();
+    server.run("LOCK.RELEASE lock ann");
+    let mut last = 1;
+    for waiter in &mut waiters {
+        let fence = integer(&waiter.receive());
+        assert!(fence > last, "{fence} after {last}");
+        last = fence;
+    }
+}
