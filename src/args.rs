@@ -1,6 +1,7 @@
 //! The arguments of a command, read one by one under the names that the docs give them.
 
 use crate::error::CommandError;
+use crate::rules::entry_id::EntryId;
 use crate::rules::integer;
 use crate::rules::order_id::Count;
 use crate::rules::sale::Units;
@@ -37,6 +38,10 @@ arguments! {
     Token;
     /// What ids are counted under.
     IdPrefix;
+    /// Who shares the entries of a stream among consumers.
+    Group;
+    /// Why an entry is rejected, for people.
+    Reason;
     /// A key as the client spelled it.
     KeyName;
 }
@@ -78,6 +83,12 @@ impl<'a> Args<'a> {
         integer::parse(raw.bytes())
             .filter(|value| range.contains(value))
             .ok_or(CommandError::NotInRange { argument, min, max })
+    }
+
+    /// The next argument as the id of a stream's entry.
+    pub(crate) fn next_entry_id(&mut self) -> Result<EntryId, CommandError> {
+        let raw = self.pop().ok_or(CommandError::Syntax)?;
+        EntryId::parse(raw.bytes()).ok_or(CommandError::EntryId)
     }
 
     /// The number behind `UNITS`, to be given once at most.

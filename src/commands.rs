@@ -2,6 +2,7 @@
 //! in this order, and whatever can refuse refuses before the first write.
 
 mod acquisition;
+mod give_back;
 pub(crate) mod line;
 mod lock_acquire;
 mod lock_info;
@@ -17,6 +18,7 @@ mod seckill_drop;
 mod seckill_info;
 mod seckill_nextid;
 mod seckill_order;
+mod seckill_reject;
 mod seckill_restock;
 mod seckill_status;
 mod seckill_try;
@@ -30,7 +32,7 @@ use crate::server::{CommandSpec, Ctx, Run, Str};
 
 /// Every command, in the order of the docs. What the server, its docs and our tests know of a
 /// command comes from here.
-pub(crate) static COMMANDS: [&CommandSpec; 17] = [
+pub(crate) static COMMANDS: [&CommandSpec; 18] = [
     &seckill_try::SPEC,
     &seckill_trykeys::SPEC,
     &seckill_create::SPEC,
@@ -39,6 +41,7 @@ pub(crate) static COMMANDS: [&CommandSpec; 17] = [
     &seckill_drop::SPEC,
     &seckill_confirm::SPEC,
     &seckill_cancel::SPEC,
+    &seckill_reject::SPEC,
     &seckill_order::SPEC,
     &seckill_status::SPEC,
     &seckill_info::SPEC,

@@ -1,6 +1,7 @@
 //! What an operator can set: one static a configuration, and the table of all of them.
 
 use crate::rules::order_id::Calendar;
+use crate::rules::rejection::LETTER_PREFIX;
 use crate::rules::sale::Policy;
 use crate::server::{Choice, MainThread, Number, Setting, Text};
 
@@ -133,6 +134,9 @@ fn order_fields(text: &[u8]) -> Result<(), &'static str> {
     if words.iter().any(|word| RESERVED_FIELDS.contains(word)) {
         return Err("must not use units, deadline or reason, which are fields of their own");
     }
+    if words.iter().any(|word| word.starts_with(LETTER_PREFIX)) {
+        return Err("must not begin with dlq, as the fields of dead letters do");
+    }
     Ok(())
 }
 
@@ -157,6 +161,7 @@ mod tests {
             b"a b b",
             b"units b c",
             b"a deadline c",
+            b"a b dlqId",
         ] {
             assert!(order_fields(text).is_err(), "{:?}", String::from_utf8_lossy(text));
         }

@@ -16,7 +16,7 @@ use std::ffi::CStr;
 const VERSION: i32 = 100;
 
 /// The plain commands that we call or replicate.
-const PLAIN_COMMANDS: [&CStr; 21] = [
+const PLAIN_COMMANDS: [&CStr; 24] = [
     c"acl",
     c"decr",
     c"decrby",
@@ -34,8 +34,11 @@ const PLAIN_COMMANDS: [&CStr; 21] = [
     c"smembers",
     c"srem",
     c"unlink",
+    c"xack",
     c"xadd",
+    c"xdel",
     c"xinfo",
+    c"xpending",
     c"zadd",
     c"zrem",
 ];

@@ -33,6 +33,14 @@ pub(crate) enum CommandError {
     StockNotInteger,
     /// The stream's last id is the greatest there is.
     StreamExhausted,
+    /// The same of the stream of dead letters.
+    LettersExhausted,
+    /// There is no such stream, or no such group of it.
+    NoGroup,
+    /// The entry was delivered to the group, but is in the stream no more.
+    NoEntry,
+    /// What should be the id of a stream's entry is none.
+    EntryId,
     /// Two keys that must differ have one name.
     SameKeys,
     /// Hash tags are on, and the voucher's braces put its keys elsewhere.
@@ -59,10 +67,14 @@ pub(crate) enum CommandError {
     FenceNotInteger,
     /// The last fencing token is the greatest there is.
     FenceExhausted,
+    /// Hash tags are on, and the stream's braces put its dead letters elsewhere.
+    StreamStrayBraces,
     /// Hash tags are on, and the lock's braces put its fence key elsewhere.
     FenceStrayBraces,
     /// The slot of the keys is being moved.
     TryAgain,
+    /// The slot of a stream is being moved.
+    LettersNotHere,
     /// The slot of an id counter is being moved.
     CounterNotHere,
     /// The slot of the lock is being moved, or has left.
@@ -80,7 +92,11 @@ impl CommandError {
             Self::OrderId => "ORDERID",
             Self::Stock => "STOCK",
             Self::WrongType => "WRONGTYPE",
-            Self::TryAgain | Self::CounterNotHere | Self::LockMoved => "TRYAGAIN",
+            Self::NoGroup => "NOGROUP",
+            Self::NoEntry => "NOENTRY",
+            Self::TryAgain | Self::CounterNotHere | Self::LockMoved | Self::LettersNotHere => {
+                "TRYAGAIN"
+            }
             _ => "ERR",
         }
     }
@@ -105,9 +121,16 @@ impl CommandError {
             Self::WrongType => "Operation against a key holding the wrong kind of value",
             Self::StockNotInteger => "stock is not an integer or out of range",
             Self::StreamExhausted => "the order stream has used up its ids",
+            Self::LettersExhausted => "the stream of dead letters has used up its ids",
+            Self::NoGroup => "no such stream, or no such consumer group of it",
+            Self::NoEntry => "the entry is pending but gone from the stream, XACK it",
+            Self::EntryId => "id must be that of a stream entry, such as 1526919030474-55",
             Self::SameKeys => "the keys of a voucher must all be different",
             Self::StrayBraces => "voucher must hold no } outside of a hash tag and not be empty",
             Self::BraceInPrefix => "configured key names must hold no { while hash tags are on",
+            Self::StreamStrayBraces => {
+                "stream must hold no } outside of a hash tag and not be empty"
+            }
             Self::StrayPrefixBraces => "prefix must hold no brace outside of a hash tag",
             Self::CounterNotInteger => "the id counter is not an integer or out of range",
             Self::IdsUsedUp => "the id counter has used up its ids",
@@ -129,6 +152,9 @@ impl CommandError {
             }
             Self::LockMoved => "the slot of this lock is not all here",
             Self::TryAgain => "not all keys of this voucher are here while its slot is moved",
+            Self::LettersNotHere => {
+                "the dead letters of this stream are not here while its slot is moved"
+            }
             Self::CounterNotHere => "the id counter is not here while its slot is moved",
             Self::Refused { step } => {
                 return format!("the server refused {step}, nothing was changed").into();
@@ -192,6 +218,7 @@ impl CommandError {
     pub(crate) fn of_call(error: CallError, step: &'static str) -> Self {
         match error {
             CallError::WrongType => Self::WrongType,
+            CallError::NoGroup => Self::NoGroup,
             CallError::NotHere => Self::TryAgain,
             CallError::Refused => Self::Refused { step },
         }
@@ -226,6 +253,12 @@ mod tests {
             CommandError::WrongType,
             CommandError::StockNotInteger,
             CommandError::StreamExhausted,
+            CommandError::LettersExhausted,
+            CommandError::LettersNotHere,
+            CommandError::NoGroup,
+            CommandError::NoEntry,
+            CommandError::EntryId,
+            CommandError::StreamStrayBraces,
             CommandError::SameKeys,
             CommandError::StrayBraces,
             CommandError::BraceInPrefix,

@@ -5,6 +5,8 @@ pub(crate) mod buyers;
 pub(crate) mod counter;
 pub(crate) mod fence;
 pub(crate) mod fields;
+pub(crate) mod groups;
+pub(crate) mod letters;
 pub(crate) mod lock;
 pub(crate) mod names;
 pub(crate) mod orders;

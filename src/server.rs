@@ -16,6 +16,7 @@ mod info;
 mod key;
 mod main_thread;
 mod panics;
+mod stream;
 mod string;
 mod timer;
 

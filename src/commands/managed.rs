@@ -1,7 +1,8 @@
 //! A try on a managed voucher, and what becomes of its order afterwards.
 
+use super::give_back::{Booked, GiveBack, Places, Rest};
 use super::unmanaged::{Grant, Order, Sale, take};
-use crate::args::{Args, OrderId, User};
+use crate::args::{Args, OrderId, User, Voucher as VoucherName};
 use crate::config;
 use crate::effect::Effect;
 use crate::error::CommandError;
@@ -43,7 +44,7 @@ impl<'a> Voucher<'a> {
     pub(crate) fn new(
         ctx: Ctx<'a>,
         keys: &'a VoucherKeys,
-        voucher: crate::args::Voucher<'a>,
+        voucher: VoucherName<'a>,
         terms: Terms,
     ) -> Result<Self, CommandError> {
         Ok(Self {
@@ -182,67 +183,46 @@ impl<'a> Voucher<'a> {
         entry: &Entry<'_>,
         reason: State,
     ) -> Result<(), CommandError> {
-        let Self { ctx, keys, .. } = *self;
-        let mut book = OpenBook::open(ctx, keys)?;
         let user = OwnedStr::new(entry.user);
-        let user = User(user.as_str());
-        let buyer = Buyer::new(keys.sale.buyers, user);
-        buyer.check_kind(ctx)?;
+        self.look(User(user.as_str()), id, entry, reason)?.write()
+    }
+
+    /// Looks at everything that could refuse to give a live order of this user back.
+    pub(super) fn look<'b>(
+        &'b self,
+        user: User<'b>,
+        id: OrderId<'b>,
+        entry: &Entry<'_>,
+        reason: State,
+    ) -> Result<GiveBack<'b>, CommandError> {
+        let Self { ctx, keys, .. } = *self;
+        let book = OpenBook::open(ctx, keys)?;
+        Buyer::new(keys.sale.buyers, user).check_kind(ctx)?;
         let left = match stock::read(ctx, keys.sale.stock)? {
             Stock::Missing => None,
-            Stock::Left(left) => Some(left),
+            Stock::Left(left) => {
+                Some((left, stock_after_return(left, entry.units, self.terms.total)))
+            }
         };
-        let holding = book::holding(ctx, keys, user)?;
-        let holding = match &holding {
-            Some(text) => Some(Holding::parse(text.as_str().bytes())?),
-            None => None,
+        let rest = match book::holding(ctx, keys, user)? {
+            None => Rest::Unwritten,
+            Some(text) => {
+                let Holding { units, order } = Holding::parse(text.as_str().bytes())?;
+                match Units::new(units.get().saturating_sub(entry.units.get())) {
+                    None => Rest::Nothing,
+                    Some(units) => Rest::Units(units, order.to_vec()),
+                }
+            }
         };
-        let stream = keys.released.map(|key| Orders::open(ctx, key)).transpose()?;
-        if let Some(stream) = &stream {
-            stream.check_room(ctx)?;
+        let released = keys.released.map(|key| Orders::open(ctx, key)).transpose()?;
+        if let Some(released) = &released {
+            released.check_room(ctx)?;
         }
-        // The entry of the stream can fail, so it is written first; from there on there is no way
-        // back.
-        let units = OwnedStr::new(Decimal::new(entry.units.get()).bytes());
-        let reason_word = OwnedStr::new(reason.word().as_bytes());
-        let fields = released_fields(
-            self.names,
-            [user.0, self.voucher, id.0],
-            (entry.units != Units::ONE).then(|| units.as_str()),
-            reason_word.as_str(),
-        );
-        let appended = stream.map(|stream| stream.append(&fields)).transpose()?;
-        let returned = left.and_then(|left| {
-            let after = stock_after_return(left, entry.units, self.terms.total);
-            stock::change(ctx, keys.sale.stock, left, after)
-        });
-        let entered = book.enter(id, &Entry { state: reason, deadline: 0, ..*entry });
-        let rest = holding.and_then(|holding| {
-            let units = Units::new(holding.units.get().saturating_sub(entry.units.get()))?;
-            Some(Holding { units, ..holding })
-        });
-        let held = match holding {
-            Some(_) => book.set_holding(user, rest),
-            None => None,
-        };
-        let lifted = match entry.state {
-            State::Held => book.lift_hold(id),
-            _ => None,
-        };
-        drop(book);
-        if rest.is_none() {
-            buyer.dismiss(ctx);
-        }
-        publish(ctx, [entered, held, lifted, appended]);
-        if let Some(returned) = returned {
-            returned.publish(ctx);
-        }
-        match reason {
-            State::Expired => metrics::ORDERS_EXPIRED.count(),
-            State::Rejected => metrics::ORDERS_REJECTED.count(),
-            _ => metrics::ORDERS_CANCELLED.count(),
-        }
-        Ok(())
+        let booked = Some(Booked { book, state: entry.state, rest });
+        let (buyers, stock) = (keys.sale.buyers, keys.sale.stock);
+        let order = Order { voucher: VoucherName(self.voucher), user, id, units: entry.units };
+        let places = Places { buyers, stock, left, released, booked };
+        Ok(GiveBack::new(ctx, self.names, order, reason, places))
     }
 
     /// Gives back what is due, if anything may be. False when the stock is what it was.
@@ -332,19 +312,6 @@ pub(super) fn terms_from(mut args: Args<'_>, mut terms: Terms) -> Result<Terms, 
 /// The deadline of a held order.
 pub(super) fn deadline_of(entry: &Entry<'_>) -> Reply {
     Reply::integer_or_null((entry.state == State::Held).then_some(entry.deadline))
-}
-
-/// The fields of a give-back's entry, names and values in turn: those of the order, and the reason.
-pub(super) fn released_fields<'a>(
-    names: &'a OrderFields,
-    [user, voucher, id]: [Str<'a>; 3],
-    units: Option<Str<'a>>,
-    reason: Str<'a>,
-) -> Vec<Str<'a>> {
-    let mut fields = vec![names.user(), user, names.voucher(), voucher, names.id(), id];
-    fields.extend(units.into_iter().flat_map(|units| [names.units(), units]));
-    fields.extend([names.reason(), reason]);
-    fields
 }
 
 fn sold_out() -> Outcome {

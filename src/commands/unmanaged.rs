@@ -1,12 +1,12 @@
 //! A try on a voucher that has only a stock key: what `seckill.lua` does, whole or not at all.
 
-use super::managed::released_fields;
+use super::give_back::{GiveBack, Places};
 use crate::args::{Args, OrderId, User, Voucher};
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::buyers::Buyer;
 use crate::keyspace::fields::OrderFields;
-use crate::keyspace::names::{SaleKeys, VoucherKeys};
+use crate::keyspace::names::{ManagedKeys, SaleKeys, VoucherKeys};
 use crate::keyspace::orders::Orders;
 use crate::keyspace::stock;
 use crate::metrics;
@@ -161,8 +161,8 @@ pub(super) fn take(
     Ok(())
 }
 
-/// Gives a unit and the user's right to buy back, by membership of the set: the order id is not on
-/// record and only travels into the entry. 1, or 0 when the user has bought nothing.
+/// Gives a unit and the user's right to buy back: see [`give_back`]. 1, or 0 when the user has
+/// bought nothing.
 pub(super) fn cancel(
     ctx: Ctx<'_>,
     keys: &VoucherKeys,
@@ -170,30 +170,38 @@ pub(super) fn cancel(
     user: User<'_>,
     id: OrderId<'_>,
 ) -> Result<i64, CommandError> {
-    let managed = keys.managed()?;
-    let buyer = Buyer::new(managed.sale.buyers, user);
-    if !buyer.has_bought(ctx)? {
-        return Ok(0);
+    let order = Order { voucher, user, id, units: Units::ONE };
+    match give_back(ctx, keys, order, State::Cancelled)? {
+        None => Ok(0),
+        Some(back) => back.write().map(|()| 1),
     }
-    let left = match stock::read(ctx, managed.sale.stock)? {
+}
+
+/// Looks at everything that could refuse to give an order back, by membership of the set: the order
+/// id is not on record and only travels into the entry. None when the user has bought nothing.
+pub(super) fn give_back<'a>(
+    ctx: Ctx<'a>,
+    keys: &'a VoucherKeys,
+    order: Order<'a>,
+    reason: State,
+) -> Result<Option<GiveBack<'a>>, CommandError> {
+    let ManagedKeys { sale, released, .. } = keys.managed()?;
+    if !Buyer::new(sale.buyers, order.user).has_bought(ctx)? {
+        return Ok(None);
+    }
+    let left = match stock::read(ctx, sale.stock)? {
         Stock::Missing => None,
         Stock::Left(-1) if config::policy().minus_one_is_unlimited => None,
-        Stock::Left(left) => Some((left, left.checked_add(1).ok_or(CommandError::StockOverflow)?)),
+        Stock::Left(left) => {
+            let after = left.checked_add(order.units.get()).ok_or(CommandError::StockOverflow)?;
+            Some((left, after))
+        }
     };
-    let stream = managed.released.map(|key| Orders::open(ctx, key)).transpose()?;
-    if let Some(stream) = &stream {
-        stream.check_room(ctx)?;
+    let released = released.map(|key| Orders::open(ctx, key)).transpose()?;
+    if let Some(released) = &released {
+        released.check_room(ctx)?;
     }
-    let reason = OwnedStr::new(State::Cancelled.word().as_bytes());
-    let fields = released_fields(keys.fields(), [user.0, voucher.0, id.0], None, reason.as_str());
-    // The entry can fail, so it is written first; from there on there is no way back.
-    let appended = stream.map(|stream| stream.append(&fields)).transpose()?;
-    buyer.dismiss(ctx);
-    let stock = managed.sale.stock;
-    let returned = left.and_then(|(left, after)| stock::change(ctx, stock, left, after));
-    for effect in [returned, appended].into_iter().flatten() {
-        effect.publish(ctx);
-    }
-    metrics::ORDERS_CANCELLED.count();
-    Ok(1)
+    let (buyers, stock) = (sale.buyers, sale.stock);
+    let places = Places { buyers, stock, left, released, booked: None };
+    Ok(Some(GiveBack::new(ctx, keys.fields(), order, reason, places)))
 }

@@ -1,5 +1,6 @@
 //! The words in the entries of the order streams.
 
+use crate::rules::rejection::FieldNames;
 use crate::server::{OwnedStr, Str};
 
 /// The words of an order's entry that are the same for every order.
@@ -24,6 +25,17 @@ impl OrderFields {
             units: OwnedStr::new(b"units"),
             deadline: OwnedStr::new(b"deadline"),
             reason: OwnedStr::new(b"reason"),
+        }
+    }
+
+    /// The names by which the entry of an order is known.
+    pub(crate) fn names(&self) -> FieldNames<'_> {
+        FieldNames {
+            user: self.user().bytes(),
+            voucher: self.voucher().bytes(),
+            id: self.id().bytes(),
+            units: self.units().bytes(),
+            reason: self.reason().bytes(),
         }
     }
 

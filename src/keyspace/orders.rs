@@ -2,7 +2,8 @@
 
 use crate::effect::Effect;
 use crate::error::CommandError;
-use crate::server::{Call, Ctx, Kind, OwnedStr, Str, WriteKey};
+use crate::rules::entry_id::EntryId;
+use crate::server::{Call, Ctx, Kind, OwnedStr, Str, StreamId, WriteKey};
 
 /// An order stream, there or not, opened for the one entry that it may get.
 pub(crate) struct Orders<'a> {
@@ -50,10 +51,41 @@ impl<'a> Orders<'a> {
     }
 
     /// Appends an entry of `fields`, names and values in turn, under an id of the stream's choice.
-    pub(crate) fn append(mut self, fields: &'a [Str<'a>]) -> Result<Effect<'a>, CommandError> {
+    pub(crate) fn append(self, fields: &'a [Str<'a>]) -> Result<Effect<'a>, CommandError> {
+        Ok(self.add(fields)?.effect(fields))
+    }
+
+    /// The same, for a caller who may still have to take the entry back.
+    pub(crate) fn add(mut self, fields: &[Str<'_>]) -> Result<Added<'a>, CommandError> {
         match self.stream.append(fields) {
-            Some(id) => Ok(Effect::Appended { key: self.key, id, fields }),
+            Some(id) => Ok(Added { key: self.key, id }),
             None => Err(CommandError::Refused { step: "XADD" }),
         }
+    }
+}
+
+/// An entry that was appended, and of which nobody else has heard yet.
+#[must_use = "an entry that is neither published nor taken back is missing on replicas"]
+pub(crate) struct Added<'a> {
+    key: Str<'a>,
+    id: StreamId,
+}
+
+impl<'a> Added<'a> {
+    /// What was written, `fields` being those that were appended.
+    pub(crate) fn effect<'e>(self, fields: &'e [Str<'e>]) -> Effect<'e>
+    where
+        'a: 'e,
+    {
+        Effect::Appended { key: self.key, id: self.id, fields }
+    }
+
+    /// Takes the entry back: a later step was refused. Its id stays used, here and on replicas.
+    pub(crate) fn take_back(self, ctx: Ctx<'_>, fields: &[Str<'_>]) {
+        let (key, StreamId { ms, seq }) = (self.key, self.id);
+        self.effect(fields).publish(ctx);
+        let id = OwnedStr::new(&EntryId { ms, seq }.text());
+        // There was nothing to refuse in appending it, and there is no more in this.
+        drop(Call::write(ctx, c"XDEL", key, id.as_str()));
     }
 }

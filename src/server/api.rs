@@ -82,6 +82,10 @@ required! {
     RedisModule_SignalModifiedKey
     RedisModule_StopTimer
     RedisModule_StreamAdd
+    RedisModule_StreamIteratorNextField
+    RedisModule_StreamIteratorNextID
+    RedisModule_StreamIteratorStart
+    RedisModule_StreamIteratorStop
     RedisModule_StringDMA
     RedisModule_StringPtrLen
     RedisModule_StringSet

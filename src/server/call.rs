@@ -14,6 +14,8 @@ use std::ptr::NonNull;
 pub(crate) enum CallError {
     /// A key is of another type than the command is for.
     WrongType,
+    /// There is no such stream, or no such group of it.
+    NoGroup,
     /// In cluster mode: a key's slot is not here, or only half here.
     NotHere,
     /// Anything else.
@@ -120,6 +122,9 @@ impl<'a> Call<'a> {
             raw::REDISMODULE_REPLY_ERROR if reply.text().starts_with(b"WRONGTYPE") => {
                 Err(CallError::WrongType)
             }
+            raw::REDISMODULE_REPLY_ERROR if reply.text().starts_with(b"NOGROUP") => {
+                Err(CallError::NoGroup)
+            }
             raw::REDISMODULE_REPLY_ERROR => Err(CallError::Refused),
             _ => Ok(reply),
         }
@@ -151,6 +156,19 @@ impl<'a> Call<'a> {
     pub(crate) fn texts(&self) -> impl Iterator<Item = &[u8]> {
         // SAFETY: the reply is live.
         unsafe { texts_in(self.raw.as_ptr()) }
+    }
+
+    /// The integer at `inner` of the array that is the element `outer` of an array reply; none when
+    /// there is no such element.
+    pub(crate) fn integer_at(&self, outer: usize, inner: usize) -> Option<i64> {
+        // SAFETY: the reply is live; an index that it lacks gives null.
+        let array = unsafe { api!(RedisModule_CallReplyArrayElement(self.raw.as_ptr(), outer)) };
+        let array = NonNull::new(array)?;
+        // SAFETY: the element lives as long as the reply; an index that it lacks gives null.
+        let number = unsafe { api!(RedisModule_CallReplyArrayElement(array.as_ptr(), inner)) };
+        let number = NonNull::new(number)?;
+        // SAFETY: as above.
+        Some(unsafe { api!(RedisModule_CallReplyInteger(number.as_ptr())) })
     }
 
     /// The texts of the array that is the element `index` of an array reply.

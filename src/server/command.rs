@@ -93,6 +93,8 @@ pub(crate) enum ArgKind {
     Integer,
     /// `TOKEN n`, may be left out.
     OptionalInteger(&'static CStr),
+    /// `TOKEN text`, may be left out.
+    OptionalString(&'static CStr),
     /// `TOKEN`, may be left out.
     OptionalToken(&'static CStr),
 }
@@ -117,6 +119,7 @@ impl ArgSpec {
             ArgKind::String => (STRING, -1, ptr::null(), 0),
             ArgKind::Integer => (INTEGER, -1, ptr::null(), 0),
             ArgKind::OptionalInteger(token) => (INTEGER, -1, token.as_ptr(), optional),
+            ArgKind::OptionalString(token) => (STRING, -1, token.as_ptr(), optional),
             ArgKind::OptionalToken(token) => (PURE_TOKEN, -1, token.as_ptr(), optional),
         };
         raw::RedisModuleCommandArg {

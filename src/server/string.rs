@@ -34,6 +34,12 @@ impl<'a> Str<'a> {
     }
 }
 
+impl AsRef<[u8]> for Str<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
+    }
+}
+
 /// The arguments of a command as the server passes them.
 ///
 /// # Safety

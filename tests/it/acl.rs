@@ -3,7 +3,7 @@
 use crate::harness::{Client, Server, text};
 
 /// A client of a user who is allowed just this.
-fn user(server: &Server, rules: &str) -> Client {
+pub fn user(server: &Server, rules: &str) -> Client {
     let set = server.run(&format!("ACL SETUSER bob reset on >pw +auth {rules}"));
     assert_eq!(text(&set), "OK", "{rules}");
     let mut client = server.client();

@@ -147,7 +147,7 @@ fn redis_conf_wins_over_loadmodule_arguments() {
 }
 
 /// Values that no config takes, as a name and bytes.
-const BAD: [(&str, &[u8]); 25] = [
+const BAD: [(&str, &[u8]); 26] = [
     ("seckill.hash-tags", b"maybe"),
     ("seckill.hash-tags", b""),
     ("seckill.missing-stock", b"soldout"),
@@ -166,6 +166,7 @@ const BAD: [(&str, &[u8]); 25] = [
     ("seckill.order-fields", b"a b c\0"),
     ("seckill.order-fields", b"\0"),
     ("seckill.order-fields", b"a b a"),
+    ("seckill.order-fields", b"a dlqId c"),
     ("seckill.stock-prefix", b"a\0b"),
     ("seckill.buyers-prefix", b"\0"),
     ("seckill.order-stream", b"a\0"),

@@ -232,7 +232,7 @@ fn a_try_waits_while_writes_are_paused() {
 }
 
 /// Sends a blocking command and returns once the server has the client blocked.
-fn block(server: &Server, command: &str) -> Client {
+pub fn block(server: &Server, command: &str) -> Client {
     let mut client = server.client();
     let before = server.info_number("blocked_clients");
     client.send(&crate::transcript::argv(command));

@@ -12,6 +12,8 @@
 //! | `locks_server`, `locks_histories` | pauses, failovers, clusters; many clients and a model |
 //! | `managed`, `managed_odd`, `managed_terms` | managed vouchers: who buys; odd keys; rules |
 //! | `holds`, `holds_mended` | confirm, cancel, expiry; spoiled keys |
+//! | `reject`, `reject_odd` | rejected entries and their dead letters; odd entries and keys |
+//! | `reject_effects`, `reject_cluster` | the same, as their namesakes |
 //! | `survival`, `rules_appear` | crashes, failovers, keys that go and come; rules that appear |
 //! | `status` | what managed sales say of themselves |
 //! | `managed_effects`, `managed_history`, `managed_hostile` | as their namesakes, when managed |
@@ -61,6 +63,10 @@ mod nextid;
 mod nextid_slots;
 mod observe;
 mod refusals;
+mod reject;
+mod reject_cluster;
+mod reject_effects;
+mod reject_odd;
 mod rules_appear;
 mod sales;
 mod status;

@@ -8,7 +8,7 @@ use crate::observe::integer;
 use redis::Value;
 
 /// The commands that `act` adds to the file. Stream ids are written as ID and deadlines as WHEN.
-fn written(server: &Server, act: &str) -> Vec<String> {
+pub fn written(server: &Server, act: &str) -> Vec<String> {
     let commands = server.aof_of(|| {
         let reply = server.run(act);
         assert!(!matches!(reply, Value::ServerError(_)), "{act}: {reply:?}");

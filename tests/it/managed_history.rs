@@ -2,7 +2,7 @@
 //!
 //! A failing history is repeated with the seed that its message names: `SEED=<n> cargo test`.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::thread;
 
 use crate::differential::seed;
@@ -24,6 +24,10 @@ type Order = (String, i64, i64, String);
 struct Model {
     total: i64,
     book: BTreeMap<String, Order>,
+    /// Entries of the stream of orders: user and order id.
+    entries: BTreeMap<String, (String, String)>,
+    /// Those that the consumer has not acknowledged.
+    pending: BTreeSet<String>,
 }
 
 impl Model {
@@ -75,6 +79,17 @@ impl Model {
         0
     }
 
+    fn reject(&mut self, entry: &str) -> i64 {
+        if !self.pending.remove(entry) {
+            return 0;
+        }
+        let (user, id) = self.entries[entry].clone();
+        if ["held", "sold", "over"].contains(&self.state(&user, &id, 0)) {
+            self.end(&id, "rejected", 0);
+        }
+        1
+    }
+
     fn settle(&mut self, command: &str, user: &str, id: &str, now: i64) -> i64 {
         match (command, self.state(user, id, now)) {
             (_, "") => 0,
@@ -123,7 +138,8 @@ fn seen(now: i64, book: Value, stock: &Value) -> Seen {
         (pair[0].clone(), order)
     };
     let book = words(book).chunks(2).map(entry).collect();
-    Seen { now, model: Model { total: 0, book }, left: number(&text(stock)) }
+    let model = Model { book, ..Model::default() };
+    Seen { now, model, left: number(&text(stock)) }
 }
 
 /// Takes over what the timer has ended since the last step, and nothing else.
@@ -147,6 +163,7 @@ fn expected(model: &mut Model, words: &[&str], now: i64) -> i64 {
         }
         ["SECKILL.CONFIRM", _, user, id] => model.settle("CONFIRM", user, id, now),
         ["SECKILL.CANCEL", _, user, id] => model.settle("CANCEL", user, id, now),
+        ["SECKILL.REJECT", _, _, entry] => model.reject(entry),
         ["SECKILL.RESTOCK", _, delta] => {
             let delta: i64 = delta.parse().expect("a delta");
             if model.total - model.units(None) + delta < 0 {
@@ -159,10 +176,26 @@ fn expected(model: &mut Model, words: &[&str], now: i64) -> i64 {
     }
 }
 
+/// Reads what is new in the stream of orders as its consumer.
+fn consume(client: &mut Client, model: &mut Model) {
+    let reply = client.run("XREADGROUP GROUP g c STREAMS stream.orders >");
+    type Streams = Option<Vec<(String, Vec<(String, Vec<String>)>)>>;
+    let streams: Streams = redis::from_redis_value(reply).expect("streams");
+    for (id, fields) in streams.into_iter().flatten().flat_map(|(_, entries)| entries) {
+        model.pending.insert(id.clone());
+        model.entries.insert(id, (fields[1].clone(), fields[5].clone()));
+    }
+}
+
 /// The command of a step. Ids come and go with the steps, so that most are met a few times.
-fn random_command(random: &mut fastrand::Rng, number: u32) -> String {
+fn random_command(random: &mut fastrand::Rng, number: u32, model: &Model) -> String {
     let (user, id) = (random.u32(0..6), number / 3 + random.u32(0..8));
-    match random.u8(0..20) {
+    let mut latest = model.entries.keys().rev().take(12);
+    match random.u8(0..22) {
+        20.. => {
+            let entry = latest.nth(random.usize(0..12)).map_or("5-5", String::as_str);
+            format!("SECKILL.REJECT stream.orders g {entry}")
+        }
         0..11 => format!("SECKILL.TRY 7 u{} o{id} UNITS {}", id % 6, random.u8(1..4)),
         11 => format!("SECKILL.TRY 7 u{user} o{id} UNITS 1"),
         12..16 => format!("SECKILL.CONFIRM 7 u{} o{id}", id % 6),
@@ -177,11 +210,12 @@ fn history(seed: u64) -> [usize; 6] {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut server = Server::with().aof().start();
     server.run(&format!("SECKILL.CREATE 7 6 LIMIT {LIMIT} HOLD {HOLD_MS}"));
+    server.run("XGROUP CREATE stream.orders g $ MKSTREAM");
     let mut client = server.client();
     let mut model = Model { total: 6, ..Model::default() };
     let mut outcomes = [0; 6];
     for number in 0..250 {
-        let command = random_command(&mut random, number);
+        let command = random_command(&mut random, number, &model);
         let at = format!("SEED={seed} step {number}: {command}");
         let (before, reply, after) = step(&mut client, &command);
         let_time_pass(&mut model, &before, &at);
@@ -206,6 +240,7 @@ fn history(seed: u64) -> [usize; 6] {
         if let ("SECKILL.TRY", Ok(outcome)) = (spelled[0], usize::try_from(got)) {
             outcomes[outcome] += 1;
         }
+        consume(&mut client, &mut model);
         match random.u8(0..100) {
             0..8 => server.wait_until(after.now + random.i64(0..2 * HOLD_MS)),
             8 => {
@@ -226,6 +261,9 @@ fn history(seed: u64) -> [usize; 6] {
     });
     over.unwrap_or_else(|late| panic!("SEED={seed}: {late}"));
     assert_eq!(server.differences("7"), Vec::<String>::new(), "SEED={seed}");
+    let letters = model.entries.len() - model.pending.len();
+    let kept = integer(&server.run("XLEN stream.orders.dlq"));
+    assert_eq!(usize::try_from(kept), Ok(letters), "SEED={seed}");
     assert_eq!(copy.data_of(&server).start().digest(), server.digest(), "SEED={seed}");
     outcomes
 }

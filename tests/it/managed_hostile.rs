@@ -6,7 +6,7 @@ use crate::harness::{Client, Server, text};
 use crate::hostile::{WORDS, random_arg};
 use redis::Value;
 
-const KEYS: [&[u8]; 8] = [
+const KEYS: [&[u8]; 9] = [
     b"seckill:voucher:7",
     b"seckill:stock:7",
     b"seckill:order:7",
@@ -15,6 +15,7 @@ const KEYS: [&[u8]; 8] = [
     b"seckill:hold:7",
     b"stream.orders",
     b"stream.orders.released",
+    b"stream.orders.dlq",
 ];
 
 /// Values that mean something in one of the keys, or nearly so.
@@ -36,7 +37,7 @@ const VALUES: [&[u8]; 14] = [
 ];
 
 /// Names of the commands with the arguments that make sense in their places.
-const COMMANDS: [(&[u8], &[&[u8]]); 13] = [
+const COMMANDS: [(&[u8], &[&[u8]]); 15] = [
     (b"SECKILL.CREATE", &[b"7", b"9", b"HOLD", b"1"]),
     (b"SECKILL.CREATE", &[b"7", b"9", b"LIMIT", b"3", b"HOLD", b"900000"]),
     (b"SECKILL.ALTER", &[b"7", b"HOLD", b"900000"]),
@@ -46,6 +47,8 @@ const COMMANDS: [(&[u8], &[&[u8]]); 13] = [
     (b"SECKILL.TRY", &[b"7", b"user", b"o2", b"UNITS", b"2"]),
     (b"SECKILL.CONFIRM", &[b"7", b"user", b"o1"]),
     (b"SECKILL.CANCEL", &[b"7", b"user", b"o1"]),
+    (b"SECKILL.REJECT", &[b"stream.orders", b"g", b"5-1"]),
+    (b"SECKILL.REJECT", &[b"stream.orders", b"g", b"5-2", b"REASON", b"none"]),
     (b"SECKILL.ORDER", &[b"7", b"o1"]),
     (b"SECKILL.STATUS", &[b"7", b"user"]),
     (b"SECKILL.INFO", &[b"7"]),
@@ -70,6 +73,12 @@ fn disturb(random: &mut fastrand::Rng, client: &mut Client) {
     if random.u8(0..3) == 0 {
         client.run("FLUSHALL");
         client.run("SECKILL.CREATE 7 9 LIMIT 5 HOLD 900000");
+        client.run("XADD stream.orders 5-1 userId user voucherId 7 id o1");
+        let mut odd = [b"userId", b"user".as_slice(), b"voucherId", b"7", b"id", b"o2"].to_vec();
+        odd[random.usize(0..6)] = random.choice(WORDS).expect("one");
+        client.call(&[&[b"XADD", b"stream.orders".as_slice(), b"5-2"], &odd[..]].concat());
+        client.run("XGROUP CREATE stream.orders g 0");
+        client.run("XREADGROUP GROUP g c STREAMS stream.orders >");
         return;
     }
     let key = KEYS[random.usize(..KEYS.len())];
@@ -150,7 +159,13 @@ fn error_replies_carry_no_bytes_of_the_user() {
         server.call(&[b"SET".as_slice(), b"seckill:voucher:8", mark]);
         server.call(&[b"SET".as_slice(), b"seckill:stock:9", mark]);
         server.call(&[b"HSET".as_slice(), b"seckill:book:7", b"o2", mark]);
-        let commands: [&[&[u8]]; 15] = [
+        server.call(&[b"DEL".as_slice(), b"s"]);
+        server.call(&[b"XADD".as_slice(), b"s", b"1-1", mark, mark]);
+        let commands: [&[&[u8]]; 19] = [
+            &[b"SECKILL.REJECT", mark, mark, b"1-1"],
+            &[b"SECKILL.REJECT", b"s", mark, b"1-1"],
+            &[b"SECKILL.REJECT", b"s", b"g", mark],
+            &[b"SECKILL.REJECT", b"s", b"g", b"1-1", mark, mark],
             &[b"SECKILL.CREATE", mark, mark],
             &[b"SECKILL.CREATE", b"new", b"5", mark, b"1"],
             &[b"SECKILL.CREATE", b"new", b"5", b"HOLD", mark],

@@ -27,7 +27,7 @@ type Row = (&'static str, i64, &'static str, [i64; 2], &'static str, &'static st
 const TRYKEYS: &str = "stock buyers orders voucher user orderid";
 
 #[rustfmt::skip]
-pub const COMMANDS: [Row; 17] = [
+pub const COMMANDS: [Row; 18] = [
     ("seckill.try", -4, "write denyoom fast", [1, 1], "voucher user orderid", "UNITS"),
     ("seckill.trykeys", -7, "write denyoom fast", [1, 3], TRYKEYS, "UNITS NOSTREAM"),
     ("seckill.create", -3, "write denyoom fast", [1, 1], "voucher stock", "BEGIN END LIMIT HOLD"),
@@ -36,6 +36,7 @@ pub const COMMANDS: [Row; 17] = [
     ("seckill.drop", 2, "write fast", [1, 1], "voucher", ""),
     ("seckill.confirm", 4, "write fast", [1, 1], "voucher user orderid", ""),
     ("seckill.cancel", 4, "write fast", [1, 1], "voucher user orderid", ""),
+    ("seckill.reject", -4, "write fast", [1, 1], "stream group id", "REASON"),
     ("seckill.order", 3, "readonly fast", [1, 1], "voucher orderid", ""),
     ("seckill.status", 3, "readonly fast", [1, 1], "voucher user", ""),
     ("seckill.info", 2, "readonly", [1, 1], "voucher", ""),
@@ -189,6 +190,7 @@ fn getkeys_finds_the_declared_keys() {
     assert_eq!(keys("SECKILL.TRYKEYS s b s 7 alice o1 NOSTREAM"), ["s", "b", "s"]);
     assert_eq!(keys("SECKILL.NEXTID order COUNT 5"), ["order"]);
     assert_eq!(keys("SECKILL.CREATE 7 5 BEGIN 1 END 2"), ["7"]);
+    assert_eq!(keys("SECKILL.REJECT orders g 1-1 REASON none"), ["orders"]);
     assert_eq!(keys("LOCK.RELEASE lock t"), ["lock"]);
     for command in ["DROP 7", "CONFIRM 7 a o", "CANCEL 7 a o", "ORDER 7 o", "STATUS 7 a", "INFO 7"]
     {

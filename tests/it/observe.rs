@@ -125,9 +125,17 @@ impl Server {
     }
 }
 
-/// The keys that a try of voucher 7 would touch, whether they exist or not.
-const USUAL_KEYS: [&str; 6] =
-    ["seckill:stock:7", "seckill:order:7", "stream.orders", "stock", "buyers", "orders"];
+/// The keys that a try or a rejection of voucher 7 would touch, whether they exist or not.
+const USUAL_KEYS: [&str; 8] = [
+    "seckill:stock:7",
+    "seckill:order:7",
+    "stream.orders",
+    "stream.orders.dlq",
+    "stream.orders.released",
+    "stock",
+    "buyers",
+    "orders",
+];
 
 /// Listens until it is asked what it heard.
 pub struct Recorder {

@@ -1,0 +1,146 @@
+//! Giving an order's units and its user's right to buy back: what is written, once everything that
+//! can refuse has been looked at.
+
+use super::unmanaged::Order;
+use crate::effect::Effect;
+use crate::error::CommandError;
+use crate::keyspace::book::OpenBook;
+use crate::keyspace::buyers::Buyer;
+use crate::keyspace::fields::OrderFields;
+use crate::keyspace::orders::{Added, Orders};
+use crate::keyspace::stock;
+use crate::metrics;
+use crate::rules::book::{Entry, Holding, State};
+use crate::rules::integer::Decimal;
+use crate::rules::sale::Units;
+use crate::server::{Ctx, OwnedStr, Str};
+
+/// An order to be given back. Nothing of it can refuse any more but the entry in the stream.
+pub(super) struct GiveBack<'a> {
+    ctx: Ctx<'a>,
+    names: &'a OrderFields,
+    order: Order<'a>,
+    reason: State,
+    units: Option<OwnedStr>,
+    reason_word: OwnedStr,
+    places: Places<'a>,
+    added: Option<Added<'a>>,
+}
+
+/// Where an order is given back to.
+pub(super) struct Places<'a> {
+    pub(super) buyers: Str<'a>,
+    pub(super) stock: Str<'a>,
+    /// The units left, and those after; none when the stock stays as it is.
+    pub(super) left: Option<(i64, i64)>,
+    /// The stream of give-backs, known to have room.
+    pub(super) released: Option<Orders<'a>>,
+    /// The book of a managed voucher.
+    pub(super) booked: Option<Booked<'a>>,
+}
+
+/// What the book of a managed voucher has of an order.
+pub(super) struct Booked<'a> {
+    pub(super) book: OpenBook<'a>,
+    pub(super) state: State,
+    pub(super) rest: Rest,
+}
+
+/// What a user has once an order is given back.
+pub(super) enum Rest {
+    /// The book says nothing of the user.
+    Unwritten,
+    Nothing,
+    /// Units of other orders, and the id of the latest one.
+    Units(Units, Vec<u8>),
+}
+
+impl<'a> GiveBack<'a> {
+    pub(super) fn new(
+        ctx: Ctx<'a>,
+        names: &'a OrderFields,
+        order: Order<'a>,
+        reason: State,
+        places: Places<'a>,
+    ) -> Self {
+        let units = (order.units != Units::ONE)
+            .then(|| OwnedStr::new(Decimal::new(order.units.get()).bytes()));
+        let reason_word = OwnedStr::new(reason.word().as_bytes());
+        Self { ctx, names, order, reason, units, reason_word, places, added: None }
+    }
+
+    /// Gives the order back. On an error nothing has been changed.
+    pub(super) fn write(mut self) -> Result<(), CommandError> {
+        self.append()?;
+        self.finish();
+        Ok(())
+    }
+
+    /// Appends the entry to the stream of give-backs: the one step that can fail, and the first.
+    /// Must be followed by [`GiveBack::finish`] or [`GiveBack::take_back`].
+    pub(super) fn append(&mut self) -> Result<(), CommandError> {
+        if let Some(released) = self.places.released.take() {
+            self.added = Some(released.add(&self.fields())?);
+        }
+        Ok(())
+    }
+
+    /// Takes the entry back, if it was appended: another step of the command was refused.
+    pub(super) fn take_back(mut self) {
+        if let Some(added) = self.added.take() {
+            added.take_back(self.ctx, &self.fields());
+        }
+    }
+
+    /// All the rest, from which there is no way back.
+    pub(super) fn finish(mut self) {
+        let (ctx, user, id) = (self.ctx, self.order.user, self.order.id);
+        let (added, booked) = (self.added.take(), self.places.booked.take());
+        let fields = self.fields();
+        let stock = self.places.stock;
+        let returned = self.places.left;
+        let returned = returned.and_then(|(left, after)| stock::change(ctx, stock, left, after));
+        let mut written: [Option<Effect<'_>>; 3] = [None, None, None];
+        let mut has_more = false;
+        if let Some(Booked { mut book, state, rest }) = booked {
+            let (units, deadline, bytes) = (self.order.units, 0, user.0.bytes());
+            let entry = Entry { state: self.reason, units, deadline, user: bytes };
+            let entered = book.enter(id, &entry);
+            let held = match &rest {
+                Rest::Unwritten => None,
+                Rest::Nothing => book.set_holding(user, None),
+                Rest::Units(units, order) => {
+                    has_more = true;
+                    book.set_holding(user, Some(Holding { units: *units, order }))
+                }
+            };
+            let lifted = match state {
+                State::Held => book.lift_hold(id),
+                _ => None,
+            };
+            written = [entered, held, lifted];
+        }
+        if !has_more {
+            Buyer::new(self.places.buyers, user).dismiss(ctx);
+        }
+        let appended = added.map(|added| added.effect(&fields));
+        let effects = written.into_iter().chain([appended, returned]);
+        effects.flatten().for_each(|effect| effect.publish(ctx));
+        match self.reason {
+            State::Expired => metrics::ORDERS_EXPIRED.count(),
+            State::Rejected => metrics::ORDERS_REJECTED.count(),
+            _ => metrics::ORDERS_CANCELLED.count(),
+        }
+    }
+
+    /// The fields of the entry, names and values in turn: those of the order, and the reason.
+    fn fields(&self) -> Vec<Str<'_>> {
+        let (names, order) = (self.names, &self.order);
+        let mut fields =
+            vec![names.user(), order.user.0, names.voucher(), order.voucher.0, names.id()];
+        fields.push(order.id.0);
+        fields.extend(self.units.iter().flat_map(|units| [names.units(), units.as_str()]));
+        fields.extend([names.reason(), self.reason_word.as_str()]);
+        fields
+    }
+}

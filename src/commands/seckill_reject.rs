@@ -1,0 +1,166 @@
+//! SECKILL.REJECT stream group id [REASON text]: gives up an entry of a stream that its consumer
+//! can't make an order of.
+
+use super::give_back::GiveBack;
+use super::managed;
+use super::unmanaged::{self, Order};
+use super::{Answering, Command};
+use crate::args::{Args, KeyName, OrderId, Reason, User, Voucher};
+use crate::config;
+use crate::error::CommandError;
+use crate::keyspace::book;
+use crate::keyspace::groups::Delivery;
+use crate::keyspace::letters::{self, Letter};
+use crate::keyspace::names::{CurrentFields, VoucherKeys};
+use crate::keyspace::orders::Orders;
+use crate::reply::Reply;
+use crate::rules::book::{Entry, State};
+use crate::rules::managed::{Cancellation, cancel};
+use crate::rules::rejection::{Fate, order_told};
+use crate::rules::slot::Slot;
+use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, Str, handler};
+use std::rc::Rc;
+
+pub(super) const SPEC: CommandSpec = CommandSpec {
+    name: c"seckill.reject",
+    handler: handler::<Answering<Reject>>(),
+    flags: c"write fast",
+    categories: c"write fast seckill",
+    arity: -4,
+    summary: c"Moves an entry to the dead letters of its stream and gives its order back, once",
+    complexity: c"O(log n), n being the entries pending and the orders held",
+    since: c"0.1.0",
+    keys: &[KeySpec {
+        position: 1,
+        access: Access::Update,
+        notes: c"The stream. That of its dead letters is derived from it, and the keys of the \
+                 voucher from the entry",
+    }],
+    args: &[
+        ArgSpec { name: c"stream", kind: ArgKind::Key(0) },
+        ArgSpec { name: c"group", kind: ArgKind::String },
+        ArgSpec { name: c"id", kind: ArgKind::String },
+        ArgSpec { name: c"reason", kind: ArgKind::OptionalString(c"REASON") },
+    ],
+};
+
+/// The longest reason: room for a stack trace, and none for a mistake.
+const REASON_LEN_MAX: usize = 64 << 10;
+
+struct Reject;
+
+impl Command for Reject {
+    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+        let (stream, group) = (args.next()?, args.next()?);
+        let delivery = Delivery { stream, group, id: args.next_entry_id()? };
+        let reason = reason_from(args)?;
+        let Some(deliveries) = delivery.pending(ctx)? else { return Ok(Reply::Integer(0)) };
+        let entry = delivery.fields(ctx)?;
+        let entry: Vec<Str<'_>> = entry.iter().map(OwnedStr::as_str).collect();
+        let name = letters::name(ctx, stream)?;
+        let letters = letters::open(ctx, name.as_str())?;
+        settle(Rejection { ctx, delivery, deliveries, reason, entry: &entry, letters })?;
+        Ok(Reply::Integer(1))
+    }
+}
+
+/// Reads `[REASON text]`.
+fn reason_from(mut args: Args<'_>) -> Result<Option<Reason<'_>>, CommandError> {
+    if args.is_empty() {
+        return Ok(None);
+    }
+    args.next_word(&["REASON"])?;
+    let reason: Reason<'_> = args.next()?;
+    args.finish()?;
+    if reason.0.bytes().len() > REASON_LEN_MAX {
+        return Err(CommandError::TooLong { argument: "reason", max: REASON_LEN_MAX });
+    }
+    Ok(Some(reason))
+}
+
+/// A pending entry that is to be given up, and where it goes.
+struct Rejection<'a> {
+    ctx: Ctx<'a>,
+    delivery: Delivery<'a>,
+    deliveries: i64,
+    reason: Option<Reason<'a>>,
+    /// The fields, names and values in turn.
+    entry: &'a [Str<'a>],
+    letters: Orders<'a>,
+}
+
+/// Finds the order that the entry is about, and gives up both. On an error nothing has been
+/// changed.
+///
+/// An entry without a live order must be able to leave too, so that is no error.
+fn settle(rejection: Rejection<'_>) -> Result<(), CommandError> {
+    let ctx = rejection.ctx;
+    let fields = CurrentFields::now();
+    let Some(told) = order_told(rejection.entry, fields.fields().names()) else {
+        return rejection.write(Fate::Unknown, None);
+    };
+    let (voucher, user, id) = (Voucher(told.voucher), User(told.user), OrderId(told.id));
+    let Some(keys) = keys_of(voucher, rejection.delivery.stream)? else {
+        return rejection.write(Fate::Unknown, None);
+    };
+    keys.check_here(ctx)?;
+    let Some(terms) = keys.terms_in(ctx)? else {
+        let order = Order { voucher, user, id, units: told.units };
+        let back = unmanaged::give_back(ctx, &keys, order, State::Rejected)?;
+        let fate = back.as_ref().map_or(Fate::Unknown, |_| Fate::Rejected);
+        return rejection.write(fate, back);
+    };
+    let voucher = managed::Voucher::new(ctx, &keys, voucher, terms)?;
+    let text = book::entry(ctx, voucher.keys, id)?;
+    let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;
+    let answer = cancel(entry.as_ref(), user.0.bytes());
+    let back = match (answer, entry) {
+        (Cancellation::GivenBack, Some(entry)) => {
+            Some(voucher.look(user, id, &entry, State::Rejected)?)
+        }
+        _ => None,
+    };
+    rejection.write(answer.into(), back)
+}
+
+/// The keys of a voucher; none when it can have none beside this stream. An entry in a stream that
+/// is not of the voucher's slot was not put there by SECKILL.TRY, and no other node can be asked.
+fn keys_of(
+    voucher: Voucher<'_>,
+    stream: KeyName<'_>,
+) -> Result<Option<Rc<VoucherKeys>>, CommandError> {
+    if config::is_cluster() && Slot::of(voucher.0.bytes()) != Slot::of(stream.0.bytes()) {
+        return Ok(None);
+    }
+    match VoucherKeys::of(voucher) {
+        Ok(keys) => Ok(Some(keys)),
+        Err(CommandError::StrayBraces) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+impl Rejection<'_> {
+    /// Writes the dead letter, acknowledges the entry and gives the order back.
+    ///
+    /// What could be refused was looked at, and the entry of the give-back is shorter than the dead
+    /// letter. Should the server refuse a step all the same, what was appended is taken back.
+    fn write(self, fate: Fate, mut back: Option<GiveBack<'_>>) -> Result<(), CommandError> {
+        let Self { ctx, delivery, .. } = self;
+        let letter = Letter::new(&delivery, self.deliveries, self.reason, fate);
+        let fields = letter.behind(self.entry);
+        let added = self.letters.add(&fields)?;
+        let appended = back.as_mut().map_or(Ok(()), GiveBack::append);
+        if let Err(error) = appended.and_then(|()| delivery.acknowledge(ctx)) {
+            added.take_back(ctx, &fields);
+            if let Some(back) = back {
+                back.take_back();
+            }
+            return Err(error);
+        }
+        added.effect(&fields).publish(ctx);
+        if let Some(back) = back {
+            back.finish();
+        }
+        Ok(())
+    }
+}

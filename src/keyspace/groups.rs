@@ -1,0 +1,48 @@
+//! Consumer groups: what a stream has delivered to one, and is not acknowledged yet.
+//!
+//! The module API has no functions for groups, so these go by calls of the server.
+
+use crate::args::{Group, KeyName};
+use crate::error::CommandError;
+use crate::rules::entry_id::EntryId;
+use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str, StreamId};
+
+/// An entry of a stream and the group that it was delivered to, or not.
+#[derive(Clone, Copy)]
+pub(crate) struct Delivery<'a> {
+    pub(crate) stream: KeyName<'a>,
+    pub(crate) group: Group<'a>,
+    pub(crate) id: EntryId,
+}
+
+impl Delivery<'_> {
+    /// How often the entry was delivered, if it is pending; none when it is not.
+    pub(crate) fn pending(&self, ctx: Ctx<'_>) -> Result<Option<i64>, CommandError> {
+        let (stream, group) = (self.stream.0, self.group.0);
+        let (id, one) = (OwnedStr::new(&self.id.text()), OwnedStr::new(b"1"));
+        let arguments = [stream, group, id.as_str(), id.as_str(), one.as_str()];
+        match Call::read_all(ctx, c"XPENDING", &arguments) {
+            // Of each entry: id, consumer, idle time, deliveries.
+            Ok(reply) => Ok(reply.integer_at(0, 3)),
+            Err(error) => Err(CommandError::of_call(error, "XPENDING")),
+        }
+    }
+
+    /// The fields of the entry, names and values in turn. An error when it is gone.
+    pub(crate) fn fields(&self, ctx: Ctx<'_>) -> Result<Vec<OwnedStr>, CommandError> {
+        let EntryId { ms, seq } = self.id;
+        let stream = ReadKey::open(ctx, self.stream.0).ok_or(CommandError::NoGroup)?;
+        stream.entry(StreamId { ms, seq })?.ok_or(CommandError::NoEntry)
+    }
+
+    /// Acknowledges an entry that is pending. Replicated by the server.
+    pub(crate) fn acknowledge(&self, ctx: Ctx<'_>) -> Result<(), CommandError> {
+        let id = OwnedStr::new(&self.id.text());
+        let arguments: [Str<'_>; 3] = [self.stream.0, self.group.0, id.as_str()];
+        match Call::write_all(ctx, c"XACK", &arguments) {
+            Ok(reply) if reply.integer() == 1 => Ok(()),
+            Ok(_) => Err(CommandError::Refused { step: "XACK" }),
+            Err(error) => Err(CommandError::of_call(error, "XACK")),
+        }
+    }
+}

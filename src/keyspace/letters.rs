@@ -1,0 +1,90 @@
+//! The streams of dead letters: entries that a consumer gave up, where they came from, and why.
+
+use crate::args::{KeyName, Reason};
+use crate::config;
+use crate::error::CommandError;
+use crate::keyspace::groups::Delivery;
+use crate::keyspace::orders::Orders;
+use crate::rules::hash_tag::{StrayBraces, Tagged, tagged};
+use crate::rules::integer::Decimal;
+use crate::rules::rejection::{Fate, LETTER_PREFIX};
+use crate::server::{Call, Ctx, OwnedStr, Str};
+
+/// What comes behind the name of a stream in that of its dead letters.
+const SUFFIX: &[u8] = b".dlq";
+
+/// The reason of a rejection that gives none.
+const NO_REASON: &[u8] = b"unspecified";
+
+/// The name of the dead letters of a stream: in the stream's slot where there are slots, and known
+/// to be here.
+pub(crate) fn name(ctx: Ctx<'_>, stream: KeyName<'_>) -> Result<OwnedStr, CommandError> {
+    let text = stream.0.bytes();
+    let is_wrapped = config::hash_tags()
+        && match tagged(text) {
+            Ok(tagged) => tagged == Tagged::Wrapped,
+            Err(StrayBraces) => return Err(CommandError::StreamStrayBraces),
+        };
+    let name = OwnedStr::new(&match is_wrapped {
+        false => [text, SUFFIX].concat(),
+        true => [b"{", text, b"}", SUFFIX].concat(),
+    });
+    if config::is_cluster() {
+        // The client named only the stream: while its slot is moved the two may be apart.
+        Call::read_all(ctx, c"EXISTS", &[stream.0, name.as_str()]).map_err(|error| {
+            match CommandError::of_call(error, "EXISTS") {
+                CommandError::TryAgain => CommandError::LettersNotHere,
+                other => other,
+            }
+        })?;
+    }
+    Ok(name)
+}
+
+/// Opens a stream of dead letters, there or not; an error when it can't take an entry.
+pub(crate) fn open<'a>(ctx: Ctx<'a>, name: Str<'a>) -> Result<Orders<'a>, CommandError> {
+    let open = || {
+        let letters = Orders::open(ctx, name)?;
+        letters.check_room(ctx)?;
+        Ok(letters)
+    };
+    open().map_err(|error| match error {
+        CommandError::StreamExhausted => CommandError::LettersExhausted,
+        other => other,
+    })
+}
+
+/// What a dead letter says beside the fields of its entry.
+pub(crate) struct Letter([OwnedStr; 12]);
+
+impl Letter {
+    pub(crate) fn new(
+        delivery: &Delivery<'_>,
+        deliveries: i64,
+        reason: Option<Reason<'_>>,
+        fate: Fate,
+    ) -> Self {
+        let name = |word: &[u8]| OwnedStr::new(&[LETTER_PREFIX, word].concat());
+        let reason = reason.map_or(NO_REASON, |reason| reason.0.bytes());
+        Self([
+            name(b"Stream"),
+            OwnedStr::new(delivery.stream.0.bytes()),
+            name(b"Group"),
+            OwnedStr::new(delivery.group.0.bytes()),
+            name(b"Id"),
+            OwnedStr::new(&delivery.id.text()),
+            name(b"Deliveries"),
+            OwnedStr::new(Decimal::new(deliveries).bytes()),
+            name(b"Reason"),
+            OwnedStr::new(reason),
+            name(b"Order"),
+            OwnedStr::new(fate.word().as_bytes()),
+        ])
+    }
+
+    /// All fields of the dead letter, names and values in turn: those of the entry as they are,
+    /// then ours, which are always the last.
+    pub(crate) fn behind<'s>(&'s self, entry: &[Str<'s>]) -> Vec<Str<'s>> {
+        entry.iter().copied().chain(self.0.iter().map(OwnedStr::as_str)).collect()
+    }
+}

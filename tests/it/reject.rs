@@ -1,0 +1,282 @@
+//! SECKILL.REJECT: which entries it takes, what it gives back, what the dead letter says.
+
+use crate::harness::Server;
+use crate::observe::integer;
+use redis::Value;
+
+/// Names and values of an entry's fields, in turn.
+pub type Fields = Vec<Vec<u8>>;
+
+/// The entries of a stream: ids and fields.
+pub fn entries(server: &Server, stream: &str) -> Vec<(String, Fields)> {
+    let reply = server.call(&["XRANGE", stream, "-", "+"]);
+    redis::from_redis_value(reply).expect("entries")
+}
+
+/// Delivers what is new in a stream to a consumer of the group `g`, which is made if it has to be.
+/// The ids of the entries.
+pub fn deliver(server: &Server, stream: &str) -> Vec<String> {
+    server.call(&["XGROUP", "CREATE", stream, "g", "0", "MKSTREAM"]);
+    let reply = server.call(&["XREADGROUP", "GROUP", "g", "c", "STREAMS", stream, ">"]);
+    type Streams = Option<Vec<(String, Vec<(String, Fields)>)>>;
+    let streams: Streams = redis::from_redis_value(reply).expect("streams");
+    let entries = streams.into_iter().flatten().flat_map(|(_, entries)| entries);
+    entries.map(|(id, _)| id).collect()
+}
+
+/// Runs a try that is accepted, and delivers its entry. The id.
+pub fn ordered(server: &Server, command: &str) -> String {
+    assert_eq!(server.run(command), Value::Int(0), "{command}");
+    deliver(server, "stream.orders").pop().expect("an entry")
+}
+
+/// Appends an entry of these fields, and delivers it. The id.
+pub fn appended(server: &Server, stream: &str, fields: &str) -> String {
+    server.run(&format!("XADD {stream} * {fields}"));
+    deliver(server, stream).pop().expect("an entry")
+}
+
+/// The value of a field of the last dead letter.
+pub fn letter(server: &Server, stream: &str, field: &str) -> String {
+    let (_, fields) = entries(server, stream).pop().expect("a dead letter");
+    let found = fields.chunks(2).rev().find(|pair| pair[0] == field.as_bytes());
+    String::from_utf8_lossy(&found.expect("the field")[1]).into_owned()
+}
+
+/// Rejects an entry that is pending; what became of its order, by its dead letter.
+pub fn rejected(server: &Server, id: &str) -> String {
+    let command = format!("SECKILL.REJECT stream.orders g {id}");
+    assert_eq!(server.run(&command), Value::Int(1), "{command}");
+    assert_eq!(server.silent(&command), Value::Int(0), "{command}");
+    letter(server, "stream.orders.dlq", "dlqOrder")
+}
+
+#[test]
+fn a_sold_order_is_given_back_and_its_entry_is_a_dead_letter() {
+    let server = Server::observed().start();
+    server.check("> SECKILL.CREATE 7 5 LIMIT 3\nOK");
+    let id = ordered(&server, "SECKILL.TRY 7 alice o1 UNITS 2");
+    server.check(&format!(
+        r#"
+        > SECKILL.REJECT stream.orders g {id} REASON "no address"
+        1
+        > XPENDING stream.orders g
+        1) 0
+        2) (nil)
+        3) (nil)
+        4) (nil)
+        > XRANGE stream.orders.dlq - +
+        1) 1) "1722509999999-0"
+           2)  1) "userId"
+               2) "alice"
+               3) "voucherId"
+               4) "7"
+               5) "id"
+               6) "o1"
+               7) "units"
+               8) "2"
+               9) "dlqStream"
+              10) "stream.orders"
+              11) "dlqGroup"
+              12) "g"
+              13) "dlqId"
+              14) "{id}"
+              15) "dlqDeliveries"
+              16) "1"
+              17) "dlqReason"
+              18) "no address"
+              19) "dlqOrder"
+              20) "rejected"
+        > XRANGE stream.orders.released - +
+        1) 1) "1722509999999-0"
+           2)  1) "userId"
+               2) "alice"
+               3) "voucherId"
+               4) "7"
+               5) "id"
+               6) "o1"
+               7) "units"
+               8) "2"
+               9) "reason"
+              10) "rejected"
+        > HGET seckill:book:7 o1
+        rejected:2:0:alice
+        > EXISTS seckill:buyer:7 seckill:order:7
+        0
+        > XLEN stream.orders
+        1
+        "#
+    ));
+    server.assert_book("7", [5, 0, 0]);
+    let again = format!("SECKILL.REJECT stream.orders g {id}");
+    assert_eq!(server.silent(&again), Value::Int(0));
+    for (command, wanted) in [
+        ("SECKILL.CONFIRM 7 alice o1", 3),
+        ("SECKILL.CANCEL 7 alice o1", 2),
+        ("SECKILL.CANCEL 7 bob o1", 0),
+    ] {
+        assert_eq!(server.silent(command), Value::Int(wanted), "{command}");
+    }
+    server.check("> SECKILL.TRY 7 alice o1\n5\n> SECKILL.TRY 7 alice o2 UNITS 3\n0");
+    assert_eq!(server.info_number("seckill_orders_rejected"), 1);
+}
+
+#[test]
+fn a_held_order_is_given_back_with_its_hold() {
+    let server = Server::observed().start();
+    server.check("> SECKILL.CREATE 7 5 LIMIT 3 HOLD 900000\nOK");
+    let first = ordered(&server, "SECKILL.TRY 7 alice o1");
+    ordered(&server, "SECKILL.TRY 7 alice o2 UNITS 2");
+    assert_eq!(rejected(&server, &first), "rejected");
+    server.check(
+        "
+        > HGET seckill:buyer:7 alice
+        2:o2
+        > SISMEMBER seckill:order:7 alice
+        1
+        > ZRANGE seckill:hold:7 0 -1
+        1) o2
+        > SECKILL.CONFIRM 7 alice o1
+        3
+        > SECKILL.CONFIRM 7 alice o2
+        1
+        ",
+    );
+    server.assert_book("7", [3, 0, 2]);
+}
+
+#[test]
+fn what_was_given_back_before_is_not_given_back_again() {
+    let server = Server::observed().start();
+    server.check("> SECKILL.CREATE 7 5 HOLD 900000\nOK");
+    let first = ordered(&server, "SECKILL.TRY 7 alice o1");
+    server.check("> SECKILL.CANCEL 7 alice o1\n1");
+    let other = ordered(&server, "SECKILL.TRY 7 alice o2");
+    assert_eq!(rejected(&server, &first), "released");
+    server.assert_book("7", [4, 1, 0]);
+    server.check("> SECKILL.ALTER 7 HOLD 1\nOK");
+    let third = ordered(&server, "SECKILL.TRY 7 bob o3");
+    server.wait_for_state("7", "o3", "expired");
+    assert_eq!(rejected(&server, &third), "released");
+    server.assert_book("7", [4, 1, 0]);
+    assert_eq!(rejected(&server, &other), "rejected");
+    server.assert_book("7", [5, 0, 0]);
+    server
+        .check("> HVALS seckill:book:7\n1) ...\n2) ...\n3) ...\n> XLEN stream.orders.released\n3");
+    server.check("> HGET seckill:book:7 o1\ncancelled:1:0:alice");
+    assert_eq!(server.info_number("seckill_orders_rejected"), 1);
+}
+
+#[test]
+fn an_unmanaged_order_is_given_back_by_membership() {
+    let server = Server::observed().start();
+    server.check("> SET seckill:stock:7 9 PXAT 33333333333333\nOK");
+    let first = ordered(&server, "SECKILL.TRY 7 alice o1 UNITS 3");
+    let second = ordered(&server, "SECKILL.TRY 7 bob o2");
+    assert_eq!(rejected(&server, &first), "rejected");
+    server.check(
+        r#"
+        > GET seckill:stock:7
+        8
+        > PEXPIRETIME seckill:stock:7
+        33333333333333
+        > SMEMBERS seckill:order:7
+        1) "bob"
+        > XRANGE stream.orders.released - +
+        1) 1) "1722509999999-0"
+           2)  1) "userId"
+               2) "alice"
+               3) "voucherId"
+               4) "7"
+               5) "id"
+               6) "o1"
+               7) "units"
+               8) "3"
+               9) "reason"
+              10) "rejected"
+        > SECKILL.CANCEL 7 bob o2
+        1
+        > GET seckill:stock:7
+        9
+        "#,
+    );
+    // Nobody has bought any more, so there is nothing to give back, but the entry leaves.
+    assert_eq!(rejected(&server, &second), "unknown");
+    server.check("> GET seckill:stock:7\n9\n> EXISTS seckill:order:7\n0");
+    assert_eq!(integer(&server.run("XLEN stream.orders.dlq")), 2);
+    assert_eq!(server.info_number("seckill_orders_rejected"), 1);
+    // Which order of a user it was is on no record: the new one is taken for the old.
+    let old = ordered(&server, "SECKILL.TRY 7 alice o3");
+    server.check("> SECKILL.CANCEL 7 alice o3\n1\n> SECKILL.TRY 7 alice o4\n0");
+    assert_eq!(rejected(&server, &old), "rejected");
+    server.check("> GET seckill:stock:7\n9\n> EXISTS seckill:order:7\n0");
+}
+
+#[test]
+fn what_is_not_pending_is_left_alone() {
+    let server = Server::observed().start();
+    server.check("> SET seckill:stock:7 9\nOK");
+    let first = ordered(&server, "SECKILL.TRY 7 alice o1");
+    server.check("> SECKILL.TRY 7 bob o2\n0\n> XGROUP CREATE stream.orders other 0\nOK");
+    let (second, _) = entries(&server, "stream.orders").pop().expect("an entry");
+    let ids = [
+        format!("other {first}"),
+        format!("g {second}"),
+        "g 0-0".to_owned(),
+        "g 5-5 REASON none".to_owned(),
+        "g 18446744073709551615-18446744073709551615".to_owned(),
+    ];
+    for rest in ids {
+        let reply = server.silent(&format!("SECKILL.REJECT stream.orders {rest}"));
+        assert_eq!(reply, Value::Int(0), "{rest}");
+    }
+    server.check(&format!("> XACK stream.orders g {first}\n1"));
+    let command = format!("SECKILL.REJECT stream.orders g {first}");
+    assert_eq!(server.silent(&command), Value::Int(0));
+    // Nothing but the question whether it is pending is asked then.
+    server.check("> SET stream.orders.dlq a\nOK");
+    assert_eq!(server.silent(&command), Value::Int(0));
+}
+
+#[test]
+fn what_is_no_order_leaves_all_the_same() {
+    let server = Server::observed().start();
+    server.check("> SECKILL.CREATE 7 5\nOK\n> SET seckill:stock:8 5\nOK");
+    ordered(&server, "SECKILL.TRY 7 alice o1");
+    ordered(&server, "SECKILL.TRY 8 alice o2");
+    let digest = |server: &Server| {
+        let keys = ["stock:7", "order:7", "book:7", "buyer:7", "stock:8", "order:8"];
+        keys.map(|key| server.run(&format!("DEBUG DIGEST-VALUE seckill:{key}")))
+    };
+    let before = digest(&server);
+    for fields in [
+        "a b",
+        "userId alice voucherId 7",
+        "voucherId 8 id o2 user alice",
+        "userId alice userId alice voucherId 7 id o1",
+        "userId alice voucherId 8 id o2 units 0",
+        "userId alice voucherId 8 id o2 units many",
+        "userId alice voucherId 8 id o2 units 1 units 1",
+        "userId alice voucherId 8 id o2 reason cancelled",
+        "userId alice voucherId 8 id o2 dlqReason none",
+        "userId alice voucherId 7 id o2",
+        "userId bob voucherId 7 id o1",
+        "userId bob voucherId 8 id o2",
+        "userId alice voucherId 9 id o1",
+        "'' '' '' ''",
+    ] {
+        let id = appended(&server, "stream.orders", fields);
+        assert_eq!(rejected(&server, &id), "unknown", "{fields}");
+        assert_eq!(digest(&server), before, "{fields}");
+        let (_, original) = entries(&server, "stream.orders").pop().expect("an entry");
+        let (_, letter) = entries(&server, "stream.orders.dlq").pop().expect("a letter");
+        assert_eq!(letter[..original.len()], original, "{fields}");
+        assert_eq!(letter.len(), original.len() + 12, "{fields}");
+    }
+    server.check("> EXISTS stream.orders.released\n0");
+    assert_eq!(server.info_number("seckill_orders_rejected"), 0);
+    // Other fields beside those of an order don't matter.
+    let id = appended(&server, "stream.orders", "from web id o1 voucherId 7 userId alice");
+    assert_eq!(rejected(&server, &id), "rejected");
+    server.assert_book("7", [5, 0, 0]);
+}
