@@ -296,10 +296,7 @@ fn conflicts(drafts: &BTreeMap<&OrderKey, Draft<'_>>, holders: &Holders) -> Vec<
     found
 }
 
-fn finish(
-    drafts: BTreeMap<&OrderKey, Draft<'_>>,
-    outcomes: Vec<Outcome>,
-) -> Result<Plan, TooMany> {
+fn finish(drafts: BTreeMap<&OrderKey, Draft<'_>>, outcomes: Vec<Outcome>) -> Result<Plan, TooMany> {
     let mut plan = Plan { outcomes, ..Plan::default() };
     for (_, Draft { before, row, is_changed, .. }) in drafts {
         if !is_changed {

@@ -220,7 +220,8 @@ mod tests {
             let entry = entry(&[("userId", user), ("voucherId", b"7"), ("id", b"1")]);
             assert_eq!(Order::parse(&entry, &names()), Err(unfit(why)));
         }
-        let longest = entry(&[("userId", &long[1..]), ("voucherId", b""), ("id", "\u{e9}".as_bytes())]);
+        let longest =
+            entry(&[("userId", &long[1..]), ("voucherId", b""), ("id", "\u{e9}".as_bytes())]);
         assert_eq!(Order::parse(&longest, &names()).unwrap().user.len(), ID_LEN_MAX);
     }
 

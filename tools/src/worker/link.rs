@@ -128,6 +128,9 @@ pub enum Trouble {
 }
 
 pub fn trouble(error: &RedisError) -> Trouble {
+    if matches!(error.kind(), ErrorKind::AuthenticationFailed | ErrorKind::InvalidClientConfig) {
+        return Trouble::Wrong;
+    }
     match error.code() {
         Some("NOGROUP" | "UNBLOCKED") => Trouble::NoGroup,
         Some(

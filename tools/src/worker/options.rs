@@ -145,6 +145,14 @@ impl Options {
         self.consumer.clone().unwrap_or_else(unique)
     }
 
+    /// The server without its password.
+    pub fn redis_shown(&self) -> &str {
+        match self.redis.rsplit_once('@') {
+            Some((_, place)) => place,
+            None => &self.redis,
+        }
+    }
+
     pub fn claim_after(&self) -> Duration {
         Duration::from_millis(self.claim_after_ms)
     }

@@ -9,21 +9,18 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
-use sqlx::migrate::MigrateError;
 use tokio::sync::RwLock;
 use tokio::time::timeout;
 
 use crate::batch::{Event, Holders, Outcome, Plan, Row, Sole, TooMany, plan};
 use crate::entry::OrderKey;
 pub use fault::Fault;
-use open::Place;
+use open::{FileId, Place};
 use statement::{ROWS_MAX, Written};
 use transaction::{Open, Pool};
 
 /// A database that has not answered for so long is taken for gone.
 const ANSWER_WAIT: Duration = Duration::from_secs(60);
-/// How often a worker that comes second in making the tables looks again.
-const MIGRATE_TRIES: u32 = 20;
 
 /// Whether to look in advance for users whom the unique index knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,12 +34,18 @@ pub struct Store {
     place: Place,
     connections: u32,
     /// None until the schema is known to be up to date.
-    pool: RwLock<Option<Pool>>,
+    ready: RwLock<Option<Ready>>,
+}
+
+#[derive(Clone)]
+struct Ready {
+    pool: Pool,
+    file: Option<FileId>,
 }
 
 impl Store {
     pub fn new(url: &str, connections: u32) -> Result<Self> {
-        Ok(Self { place: Place::parse(url)?, connections, pool: RwLock::new(None) })
+        Ok(Self { place: Place::parse(url)?, connections, ready: RwLock::new(None) })
     }
 
     /// Connects and brings the schema up to date, if that has not been done.
@@ -51,29 +54,45 @@ impl Store {
     }
 
     async fn pool(&self) -> Result<Pool, Fault> {
-        if let Some(pool) = self.pool.read().await.as_ref() {
-            return Ok(pool.clone());
+        if let Some(ready) = self.ready.read().await.as_ref()
+            && ready.file == self.place.file()
+        {
+            return Ok(ready.pool.clone());
         }
-        let mut place = self.pool.write().await;
-        if let Some(pool) = place.as_ref() {
-            return Ok(pool.clone());
+        let mut place = self.ready.write().await;
+        if let Some(ready) = place.as_ref() {
+            if ready.file == self.place.file() {
+                return Ok(ready.pool.clone());
+            }
+            // The file is another one: what we would write to is gone.
+            let gone = place.take();
+            tokio::spawn(async move {
+                if let Some(gone) = gone {
+                    gone.pool.close().await;
+                }
+            });
+        }
+        match timeout(ANSWER_WAIT, self.place.migrate()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(fault)) => return Err(fault),
+            Err(_) => return Err(silent()),
         }
         let pool = self.place.pool(self.connections);
-        match timeout(ANSWER_WAIT, migrated(&pool)).await {
-            Ok(Ok(())) => {
-                *place = Some(pool.clone());
-                Ok(pool)
-            }
-            Ok(Err(fault)) => Err(fault),
-            Err(_) => Err(silent()),
-        }
+        *place = Some(Ready { pool: pool.clone(), file: self.place.file() });
+        Ok(pool)
     }
 
     /// Connections are made anew, and the schema is looked at again.
     async fn forget(&self) {
-        if let Some(pool) = self.pool.write().await.take() {
+        if let Some(Ready { pool, .. }) = self.ready.write().await.take() {
             // Not waited for: what hangs would hang us.
             tokio::spawn(async move { pool.close().await });
+        }
+    }
+
+    pub async fn close(&self) {
+        if let Some(Ready { pool, .. }) = self.ready.write().await.take() {
+            pool.close().await;
         }
     }
 
@@ -85,7 +104,7 @@ impl Store {
         let pool = self.pool().await?;
         let applied = timeout(ANSWER_WAIT, apply(&pool, events, care)).await;
         let applied = applied.unwrap_or_else(|_| Err(silent()));
-        if let Err(Fault::Away(_)) = applied {
+        if let Err(Fault::Away(_) | Fault::Wrong(_)) = applied {
             self.forget().await;
         }
         applied
@@ -96,34 +115,11 @@ fn silent() -> Fault {
     Fault::Away(format!("no answer in {} s", ANSWER_WAIT.as_secs()))
 }
 
-/// Two workers that start at once make the tables at once, and SQLite has no lock for that: who
-/// comes second fails, and finds them made.
-async fn migrated(pool: &Pool) -> Result<(), Fault> {
-    let mut tries = 0;
-    loop {
-        tries += 1;
-        let fault = match open::migrate(pool).await {
-            Ok(()) => return Ok(()),
-            Err(MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) => {
-                Fault::from(error)
-            }
-            Err(error) => Fault::Away(error.to_string()),
-        };
-        let is_sqlite = matches!(pool, Pool::Sqlite(_));
-        if tries == MIGRATE_TRIES || !is_sqlite || matches!(fault, Fault::Away(_)) && tries > 3 {
-            return Err(match fault {
-                Fault::Duplicate(text) | Fault::Data(text) => Fault::Away(text),
-                other => other,
-            });
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
 async fn apply(pool: &Pool, events: &[Event], care: Care) -> Result<Vec<Outcome>, Fault> {
     let dialect = pool.dialect();
     let mut open = pool.begin().await?;
-    let keys: Vec<&OrderKey> = events.iter().map(Event::key).collect::<BTreeSet<_>>().into_iter().collect();
+    let keys: Vec<&OrderKey> =
+        events.iter().map(Event::key).collect::<BTreeSet<_>>().into_iter().collect();
     let mut rows: HashMap<OrderKey, Row> = HashMap::new();
     for keys in keys.chunks(ROWS_MAX) {
         let found = open.rows(&statement::select_rows(dialect, keys.iter().copied())).await?;
@@ -144,7 +140,9 @@ async fn holders(open: &mut Open, pool: &Pool, events: &[Event]) -> Result<Holde
     let users: HashSet<(&str, &str)> = events
         .iter()
         .filter_map(|event| match event {
-            Event::Order(order, Sole::Yes) => Some((order.key.voucher.as_str(), order.user.as_str())),
+            Event::Order(order, Sole::Yes) => {
+                Some((order.key.voucher.as_str(), order.user.as_str()))
+            }
             _ => None,
         })
         .collect();

@@ -85,9 +85,8 @@ impl Seen {
 
     /// What the two columns hold.
     pub fn texts(&self) -> (String, String) {
-        let text = |ids: &[StreamId]| {
-            ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
-        };
+        let text =
+            |ids: &[StreamId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
         (text(&self.orders), text(&self.releases))
     }
 
@@ -138,7 +137,11 @@ mod tests {
             let mut seen = Seen::default();
             for index in order.into_iter().chain(order) {
                 let (is_order, id) = entries[index];
-                if is_order { seen.order(id) } else { seen.release(id) };
+                if is_order {
+                    seen.order(id)
+                } else {
+                    seen.release(id)
+                };
             }
             assert!(seen.is_live(), "{order:?}");
             assert_eq!(seen.texts(), ("1-0 2-0".to_owned(), "1-0".to_owned()));

@@ -36,9 +36,11 @@ struct Rows {
 
 impl Rows {
     fn apply(&mut self, events: &[Event]) -> Vec<Outcome> {
-        let holders = self.rows.values().filter(|row| row.sole == Sole::Yes).map(|row| {
-            ((row.key.voucher.clone(), row.user.clone()), row.key.order.clone())
-        });
+        let holders = self
+            .rows
+            .values()
+            .filter(|row| row.sole == Sole::Yes)
+            .map(|row| ((row.key.voucher.clone(), row.user.clone()), row.key.order.clone()));
         let plan = plan(events, &self.rows, &holders.collect()).unwrap();
         for row in plan.inserts {
             assert!(self.rows.insert(row.key.clone(), row).is_none(), "inserted twice");

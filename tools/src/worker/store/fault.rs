@@ -14,6 +14,8 @@ pub enum Fault {
     Clash(String),
     /// The database as a whole: away, locked, full.
     Away(String),
+    /// The same, and waiting won't help until somebody mends something.
+    Wrong(String),
 }
 
 impl From<Error> for Fault {
@@ -21,7 +23,9 @@ impl From<Error> for Fault {
         let text = one_line(&error);
         let Error::Database(database) = &error else {
             return match error {
-                Error::Encode(_) | Error::ColumnDecode { .. } | Error::Decode(_) => Self::Data(text),
+                Error::Encode(_) | Error::ColumnDecode { .. } | Error::Decode(_) => {
+                    Self::Data(text)
+                }
                 _ => Self::Away(text),
             };
         };
@@ -46,6 +50,7 @@ fn of_sql_state(code: &str, text: String) -> Fault {
         (_, "23505") => Fault::Duplicate(text),
         ("22" | "23" | "P0", _) => Fault::Data(text),
         ("40", _) | (_, "55P03") => Fault::Clash(text),
+        ("28", _) | (_, "3D000" | "42501") => Fault::Wrong(text),
         _ => Fault::Away(text),
     }
 }
@@ -54,11 +59,14 @@ fn of_sql_state(code: &str, text: String) -> Fault {
 fn of_sqlite(code: i32, text: String) -> Fault {
     const BUSY: i32 = 5;
     const LOCKED: i32 = 6;
+    const CAN_NOT_OPEN: i32 = 14;
+    const NOT_A_DATABASE: i32 = 26;
     const TOO_BIG: i32 = 18;
     const CONSTRAINT: i32 = 19;
     const MISMATCH: i32 = 20;
     match code & 0xff {
         BUSY | LOCKED => Fault::Clash(text),
+        CAN_NOT_OPEN | NOT_A_DATABASE => Fault::Wrong(text),
         TOO_BIG | CONSTRAINT | MISMATCH => Fault::Data(text),
         _ => Fault::Away(text),
     }
@@ -70,9 +78,11 @@ fn of_mysql(number: u16, text: String) -> Fault {
         1022 | 1062 | 1586 => Fault::Duplicate(text),
         // Lock wait time-out, deadlock, changed since it was read.
         1205 | 1213 | 1020 => Fault::Clash(text),
+        // Access denied, no such database.
+        1044 | 1045 | 1049 | 1698 => Fault::Wrong(text),
         // Null, out of range, not converted, truncated, no default, foreign keys, checks, signals.
-        1048 | 1216 | 1217 | 1264 | 1265 | 1292 | 1364 | 1366 | 1406 | 1451 | 1452 | 1644 | 1690
-        | 3819 | 3854 | 4025 | 1977 | 3988 => Fault::Data(text),
+        1048 | 1216 | 1217 | 1264 | 1265 | 1292 | 1364 | 1366 | 1406 | 1451 | 1452 | 1644
+        | 1690 | 3819 | 3854 | 4025 | 1977 | 3988 => Fault::Data(text),
         _ => Fault::Away(text),
     }
 }

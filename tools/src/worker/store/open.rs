@@ -1,22 +1,36 @@
 //! Opens a database: by its URL, made and brought up to date where it is not.
 
 use std::borrow::Cow;
+use std::os::unix::fs::MetadataExt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use sqlx::ConnectOptions;
+use anyhow::{Context, bail};
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{ConnectOptions, Connection};
 
+use super::fault::Fault;
 use super::statement::Dialect;
 use super::transaction::Pool;
 
 /// How long a connection is waited for, and SQLite's one writer.
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
 const BUSY_WAIT: Duration = Duration::from_secs(5);
+
+/// How often a worker that comes second in making the tables looks again.
+const MIGRATE_TRIES: u32 = 20;
+/// The version of the first migration.
+const FIRST: i64 = 20_260_101_000_001;
+
+/// Tells whether a file is still the one that was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileId {
+    device: u64,
+    inode: u64,
+}
 
 /// Where the database is, and how to talk to it.
 #[derive(Clone, Debug)]
@@ -27,7 +41,7 @@ pub enum Place {
 }
 
 impl Place {
-    pub fn parse(url: &str) -> Result<Self> {
+    pub fn parse(url: &str) -> anyhow::Result<Self> {
         let scheme = url.split(':').next().unwrap_or_default();
         let place = match scheme {
             "sqlite" => {
@@ -56,6 +70,27 @@ impl Place {
             _ => bail!("--database must begin with sqlite:, postgres: or mysql:"),
         };
         Ok(place)
+    }
+
+    /// The file that the database is in now, if it is in one.
+    pub fn file(&self) -> Option<FileId> {
+        let Self::Sqlite(options) = self else { return None };
+        let file = std::fs::metadata(options.get_filename()).ok()?;
+        Some(FileId { device: file.dev(), inode: file.ino() })
+    }
+
+    /// Brings the schema up to date, by a connection of its own.
+    pub async fn migrate(&self) -> Result<(), Fault> {
+        match self {
+            Self::Sqlite(options) => migrate_sqlite(options).await,
+            Self::Postgres(options) => {
+                let mut connection = options.connect().await?;
+                let migrated = migrator(Dialect::Postgres).run(&mut connection).await;
+                migrated.map_err(unmigrated)?;
+                Ok(connection.close().await?)
+            }
+            Self::MySql(options) => migrate_mysql(options).await,
+        }
     }
 
     /// A pool that connects when it is first asked.
@@ -91,22 +126,42 @@ impl Place {
     }
 }
 
-/// Brings the schema up to date.
-pub async fn migrate(pool: &Pool) -> Result<(), MigrateError> {
-    let migrator = migrator(pool.dialect());
-    match pool {
-        Pool::Sqlite(pool) => migrator.run(pool).await,
-        Pool::Postgres(pool) => migrator.run(pool).await,
-        Pool::MySql(pool) => match migrator.run(pool).await {
-            // Definitions are no part of a transaction there: a worker was killed while it made
-            // the tables. Ours are made only where they are missing, so they can be made again.
-            Err(MigrateError::Dirty(_)) => {
-                let unfinished = "DELETE FROM _sqlx_migrations WHERE success = FALSE";
-                sqlx::query(unfinished).execute(pool).await?;
-                migrator.run(pool).await
-            }
-            other => other,
-        },
+/// Two workers that start at once make the tables at once, and SQLite has no lock for that: who
+/// comes second fails, and finds them made.
+async fn migrate_sqlite(options: &SqliteConnectOptions) -> Result<(), Fault> {
+    let mut tries = 1;
+    loop {
+        let mut connection = options.connect().await?;
+        match migrator(Dialect::Sqlite).run(&mut connection).await {
+            Ok(()) => return Ok(connection.close().await?),
+            Err(error) if tries == MIGRATE_TRIES => return Err(unmigrated(error)),
+            Err(_) => tries += 1,
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Definitions are no part of a transaction there, so a worker may have been killed while it made
+/// the tables. Ours are made only where they are missing: then they are made again.
+async fn migrate_mysql(options: &MySqlConnectOptions) -> Result<(), Fault> {
+    let mut connection = options.connect().await?;
+    let mut migrated = migrator(Dialect::MySql).run(&mut connection).await;
+    if let Err(MigrateError::Dirty(_)) = migrated {
+        // A new connection: this one still has the lock on migrations.
+        connection.close().await?;
+        connection = options.connect().await?;
+        let unfinished = "DELETE FROM _sqlx_migrations WHERE success = FALSE AND version = ?";
+        sqlx::query(unfinished).bind(FIRST).execute(&mut connection).await?;
+        migrated = migrator(Dialect::MySql).run(&mut connection).await;
+    }
+    migrated.map_err(unmigrated)?;
+    Ok(connection.close().await?)
+}
+
+fn unmigrated(error: MigrateError) -> Fault {
+    match error {
+        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
+        error => Fault::Away(error.to_string()),
     }
 }
 
@@ -117,7 +172,7 @@ fn migrator(dialect: Dialect) -> Migrator {
         Dialect::MySql => include_str!("../../../migrations/mysql/20260101000001_orders.sql"),
     };
     let first = Migration::new(
-        20_260_101_000_001,
+        FIRST,
         Cow::Borrowed("orders"),
         MigrationType::Simple,
         Cow::Borrowed(sql),

@@ -122,7 +122,8 @@ impl<'a> Statement<'a> {
             Dialect::MySql => ("ON DUPLICATE KEY UPDATE ".to_owned(), "VALUES(", ")"),
             _ => (format!("ON CONFLICT ({key}) DO UPDATE SET "), "excluded.", ""),
         };
-        let sets: Vec<_> = columns.iter().map(|name| format!("{name} = {old}{name}{new}")).collect();
+        let sets: Vec<_> =
+            columns.iter().map(|name| format!("{name} = {old}{name}{new}")).collect();
         self.push(" ").push(&head).push(&sets.join(", "));
     }
 }
@@ -170,15 +171,7 @@ pub fn release<'a>(dialect: Dialect, rows: &'a [Written<'_>], now_ms: i64) -> St
     let mut statement = insert(dialect, rows, now_ms);
     statement.or_set(
         "voucher_id, order_id",
-        &[
-            "units",
-            "state",
-            "deadline_ms",
-            "only_user_id",
-            "entry_id",
-            "released_id",
-            "updated_ms",
-        ],
+        &["units", "state", "deadline_ms", "only_user_id", "entry_id", "released_id", "updated_ms"],
     );
     statement
 }
@@ -197,16 +190,14 @@ pub fn update<'a>(dialect: Dialect, row: &'a Written<'_>, now_ms: i64) -> Statem
 }
 
 /// Adds to the units sold.
-pub fn sales(
-    dialect: Dialect,
-    changes: &BTreeMap<String, i64>,
-    now_ms: i64,
-) -> Statement<'_> {
+pub fn sales(dialect: Dialect, changes: &BTreeMap<String, i64>, now_ms: i64) -> Statement<'_> {
     let head = "INSERT INTO voucher_sales (voucher_id, units, updated_ms) VALUES ";
     let mut statement = Statement::new(dialect, head);
-    statement.bind_rows(changes.iter().map(|(voucher, change)| {
-        vec![Arg::Text(voucher), Arg::Int(*change), Arg::Int(now_ms)]
-    }));
+    statement.bind_rows(
+        changes
+            .iter()
+            .map(|(voucher, change)| vec![Arg::Text(voucher), Arg::Int(*change), Arg::Int(now_ms)]),
+    );
     statement.push(match dialect {
         Dialect::MySql => {
             " ON DUPLICATE KEY UPDATE units = units + VALUES(units), \

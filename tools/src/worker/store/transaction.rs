@@ -2,11 +2,9 @@
 
 use sqlx::mysql::MySqlPool;
 use sqlx::postgres::PgPool;
-use sqlx::sqlite::SqlitePool;
 use sqlx::query::Query;
-use sqlx::{
-    ColumnIndex, Database, Decode, Encode, MySql, Postgres, Row as _, Sqlite, Transaction, Type,
-};
+use sqlx::sqlite::SqlitePool;
+use sqlx::{ColumnIndex, Database, Decode, Encode, MySql, Postgres, Sqlite, Transaction, Type};
 
 use super::statement::{Arg, Dialect, Statement};
 use crate::batch::{Row, Sole, State};
