@@ -11,6 +11,7 @@ use crate::entry::{Entry, Order, Release, Unfit};
 use crate::lane::{Halt, Lane};
 use crate::link::{Trouble, told, trouble};
 use crate::retry::{Pending, back_off};
+use crate::shown::shown;
 use crate::source::{Delivered, Source, Which};
 use crate::stream_id::StreamId;
 use crate::totals::Count;
@@ -59,25 +60,29 @@ impl Lane {
     ) -> Result<Vec<Order>, Halt> {
         let names = &self.options.order_fields;
         let Delivered { orders, released } = &delivered;
-        let mut refused = Vec::new();
+        let (mut refused, mut rowless) = (Vec::new(), Vec::new());
         let (mut fit, mut releases) = (Vec::new(), Vec::new());
         for entry in orders {
             self.retries.forget(Which::Orders, entry.id);
             match Order::parse(entry, names) {
                 Ok(order) => fit.push(order),
-                Err(Unfit(why)) => refused.push((Which::Orders, entry, why)),
+                Err(unfit) => refused.push((Which::Orders, entry, unfit)),
             }
         }
         for entry in released {
             self.retries.forget(Which::Released, entry.id);
             match Release::parse(entry, names) {
                 Ok(release) => releases.push(Event::Release(release)),
-                Err(Unfit(why)) => refused.push((Which::Released, entry, why)),
+                // There can be no row of it.
+                Err(Unfit::Unstorable(_)) => rowless.push(entry.id),
+                Err(unfit) => refused.push((Which::Released, entry, unfit)),
             }
         }
-        for (which, entry, why) in refused {
-            self.give_up(source, which, entry, &why).await?;
+        for (which, entry, unfit) in refused {
+            self.give_up(source, which, entry, unfit.why()).await?;
         }
+        source.acknowledge(Which::Released, &rowless).await?;
+        self.totals.add(Count::Released, rowless.len());
         let orders_events = self.events(source, fit).await?;
         let done = self.settler.commit([releases, orders_events].concat()).await?;
         self.acknowledge(source, &done).await?;
@@ -142,7 +147,7 @@ impl Lane {
             entry.id,
             source.name(which),
             wait.as_millis(),
-            reason.escape_debug()
+            shown(&reason)
         );
         self.retries.add(which, entry.id, Instant::now() + wait, Pending::Refused);
         Ok(())
@@ -163,15 +168,18 @@ impl Lane {
         let (id, name) = (entry.id, source.name(which));
         match given_up {
             Ok(true) => {
-                warn!("entry {id} of {name} is given up: {}", reason.escape_debug());
+                warn!("entry {id} of {name} is given up: {}", shown(reason));
                 self.totals.add(Count::Rejected, 1);
+                if which == Which::Orders {
+                    self.totals.add(Count::Orders, 1);
+                }
                 Ok(())
             }
             Ok(false) => Ok(()),
             // It stays pending, and in nobody's way.
             Err(error) if trouble(&error) == Trouble::Wrong && !self.options.once => {
                 let told = told(&error);
-                warn!("entry {id} of {name} can't be given up: {}", told.escape_debug());
+                warn!("entry {id} of {name} can't be given up: {}", shown(&told));
                 let wait =
                     Duration::from_millis(self.options.retry_ms).max(Duration::from_secs(60));
                 self.retries.add(which, id, Instant::now() + wait, Pending::Refused);

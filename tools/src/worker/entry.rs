@@ -79,16 +79,29 @@ impl Reason {
 
 /// Why no row can be made of an entry, whatever is tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unfit(pub String);
+pub enum Unfit {
+    /// It is not what a command appends.
+    Garbled(String),
+    /// It has an id that not every database can keep.
+    Unstorable(String),
+}
+
+impl Unfit {
+    pub fn why(&self) -> &str {
+        match self {
+            Self::Garbled(why) | Self::Unstorable(why) => why,
+        }
+    }
+}
 
 impl Order {
     /// An entry of the order stream.
     pub fn parse(entry: &Entry, names: &FieldNames) -> Result<Self, Unfit> {
         if entry.field(REASON)?.is_some() {
-            return Err(Unfit("a give-back is no order".to_owned()));
+            return Err(unfit("a give-back is no order"));
         }
         if entry.fields.iter().any(|(name, _)| name.starts_with(LETTER_PREFIX)) {
-            return Err(Unfit("a dead letter is no order".to_owned()));
+            return Err(unfit("a dead letter is no order"));
         }
         let deadline_ms = match entry.field(b"deadline")? {
             None => None,
@@ -120,15 +133,16 @@ impl Entry {
     /// An id that every database can keep as text.
     fn id_of(&self, name: &str) -> Result<String, Unfit> {
         let value = self.field(name.as_bytes())?;
-        let value = value.ok_or_else(|| Unfit(format!("no field {name}")))?;
+        let value = value.ok_or_else(|| Unfit::Garbled(format!("no field {name}")))?;
+        let unstorable = |why: String| Err(Unfit::Unstorable(format!("{name} {why}")));
         if value.len() > ID_LEN_MAX {
-            return Err(Unfit(format!("{name} is longer than {ID_LEN_MAX} bytes")));
+            return unstorable(format!("is longer than {ID_LEN_MAX} bytes"));
         }
-        let text = std::str::from_utf8(value).map_err(|_| Unfit(format!("{name} is not UTF-8")))?;
-        if text.contains('\0') {
-            return Err(Unfit(format!("{name} holds a NUL")));
+        match std::str::from_utf8(value) {
+            Ok(text) if text.contains('\0') => unstorable("holds a NUL".to_owned()),
+            Ok(text) => Ok(text.to_owned()),
+            Err(_) => unstorable("is not UTF-8".to_owned()),
         }
-        Ok(text.to_owned())
     }
 
     fn units(&self) -> Result<i64, Unfit> {
@@ -145,14 +159,14 @@ impl Entry {
         let mut found = self.fields.iter().filter(|(other, _)| other == name);
         let value = found.next().map(|(_, value)| value.as_slice());
         if found.next().is_some() {
-            return Err(Unfit(format!("two fields {}", String::from_utf8_lossy(name))));
+            return Err(Unfit::Garbled(format!("two fields {}", String::from_utf8_lossy(name))));
         }
         Ok(value)
     }
 }
 
 fn unfit(why: &str) -> Unfit {
-    Unfit(why.to_owned())
+    Unfit::Garbled(why.to_owned())
 }
 
 /// Digits only, as the module writes them.
@@ -182,7 +196,7 @@ mod tests {
     }
 
     fn order(more: &[(&str, &[u8])]) -> Result<Order, String> {
-        Order::parse(&with(more), &names()).map_err(|Unfit(why)| why)
+        Order::parse(&with(more), &names()).map_err(|unfit| unfit.why().to_owned())
     }
 
     #[test]
@@ -218,7 +232,8 @@ mod tests {
         ];
         for (user, why) in rows {
             let entry = entry(&[("userId", user), ("voucherId", b"7"), ("id", b"1")]);
-            assert_eq!(Order::parse(&entry, &names()), Err(unfit(why)));
+            let unstorable = Unfit::Unstorable(why.to_owned());
+            assert_eq!(Order::parse(&entry, &names()), Err(unstorable));
         }
         let longest =
             entry(&[("userId", &long[1..]), ("voucherId", b""), ("id", "\u{e9}".as_bytes())]);

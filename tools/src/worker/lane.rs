@@ -12,6 +12,7 @@ use crate::link::{Link, Trouble, told, trouble};
 use crate::options::{Options, Streams};
 use crate::retry::{Retries, back_off};
 use crate::settle::{Settler, Stop, Stopped, rest};
+use crate::shown::shown;
 use crate::source::{BOTH, Delivered, Source};
 use crate::stream_id::StreamId;
 use crate::totals::{Count, Totals};
@@ -164,9 +165,9 @@ impl Lane {
         }
         if !outage.is_told {
             outage.is_told = true;
-            warn!("lost the server of {stream}, trying on: {}", told(error).escape_debug());
+            warn!("lost the server of {stream}, trying on: {}", shown(&told(error)));
         }
-        debug!("try {}: {}", outage.tries, told(error).escape_debug());
+        debug!("try {}: {}", outage.tries, shown(&told(error)));
         let wait = back_off(CONNECT_FIRST, outage.tries).min(CONNECT_MAX);
         rest(&mut self.stop, wait.mul_f64(0.5 + fastrand::f64() / 2.0)).await
     }

@@ -8,6 +8,8 @@ use redis::{
 };
 use std::time::Duration;
 
+use crate::shown::shown;
+
 /// A server that answers later than this counts as lost. More than any wait for entries.
 const ANSWER_WAIT: Duration = Duration::from_secs(10);
 const CONNECT_WAIT: Duration = Duration::from_secs(5);
@@ -148,7 +150,7 @@ pub fn told(error: &RedisError) -> String {
         (Some(code), Some(detail)) => format!("{code} {detail}"),
         _ => error.to_string(),
     };
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    shown(&text)
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod link;
 mod options;
 mod retry;
 mod settle;
+mod shown;
 mod source;
 mod store;
 mod stream_id;
@@ -40,6 +41,7 @@ use tracing_subscriber::prelude::*;
 use lane::{Lane, PATIENCE};
 use options::Options;
 use settle::{Settler, Stop, rest};
+use shown::shown;
 use store::{Fault, Store};
 use totals::Totals;
 
@@ -61,8 +63,7 @@ fn main() -> ExitCode {
     match worked {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let line = format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ");
-            eprintln!("seckill-worker: {line}");
+            eprintln!("seckill-worker: {}", shown(&format!("{error:#}")));
             ExitCode::FAILURE
         }
     }
@@ -152,7 +153,7 @@ async fn open(store: &Store, options: &Options, stop: &mut Stop) -> Result<bool>
         }
         if !is_told {
             is_told = true;
-            warn!("the database is away, trying on: {}", text.escape_debug());
+            warn!("the database is away, trying on: {}", shown(&text));
         }
         if rest(stop, OPEN_WAIT).await.is_err() {
             return Ok(false);

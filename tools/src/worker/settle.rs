@@ -9,6 +9,7 @@ use tracing::{debug, info, warn};
 
 use crate::batch::{Event, Outcome, Why};
 use crate::retry::back_off;
+use crate::shown::shown;
 use crate::store::{Care, Fault, Store};
 use crate::totals::{Count, Totals};
 
@@ -84,7 +85,7 @@ impl Settler {
                     | Fault::Wrong(text),
                 ) => text,
             };
-            debug!(events = piece.events.len(), "refused: {}", text.escape_debug());
+            debug!(events = piece.events.len(), "refused: {}", shown(&text));
             if piece.events.len() == 1 {
                 let failed = Outcome::Failed(Why::Refused(text));
                 done.extend(piece.events.into_iter().map(|event| (event, failed.clone())));
@@ -118,7 +119,7 @@ impl Settler {
             };
             if told.is_none() && !text.is_empty() {
                 told = Some(Instant::now());
-                warn!("the database is away, trying on: {}", text.escape_debug());
+                warn!("the database is away, trying on: {}", shown(&text));
             }
             tries += 1;
             self.totals.add(Count::Retries, 1);
@@ -129,8 +130,10 @@ impl Settler {
     fn count(&self, outcomes: &[Outcome]) {
         let of = |want: Outcome| outcomes.iter().filter(|outcome| **outcome == want).count();
         self.totals.add(Count::Batches, 1);
-        self.totals.add(Count::Inserted, of(Outcome::Inserted));
-        self.totals.add(Count::Repeated, of(Outcome::Repeated));
+        let (inserted, repeated) = (of(Outcome::Inserted), of(Outcome::Repeated));
+        self.totals.add(Count::Orders, inserted + repeated);
+        self.totals.add(Count::Inserted, inserted);
+        self.totals.add(Count::Repeated, repeated);
         self.totals.add(Count::Released, of(Outcome::Released));
     }
 }

@@ -4,6 +4,8 @@ use sqlx::Error;
 use sqlx::mysql::MySqlDatabaseError;
 use sqlx::sqlite::SqliteError;
 
+use crate::shown::shown;
+
 #[derive(Debug)]
 pub enum Fault {
     /// A unique index: another worker was faster, or the data is wrong.
@@ -93,7 +95,7 @@ pub fn one_line(error: &Error) -> String {
         Error::Database(error) => error.message().to_owned(),
         error => error.to_string(),
     };
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    shown(&text)
 }
 
 #[cfg(test)]
