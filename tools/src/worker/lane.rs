@@ -165,7 +165,7 @@ impl Lane {
         }
         if !outage.is_told {
             outage.is_told = true;
-            warn!("lost the server of {stream}, trying on: {}", shown(&told(error)));
+            warn!("the server of {stream} is away, trying on: {}", shown(&told(error)));
         }
         debug!("try {}: {}", outage.tries, shown(&told(error)));
         let wait = back_off(CONNECT_FIRST, outage.tries).min(CONNECT_MAX);

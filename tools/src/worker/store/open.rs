@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
@@ -46,6 +46,10 @@ impl Place {
         let place = match scheme {
             "sqlite" => {
                 let options = SqliteConnectOptions::from_str(url).context("--database")?;
+                // What is in memory is gone with the worker, and its orders are acknowledged.
+                let name = options.get_filename().to_string_lossy();
+                let is_file = !name.contains(":memory:") && !name.contains("sqlx-in-memory");
+                ensure!(is_file, "--database must be a file");
                 Self::Sqlite(
                     options
                         .create_if_missing(true)
@@ -141,15 +145,20 @@ async fn migrate_sqlite(options: &SqliteConnectOptions) -> Result<(), Fault> {
     }
 }
 
+/// The lock that sqlx takes there is none on MariaDB, which knows no endless wait, so there is one
+/// of ours around it; it ends with the connection.
+///
 /// Definitions are no part of a transaction there, so a worker may have been killed while it made
 /// the tables. Ours are made only where they are missing: then they are made again.
 async fn migrate_mysql(options: &MySqlConnectOptions) -> Result<(), Fault> {
     let mut connection = options.connect().await?;
+    let lock = "SELECT GET_LOCK(CONCAT('seckill-', MD5(DATABASE())), 30)";
+    let is_locked: Option<i64> = sqlx::query_scalar(lock).fetch_one(&mut connection).await?;
+    if is_locked != Some(1) {
+        return Err(Fault::Clash("another worker is making the tables".to_owned()));
+    }
     let mut migrated = migrator(Dialect::MySql).run(&mut connection).await;
     if let Err(MigrateError::Dirty(_)) = migrated {
-        // A new connection: this one still has the lock on migrations.
-        connection.close().await?;
-        connection = options.connect().await?;
         let unfinished = "DELETE FROM _sqlx_migrations WHERE success = FALSE AND version = ?";
         sqlx::query(unfinished).bind(FIRST).execute(&mut connection).await?;
         migrated = migrator(Dialect::MySql).run(&mut connection).await;
