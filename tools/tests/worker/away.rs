@@ -20,14 +20,15 @@ fn wait_for_rows(shop: &Shop, worker: &Worker, rows: usize) {
     there.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
 }
 
-/// Waits until the worker has met its obstacle often enough to have given up on an entry.
-fn wait_for_retries(shop: &Shop, worker: &mut Worker, times: usize) {
-    let said = worker.log().lines().count();
+/// Keeps the database away for so long after the worker has read something for it: often enough
+/// to have given up on an entry, if it were to blame.
+fn keep_away(shop: &Shop, worker: &mut Worker, ms: i64) {
     let met = wait_for("the worker to meet the obstacle", || {
-        let entries_wait = shop.group("stream.orders", GROUP)?["pending"] != "0";
-        (entries_wait && worker.log().lines().count() >= said + times).then_some(())
+        (shop.group("stream.orders", GROUP)?["pending"] != "0").then_some(())
     });
     met.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+    shop.let_pass(ms);
+    assert_ne!(shop.group("stream.orders", GROUP).expect("a group")["pending"], "0");
     assert!(worker.is_running(), "{}", worker.log());
 }
 
@@ -39,12 +40,23 @@ fn the_database_is_away(kind: Kind) {
     shop.sell_managed("tea", 100_000, "LIMIT 1");
     let mut worker = shop.worker(&IMPATIENT);
     for round in 0..3 {
+        let before = shop.row_count();
         shop.rush(&format!("r{round}"), 200, &mut random);
-        wait_for_rows(&shop, &worker, 200 * round + 1);
-        let server = shop.database.server.as_ref().expect("a database server");
-        server.stop();
-        shop.rush(&format!("s{round}"), 100, &mut random);
-        wait_for_retries(&shop, &mut worker, 3);
+        wait_for_rows(&shop, &worker, before + 1);
+        let server = shop.database.server.clone().expect("a database server");
+        shop.rush(&format!("s{round}"), 1_000, &mut random);
+        if round == 1 {
+            server.crash();
+        } else {
+            server.stop();
+        }
+        shop.rush(&format!("t{round}"), 100, &mut random);
+        keep_away(&shop, &mut worker, 500);
+        if round == 2 {
+            // It waits for the database, and still ends when it is asked to.
+            assert!(worker.terminate().success(), "{}", worker.log());
+            worker = shop.worker(&IMPATIENT);
+        }
         server.start_again();
         shop.wait_until_drained(&mut worker);
     }
@@ -91,7 +103,9 @@ fn the_sqlite_file_is_locked() {
     let rows = shop.row_count();
     let lock = shop.database.held("BEGIN EXCLUSIVE");
     shop.rush("b", 100, &mut random);
-    wait_for_retries(&shop, &mut worker, 3);
+    // It waits for the lock a while before that is an obstacle to it.
+    keep_away(&shop, &mut worker, 6_000);
+    assert!(worker.log().contains("locked"), "{}", worker.log());
     lock.end("COMMIT");
     shop.wait_until_drained(&mut worker);
     assert!(shop.row_count() > rows);

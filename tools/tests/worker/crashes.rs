@@ -8,24 +8,26 @@ use redis::Value;
 
 use crate::databases::{Database, Kind};
 use crate::harness::{Server, wait_for};
-use crate::shop::{GROUP, Shop, client, random};
+use crate::shop::{GROUP, Shop, pairs, random};
 
-/// Kills a worker again and again while buyers buy, cancel and pay. Goes on until enough of them
-/// died in the middle of something.
+/// Kills a worker again and again while there is more to do than it can do. Goes on until enough
+/// of them died in the middle of something.
 fn workers_are_killed(kind: Kind) {
     let Some(database) = Database::open(kind) else { return };
     let mut shop = Shop::open(database);
     let mut random = random();
-    shop.sell("phone", 1_500);
-    shop.sell_managed("tea", 1_500, "LIMIT 1");
+    shop.sell("phone", 100_000);
+    shop.sell_managed("tea", 100_000, "LIMIT 1");
     let (mut rounds, mut in_the_middle) = (0, 0);
-    while in_the_middle < 8 {
-        assert!(rounds < 150, "only {in_the_middle} of {rounds} workers died in the middle");
-        shop.rush(&format!("r{rounds}"), 60, &mut random);
-        let batch = random.choice(["1", "7", "64"]).expect("one");
-        let options = ["--batch", batch, "--claim-after-ms", "10", "--retry-ms", "5"];
+    while in_the_middle < 20 {
+        assert!(rounds < 100, "only {in_the_middle} of {rounds} workers died in the middle");
+        if shop.count("XLEN stream.orders") < 300 {
+            shop.rush(&format!("r{rounds}"), 600, &mut random);
+        }
+        let batch = random.choice(["1", "7", "30"]).expect("one");
+        let options = ["--batch", batch, "--claim-after-ms", "10", "--trim-every-ms", "10"];
         let mut worker = shop.worker(&options);
-        worker.kill9_within(&mut random, Duration::from_millis(120));
+        worker.kill9_somewhen(&mut random);
         let group = shop.group("stream.orders", GROUP);
         in_the_middle += u32::from(group.is_some_and(|group| group["pending"] != "0"));
         rounds += 1;
@@ -120,24 +122,22 @@ fn the_other_takes_over(kind: Kind) {
     let mut shop = Shop::open(database);
     let mut random = random();
     shop.sell("phone", 100_000);
-    let options = ["--claim-after-ms", "200", "--retry-ms", "20", "--batch", "50"];
+    let options = ["--claim-after-ms", "200", "--batch", "5"];
     let mut survivor = shop.worker(&options);
-    let mut rounds = 0;
-    let left = loop {
-        let mut victim = shop.worker(&options);
-        shop.rush(&format!("r{rounds}"), 500, &mut random);
-        victim.kill9_within(&mut random, Duration::from_millis(100));
-        rounds += 1;
-        assert!(rounds < 50, "no worker died in the middle of something");
-        // What the survivor has is acknowledged soon; what stays is the victim's.
-        let mut client = client(&shop);
-        let consumers = client.call(&["XINFO", "CONSUMERS", "stream.orders", GROUP]);
-        let Value::Array(consumers) = consumers else { panic!("{consumers:?}") };
-        if consumers.len() > 1 {
-            break consumers.len();
+    for round in 0.. {
+        assert!(round < 50, "no worker died in the middle of something");
+        shop.rush(&format!("r{round}"), 1_000, &mut random);
+        let name = format!("victim{round}");
+        let mut victim = shop.worker(&[&options[..], &["--consumer", &name]].concat());
+        victim.kill9_somewhen(&mut random);
+        let consumers = shop.run(&format!("XINFO CONSUMERS stream.orders {GROUP}"));
+        let Value::Array(consumers) = consumers else { continue };
+        let mut consumers = consumers.into_iter().map(pairs);
+        if consumers.any(|consumer| consumer["name"] == name && consumer["pending"] != "0") {
+            println!("{name} died in the middle");
+            break;
         }
-    };
-    println!("{left} consumers after {rounds} rounds");
+    }
     shop.wait_until_drained(&mut survivor);
     assert!(survivor.terminate().success(), "{}", survivor.log());
     shop.check();

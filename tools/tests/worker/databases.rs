@@ -193,7 +193,7 @@ impl DatabaseServer {
         };
         let made = unprivileged(init, dir.path()).output().map_err(|error| error.to_string())?;
         if !made.status.success() {
-            let [out, err] = [made.stdout, made.stderr].map(|text| String::from_utf8(text));
+            let [out, err] = [made.stdout, made.stderr].map(String::from_utf8);
             return Err(format!("it can't be set up: {out:?} {err:?}"));
         }
         let child = Mutex::new(spawn(kind, commits, dir.path()));
@@ -220,9 +220,18 @@ impl DatabaseServer {
 
     /// Ends it, as an operator does; clients are cut off.
     pub fn stop(&self) {
+        self.end(if self.kind == Kind::Postgres { Signal::INT } else { Signal::TERM });
+    }
+
+    /// Ends it as a crash does, in the middle of whatever it does.
+    pub fn crash(&self) {
+        // PostgreSQL's other processes end when the first one does in this manner.
+        self.end(if self.kind == Kind::Postgres { Signal::QUIT } else { Signal::KILL });
+    }
+
+    fn end(&self, signal: Signal) {
         let mut child = self.child();
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a pid");
-        let signal = if self.kind == Kind::Postgres { Signal::INT } else { Signal::TERM };
         kill_process(pid, signal).expect("signal the server");
         let ended = wait_for("the database's end", || child.try_wait().ok().flatten());
         ended.unwrap_or_else(|late| panic!("{late}\n{}", self.log()));
@@ -252,16 +261,9 @@ impl DatabaseServer {
 
 impl Drop for DatabaseServer {
     fn drop(&mut self) {
-        // PostgreSQL's other processes end when the first one does in this manner.
-        let mut child = self.child();
-        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        let alive = matches!(child.try_wait(), Ok(None));
-        if let (Kind::Postgres, true, Some(pid)) = (self.kind, alive, pid) {
-            let _ = kill_process(pid, Signal::QUIT);
-            let _ = wait_for("the database's end", || child.try_wait().ok().flatten());
+        if matches!(self.child().try_wait(), Ok(None)) {
+            self.crash();
         }
-        let _ = child.kill();
-        let _ = child.wait();
     }
 }
 
@@ -282,7 +284,8 @@ fn spawn(kind: Kind, commits: Commits, dir: &Path) -> Child {
     };
     match (kind, commits) {
         (Kind::Postgres, Commits::Quick) => command.args(["-c", "fsync=off"]),
-        (_, Commits::Quick) => command.arg("--innodb-flush-log-at-trx-commit=0"),
+        // The server hands a commit to the system, which the server's death doesn't undo.
+        (_, Commits::Quick) => command.arg("--innodb-flush-log-at-trx-commit=2"),
         (_, Commits::Durable) => &mut command,
     };
     let log = File::options().create(true).append(true).open(dir.join("log")).expect("log");

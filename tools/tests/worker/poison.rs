@@ -2,11 +2,11 @@
 //! and no other order suffers.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use redis::Value;
 
 use crate::databases::{Database, Kind};
+use crate::harness::{Server, wait_for};
 use crate::shop::{GROUP, Shop, databases, random};
 
 const IMPATIENT: [&str; 6] = ["--retry-ms", "2", "--claim-after-ms", "20", "--deliveries-max", "3"];
@@ -127,7 +127,7 @@ fn poison_is_a_dead_letter_once_though_workers_die() {
         let mut random = random();
         let mut workers = [shop.worker(&IMPATIENT), shop.worker(&IMPATIENT)];
         for round in 0..12 {
-            workers[round % 2].kill9_within(&mut random, Duration::from_millis(40));
+            workers[round % 2].kill9_somewhen(&mut random);
             workers[round % 2] = shop.worker(&IMPATIENT);
         }
         for worker in &mut workers {
@@ -145,6 +145,8 @@ fn once_ends_though_there_is_poison() {
     shop.check();
     check_dead_letters(&shop);
     assert_eq!(summary["rejected"], shop.dead_letters().len(), "{summary}");
+    assert_eq!(summary["orders"], shop.accepted_count() + MALFORMED.len(), "{summary}");
+    assert_eq!(shop.run("EXISTS stream.orders.released.dlq"), Value::Int(0));
 }
 
 #[test]
@@ -179,4 +181,25 @@ fn an_entry_that_is_deleted_while_somebody_has_it() {
     shop.wait_until_drained(&mut worker);
     assert_eq!(shop.row_count(), 1);
     assert!(worker.terminate().success(), "{}", worker.log());
+}
+
+/// The streams of a server whose shop sells by the scripts: there is no SECKILL.REJECT.
+#[test]
+fn without_the_module_good_orders_become_rows_and_poison_stays() {
+    let server = Server::with().without_module().start();
+    let shop = Shop::on(server, Database::sqlite(), &[""]);
+    for number in 0..20 {
+        shop.run(&format!("XADD stream.orders * userId u{number} voucherId 7 id o{number}"));
+        if number % 5 == 0 {
+            shop.run("XADD stream.orders * hello world");
+        }
+    }
+    let worker = shop.worker(&IMPATIENT);
+    let there = wait_for("the rows", || (shop.row_count() == 20).then_some(()));
+    there.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+    let stays = wait_for("the poison alone to be pending", || {
+        (shop.group("stream.orders", GROUP)?["pending"] == "4").then_some(())
+    });
+    stays.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+    assert!(worker.log().contains("SECKILL.REJECT"), "{}", worker.log());
 }

@@ -8,7 +8,7 @@ use redis::{ConnectionAddr, Value};
 use sqlx::Row as _;
 
 use crate::databases::{Database, Kind};
-use crate::harness::{Builder, Client, Server, text, wait_for};
+use crate::harness::{Builder, Server, text, wait_for};
 use crate::worker::Worker;
 
 pub const GROUP: &str = "seckill-worker";
@@ -165,6 +165,19 @@ impl Shop {
         assert!(worker.is_running(), "the worker ended:\n{}", worker.log());
     }
 
+    /// Waits until the server's clock has gone on by so much.
+    pub fn let_pass(&self, ms: i64) {
+        let now_ms = || match self.run("TIME") {
+            Value::Array(time) => {
+                let number = |at: usize| text(&time[at]).parse::<i64>().expect("a number");
+                number(0) * 1_000 + number(1) / 1_000
+            }
+            other => panic!("{other:?}"),
+        };
+        let until = now_ms() + ms;
+        wait_for("a moment", || (now_ms() > until).then_some(())).expect("time passes");
+    }
+
     /// What XINFO GROUPS says of a group.
     pub fn group(&self, stream: &str, group: &str) -> Option<BTreeMap<String, String>> {
         let Value::Array(groups) = self.run(&format!("XINFO GROUPS {stream}")) else { return None };
@@ -312,7 +325,7 @@ pub fn entries(server: &Server, stream: &str) -> Vec<(String, BTreeMap<String, S
 }
 
 /// Names and values in turn.
-fn pairs(reply: Value) -> BTreeMap<String, String> {
+pub fn pairs(reply: Value) -> BTreeMap<String, String> {
     let Value::Array(items) = reply else { panic!("no pairs: {reply:?}") };
     let show = |value: &Value| match value {
         Value::Nil => "(nil)".to_owned(),
@@ -365,9 +378,4 @@ pub fn random() -> fastrand::Rng {
 /// The databases that are here, told apart where they are not.
 pub fn databases() -> impl Iterator<Item = Database> {
     [Kind::Sqlite, Kind::Postgres, Kind::MariaDb].into_iter().filter_map(Database::open)
-}
-
-/// A client for what the shop's own would have to wait for.
-pub fn client(shop: &Shop) -> Client {
-    shop.server.client()
 }

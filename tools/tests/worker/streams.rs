@@ -8,6 +8,8 @@ use crate::shop::{GROUP, Shop, entries, random};
 use crate::worker::Worker;
 
 const TRIMMING: [&str; 2] = ["--trim-every-ms", "20"];
+/// In which the worker trims ten times: what it may not remove is still there then.
+const TEN_TIMES_MS: i64 = 200;
 
 fn ids(shop: &Shop) -> Vec<String> {
     entries(&shop.server, "stream.orders").into_iter().map(|(id, _)| id).collect()
@@ -18,19 +20,6 @@ fn wait_for_length(shop: &Shop, worker: &Worker, length: usize) {
         (shop.count("XLEN stream.orders") == length as i64).then_some(())
     });
     trimmed.unwrap_or_else(|late| panic!("{late}: {}\n{}", ids(shop).len(), worker.log()));
-}
-
-/// Lets the worker trim ten more times: what it may not remove is still there then.
-fn let_it_trim(shop: &Shop) {
-    let now_ms = || match shop.run("TIME") {
-        Value::Array(time) => {
-            let number = |at: usize| text(&time[at]).parse::<i64>().expect("a number");
-            number(0) * 1_000 + number(1) / 1_000
-        }
-        other => panic!("{other:?}"),
-    };
-    let until = now_ms() + 200;
-    wait_for("a moment", || (now_ms() > until).then_some(())).expect("time passes");
 }
 
 #[test]
@@ -44,7 +33,7 @@ fn trimming_removes_only_what_every_group_has_acknowledged() {
     shop.run("XGROUP CREATE stream.orders mail 0");
     let mut worker = shop.worker(&TRIMMING);
     shop.wait_until_drained(&mut worker);
-    let_it_trim(&shop);
+    shop.let_pass(TEN_TIMES_MS);
     assert_eq!(ids(&shop), all, "the group mail has read nothing yet");
 
     // Read but not acknowledged: a gap of acknowledged ones behind it may not go either.
@@ -53,7 +42,7 @@ fn trimming_removes_only_what_every_group_has_acknowledged() {
         shop.run(&format!("XACK stream.orders mail {}", all[done]));
     }
     wait_for_length(&shop, &worker, 8);
-    let_it_trim(&shop);
+    shop.let_pass(TEN_TIMES_MS);
     assert_eq!(ids(&shop), all[2..], "the third is pending");
 
     for done in &all[2..6] {
@@ -112,9 +101,9 @@ fn cluster() -> Server {
 fn the_streams_of_all_tags_of_a_cluster_are_read() {
     let mut shop = Shop::on(cluster(), Database::sqlite(), &["7", "shop3"]);
     let mut random = random();
-    shop.sell("7", 100);
-    shop.sell("{shop3}:9", 100);
-    shop.sell_managed("{shop3}:10", 100, "LIMIT 1");
+    shop.sell("7", 1_000);
+    shop.sell("{shop3}:9", 50);
+    shop.sell_managed("{shop3}:10", 1_000, "LIMIT 1");
     let options = ["--cluster", "--tag", "7", "--tag", "shop3", "--retry-ms", "5"];
     let mut worker = shop.worker(&options);
     for round in 0..4 {

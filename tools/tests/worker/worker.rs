@@ -53,10 +53,20 @@ impl Worker {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Asks it to end, and waits until it has.
+    /// Asks it to end, and waits until it has. In its first moments, before it says anything, the
+    /// system would end it.
     pub fn terminate(&mut self) -> ExitStatus {
+        self.wait_until_started();
         self.signal(Signal::TERM);
         self.ended()
+    }
+
+    /// Waits until it has said something.
+    fn wait_until_started(&mut self) {
+        let started = wait_for("a word of the worker", || {
+            (!self.log().is_empty() || !self.is_running()).then_some(())
+        });
+        started.unwrap_or_else(|late| panic!("{late}"));
     }
 
     fn signal(&self, signal: Signal) {
@@ -78,9 +88,12 @@ impl Worker {
         self.child.wait().expect("reap the worker");
     }
 
-    /// Kills it at a moment that nothing it does has a part in.
-    pub fn kill9_within(&mut self, random: &mut fastrand::Rng, at_most: Duration) {
-        std::thread::sleep(at_most.mul_f64(random.f64()));
+    /// Kills it at some moment: mostly soon after it has begun to work, sometimes before.
+    pub fn kill9_somewhen(&mut self, random: &mut fastrand::Rng) {
+        if random.u32(0..4) > 0 {
+            self.wait_until_started();
+        }
+        std::thread::sleep(Duration::from_millis(40).mul_f64(random.f64()));
         self.kill9();
     }
 
