@@ -21,6 +21,7 @@ use crate::trim::trim;
 /// How long a read waits for entries: as long as a worker that is to stop may take to see it.
 const BLOCK: Duration = Duration::from_millis(500);
 const REPORT_EVERY: Duration = Duration::from_secs(10);
+const GAUGE_EVERY: Duration = Duration::from_secs(1);
 /// How long `--once` waits for a server that has not answered yet.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 const CONNECT_FIRST: Duration = Duration::from_millis(100);
@@ -206,6 +207,7 @@ impl Lane {
         let steal_every = steal_every.clamp(Duration::from_millis(50), Duration::from_secs(30));
         let mut steal = Every::new(steal_every, now);
         let mut report = Every::new(REPORT_EVERY, now + REPORT_EVERY);
+        let mut gauges = self.options.metrics_port.map(|_| Every::new(GAUGE_EVERY, now));
         let mut trims = self.options.trim_every().map(|every| Every::new(every, now + every));
         loop {
             if *self.stop.borrow() {
@@ -224,6 +226,9 @@ impl Lane {
             }
             if trims.as_mut().is_some_and(Every::is_due) {
                 self.trim(source).await?;
+            }
+            if gauges.as_mut().is_some_and(Every::is_due) {
+                self.stands(source).await?;
             }
             if report.is_due() {
                 self.report(source).await?;
@@ -285,15 +290,25 @@ impl Lane {
         Ok(())
     }
 
-    async fn report(&mut self, source: &mut Source) -> Result<(), Halt> {
+    /// How the group stands in both streams: set as gauges, and told.
+    async fn stands(&self, source: &mut Source) -> Result<String, Halt> {
         let mut stands = String::new();
         for which in BOTH {
-            let standing = source.standing(which).await?;
+            let mut standing = source.standing(which).await?;
+            if standing.last_delivered == source.last_id(which).await? {
+                // After a failover servers may have lost count.
+                standing.lag = Some(0);
+            }
             Totals::stands(source.name(which), standing.lag, standing.pending);
             let lag = standing.lag.map_or_else(|| "?".to_owned(), |lag| lag.to_string());
             let pending = standing.pending;
             stands += &format!("; {}: lag {lag}, pending {pending}", source.name(which));
         }
+        Ok(stands)
+    }
+
+    async fn report(&self, source: &mut Source) -> Result<(), Halt> {
+        let stands = self.stands(source).await?;
         let done = self.totals.summary();
         info!(
             "{} orders, {} rows, {} rejected, {} give-backs{stands}",
