@@ -113,7 +113,7 @@ fn worker_turn(
         let status = Command::new(env!("CARGO_BIN_EXE_seckill-worker"))
             .arg("--redis")
             .arg(format!("redis+unix://{}", server.dir().join("socket").display()))
-            .args(["--database", &database.url, "--once", "--json"])
+            .args(["--database", &database.url, "--once", "--quiet"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .status()?;
