@@ -111,6 +111,13 @@ impl Place {
                 PgPoolOptions::new()
                     .max_connections(connections)
                     .acquire_timeout(CONNECT_WAIT)
+                    .after_connect(|connection, _| {
+                        // A plan that was made when the tables were empty would be kept for long.
+                        let plans = "SET plan_cache_mode = force_custom_plan";
+                        Box::pin(async move {
+                            sqlx::Executor::execute(connection, plans).await.map(|_| ())
+                        })
+                    })
                     .connect_lazy_with(options),
             ),
             Self::MySql(options) => Pool::MySql(
