@@ -318,12 +318,9 @@ pub fn module() -> &'static Path {
 }
 
 fn build_module() -> PathBuf {
-    // The crate that includes this file may be another member of the workspace.
-    let crate_root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let is_workspace = |dir: &&Path| dir.join("Cargo.lock").is_file();
-    let root = crate_root.ancestors().find(is_workspace).expect("the root of the workspace");
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo)
+    let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let root = folders.find(|dir| dir.join("Cargo.lock").is_file()).expect("the workspace's root");
+    let built = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["build", "--release", "--lib", "--package", "seckill"])
         .current_dir(root)
         .stdin(Stdio::null())

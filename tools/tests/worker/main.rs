@@ -6,7 +6,7 @@
 //! | `harness` | starts and ends Redis servers; shared with the tests of the module |
 //! | `databases` | starts and ends PostgreSQL and MariaDB; SQLite files |
 //! | `worker` | the worker as a process |
-//! | `shop` | a server that sells, a database that gets the rows, and `Shop::check`: what must hold |
+//! | `shop` | a server that sells, a database for the rows, and `Shop::check`: what must hold |
 //! | `rows` | orders become rows; summary, signals, two workers at once, metrics |
 //! | `crashes` | workers and servers that are killed or hang, at any moment |
 //! | `away` | databases, groups and streams that go away and come back |
