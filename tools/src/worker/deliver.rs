@@ -78,14 +78,14 @@ impl Lane {
                 Err(unfit) => refused.push((Which::Released, entry, unfit)),
             }
         }
-        for (which, entry, unfit) in refused {
-            self.give_up(source, which, entry, unfit.why()).await?;
-        }
         source.acknowledge(Which::Released, &rowless).await?;
         self.totals.add(Count::Released, rowless.len());
         let orders_events = self.events(source, fit).await?;
         let done = self.settler.commit([releases, orders_events].concat()).await?;
         self.acknowledge(source, &done).await?;
+        for (which, entry, unfit) in refused {
+            self.give_up(source, which, entry, unfit.why()).await?;
+        }
 
         let mut conflicts = Vec::new();
         for (event, outcome) in done {

@@ -47,6 +47,7 @@ use totals::Totals;
 
 /// More lanes than this share connections to the database.
 const CONNECTIONS_MAX: usize = 8;
+const CLOSE_WAIT: Duration = Duration::from_secs(2);
 const OPEN_WAIT: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
@@ -133,7 +134,8 @@ async fn run(options: Arc<Options>, totals: Arc<Totals>, mut stop: Stop) -> Resu
     while let Some(lane) = lanes.join_next().await {
         lane.context("a lane has ended badly")??;
     }
-    store.close().await;
+    // Everything is committed: a connection that hangs is not waited for.
+    let _ = tokio::time::timeout(CLOSE_WAIT, store.close()).await;
     Ok(())
 }
 

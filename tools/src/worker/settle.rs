@@ -16,6 +16,8 @@ use crate::totals::{Count, Totals};
 /// The first wait for a database, and the longest.
 const WAIT_FIRST: Duration = Duration::from_millis(50);
 const WAIT_MAX: Duration = Duration::from_secs(5);
+/// How long a worker that is to stop waits for a database that does not answer.
+const STOP_WAIT: Duration = Duration::from_secs(5);
 /// How often two workers may be in each other's way before somebody is told.
 const CLASHES_QUIET: u64 = 5;
 /// How often a unique index may refuse what the rows did not show.
@@ -34,6 +36,13 @@ pub async fn rest(stop: &mut Stop, wait: Duration) -> Result<(), Stopped> {
         () = tokio::time::sleep(wait) => Ok(()),
         _ = stop.wait_for(|stop| *stop) => Err(Stopped),
     }
+}
+
+/// Over when the worker was asked to stop so long ago that what still runs is left undone. Whether
+/// it gets committed or not: its entries are pending.
+async fn grace(mut stop: Stop) {
+    let _ = stop.wait_for(|stop| *stop).await;
+    tokio::time::sleep(STOP_WAIT).await;
 }
 
 #[derive(Clone)]
@@ -105,7 +114,11 @@ impl Settler {
         let mut tries: u64 = 0;
         let mut told: Option<Instant> = None;
         loop {
-            let text = match self.store.apply(&piece.events, piece.care).await {
+            let applied = tokio::select! {
+                applied = self.store.apply(&piece.events, piece.care) => applied,
+                () = grace(self.stop.clone()) => return Err(Stopped),
+            };
+            let text = match applied {
                 Err(Fault::Away(text) | Fault::Wrong(text)) => text,
                 Err(Fault::Clash(text)) if tries >= CLASHES_QUIET => text,
                 Err(Fault::Clash(_)) => String::new(),

@@ -267,6 +267,8 @@ impl Source {
 
     /// Is everything up to `id` settled, by whichever consumer of the group?
     pub async fn is_settled(&mut self, which: Which, id: StreamId) -> RedisResult<bool> {
+        // A stream that was deleted and begins anew has nothing left up to the id.
+        let id = self.last_id(which).await?.min(id);
         if id == StreamId::default() {
             return Ok(true);
         }
