@@ -6,7 +6,7 @@
 target := $(abspath $(or $(CARGO_TARGET_DIR),target))
 export RUST_BACKTRACE ?= 1
 
-.PHONY: help setup build run demo demo-managed test bench lint servers matrix
+.PHONY: help setup setup-test build run demo demo-managed test bench bench-rows lint servers matrix
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 22
@@ -14,10 +14,13 @@ help: ## lists the targets
 setup: ## installs what is missing (redis-server, libclang), from the system's packages
 	@scripts/setup
 
-build: setup ## builds the module (target/release/libseckill.so) and seckill-rush
+setup-test: ## that, and the databases that the tests and the benchmark use
+	@scripts/setup test
+
+build: setup ## builds the module (target/release/libseckill.so), seckill-rush, seckill-worker
 	cargo build --release -p seckill -p seckill-tools
 
-run: ## sells 1,000 units to 100,000 tries on a new server, proves it, and leaves it running
+run: ## sells 1,000 units to 100,000 tries, makes rows of them, proves it; the server stays
 	@scripts/run
 
 demo: ## the same, and ends
@@ -26,11 +29,17 @@ demo: ## the same, and ends
 demo-managed: ## the same with a managed sale: holds, payments, cancellations, retries
 	@scripts/run demo --managed --hold-ms 2000 --pay-share 0.7 --cancel-share 0.1 --retries 0.05
 
-test: build ## all tests, against redis-server or REDIS_SERVER=path
+test: setup-test build ## all tests, against redis-server or REDIS_SERVER=path
 	SECKILL_MODULE=$(target)/release/libseckill.so cargo test --workspace
 
-bench: setup ## measures against the script, GET and a no-op; ARGS=--smoke for a short run
+# Options of one benchmark mean nothing to the other, but for --smoke.
+bench: setup ## measures against the script, GET and a no-op, and the worker; ARGS=--smoke is short
 	cargo bench --bench side_by_side -- $(ARGS)
+	$(if $(filter-out --smoke,$(ARGS)),,@$(MAKE) --no-print-directory bench-rows)
+
+bench-rows: setup-test build ## the part of it that measures the worker
+	SECKILL_MODULE=$(target)/release/libseckill.so \
+	    cargo bench -p seckill-tools --bench rows -- $(ARGS)
 
 # Of a module only its makers read the docs, so links to private items are fine.
 lint: export RUSTDOCFLAGS = -D warnings -A rustdoc::private-intra-doc-links

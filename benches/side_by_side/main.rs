@@ -6,9 +6,9 @@
 //!
 //! In reading order: `options`, `artifacts` (the library to measure against), `harness` (shared
 //! with the tests: servers in fresh directories), `wire` (loads and pipelines), `contender` (who is
-//! measured), `stand` (turns and rounds); then one file a part: `decisions`, `locks`, `vouchers`,
-//! `growth`, `latency`, `lock_line` with `lock_crowd` and `lock_tables`, `managed` with a folder of
-//! its own; then `results`, `tables`, `plots`.
+//! measured), `stand` (turns and rounds), `machine` (where and when); then one file a part:
+//! `decisions`, `locks`, `vouchers`, `growth`, `latency`, `lock_line` with `lock_crowd` and
+//! `lock_tables`, `managed` with a folder of its own; then `results`, `tables`, `plots`.
 
 mod artifacts;
 mod contender;
@@ -21,6 +21,7 @@ mod lock_crowd;
 mod lock_line;
 mod lock_tables;
 mod locks;
+mod machine;
 mod managed;
 mod options;
 mod plots;

@@ -1,8 +1,6 @@
 //! Everything one run found out, as it is written to results.json, and the targets it is held to.
 
-use std::fs;
 use std::thread::available_parallelism;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
@@ -17,7 +15,7 @@ use crate::options::{Options, Part, Size};
 use crate::stand::{Lab, Stand, clock_name};
 use crate::vouchers::Spread;
 use crate::wire::{LANES, PIPELINE};
-use crate::{decisions, growth, latency, locks, vouchers};
+use crate::{decisions, growth, latency, locks, machine, vouchers};
 
 #[derive(Serialize)]
 pub struct Results {
@@ -96,9 +94,9 @@ impl Results {
 
     fn of_this_machine(stand: &mut Stand, size: Size) -> Result<Self> {
         Ok(Self {
-            date: today()?,
-            server: server_name(stand)?,
-            cpu: cpu_model(),
+            date: machine::today()?,
+            server: machine::server_name(&mut stand.control)?,
+            cpu: machine::cpu_model(),
             cores: available_parallelism()?.get(),
             method: Method {
                 cpu_clock: clock_name(&mut stand.control)?,
@@ -159,43 +157,4 @@ fn targets(decisions: &[Decision]) -> Vec<Target> {
     .into_iter()
     .flatten()
     .collect()
-}
-
-fn server_name(stand: &mut Stand) -> Result<String> {
-    let info: redis::InfoDict = redis::cmd("INFO").arg("server").query(&mut stand.control)?;
-    // Valkey answers a redis_version too, that of the Redis it is compatible with.
-    let name = |name: &str, field: &str| Some(format!("{name} {}", info.get::<String>(field)?));
-    name("Valkey", "valkey_version")
-        .or_else(|| name("Redis", "redis_version"))
-        .ok_or_else(|| "INFO server names no version".into())
-}
-
-fn cpu_model() -> String {
-    fs::read_to_string("/proc/cpuinfo")
-        .ok()
-        .and_then(|text| {
-            let line = text.lines().find(|line| line.starts_with("model name"))?;
-            Some(line.split_once(':')?.1.trim().to_owned())
-        })
-        .unwrap_or_else(|| "unknown CPU".to_owned())
-}
-
-fn today() -> Result<String> {
-    let days = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() / 86_400;
-    Ok(civil_date(days))
-}
-
-/// The Gregorian date so many days after 1970-01-01. Counts years from March, so that the leap
-/// day is the last day of a year.
-fn civil_date(days: u64) -> String {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    format!("{year}-{month:02}-{day:02}")
 }

@@ -4,7 +4,7 @@
 //! configured and when it counts as up; it knows no command of the module.
 //! The server program is REDIS_SERVER (`redis-server` by default), the module SECKILL_MODULE
 //! (by default it is built once a test process).
-#![allow(dead_code, reason = "the benchmark includes this file too and uses a part of it")]
+#![allow(dead_code, reason = "benchmarks and the worker's tests include it and use a part of it")]
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -318,10 +318,10 @@ pub fn module() -> &'static Path {
 }
 
 fn build_module() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo)
-        .args(["build", "--release", "--lib"])
+    let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let root = folders.find(|dir| dir.join("Cargo.lock").is_file()).expect("the workspace's root");
+    let built = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["build", "--release", "--lib", "--package", "seckill"])
         .current_dir(root)
         .stdin(Stdio::null())
         .output()
@@ -380,7 +380,7 @@ fn read_log(path: &Path) -> String {
     fs::read(path).map_or_else(|_| "(no log)".into(), |log| String::from_utf8_lossy(&log).into())
 }
 
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     listener.local_addr().expect("its number").port()
 }

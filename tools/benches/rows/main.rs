@@ -1,0 +1,81 @@
+//! The benchmark of the worker: orders a second from the stream to committed rows, beside a
+//! consumer that handles one entry a transaction, as consumers of the usual script do.
+//!
+//! `cargo bench --bench rows`, or `-- --help` for its options. Both take turns, each turn on a new
+//! Redis server and an empty database, and what they leave behind is counted.
+//!
+//! In reading order: `harness`, `databases` (shared with the tests), `machine` (shared with the
+//! benchmark of the module), `turns` (one turn of either), `naive` (the other consumer), `report`.
+
+#[path = "../../tests/worker/databases.rs"]
+mod databases;
+#[path = "../../../tests/it/harness.rs"]
+mod harness;
+#[path = "../../../benches/side_by_side/machine.rs"]
+mod machine;
+mod naive;
+mod report;
+mod turns;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use databases::Kind;
+use report::Report;
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// Measures seckill-worker beside a consumer that handles one entry a transaction.
+#[derive(Parser)]
+#[command(name = "rows")]
+struct Options {
+    /// Few orders, one round: shows that everything runs, measures nothing of worth
+    #[arg(long)]
+    smoke: bool,
+
+    /// Where rows.json and rows.md go; docs/bench by default for a whole run
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Rounds; a figure is the median of them
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+
+    /// What cargo passes to every benchmark; means nothing here
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("rows: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A target that was not reached is told, never an error: time is no matter of right and wrong.
+fn run(options: &Options) -> Result<()> {
+    let (rounds, size) = match options.smoke {
+        true => (1, turns::SMOKE),
+        false => (options.rounds, turns::WHOLE),
+    };
+    let mut lines = Vec::new();
+    for kind in [Kind::Sqlite, Kind::Postgres] {
+        eprintln!("{kind:?} ...");
+        lines.extend(turns::measure(kind, rounds, size)?);
+    }
+    let report = Report::new(lines, rounds, size)?;
+    println!("{}", report.page());
+    let whole = !options.smoke;
+    let usual = whole.then(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/bench"));
+    if let Some(dir) = options.out.clone().or(usual) {
+        report.write(&dir)?;
+        println!("Written to {}", dir.display());
+    }
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! The consumer of the scripts' world: one entry at a time, one transaction an entry.
+//!
+//! As most consumers of `stream.orders` have it: read one entry, has the user ordered, take a unit
+//! off the stock of the table unless there is none, insert the order, commit, acknowledge. Without
+//! the lock a user that many of them take besides.
+
+use sqlx::{AnyConnection, Connection, Executor};
+
+use crate::Result;
+
+pub const GROUP: &str = "g1";
+
+const TABLES: [&str; 3] = [
+    "CREATE TABLE tb_seckill_voucher (voucher_id VARCHAR(64) PRIMARY KEY, stock BIGINT NOT NULL)",
+    "CREATE TABLE tb_voucher_order (id VARCHAR(64) PRIMARY KEY, user_id VARCHAR(64) NOT NULL, \
+     voucher_id VARCHAR(64) NOT NULL)",
+    "CREATE INDEX tb_voucher_order_user ON tb_voucher_order (user_id, voucher_id)",
+];
+
+pub async fn connect(url: &str) -> Result<AnyConnection> {
+    let mut connection = AnyConnection::connect(url).await?;
+    // As durable as the worker: a commit is on the disk. PostgreSQL is by default.
+    if url.starts_with("sqlite:") {
+        connection.execute("PRAGMA journal_mode = WAL").await?;
+        connection.execute("PRAGMA synchronous = FULL").await?;
+    }
+    Ok(connection)
+}
+
+pub async fn make_tables(connection: &mut AnyConnection, voucher: &str, stock: i64) -> Result<()> {
+    for table in TABLES {
+        connection.execute(table).await?;
+    }
+    let stocked = sqlx::query("INSERT INTO tb_seckill_voucher VALUES ($1, $2)");
+    stocked.bind(voucher).bind(stock).execute(connection).await?;
+    Ok(())
+}
+
+/// Reads the stream to its end.
+pub async fn drain(redis: &mut redis::Connection, database: &mut AnyConnection) -> Result<()> {
+    while let Some((entry, [user, voucher, order])) = next(redis)? {
+        let mut transaction = database.begin().await?;
+        let ordered: i64 = sqlx::query_scalar(
+            "SELECT COUNT(*) FROM tb_voucher_order WHERE user_id = $1 AND voucher_id = $2",
+        )
+        .bind(&user)
+        .bind(&voucher)
+        .fetch_one(&mut *transaction)
+        .await?;
+        if ordered == 0 {
+            let taken = sqlx::query(
+                "UPDATE tb_seckill_voucher SET stock = stock - 1 \
+                 WHERE voucher_id = $1 AND stock > 0",
+            );
+            let taken = taken.bind(&voucher).execute(&mut *transaction).await?;
+            if taken.rows_affected() == 1 {
+                let insert = "INSERT INTO tb_voucher_order VALUES ($1, $2, $3)";
+                let inserted = sqlx::query(insert).bind(order).bind(user).bind(voucher);
+                inserted.execute(&mut *transaction).await?;
+            }
+        }
+        transaction.commit().await?;
+        redis::cmd("XACK").arg("stream.orders").arg(GROUP).arg(entry).query::<()>(redis)?;
+    }
+    Ok(())
+}
+
+/// The next entry's id with user, voucher and order id, none at the end of the stream.
+fn next(redis: &mut redis::Connection) -> Result<Option<(String, [String; 3])>> {
+    let mut read = redis::cmd("XREADGROUP");
+    read.arg("GROUP").arg(GROUP).arg("c1").arg("COUNT").arg(1);
+    let read = read.arg("STREAMS").arg("stream.orders").arg(">");
+    let reply: redis::streams::StreamReadReply = read.query(redis)?;
+    let Some(entry) = reply.keys.into_iter().flat_map(|key| key.ids).next() else {
+        return Ok(None);
+    };
+    let field = |name: &str| entry.get::<String>(name).ok_or("an entry that is no order");
+    Ok(Some((entry.id.clone(), [field("userId")?, field("voucherId")?, field("id")?])))
+}

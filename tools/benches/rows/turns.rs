@@ -1,0 +1,191 @@
+//! One turn of either consumer: orders into a stream, rows out of it, counted and timed.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use sqlx::{AnyConnection, Row};
+use tokio::runtime::Runtime;
+
+use crate::databases::{Database, Kind};
+use crate::harness::Server;
+use crate::{Result, naive};
+
+const VOUCHER: &str = "phone";
+/// Tries sent before their answers are awaited.
+const PIPELINE: usize = 1_000;
+
+/// Orders of one turn.
+#[derive(Clone, Copy, Serialize)]
+pub struct Size {
+    pub naive: usize,
+    pub worker: usize,
+}
+
+pub const WHOLE: Size = Size { naive: 5_000, worker: 100_000 };
+pub const SMOKE: Size = Size { naive: 300, worker: 3_000 };
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Contender {
+    OneEntryATransaction,
+    SeckillWorker,
+}
+
+/// What one database took.
+#[derive(Serialize)]
+pub struct Line {
+    pub database: String,
+    pub orders_per_second: Vec<Figure>,
+}
+
+#[derive(Serialize)]
+pub struct Figure {
+    pub contender: Contender,
+    pub median: f64,
+    pub lowest: f64,
+    pub highest: f64,
+}
+
+/// None where the database is not installed.
+pub fn measure(kind: Kind, rounds: u32, size: Size) -> Result<Option<Line>> {
+    let mut values = [Vec::new(), Vec::new()];
+    // Its server stays for all turns, each of which has a database of its own.
+    let Some(first) = Database::durable(kind) else { return Ok(None) };
+    let name = name_of(&first)?;
+    for _ in 0..rounds {
+        for (place, contender) in CONTENDERS.into_iter().enumerate() {
+            let Some(database) = Database::durable(kind) else { return Ok(None) };
+            values[place].push(turn(contender, &database, size)?);
+        }
+    }
+    let figures = CONTENDERS.into_iter().zip(values);
+    let orders_per_second = figures.map(|(who, values)| Figure::of(who, values)).collect();
+    Ok(Some(Line { database: name, orders_per_second }))
+}
+
+const CONTENDERS: [Contender; 2] = [Contender::OneEntryATransaction, Contender::SeckillWorker];
+
+/// Orders a second.
+fn turn(contender: Contender, database: &Database, size: Size) -> Result<f64> {
+    let server = Server::with().config("appendonly yes").config("appendfsync everysec").start();
+    let mut redis = redis::Client::open(server.address())?.get_connection()?;
+    let orders = match contender {
+        Contender::OneEntryATransaction => size.naive,
+        Contender::SeckillWorker => size.worker,
+    };
+    let spent = match contender {
+        Contender::OneEntryATransaction => naive_turn(&mut redis, database, orders)?,
+        Contender::SeckillWorker => worker_turn(&mut redis, &server, database, orders)?,
+    };
+    Ok(orders as f64 / spent.as_secs_f64())
+}
+
+fn naive_turn(redis: &mut redis::Connection, to: &Database, orders: usize) -> Result<Duration> {
+    fill(redis, orders)?;
+    let mut group = redis::cmd("XGROUP");
+    group.arg("CREATE").arg("stream.orders").arg(naive::GROUP).arg("0").query::<()>(redis)?;
+    let runtime = runtime()?;
+    runtime.block_on(async {
+        let mut connection = naive::connect(&to.url_to_make()).await?;
+        naive::make_tables(&mut connection, VOUCHER, orders as i64).await?;
+        let started = Instant::now();
+        naive::drain(redis, &mut connection).await?;
+        let spent = started.elapsed();
+        let rows = count(&mut connection, "SELECT COUNT(*) FROM tb_voucher_order").await?;
+        let left = count(&mut connection, "SELECT stock FROM tb_seckill_voucher").await?;
+        if (rows, left) != (orders as i64, 0) {
+            return Err(format!("{rows} rows of {orders} orders, stock {left}").into());
+        }
+        Ok(spent)
+    })
+}
+
+/// The whole process, from its start to its end.
+fn worker_turn(
+    redis: &mut redis::Connection,
+    server: &Server,
+    database: &Database,
+    orders: usize,
+) -> Result<Duration> {
+    let run = || -> Result<Duration> {
+        let started = Instant::now();
+        let status = Command::new(env!("CARGO_BIN_EXE_seckill-worker"))
+            .arg("--redis")
+            .arg(format!("redis+unix://{}", server.dir().join("socket").display()))
+            .args(["--database", &database.url, "--once", "--quiet"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .status()?;
+        let spent = started.elapsed();
+        if status.success() { Ok(spent) } else { Err(format!("seckill-worker: {status}").into()) }
+    };
+    run()?; // makes the tables
+    fill(redis, orders)?;
+    let spent = run()?;
+    let runtime = runtime()?;
+    runtime.block_on(async {
+        let mut connection = naive::connect(&database.url).await?;
+        let rows = count(&mut connection, "SELECT COUNT(*) FROM orders").await?;
+        let units = "SELECT CAST(units AS BIGINT) FROM voucher_sales";
+        let units = count(&mut connection, units).await?;
+        if (rows, units) != (orders as i64, orders as i64) {
+            return Err(format!("{rows} rows, {units} units of {orders} orders").into());
+        }
+        Ok(spent)
+    })
+}
+
+async fn count(connection: &mut AnyConnection, query: &str) -> Result<i64> {
+    Ok(sqlx::query(query).fetch_one(connection).await?.get(0))
+}
+
+/// Sells to so many users.
+fn fill(redis: &mut redis::Connection, orders: usize) -> Result<()> {
+    redis::cmd("SET").arg("seckill:stock:phone").arg(orders).query::<()>(redis)?;
+    let numbers: Vec<usize> = (0..orders).collect();
+    for numbers in numbers.chunks(PIPELINE) {
+        let mut pipeline = redis::pipe();
+        for number in numbers {
+            let (user, id) = (format!("user{number}"), format!("{}", 1_000_000 + number));
+            pipeline.cmd("SECKILL.TRY").arg(VOUCHER).arg(user).arg(id);
+        }
+        let outcomes: Vec<i64> = pipeline.query(redis)?;
+        if outcomes.iter().any(|outcome| *outcome != 0) {
+            return Err("a try was not accepted".into());
+        }
+    }
+    Ok(())
+}
+
+fn name_of(database: &Database) -> Result<String> {
+    let (name, query) = match database.kind {
+        Kind::Sqlite => ("SQLite", "SELECT sqlite_version()"),
+        _ => ("PostgreSQL", "SHOW server_version"),
+    };
+    let version: String = runtime()?.block_on(async {
+        let mut connection = naive::connect(&database.url_to_make()).await?;
+        let row = sqlx::query(query).fetch_one(&mut connection).await?;
+        Ok::<_, Box<dyn std::error::Error>>(row.get(0))
+    })?;
+    // Behind the number the distribution names itself.
+    Ok(format!("{name} {}", version.split(' ').next().unwrap_or_default()))
+}
+
+fn runtime() -> Result<Runtime> {
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
+}
+
+impl Figure {
+    fn of(contender: Contender, mut values: Vec<f64>) -> Self {
+        values.sort_by(f64::total_cmp);
+        let (middle, last) = (values.len() / 2, values.len() - 1);
+        let median = if values.len() % 2 == 1 {
+            values[middle]
+        } else {
+            f64::midpoint(values[middle - 1], values[middle])
+        };
+        let [median, lowest, highest] = [median, values[0], values[last]].map(f64::round);
+        Self { contender, median, lowest, highest }
+    }
+}

@@ -1,0 +1,28 @@
+-- An order of a voucher, as the streams tell it. Moments are unix milliseconds.
+CREATE TABLE IF NOT EXISTS orders (
+    voucher_id   TEXT COLLATE "C" NOT NULL,
+    order_id     TEXT COLLATE "C" NOT NULL,
+    user_id      TEXT COLLATE "C" NOT NULL,
+    units        BIGINT NOT NULL CHECK (units > 0),
+    state        TEXT NOT NULL
+        CHECK (state IN ('held', 'sold', 'cancelled', 'expired', 'rejected')),
+    deadline_ms  BIGINT,
+    -- The user again while the order is live and its voucher sells to a user once, else null.
+    only_user_id TEXT COLLATE "C",
+    -- The order's entries in the order stream and in that of give-backs: one each, more where an
+    -- unmanaged voucher sold the same id again.
+    entry_id     TEXT NOT NULL,
+    released_id  TEXT NOT NULL,
+    created_ms   BIGINT NOT NULL,
+    updated_ms   BIGINT NOT NULL,
+    PRIMARY KEY (voucher_id, order_id)
+);
+
+CREATE UNIQUE INDEX IF NOT EXISTS orders_only_user ON orders (voucher_id, only_user_id);
+
+-- What is sold of a voucher: the units of its orders that are held or sold.
+CREATE TABLE IF NOT EXISTS voucher_sales (
+    voucher_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    units      BIGINT NOT NULL,
+    updated_ms BIGINT NOT NULL
+);

@@ -1,0 +1,319 @@
+//! The two streams of one hash tag, from reading to acknowledging, through all outages.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow};
+use redis::RedisError;
+use tracing::{debug, info, warn};
+
+use crate::limits::Limits;
+use crate::link::{Link, Trouble, told, trouble};
+use crate::options::{Options, Streams};
+use crate::retry::{Retries, back_off};
+use crate::settle::{Settler, Stop, Stopped, rest};
+use crate::shown::shown;
+use crate::source::{BOTH, Delivered, Source};
+use crate::stream_id::StreamId;
+use crate::totals::{Count, Totals};
+use crate::trim::trim;
+
+/// How long a read waits for entries: as long as a worker that is to stop may take to see it.
+const BLOCK: Duration = Duration::from_millis(500);
+const REPORT_EVERY: Duration = Duration::from_secs(10);
+const GAUGE_EVERY: Duration = Duration::from_secs(1);
+/// How long `--once` waits for a server that has not answered yet.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+const CONNECT_FIRST: Duration = Duration::from_millis(100);
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// Empty consumers that were not heard of for so many times the time of taking over are removed.
+const IDLE_TIMES: u32 = 10;
+
+/// Why a lane no longer serves its streams.
+pub enum Halt {
+    Redis(RedisError),
+    Stopped,
+}
+
+impl From<RedisError> for Halt {
+    fn from(error: RedisError) -> Self {
+        Self::Redis(error)
+    }
+}
+
+impl From<Stopped> for Halt {
+    fn from(_: Stopped) -> Self {
+        Self::Stopped
+    }
+}
+
+pub struct Lane {
+    pub(crate) options: Arc<Options>,
+    pub(crate) totals: Arc<Totals>,
+    pub(crate) settler: Settler,
+    pub(crate) limits: Limits,
+    pub(crate) retries: Retries,
+    streams: Streams,
+    consumer: String,
+    link: Link,
+    stop: Stop,
+    outage: Option<Outage>,
+    has_served: bool,
+}
+
+/// The server is away.
+struct Outage {
+    since: Instant,
+    tries: u64,
+    is_told: bool,
+}
+
+/// Says when something is due that is done every so often.
+struct Every {
+    interval: Duration,
+    next: Instant,
+}
+
+impl Every {
+    fn new(interval: Duration, first: Instant) -> Self {
+        Self { interval, next: first }
+    }
+
+    fn is_due(&mut self) -> bool {
+        let now = Instant::now();
+        let is_due = now >= self.next;
+        if is_due {
+            self.next = now + self.interval;
+        }
+        is_due
+    }
+}
+
+impl Lane {
+    pub fn new(
+        options: Arc<Options>,
+        streams: Streams,
+        consumer: &str,
+        settler: Settler,
+        totals: Arc<Totals>,
+        stop: Stop,
+    ) -> Result<Self> {
+        Ok(Self {
+            link: Link::new(&options.redis, options.cluster)?,
+            options,
+            totals,
+            settler,
+            limits: Limits::default(),
+            retries: Retries::default(),
+            streams,
+            consumer: consumer.to_owned(),
+            stop,
+            outage: None,
+            has_served: false,
+        })
+    }
+
+    /// Serves until asked to stop or, with `--once`, until nothing is left to do.
+    pub async fn run(mut self) -> Result<()> {
+        let started = Instant::now();
+        loop {
+            let error = match self.session().await {
+                Ok(()) | Err(Halt::Stopped) => return Ok(()),
+                Err(Halt::Redis(error)) => error,
+            };
+            let is_lasting = trouble(&error) == Trouble::Wrong;
+            let is_patient = !self.options.once || started.elapsed() < PATIENCE;
+            let gives_up = match self.has_served {
+                false => is_lasting || !is_patient,
+                true => is_lasting && self.options.once,
+            };
+            if gives_up {
+                return Err(anyhow!("{}: {}", self.options.redis_shown(), told(&error)));
+            }
+            if self.pause(&error).await.is_err() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn session(&mut self) -> Result<(), Halt> {
+        let connection = tokio::select! {
+            connection = self.link.connect(&self.streams.orders) => connection?,
+            _ = self.stop.wait_for(|stop| *stop) => return Err(Halt::Stopped),
+        };
+        let (group, consumer) = (&self.options.group, &self.consumer);
+        let mut source = Source::new(connection, self.streams.clone(), group, consumer);
+        source.make_groups().await?;
+        self.recover(&mut source).await?;
+        self.serve(&mut source).await?;
+        source.leave().await?;
+        Ok(())
+    }
+
+    /// Waits before the next connection: not at all for the first, then longer and longer. One line
+    /// is logged, not one a try.
+    async fn pause(&mut self, error: &RedisError) -> Result<(), Stopped> {
+        let outage = self.outage.get_or_insert_with(|| Outage {
+            since: Instant::now(),
+            tries: 0,
+            is_told: false,
+        });
+        outage.tries += 1;
+        let stream = &self.streams.orders;
+        if trouble(error) == Trouble::NoGroup && outage.tries == 1 {
+            info!("{stream} or its group is gone, and is made again");
+            return Ok(());
+        }
+        if !outage.is_told {
+            outage.is_told = true;
+            warn!("the server of {stream} is away, trying on: {}", shown(&told(error)));
+        }
+        debug!("try {}: {}", outage.tries, shown(&told(error)));
+        let wait = back_off(CONNECT_FIRST, outage.tries).min(CONNECT_MAX);
+        rest(&mut self.stop, wait.mul_f64(0.5 + fastrand::f64() / 2.0)).await
+    }
+
+    fn is_well(&mut self) {
+        self.has_served = true;
+        if let Some(outage) = self.outage.take().filter(|outage| outage.is_told) {
+            let seconds = outage.since.elapsed().as_secs_f64();
+            info!("the server of {} is back after {seconds:.1} s", self.streams.orders);
+        }
+    }
+
+    /// Takes up what is pending for this consumer and not in hand: of an earlier worker of this
+    /// name, or delivered when a connection broke.
+    async fn recover(&mut self, source: &mut Source) -> Result<(), Halt> {
+        for which in BOTH {
+            let mut after = StreamId::default();
+            loop {
+                let mut ids = source.own(which, after).await?;
+                let Some(last) = ids.last().copied() else { break };
+                after = last;
+                ids.retain(|id| !self.retries.knows(which, *id));
+                for ids in ids.chunks(self.options.batch as usize) {
+                    let entries = source.claim(which, Duration::ZERO, ids).await?;
+                    self.handle(source, Delivered::of(which, entries)).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn serve(&mut self, source: &mut Source) -> Result<(), Halt> {
+        let once = self.options.once;
+        let now = Instant::now();
+        let steal_every = self.options.claim_after() / 2;
+        let steal_every = steal_every.clamp(Duration::from_millis(50), Duration::from_secs(30));
+        let mut steal = Every::new(steal_every, now);
+        let mut report = Every::new(REPORT_EVERY, now + REPORT_EVERY);
+        let mut gauges = self.options.metrics_port.map(|_| Every::new(GAUGE_EVERY, now));
+        let mut trims = self.options.trim_every().map(|every| Every::new(every, now + every));
+        loop {
+            if *self.stop.borrow() {
+                break;
+            }
+            let mut has_worked = false;
+            if steal.is_due() {
+                has_worked |= self.steal(source).await?;
+            }
+            has_worked |= self.retry(source).await?;
+            let delivered = source.read(self.options.batch, self.block(once)).await?;
+            self.is_well();
+            if !delivered.is_empty() {
+                has_worked = true;
+                self.handle(source, delivered).await?;
+            }
+            if trims.as_mut().is_some_and(Every::is_due) {
+                self.trim(source).await?;
+            }
+            if gauges.as_mut().is_some_and(Every::is_due) {
+                self.stands(source).await?;
+            }
+            if report.is_due() {
+                self.report(source).await?;
+            }
+            if once && !has_worked && !self.steal(source).await? {
+                let Some(due) = self.retries.next_due() else { break };
+                let wait = due.saturating_duration_since(Instant::now());
+                rest(&mut self.stop, wait.min(BLOCK)).await?;
+            }
+        }
+        if trims.is_some() {
+            self.trim(source).await?;
+        }
+        Ok(())
+    }
+
+    /// How long to wait for entries; none: not at all.
+    fn block(&self, once: bool) -> Option<Duration> {
+        if once {
+            return None;
+        }
+        let due = self.retries.next_due();
+        let until_due = due.map(|due| due.saturating_duration_since(Instant::now()));
+        Some(until_due.map_or(BLOCK, |wait| wait.min(BLOCK)))
+    }
+
+    /// Takes over what other workers have left. True if there was any.
+    ///
+    /// What a live worker holds for long, because its database is away, may be taken too: by one
+    /// that reaches it. An entry that two workers write becomes one row.
+    async fn steal(&mut self, source: &mut Source) -> Result<bool, Halt> {
+        let mut has_stolen = false;
+        let idle = self.options.claim_after();
+        for which in BOTH {
+            let mut next = Some(StreamId::default());
+            while let Some(start) = next {
+                let (entries, behind) =
+                    source.steal(which, idle, start, self.options.batch).await?;
+                next = behind;
+                if !entries.is_empty() {
+                    has_stolen = true;
+                    debug!("took over {} entries of {}", entries.len(), source.name(which));
+                    self.handle(source, Delivered::of(which, entries)).await?;
+                }
+                if *self.stop.borrow() {
+                    return Ok(has_stolen);
+                }
+            }
+            source.remove_idle(which, idle * IDLE_TIMES).await?;
+        }
+        Ok(has_stolen)
+    }
+
+    async fn trim(&mut self, source: &mut Source) -> Result<(), Halt> {
+        for which in BOTH {
+            let trimmed = trim(source, which).await?;
+            self.totals.add(Count::Trimmed, trimmed);
+        }
+        Ok(())
+    }
+
+    /// How the group stands in both streams: set as gauges, and told.
+    async fn stands(&self, source: &mut Source) -> Result<String, Halt> {
+        let mut stands = String::new();
+        for which in BOTH {
+            let mut standing = source.standing(which).await?;
+            if standing.last_delivered == source.last_id(which).await? {
+                // After a failover servers may have lost count.
+                standing.lag = Some(0);
+            }
+            Totals::stands(source.name(which), standing.lag, standing.pending);
+            let lag = standing.lag.map_or_else(|| "?".to_owned(), |lag| lag.to_string());
+            let pending = standing.pending;
+            stands += &format!("; {}: lag {lag}, pending {pending}", source.name(which));
+        }
+        Ok(stands)
+    }
+
+    async fn report(&self, source: &mut Source) -> Result<(), Halt> {
+        let stands = self.stands(source).await?;
+        let done = self.totals.summary();
+        info!(
+            "{} orders, {} rows, {} rejected, {} give-backs{stands}",
+            done.orders, done.rows_inserted, done.rejected, done.released
+        );
+        Ok(())
+    }
+}

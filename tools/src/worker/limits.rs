@@ -1,0 +1,93 @@
+//! How many orders a user may have of a voucher: asked of the server, and kept for a while.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+use redis::{RedisResult, Value};
+
+use crate::batch::Sole;
+use crate::source::{Source, field};
+
+const KEPT_FOR: Duration = Duration::from_secs(10);
+const KEPT_MAX: usize = 10_000;
+
+#[derive(Debug, Default)]
+pub struct Limits(HashMap<String, (Sole, Instant)>);
+
+impl Limits {
+    /// Asks for what is not known of these vouchers.
+    pub async fn ask(&mut self, source: &mut Source, vouchers: BTreeSet<&str>) -> RedisResult<()> {
+        let now = Instant::now();
+        self.0.retain(|_, (_, until)| *until > now);
+        let unknown: Vec<_> =
+            vouchers.into_iter().filter(|voucher| !self.0.contains_key(*voucher)).collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        if self.0.len() + unknown.len() > KEPT_MAX {
+            self.0.clear();
+        }
+        let mut infos = redis::pipe();
+        for voucher in &unknown {
+            infos.cmd("SECKILL.INFO").arg(voucher);
+        }
+        infos.ignore_errors();
+        let replies: Vec<RedisResult<Value>> = infos.query_async(source.connection()).await?;
+        for (voucher, reply) in unknown.into_iter().zip(replies) {
+            self.0.insert(voucher.to_owned(), (sole(reply)?, now + KEPT_FOR));
+        }
+        Ok(())
+    }
+
+    /// Where nothing is known, the database is asked to watch over nothing.
+    pub fn of(&self, voucher: &str) -> Sole {
+        self.0.get(voucher).map_or(Sole::No, |(sole, _)| *sole)
+    }
+
+    pub fn forget(&mut self, voucher: &str) {
+        self.0.remove(voucher);
+    }
+}
+
+/// Of a voucher that is gone, the limit is known no more. In a cluster one that is elsewhere was
+/// not sold by this stream's server. The scripts, where there is no module, sell to a user once.
+fn sole(info: RedisResult<Value>) -> RedisResult<Sole> {
+    let error = match info {
+        Ok(info) if field(&info, "limit") == Some(&Value::Int(1)) => return Ok(Sole::Yes),
+        Ok(_) => return Ok(Sole::No),
+        Err(error) => error,
+    };
+    match error.code() {
+        Some("TRYAGAIN" | "LOADING" | "CLUSTERDOWN" | "MASTERDOWN" | "BUSY") | None => Err(error),
+        Some("ERR") if error.detail().is_some_and(|text| text.starts_with("unknown command")) => {
+            Ok(Sole::Yes)
+        }
+        Some(_) => Ok(Sole::No),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_of_one_is_watched_over() {
+        let info = |limit| {
+            let names = ["managed", "limit"].map(|name| Value::BulkString(name.into()));
+            let [managed, name] = names;
+            sole(Ok(Value::Array(vec![managed, Value::Int(1), name, Value::Int(limit)]))).unwrap()
+        };
+        assert_eq!((info(1), info(2)), (Sole::Yes, Sole::No));
+    }
+
+    #[test]
+    fn errors_that_pass_are_no_answer() {
+        let error = |line: &str| redis::parse_redis_value(line.as_bytes()).unwrap().extract_error();
+        let of = |line: &str| sole(error(line));
+        assert_eq!(of("-NOVOUCHER no stock key for this voucher\r\n").unwrap(), Sole::No);
+        assert_eq!(of("-MOVED 1 127.0.0.1:6379\r\n").unwrap(), Sole::No);
+        assert_eq!(of("-ERR unknown command 'SECKILL.INFO'\r\n").unwrap(), Sole::Yes);
+        assert!(of("-TRYAGAIN not all keys\r\n").is_err());
+        assert!(of("-LOADING Redis is loading\r\n").is_err());
+    }
+}

@@ -1,0 +1,164 @@
+//! `seckill-worker`: turns the orders of a flash sale into rows of a database, each into one,
+//! whatever fails in between.
+//!
+//! `options` what can be asked for, `stream_id`, `entry` and `batch` what entries say and do to
+//! rows, `store` writes that into a database, `link` and `source` read the streams, `limits` asks
+//! what a user may buy, `settle` commits, `lane` and `deliver` are the worker of two streams,
+//! `retry` and `trim` what comes later, `totals` counts.
+//!
+//! Exit code: 0 when it has done what was asked, also on SIGTERM; 1 with a line that says why not.
+
+mod batch;
+mod deliver;
+mod entry;
+mod lane;
+mod limits;
+mod link;
+mod options;
+mod retry;
+mod settle;
+mod shown;
+mod source;
+mod store;
+mod stream_id;
+mod totals;
+mod trim;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio::task::{JoinSet, LocalSet};
+use tracing::level_filters::LevelFilter;
+use tracing::{info, warn};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::prelude::*;
+
+use lane::{Lane, PATIENCE};
+use options::Options;
+use settle::{Settler, Stop, rest};
+use shown::shown;
+use store::{Fault, Store};
+use totals::Totals;
+
+/// More lanes than this share connections to the database.
+const CONNECTIONS_MAX: usize = 8;
+const CLOSE_WAIT: Duration = Duration::from_secs(2);
+const OPEN_WAIT: Duration = Duration::from_secs(1);
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    log_to_stderr(&options);
+    let worked = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("starting")
+        .and_then(|runtime| {
+            // Lanes wait for servers nearly all of the time: one thread is enough for them.
+            runtime.block_on(LocalSet::new().run_until(work(Arc::new(options))))
+        });
+    match worked {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("seckill-worker: {}", shown(&format!("{error:#}")));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn log_to_stderr(options: &Options) {
+    let level = match (options.quiet, options.verbose) {
+        (true, _) => LevelFilter::WARN,
+        (false, 0) => LevelFilter::INFO,
+        (false, 1) => LevelFilter::DEBUG,
+        (false, _) => LevelFilter::TRACE,
+    };
+    let ours = Targets::new().with_target("seckill_worker", level);
+    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
+    tracing_subscriber::registry().with(layer.with_filter(ours)).init();
+}
+
+async fn work(options: Arc<Options>) -> Result<()> {
+    options.check()?;
+    let (stopper, stop) = watch::channel(false);
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let waits = async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    };
+    let totals = Arc::new(Totals::new(options.metrics_port)?);
+    let works = run(Arc::clone(&options), Arc::clone(&totals), stop);
+    tokio::pin!(waits, works);
+    let worked = tokio::select! {
+        worked = &mut works => worked,
+        () = &mut waits => {
+            info!("asked to stop, finishing the batch in hand");
+            let _ = stopper.send(true);
+            works.await
+        }
+    };
+    worked?;
+    let summary = totals.summary();
+    if options.json {
+        println!("{}", summary.json());
+    } else {
+        println!("{}", summary.text());
+    }
+    Ok(())
+}
+
+/// One lane a pair of streams, until all are done or one can't go on.
+async fn run(options: Arc<Options>, totals: Arc<Totals>, mut stop: Stop) -> Result<()> {
+    let streams = options.streams();
+    let connections = u32::try_from(streams.len().min(CONNECTIONS_MAX))?;
+    let store = Arc::new(Store::new(&options.database, connections)?);
+    if !open(&store, &options, &mut stop).await? {
+        return Ok(());
+    }
+    let consumer = options.consumer();
+    info!("consumer {consumer} of group {}", options.group);
+    let mut lanes = JoinSet::new();
+    for streams in streams {
+        let settler = Settler::new(Arc::clone(&store), Arc::clone(&totals), stop.clone());
+        let (options, totals) = (Arc::clone(&options), Arc::clone(&totals));
+        let lane = Lane::new(options, streams, &consumer, settler, totals, stop.clone())?;
+        lanes.spawn_local(lane.run());
+    }
+    while let Some(lane) = lanes.join_next().await {
+        lane.context("a lane has ended badly")??;
+    }
+    // Everything is committed: a connection that hangs is not waited for.
+    let _ = tokio::time::timeout(CLOSE_WAIT, store.close()).await;
+    Ok(())
+}
+
+/// Opens the database; waits for one that is not up yet. False when asked to stop meanwhile.
+async fn open(store: &Store, options: &Options, stop: &mut Stop) -> Result<bool> {
+    let started = Instant::now();
+    let mut is_told = false;
+    loop {
+        let text = match store.open().await {
+            Ok(()) => return Ok(true),
+            Err(Fault::Wrong(text)) => bail!("--database: {text}"),
+            Err(Fault::Duplicate(text) | Fault::Data(text)) => bail!("--database: {text}"),
+            Err(Fault::Clash(text) | Fault::Away(text)) => text,
+        };
+        if options.once && started.elapsed() >= PATIENCE {
+            bail!("--database: {text}");
+        }
+        if !is_told {
+            is_told = true;
+            warn!("the database is away, trying on: {}", shown(&text));
+        }
+        if rest(stop, OPEN_WAIT).await.is_err() {
+            return Ok(false);
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The command line.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use clap::{ArgAction, Parser};
+
+use crate::entry::FieldNames;
+
+/// Turns the orders of a flash sale into rows of a database.
+///
+/// Reads the order stream and that of give-backs as a consumer of a group, writes what they say
+/// in transactions of many orders, and acknowledges what is committed. Any number of workers can
+/// run at once. Ctrl-C or SIGTERM end it after the batch in hand.
+#[derive(Parser, Clone, Debug)]
+#[command(name = "seckill-worker", version)]
+pub struct Options {
+    /// The server: `redis://user:password@host:port/db` or `redis+unix:///path`
+    #[arg(long, value_name = "URL", default_value = "redis://127.0.0.1:6379/")]
+    pub redis: String,
+
+    /// The server is a node of a cluster; the others are found
+    #[arg(long, requires = "tag")]
+    pub cluster: bool,
+
+    /// A hash tag whose streams to read, `stream.orders:{TAG}`; any number of times
+    #[arg(long, value_name = "TAG")]
+    pub tag: Vec<String>,
+
+    /// The stream of orders
+    #[arg(long, value_name = "NAME", default_value = "stream.orders")]
+    pub stream: String,
+
+    /// The stream of give-backs
+    #[arg(long, value_name = "NAME", default_value = "stream.orders.released")]
+    pub released: String,
+
+    /// The names of an entry's fields: user, voucher, order id
+    #[arg(long, value_name = "NAMES", default_value = "userId voucherId id",
+        value_parser = field_names)]
+    pub order_fields: FieldNames,
+
+    /// The consumer group, of both streams; created where it is missing
+    #[arg(long, default_value = "seckill-worker")]
+    pub group: String,
+
+    /// The consumer; no two workers may have the same [default: one that no other has]
+    #[arg(long, value_name = "NAME")]
+    pub consumer: Option<String>,
+
+    /// The database: `sqlite:FILE`, `postgres://user:password@host/name` or `mysql://..`
+    #[arg(long, value_name = "URL", default_value = "sqlite:seckill.db")]
+    pub database: String,
+
+    /// Entries that are read and written at once
+    #[arg(long, value_name = "N", default_value_t = 256,
+        value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub batch: u32,
+
+    /// Take over what another worker has left for so long
+    #[arg(long, value_name = "MS", default_value_t = 60_000,
+        value_parser = clap::value_parser!(u64).range(1..))]
+    pub claim_after_ms: u64,
+
+    /// Try an entry whose data is refused again after so long, then after twice as long, ..
+    #[arg(long, value_name = "MS", default_value_t = 1_000,
+        value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
+    pub retry_ms: u64,
+
+    /// Give such an entry up when it has been delivered so often
+    #[arg(long, value_name = "N", default_value_t = 5,
+        value_parser = clap::value_parser!(u64).range(1..))]
+    pub deliveries_max: u64,
+
+    /// Trim the streams of what all groups have acknowledged; 0: never
+    #[arg(long, value_name = "MS", default_value_t = 10_000)]
+    pub trim_every_ms: u64,
+
+    /// Serve counters and gauges for Prometheus on this port
+    #[arg(long, value_name = "PORT")]
+    pub metrics_port: Option<u16>,
+
+    /// End when nothing is left to do, and say what was done
+    #[arg(long)]
+    pub once: bool,
+
+    /// Say what was done in JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// Log more
+    #[arg(short, long, action = ArgAction::Count)]
+    pub verbose: u8,
+
+    /// Log only what needs somebody's attention
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub quiet: bool,
+}
+
+/// The streams of one hash tag, or those without.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Streams {
+    pub orders: String,
+    pub released: String,
+}
+
+impl Options {
+    /// Refuses what clap can't see.
+    pub fn check(&self) -> Result<()> {
+        ensure!(self.stream != self.released, "--stream and --released must be two streams");
+        for tag in &self.tag {
+            ensure!(!tag.is_empty() && !tag.contains('}'), "--tag {tag} makes no hash tag");
+            let braces = self.stream.contains('{') || self.released.contains('{');
+            ensure!(!braces, "the streams' names can't have braces where there are tags");
+        }
+        Ok(())
+    }
+
+    /// What to read: a pair of streams a tag, each once.
+    pub fn streams(&self) -> Vec<Streams> {
+        let (orders, released) = (&self.stream, &self.released);
+        if self.tag.is_empty() {
+            return vec![Streams { orders: orders.clone(), released: released.clone() }];
+        }
+        let mut tags = self.tag.clone();
+        tags.sort();
+        tags.dedup();
+        let of_tag = |tag: &String| Streams {
+            orders: format!("{orders}:{{{tag}}}"),
+            released: format!("{released}:{{{tag}}}"),
+        };
+        tags.iter().map(of_tag).collect()
+    }
+
+    /// The consumer's name: as given, or one that no other worker has.
+    pub fn consumer(&self) -> String {
+        let unique = || {
+            let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+            let host = match host.trim() {
+                "" => "worker",
+                host => host,
+            };
+            format!("{host}-{}-{:08x}", std::process::id(), fastrand::u32(..))
+        };
+        self.consumer.clone().unwrap_or_else(unique)
+    }
+
+    /// The server without its password.
+    pub fn redis_shown(&self) -> &str {
+        match self.redis.rsplit_once('@') {
+            Some((_, place)) => place,
+            None => &self.redis,
+        }
+    }
+
+    pub fn claim_after(&self) -> Duration {
+        Duration::from_millis(self.claim_after_ms)
+    }
+
+    /// None: never.
+    pub fn trim_every(&self) -> Option<Duration> {
+        (self.trim_every_ms > 0).then(|| Duration::from_millis(self.trim_every_ms))
+    }
+}
+
+fn field_names(text: &str) -> std::result::Result<FieldNames, String> {
+    match text.split_whitespace().collect::<Vec<_>>()[..] {
+        [user, voucher, order] if user != voucher && user != order && voucher != order => {
+            Ok(FieldNames {
+                user: user.to_owned(),
+                voucher: voucher.to_owned(),
+                order: order.to_owned(),
+            })
+        }
+        _ => Err("three different names".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Options {
+        Options::try_parse_from(line.split_whitespace()).unwrap()
+    }
+
+    #[test]
+    fn the_declarations_are_sound() {
+        use clap::CommandFactory;
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn a_tag_has_streams_of_its_own() {
+        let options = parse("worker --cluster --tag b --tag a --tag b");
+        let streams = options.streams();
+        assert_eq!(streams.len(), 2);
+        assert_eq!(streams[0].orders, "stream.orders:{a}");
+        assert_eq!(streams[1].released, "stream.orders.released:{b}");
+        assert_eq!(parse("worker").streams()[0].released, "stream.orders.released");
+        assert!(parse("worker --tag a}b").check().is_err());
+        assert!(parse("worker --tag a --stream o{x}").check().is_err());
+        assert!(parse("worker --stream a --released a").check().is_err());
+        assert!(Options::try_parse_from(["worker", "--cluster"]).is_err());
+    }
+
+    #[test]
+    fn consumers_are_called_differently() {
+        let options = parse("worker");
+        assert_ne!(options.consumer(), options.consumer());
+        assert_eq!(parse("worker --consumer c7").consumer(), "c7");
+    }
+
+    #[test]
+    fn fields_are_three_different_names() {
+        assert_eq!(field_names("u v o").unwrap().order, "o");
+        for wrong in ["", "u v", "u v o x", "u u o"] {
+            assert!(field_names(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Which entries are to be tried again, and when. Pure: the moments are passed in.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use crate::entry::Order;
+use crate::source::Which;
+use crate::stream_id::StreamId;
+
+/// However often an entry was tried, and however long a server is away.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// `first`, doubled with each try after the first.
+pub fn back_off(first: Duration, tries: u64) -> Duration {
+    let doublings = u32::try_from(tries.saturating_sub(1)).unwrap_or(u32::MAX).min(20);
+    first.saturating_mul(1 << doublings).min(WAIT_MAX.max(first))
+}
+
+/// Why an entry is pending.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pending {
+    /// Its data was refused. Trying it again counts as a delivery.
+    Refused,
+    /// Its user has another live order, which may have been given back: it waits until the
+    /// give-backs up to this one are in the database. That is nobody's fault and counts as nothing.
+    Waits(Order, StreamId),
+}
+
+#[derive(Debug, Default)]
+pub struct Retries(HashMap<(Which, StreamId), (Instant, Pending)>);
+
+impl Retries {
+    pub fn add(&mut self, which: Which, id: StreamId, due: Instant, pending: Pending) {
+        self.0.insert((which, id), (due, pending));
+    }
+
+    /// The entry was delivered again, or is settled.
+    pub fn forget(&mut self, which: Which, id: StreamId) {
+        self.0.remove(&(which, id));
+    }
+
+    pub fn knows(&self, which: Which, id: StreamId) -> bool {
+        self.0.contains_key(&(which, id))
+    }
+
+    pub fn next_due(&self) -> Option<Instant> {
+        self.0.values().map(|(due, _)| *due).min()
+    }
+
+    /// Takes out what is due, the earliest entries first.
+    pub fn take_due(&mut self, now: Instant) -> Vec<(Which, StreamId, Pending)> {
+        let due = self.0.extract_if(|_, (due, _)| *due <= now);
+        let mut due: Vec<_> = due.map(|((which, id), (_, pending))| (which, id, pending)).collect();
+        due.sort_unstable_by_key(|(_, id, _)| *id);
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn waits_double_up_to_a_minute() {
+        let waits: Vec<_> =
+            [0, 1, 2, 3, 7, 8, u64::MAX].map(|tries| back_off(SECOND, tries)).into();
+        assert_eq!(waits, [1, 1, 2, 4, 60, 60, 60].map(Duration::from_secs));
+        let long = Duration::from_secs(3_600);
+        assert_eq!(back_off(long, 9), long);
+    }
+
+    #[test]
+    fn what_is_due_is_taken_once() {
+        let mut retries = Retries::default();
+        let start = Instant::now();
+        for ms in [3, 1, 2] {
+            let due = start + SECOND * u32::try_from(ms).unwrap();
+            retries.add(Which::Orders, StreamId { ms, seq: 0 }, due, Pending::Refused);
+        }
+        assert_eq!(retries.next_due(), Some(start + SECOND));
+        let due = retries.take_due(start + 2 * SECOND);
+        assert_eq!(due.iter().map(|(_, id, _)| id.ms).collect::<Vec<_>>(), [1, 2]);
+        assert!(retries.take_due(start + 2 * SECOND).is_empty());
+        assert!(retries.knows(Which::Orders, StreamId { ms: 3, seq: 0 }));
+        retries.forget(Which::Orders, StreamId { ms: 3, seq: 0 });
+        assert_eq!(retries.next_due(), None);
+    }
+}

@@ -1,0 +1,152 @@
+//! Commits batches, whatever it takes: the database is waited for, and data that it refuses is
+//! isolated so that the rest of its batch gets in.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tracing::{debug, info, warn};
+
+use crate::batch::{Event, Outcome, Why};
+use crate::retry::back_off;
+use crate::shown::shown;
+use crate::store::{Care, Fault, Store};
+use crate::totals::{Count, Totals};
+
+/// The first wait for a database, and the longest.
+const WAIT_FIRST: Duration = Duration::from_millis(50);
+const WAIT_MAX: Duration = Duration::from_secs(5);
+/// How long a worker that is to stop waits for a database that does not answer.
+const STOP_WAIT: Duration = Duration::from_secs(5);
+/// How often two workers may be in each other's way before somebody is told.
+const CLASHES_QUIET: u64 = 5;
+/// How often a unique index may refuse what the rows did not show.
+const DUPLICATES_MAX: u32 = 5;
+
+/// The worker was asked to stop while it waited.
+#[derive(Debug)]
+pub struct Stopped;
+
+/// Set once the worker is to stop.
+pub type Stop = watch::Receiver<bool>;
+
+/// Waits, unless the worker is asked to stop.
+pub async fn rest(stop: &mut Stop, wait: Duration) -> Result<(), Stopped> {
+    tokio::select! {
+        () = tokio::time::sleep(wait) => Ok(()),
+        _ = stop.wait_for(|stop| *stop) => Err(Stopped),
+    }
+}
+
+/// Over when the worker was asked to stop so long ago that what still runs is left undone. Whether
+/// it gets committed or not: its entries are pending.
+async fn grace(mut stop: Stop) {
+    let _ = stop.wait_for(|stop| *stop).await;
+    tokio::time::sleep(STOP_WAIT).await;
+}
+
+#[derive(Clone)]
+pub struct Settler {
+    store: Arc<Store>,
+    totals: Arc<Totals>,
+    stop: Stop,
+}
+
+/// A part of a batch that is committed at once.
+struct Piece {
+    events: Vec<Event>,
+    care: Care,
+    duplicates: u32,
+}
+
+impl Settler {
+    pub fn new(store: Arc<Store>, totals: Arc<Totals>, stop: Stop) -> Self {
+        Self { store, totals, stop }
+    }
+
+    /// Commits all events that the database takes, and says what became of each. What events do to
+    /// rows doesn't depend on their order, so they can be taken apart.
+    pub async fn commit(&mut self, events: Vec<Event>) -> Result<Vec<(Event, Outcome)>, Stopped> {
+        let mut done = Vec::with_capacity(events.len());
+        let mut left = vec![Piece { events, care: Care::Usual, duplicates: 0 }];
+        while let Some(mut piece) = left.pop() {
+            if piece.events.is_empty() {
+                continue;
+            }
+            let text = match self.attempt(&piece).await? {
+                Ok(outcomes) => {
+                    self.count(&outcomes);
+                    done.extend(piece.events.into_iter().zip(outcomes));
+                    continue;
+                }
+                Err(Fault::Duplicate(_)) if piece.duplicates < DUPLICATES_MAX => {
+                    // Look who is there, and once more if another worker comes in between.
+                    piece.care = Care::Full;
+                    piece.duplicates += 1;
+                    left.push(piece);
+                    continue;
+                }
+                Err(
+                    Fault::Duplicate(text)
+                    | Fault::Data(text)
+                    | Fault::Clash(text)
+                    | Fault::Away(text)
+                    | Fault::Wrong(text),
+                ) => text,
+            };
+            debug!(events = piece.events.len(), "refused: {}", shown(&text));
+            if piece.events.len() == 1 {
+                let failed = Outcome::Failed(Why::Refused(text));
+                done.extend(piece.events.into_iter().map(|event| (event, failed.clone())));
+                continue;
+            }
+            let second = piece.events.split_off(piece.events.len() / 2);
+            for events in [second, piece.events] {
+                left.push(Piece { events, care: piece.care, duplicates: 0 });
+            }
+        }
+        Ok(done)
+    }
+
+    /// Tries until the database says yes or that the data is wrong: neither of the other faults
+    /// is the data's, so they end only with the worker.
+    async fn attempt(&mut self, piece: &Piece) -> Result<Result<Vec<Outcome>, Fault>, Stopped> {
+        let mut tries: u64 = 0;
+        let mut told: Option<Instant> = None;
+        loop {
+            let applied = tokio::select! {
+                applied = self.store.apply(&piece.events, piece.care) => applied,
+                () = grace(self.stop.clone()) => return Err(Stopped),
+            };
+            let text = match applied {
+                Err(Fault::Away(text) | Fault::Wrong(text)) => text,
+                Err(Fault::Clash(text)) if tries >= CLASHES_QUIET => text,
+                Err(Fault::Clash(_)) => String::new(),
+                other => {
+                    if let Some(since) = told {
+                        let seconds = since.elapsed().as_secs_f64();
+                        info!("the database is back after {seconds:.1} s");
+                    }
+                    return Ok(other);
+                }
+            };
+            if told.is_none() && !text.is_empty() {
+                told = Some(Instant::now());
+                warn!("the database is away, trying on: {}", shown(&text));
+            }
+            tries += 1;
+            self.totals.add(Count::Retries, 1);
+            rest(&mut self.stop, back_off(WAIT_FIRST, tries).min(WAIT_MAX)).await?;
+        }
+    }
+
+    fn count(&self, outcomes: &[Outcome]) {
+        let of = |want: Outcome| outcomes.iter().filter(|outcome| **outcome == want).count();
+        self.totals.add(Count::Batches, 1);
+        let (inserted, repeated) = (of(Outcome::Inserted), of(Outcome::Repeated));
+        self.totals.add(Count::Orders, inserted + repeated);
+        self.totals.add(Count::Inserted, inserted);
+        self.totals.add(Count::Repeated, repeated);
+        self.totals.add(Count::Released, of(Outcome::Released));
+    }
+}

@@ -1,0 +1,390 @@
+//! The two streams of a hash tag as a consumer of a group sees them.
+
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{Cmd, RedisResult, Value, cmd};
+
+use crate::entry::{Entry, OrderKey};
+use crate::link::{Trouble, trouble};
+use crate::options::Streams;
+use crate::stream_id::StreamId;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Which {
+    Orders,
+    Released,
+}
+
+pub const BOTH: [Which; 2] = [Which::Orders, Which::Released];
+
+pub struct Source {
+    connection: MultiplexedConnection,
+    streams: Streams,
+    group: String,
+    consumer: String,
+}
+
+/// Entries that were delivered, of each stream in the order in which they stand there.
+#[derive(Debug, Default)]
+pub struct Delivered {
+    pub orders: Vec<Entry>,
+    pub released: Vec<Entry>,
+}
+
+impl Delivered {
+    pub fn of(which: Which, entries: Vec<Entry>) -> Self {
+        match which {
+            Which::Orders => Self { orders: entries, ..Self::default() },
+            Which::Released => Self { released: entries, ..Self::default() },
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.orders.is_empty() && self.released.is_empty()
+    }
+}
+
+/// How the group stands in a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    pub last_delivered: StreamId,
+    pub pending: u64,
+    /// None where the server can't tell.
+    pub lag: Option<u64>,
+}
+
+/// What the server knows of an order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    pub user: String,
+    pub state: String,
+}
+
+/// Acknowledges an entry that no order is given back for, and keeps it as a dead letter; once.
+const BURY: &str = "if redis.call('XACK', KEYS[1], ARGV[1], ARGV[2]) == 0 then return 0 end
+redis.call('XADD', KEYS[2], '*', unpack(ARGV, 3))
+return 1";
+
+/// Removes a consumer that has nothing pending, and no other.
+const LEAVE: &str = "if #redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, ARGV[2]) > 0 then
+  return 0
+end
+return redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2])";
+
+impl Source {
+    pub fn new(
+        connection: MultiplexedConnection,
+        streams: Streams,
+        group: &str,
+        consumer: &str,
+    ) -> Self {
+        Self { connection, streams, group: group.to_owned(), consumer: consumer.to_owned() }
+    }
+
+    pub fn name(&self, which: Which) -> &str {
+        match which {
+            Which::Orders => &self.streams.orders,
+            Which::Released => &self.streams.released,
+        }
+    }
+
+    pub fn connection(&mut self) -> &mut MultiplexedConnection {
+        &mut self.connection
+    }
+
+    async fn ask(&mut self, command: &Cmd) -> RedisResult<Value> {
+        command.query_async(&mut self.connection).await
+    }
+
+    /// Makes streams and groups that are missing. A new group begins with the first entry.
+    pub async fn make_groups(&mut self) -> RedisResult<()> {
+        for which in BOTH {
+            let mut create = cmd("XGROUP");
+            create.arg("CREATE").arg(self.name(which)).arg(&self.group).arg("0").arg("MKSTREAM");
+            match self.ask(&create).await {
+                Ok(_) => {}
+                Err(error) if error.code() == Some("BUSYGROUP") => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Entries that no consumer has read. With `block`, waits for the first.
+    pub async fn read(&mut self, count: u32, block: Option<Duration>) -> RedisResult<Delivered> {
+        let mut read = cmd("XREADGROUP");
+        read.arg("GROUP").arg(&self.group).arg(&self.consumer).arg("COUNT").arg(count);
+        if let Some(block) = block {
+            read.arg("BLOCK").arg(millis(block).max(1));
+        }
+        read.arg("STREAMS").arg(&self.streams.released).arg(&self.streams.orders);
+        read.arg(">").arg(">");
+        let reply = self.ask(&read).await?;
+        let mut delivered = Delivered::default();
+        for stream in items(&reply) {
+            let [name, entries] = items(stream) else { continue };
+            let entries = entries_of(entries);
+            if bytes(name) == self.streams.orders.as_bytes() {
+                delivered.orders = entries;
+            } else {
+                delivered.released = entries;
+            }
+        }
+        Ok(delivered)
+    }
+
+    /// Give-backs that no consumer has read.
+    pub async fn read_released(&mut self, count: u32) -> RedisResult<Vec<Entry>> {
+        let mut read = cmd("XREADGROUP");
+        read.arg("GROUP").arg(&self.group).arg(&self.consumer).arg("COUNT").arg(count);
+        read.arg("STREAMS").arg(&self.streams.released).arg(">");
+        let reply = self.ask(&read).await?;
+        Ok(items(&reply).first().map_or(Vec::new(), |stream| match items(stream) {
+            [_, entries] => entries_of(entries),
+            _ => Vec::new(),
+        }))
+    }
+
+    /// Takes over entries that were left for `idle`, from `start` on. Also says where to go on;
+    /// none at the end.
+    pub async fn steal(
+        &mut self,
+        which: Which,
+        idle: Duration,
+        start: StreamId,
+        count: u32,
+    ) -> RedisResult<(Vec<Entry>, Option<StreamId>)> {
+        let mut claim = cmd("XAUTOCLAIM");
+        claim.arg(self.name(which)).arg(&self.group).arg(&self.consumer).arg(millis(idle));
+        claim.arg(start.to_string()).arg("COUNT").arg(count);
+        let reply = self.ask(&claim).await?;
+        let [next, entries, ..] = items(&reply) else { return Ok((Vec::new(), None)) };
+        let next = id_of(next).filter(|next| *next != StreamId::default());
+        Ok((entries_of(entries), next))
+    }
+
+    /// Ids behind `after` that are pending for this consumer.
+    pub async fn own(&mut self, which: Which, after: StreamId) -> RedisResult<Vec<StreamId>> {
+        let mut pending = cmd("XPENDING");
+        pending.arg(self.name(which)).arg(&self.group).arg(format!("({after}")).arg("+");
+        pending.arg(1_000).arg(&self.consumer);
+        let reply = self.ask(&pending).await?;
+        Ok(items(&reply).iter().filter_map(|item| id_of(items(item).first()?)).collect())
+    }
+
+    /// Delivers pending entries again, to this consumer. Those that are settled don't come, nor
+    /// those that another consumer took within `idle`.
+    pub async fn claim(
+        &mut self,
+        which: Which,
+        idle: Duration,
+        ids: &[StreamId],
+    ) -> RedisResult<Vec<Entry>> {
+        let reply = self.ask(&self.claiming(which, idle, ids)).await?;
+        Ok(entries_of(&reply))
+    }
+
+    /// The same without counting as a delivery: says which are pending still.
+    pub async fn keep(
+        &mut self,
+        which: Which,
+        idle: Duration,
+        ids: &[StreamId],
+    ) -> RedisResult<Vec<StreamId>> {
+        let reply = self.ask(self.claiming(which, idle, ids).arg("JUSTID")).await?;
+        Ok(items(&reply).iter().filter_map(id_of).collect())
+    }
+
+    fn claiming(&self, which: Which, idle: Duration, ids: &[StreamId]) -> Cmd {
+        let mut claim = cmd("XCLAIM");
+        claim.arg(self.name(which)).arg(&self.group).arg(&self.consumer).arg(millis(idle));
+        for id in ids {
+            claim.arg(id.to_string());
+        }
+        claim
+    }
+
+    pub async fn acknowledge(&mut self, which: Which, ids: &[StreamId]) -> RedisResult<()> {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let mut ack = cmd("XACK");
+        ack.arg(self.name(which)).arg(&self.group);
+        for id in ids {
+            ack.arg(id.to_string());
+        }
+        self.ask(&ack).await.map(|_| ())
+    }
+
+    /// How often a pending entry was delivered; none when it is settled.
+    pub async fn deliveries(&mut self, which: Which, id: StreamId) -> RedisResult<Option<u64>> {
+        let (text, name) = (id.to_string(), self.name(which).to_owned());
+        let mut pending = cmd("XPENDING");
+        pending.arg(name).arg(&self.group).arg(&text).arg(&text).arg(1);
+        let reply = self.ask(&pending).await?;
+        let count = items(&reply).first().and_then(|item| items(item).get(3));
+        Ok(count.and_then(number))
+    }
+
+    /// Gives an order up: dead letter, give-back, acknowledgement. False when it is settled.
+    pub async fn reject(&mut self, id: StreamId, reason: &str) -> RedisResult<bool> {
+        let mut reject = cmd("SECKILL.REJECT");
+        reject.arg(self.name(Which::Orders)).arg(&self.group).arg(id.to_string());
+        reject.arg("REASON").arg(reason);
+        match self.ask(&reject).await {
+            Ok(reply) => Ok(number(&reply) == Some(1)),
+            // Somebody has deleted the entry: there is nothing to give up.
+            Err(error) if error.code() == Some("NOENTRY") => {
+                self.acknowledge(Which::Orders, &[id]).await?;
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives a give-back up: a dead letter, and nothing is given back again.
+    pub async fn bury(&mut self, entry: &Entry, reason: &str) -> RedisResult<bool> {
+        let name = self.name(Which::Released).to_owned();
+        let mut bury = cmd("EVAL");
+        bury.arg(BURY).arg(2).arg(&name).arg(format!("{name}.dlq"));
+        bury.arg(&self.group).arg(entry.id.to_string());
+        for (name, value) in &entry.fields {
+            bury.arg(name).arg(value);
+        }
+        bury.arg("dlqStream").arg(&name).arg("dlqGroup").arg(&self.group);
+        bury.arg("dlqId").arg(entry.id.to_string()).arg("dlqReason").arg(reason);
+        Ok(number(&self.ask(&bury).await?) == Some(1))
+    }
+
+    /// The id of the last entry there ever was.
+    pub async fn last_id(&mut self, which: Which) -> RedisResult<StreamId> {
+        let mut info = cmd("XINFO");
+        info.arg("STREAM").arg(self.name(which));
+        let reply = self.ask(&info).await?;
+        Ok(field(&reply, "last-generated-id").and_then(id_of).unwrap_or_default())
+    }
+
+    /// Is everything up to `id` settled, by whichever consumer of the group?
+    pub async fn is_settled(&mut self, which: Which, id: StreamId) -> RedisResult<bool> {
+        // A stream that was deleted and begins anew has nothing left up to the id.
+        let id = self.last_id(which).await?.min(id);
+        if id == StreamId::default() {
+            return Ok(true);
+        }
+        let mut pending = cmd("XPENDING");
+        pending.arg(self.name(which)).arg(&self.group).arg("-").arg(id.to_string()).arg(1);
+        // In this order: what is delivered in between is above the id, or seen as pending.
+        let delivered = self.standing(which).await?.last_delivered;
+        let reply = self.ask(&pending).await?;
+        Ok(delivered >= id && items(&reply).is_empty())
+    }
+
+    pub async fn standing(&mut self, which: Which) -> RedisResult<Standing> {
+        let mut info = cmd("XINFO");
+        info.arg("GROUPS").arg(self.name(which));
+        let reply = self.ask(&info).await?;
+        let is_ours = |group: &&Value| {
+            field(group, "name").is_some_and(|name| bytes(name) == self.group.as_bytes())
+        };
+        let Some(group) = items(&reply).iter().find(is_ours) else {
+            return Ok(Standing::default());
+        };
+        Ok(Standing {
+            last_delivered: field(group, "last-delivered-id").and_then(id_of).unwrap_or_default(),
+            pending: field(group, "pending").and_then(number).unwrap_or(0),
+            lag: field(group, "lag").and_then(number),
+        })
+    }
+
+    /// Removes consumers that have nothing pending and were not heard of for `idle`.
+    pub async fn remove_idle(&mut self, which: Which, idle: Duration) -> RedisResult<()> {
+        let mut info = cmd("XINFO");
+        info.arg("CONSUMERS").arg(self.name(which)).arg(&self.group);
+        let reply = self.ask(&info).await?;
+        for consumer in items(&reply) {
+            let Some(name) = field(consumer, "name").map(bytes) else { continue };
+            let is_idle = field(consumer, "idle").and_then(number) >= Some(millis(idle));
+            let is_empty = field(consumer, "pending").and_then(number) == Some(0);
+            if is_idle && is_empty && name != self.consumer.as_bytes() {
+                self.remove(which, name).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes this consumer from the group, unless it has something pending.
+    pub async fn leave(&mut self) -> RedisResult<()> {
+        let consumer = self.consumer.clone();
+        for which in BOTH {
+            self.remove(which, consumer.as_bytes()).await?;
+        }
+        Ok(())
+    }
+
+    async fn remove(&mut self, which: Which, consumer: &[u8]) -> RedisResult<()> {
+        let mut leave = cmd("EVAL");
+        leave.arg(LEAVE).arg(1).arg(self.name(which)).arg(&self.group).arg(consumer);
+        self.ask(&leave).await.map(|_| ())
+    }
+
+    /// What the server knows of an order; none of one of an unmanaged voucher.
+    pub async fn order(&mut self, key: &OrderKey) -> RedisResult<Option<Known>> {
+        let mut order = cmd("SECKILL.ORDER");
+        order.arg(&key.voucher).arg(&key.order);
+        let reply = match self.ask(&order).await {
+            Ok(reply) => reply,
+            Err(error) if trouble(&error) == Trouble::Wrong => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let text = |name| Some(String::from_utf8_lossy(bytes(field(&reply, name)?)).into_owned());
+        Ok(text("user").zip(text("state")).map(|(user, state)| Known { user, state }))
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn items(value: &Value) -> &[Value] {
+    match value {
+        Value::Array(items) => items,
+        _ => &[],
+    }
+}
+
+fn bytes(value: &Value) -> &[u8] {
+    match value {
+        Value::BulkString(bytes) => bytes,
+        Value::SimpleString(text) => text.as_bytes(),
+        _ => &[],
+    }
+}
+
+fn number(value: &Value) -> Option<u64> {
+    match value {
+        Value::Int(number) => u64::try_from(*number).ok(),
+        _ => None,
+    }
+}
+
+fn id_of(value: &Value) -> Option<StreamId> {
+    std::str::from_utf8(bytes(value)).ok()?.parse().ok()
+}
+
+/// The value behind a name, of names and values in turn.
+pub fn field<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
+    let mut pairs = items(value).chunks_exact(2);
+    pairs.find(|pair| bytes(&pair[0]) == name.as_bytes()).map(|pair| &pair[1])
+}
+
+/// Entries, but for those that were deleted from the stream.
+fn entries_of(value: &Value) -> Vec<Entry> {
+    let entry = |value: &Value| {
+        let [id, fields @ Value::Array(_)] = items(value) else { return None };
+        let pairs = items(fields).chunks_exact(2);
+        let fields = pairs.map(|pair| (bytes(&pair[0]).to_vec(), bytes(&pair[1]).to_vec()));
+        Some(Entry { id: id_of(id)?, fields: fields.collect() })
+    };
+    items(value).iter().filter_map(entry).collect()
+}

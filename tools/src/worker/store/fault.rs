@@ -1,0 +1,141 @@
+//! What an error of a database means: is it the data, or the database?
+
+use sqlx::Error;
+use sqlx::mysql::MySqlDatabaseError;
+use sqlx::sqlite::SqliteError;
+
+use crate::shown::shown;
+
+#[derive(Debug)]
+pub enum Fault {
+    /// A unique index: another worker was faster, or the data is wrong.
+    Duplicate(String),
+    /// The data, whenever it is tried.
+    Data(String),
+    /// Another transaction was in the way: try again.
+    Clash(String),
+    /// The database as a whole: away, locked, full.
+    Away(String),
+    /// The same, and waiting won't help until somebody mends something.
+    Wrong(String),
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        let text = one_line(&error);
+        let Error::Database(database) = &error else {
+            return match error {
+                Error::Encode(_) | Error::ColumnDecode { .. } | Error::Decode(_) => {
+                    Self::Data(text)
+                }
+                _ => Self::Away(text),
+            };
+        };
+        if database.is_unique_violation() {
+            return Self::Duplicate(text);
+        }
+        let code = database.code().unwrap_or_default();
+        if let Some(mysql) = database.try_downcast_ref::<MySqlDatabaseError>() {
+            return of_mysql(mysql.number(), text);
+        }
+        if database.try_downcast_ref::<SqliteError>().is_some() {
+            return of_sqlite(code.parse().unwrap_or(0), text);
+        }
+        of_sql_state(&code, text)
+    }
+}
+
+/// PostgreSQL: by the class of the code. 22 data exception, 23 integrity constraint, P0 raised by a
+/// function, 40 rolled back.
+fn of_sql_state(code: &str, text: String) -> Fault {
+    match (code.get(..2).unwrap_or_default(), code) {
+        (_, "23505") => Fault::Duplicate(text),
+        ("22" | "23" | "P0", _) => Fault::Data(text),
+        ("40", _) | (_, "55P03") => Fault::Clash(text),
+        ("28", _) | (_, "3D000" | "42501") => Fault::Wrong(text),
+        _ => Fault::Away(text),
+    }
+}
+
+/// SQLite: extended codes; the lowest byte is the primary one.
+fn of_sqlite(code: i32, text: String) -> Fault {
+    const BUSY: i32 = 5;
+    const LOCKED: i32 = 6;
+    const CAN_NOT_OPEN: i32 = 14;
+    const NOT_A_DATABASE: i32 = 26;
+    const TOO_BIG: i32 = 18;
+    const CONSTRAINT: i32 = 19;
+    const MISMATCH: i32 = 20;
+    match code & 0xff {
+        BUSY | LOCKED => Fault::Clash(text),
+        CAN_NOT_OPEN | NOT_A_DATABASE => Fault::Wrong(text),
+        TOO_BIG | CONSTRAINT | MISMATCH => Fault::Data(text),
+        _ => Fault::Away(text),
+    }
+}
+
+/// MySQL and MariaDB: by number.
+fn of_mysql(number: u16, text: String) -> Fault {
+    match number {
+        1022 | 1062 | 1586 => Fault::Duplicate(text),
+        // Lock wait time-out, deadlock, changed since it was read.
+        1205 | 1213 | 1020 => Fault::Clash(text),
+        // Access denied, no such database.
+        1044 | 1045 | 1049 | 1698 => Fault::Wrong(text),
+        // Null, out of range, not converted, truncated, no default, foreign keys, checks, signals.
+        1048 | 1216 | 1217 | 1264 | 1265 | 1292 | 1364 | 1366 | 1406 | 1451 | 1452 | 1644
+        | 1690 | 3819 | 3854 | 4025 | 1977 | 3988 => Fault::Data(text),
+        _ => Fault::Away(text),
+    }
+}
+
+/// The text of an error, in one line.
+pub fn one_line(error: &Error) -> String {
+    let text = match error {
+        Error::Database(error) => error.message().to_owned(),
+        error => error.to_string(),
+    };
+    shown(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_data_is_not_to_blame_for_is_never_held_against_it() {
+        for state in ["08006", "57P01", "57P03", "53100", "53300", "25006", "42P01", "XX000", ""] {
+            assert!(matches!(of_sql_state(state, String::new()), Fault::Away(_)), "{state}");
+        }
+        // Full, read-only, input or output, corrupt, no such table.
+        for code in [13, 8, 10, 266, 11, 1] {
+            assert!(matches!(of_sqlite(code, String::new()), Fault::Away(_)), "{code}");
+        }
+        for number in [1021, 1040, 1053, 1146, 1290, 1317, 1836, 2006, 2013] {
+            assert!(matches!(of_mysql(number, String::new()), Fault::Away(_)), "{number}");
+        }
+    }
+
+    #[test]
+    fn what_the_data_is_to_blame_for_is() {
+        for state in ["22001", "22021", "23502", "23514", "P0001"] {
+            assert!(matches!(of_sql_state(state, String::new()), Fault::Data(_)), "{state}");
+        }
+        for code in [18, 275, 787, 1811, 3091] {
+            assert!(matches!(of_sqlite(code, String::new()), Fault::Data(_)), "{code}");
+        }
+        for number in [1406, 1366, 1644, 3819, 4025] {
+            assert!(matches!(of_mysql(number, String::new()), Fault::Data(_)), "{number}");
+        }
+    }
+
+    #[test]
+    fn who_was_in_the_way_will_be_gone() {
+        assert!(matches!(of_sql_state("40P01", String::new()), Fault::Clash(_)));
+        assert!(matches!(of_sqlite(5, String::new()), Fault::Clash(_)));
+        assert!(matches!(of_sqlite(517, String::new()), Fault::Clash(_)));
+        assert!(matches!(of_mysql(1213, String::new()), Fault::Clash(_)));
+        assert!(matches!(of_sql_state("23505", String::new()), Fault::Duplicate(_)));
+        assert!(matches!(of_mysql(1062, String::new()), Fault::Duplicate(_)));
+    }
+}

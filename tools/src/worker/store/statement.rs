@@ -1,0 +1,276 @@
+//! The statements, as text and arguments. The databases differ in five places; all are here. Pure.
+
+use std::collections::BTreeMap;
+
+use crate::batch::{Row, Sole};
+use crate::entry::OrderKey;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    Sqlite,
+    Postgres,
+    MySql,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arg<'a> {
+    Text(&'a str),
+    MaybeText(Option<&'a str>),
+    Int(i64),
+    MaybeInt(Option<i64>),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Statement<'a> {
+    pub sql: String,
+    pub args: Vec<Arg<'a>>,
+    dialect: Dialect,
+}
+
+/// Rows in a statement: with a dozen arguments each, that is within the bounds of all databases.
+pub const ROWS_MAX: usize = 1_000;
+
+pub const COLUMNS: &str = "voucher_id, order_id, user_id, units, state, deadline_ms, \
+                           only_user_id, entry_id, released_id, created_ms, updated_ms";
+
+/// A row with the texts that its columns hold.
+pub struct Written<'r> {
+    row: &'r Row,
+    entry_id: String,
+    released_id: String,
+}
+
+impl<'r> Written<'r> {
+    pub fn new(row: &'r Row) -> Self {
+        let (entry_id, released_id) = row.seen.texts();
+        Self { row, entry_id, released_id }
+    }
+
+    fn only_user(&self) -> Option<&str> {
+        (self.row.sole == Sole::Yes).then_some(self.row.user.as_str())
+    }
+
+    /// In the order of `COLUMNS`.
+    fn args(&self, now_ms: i64) -> [Arg<'_>; 11] {
+        let Row { key, user, units, state, deadline_ms, .. } = self.row;
+        [
+            Arg::Text(&key.voucher),
+            Arg::Text(&key.order),
+            Arg::Text(user),
+            Arg::Int(*units),
+            Arg::Text(state.word()),
+            Arg::MaybeInt(*deadline_ms),
+            Arg::MaybeText(self.only_user()),
+            Arg::Text(&self.entry_id),
+            Arg::Text(&self.released_id),
+            Arg::Int(now_ms),
+            Arg::Int(now_ms),
+        ]
+    }
+}
+
+impl<'a> Statement<'a> {
+    fn new(dialect: Dialect, sql: &str) -> Self {
+        Self { sql: sql.to_owned(), args: Vec::new(), dialect }
+    }
+
+    fn push(&mut self, sql: &str) -> &mut Self {
+        self.sql.push_str(sql);
+        self
+    }
+
+    fn bind(&mut self, arg: Arg<'a>) -> &mut Self {
+        self.args.push(arg);
+        match self.dialect {
+            Dialect::Postgres => self.sql.push_str(&format!("${}", self.args.len())),
+            Dialect::Sqlite | Dialect::MySql => self.sql.push('?'),
+        }
+        self
+    }
+
+    fn bind_list(&mut self, args: impl IntoIterator<Item = Arg<'a>>) -> &mut Self {
+        self.push("(");
+        for (number, arg) in args.into_iter().enumerate() {
+            self.push(if number == 0 { "" } else { ", " }).bind(arg);
+        }
+        self.push(")")
+    }
+
+    fn bind_rows(&mut self, rows: impl IntoIterator<Item = Vec<Arg<'a>>>) -> &mut Self {
+        for (number, args) in rows.into_iter().enumerate() {
+            self.push(if number == 0 { "" } else { ", " }).bind_list(args);
+        }
+        self
+    }
+
+    /// That `(voucher_id, column)` is one of some pairs, in the form that the database looks up in
+    /// an index. PostgreSQL reads all rows of the voucher in the form of the others, as long as it
+    /// has no statistics of the table; and the others have no form of PostgreSQL's in common.
+    fn bind_pairs(&mut self, column: &str, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) {
+        if self.dialect == Dialect::Postgres {
+            let pairs = pairs.into_iter().map(|(one, two)| vec![Arg::Text(one), Arg::Text(two)]);
+            self.push(&format!("(voucher_id, {column}) IN (VALUES ")).bind_rows(pairs).push(")");
+            return;
+        }
+        let mut of_vouchers: BTreeMap<&str, Vec<Arg<'_>>> = BTreeMap::new();
+        for (voucher, other) in pairs {
+            of_vouchers.entry(voucher).or_default().push(Arg::Text(other));
+        }
+        for (number, (voucher, others)) in of_vouchers.into_iter().enumerate() {
+            self.push(if number == 0 { "(voucher_id = " } else { " OR (voucher_id = " });
+            self.bind(Arg::Text(voucher)).push(&format!(" AND {column} IN "));
+            self.bind_list(others).push(")");
+        }
+    }
+
+    /// When a row of the key is there: set these columns to what was to be inserted.
+    fn or_set(&mut self, key: &str, columns: &[&str]) {
+        let (head, old, new) = match self.dialect {
+            Dialect::MySql => ("ON DUPLICATE KEY UPDATE ".to_owned(), "VALUES(", ")"),
+            _ => (format!("ON CONFLICT ({key}) DO UPDATE SET "), "excluded.", ""),
+        };
+        let sets: Vec<_> =
+            columns.iter().map(|name| format!("{name} = {old}{name}{new}")).collect();
+        self.push(" ").push(&head).push(&sets.join(", "));
+    }
+}
+
+/// The rows of some keys, locked until the transaction ends.
+pub fn select_rows<'a>(
+    dialect: Dialect,
+    keys: impl IntoIterator<Item = &'a OrderKey>,
+) -> Statement<'a> {
+    let mut statement = Statement::new(
+        dialect,
+        "SELECT voucher_id, order_id, user_id, units, state, deadline_ms, only_user_id, entry_id, \
+         released_id FROM orders WHERE ",
+    );
+    let pairs = keys.into_iter().map(|key| (key.voucher.as_str(), key.order.as_str()));
+    statement.bind_pairs("order_id", pairs);
+    // In one order, so that two workers never wait for each other. SQLite has one writer anyway.
+    if dialect != Dialect::Sqlite {
+        statement.push(" ORDER BY voucher_id, order_id FOR UPDATE");
+    }
+    statement
+}
+
+/// By which order the unique index knows some users of vouchers.
+pub fn select_holders<'a>(
+    dialect: Dialect,
+    users: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Statement<'a> {
+    let select = "SELECT voucher_id, only_user_id, order_id FROM orders WHERE ";
+    let mut statement = Statement::new(dialect, select);
+    statement.bind_pairs("only_user_id", users);
+    statement
+}
+
+pub fn insert<'a>(dialect: Dialect, rows: &'a [Written<'_>], now_ms: i64) -> Statement<'a> {
+    let mut statement = Statement::new(dialect, "INSERT INTO orders (");
+    statement.push(COLUMNS).push(") VALUES ");
+    statement.bind_rows(rows.iter().map(|row| row.args(now_ms).to_vec()));
+    statement
+}
+
+/// Writes rows that are there and live no more. None of them is known to the unique index, so that
+/// MySQL, which asks all indexes, can only find the row of the same key.
+pub fn release<'a>(dialect: Dialect, rows: &'a [Written<'_>], now_ms: i64) -> Statement<'a> {
+    let mut statement = insert(dialect, rows, now_ms);
+    statement.or_set(
+        "voucher_id, order_id",
+        &["units", "state", "deadline_ms", "only_user_id", "entry_id", "released_id", "updated_ms"],
+    );
+    statement
+}
+
+/// Writes a row that is there and live.
+pub fn update<'a>(dialect: Dialect, row: &'a Written<'_>, now_ms: i64) -> Statement<'a> {
+    let [voucher, order, user, units, state, deadline, only, entry, released, _, now] =
+        row.args(now_ms);
+    let mut statement = Statement::new(dialect, "UPDATE orders SET user_id = ");
+    statement.bind(user).push(", units = ").bind(units).push(", state = ").bind(state);
+    statement.push(", deadline_ms = ").bind(deadline).push(", only_user_id = ").bind(only);
+    statement.push(", entry_id = ").bind(entry).push(", released_id = ").bind(released);
+    statement.push(", updated_ms = ").bind(now).push(" WHERE voucher_id = ").bind(voucher);
+    statement.push(" AND order_id = ").bind(order);
+    statement
+}
+
+/// Adds to the units sold.
+pub fn sales(dialect: Dialect, changes: &BTreeMap<String, i64>, now_ms: i64) -> Statement<'_> {
+    let head = "INSERT INTO voucher_sales (voucher_id, units, updated_ms) VALUES ";
+    let mut statement = Statement::new(dialect, head);
+    statement.bind_rows(
+        changes
+            .iter()
+            .map(|(voucher, change)| vec![Arg::Text(voucher), Arg::Int(*change), Arg::Int(now_ms)]),
+    );
+    statement.push(match dialect {
+        Dialect::MySql => {
+            " ON DUPLICATE KEY UPDATE units = units + VALUES(units), \
+             updated_ms = VALUES(updated_ms)"
+        }
+        _ => {
+            " ON CONFLICT (voucher_id) DO UPDATE SET \
+             units = voucher_sales.units + excluded.units, updated_ms = excluded.updated_ms"
+        }
+    });
+    statement
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::State;
+    use crate::stream_id::Seen;
+
+    fn key(voucher: &str, order: &str) -> OrderKey {
+        OrderKey { voucher: voucher.to_owned(), order: order.to_owned() }
+    }
+
+    #[test]
+    fn keys_are_looked_up_in_an_index() {
+        let keys = [key("7", "a"), key("8", "b"), key("7", "c")];
+        let statement = select_rows(Dialect::MySql, &keys);
+        let (_, condition) = statement.sql.split_once("WHERE ").unwrap();
+        assert_eq!(
+            condition,
+            "(voucher_id = ? AND order_id IN (?, ?)) OR (voucher_id = ? AND order_id IN (?)) \
+             ORDER BY voucher_id, order_id FOR UPDATE"
+        );
+        let args: Vec<_> = ["7", "a", "c", "8", "b"].map(Arg::Text).to_vec();
+        assert_eq!(statement.args, args);
+        let statement = select_rows(Dialect::Postgres, &keys[..2]);
+        let (_, condition) = statement.sql.split_once("WHERE ").unwrap();
+        assert_eq!(
+            condition,
+            "(voucher_id, order_id) IN (VALUES ($1, $2), ($3, $4)) \
+             ORDER BY voucher_id, order_id FOR UPDATE"
+        );
+        assert!(select_rows(Dialect::Sqlite, &keys).sql.ends_with("order_id IN (?))"));
+    }
+
+    #[test]
+    fn a_row_has_an_argument_a_column() {
+        let row = Row {
+            key: key("7", "1"),
+            user: "alice".to_owned(),
+            units: 2,
+            state: State::Held,
+            deadline_ms: Some(5),
+            sole: Sole::Yes,
+            seen: Seen::parse("1-1", ""),
+        };
+        let rows = [Written::new(&row), Written::new(&row)];
+        for dialect in [Dialect::Sqlite, Dialect::Postgres, Dialect::MySql] {
+            let statement = insert(dialect, &rows, 9);
+            assert_eq!(statement.args.len(), 2 * COLUMNS.split(',').count());
+            assert_eq!(statement.args[6], Arg::MaybeText(Some("alice")));
+            assert_eq!(update(dialect, &rows[0], 9).args.len(), 11 - 1);
+            let binds = statement.sql.matches(['?', '$']).count();
+            assert_eq!(binds, statement.args.len());
+        }
+        assert!(release(Dialect::MySql, &rows, 9).sql.contains("state = VALUES(state)"));
+        assert!(release(Dialect::Sqlite, &rows, 9).sql.contains("state = excluded.state"));
+    }
+}

@@ -1,0 +1,133 @@
+//! A transaction of any of the databases.
+
+use sqlx::mysql::MySqlPool;
+use sqlx::postgres::PgPool;
+use sqlx::query::Query;
+use sqlx::sqlite::SqlitePool;
+use sqlx::{ColumnIndex, Database, Decode, Encode, MySql, Postgres, Sqlite, Transaction, Type};
+
+use super::statement::{Arg, Dialect, Statement};
+use crate::batch::{Row, Sole, State};
+use crate::entry::OrderKey;
+use crate::stream_id::Seen;
+
+#[derive(Clone, Debug)]
+pub enum Pool {
+    Sqlite(SqlitePool),
+    Postgres(PgPool),
+    MySql(MySqlPool),
+}
+
+pub enum Open {
+    Sqlite(Transaction<'static, Sqlite>),
+    Postgres(Transaction<'static, Postgres>),
+    MySql(Transaction<'static, MySql>),
+}
+
+/// Does the same with whichever it is.
+macro_rules! each {
+    ($kind:ident, $of:expr, $inner:ident => $do:expr) => {
+        match $of {
+            $kind::Sqlite($inner) => $do,
+            $kind::Postgres($inner) => $do,
+            $kind::MySql($inner) => $do,
+        }
+    };
+}
+
+impl Pool {
+    pub fn dialect(&self) -> Dialect {
+        match self {
+            Self::Sqlite(_) => Dialect::Sqlite,
+            Self::Postgres(_) => Dialect::Postgres,
+            Self::MySql(_) => Dialect::MySql,
+        }
+    }
+
+    pub async fn begin(&self) -> sqlx::Result<Open> {
+        Ok(match self {
+            // A transaction that reads first and then can't write would have to start over.
+            Self::Sqlite(pool) => Open::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await?),
+            Self::Postgres(pool) => Open::Postgres(pool.begin().await?),
+            Self::MySql(pool) => Open::MySql(pool.begin().await?),
+        })
+    }
+
+    pub async fn close(&self) {
+        each!(Self, self, pool => pool.close().await);
+    }
+}
+
+impl Open {
+    pub async fn execute(&mut self, statement: &Statement<'_>) -> sqlx::Result<()> {
+        each!(Self, self, open => bound(statement).execute(&mut **open).await.map(|_| ()))
+    }
+
+    /// The rows of `select_rows`.
+    pub async fn rows(&mut self, statement: &Statement<'_>) -> sqlx::Result<Vec<Row>> {
+        each!(Self, self, open => {
+            let rows = bound(statement).fetch_all(&mut **open).await?;
+            rows.iter().map(read_row).collect()
+        })
+    }
+
+    /// The rows of `select_holders`.
+    pub async fn texts(&mut self, statement: &Statement<'_>) -> sqlx::Result<Vec<[String; 3]>> {
+        each!(Self, self, open => {
+            let rows = bound(statement).fetch_all(&mut **open).await?;
+            rows.iter().map(|row| Ok([text(row, 0)?, text(row, 1)?, text(row, 2)?])).collect()
+        })
+    }
+
+    pub async fn commit(self) -> sqlx::Result<()> {
+        each!(Self, self, open => open.commit().await)
+    }
+}
+
+fn bound<'q, DB: Database>(
+    statement: &'q Statement<'_>,
+) -> Query<'q, DB, <DB as Database>::Arguments<'q>>
+where
+    &'q str: Encode<'q, DB> + Type<DB>,
+    Option<&'q str>: Encode<'q, DB> + Type<DB>,
+    i64: Encode<'q, DB> + Type<DB>,
+    Option<i64>: Encode<'q, DB> + Type<DB>,
+{
+    let query = sqlx::query(&statement.sql);
+    statement.args.iter().fold(query, |query, arg| match *arg {
+        Arg::Text(text) => query.bind(text),
+        Arg::MaybeText(text) => query.bind(text),
+        Arg::Int(number) => query.bind(number),
+        Arg::MaybeInt(number) => query.bind(number),
+    })
+}
+
+fn read_row<R: sqlx::Row>(row: &R) -> sqlx::Result<Row>
+where
+    usize: ColumnIndex<R>,
+    for<'r> Vec<u8>: Decode<'r, R::Database>,
+    for<'r> Option<Vec<u8>>: Decode<'r, R::Database>,
+    for<'r> i64: Decode<'r, R::Database>,
+    for<'r> Option<i64>: Decode<'r, R::Database>,
+{
+    let only_user: Option<Vec<u8>> = row.try_get_unchecked(6)?;
+    Ok(Row {
+        key: OrderKey { voucher: text(row, 0)?, order: text(row, 1)? },
+        user: text(row, 2)?,
+        units: row.try_get_unchecked(3)?,
+        state: State::parse(&text(row, 4)?),
+        deadline_ms: row.try_get_unchecked(5)?,
+        sole: if only_user.is_some() { Sole::Yes } else { Sole::No },
+        seen: Seen::parse(&text(row, 7)?, &text(row, 8)?),
+    })
+}
+
+/// A text column. Of MySQL they are binary, and unchecked bytes are what all three have.
+fn text<R: sqlx::Row>(row: &R, column: usize) -> sqlx::Result<String>
+where
+    usize: ColumnIndex<R>,
+    for<'r> Vec<u8>: Decode<'r, R::Database>,
+{
+    let bytes: Vec<u8> = row.try_get_unchecked(column)?;
+    String::from_utf8(bytes).map_err(|error| sqlx::Error::Decode(error.into()))
+}

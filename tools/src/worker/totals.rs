@@ -1,0 +1,147 @@
+//! What was done: counted for the summary, the log and Prometheus alike.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use metrics::{counter, describe_counter, describe_gauge, gauge};
+use metrics_exporter_prometheus::PrometheusBuilder;
+use serde::Serialize;
+
+/// Something that is counted, in the order of the summary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    Orders,
+    Inserted,
+    Repeated,
+    Released,
+    Rejected,
+    Batches,
+    Trimmed,
+    Retries,
+}
+
+/// By `Count`: the name for Prometheus, and what it means.
+const COUNTS: [(&str, &str); 8] = [
+    ("seckill_worker_orders_total", "Orders that were settled: inserted, repeated or rejected"),
+    ("seckill_worker_rows_inserted_total", "Orders that became rows"),
+    ("seckill_worker_rows_repeated_total", "Orders that had their row already"),
+    ("seckill_worker_released_total", "Entries of give-backs that were settled"),
+    ("seckill_worker_rejected_total", "Entries that were given up as dead letters"),
+    ("seckill_worker_batches_total", "Transactions that were committed"),
+    ("seckill_worker_trimmed_total", "Entries that were trimmed from the streams"),
+    ("seckill_worker_retries_total", "Entries and batches that were tried again"),
+];
+const LAG: &str = "seckill_worker_lag";
+const PENDING: &str = "seckill_worker_pending";
+
+pub struct Totals {
+    started: Instant,
+    counts: [AtomicU64; COUNTS.len()],
+}
+
+/// What a worker has done until now.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    pub orders: u64,
+    pub rows_inserted: u64,
+    pub rows_repeated: u64,
+    pub released: u64,
+    pub rejected: u64,
+    pub batches: u64,
+    pub trimmed: u64,
+    pub retries: u64,
+    pub seconds: f64,
+}
+
+impl Totals {
+    /// With `port`, they are served from now on.
+    pub fn new(port: Option<u16>) -> Result<Self> {
+        if let Some(port) = port {
+            PrometheusBuilder::new()
+                .with_http_listener(SocketAddr::from(([0, 0, 0, 0], port)))
+                .install()
+                .with_context(|| format!("--metrics-port {port}"))?;
+        }
+        for (name, meaning) in COUNTS {
+            describe_counter!(name, meaning);
+            counter!(name).absolute(0);
+        }
+        describe_gauge!(LAG, "Entries that no worker of the group has read");
+        describe_gauge!(PENDING, "Entries that were read and are not acknowledged");
+        Ok(Self { started: Instant::now(), counts: Default::default() })
+    }
+
+    pub fn add(&self, count: Count, number: usize) {
+        let number = u64::try_from(number).unwrap_or(u64::MAX);
+        let index = count as usize;
+        self.counts[index].fetch_add(number, Relaxed);
+        counter!(COUNTS[index].0).increment(number);
+    }
+
+    /// How a stream's group stands.
+    pub fn stands(stream: &str, lag: Option<u64>, pending: u64) {
+        let labels = [("stream", stream.to_owned())];
+        if let Some(lag) = lag {
+            gauge!(LAG, &labels).set(approximate(lag));
+        }
+        gauge!(PENDING, &labels).set(approximate(pending));
+    }
+
+    pub fn summary(&self) -> Summary {
+        let count = |count: Count| self.counts[count as usize].load(Relaxed);
+        let seconds = self.started.elapsed().as_secs_f64();
+        Summary {
+            orders: count(Count::Orders),
+            rows_inserted: count(Count::Inserted),
+            rows_repeated: count(Count::Repeated),
+            released: count(Count::Released),
+            rejected: count(Count::Rejected),
+            batches: count(Count::Batches),
+            trimmed: count(Count::Trimmed),
+            retries: count(Count::Retries),
+            seconds: (seconds * 1_000.0).round() / 1_000.0,
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "gauges are floating-point numbers")]
+fn approximate(number: u64) -> f64 {
+    number as f64
+}
+
+impl Summary {
+    pub fn json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    pub fn text(&self) -> String {
+        let Self { orders, rows_inserted, rows_repeated, released, rejected, .. } = self;
+        let Self { batches, trimmed, retries, seconds, .. } = self;
+        format!(
+            "{orders} orders in {seconds} s: {rows_inserted} rows inserted, {rows_repeated} \
+             repeated, {rejected} rejected; {released} give-backs, {batches} batches, {retries} \
+             retries, {trimmed} entries trimmed"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_counts_are_in_the_summary() {
+        let totals = Totals::new(None).unwrap();
+        totals.add(Count::Orders, 6);
+        totals.add(Count::Inserted, 3);
+        totals.add(Count::Repeated, 2);
+        totals.add(Count::Rejected, 1);
+        totals.add(Count::Trimmed, 9);
+        let summary = totals.summary();
+        assert_eq!((summary.orders, summary.trimmed, summary.retries), (6, 9, 0));
+        assert!(summary.json().starts_with("{\"orders\":6,\"rows_inserted\":3,"));
+        assert!(summary.text().starts_with("6 orders in "));
+    }
+}

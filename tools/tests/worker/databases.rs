@@ -1,0 +1,346 @@
+//! Databases for tests: a SQLite file, or a server of PostgreSQL or MariaDB from the distribution's
+//! packages, in a fresh directory, on a unix socket, killed by its child handle.
+//!
+//! It owns where a database lives and when it counts as up, and knows no table of the worker.
+//! Servers refuse to be run by root, so then they are run by `nobody`.
+#![allow(dead_code, reason = "the benchmark includes this file too and uses a part of it")]
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, Connection, Executor};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use crate::harness::wait_for;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Sqlite,
+    Postgres,
+    MariaDb,
+}
+
+/// Whether a commit waits for the disk. A test kills processes, never the machine, so it need not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Commits {
+    Quick,
+    Durable,
+}
+
+/// One database, empty when opened.
+pub struct Database {
+    pub kind: Kind,
+    pub url: String,
+    pub server: Option<Arc<DatabaseServer>>,
+    runtime: Runtime,
+    /// Held for its drop, which removes the file of SQLite.
+    _dir: Option<TempDir>,
+}
+
+/// A running server, killed when dropped.
+pub struct DatabaseServer {
+    kind: Kind,
+    commits: Commits,
+    dir: TempDir,
+    child: Mutex<Child>,
+    databases: AtomicU32,
+}
+
+impl Database {
+    /// A database of its own; on a server that tests which run at the same time share. None, and
+    /// said so, where its server is not installed.
+    pub fn open(kind: Kind) -> Option<Self> {
+        match kind {
+            Kind::Sqlite => Some(Self::sqlite()),
+            _ => Some(Self::on(&DatabaseServer::shared(kind, Commits::Quick)?)),
+        }
+    }
+
+    /// The same with every commit on the disk before it is answered.
+    pub fn durable(kind: Kind) -> Option<Self> {
+        match kind {
+            Kind::Sqlite => Some(Self::sqlite()),
+            _ => Some(Self::on(&DatabaseServer::shared(kind, Commits::Durable)?)),
+        }
+    }
+
+    /// The same on a server that no other test has, to be stopped and started.
+    pub fn alone(kind: Kind) -> Option<Self> {
+        Some(Self::on(&Arc::new(DatabaseServer::start(kind, Commits::Quick)?)))
+    }
+
+    pub fn sqlite() -> Self {
+        let dir = directory();
+        let url = format!("sqlite:{}", dir.path().join("orders.db").display());
+        Self { kind: Kind::Sqlite, url, server: None, runtime: runtime(), _dir: Some(dir) }
+    }
+
+    /// Where a client finds it that shall make it, if it is a file that is not there.
+    pub fn url_to_make(&self) -> String {
+        let rest = if self.kind == Kind::Sqlite { "?mode=rwc" } else { "" };
+        format!("{}{rest}", self.url)
+    }
+
+    fn on(server: &Arc<DatabaseServer>) -> Self {
+        let name = format!("orders{}", server.databases.fetch_add(1, Ordering::Relaxed));
+        let runtime = runtime();
+        let created = runtime.block_on(async {
+            let mut connection = AnyConnection::connect(&server.url("")).await?;
+            connection.execute(format!("CREATE DATABASE {name}").as_str()).await?;
+            connection.close().await
+        });
+        created.unwrap_or_else(|error| panic!("no database: {error}\n{}", server.log()));
+        let (kind, url) = (server.kind, server.url(&name));
+        Self { kind, url, server: Some(server.clone()), runtime, _dir: None }
+    }
+
+    /// The rows that a query gives.
+    pub fn rows(&self, query: &str) -> Vec<AnyRow> {
+        self.try_rows(query).unwrap_or_else(|error| panic!("{query}: {error}"))
+    }
+
+    pub fn try_rows(&self, query: &str) -> sqlx::Result<Vec<AnyRow>> {
+        self.runtime.block_on(async {
+            let mut connection = AnyConnection::connect(&self.url).await?;
+            let rows = sqlx::query(query).fetch_all(&mut connection).await?;
+            connection.close().await?;
+            Ok(rows)
+        })
+    }
+
+    /// Runs a statement on a connection that stays as long as what is given back.
+    pub fn held(&self, statement: &str) -> Held<'_> {
+        let connection = self.runtime.block_on(async {
+            let mut connection = AnyConnection::connect(&self.url).await?;
+            connection.execute(statement).await?;
+            Ok::<_, sqlx::Error>(connection)
+        });
+        let connection = connection.unwrap_or_else(|error| panic!("{statement}: {error}"));
+        Held { connection, runtime: &self.runtime }
+    }
+}
+
+/// A connection in the middle of something.
+pub struct Held<'a> {
+    connection: AnyConnection,
+    runtime: &'a Runtime,
+}
+
+impl Held<'_> {
+    pub fn end(mut self, statement: &str) {
+        let ended = self.runtime.block_on(self.connection.execute(statement));
+        ended.unwrap_or_else(|error| panic!("the end of a held statement: {error}"));
+        self.runtime.block_on(self.connection.close()).expect("close the connection");
+    }
+}
+
+impl DatabaseServer {
+    /// The server of all tests that need one at this time; it ends with the last of them.
+    fn shared(kind: Kind, commits: Commits) -> Option<Arc<Self>> {
+        static POSTGRES: Mutex<Weak<DatabaseServer>> = Mutex::new(Weak::new());
+        static MARIADB: Mutex<Weak<DatabaseServer>> = Mutex::new(Weak::new());
+        let shared = if kind == Kind::Postgres { &POSTGRES } else { &MARIADB };
+        let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(server) = shared.upgrade().filter(|server| server.commits == commits) {
+            return Some(server);
+        }
+        let server = Arc::new(Self::start(kind, commits)?);
+        *shared = Arc::downgrade(&server);
+        Some(server)
+    }
+
+    /// None, and said so, where it can't be had; an error where it must be.
+    fn start(kind: Kind, commits: Commits) -> Option<Self> {
+        let outcome = match program(kind) {
+            Some(program) => Self::start_with(kind, commits, &program),
+            None => Err("not installed; `scripts/setup test` installs it".to_owned()),
+        };
+        let why = match outcome {
+            Ok(server) => return Some(server),
+            Err(why) => why,
+        };
+        let in_ci = std::env::var("CI").is_ok_and(|value| value == "true");
+        assert!(!(in_ci && kind == Kind::Postgres), "{kind:?}: {why}");
+        // Around the capture of the test runner: it shall be seen.
+        let _ = writeln!(std::io::stderr(), "\nLEFT OUT: a test on {kind:?}: {why}\n");
+        None
+    }
+
+    fn start_with(kind: Kind, commits: Commits, program: &Path) -> Result<Self, String> {
+        let dir = directory();
+        let data = dir.path().join("data").display().to_string();
+        let bin = program.parent().expect("a program is in a folder");
+        let mut init = match kind {
+            Kind::Postgres => Command::new(bin.join("initdb")),
+            _ => Command::new(found("mariadb-install-db").ok_or("no mariadb-install-db")?),
+        };
+        let init = match kind {
+            Kind::Postgres => init
+                .args(["--username=seckill", "--auth=trust", "--no-sync", "--no-instructions"])
+                .args(["--encoding=UTF8", "--locale=C", "--pgdata", &data]),
+            _ => init
+                .args(["--no-defaults", "--auth-root-authentication-method=normal"])
+                .args(["--skip-test-db", &format!("--datadir={data}")]),
+        };
+        let made = unprivileged(init, dir.path()).output().map_err(|error| error.to_string())?;
+        if !made.status.success() {
+            let [out, err] = [made.stdout, made.stderr].map(String::from_utf8);
+            return Err(format!("it can't be set up: {out:?} {err:?}"));
+        }
+        let child = Mutex::new(spawn(kind, commits, dir.path()));
+        let server = Self { kind, commits, dir, child, databases: AtomicU32::new(0) };
+        server.wait_until_up()?;
+        Ok(server)
+    }
+
+    /// Where clients find a database; with an empty name, the one that is always there.
+    fn url(&self, name: &str) -> String {
+        let dir = self.dir.path().display();
+        let or = |usual: &str| if name.is_empty() { usual.to_owned() } else { name.to_owned() };
+        match self.kind {
+            Kind::Postgres => {
+                format!("postgres://seckill@localhost/{}?host={dir}", or("postgres"))
+            }
+            _ => format!("mysql://root@localhost/{}?socket={dir}/socket", or("mysql")),
+        }
+    }
+
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.dir.path().join("log")).unwrap_or_else(|_| "(no log)".into())
+    }
+
+    /// Ends it, as an operator does; clients are cut off.
+    pub fn stop(&self) {
+        self.end(if self.kind == Kind::Postgres { Signal::INT } else { Signal::TERM });
+    }
+
+    /// Ends it as a crash does, in the middle of whatever it does.
+    pub fn crash(&self) {
+        // PostgreSQL's other processes end when the first one does in this manner.
+        self.end(if self.kind == Kind::Postgres { Signal::QUIT } else { Signal::KILL });
+    }
+
+    fn end(&self, signal: Signal) {
+        let mut child = self.child();
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a pid");
+        kill_process(pid, signal).expect("signal the server");
+        let ended = wait_for("the database's end", || child.try_wait().ok().flatten());
+        ended.unwrap_or_else(|late| panic!("{late}\n{}", self.log()));
+    }
+
+    pub fn start_again(&self) {
+        *self.child() = spawn(self.kind, self.commits, self.dir.path());
+        self.wait_until_up().unwrap_or_else(|why| panic!("no restart: {why}"));
+    }
+
+    fn child(&self) -> std::sync::MutexGuard<'_, Child> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait_until_up(&self) -> Result<(), String> {
+        let (url, runtime) = (self.url(""), runtime());
+        let up = wait_for("the database to answer", || {
+            if let Ok(Some(_)) = self.child().try_wait() {
+                return Some(Err("it ended".to_owned()));
+            }
+            let connected = runtime.block_on(AnyConnection::connect(&url));
+            connected.is_ok().then_some(Ok(()))
+        });
+        up.and_then(|up| up).map_err(|why| format!("{why}\n{}", self.log()))
+    }
+}
+
+impl Drop for DatabaseServer {
+    fn drop(&mut self) {
+        if matches!(self.child().try_wait(), Ok(None)) {
+            self.crash();
+        }
+    }
+}
+
+fn spawn(kind: Kind, commits: Commits, dir: &Path) -> Child {
+    let show = |name: &str| dir.join(name).display().to_string();
+    let mut command = Command::new(program(kind).expect("it was there before"));
+    match kind {
+        Kind::Postgres => {
+            command.args(["-D", &show("data"), "-k", &show(""), "-c", "listen_addresses="])
+        }
+        _ => command.args(["--no-defaults", "--skip-networking"]).args(
+            ["data", "socket", "pid"].map(|name| match name {
+                "data" => format!("--datadir={}", show(name)),
+                "pid" => format!("--pid-file={}", show(name)),
+                _ => format!("--socket={}", show(name)),
+            }),
+        ),
+    };
+    match (kind, commits) {
+        (Kind::Postgres, Commits::Quick) => command.args(["-c", "fsync=off"]),
+        // The server hands a commit to the system, which the server's death doesn't undo.
+        (_, Commits::Quick) => command.arg("--innodb-flush-log-at-trx-commit=2"),
+        (_, Commits::Durable) => &mut command,
+    };
+    let log = File::options().create(true).append(true).open(dir.join("log")).expect("log");
+    unprivileged(&mut command, dir)
+        .stdout(log.try_clone().expect("log"))
+        .stderr(log)
+        .spawn()
+        .unwrap_or_else(|error| panic!("cannot run {kind:?}: {error}"))
+}
+
+/// Runs it as who may run database servers, in a directory that is theirs.
+fn unprivileged<'a>(command: &'a mut Command, dir: &Path) -> &'a mut Command {
+    if geteuid().is_root() {
+        let users = fs::read_to_string("/etc/passwd").expect("/etc/passwd");
+        let nobody = users.lines().find_map(|line| line.strip_prefix("nobody:"));
+        let ids: Vec<u32> = nobody
+            .expect("a user nobody")
+            .split(':')
+            .skip(1)
+            .take(2)
+            .map(|id| id.parse().expect("an id"))
+            .collect();
+        chown(dir, Some(ids[0]), Some(ids[1])).expect("give the directory away");
+        command.uid(ids[0]).gid(ids[1]);
+    }
+    command.current_dir(dir).env_clear().env("PATH", PATH).stdin(Stdio::null())
+}
+
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+fn program(kind: Kind) -> Option<PathBuf> {
+    if kind != Kind::Postgres {
+        return found("mariadbd");
+    }
+    // Debian keeps each version's programs out of the way.
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let newest = versions
+        .filter_map(|version| {
+            let number: u32 = version.file_name().to_str()?.parse().ok()?;
+            let program = version.path().join("bin/postgres");
+            program.is_file().then_some((number, program))
+        })
+        .max();
+    newest.map(|(_, program)| program).or_else(|| found("postgres"))
+}
+
+fn found(name: &str) -> Option<PathBuf> {
+    PATH.split(':').map(|folder| Path::new(folder).join(name)).find(|file| file.is_file())
+}
+
+fn directory() -> TempDir {
+    tempfile::Builder::new().prefix("seckill-").tempdir().expect("a directory")
+}
+
+fn runtime() -> Runtime {
+    sqlx::any::install_default_drivers();
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
+}

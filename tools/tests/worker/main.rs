@@ -1,0 +1,32 @@
+//! `seckill-worker` on real servers and real databases: every accepted order ends as one row, or as
+//! one dead letter whose units were given back, whatever dies in between.
+//!
+//! | file | what is in it |
+//! | --- | --- |
+//! | `harness` | starts and ends Redis servers; shared with the tests of the module |
+//! | `databases` | starts and ends PostgreSQL and MariaDB; SQLite files |
+//! | `worker` | the worker as a process |
+//! | `shop` | a server that sells, a database for the rows, and `Shop::check`: what must hold |
+//! | `rows` | orders become rows; summary, signals, two workers at once, metrics |
+//! | `crashes` | workers and servers that are killed or hang, at any moment |
+//! | `away` | databases, groups and streams that go away and come back |
+//! | `released` | cancelled, expired, bought again, in any order of reading |
+//! | `poison` | what can't be made a row |
+//! | `streams` | trimming, and the streams of a cluster |
+//! | `docs` | the worker's page |
+//!
+//! Programs are started in `harness`, `databases` and `worker` only. A test on a database that is
+//! not installed is left out, and says so. Random tests print their seed; `SEED=<n>` repeats it.
+
+mod away;
+mod crashes;
+mod databases;
+mod docs;
+#[path = "../../../tests/it/harness.rs"]
+mod harness;
+mod poison;
+mod released;
+mod rows;
+mod shop;
+mod streams;
+mod worker;

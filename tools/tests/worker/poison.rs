@@ -1,0 +1,205 @@
+//! Entries that can't be made rows: each leaves as one dead letter, with its unit given back once,
+//! and no other order suffers.
+
+use std::collections::BTreeSet;
+
+use redis::Value;
+
+use crate::databases::{Database, Kind};
+use crate::harness::{Server, wait_for};
+use crate::shop::{GROUP, Shop, databases, random};
+
+const IMPATIENT: [&str; 6] = ["--retry-ms", "2", "--claim-after-ms", "20", "--deliveries-max", "3"];
+
+/// Entries that no command has written, for which there is nothing to give back.
+const MALFORMED: [&[&str]; 9] = [
+    &["hello", "world"],
+    &["", ""],
+    &["userId", "eve", "voucherId", "phone"],
+    &["voucherId", "phone", "id", "x2"],
+    &["userId", "eve", "id", "x3"],
+    &["userId", "eve", "userId", "eve", "voucherId", "phone", "id", "x4"],
+    &["userId", "eve", "voucherId", "phone", "id", "x5", "units", "0"],
+    &["userId", "eve", "voucherId", "phone", "id", "x6", "units", "many"],
+    &["userId", "eve", "voucherId", "phone", "id", "x7", "deadline", "tomorrow"],
+];
+
+/// Users and order ids that the server sells to and some databases can't hold, or mistake for one
+/// another. What becomes of each is the database's matter, but it is a row or a dead letter.
+fn odd_ids() -> Vec<(Vec<u8>, Vec<u8>)> {
+    let long = "l".repeat(5_000);
+    let pairs: [(&[u8], &[u8]); 14] = [
+        (b"\xff\xfe", b"o-not-utf-8"),
+        (b"not-utf-8", b"\xc3\x28"),
+        (b"nul\0user", b"o-nul"),
+        (b"nul", b"o\0nul"),
+        (b"case", b"o-case"),
+        (b"CASE", b"O-CASE"),
+        (b"room", b"o-room"),
+        (b"room ", b"o-room "),
+        ("accent\u{e9}".as_bytes(), "o-\u{e9}".as_bytes()),
+        ("accente\u{301}".as_bytes(), "o-e\u{301}".as_bytes()),
+        ("\u{1f600}".as_bytes(), "\u{1f602}".as_bytes()),
+        (b"'; DROP TABLE orders; --", b"%s\\'\"`$1?"),
+        (long.as_bytes(), b"o-long"),
+        (b"long", long.as_bytes()),
+    ];
+    pairs.iter().map(|(user, id)| (user.to_vec(), id.to_vec())).collect()
+}
+
+/// Good orders, malformed entries and odd orders, mixed.
+fn poisoned(database: Database) -> Shop {
+    let mut shop = Shop::open(database);
+    let mut random = random();
+    shop.sell("phone", 500);
+    for entry in MALFORMED {
+        shop.rush(&format!("before{}", shop.accepted_count()), 8, &mut random);
+        shop.server.call(&[&["XADD", "stream.orders", "*"], entry].concat());
+    }
+    for (user, id) in odd_ids() {
+        let outcome = shop.server.call(&[b"SECKILL.TRY", b"phone".as_slice(), &user, &id]);
+        assert_eq!(outcome, Value::Int(0));
+        let [user, id] = [user, id].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        shop.accept("phone", &user, &id, 1);
+    }
+    // An unmanaged voucher knows no order ids: two users get the same one.
+    shop.buy("phone", "alice", "same");
+    shop.buy("phone", "bob", "same");
+    shop.rush("last", 50, &mut random);
+    shop
+}
+
+fn check_dead_letters(shop: &Shop) {
+    let letters = shop.dead_letters();
+    let entries: BTreeSet<_> = letters.iter().map(|letter| &letter["dlqId"]).collect();
+    assert_eq!(entries.len(), letters.len(), "an entry is a dead letter twice");
+    for letter in &letters {
+        assert_eq!(letter["dlqGroup"], GROUP);
+        assert!(letter["dlqReason"].len() > 5, "{letter:?}");
+    }
+    let unknown = letters.iter().filter(|letter| letter["dlqOrder"] == "unknown");
+    assert_eq!(unknown.count(), MALFORMED.len(), "{letters:#?}");
+    let of = |user: &str| {
+        let bobs = letters.iter().filter(|letter| letter.get("userId").is_some_and(|u| u == user));
+        bobs.map(|letter| letter["dlqOrder"].as_str()).collect::<Vec<_>>()
+    };
+    assert_eq!(of("bob"), ["rejected"]);
+    assert_eq!(of("alice"), Vec::<&str>::new());
+}
+
+fn poison_is_a_dead_letter(kind: Kind) {
+    let Some(database) = Database::open(kind) else { return };
+    let shop = poisoned(database);
+    let mut worker = shop.worker(&IMPATIENT);
+    shop.wait_until_drained(&mut worker);
+    shop.check();
+    check_dead_letters(&shop);
+    // Whoever lost the order can buy again, with another id.
+    shop.buy("phone", "bob", "another");
+    shop.wait_until_drained(&mut worker);
+    shop.check();
+    let states = shop.rows().into_iter().filter(|((_, id), _)| id == "same" || id == "another");
+    let states: Vec<_> = states.map(|(_, row)| (row.user, row.state)).collect();
+    let sold = |user: &str| (user.to_owned(), "sold".to_owned());
+    assert_eq!(states, [sold("bob"), sold("alice")]);
+    assert!(worker.terminate().success(), "{}", worker.log());
+}
+
+#[test]
+fn poison_is_a_dead_letter_on_sqlite() {
+    poison_is_a_dead_letter(Kind::Sqlite);
+}
+
+#[test]
+fn poison_is_a_dead_letter_on_postgres() {
+    poison_is_a_dead_letter(Kind::Postgres);
+}
+
+#[test]
+fn poison_is_a_dead_letter_on_mariadb() {
+    poison_is_a_dead_letter(Kind::MariaDb);
+}
+
+#[test]
+fn poison_is_a_dead_letter_once_though_workers_die() {
+    for database in databases() {
+        let shop = poisoned(database);
+        let mut random = random();
+        let mut workers = [shop.worker(&IMPATIENT), shop.worker(&IMPATIENT)];
+        for round in 0..12 {
+            workers[round % 2].kill9_somewhen(&mut random);
+            workers[round % 2] = shop.worker(&IMPATIENT);
+        }
+        for worker in &mut workers {
+            shop.wait_until_drained(worker);
+        }
+        shop.check();
+        check_dead_letters(&shop);
+    }
+}
+
+#[test]
+fn once_ends_though_there_is_poison() {
+    let shop = poisoned(Database::sqlite());
+    let summary = shop.drain(&["--deliveries-max", "2"]);
+    shop.check();
+    check_dead_letters(&shop);
+    assert_eq!(summary["rejected"], shop.dead_letters().len(), "{summary}");
+    assert_eq!(summary["orders"], shop.accepted_count() + MALFORMED.len(), "{summary}");
+    assert_eq!(shop.run("EXISTS stream.orders.released.dlq"), Value::Int(0));
+}
+
+#[test]
+fn what_is_wrong_among_the_give_backs_leaves_too() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 10);
+    shop.buy("phone", "alice", "a1");
+    for entry in MALFORMED {
+        shop.server.call(&[&["XADD", "stream.orders.released", "*"], entry].concat());
+    }
+    let strange = "XADD stream.orders.released * userId eve voucherId phone id x reason whim";
+    shop.run(strange);
+    let mut worker = shop.worker(&IMPATIENT);
+    shop.wait_until_drained(&mut worker);
+    let rows = shop.rows();
+    assert_eq!(rows[&("phone".to_owned(), "a1".to_owned())].state, "sold");
+    assert!(rows.values().filter(|row| row.is_live()).count() == 1, "{rows:?}");
+    assert!(worker.terminate().success(), "{}", worker.log());
+}
+
+#[test]
+fn an_entry_that_is_deleted_while_somebody_has_it() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 10);
+    shop.run("SECKILL.TRY phone alice lost");
+    shop.run(&format!("XGROUP CREATE stream.orders {GROUP} 0"));
+    shop.run(&format!("XREADGROUP GROUP {GROUP} dead STREAMS stream.orders >"));
+    let last = shop.stream_field("stream.orders", "last-generated-id");
+    assert_eq!(shop.run(&format!("XDEL stream.orders {last}")), Value::Int(1));
+    shop.buy("phone", "bob", "b1");
+    let mut worker = shop.worker(&IMPATIENT);
+    shop.wait_until_drained(&mut worker);
+    assert_eq!(shop.row_count(), 1);
+    assert!(worker.terminate().success(), "{}", worker.log());
+}
+
+/// The streams of a server whose shop sells by the scripts: there is no SECKILL.REJECT.
+#[test]
+fn without_the_module_good_orders_become_rows_and_poison_stays() {
+    let server = Server::with().without_module().start();
+    let shop = Shop::on(server, Database::sqlite(), &[""]);
+    for number in 0..20 {
+        shop.run(&format!("XADD stream.orders * userId u{number} voucherId 7 id o{number}"));
+        if number % 5 == 0 {
+            shop.run("XADD stream.orders * hello world");
+        }
+    }
+    let worker = shop.worker(&IMPATIENT);
+    let there = wait_for("the rows", || (shop.row_count() == 20).then_some(()));
+    there.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+    let stays = wait_for("the poison alone to be pending", || {
+        (shop.group("stream.orders", GROUP)?["pending"] == "4").then_some(())
+    });
+    stays.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+    assert!(worker.log().contains("SECKILL.REJECT"), "{}", worker.log());
+}

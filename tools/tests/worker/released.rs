@@ -1,0 +1,239 @@
+//! Give-backs: rows that are cancelled or expired, users who buy again, in any order of reading.
+
+use redis::Value;
+
+use crate::databases::{Database, Kind};
+use crate::harness::wait_for;
+use crate::shop::{GROUP, Shop, databases, random};
+
+const RELEASED: &str = "stream.orders.released";
+
+impl Shop {
+    /// The state of a voucher's order in the table, "none" when there is no row.
+    fn state(&self, voucher: &str, id: &str) -> String {
+        let row = self.rows().remove(&(voucher.to_owned(), id.to_owned()));
+        row.map_or_else(|| "none".to_owned(), |row| row.state)
+    }
+
+    fn cancel(&self, voucher: &str, user: &str, id: &str) {
+        let cancelled = self.run(&format!("SECKILL.CANCEL {voucher} {user} {id}"));
+        assert_eq!(cancelled, Value::Int(1), "{voucher} {user} {id}");
+    }
+
+    fn wait_for_state(&self, voucher: &str, id: &str, state: &str) {
+        let reached = wait_for("a state", || {
+            (self.row_count() > 0 && self.state(voucher, id) == state).then_some(())
+        });
+        reached.unwrap_or_else(|late| panic!("{late}: {} {id}", self.state(voucher, id)));
+    }
+
+    /// Lets a consumer read a stream that never acknowledges, as a worker does that dies.
+    fn read_by_the_dead(&self, stream: &str) {
+        self.run(&format!("XGROUP CREATE {stream} {GROUP} 0"));
+        let read = self.run(&format!("XREADGROUP GROUP {GROUP} dead STREAMS {stream} >"));
+        assert!(matches!(read, Value::Array(_)), "{read:?}");
+    }
+}
+
+#[test]
+fn cancelled_expired_and_bought_again() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        shop.sell("phone", 10);
+        shop.sell_managed("tea", 10, "LIMIT 1");
+        shop.sell_managed("cup", 10, "LIMIT 1 HOLD 30");
+        let mut worker = shop.worker(&["--retry-ms", "5"]);
+        for voucher in ["phone", "tea", "cup"] {
+            shop.buy(voucher, "alice", "a1");
+            shop.buy(voucher, "bob", "b1");
+        }
+        for voucher in ["phone", "tea"] {
+            shop.cancel(voucher, "alice", "a1");
+            shop.buy(voucher, "alice", "a2");
+        }
+        shop.wait_for_state("cup", "a1", "expired");
+        shop.buy("cup", "alice", "a2");
+        shop.cancel("cup", "alice", "a2");
+        shop.wait_until_drained(&mut worker);
+        shop.wait_for_state("cup", "b1", "expired");
+        shop.wait_until_drained(&mut worker);
+        for (voucher, id, state) in [
+            ("phone", "a1", "cancelled"),
+            ("phone", "a2", "sold"),
+            ("phone", "b1", "sold"),
+            ("tea", "a1", "cancelled"),
+            ("tea", "a2", "sold"),
+            ("cup", "a2", "cancelled"),
+        ] {
+            assert_eq!(shop.state(voucher, id), state, "{voucher} {id}");
+        }
+        shop.check();
+        assert_eq!(shop.dead_letters().len(), 0);
+        assert!(worker.terminate().success(), "{}", worker.log());
+    }
+}
+
+#[test]
+fn a_give_back_that_is_read_before_its_order() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        shop.sell("phone", 10);
+        shop.sell_managed("tea", 10, "LIMIT 1");
+        for voucher in ["phone", "tea"] {
+            shop.buy(voucher, "alice", "a1");
+        }
+        shop.read_by_the_dead("stream.orders");
+        for voucher in ["phone", "tea"] {
+            shop.cancel(voucher, "alice", "a1");
+        }
+        // The orders are with somebody else, so only the give-backs are read.
+        let mut worker = shop.worker(&["--claim-after-ms", "600000", "--retry-ms", "5"]);
+        let read = wait_for("the give-backs to be read", || {
+            let group = shop.group(RELEASED, GROUP)?;
+            (group["entries-read"] == "2").then_some(())
+        });
+        read.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+        worker.terminate();
+        shop.drain(&[]);
+        for voucher in ["phone", "tea"] {
+            assert_eq!(shop.state(voucher, "a1"), "cancelled", "{voucher}");
+        }
+        shop.check();
+        assert_eq!(shop.dead_letters().len(), 0);
+    }
+}
+
+/// The new order of a user is read while the row of the old one is still live, since whoever read
+/// its give-back is dead. That is no reason to reject anything.
+fn an_order_that_comes_before_the_give_back_of_the_last_one(kind: Kind) {
+    let Some(database) = Database::open(kind) else { return };
+    let mut shop = Shop::open(database);
+    shop.sell("phone", 10);
+    shop.sell_managed("tea", 10, "LIMIT 1");
+    for voucher in ["phone", "tea"] {
+        shop.buy(voucher, "alice", "a1");
+    }
+    shop.drain(&[]);
+    for voucher in ["phone", "tea"] {
+        shop.cancel(voucher, "alice", "a1");
+    }
+    shop.read_by_the_dead(RELEASED);
+    for voucher in ["phone", "tea"] {
+        shop.buy(voucher, "alice", "a2");
+    }
+    // Retries run out long before the dead worker's entries are taken over.
+    let options = ["--retry-ms", "2", "--deliveries-max", "3", "--claim-after-ms", "1500"];
+    let mut worker = shop.worker(&options);
+    shop.wait_until_drained(&mut worker);
+    for voucher in ["phone", "tea"] {
+        assert_eq!(shop.state(voucher, "a1"), "cancelled", "{voucher}");
+        assert_eq!(shop.state(voucher, "a2"), "sold", "{voucher}\n{}", worker.log());
+    }
+    shop.check();
+    assert_eq!(shop.dead_letters().len(), 0);
+    assert!(worker.terminate().success(), "{}", worker.log());
+}
+
+#[test]
+fn an_order_before_the_give_back_of_the_last_one_on_sqlite() {
+    an_order_that_comes_before_the_give_back_of_the_last_one(Kind::Sqlite);
+}
+
+#[test]
+fn an_order_before_the_give_back_of_the_last_one_on_postgres() {
+    an_order_that_comes_before_the_give_back_of_the_last_one(Kind::Postgres);
+}
+
+#[test]
+fn an_order_before_the_give_back_of_the_last_one_on_mariadb() {
+    an_order_that_comes_before_the_give_back_of_the_last_one(Kind::MariaDb);
+}
+
+/// Few users, who buy and cancel all the time, two workers, which die: whatever is read when.
+fn users_buy_and_cancel_all_the_time(kind: Kind) {
+    let Some(database) = Database::open(kind) else { return };
+    let mut shop = Shop::open(database);
+    let mut random = random();
+    shop.sell("phone", 20);
+    shop.sell_managed("tea", 20, "LIMIT 2");
+    shop.sell_managed("cup", 20, "LIMIT 1 HOLD 40");
+    let options = ["--claim-after-ms", "30", "--retry-ms", "5", "--batch", "8"];
+    let mut workers = [shop.worker(&options), shop.worker(&options)];
+    let mut orders = Vec::new();
+    for number in 0..1_500 {
+        let voucher = *random.choice(&["phone", "tea", "cup"]).expect("one");
+        let (user, id) = (format!("u{}", random.u32(0..12)), format!("o{number}"));
+        if shop.run(&format!("SECKILL.TRY {voucher} {user} {id}")) == Value::Int(0) {
+            shop.accept(voucher, &user, &id, 1);
+            orders.push((voucher, user, id));
+        }
+        if random.bool() && !orders.is_empty() {
+            let (voucher, user, id) = orders.swap_remove(random.usize(0..orders.len()));
+            let pays = random.u32(0..10) == 0;
+            let command = if pays { "SECKILL.CONFIRM" } else { "SECKILL.CANCEL" };
+            shop.run(&format!("{command} {voucher} {user} {id}"));
+        }
+        if number % 150 == 149 {
+            let dying = random.usize(0..2);
+            workers[dying].kill9();
+            workers[dying] = shop.worker(&options);
+        }
+    }
+    // Holds that nobody confirmed run out meanwhile.
+    let settled = wait_for("the last hold", || {
+        (shop.server.info_number("seckill_holds_open") == 0).then_some(())
+    });
+    settled.unwrap_or_else(|late| panic!("{late}"));
+    for worker in &mut workers {
+        shop.wait_until_drained(worker);
+        assert!(worker.terminate().success(), "{}", worker.log());
+    }
+    shop.check();
+    assert_eq!(shop.dead_letters().len(), 0);
+    assert!(shop.accepted_count() > 150, "{} orders", shop.accepted_count());
+}
+
+#[test]
+fn users_buy_and_cancel_all_the_time_on_sqlite() {
+    users_buy_and_cancel_all_the_time(Kind::Sqlite);
+}
+
+#[test]
+fn users_buy_and_cancel_all_the_time_on_postgres() {
+    users_buy_and_cancel_all_the_time(Kind::Postgres);
+}
+
+#[test]
+fn users_buy_and_cancel_all_the_time_on_mariadb() {
+    users_buy_and_cancel_all_the_time(Kind::MariaDb);
+}
+
+/// An unmanaged voucher knows no order ids, so a user who cancelled may come with the same one.
+#[test]
+fn an_id_that_is_sold_again_after_it_was_cancelled() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        shop.sell("phone", 10);
+        shop.buy("phone", "alice", "same");
+        let mut worker = shop.worker(&["--retry-ms", "5"]);
+        shop.wait_until_drained(&mut worker);
+        for round in 0..3 {
+            shop.cancel("phone", "alice", "same");
+            if round != 1 {
+                shop.wait_until_drained(&mut worker);
+                assert_eq!(shop.state("phone", "same"), "cancelled");
+            }
+            let again = shop.run("SECKILL.TRY phone alice same");
+            assert_eq!(again, Value::Int(0));
+            shop.wait_until_drained(&mut worker);
+            assert_eq!(shop.state("phone", "same"), "sold");
+            shop.check();
+        }
+        worker.kill9();
+        shop.cancel("phone", "alice", "same");
+        shop.drain(&["--trim-every-ms", "0"]);
+        assert_eq!(shop.state("phone", "same"), "cancelled");
+        shop.check();
+        assert_eq!(shop.dead_letters().len(), 0);
+    }
+}

@@ -1,0 +1,259 @@
+//! Orders become rows: on every database, once, with a summary, a signal, many workers, metrics.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Command;
+
+use crate::databases::{Database, Kind};
+use crate::harness::{Server, free_port, wait_for};
+use crate::shop::{GROUP, Shop, databases, random};
+
+/// A rush on an unmanaged voucher, and a managed sale with holds and orders of two units.
+fn sold_out(database: Database) -> Shop {
+    let mut shop = Shop::open(database);
+    let mut random = random();
+    shop.sell("phone", 200);
+    shop.rush("a", 400, &mut random);
+    shop.sell_managed("tea", 10, "LIMIT 2 HOLD 600000");
+    for (user, units) in [("alice", 2), ("bob", 1), ("carol", 2)] {
+        let id = format!("tea-{user}");
+        shop.run(&format!("SECKILL.TRY tea {user} {id} UNITS {units}"));
+        shop.accept("tea", user, &id, units);
+    }
+    shop
+}
+
+fn orders_become_rows(kind: Kind) {
+    let Some(database) = Database::open(kind) else { return };
+    let shop = sold_out(database);
+    let summary = shop.drain(&[]);
+    shop.check();
+    assert_eq!(shop.row_count(), shop.accepted_count());
+    let orders = shop.accepted_count();
+    for (field, wanted) in [
+        ("orders", orders),
+        ("rows_inserted", orders),
+        ("rows_repeated", 0),
+        ("released", 0),
+        ("rejected", 0),
+    ] {
+        assert_eq!(summary[field], wanted, "{field} of {summary}");
+    }
+    assert!(summary["batches"].as_u64() >= Some(1), "{summary}");
+    assert!(summary["seconds"].as_f64() > Some(0.0), "{summary}");
+    let tea = &shop.rows()[&("tea".to_owned(), "tea-alice".to_owned())];
+    assert_eq!((tea.units, tea.state.as_str()), (2, "held"));
+
+    // There is nothing left to do, and nothing is done twice.
+    let again = shop.drain(&[]);
+    assert_eq!((&again["orders"], &again["rows_inserted"]), (&0.into(), &0.into()), "{again}");
+    shop.check();
+}
+
+#[test]
+fn orders_become_rows_on_sqlite() {
+    orders_become_rows(Kind::Sqlite);
+}
+
+#[test]
+fn orders_become_rows_on_postgres() {
+    orders_become_rows(Kind::Postgres);
+}
+
+#[test]
+fn orders_become_rows_on_mariadb() {
+    orders_become_rows(Kind::MariaDb);
+}
+
+/// A group that reads all again, as one does that was made anew, makes no row twice.
+fn what_is_read_twice_is_one_row(kind: Kind) {
+    let Some(database) = Database::open(kind) else { return };
+    let shop = sold_out(database);
+    shop.drain(&["--trim-every-ms", "0"]);
+    shop.run(&format!("XGROUP SETID stream.orders {GROUP} 0"));
+    let again = shop.drain(&["--trim-every-ms", "0"]);
+    shop.check();
+    assert_eq!(again["rows_repeated"], shop.accepted_count(), "{again}");
+    assert_eq!(again["rows_inserted"], 0, "{again}");
+}
+
+#[test]
+fn what_is_read_twice_is_one_row_on_sqlite() {
+    what_is_read_twice_is_one_row(Kind::Sqlite);
+}
+
+#[test]
+fn what_is_read_twice_is_one_row_on_postgres() {
+    what_is_read_twice_is_one_row(Kind::Postgres);
+}
+
+#[test]
+fn what_is_read_twice_is_one_row_on_mariadb() {
+    what_is_read_twice_is_one_row(Kind::MariaDb);
+}
+
+/// Nobody has made the tables, nobody the groups, and two workers want to.
+fn two_workers_start_at_once(kind: Kind) {
+    let Some(database) = Database::open(kind) else { return };
+    let shop = sold_out(database);
+    let mut workers = [shop.worker(&[]), shop.worker(&[])];
+    for worker in &mut workers {
+        shop.wait_until_drained(worker);
+    }
+    for mut worker in workers {
+        assert!(worker.terminate().success(), "{}", worker.log());
+    }
+    shop.check();
+}
+
+#[test]
+fn two_workers_start_at_once_on_sqlite() {
+    two_workers_start_at_once(Kind::Sqlite);
+}
+
+#[test]
+fn two_workers_start_at_once_on_postgres() {
+    two_workers_start_at_once(Kind::Postgres);
+}
+
+#[test]
+fn two_workers_start_at_once_on_mariadb() {
+    two_workers_start_at_once(Kind::MariaDb);
+}
+
+#[test]
+fn sigterm_finishes_the_batch() {
+    let mut shop = Shop::open(Database::sqlite());
+    let mut random = random();
+    shop.sell("phone", 100_000);
+    shop.rush("a", 3_000, &mut random);
+    let mut worker = shop.worker(&["--batch", "10"]);
+    let begun = wait_for("the first rows", || (shop.row_count() > 0).then_some(()));
+    begun.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+    let status = worker.terminate();
+    assert_eq!(status.code(), Some(0), "{}", worker.log());
+    // Whatever it had begun it has finished: nothing is left to be taken over.
+    let group = shop.group("stream.orders", GROUP).expect("the worker's group");
+    assert_eq!(group["pending"], "0");
+    let rows = shop.row_count();
+    assert!(rows > 0 && rows < shop.accepted_count(), "{rows} rows");
+    assert_eq!(group["entries-read"], rows.to_string());
+    let rest = shop.drain(&[]);
+    assert_eq!(rest["rows_repeated"], 0, "{rest}");
+    shop.check();
+}
+
+#[test]
+fn a_worker_that_waits_ends_at_once() {
+    let shop = sold_out(Database::sqlite());
+    let mut worker = shop.worker(&[]);
+    shop.wait_until_drained(&mut worker);
+    assert_eq!(worker.terminate().code(), Some(0));
+    // It left no consumer behind that would pile up over the years.
+    let group = shop.group("stream.orders", GROUP).expect("the worker's group");
+    assert_eq!(group["consumers"], "0", "{group:?}");
+    shop.check();
+}
+
+#[test]
+fn metrics_are_served() {
+    let shop = sold_out(Database::sqlite());
+    let port = free_port();
+    let mut worker = shop.worker(&["--metrics-port", &port.to_string()]);
+    shop.wait_until_drained(&mut worker);
+    let page = wait_for("the metrics to tell all rows", || {
+        let page = http_get(port)?;
+        let rows = metric(&page, "rows_inserted")?;
+        (rows >= shop.accepted_count() as f64).then_some(page)
+    });
+    let page = page.unwrap_or_else(|late| panic!("{late}: {:?}", http_get(port)));
+    assert_eq!(metric(&page, "rows_inserted"), Some(shop.accepted_count() as f64), "{page}");
+    assert_eq!(metric(&page, "rejected"), Some(0.0), "{page}");
+    shop.check();
+}
+
+fn http_get(port: u16) -> Option<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.write_all(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n").ok()?;
+    let mut page = String::new();
+    stream.read_to_string(&mut page).ok()?;
+    page.starts_with("HTTP/1.").then_some(page)
+}
+
+/// A metric whose name has these words, labels or not.
+fn metric(page: &str, words: &str) -> Option<f64> {
+    let line = page.lines().find(|line| !line.starts_with('#') && line.contains(words))?;
+    line.split(' ').next_back()?.parse().ok()
+}
+
+#[test]
+fn a_server_of_another_time_is_taken_over_from() {
+    // Groups and pending entries of a consumer called c1, as hand-written consumers have them.
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 10);
+    for number in 0..5 {
+        shop.buy("phone", &format!("u{number}"), &format!("o{number}"));
+    }
+    shop.run("XGROUP CREATE stream.orders g1 0");
+    shop.run("XREADGROUP GROUP g1 c1 COUNT 3 STREAMS stream.orders >");
+    let summary = shop.drain(&["--group", "g1", "--trim-every-ms", "0"]);
+    assert_eq!(summary["rows_inserted"], 5, "{summary}");
+    let group = shop.group("stream.orders", "g1").expect("g1");
+    assert_eq!(group["pending"], "0");
+    assert!(shop.group("stream.orders", GROUP).is_none());
+}
+
+#[test]
+fn other_names_of_fields() {
+    let fields = "buyer item order";
+    let server = Server::with().config(format!("seckill.order-fields \"{fields}\"")).start();
+    let mut shop = Shop::on(server, Database::sqlite(), &[""]);
+    shop.sell("phone", 10);
+    shop.buy("phone", "alice", "a1");
+    let summary = shop.drain(&["--order-fields", fields]);
+    assert_eq!(summary["rows_inserted"], 1, "{summary}");
+    shop.check();
+}
+
+/// Runs `seckill-rows` for the voucher phone of 200 units; gives its exit code and its table.
+fn compared(shop: &Shop) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_seckill-rows"))
+        .args(shop.worker_args())
+        .args(["--voucher", "phone", "--stock", "200"])
+        .output()
+        .expect("run seckill-rows");
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).expect("text");
+    (output.status.code(), text)
+}
+
+#[test]
+fn rows_are_compared_with_the_server() {
+    for database in databases() {
+        let shop = sold_out(database);
+        shop.drain(&[]);
+        let (code, table) = compared(&shop);
+        assert_eq!(code, Some(0), "{table}");
+        assert!(table.contains("PROVED: 200 units sold in Redis, 200 orders in "), "{table}");
+        shop.database.held("DELETE FROM orders WHERE units = 1").end("SELECT 1");
+        let (code, table) = compared(&shop);
+        assert_eq!(code, Some(1), "{table}");
+        assert!(
+            table.contains("orders                           200          0  DIFFERS"),
+            "{table}"
+        );
+    }
+}
+
+#[test]
+fn other_names_of_streams() {
+    let server = Server::with().config("seckill.order-stream shop.orders").start();
+    let mut shop = Shop::on(server, Database::sqlite(), &[""]);
+    shop.sell("phone", 10);
+    shop.buy("phone", "alice", "o1");
+    shop.run("SECKILL.CANCEL phone alice o1");
+    let streams = ["--stream", "shop.orders", "--released", "shop.orders.released"];
+    let summary = shop.drain(&streams);
+    assert_eq!((&summary["orders"], &summary["released"]), (&1.into(), &1.into()), "{summary}");
+    let rows = shop.rows();
+    assert_eq!(rows[&("phone".to_owned(), "o1".to_owned())].state, "cancelled");
+}

@@ -1,0 +1,381 @@
+//! A shop: a server that sells, a database that gets the rows, and what must be true of both.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use redis::{ConnectionAddr, Value};
+use sqlx::Row as _;
+
+use crate::databases::{Database, Kind};
+use crate::harness::{Builder, Server, text, wait_for};
+use crate::worker::Worker;
+
+pub const GROUP: &str = "seckill-worker";
+
+/// Voucher and order id.
+pub type OrderId = (String, String);
+
+/// A row of the table of orders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub user: String,
+    pub units: i64,
+    pub state: String,
+}
+
+pub struct Shop {
+    pub server: Server,
+    pub database: Database,
+    /// Vouchers on sale with their stock at the beginning.
+    sales: Vec<(String, i64)>,
+    /// Orders whose acceptance a buyer was told, by id and user, with their units.
+    accepted: Mutex<BTreeMap<(OrderId, String), i64>>,
+    /// What comes behind the names of the streams: nothing, or tags of a cluster in braces.
+    tags: Vec<String>,
+    workers: AtomicU32,
+}
+
+impl Shop {
+    pub fn open(database: Database) -> Self {
+        Self::with(Server::with(), database)
+    }
+
+    pub fn with(builder: Builder, database: Database) -> Self {
+        Self::on(builder.start(), database, &[""])
+    }
+
+    pub fn on(server: Server, database: Database, tags: &[&str]) -> Self {
+        let tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
+        let (sales, accepted) = (Vec::new(), Mutex::default());
+        Self { server, database, sales, accepted, tags, workers: AtomicU32::new(0) }
+    }
+
+    /// Opens the sale of an unmanaged voucher.
+    pub fn sell(&mut self, voucher: &str, stock: i64) {
+        self.run(&format!("SET seckill:stock:{} {stock}", self.tagged(voucher)));
+        self.sales.push((voucher.to_owned(), stock));
+    }
+
+    /// Opens a managed sale with these rules.
+    pub fn sell_managed(&mut self, voucher: &str, stock: i64, rules: &str) {
+        assert_eq!(self.run(&format!("SECKILL.CREATE {voucher} {stock} {rules}")), Value::Okay);
+        self.sales.push((voucher.to_owned(), stock));
+    }
+
+    /// The voucher as the names of its keys have it.
+    fn tagged(&self, voucher: &str) -> String {
+        let bare = self.tags == [""] || voucher.contains('{');
+        if bare { voucher.to_owned() } else { format!("{{{voucher}}}") }
+    }
+
+    /// Runs a command whose arguments have no spaces.
+    pub fn run(&self, command: &str) -> Value {
+        self.server.call(&command.split(' ').collect::<Vec<_>>())
+    }
+
+    pub fn count(&self, command: &str) -> i64 {
+        match self.run(command) {
+            Value::Int(number) => number,
+            other => panic!("{command} gave {other:?}"),
+        }
+    }
+
+    /// One try that is accepted.
+    pub fn buy(&self, voucher: &str, user: &str, id: &str) {
+        let outcome = self.run(&format!("SECKILL.TRY {voucher} {user} {id}"));
+        assert_eq!(outcome, Value::Int(0), "{voucher} {user} {id}");
+        self.accept(voucher, user, id, 1);
+    }
+
+    pub fn accept(&self, voucher: &str, user: &str, id: &str, units: i64) {
+        let order = ((voucher.to_owned(), id.to_owned()), user.to_owned());
+        let before = self.accepted.lock().expect("nobody panicked").insert(order, units);
+        assert!(before.is_none(), "{voucher} {id} accepted twice for {user}");
+    }
+
+    /// Sends tries for all vouchers from one connection; who is accepted is remembered. Users come
+    /// again, and every order id is another one. `name` keeps crowds apart.
+    pub fn rush(&self, name: &str, tries: u32, random: &mut fastrand::Rng) {
+        let mut client = self.server.client();
+        let mut sent = Vec::new();
+        for number in 0..tries {
+            let (voucher, _) = random.choice(&self.sales).expect("something is on sale");
+            let user = format!("u{}", random.u32(0..tries * 2));
+            let id = format!("{name}-{number}");
+            client.send(&["SECKILL.TRY", voucher, &user, &id]);
+            sent.push((voucher, user, id));
+        }
+        for (voucher, user, id) in sent {
+            match client.receive() {
+                Value::Int(0) => self.accept(voucher, &user, &id, 1),
+                Value::Int(1 | 2) => {}
+                other => panic!("{voucher} {user} {id}: {other:?}"),
+            }
+        }
+    }
+
+    /// A worker for this shop, with further options.
+    pub fn worker(&self, options: &[&str]) -> Worker {
+        let number = self.workers.fetch_add(1, Ordering::Relaxed);
+        let mut args = self.worker_args();
+        args.extend(options.iter().map(|option| (*option).to_owned()));
+        Worker::start(&args, self.server.dir(), &format!("worker-{number}"))
+    }
+
+    pub fn worker_args(&self) -> Vec<String> {
+        let redis = match self.server.address().addr() {
+            ConnectionAddr::Unix(path) => format!("redis+unix://{}", path.display()),
+            address => format!("redis://{address}/"),
+        };
+        vec!["--redis".into(), redis, "--database".into(), self.database.url.clone()]
+    }
+
+    /// A worker that drains the streams, also of what dead workers left, and its summary.
+    pub fn drain(&self, options: &[&str]) -> serde_json::Value {
+        let impatient = ["--once", "--json", "--claim-after-ms", "1", "--retry-ms", "1"];
+        self.worker(&[&impatient, options].concat()).summary()
+    }
+
+    fn streams(&self, name: &str) -> Vec<String> {
+        let tag = |tag: &String| {
+            if tag.is_empty() { name.to_owned() } else { format!("{name}:{{{tag}}}") }
+        };
+        self.tags.iter().map(tag).collect()
+    }
+
+    /// Whether the group has read and acknowledged everything in both streams.
+    pub fn is_drained(&self) -> bool {
+        let orders = self.streams("stream.orders");
+        orders.into_iter().chain(self.streams("stream.orders.released")).all(|stream| {
+            if self.count(&format!("EXISTS {stream}")) == 0 {
+                return true;
+            }
+            let group = self.group(&stream, GROUP);
+            let last = self.stream_field(&stream, "last-generated-id");
+            group.is_some_and(|group| group["pending"] == "0" && group["last-delivered-id"] == last)
+        })
+    }
+
+    pub fn wait_until_drained(&self, worker: &mut Worker) {
+        let drained = wait_for("the streams to be drained", || {
+            (self.is_drained() || !worker.is_running()).then_some(())
+        });
+        drained.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+        assert!(worker.is_running(), "the worker ended:\n{}", worker.log());
+    }
+
+    /// Waits until the server's clock has gone on by so much.
+    pub fn let_pass(&self, ms: i64) {
+        let now_ms = || match self.run("TIME") {
+            Value::Array(time) => {
+                let number = |at: usize| text(&time[at]).parse::<i64>().expect("a number");
+                number(0) * 1_000 + number(1) / 1_000
+            }
+            other => panic!("{other:?}"),
+        };
+        let until = now_ms() + ms;
+        wait_for("a moment", || (now_ms() > until).then_some(())).expect("time passes");
+    }
+
+    /// What XINFO GROUPS says of a group.
+    pub fn group(&self, stream: &str, group: &str) -> Option<BTreeMap<String, String>> {
+        let Value::Array(groups) = self.run(&format!("XINFO GROUPS {stream}")) else { return None };
+        groups.into_iter().map(pairs).find(|fields| fields["name"] == group)
+    }
+
+    pub fn stream_field(&self, stream: &str, field: &str) -> String {
+        let fields = pairs(self.run(&format!("XINFO STREAM {stream}")));
+        fields[field].clone()
+    }
+
+    /// The rows of the table of orders.
+    pub fn rows(&self) -> BTreeMap<OrderId, Row> {
+        self.database.rows(&orders_query(self.database.kind)).iter().map(row).collect()
+    }
+
+    /// How many rows there are, 0 before there is a table.
+    pub fn row_count(&self) -> usize {
+        self.database.try_rows("SELECT 1 FROM orders").map_or(0, |rows| rows.len())
+    }
+
+    /// The dead letters, as the fields of each.
+    pub fn dead_letters(&self) -> Vec<BTreeMap<String, String>> {
+        let streams = self.streams("stream.orders").into_iter();
+        let letters = streams.flat_map(|stream| entries(&self.server, &format!("{stream}.dlq")));
+        letters.map(|(_, fields)| fields).collect()
+    }
+
+    /// What must be true when everything is drained: every accepted order is one row, or one
+    /// dead letter whose units were given back, and Redis, rows and sums tell one story.
+    pub fn check(&self) {
+        assert!(self.is_drained(), "not everything is acknowledged");
+        let rows = self.rows();
+        let accepted = self.accepted.lock().expect("nobody panicked").clone();
+        let mut dead: BTreeMap<(OrderId, String), usize> = BTreeMap::new();
+        for letter in self.dead_letters() {
+            *dead.entry(order_of(&letter)).or_default() += 1;
+        }
+        for (order, units) in &accepted {
+            let row = rows.get(&order.0).filter(|row| row.user == order.1);
+            match (row, dead.get(order)) {
+                (Some(row), None) => assert_eq!(row.units, *units, "{order:?}"),
+                (None, Some(1)) => {}
+                (Some(row), Some(1)) => assert!(!row.is_live(), "{order:?}: dead, and {row:?}"),
+                (row, dead) => panic!("{order:?}: {row:?}, {dead:?} dead letters"),
+            }
+        }
+        for (id, row) in &rows {
+            let order = (id.clone(), row.user.clone());
+            assert!(accepted.contains_key(&order), "{id:?} {row:?}: nobody ordered that");
+        }
+        for (voucher, stock) in &self.sales {
+            self.check_voucher(voucher, *stock, &rows);
+        }
+    }
+
+    fn check_voucher(&self, voucher: &str, stock: i64, rows: &BTreeMap<OrderId, Row>) {
+        let of_it = rows.iter().filter(|((of, _), row)| of == voucher && row.is_live());
+        let live: Vec<&Row> = of_it.map(|(_, row)| row).collect();
+        let units: i64 = live.iter().map(|row| row.units).sum();
+        let tagged = self.tagged(voucher);
+        let left = text(&self.run(&format!("GET seckill:stock:{tagged}")));
+        let left: i64 = left.parse().expect("a stock");
+        assert_eq!(units, stock - left, "{voucher}: units of rows, units sold");
+        assert_eq!(self.units_sold(voucher), units, "{voucher}: voucher_sales, units of rows");
+        let users: BTreeSet<&str> = live.iter().map(|row| row.user.as_str()).collect();
+        let buyers = match self.run(&format!("SMEMBERS seckill:order:{tagged}")) {
+            Value::Array(buyers) => buyers.iter().map(text).collect::<BTreeSet<_>>(),
+            other => panic!("{other:?}"),
+        };
+        let buyers: BTreeSet<&str> = buyers.iter().map(String::as_str).collect();
+        assert_eq!(users, buyers, "{voucher}: users of rows, buyers");
+        let info = pairs(self.run(&format!("SECKILL.INFO {voucher}")));
+        if info["limit"] == "1" {
+            assert_eq!(users.len(), live.len(), "{voucher}: a user has two rows");
+        }
+    }
+
+    /// What the database says was sold of a voucher.
+    pub fn units_sold(&self, voucher: &str) -> i64 {
+        let kind = self.database.kind;
+        let hex = hex(kind, "voucher_id");
+        let query = format!("SELECT {hex}, {} FROM voucher_sales", integer(kind, "units"));
+        let rows = self.database.rows(&query);
+        let of_it = rows.iter().find(|row| from_hex(&row.get::<String, _>(0)) == voucher);
+        of_it.map_or(0, |row| row.get(1))
+    }
+
+    /// The orders in the streams, for shops whose streams are never trimmed: the server's own
+    /// account of what it accepted, also where a buyer was never told.
+    pub fn accept_what_the_streams_hold(&self) {
+        let told = std::mem::take(&mut *self.accepted.lock().expect("nobody panicked"));
+        for stream in self.streams("stream.orders") {
+            for (_, fields) in entries(&self.server, &stream) {
+                let units = fields.get("units").map_or(1, |units| units.parse().expect("units"));
+                let ((voucher, id), user) = order_of(&fields);
+                self.accept(&voucher, &user, &id, units);
+            }
+        }
+        let accepted = self.accepted.lock().expect("nobody panicked");
+        for (order, units) in told {
+            assert_eq!(accepted.get(&order), Some(&units), "{order:?} is in no stream");
+        }
+    }
+
+    /// The same shop after all data of its server is gone.
+    pub fn forgotten(mut self) -> Self {
+        self.sales.clear();
+        self.accepted.lock().expect("nobody panicked").clear();
+        self
+    }
+
+    pub fn accepted_count(&self) -> usize {
+        self.accepted.lock().expect("nobody panicked").len()
+    }
+}
+
+impl Row {
+    pub fn is_live(&self) -> bool {
+        self.state == "held" || self.state == "sold"
+    }
+}
+
+/// Voucher, order id and user of an entry or a dead letter.
+fn order_of(fields: &BTreeMap<String, String>) -> (OrderId, String) {
+    let [voucher, id, user] =
+        ["voucherId", "id", "userId"].map(|name| fields.get(name).cloned().unwrap_or_default());
+    ((voucher, id), user)
+}
+
+/// The entries of a stream.
+pub fn entries(server: &Server, stream: &str) -> Vec<(String, BTreeMap<String, String>)> {
+    let reply = server.call(&["XRANGE", stream, "-", "+"]);
+    let Value::Array(entries) = reply else { panic!("XRANGE {stream} gave {reply:?}") };
+    entries
+        .into_iter()
+        .map(|entry| match entry {
+            Value::Array(mut parts) if parts.len() == 2 => {
+                let fields = pairs(parts.pop().expect("fields"));
+                (text(&parts.pop().expect("an id")), fields)
+            }
+            other => panic!("no entry: {other:?}"),
+        })
+        .collect()
+}
+
+/// Names and values in turn.
+pub fn pairs(reply: Value) -> BTreeMap<String, String> {
+    let Value::Array(items) = reply else { panic!("no pairs: {reply:?}") };
+    let show = |value: &Value| match value {
+        Value::Nil => "(nil)".to_owned(),
+        Value::Array(_) => "(array)".to_owned(),
+        other => text(other),
+    };
+    items.chunks(2).map(|pair| (show(&pair[0]), show(&pair[1]))).collect()
+}
+
+fn orders_query(kind: Kind) -> String {
+    let hex = ["voucher_id", "order_id", "user_id"].map(|column| hex(kind, column)).join(", ");
+    format!("SELECT {hex}, {}, state FROM orders", integer(kind, "units"))
+}
+
+/// Ids as hexadecimal digits, which every driver gives as text.
+fn hex(kind: Kind, column: &str) -> String {
+    match kind {
+        Kind::Postgres => format!("encode(convert_to({column}, 'UTF8'), 'hex')"),
+        _ => format!("hex({column})"),
+    }
+}
+
+fn integer(kind: Kind, column: &str) -> String {
+    let integer = if kind == Kind::MariaDb { "SIGNED" } else { "BIGINT" };
+    format!("CAST({column} AS {integer})")
+}
+
+fn from_hex(digits: &str) -> String {
+    let digits: Vec<u8> =
+        digits.chars().map(|digit| digit.to_digit(16).expect("a digit") as u8).collect();
+    let bytes = digits.chunks(2).map(|pair| pair[0] * 16 + pair[1]).collect();
+    String::from_utf8(bytes).expect("ids of tests are text")
+}
+
+fn row(row: &sqlx::any::AnyRow) -> (OrderId, Row) {
+    let id = |column: usize| from_hex(&row.get::<String, _>(column));
+    ((id(0), id(1)), Row { user: id(2), units: row.get(3), state: row.get(4) })
+}
+
+/// What a random test draws from; printed, and given again by `SEED=<n> cargo test`.
+pub fn random() -> fastrand::Rng {
+    let seed = match std::env::var("SEED") {
+        Ok(seed) => seed.parse().expect("SEED is a number"),
+        Err(_) => fastrand::u64(..),
+    };
+    println!("SEED={seed}");
+    fastrand::Rng::with_seed(seed)
+}
+
+/// The databases that are here, told apart where they are not.
+pub fn databases() -> impl Iterator<Item = Database> {
+    [Kind::Sqlite, Kind::Postgres, Kind::MariaDb].into_iter().filter_map(Database::open)
+}

@@ -1,0 +1,128 @@
+//! Trimming, which removes nothing that anybody still needs; and the streams of a cluster.
+
+use redis::Value;
+
+use crate::databases::Database;
+use crate::harness::{Server, text, wait_for};
+use crate::shop::{GROUP, Shop, entries, random};
+use crate::worker::Worker;
+
+const TRIMMING: [&str; 2] = ["--trim-every-ms", "20"];
+/// In which the worker trims ten times: what it may not remove is still there then.
+const TEN_TIMES_MS: i64 = 200;
+
+fn ids(shop: &Shop) -> Vec<String> {
+    entries(&shop.server, "stream.orders").into_iter().map(|(id, _)| id).collect()
+}
+
+fn wait_for_length(shop: &Shop, worker: &Worker, length: usize) {
+    let trimmed = wait_for("the stream to be trimmed", || {
+        (shop.count("XLEN stream.orders") == length as i64).then_some(())
+    });
+    trimmed.unwrap_or_else(|late| panic!("{late}: {}\n{}", ids(shop).len(), worker.log()));
+}
+
+#[test]
+fn trimming_removes_only_what_every_group_has_acknowledged() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 100);
+    for number in 0..10 {
+        shop.buy("phone", &format!("u{number}"), &format!("o{number}"));
+    }
+    let all = ids(&shop);
+    shop.run("XGROUP CREATE stream.orders mail 0");
+    let mut worker = shop.worker(&TRIMMING);
+    shop.wait_until_drained(&mut worker);
+    shop.let_pass(TEN_TIMES_MS);
+    assert_eq!(ids(&shop), all, "the group mail has read nothing yet");
+
+    // Read but not acknowledged: a gap of acknowledged ones behind it may not go either.
+    shop.run("XREADGROUP GROUP mail m1 COUNT 6 STREAMS stream.orders >");
+    for done in [0, 1, 3, 4] {
+        shop.run(&format!("XACK stream.orders mail {}", all[done]));
+    }
+    wait_for_length(&shop, &worker, 8);
+    shop.let_pass(TEN_TIMES_MS);
+    assert_eq!(ids(&shop), all[2..], "the third is pending");
+
+    for done in &all[2..6] {
+        shop.run(&format!("XACK stream.orders mail {done}"));
+    }
+    let left = wait_for("the stream to be trimmed", || {
+        (ids(&shop).first() == Some(&all[6])).then_some(())
+    });
+    left.unwrap_or_else(|late| panic!("{late}: {:?}\n{}", ids(&shop), worker.log()));
+    shop.run("XGROUP DESTROY stream.orders mail");
+    wait_for_length(&shop, &worker, 0);
+    assert!(worker.terminate().success(), "{}", worker.log());
+    shop.check();
+}
+
+#[test]
+fn nothing_is_trimmed_when_that_is_asked_for() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 100);
+    shop.buy("phone", "alice", "a1");
+    let summary = shop.drain(&["--trim-every-ms", "0"]);
+    assert_eq!(summary["trimmed"], 0, "{summary}");
+    assert_eq!(ids(&shop).len(), 1);
+    shop.check();
+}
+
+#[test]
+fn give_backs_are_trimmed_too() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 100);
+    shop.buy("phone", "alice", "a1");
+    shop.run("SECKILL.CANCEL phone alice a1");
+    let mut worker = shop.worker(&TRIMMING);
+    for stream in ["stream.orders", "stream.orders.released"] {
+        let trimmed = wait_for("an empty stream", || {
+            (shop.count(&format!("XLEN {stream}")) == 0).then_some(())
+        });
+        trimmed.unwrap_or_else(|late| panic!("{late} {stream}\n{}", worker.log()));
+    }
+    shop.wait_until_drained(&mut worker);
+    shop.check();
+}
+
+/// A cluster of one node that owns every slot.
+fn cluster() -> Server {
+    let server = Server::with().cluster().start();
+    assert_eq!(server.call(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]), Value::Okay);
+    let ok = wait_for("cluster_state:ok", || {
+        text(&server.call(&["CLUSTER", "INFO"])).contains("cluster_state:ok").then_some(())
+    });
+    ok.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+    server
+}
+
+#[test]
+fn the_streams_of_all_tags_of_a_cluster_are_read() {
+    let mut shop = Shop::on(cluster(), Database::sqlite(), &["7", "shop3"]);
+    let mut random = random();
+    shop.sell("7", 1_000);
+    shop.sell("{shop3}:9", 50);
+    shop.sell_managed("{shop3}:10", 1_000, "LIMIT 1");
+    let options = ["--cluster", "--tag", "7", "--tag", "shop3", "--retry-ms", "5"];
+    let mut worker = shop.worker(&options);
+    for round in 0..4 {
+        shop.rush(&format!("r{round}"), 100, &mut random);
+    }
+    for (voucher, user) in [("7", "alice"), ("{shop3}:10", "bob")] {
+        shop.buy(voucher, user, &format!("a-{user}"));
+        let cancel = format!("SECKILL.CANCEL {voucher} {user} a-{user}");
+        assert_eq!(shop.run(&cancel), Value::Int(1));
+    }
+    shop.wait_until_drained(&mut worker);
+    shop.check();
+    assert_eq!(shop.row_count(), shop.accepted_count());
+    let cancelled = shop.rows().into_values().filter(|row| row.state == "cancelled").count();
+    assert_eq!(cancelled, 2);
+    assert!(worker.terminate().success(), "{}", worker.log());
+    assert!(shop.group("stream.orders:{7}", GROUP).is_some());
+
+    // And by a worker that ends, which has nothing left to do.
+    let summary = shop.drain(&["--cluster", "--tag", "7", "--tag", "shop3"]);
+    assert_eq!(summary["rows_inserted"], 0, "{summary}");
+}

@@ -1,0 +1,115 @@
+//! `seckill-worker` as a process: started, killed, ended, asked for its summary.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::harness::wait_for;
+
+/// A running worker, killed when dropped.
+pub struct Worker {
+    child: Child,
+    /// What it says on both streams, without the extension `.out` or `.err`.
+    log: PathBuf,
+}
+
+impl Worker {
+    /// Starts the worker, with its output in two files of a directory.
+    pub fn start<A: AsRef<str>>(args: &[A], dir: &Path, name: &str) -> Self {
+        let log = dir.join(name);
+        let file = |extension| File::create(log.with_extension(extension)).expect("a log");
+        let child = Command::new(env!("CARGO_BIN_EXE_seckill-worker"))
+            .args(args.iter().map(AsRef::as_ref))
+            .current_dir(dir)
+            .env_remove("RUST_LOG")
+            .stdin(Stdio::null())
+            .stdout(file("out"))
+            .stderr(file("err"))
+            .spawn()
+            .expect("run seckill-worker");
+        Self { child, log }
+    }
+
+    /// Waits for the end of a worker that ends by itself and fails unless it ended well; gives the
+    /// JSON that it printed.
+    pub fn summary(mut self) -> Value {
+        let status = self.ended();
+        assert!(status.success(), "{status}\n{}", self.log());
+        let out = fs::read_to_string(self.log.with_extension("out")).expect("its output");
+        let last = out.lines().last().unwrap_or_default();
+        serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {out}\n{}", self.log()))
+    }
+
+    pub fn ended(&mut self) -> ExitStatus {
+        let status = wait_for("the worker's end", || self.child.try_wait().ok().flatten());
+        status.unwrap_or_else(|late| panic!("{late}\n{}", self.log()))
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Asks it to end, and waits until it has. In its first moments, before it says anything, the
+    /// system would end it.
+    pub fn terminate(&mut self) -> ExitStatus {
+        self.wait_until_started();
+        self.signal(Signal::TERM);
+        self.ended()
+    }
+
+    /// Waits until it has said something.
+    fn wait_until_started(&mut self) {
+        let started = wait_for("a word of the worker", || {
+            (!self.log().is_empty() || !self.is_running()).then_some(())
+        });
+        started.unwrap_or_else(|late| panic!("{late}"));
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a pid");
+        kill_process(pid, signal).expect("signal the worker");
+    }
+
+    /// Stops it in its tracks, as a machine that hangs does.
+    pub fn freeze(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    pub fn thaw(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    pub fn kill9(&mut self) {
+        self.child.kill().expect("kill the worker");
+        self.child.wait().expect("reap the worker");
+    }
+
+    /// Kills it at some moment: mostly soon after it has begun to work, sometimes before.
+    pub fn kill9_somewhen(&mut self, random: &mut fastrand::Rng) {
+        if random.u32(0..4) > 0 {
+            self.wait_until_started();
+        }
+        std::thread::sleep(Duration::from_millis(40).mul_f64(random.f64()));
+        self.kill9();
+    }
+
+    /// What it said on standard error.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.log.with_extension("err")).unwrap_or_else(|_| "(no log)".into())
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // Errors mean that it is dead already, which is all that is wanted here.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("what {} said:\n{}", self.log.display(), self.log());
+        }
+    }
+}
