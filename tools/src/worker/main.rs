@@ -4,7 +4,7 @@
 //! `options` what can be asked for, `stream_id`, `entry` and `batch` what entries say and do to
 //! rows, `store` writes that into a database, `link` and `source` read the streams, `limits` asks
 //! what a user may buy, `settle` commits, `lane` and `deliver` are the worker of two streams,
-//! `retry` and `trim` what comes later, `totals` counts.
+//! `retry` and `trim` what comes later, `totals` counts, `shown` makes texts fit for a log.
 //!
 //! Exit code: 0 when it has done what was asked, also on SIGTERM; 1 with a line that says why not.
 

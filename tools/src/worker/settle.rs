@@ -18,8 +18,8 @@ const WAIT_FIRST: Duration = Duration::from_millis(50);
 const WAIT_MAX: Duration = Duration::from_secs(5);
 /// How long a worker that is to stop waits for a database that does not answer.
 const STOP_WAIT: Duration = Duration::from_secs(5);
-/// How often two workers may be in each other's way before somebody is told.
-const CLASHES_QUIET: u64 = 5;
+/// How long two workers may be in each other's way before somebody is told.
+const CLASH_QUIET: Duration = Duration::from_secs(3);
 /// How often a unique index may refuse what the rows did not show.
 const DUPLICATES_MAX: u32 = 5;
 
@@ -111,6 +111,7 @@ impl Settler {
     /// Tries until the database says yes or that the data is wrong: neither of the other faults
     /// is the data's, so they end only with the worker.
     async fn attempt(&mut self, piece: &Piece) -> Result<Result<Vec<Outcome>, Fault>, Stopped> {
+        let started = Instant::now();
         let mut tries: u64 = 0;
         let mut told: Option<Instant> = None;
         loop {
@@ -120,7 +121,7 @@ impl Settler {
             };
             let text = match applied {
                 Err(Fault::Away(text) | Fault::Wrong(text)) => text,
-                Err(Fault::Clash(text)) if tries >= CLASHES_QUIET => text,
+                Err(Fault::Clash(text)) if started.elapsed() >= CLASH_QUIET => text,
                 Err(Fault::Clash(_)) => String::new(),
                 other => {
                     if let Some(since) = told {

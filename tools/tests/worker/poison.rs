@@ -183,6 +183,30 @@ fn an_entry_that_is_deleted_while_somebody_has_it() {
     assert!(worker.terminate().success(), "{}", worker.log());
 }
 
+/// No command sells so: somebody else writes to the stream.
+#[test]
+fn a_user_has_one_live_row_where_the_limit_is_one() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        shop.sell("phone", 10);
+        shop.sell_managed("tea", 10, "LIMIT 2");
+        shop.buy("phone", "alice", "a1");
+        for id in ["a1", "a2"] {
+            shop.buy("tea", "alice", id);
+        }
+        shop.run("XADD stream.orders * userId alice voucherId phone id a2");
+        let mut worker = shop.worker(&IMPATIENT);
+        shop.wait_until_drained(&mut worker);
+        let live = shop.rows().into_iter().filter(|(_, row)| row.is_live());
+        let live: Vec<_> = live.map(|((voucher, id), _)| format!("{voucher} {id}")).collect();
+        assert_eq!(live, ["phone a1", "tea a1", "tea a2"], "{}", worker.log());
+        let letters = shop.dead_letters();
+        let letters: Vec<_> = letters.iter().map(|letter| &letter["id"]).collect();
+        assert_eq!(letters, ["a2"]);
+        assert!(worker.terminate().success(), "{}", worker.log());
+    }
+}
+
 /// The streams of a server whose shop sells by the scripts: there is no SECKILL.REJECT.
 #[test]
 fn without_the_module_good_orders_become_rows_and_poison_stays() {
