@@ -103,9 +103,10 @@ fn the_sqlite_file_is_locked() {
     let rows = shop.row_count();
     let lock = shop.database.held("BEGIN EXCLUSIVE");
     shop.rush("b", 100, &mut random);
-    // It waits for the lock a while before that is an obstacle to it.
-    keep_away(&shop, &mut worker, 6_000);
-    assert!(worker.log().contains("locked"), "{}", worker.log());
+    // It waits for the lock a while before it calls that an obstacle.
+    let told = wait_for("the worker to say so", || worker.log().contains("locked").then_some(()));
+    told.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+    keep_away(&shop, &mut worker, 500);
     lock.end("COMMIT");
     shop.wait_until_drained(&mut worker);
     assert!(shop.row_count() > rows);
