@@ -54,9 +54,14 @@ pub fn wait_for_holds(server: &Server, hold_ms: i64) {
     }
 }
 
-/// Deletes all locks, whose leases would end while servers are compared.
+/// Deletes all locks, or waits for their ends where writes are refused: leases would end while
+/// servers are compared.
 pub fn free_locks(server: &Server) {
     run(server, "DEL lock0 lock1 lock2");
+    let free = wait_for("the locks' leases to end", || {
+        (ask::<i64>(server, "EXISTS lock0 lock1 lock2") == 0).then_some(())
+    });
+    free.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
 }
 
 /// An entry of a stream. No field stands twice.
