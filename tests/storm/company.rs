@@ -85,14 +85,49 @@ pub fn voucher(random: &mut fastrand::Rng) -> Vec<u8> {
     random.choice(VOUCHERS).expect("one").to_vec()
 }
 
-pub fn user(random: &mut fastrand::Rng) -> Vec<u8> {
-    format!("u{}", random.u8(0..40)).into_bytes()
+/// What the talk is of for a while, so that commands meet: an order, and entries seen lately.
+#[derive(Default)]
+pub struct Topic {
+    pub order: u32,
+    pub entries: Vec<Vec<u8>>,
 }
 
-pub fn order_id(random: &mut fastrand::Rng) -> Vec<u8> {
-    match random.u8(0..5) {
-        0 => b"*".to_vec(),
-        _ => format!("o{}", random.u8(0..60)).into_bytes(),
+impl Topic {
+    /// The order of the topic or, seldom, another.
+    fn number(&self, random: &mut fastrand::Rng) -> u32 {
+        match random.u8(0..8) {
+            0 => random.u32(0..60),
+            _ => self.order,
+        }
+    }
+
+    pub fn user(&self, random: &mut fastrand::Rng) -> Vec<u8> {
+        format!("u{}", self.number(random) % 8).into_bytes()
+    }
+
+    pub fn order_id(&self, random: &mut fastrand::Rng) -> Vec<u8> {
+        match random.u8(0..8) {
+            0 => b"*".to_vec(),
+            _ => format!("o{}", self.number(random)).into_bytes(),
+        }
+    }
+
+    pub fn entry(&self, random: &mut fastrand::Rng) -> Vec<u8> {
+        random.choice(&self.entries).cloned().unwrap_or_else(|| b"1-1".to_vec())
+    }
+
+    /// Turns to another order, now and then.
+    pub fn turn(&mut self, random: &mut fastrand::Rng) {
+        if random.u8(0..4) == 0 {
+            self.order = random.u32(0..60);
+        }
+    }
+
+    pub fn hear_of(&mut self, entry: &[u8]) {
+        if self.entries.len() == 20 {
+            self.entries.remove(0);
+        }
+        self.entries.push(entry.to_vec());
     }
 }
 
@@ -100,34 +135,37 @@ fn value(random: &mut fastrand::Rng) -> String {
     (*random.choice(&VALUES).expect("one")).to_owned()
 }
 
-fn member(random: &mut fastrand::Rng) -> String {
-    let text = if random.bool() { user(random) } else { order_id(random) };
-    String::from_utf8(text).expect("ASCII")
-}
+/// Spoiled keys refuse everything until somebody puts them in order.
+const ANEW: [&str; 4] = [
+    "redis.call('SECKILL.DROP', '7') \
+     return redis.call('SECKILL.CREATE', '7', '60', 'LIMIT', '9', 'HOLD', ARGV[1])",
+    "redis.call('DEL', 'stream.orders', 'stream.orders.released', 'stream.orders.dlq') \
+     return redis.call('XGROUP', 'CREATE', 'stream.orders', 'g', '0', 'MKSTREAM')",
+    "redis.call('DEL', 'seckill:codes:7', 'seckill:winners:7', 'stream.draws') \
+     return redis.call('RPUSH', 'seckill:codes:7', 'a', 'b', 'c', 'd')",
+    "redis.call('DEL', 'lock', 'lock:fence', 'buyers', 'orders', 'seckill:order:8') \
+     return redis.call('MSET', 'stock', '40', 'bare', '40', 'seckill:stock:8', '40')",
+];
 
-/// What makes a sale go on: vouchers that are made anew, stocks, codes, groups and their readers.
-fn restore_order(random: &mut fastrand::Rng) -> String {
-    match random.u8(0..9) {
-        0 => "SET seckill:stock:8 40".to_owned(),
-        1 => "MSET stock 40 bare 40 seckill:stock:{7} 40".to_owned(),
-        2 => "RPUSH seckill:codes:7 a b c d e f".to_owned(),
-        3 => "DEL seckill:codes:7 seckill:winners:7 stream.draws".to_owned(),
-        4 => "XGROUP CREATE stream.orders g 0 MKSTREAM".to_owned(),
-        5 => "DEL stream.orders stream.orders.released stream.orders.dlq".to_owned(),
-        6 => "SECKILL.DROP 7".to_owned(),
-        7 => format!("SECKILL.CREATE 7 60 LIMIT 9 HOLD {}", random.choice([0, 15]).expect("one")),
-        _ => "XREADGROUP GROUP g c COUNT 5 STREAMS stream.orders >".to_owned(),
+/// What lets a sale go on: keys that are made anew, and a consumer.
+pub fn help(random: &mut fastrand::Rng) -> Argv {
+    let line = "XREADGROUP GROUP g c COUNT 5 STREAMS stream.orders >";
+    match random.choice(&ANEW) {
+        Some(script) if random.u8(0..3) == 0 => {
+            let hold = random.choice(["0", "15", "1000000", "1000000"]).expect("one");
+            ["EVAL", script, "0", hold].map(|word| word.as_bytes().to_vec()).to_vec()
+        }
+        _ => line.split(' ').map(|word| word.as_bytes().to_vec()).collect(),
     }
 }
 
 /// A command of somebody else.
-pub fn command(random: &mut fastrand::Rng) -> Argv {
+pub fn command(random: &mut fastrand::Rng, topic: &Topic) -> Argv {
     let k = *random.choice(&KEYS).expect("one");
     let other = *random.choice(&KEYS).expect("one");
-    let (v, m) = (value(random), member(random));
-    if random.u8(0..3) == 0 {
-        return restore_order(random).split(' ').map(|word| word.as_bytes().to_vec()).collect();
-    }
+    let v = value(random);
+    let m = if random.bool() { topic.user(random) } else { topic.order_id(random) };
+    let m = String::from_utf8_lossy(&m);
     let number = random.i8(-3..6).to_string();
     let words: Vec<&str> = match random.u8(0..52) {
         0 | 1 => vec!["DEL", k],
@@ -164,7 +202,7 @@ pub fn command(random: &mut fastrand::Rng) -> Argv {
         37 => vec!["XADD", k, "18446744073709551615-18446744073709551615", "a", "b"],
         38 => vec!["XTRIM", k, "MAXLEN", "5"],
         39 => vec!["XSETID", k, "9999999999999-5"],
-        40 => vec!["XGROUP", "DESTROY", k, "g"],
+        40 if random.u8(0..4) == 0 => vec!["XGROUP", "DESTROY", k, "g"],
         41 => vec!["XAUTOCLAIM", k, "g", "d", "0", "0"],
         42 => vec!["GETDEL", k],
         43 => vec!["SUNIONSTORE", k, other],

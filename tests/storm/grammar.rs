@@ -1,6 +1,6 @@
 //! The grammar of the module's commands, as COMMAND DOCS tells it, and random sentences of it.
 
-use crate::company::{self, KEYS};
+use crate::company::{self, KEYS, Topic};
 use crate::harness::{Server, text};
 use redis::Value;
 
@@ -78,12 +78,15 @@ const NUMBERS: [&str; 14] = [
 
 impl Command {
     /// A random sentence: most of them make sense, some are torn up.
-    pub fn sentence(&self, random: &mut fastrand::Rng, ids: &[Vec<u8>]) -> Argv {
+    pub fn sentence(&self, random: &mut fastrand::Rng, topic: &Topic) -> Argv {
         let mut argv = vec![self.name.clone().into_bytes()];
         let mut options = Vec::new();
         for argument in &self.arguments {
-            if !argument.is_optional {
-                argv.push(argument.value(random, ids));
+            if argument.kind == "key" && argument.name == "key" && random.u8(0..3) > 0 {
+                let is_lock = self.name.starts_with("lock.");
+                argv.push(if is_lock { b"lock".to_vec() } else { b"bare".to_vec() });
+            } else if !argument.is_optional {
+                argv.push(argument.value(random, topic));
             } else if random.u8(0..5) < 2 {
                 options.push(argument);
             }
@@ -95,7 +98,7 @@ impl Command {
                 argv.push(token.into_bytes());
             }
             if argument.kind != "pure-token" {
-                argv.push(argument.value(random, ids));
+                argv.push(argument.value(random, topic));
             }
         }
         if random.u8(0..16) == 0 {
@@ -117,7 +120,7 @@ fn tear(argv: &mut Argv, random: &mut fastrand::Rng) {
 }
 
 impl Argument {
-    fn value(&self, random: &mut fastrand::Rng, ids: &[Vec<u8>]) -> Vec<u8> {
+    fn value(&self, random: &mut fastrand::Rng, topic: &Topic) -> Vec<u8> {
         if random.u8(0..40) == 0 {
             return company::odd(random);
         }
@@ -125,19 +128,18 @@ impl Argument {
             ("voucher" | "pool" | "prefix", _) => company::voucher(random),
             ("stock", "key") => one(random, &["seckill:stock:7", "stock", "bare"]),
             ("buyers", _) => one(random, &["seckill:order:7", "buyers"]),
-            ("orders" | "stream", _) => one(random, &["stream.orders", "stream.orders", "orders"]),
+            ("orders" | "stream", _) => {
+                one(random, &["stream.orders", "stream.orders", "stream.orders", "orders"])
+            }
             (_, "key") => one(random, &KEYS),
-            ("user", _) => company::user(random),
-            ("orderid", _) => company::order_id(random),
-            ("group", _) => one(random, &["g", "g", "g", "none"]),
-            ("id", _) => match random.choice(ids) {
-                Some(id) => id.clone(),
-                None => b"1-1".to_vec(),
-            },
-            ("token", _) => one(random, &["t0", "t1", "t2"]),
+            ("user", _) => topic.user(random),
+            ("orderid", _) => topic.order_id(random),
+            ("group", _) => one(random, &["g", "g", "g", "g", "g", "none"]),
+            ("id", _) => topic.entry(random),
+            ("token", _) => one(random, &["t0", "t0", "t1"]),
             (name, "integer") => match (name, random.u8(0..12)) {
                 (_, 0) => one(random, &NUMBERS),
-                ("begin" | "end", 1..7) => b"0".to_vec(),
+                ("begin" | "end", _) => one(random, &["0", "0", "1", "2", "9999999999999"]),
                 ("hold", _) => one(random, &["0", "15", "1000000"]),
                 (name, _) if name.starts_with("lease") => one(random, &["1", "15", "1000000"]),
                 ("stock", _) => random.u8(0..40).to_string().into_bytes(),

@@ -48,8 +48,10 @@ pub struct Tally {
     pub commands: usize,
     /// Commands that were answered, errors included.
     pub answered: usize,
-    /// SIGKILLs, promotions and cuts.
+    /// SIGKILLs, promotions and cuts; looks at everything, of the fuzzer.
     pub ends: usize,
+    /// SIGKILLs in the middle of a background save or rewrite.
+    pub amid: usize,
     /// Answered commands that were gone afterwards, where that is allowed.
     pub lost: usize,
 }
@@ -59,13 +61,18 @@ impl Tally {
         self.commands += other.commands;
         self.answered += other.answered;
         self.ends += other.ends;
+        self.amid += other.amid;
         self.lost += other.lost;
     }
 }
 
 impl std::fmt::Display for Tally {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { commands, answered, ends, lost } = self;
-        write!(to, "{commands} commands, {answered} answered, {ends} ends, {lost} answers lost")
+        let Self { commands, answered, ends, amid, lost } = self;
+        write!(to, "{commands} commands, {answered} answered, {ends} ends")?;
+        if *amid > 0 {
+            write!(to, " ({amid} amid a save)")?;
+        }
+        write!(to, ", {lost} answers lost")
     }
 }

@@ -14,6 +14,7 @@
 //! | `crash`, `files` | SIGKILL at any moment; files that are cut, disks that are full |
 //! | `replicas` | replicas with and without the module; promotion in the middle |
 //! | `grammar`, `company`, `fuzz` | our commands as COMMAND DOCS has them, others, and the mix |
+//! | `tampered` | the checks, when something is wrong |
 //!
 //! `tests/it` says what each command does. Here nobody knows what comes next, so the checks are of
 //! what holds whatever comes. A history is repeated with the seed that it has printed:
@@ -37,5 +38,6 @@ mod locks;
 mod orders;
 mod replicas;
 mod script;
+mod tampered;
 mod whole;
 mod world;
