@@ -6,7 +6,8 @@
 target := $(abspath $(or $(CARGO_TARGET_DIR),target))
 export RUST_BACKTRACE ?= 1
 
-.PHONY: help setup setup-test build run demo demo-managed test bench bench-rows lint servers matrix
+.PHONY: help setup setup-test build run demo demo-managed test soak bench bench-rows lint servers \
+    matrix
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 22
@@ -31,6 +32,11 @@ demo-managed: ## the same with a managed sale: holds, payments, cancellations, r
 
 test: setup-test build ## all tests, against redis-server or REDIS_SERVER=path
 	SECKILL_MODULE=$(target)/release/libseckill.so cargo test --workspace
+
+# All storms at once, and every seed printed.
+soak: build ## crashes, failovers and the command fuzzer for MINUTES=60; SEED=n repeats a history
+	SECKILL_MODULE=$(target)/release/libseckill.so STORM_MINUTES=$(or $(MINUTES),60) \
+		cargo test --test storm -- --nocapture --test-threads 32 $(ARGS)
 
 # Options of one benchmark mean nothing to the other, but for --smoke.
 bench: setup ## measures against the script, GET and a no-op, and the worker; ARGS=--smoke is short

@@ -1,0 +1,119 @@
+//! What an end that may lose something may lose: only the end of the history, and only whole
+//! commands.
+//!
+//! Many an answer leaves something behind that no later command takes away: an entry of a stream, a
+//! state that an order never leaves. If what one command has left is there, then what was answered
+//! before that command was even sent must be there, too.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use crate::load::{Log, Sent};
+use crate::world::{Entry, State};
+
+/// Where a state has what answers leave behind, to be looked up.
+pub struct Evidence<'s> {
+    state: &'s State,
+    orders: BTreeSet<(&'s str, &'s str, &'s str)>,
+    by_keys: BTreeSet<(&'s str, &'s str, &'s str)>,
+    cancelled: BTreeSet<(&'s str, &'s str, &'s str)>,
+    /// Orders of which it was asked: a repeated try is answered 0 and writes nothing.
+    told: BTreeSet<[String; 3]>,
+    /// The reasons of letters name the command.
+    letters: BTreeSet<&'s str>,
+    /// How often a user drew a code. It can be put back and drawn again.
+    draws: BTreeMap<[String; 2], usize>,
+}
+
+/// Voucher, user and order id of entries.
+fn orders_of<'s>(
+    entries: impl Iterator<Item = &'s Entry>,
+) -> BTreeSet<(&'s str, &'s str, &'s str)> {
+    entries.map(|entry| (entry.of("voucherId"), entry.of("userId"), entry.of("id"))).collect()
+}
+
+impl<'s> Evidence<'s> {
+    pub fn of(state: &'s State) -> Self {
+        let mut draws = BTreeMap::new();
+        for entry in &state.draws {
+            *draws
+                .entry(["userId", "code"].map(|field| entry.of(field).to_owned()))
+                .or_default() += 1;
+        }
+        Self {
+            state,
+            orders: orders_of(state.orders.iter()),
+            by_keys: orders_of(state.by_keys.iter()),
+            cancelled: orders_of(
+                state.released.iter().filter(|entry| entry.of("reason") == "cancelled"),
+            ),
+            told: BTreeSet::new(),
+            letters: state.letters.iter().map(|letter| letter.of("dlqReason")).collect(),
+            draws,
+        }
+    }
+
+    /// Whether what an answer must have left behind is there; none for answers that leave nothing
+    /// which stays.
+    ///
+    /// To be asked of the answers of a connection in their order.
+    pub fn is_there(&mut self, sent: &Sent) -> Option<bool> {
+        let words: Vec<_> = sent.words.iter().map(String::as_str).collect();
+        let outcome = sent.outcome()?;
+        match (words.as_slice(), outcome) {
+            (["SECKILL.TRY", voucher, ..], _) if voucher.starts_with('t') => None,
+            (["SECKILL.TRY", voucher, user, id, ..], 0) => {
+                let made = sent.second();
+                let id = made.as_deref().unwrap_or(id);
+                let is_new = self.told.insert([voucher, user, id].map(str::to_owned));
+                is_new.then(|| self.orders.contains(&(voucher, user, id)))
+            }
+            (["SECKILL.TRYKEYS", "k.stock", _, _, voucher, user, id, ..], 0) => {
+                Some(self.by_keys.contains(&(voucher, user, id)))
+            }
+            (["SECKILL.CANCEL", voucher, user, id], 1) => {
+                Some(self.cancelled.contains(&(voucher, user, id)))
+            }
+            (["SECKILL.CONFIRM", voucher, _, id], 1) => {
+                match self.state.books.get(*voucher)?.get(*id)?.state.as_str() {
+                    "sold" => Some(true),
+                    "held" | "expired" => Some(false),
+                    // Given back later. Whether it was confirmed before, nobody knows.
+                    _ => None,
+                }
+            }
+            (["SECKILL.REJECT", _, _, _, "REASON", reason], 1) => {
+                Some(self.letters.contains(reason))
+            }
+            (["SECKILL.DRAW", _, user], 0) => {
+                let code = sent.second().expect("a code");
+                let left = self.draws.get_mut(&[(*user).to_owned(), code]);
+                let left = left.filter(|left| **left > 0);
+                Some(left.map(|left| *left -= 1).is_some())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Fails unless what is lost is the end of the history. Gives how many answers were lost, and the
+/// answer that is oldest of them.
+pub fn assert_suffix_lost(state: &State, logs: &[Log]) -> (usize, Option<Instant>) {
+    let mut evidence = Evidence::of(state);
+    let mut lost: Vec<&Sent> = Vec::new();
+    let mut kept: Option<&Sent> = None;
+    for sent in logs.iter().flatten() {
+        match evidence.is_there(sent) {
+            Some(true) if kept.is_none_or(|kept| kept.at < sent.at) => kept = Some(sent),
+            Some(false) => lost.push(sent),
+            _ => {}
+        }
+    }
+    let answered = |sent: &&&Sent| sent.back.as_ref().map(|(at, _)| *at);
+    let oldest = lost.iter().min_by_key(answered);
+    let at = oldest.as_ref().and_then(answered);
+    if let (Some(at), Some(kept), Some(oldest)) = (at, kept, oldest) {
+        assert!(kept.at <= at, "lost: {oldest:?}, though this is there: {kept:?}");
+    }
+    (lost.len(), at)
+}

@@ -1,0 +1,154 @@
+//! Append-only files that end too early, and disks that take nothing more.
+
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use crate::crash::hold_ms;
+use crate::evidence::assert_suffix_lost;
+use crate::harness::{Server, text, wait_for};
+use crate::length::{Tally, histories};
+use crate::load::{Load, tally};
+use crate::whole::{assert_same, assert_whole};
+use crate::world::{STREAMS, State, free_locks, make, run, stream, wait_for_holds};
+use redis::Value;
+
+/// The file that a server has appended to since it started.
+fn appended(server: &Server) -> PathBuf {
+    server.dir().join("appendonlydir/appendonly.aof.1.incr.aof")
+}
+
+fn length(path: &Path) -> u64 {
+    fs::metadata(path).expect("the append-only file").len()
+}
+
+#[test]
+fn what_survives_of_a_cut_file_is_a_whole_beginning() {
+    histories("append-only file cut at random bytes", 2, |seed| {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let hold_ms = hold_ms(&mut random);
+        let mut server = Server::with().aof().start();
+        make(&server, hold_ms);
+        let file = appended(&server);
+        let start = length(&file);
+        let load = Load::start(&server, seed, 0);
+        load.wait_for_answers(random.usize(500..4000));
+        server.kill9();
+        let logs = load.end();
+        let whole = Server::with().aof().without_module().data_of(&server).start();
+        let all = STREAMS.map(|name| stream(&whole, name));
+        let mut cuts: Vec<u64> = (0..5).map(|_| random.u64(start..length(&file))).collect();
+        cuts.sort_unstable();
+        let mut tally = Tally { ends: cuts.len(), ..tally(&logs) };
+        for cut in cuts.into_iter().rev() {
+            File::options()
+                .write(true)
+                .open(&file)
+                .and_then(|file| file.set_len(cut))
+                .expect("a cut");
+            let aof = || Server::with().aof().config("aof-load-truncated yes");
+            let plain = aof().without_module().data_of(&server).start();
+            for (name, all) in STREAMS.iter().zip(&all) {
+                let left = stream(&plain, name);
+                assert!(all.starts_with(&left), "{name} is no beginning when cut at {cut}");
+            }
+            let (lost, _) = assert_suffix_lost(&State::read(&plain), &logs);
+            tally.lost += lost;
+            let again = aof().data_of(&server).start();
+            wait_for_holds(&again, hold_ms);
+            assert_whole(&again);
+        }
+        tally
+    });
+}
+
+/// A server whose append-only file is on a disk that is full: `/dev/full` takes no byte.
+fn with_full_disk() -> Option<Server> {
+    if !Path::new("/dev/full").exists() {
+        println!("LEFT OUT: this machine has no /dev/full to stand for a full disk");
+        return None;
+    }
+    let server = Server::with().config("appendfsync everysec").start();
+    Some(server)
+}
+
+#[test]
+fn a_full_disk_refuses_and_nothing_is_half_done() {
+    histories("full disk", 1, |seed| {
+        let Some(server) = with_full_disk() else { return Tally::default() };
+        make(&server, 600_000);
+        // The server writes to this name while it begins a file, and renames what it stands for.
+        let folder = server.dir().join("appendonlydir");
+        fs::create_dir(&folder).expect("a folder");
+        symlink("/dev/full", folder.join("temp-appendonly.aof.incr")).expect("a link");
+        let load = Load::start(&server, seed, 0);
+        load.wait_for_answers(300);
+        assert_eq!(run(&server, "CONFIG SET appendonly yes"), Value::Okay);
+        let full = wait_for("a full disk", || {
+            let status = server.info("aof_last_write_status");
+            (status.as_deref() == Some("err")).then_some(())
+        });
+        full.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+        load.wait_for_more_answers(500);
+        let logs = load.end();
+        assert_whole(&server);
+        free_locks(&server);
+        let before = server.digest();
+        for command in [
+            "SECKILL.TRY m late olate",
+            "SECKILL.TRY u late olate",
+            "SECKILL.TRYKEYS k.stock k.buyers k.orders k late olate",
+            "SECKILL.CREATE new 5",
+            "SECKILL.RESTOCK m 5",
+            "SECKILL.DEDUCT bare",
+            "SECKILL.RESTORE bare",
+            "SECKILL.DRAW p late",
+            "SECKILL.NEXTID ids",
+            "LOCK.ACQUIRE other t 5000",
+        ] {
+            let refused = text(&run(&server, command));
+            assert!(refused.starts_with("MISCONF "), "{command} gave {refused}");
+        }
+        assert_eq!(server.digest(), before);
+        let refusals = logs.iter().flatten().filter(|sent| match sent.answer() {
+            Some(Value::ServerError(error)) => error.code() == "MISCONF",
+            _ => false,
+        });
+        assert!(refusals.count() > 0, "no connection was refused");
+        // Room again.
+        assert_eq!(run(&server, "CONFIG SET appendonly no"), Value::Okay);
+        assert_eq!(run(&server, "SECKILL.TRY u late olate"), Value::Int(0));
+        assert_whole(&server);
+        Tally { ends: 1, ..tally(&logs) }
+    });
+}
+
+#[test]
+fn a_failed_save_refuses_and_nothing_is_half_done() {
+    histories("failed BGSAVE", 1, |seed| {
+        let server = Server::with().config("save 100000 100000").start();
+        make(&server, 600_000);
+        let load = Load::start(&server, seed, 0);
+        load.wait_for_answers(300);
+        fs::create_dir(server.dir().join("dump.rdb")).expect("what no file can replace");
+        run(&server, "BGSAVE");
+        let failed = wait_for("a failed save", || {
+            let status = server.info("rdb_last_bgsave_status");
+            (status.as_deref() == Some("err")).then_some(())
+        });
+        failed.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+        load.wait_for_more_answers(500);
+        let logs = load.end();
+        assert_whole(&server);
+        free_locks(&server);
+        let before = server.digest();
+        let refused = text(&run(&server, "SECKILL.TRY u late olate"));
+        assert!(refused.starts_with("MISCONF "), "{refused}");
+        assert_eq!(server.digest(), before);
+        fs::remove_dir(server.dir().join("dump.rdb")).expect("room again");
+        assert_eq!(run(&server, "SAVE"), Value::Okay);
+        let copy = Server::with().without_module().data_of(&server).start();
+        assert_same(&server, &copy);
+        Tally { ends: 1, ..tally(&logs) }
+    });
+}

@@ -1,0 +1,278 @@
+//! All commands of the module, well and badly formed, in the company of commands of others on the
+//! same keys; bare, in MULTI and in scripts; on RESP2 and RESP3.
+//!
+//! The server lives, replicas and the append-only file say the same as it does, a reload changes
+//! nothing, and its memory comes back.
+
+use crate::grammar::{self, Argv, Command};
+use crate::harness::{Client, Server, text, wait_for};
+use crate::length::{self, Tally, histories};
+use crate::world::run;
+use crate::{company, company::Topic, length::goes_on};
+use redis::Value;
+
+const SHORT: usize = 20_000;
+const LONG: usize = 1_000_000;
+
+/// Commands between two looks at everything.
+const BETWEEN_LOOKS: usize = 2000;
+
+/// Looks between two that also replay the append-only file and empty the server.
+const LOOKS_A_REPLAY: usize = 5;
+
+/// How much more memory an empty server may have than after its first replay. Buffers, tables of the
+/// server and fragments make a few hundred KB; a leak of 8 bytes a command would make 8 MB.
+const MEMORY_SLACK: i64 = 4 << 20;
+
+struct Fuzz {
+    random: fastrand::Rng,
+    commands: Vec<Command>,
+    clients: Vec<Client>,
+    topic: Topic,
+    primary: Server,
+    replicas: [Server; 2],
+    tally: Tally,
+    empty_memory: Option<i64>,
+}
+
+/// Runs the commands in its arguments, each behind the number of its words.
+const SCRIPT: &str = "local i = 1 \
+    while i <= #ARGV do \
+        local n = tonumber(ARGV[i]) \
+        redis.pcall(unpack(ARGV, i + 1, i + n)) \
+        i = i + 1 + n \
+    end \
+    return 1";
+
+impl Fuzz {
+    fn new(seed: u64) -> Self {
+        let primary = Server::with()
+            .port()
+            .config("appendonly yes")
+            .config("appendfsync no")
+            .config("repl-backlog-size 16kb")
+            .config("slowlog-max-len 0")
+            .config("seckill.lock-wait-ms-max 3")
+            .start();
+        let replicas = [
+            Server::with().replica_of(&primary).start(),
+            Server::with().without_module().replica_of(&primary).start(),
+        ];
+        let mut clients: Vec<Client> = (0..4).map(|_| primary.client()).collect();
+        for client in clients.iter_mut().skip(2) {
+            let hello = client.call(&["HELLO", "3"]);
+            assert!(matches!(hello, Value::Map(_)), "{hello:?}");
+        }
+        let random = fastrand::Rng::with_seed(seed);
+        let commands = grammar::commands(&primary);
+        let (topic, tally) = (Topic::default(), Tally::default());
+        Self { random, commands, clients, topic, primary, replicas, tally, empty_memory: None }
+    }
+
+    fn command(&mut self) -> Argv {
+        self.tally.commands += 1;
+        match self.random.u8(0..20) {
+            0..4 => company::help(&mut self.random),
+            4..7 => company::command(&mut self.random, &self.topic),
+            7..12 => self.likely(),
+            _ => {
+                let index = self.random.usize(..self.commands.len());
+                self.commands[index].sentence(&mut self.random, &self.topic)
+            }
+        }
+    }
+
+    /// Something about the sale that is made anew again and again: most of the time there is one.
+    fn likely(&mut self) -> Argv {
+        let user = self.topic.user(&mut self.random);
+        let id = self.topic.order_id(&mut self.random);
+        let (name, args): (&str, [Vec<u8>; 3]) = match self.random.u8(0..10) {
+            0 | 1 => {
+                let entry = self.topic.entry(&mut self.random);
+                ("SECKILL.REJECT", [b"stream.orders".to_vec(), b"g".to_vec(), entry])
+            }
+            2 | 3 => ("SECKILL.CONFIRM", [b"7".to_vec(), user, id]),
+            4 => ("SECKILL.CANCEL", [b"7".to_vec(), user, id]),
+            _ => ("SECKILL.TRY", [b"7".to_vec(), user, id]),
+        };
+        [name.as_bytes().to_vec()].into_iter().chain(args).collect()
+    }
+
+    /// Some commands as they are sent: bare, in a transaction, in a script.
+    fn phrase(&mut self) -> Vec<Argv> {
+        let count = self.random.usize(1..5);
+        let mut commands: Vec<Argv> = (0..count).map(|_| self.command()).collect();
+        match self.random.u8(0..6) {
+            0 => {
+                commands.insert(0, vec![b"MULTI".to_vec()]);
+                commands.push(vec![b"EXEC".to_vec()]);
+                commands
+            }
+            1 => {
+                let mut eval = ["EVAL", SCRIPT, "0"].map(|word| word.as_bytes().to_vec()).to_vec();
+                for command in commands {
+                    eval.push(command.len().to_string().into_bytes());
+                    eval.extend(command);
+                }
+                vec![eval]
+            }
+            _ => commands,
+        }
+    }
+
+    /// Sends something on every connection before any answer is read.
+    fn burst(&mut self) {
+        let mut counts = vec![0; self.clients.len()];
+        for (index, count) in counts.iter_mut().enumerate() {
+            for _ in 0..self.random.usize(1..6) {
+                self.topic.turn(&mut self.random);
+                let phrase = self.phrase();
+                *count += phrase.len();
+                phrase.iter().for_each(|command| self.clients[index].send(command));
+            }
+        }
+        for (index, count) in counts.into_iter().enumerate() {
+            for _ in 0..count {
+                let reply = self.clients[index].receive();
+                self.tally.answered += 1;
+                self.hear(&reply);
+            }
+        }
+    }
+
+    fn hear(&mut self, reply: &Value) {
+        match reply {
+            Value::ServerError(_) => {
+                let error = text(reply);
+                assert!(!error.contains("a bug in"), "{error}\n{}", self.primary.log());
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.hear(item)),
+            Value::Map(pairs) => pairs.iter().for_each(|(_, value)| self.hear(value)),
+            Value::BulkString(bytes) if is_entry_id(bytes) => {
+                self.topic.hear_of(bytes);
+            }
+            _ => {}
+        }
+    }
+
+    /// Compares everything while nothing can change.
+    fn look(&mut self, replay: bool) {
+        self.wait_for_short_lives();
+        assert_eq!(run(&self.primary, "CLIENT PAUSE 60000 WRITE"), Value::Okay);
+        let digest = self.primary.digest();
+        for replica in &self.replicas {
+            self.primary.wait_for_replica(replica);
+            assert_eq!(replica.digest(), digest, "a replica differs");
+        }
+        let keys = self.keys();
+        assert_eq!(run(&self.primary, "DEBUG RELOAD"), Value::Okay);
+        assert_eq!(self.keys(), keys, "DEBUG RELOAD has changed something");
+        assert_eq!(self.primary.digest(), digest, "DEBUG RELOAD has changed something");
+        if replay {
+            let copy = Server::with().config("appendonly yes").without_module();
+            let copy = copy.data_of(&self.primary).start();
+            assert_eq!(copy.digest(), digest, "the append-only file differs");
+        }
+        assert_eq!(run(&self.primary, "CLIENT UNPAUSE"), Value::Okay);
+        assert!(!self.primary.log().contains("a bug in"), "{}", self.primary.log());
+        self.tally.ends += 1;
+        if replay {
+            self.empty();
+        }
+    }
+
+    /// Every key with its type, a digest of its value, and when it expires, by database.
+    fn keys(&self) -> Vec<[String; 5]> {
+        let mut keys = Vec::new();
+        for db in ["0", "1"] {
+            let mut client = self.primary.client();
+            client.call(&["SELECT", db]);
+            let names: Vec<Vec<u8>> =
+                redis::from_redis_value(client.call(&["KEYS", "*"])).expect("keys");
+            for name in names {
+                let mut ask = |command: &[&str]| {
+                    let command = command.iter().map(|word| word.as_bytes());
+                    let command: Vec<_> = command.chain([name.as_slice()]).collect();
+                    format!("{:?}", client.call(&command))
+                };
+                let kind = ask(&["TYPE"]);
+                let (value, expiry) = (ask(&["DEBUG", "DIGEST-VALUE"]), ask(&["PEXPIRETIME"]));
+                keys.push([db.into(), name.escape_ascii().to_string(), kind, value, expiry]);
+            }
+        }
+        keys.sort();
+        keys
+    }
+
+    /// Waits until no key is about to expire: a reload would leave it out. The keys that are given
+    /// a short time to live here have 15 ms, the others an hour and more.
+    fn wait_for_short_lives(&self) {
+        const COUNT: &str = "local n = 0 \
+            for db = 0, 1 do redis.call('SELECT', db) \
+                local keys = redis.call('KEYS', '*') \
+                n = n + redis.call('DBSIZE') - #keys \
+                for _, key in ipairs(keys) do \
+                    local ttl = redis.call('PTTL', key) \
+                    if ttl >= 0 and ttl < 100000 then n = n + 1 end \
+                end \
+            end return n";
+        let over = wait_for("short lives to end", || {
+            (self.primary.call(&["EVAL", COUNT, "0"]) == Value::Int(0)).then_some(())
+        });
+        over.unwrap_or_else(|late| panic!("{late}\n{}", self.primary.log()));
+    }
+
+    /// Empties the server and compares what memory it still has.
+    fn empty(&mut self) {
+        run(&self.primary, "FLUSHALL SYNC");
+        run(&self.primary, "SCRIPT FLUSH SYNC");
+        run(&self.primary, "BGREWRITEAOF");
+        let rewritten = wait_for("a rewrite", || {
+            let busy = ["aof_rewrite_in_progress", "aof_rewrite_scheduled"];
+            let busy = busy.map(|field| self.primary.info_number(field));
+            (busy == [0, 0]).then_some(())
+        });
+        rewritten.unwrap_or_else(|late| panic!("{late}\n{}", self.primary.log()));
+        for replica in &self.replicas {
+            self.primary.wait_for_replica(replica);
+        }
+        let memory = self.primary.info_number("used_memory");
+        let first = *self.empty_memory.get_or_insert(memory);
+        assert!(memory < first + MEMORY_SLACK, "{first} bytes when empty, now {memory}");
+        if length::is_long() && self.tally.ends % 50 == 0 {
+            println!("{}: {memory} bytes when empty, first {first}", self.tally);
+        }
+    }
+}
+
+fn is_entry_id(bytes: &[u8]) -> bool {
+    let Some(dash) = bytes.iter().position(|byte| *byte == b'-') else { return false };
+    dash == 13 && bytes.iter().all(|byte| byte.is_ascii_digit() || *byte == b'-')
+}
+
+#[test]
+fn commands_in_any_company_do_no_harm() {
+    let commands = if length::is_long() { LONG } else { SHORT };
+    histories("fuzzer", 1, |seed| {
+        let mut fuzz = Fuzz::new(seed);
+        let mut next = BETWEEN_LOOKS;
+        while fuzz.tally.commands < commands || (length::is_long() && goes_on()) {
+            fuzz.burst();
+            if fuzz.tally.commands >= next {
+                next += BETWEEN_LOOKS;
+                let replay = (fuzz.tally.ends + 1).is_multiple_of(LOOKS_A_REPLAY);
+                fuzz.look(replay);
+            }
+        }
+        fuzz.look(true);
+        let counters = text(&run(&fuzz.primary, "INFO seckill"));
+        println!("{counters}");
+        for line in counters.lines().filter(|line| line.starts_with("seckill_")) {
+            let (name, count) = line.trim_end().split_once(':').expect("a field");
+            let is_met =
+                count != "0" || ["seckill_holds_open", "seckill_locks_waiting"].contains(&name);
+            assert!(is_met, "nothing that counts as {name} has happened");
+        }
+        fuzz.tally
+    });
+}

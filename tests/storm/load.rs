@@ -1,0 +1,161 @@
+//! Many connections that send their scripts until they are told to stop or the server is gone, and
+//! keep what they were answered.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use crate::harness::{Client, Server, text, wait_for};
+use crate::length::Tally;
+use crate::script::Script;
+use redis::Value;
+
+pub const CONNECTIONS: usize = 6;
+
+/// How many commands a connection sends before it reads the answers, at most.
+const DEPTH: usize = 6;
+
+/// A command that was sent, and what came back if anything did. What did not come back may have
+/// happened or not.
+#[derive(Debug)]
+pub struct Sent {
+    pub words: Vec<String>,
+    pub at: Instant,
+    pub back: Option<(Instant, Value)>,
+}
+
+impl Sent {
+    pub fn is(&self, name: &str) -> bool {
+        self.words[0] == name
+    }
+
+    pub fn answer(&self) -> Option<&Value> {
+        self.back.as_ref().map(|(_, value)| value)
+    }
+
+    /// Whether no answer came.
+    pub fn is_open(&self) -> bool {
+        self.back.is_none()
+    }
+
+    /// The outcome, if it was answered with one: an integer, alone or first in an array.
+    pub fn outcome(&self) -> Option<i64> {
+        match self.answer()? {
+            Value::Int(number) => Some(*number),
+            Value::Array(items) => match items.first() {
+                Some(Value::Int(number)) => Some(*number),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// What stands behind the outcome, as text.
+    pub fn second(&self) -> Option<String> {
+        match self.answer()? {
+            Value::Array(items) => items.get(1).filter(|item| **item != Value::Nil).map(text),
+            _ => None,
+        }
+    }
+}
+
+/// What one connection has sent, in order.
+pub type Log = Vec<Sent>;
+
+pub struct Load {
+    threads: Vec<JoinHandle<Log>>,
+    stop: Arc<AtomicBool>,
+    answered: Arc<AtomicUsize>,
+}
+
+impl Load {
+    /// Connects and begins. `round` makes the names of users, ids and tokens differ.
+    pub fn start(server: &Server, seed: u64, round: usize) -> Self {
+        let (stop, answered) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
+        let threads = (0..CONNECTIONS).map(|connection| {
+            let (stop, answered) = (Arc::clone(&stop), Arc::clone(&answered));
+            let script = Script::new(&format!("{round}c{connection}"), seed);
+            let depth = fastrand::Rng::with_seed(seed ^ connection as u64);
+            let client = server.client();
+            thread::spawn(move || run(client, script, depth, &stop, &answered))
+        });
+        Self { threads: threads.collect(), stop, answered }
+    }
+
+    /// Waits until the connections have been answered so often.
+    pub fn wait_for_answers(&self, count: usize) {
+        let come = wait_for("answers", || {
+            let enough = self.answered.load(Ordering::Relaxed) >= count;
+            (enough || self.threads.iter().any(JoinHandle::is_finished)).then_some(())
+        });
+        come.expect("answers to the load");
+    }
+
+    pub fn wait_for_more_answers(&self, count: usize) {
+        self.wait_for_answers(self.answered.load(Ordering::Relaxed) + count);
+    }
+
+    /// Lets every connection end after the answers that it waits for; gives what they sent.
+    pub fn end(self) -> Vec<Log> {
+        self.stop.store(true, Ordering::Relaxed);
+        let threads = self.threads.into_iter();
+        threads.map(|thread| thread.join().expect("a connection")).collect()
+    }
+}
+
+/// Answers that a command of a script may get besides its outcomes.
+const REFUSALS: [&str; 9] = [
+    "STOCK",
+    "READONLY",
+    "UNBLOCKED",
+    "MISCONF",
+    "MASTERDOWN",
+    "NOREPLICAS",
+    "EXISTS",
+    "NOVOUCHER",
+    "NOENTRY",
+];
+
+fn run(
+    mut client: Client,
+    mut script: Script,
+    mut depth: fastrand::Rng,
+    stop: &AtomicBool,
+    answered: &AtomicUsize,
+) -> Log {
+    let mut log = Log::new();
+    while !stop.load(Ordering::Relaxed) {
+        let from = log.len();
+        let mut is_sent = true;
+        for _ in 0..depth.usize(1..=DEPTH) {
+            let words = script.next();
+            let mut packed = redis::cmd(&words[0]);
+            packed.arg(&words[1..]);
+            let at = Instant::now();
+            is_sent &= client.raw().send_packed_command(&packed.get_packed_command()).is_ok();
+            log.push(Sent { words, at, back: None });
+        }
+        for sent in &mut log[from..] {
+            let Ok(value) = client.raw().recv_response() else { return log };
+            if let Value::ServerError(_) = &value {
+                let error = text(&value);
+                let code = error.split(' ').next().unwrap_or_default();
+                assert!(REFUSALS.contains(&code), "{:?} gave {error}", sent.words);
+            }
+            sent.back = Some((Instant::now(), value));
+            answered.fetch_add(1, Ordering::Relaxed);
+            script.hear(sent);
+        }
+        if !is_sent {
+            break;
+        }
+    }
+    log
+}
+
+/// What some logs add up to.
+pub fn tally(logs: &[Log]) -> Tally {
+    let answered = logs.iter().flatten().filter(|sent| !sent.is_open()).count();
+    Tally { commands: logs.iter().map(Vec::len).sum(), answered, ..Tally::default() }
+}

@@ -1,0 +1,43 @@
+//! Storms: random histories of all commands under load, with crashes, failovers and hostile
+//! company, and a check of every acknowledged reply against what is left.
+//!
+//! | file | what is in it |
+//! | --- | --- |
+//! | `length` | seeds, and how long a storm goes on: a few histories, or STORM_MINUTES of them |
+//! | `script` | what a connection sends: all commands, at random |
+//! | `load` | many connections that send their scripts, and what each was answered |
+//! | `world` | the keys that the scripts work on: made, and read afterwards |
+//! | `whole` | what holds of these keys by themselves: nothing is sold twice, nothing is half done |
+//! | `acknowledged` | what the replies promise, against the keys |
+//! | `orders`, `locks` | the same of managed orders and of locks |
+//! | `evidence` | what a lossy end may lose: the end of the history, and whole commands |
+//! | `crash`, `files` | SIGKILL at any moment; files that are cut, disks that are full |
+//! | `replicas` | replicas with and without the module; promotion in the middle |
+//! | `grammar`, `company`, `fuzz` | our commands as COMMAND DOCS has them, others, and the mix |
+//! | `tampered` | the checks, when something is wrong |
+//!
+//! `tests/it` says what each command does. Here nobody knows what comes next, so the checks are of
+//! what holds whatever comes. A history is repeated with the seed that it has printed:
+//! `SEED=<n> cargo test --test storm <test>`. The seed fixes what is sent, not when the server dies.
+
+mod acknowledged;
+#[path = "../it/aof.rs"]
+#[allow(dead_code, reason = "the integration tests use the rest of it")]
+mod aof;
+mod company;
+mod crash;
+mod evidence;
+mod files;
+mod fuzz;
+mod grammar;
+#[path = "../it/harness.rs"]
+mod harness;
+mod length;
+mod load;
+mod locks;
+mod orders;
+mod replicas;
+mod script;
+mod tampered;
+mod whole;
+mod world;

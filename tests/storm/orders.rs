@@ -1,0 +1,100 @@
+//! What is left of managed orders, against the answers of their connections.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::load::{Log, Sent};
+use crate::world::{MANAGED, State};
+
+/// What was heard of one order.
+#[derive(Default)]
+struct Heard {
+    /// A try was answered 0.
+    sold: bool,
+    /// A try went without an answer.
+    maybe_sold: bool,
+    cancelled: bool,
+    confirmed: bool,
+    maybe_cancelled: bool,
+    maybe_confirmed: bool,
+    /// Answers that only an order that was given back gets: 5, 3 of a confirmation, 2 of a
+    /// cancellation.
+    released: bool,
+}
+
+impl Heard {
+    fn hear(&mut self, sent: &Sent) {
+        match (sent.words[0].as_str(), sent.outcome()) {
+            ("SECKILL.TRY", Some(0)) => self.sold = true,
+            ("SECKILL.TRY", Some(5)) => self.released = true,
+            ("SECKILL.TRY", None) => self.maybe_sold |= sent.is_open(),
+            ("SECKILL.CANCEL", Some(1)) => self.cancelled = true,
+            ("SECKILL.CANCEL", Some(2)) => self.released = true,
+            ("SECKILL.CANCEL", None) => self.maybe_cancelled |= sent.is_open(),
+            ("SECKILL.CONFIRM", Some(1)) => self.confirmed = true,
+            ("SECKILL.CONFIRM", Some(3)) => self.released = true,
+            ("SECKILL.CONFIRM", None) => self.maybe_confirmed |= sent.is_open(),
+            _ => {}
+        }
+    }
+}
+
+/// Fails unless every order of the books is what its connection was told, and every order that a
+/// connection was told of is in the books. Nothing may have been lost.
+pub fn check(state: &State, logs: &[Log]) {
+    let mut heard: BTreeMap<[&str; 3], Heard> = BTreeMap::new();
+    // Users with tries whose ids were never told.
+    let mut nameless: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut made = BTreeSet::new();
+    for sent in logs.iter().flatten() {
+        let [name, voucher, user, id, ..] = sent.words.as_slice() else { continue };
+        if !state.books.contains_key(voucher) || !name.starts_with("SECKILL.") {
+            continue;
+        }
+        if id != "*" {
+            heard.entry([voucher, user, id]).or_default().hear(sent);
+        } else if sent.is_open() {
+            *nameless.entry((voucher, user)).or_default() += 1;
+        } else if let Some(id) = sent.second() {
+            assert!(made.insert(id.clone()), "the id {id} was made twice");
+            let order = &state.books[voucher].get(&id);
+            assert!(order.is_some_and(|order| order.user == *user), "{id} of {user}: {order:?}");
+        }
+    }
+    for ([voucher, user, id], heard) in &heard {
+        let order = state.books[*voucher].get(*id);
+        assert!(order.is_some() || !heard.sold, "{voucher} {user} {id} was sold and is lost");
+        let Some(order) = order.filter(|order| order.user == *user) else {
+            continue;
+        };
+        assert!(heard.sold || heard.maybe_sold || heard.released, "{id} was never accepted");
+        let is = order.state.as_str();
+        let is_over = !["held", "sold"].contains(&is);
+        assert!(!heard.cancelled || is == "cancelled", "{id} was cancelled and is {is}");
+        assert!(!heard.released || is_over, "{id} was given back and is {is}");
+        if heard.confirmed {
+            assert!(is != "held" && is != "expired", "{id} was confirmed and is {is}");
+        }
+        if is == "cancelled" {
+            assert!(heard.cancelled || heard.maybe_cancelled, "{id}: nobody cancelled it");
+        }
+        if is == "sold" && *voucher == "m" {
+            assert!(heard.confirmed || heard.maybe_confirmed, "{id}: nobody confirmed it");
+        }
+    }
+    for (voucher, ..) in MANAGED {
+        for (id, order) in &state.books[voucher] {
+            if heard.contains_key(&[voucher, &order.user, id]) {
+                continue;
+            }
+            // Scripts do nothing with orders whose ids they did not choose.
+            let is = order.state.as_str();
+            assert!(is != "cancelled" && (voucher, is) != ("m", "sold"), "{id} is {is}");
+            let is_known = made.contains(id);
+            if !is_known {
+                let left = nameless.get_mut(&(voucher, order.user.as_str()));
+                let left = left.filter(|left| **left > 0);
+                *left.unwrap_or_else(|| panic!("{id}: nobody tried for {order:?}")) -= 1;
+            }
+        }
+    }
+}

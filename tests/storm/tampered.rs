@@ -1,0 +1,105 @@
+//! The checks of this crate can fail: every tampering with the keys or the answers is noticed.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use crate::evidence::assert_suffix_lost;
+use crate::harness::Server;
+use crate::load::{Load, Log, Sent};
+use crate::whole::assert_whole;
+use crate::world::{State, make, run, wait_for_holds};
+use crate::{acknowledged, locks};
+use redis::Value;
+
+fn fails<T>(check: impl FnOnce() -> T) -> bool {
+    catch_unwind(AssertUnwindSafe(check)).is_err()
+}
+
+fn check_all(server: &Server, logs: &[Log]) {
+    let state = assert_whole(server);
+    acknowledged::check(server, &state, logs);
+}
+
+/// Commands of which each spoils something that was sound.
+fn tamperings(state: &State) -> Vec<String> {
+    let [order, back] = [&state.orders[0], &state.released[0]].map(|entry| &entry.id);
+    let unmanaged = state.buyers.first().expect("a buyer");
+    let (winner, _) = state.winners.first_key_value().expect("a winner");
+    let sold = state.books["s"].iter().find(|(_, order)| order.state == "sold");
+    let (id, one) = sold.expect("a sold order");
+    vec![
+        "INCR seckill:stock:m".to_owned(),
+        "DECR seckill:stock:u".to_owned(),
+        "DECRBY bare 1000000".to_owned(),
+        "INCR k.stock".to_owned(),
+        "INCR b.stock".to_owned(),
+        "SECKILL.RESTOCK m 100000".to_owned(),
+        format!("XDEL stream.orders {order}"),
+        format!("XDEL stream.orders.released {back}"),
+        format!("XDEL stream.orders.dlq {}", state.letters[0].id),
+        format!("XDEL k.orders {}", state.by_keys[0].id),
+        format!("SREM seckill:order:u {unmanaged}"),
+        "SADD seckill:order:u nobody".to_owned(),
+        format!("HDEL seckill:winners:p {winner}"),
+        "LPOP seckill:codes:p".to_owned(),
+        format!("HDEL seckill:book:s {id}"),
+        // Whole, but nobody asked for it.
+        format!("SECKILL.CANCEL s {} {id}", one.user),
+        "SECKILL.TRY u nobody onone".to_owned(),
+        "SECKILL.TRY s nobody onone".to_owned(),
+        "SECKILL.TRYKEYS k.stock k.buyers k.orders k nobody onone".to_owned(),
+        format!("SECKILL.UNDRAW p {winner}"),
+        "SECKILL.DRAW p nobody".to_owned(),
+        "SECKILL.RESTORE bare 1000000".to_owned(),
+        "FLUSHALL".to_owned(),
+    ]
+}
+
+#[test]
+fn every_tampering_is_noticed() {
+    let server = Server::start();
+    make(&server, 30);
+    let load = Load::start(&server, 7, 0);
+    load.wait_for_answers(1500);
+    let logs = load.end();
+    wait_for_holds(&server, 30);
+    check_all(&server, &logs);
+    assert_eq!(run(&server, "SAVE"), Value::Okay);
+    let state = State::read(&server);
+    for tampering in tamperings(&state) {
+        let copy = Server::with().data_of(&server).start();
+        let reply = run(&copy, &tampering);
+        assert!(!matches!(reply, Value::ServerError(_)), "{tampering}: {reply:?}");
+        assert!(fails(|| check_all(&copy, &logs)), "not noticed: {tampering}");
+    }
+    // One whole sale in the middle is gone: no end of the history.
+    let copy = Server::with().data_of(&server).start();
+    let gone = &state.by_keys[0];
+    run(&copy, &format!("XDEL k.orders {}", gone.id));
+    run(&copy, &format!("SREM k.buyers {}", gone.of("userId")));
+    run(&copy, &format!("INCRBY k.stock {}", gone.units()));
+    let state = assert_whole(&copy);
+    assert!(fails(|| assert_suffix_lost(&state, &logs)), "not noticed: a sale undone");
+}
+
+/// An acquisition for a second, sent and answered so many ms after the start.
+fn acquired(start: Instant, token: &str, [sent, answered]: [u64; 2], fence: i64) -> Log {
+    let words = ["LOCK.ACQUIRE", "lock0", token, "1000", "FENCE"].map(str::to_owned).to_vec();
+    let at = |ms| start + Duration::from_millis(ms);
+    vec![Sent { words, at: at(sent), back: Some((at(answered), Value::Int(fence))) }]
+}
+
+#[test]
+fn two_owners_of_a_lock_are_noticed() {
+    let start = Instant::now();
+    let pair = |times: [u64; 2], fence| {
+        let logs = [acquired(start, "t1", [0, 5], 70), acquired(start, "t2", times, fence)];
+        fails(|| locks::check(&logs))
+    };
+    assert!(!pair([1100, 1105], 71));
+    assert!(pair([500, 505], 71), "within the lease");
+    assert!(pair([1100, 1105], 70), "the same fencing token");
+    assert!(pair([1100, 1105], 69), "a smaller fencing token");
+    // Sent in time, and answered when it was free.
+    assert!(!pair([500, 1105], 71));
+}

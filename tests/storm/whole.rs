@@ -1,0 +1,157 @@
+//! What holds of the keys by themselves, whatever was sent and lost: no command is half done,
+//! nothing is sold twice, and everything adds up.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::harness::{Server, wait_for};
+use crate::world::{self, Entry, MANAGED, STREAMS, State, UNMANAGED, ask};
+
+/// Fails unless the keys tell one story; gives them.
+pub fn assert_whole(server: &Server) -> State {
+    let state = State::read(server);
+    for (voucher, _, limit) in MANAGED {
+        managed(server, &state, voucher, limit);
+    }
+    unmanaged(server, &state);
+    by_keys(server, &state);
+    prizes(&state);
+    letters(&state);
+    state
+}
+
+/// The entries that are of a voucher.
+pub fn of<'s>(entries: &'s [Entry], voucher: &str) -> impl Iterator<Item = &'s Entry> {
+    entries.iter().filter(move |entry| entry.of("voucherId") == voucher)
+}
+
+/// Entries by their order ids. Fails on an id that is there twice.
+fn by_id<'s>(entries: impl Iterator<Item = &'s Entry>, what: &str) -> BTreeMap<&'s str, &'s Entry> {
+    let mut found = BTreeMap::new();
+    for entry in entries {
+        let before = found.insert(entry.of("id"), entry);
+        assert!(before.is_none(), "{what} of {} twice: {before:?}, {entry:?}", entry.of("id"));
+    }
+    found
+}
+
+fn managed(server: &Server, state: &State, voucher: &str, limit: i64) {
+    let differences: Vec<String> = redis::from_redis_value(world::field(
+        server,
+        &format!("SECKILL.AUDIT {voucher}"),
+        "differences",
+    ))
+    .expect("differences");
+    assert!(differences.is_empty(), "{voucher}: {differences:?}");
+    let book = &state.books[voucher];
+    // Accepted orders are the entries of the stream, one by one.
+    let orders = by_id(of(&state.orders, voucher), "an order");
+    let released = by_id(of(&state.released, voucher), "a give-back");
+    let letters: BTreeSet<_> = of(&state.letters, voucher)
+        .filter(|letter| letter.of("dlqOrder") == "rejected")
+        .map(|letter| letter.of("id"))
+        .collect();
+    assert!(orders.keys().eq(book.keys()), "{voucher}: the stream and the book differ");
+    let mut units: BTreeMap<&str, i64> = BTreeMap::new();
+    for (id, order) in book {
+        let entry = orders[id.as_str()];
+        assert_eq!((entry.units(), entry.of("userId")), (order.units, order.user.as_str()), "{id}");
+        let back = released.get(id.as_str());
+        let reason = back.map_or("", |back| back.of("reason"));
+        match order.state.as_str() {
+            "held" | "sold" => {
+                assert_eq!(reason, "", "{id} is {}", order.state);
+                *units.entry(&order.user).or_default() += order.units;
+            }
+            over => {
+                assert_eq!(reason, over, "{id}");
+                assert_eq!(back.map(|back| back.units()), Some(order.units), "{id}");
+            }
+        }
+        assert_eq!(letters.contains(id.as_str()), order.state == "rejected", "{id}: {order:?}");
+    }
+    assert!(released.keys().all(|id| book.contains_key(*id)), "{voucher}: a give-back of nothing");
+    let over = units.iter().find(|(_, units)| **units > limit);
+    assert_eq!(over, None, "{voucher}: above the limit");
+}
+
+fn unmanaged(server: &Server, state: &State) {
+    let orders = by_id(of(&state.orders, "u"), "an order");
+    let released = by_id(of(&state.released, "u"), "a give-back");
+    let users: BTreeSet<_> = orders.values().map(|entry| entry.of("userId")).collect();
+    assert_eq!(users.len(), orders.len(), "a user bought twice");
+    for (id, order) in &orders {
+        let is_buyer = state.buyers.contains(order.of("userId"));
+        assert_eq!(is_buyer, !released.contains_key(id), "{order:?}");
+    }
+    assert!(released.keys().all(|id| orders.contains_key(id)), "a give-back of nothing");
+    assert_eq!(state.buyers.len(), orders.len() - released.len());
+    let sum = |entries: &BTreeMap<&str, &Entry>| entries.values().map(|e| e.units()).sum::<i64>();
+    let left: i64 = ask(server, "GET seckill:stock:u");
+    assert_eq!(left, UNMANAGED - sum(&orders) + sum(&released), "stock of u");
+    assert!(left >= 0);
+}
+
+fn by_keys(server: &Server, state: &State) {
+    let left: i64 = ask(server, "GET k.stock");
+    let orders = by_id(state.by_keys.iter(), "an order by keys");
+    assert_eq!(left, UNMANAGED - orders.values().map(|entry| entry.units()).sum::<i64>());
+    let users: BTreeSet<_> = orders.values().map(|entry| entry.of("userId").to_owned()).collect();
+    assert_eq!(users.len(), orders.len(), "a user bought twice by keys");
+    assert_eq!(ask::<BTreeSet<String>>(server, "SMEMBERS k.buyers"), users);
+    let (left, buyers): (i64, i64) = (ask(server, "GET b.stock"), ask(server, "SCARD b.buyers"));
+    assert_eq!(left + buyers, UNMANAGED, "sales without a stream");
+}
+
+fn prizes(state: &State) {
+    let given = state.winners.values().chain(&state.codes).cloned();
+    let mut given: Vec<_> = given.collect();
+    given.sort();
+    assert!(given.iter().eq(&world::codes()), "a prize code is lost or given twice");
+    let draws: BTreeSet<_> =
+        state.draws.iter().map(|entry| (entry.of("userId"), entry.of("code"))).collect();
+    for (user, code) in &state.winners {
+        assert!(draws.contains(&(user, code)), "{user} has {code}, which was not drawn");
+    }
+}
+
+/// What was given up is acknowledged, and given up once.
+fn letters(state: &State) {
+    let mut seen = BTreeSet::new();
+    for letter in &state.letters {
+        let id = letter.of("dlqId");
+        assert!(seen.insert(id), "{letter:?} twice");
+        assert!(!state.pending.contains(id), "{letter:?} is pending");
+    }
+}
+
+/// Fails unless both servers have the same keys and values, expiry times, ids of streams and
+/// pending entries. The second is a replica, or was started from the files of the first.
+pub fn assert_same(one: &Server, other: &Server) {
+    let same = wait_for("equal digests", || (one.digest() == other.digest()).then_some(()));
+    same.unwrap_or_else(|late| panic!("{late}:\n{:?}\n{:?}", keys(one), keys(other)));
+    assert_eq!(keys(one), keys(other));
+    for stream in STREAMS {
+        let last = |server: &Server| match ask::<i64>(server, &format!("EXISTS {stream}")) {
+            0 => String::new(),
+            _ => {
+                let last =
+                    world::field(server, &format!("XINFO STREAM {stream}"), "last-generated-id");
+                crate::harness::text(&last)
+            }
+        };
+        assert_eq!(last(one), last(other), "{stream}");
+    }
+    let pending = |server: &Server| State::read(server).pending;
+    assert_eq!(pending(one), pending(other));
+}
+
+/// Every key and when it expires.
+fn keys(server: &Server) -> BTreeMap<String, i64> {
+    let keys: Vec<String> = ask(server, "KEYS *");
+    let expiry = |key: String| {
+        let at = ask(server, &format!("PEXPIRETIME {key}"));
+        (key, at)
+    };
+    // A lock whose lease has ended in between is no longer there.
+    keys.into_iter().map(expiry).filter(|(_, at)| *at != -2).collect()
+}

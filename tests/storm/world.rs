@@ -1,0 +1,167 @@
+//! The keys that the scripts work on: how they are made, and all that they hold afterwards.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::harness::{Server, text, wait_for};
+use redis::{FromRedisValue, Value};
+
+/// Units of the bare stocks and of the unmanaged vouchers at the start.
+pub const BARE: i64 = 100_000;
+pub const UNMANAGED: i64 = 2_000;
+/// Units of the managed vouchers at the start, and their limits.
+pub const MANAGED: [(&str, i64, i64); 2] = [("m", 150, 3), ("s", 400, 50)];
+const CODES: usize = 300;
+
+pub fn run(server: &Server, command: &str) -> Value {
+    let words: Vec<_> = command.split(' ').collect();
+    server.call(&words)
+}
+
+pub fn ask<T: FromRedisValue>(server: &Server, command: &str) -> T {
+    let reply = run(server, command);
+    let shown = format!("{command}: {reply:?}");
+    redis::from_redis_value(reply).unwrap_or_else(|error| panic!("{error}: {shown}"))
+}
+
+/// Makes everything that is on sale. Orders of the voucher m are held for `hold_ms`.
+pub fn make(server: &Server, hold_ms: i64) {
+    let [(m, stock, limit), (s, stock_of_s, limit_of_s)] = MANAGED;
+    let codes: Vec<_> = codes().into_iter().collect();
+    for command in [
+        format!("SECKILL.CREATE {m} {stock} LIMIT {limit} HOLD {hold_ms}"),
+        format!("SECKILL.CREATE {s} {stock_of_s} LIMIT {limit_of_s}"),
+        format!("MSET seckill:stock:u {UNMANAGED} k.stock {UNMANAGED} b.stock {UNMANAGED}"),
+        format!("SET bare {BARE}"),
+        format!("RPUSH seckill:codes:p {}", codes.join(" ")),
+        "XGROUP CREATE stream.orders g $ MKSTREAM".to_owned(),
+    ] {
+        let reply = run(server, &command);
+        assert!(!matches!(reply, Value::ServerError(_)), "{command}: {reply:?}");
+    }
+}
+
+pub fn codes() -> BTreeSet<String> {
+    (0..CODES).map(|code| format!("code{code}")).collect()
+}
+
+/// Waits until no hold is due any more. A hold of minutes is not due.
+pub fn wait_for_holds(server: &Server, hold_ms: i64) {
+    if hold_ms < 1000 {
+        let over = wait_for("all holds to end", || {
+            (ask::<i64>(server, "EXISTS seckill:hold:m") == 0).then_some(())
+        });
+        over.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+    }
+}
+
+/// Deletes all locks, or waits for their ends where writes are refused: leases would end while
+/// servers are compared.
+pub fn free_locks(server: &Server) {
+    run(server, "DEL lock0 lock1 lock2");
+    let free = wait_for("the locks' leases to end", || {
+        (ask::<i64>(server, "EXISTS lock0 lock1 lock2") == 0).then_some(())
+    });
+    free.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+}
+
+/// An entry of a stream. No field stands twice.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    pub id: String,
+    pub fields: BTreeMap<String, String>,
+}
+
+impl Entry {
+    /// A field, or "" where there is none.
+    pub fn of(&self, field: &str) -> &str {
+        self.fields.get(field).map_or("", String::as_str)
+    }
+
+    pub fn units(&self) -> i64 {
+        self.fields.get("units").map_or(1, |units| units.parse().expect("units"))
+    }
+}
+
+pub fn stream(server: &Server, key: &str) -> Vec<Entry> {
+    let entries: Vec<(String, Vec<String>)> = ask(server, &format!("XRANGE {key} - +"));
+    let entry = |(id, fields): (String, Vec<String>)| {
+        let pairs: BTreeMap<_, _> =
+            fields.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
+        assert_eq!(pairs.len() * 2, fields.len(), "a field twice in {fields:?}");
+        Entry { id, fields: pairs }
+    };
+    entries.into_iter().map(entry).collect()
+}
+
+/// An order as the book has it.
+#[derive(Clone, Debug)]
+pub struct Order {
+    pub state: String,
+    pub units: i64,
+    pub user: String,
+}
+
+/// What the keys hold. To be read when nothing changes.
+#[derive(Debug)]
+pub struct State {
+    /// The streams, from the first entry to the last.
+    pub orders: Vec<Entry>,
+    pub released: Vec<Entry>,
+    pub letters: Vec<Entry>,
+    pub draws: Vec<Entry>,
+    pub by_keys: Vec<Entry>,
+    /// Voucher to order id to order.
+    pub books: BTreeMap<String, BTreeMap<String, Order>>,
+    pub buyers: BTreeSet<String>,
+    pub winners: BTreeMap<String, String>,
+    pub codes: Vec<String>,
+    pub pending: BTreeSet<String>,
+}
+
+pub const STREAMS: [&str; 5] =
+    ["stream.orders", "stream.orders.released", "stream.orders.dlq", "stream.draws", "k.orders"];
+
+impl State {
+    pub fn read(server: &Server) -> Self {
+        let [orders, released, letters, draws, by_keys] = STREAMS.map(|name| stream(server, name));
+        let books = MANAGED.map(|(voucher, ..)| (voucher.to_owned(), book(server, voucher)));
+        let mut pending: Vec<(String, String, i64, i64)> = Vec::new();
+        if ask::<i64>(server, "EXISTS stream.orders") == 1 {
+            pending = ask(server, "XPENDING stream.orders g - + 1000000");
+        }
+        Self {
+            orders,
+            released,
+            letters,
+            draws,
+            by_keys,
+            books: books.into(),
+            buyers: ask(server, "SMEMBERS seckill:order:u"),
+            winners: ask(server, "HGETALL seckill:winners:p"),
+            codes: ask(server, "LRANGE seckill:codes:p 0 -1"),
+            pending: pending.into_iter().map(|row| row.0).collect(),
+        }
+    }
+}
+
+fn book(server: &Server, voucher: &str) -> BTreeMap<String, Order> {
+    let fields: BTreeMap<String, String> = ask(server, &format!("HGETALL seckill:book:{voucher}"));
+    let order = |text: String| {
+        let parts: Vec<_> = text.splitn(4, ':').collect();
+        let [state, units, _, user] = parts[..] else { panic!("the order {text}") };
+        Order {
+            state: state.to_owned(),
+            units: units.parse().expect("units"),
+            user: user.to_owned(),
+        }
+    };
+    fields.into_iter().map(|(id, text)| (id, order(text))).collect()
+}
+
+/// A field of a reply that is pairs; null when it is not there.
+pub fn field(server: &Server, command: &str, name: &str) -> Value {
+    let reply = run(server, command);
+    let Value::Array(pairs) = &reply else { panic!("{command}: {reply:?}") };
+    let found = pairs.chunks(2).find(|pair| text(&pair[0]) == name);
+    found.map_or(Value::Nil, |pair| pair[1].clone())
+}
