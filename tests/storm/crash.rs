@@ -115,8 +115,8 @@ fn everysec_loses_the_last_moments_at_most() {
         make(&server, hold_ms);
         let load = Load::start(&server, seed, 0);
         load.wait_for_answers(random.usize(1..8000));
-        server.kill9();
         let killed = Instant::now();
+        server.kill9();
         let logs = load.end();
         server.start_again();
         wait_for_holds(&server, hold_ms);
@@ -124,11 +124,9 @@ fn everysec_loses_the_last_moments_at_most() {
         let (lost, oldest) = assert_suffix_lost(&state, &logs);
         // What the server keeps to itself, and a second for a slow machine.
         let bound = Duration::from_secs(3);
-        assert!(
-            oldest.is_none_or(|at| at + bound > killed),
-            "lost: {:?}",
-            oldest.map(|at| killed - at)
-        );
+        let age = oldest.map(|at| killed.saturating_duration_since(at)).unwrap_or_default();
+        println!("{lost} answers lost, of the last {age:?}");
+        assert!(age < bound, "lost what was answered {age:?} before");
         Tally { ends: 1, lost, ..tally(&logs) }
     });
 }

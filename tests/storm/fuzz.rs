@@ -239,7 +239,7 @@ impl Fuzz {
         let memory = self.primary.info_number("used_memory");
         let first = *self.empty_memory.get_or_insert(memory);
         assert!(memory < first + MEMORY_SLACK, "{first} bytes when empty, now {memory}");
-        if length::is_long() && self.tally.ends % 50 == 0 {
+        if length::is_long() && self.tally.ends.is_multiple_of(50) {
             println!("{}: {memory} bytes when empty, first {first}", self.tally);
         }
     }
