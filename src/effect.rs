@@ -111,14 +111,14 @@ fn notify_if_gone(ctx: Ctx<'_>, key: Str<'_>, was_last: bool) {
 
 fn replicate_xadd(ctx: Ctx<'_>, key: Str<'_>, id: StreamId, fields: &[Str<'_>]) {
     let id = OwnedStr::new(id_text(id).bytes());
-    if let [a, b, c, d, e, f] = *fields {
-        // The usual entry has three fields, and spares the vector.
-        ctx.replicate(c"XADD", &[key, id.as_str(), a, b, c, d, e, f]);
-        return;
+    let id = id.as_str();
+    match *fields {
+        // The usual entries have three fields, and a deadline where orders are held. They spare the
+        // vector.
+        [a, b, c, d, e, f] => ctx.replicate(c"XADD", &[key, id, a, b, c, d, e, f]),
+        [a, b, c, d, e, f, g, h] => ctx.replicate(c"XADD", &[key, id, a, b, c, d, e, f, g, h]),
+        _ => ctx.replicate(c"XADD", &[&[key, id], fields].concat()),
     }
-    let mut arguments = vec![key, id.as_str()];
-    arguments.extend_from_slice(fields);
-    ctx.replicate(c"XADD", &arguments);
 }
 /// `ms-seq` in a buffer of its own: two numbers of at most 20 digits and the dash.
 struct IdText {

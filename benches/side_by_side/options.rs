@@ -100,17 +100,17 @@ pub struct Size {
 }
 
 const WHOLE: Size = Size {
-    rounds: 27,
-    losing_each: 65_000,
-    accepted_each: 20_000,
-    unpipelined_each: 35_000,
+    rounds: 15,
+    losing_each: 200_000,
+    accepted_each: 30_000,
+    unpipelined_each: 60_000,
     grown_each: 10_000,
     buyers: &[1_000, 10_000, 100_000, 1_000_000],
     vouchers: &[1, 10_000],
     orders_sold: &[1_000, 10_000, 100_000],
     orders_weighed: 100_000,
     holds: 1_000_000,
-    pairs_each: 35_000,
+    pairs_each: 60_000,
     contended_ms: 2_000,
     in_line: 10_000,
 };

@@ -139,6 +139,13 @@ impl<'a> Ctx<'a> {
                     api!(RedisModule_Replicate(ctx, command, format, a, b, c, d, e, f, g, h))
                 };
             }
+            [a, b, c, d, e, f, g, h, i, j] => {
+                let format = c"ssssssssss".as_ptr();
+                // SAFETY: the format is ten server strings; context and name are live.
+                unsafe {
+                    api!(RedisModule_Replicate(ctx, command, format, a, b, c, d, e, f, g, h, i, j))
+                };
+            }
             _ => {
                 // SAFETY: "v" is a vector of server strings and its length; context and name are
                 // live.
