@@ -1,8 +1,8 @@
 //! SIGKILL at any moment, under load.
 //!
 //! A SIGKILL loses what is in the memory of the server, and nothing that was handed to the kernel.
-//! With `appendfsync always` that is everything before it is answered. With `everysec` it is too, but
-//! while the disk is busy, when the server keeps up to two seconds to itself.
+//! With `appendfsync always` that is everything before it is answered. With `everysec` it is too,
+//! but while the disk is busy, when the server keeps up to two seconds to itself.
 
 use std::time::{Duration, Instant};
 

@@ -20,8 +20,8 @@ const BETWEEN_LOOKS: usize = 2000;
 /// Looks between two that also replay the append-only file and empty the server.
 const LOOKS_A_REPLAY: usize = 5;
 
-/// How much more memory an empty server may have than after its first replay. Buffers, tables of the
-/// server and fragments make a few hundred KB; a leak of 8 bytes a command would make 8 MB.
+/// How much more memory an empty server may have than after its first replay. Buffers, tables of
+/// the server and fragments make a few hundred KB; a leak of 8 bytes a command would make 8 MB.
 const MEMORY_SLACK: i64 = 4 << 20;
 
 struct Fuzz {

@@ -7,7 +7,7 @@
 //! | `script` | what a connection sends: all commands, at random |
 //! | `load` | many connections that send their scripts, and what each was answered |
 //! | `world` | the keys that the scripts work on: made, and read afterwards |
-//! | `whole` | what holds of these keys by themselves: nothing is sold twice, nothing is half done |
+//! | `whole` | what holds of these keys by themselves: nothing sold twice, nothing half done |
 //! | `acknowledged` | what the replies promise, against the keys |
 //! | `orders`, `locks` | the same of managed orders and of locks |
 //! | `evidence` | what a lossy end may lose: the end of the history, and whole commands |
@@ -18,7 +18,8 @@
 //!
 //! `tests/it` says what each command does. Here nobody knows what comes next, so the checks are of
 //! what holds whatever comes. A history is repeated with the seed that it has printed:
-//! `SEED=<n> cargo test --test storm <test>`. The seed fixes what is sent, not when the server dies.
+//! `SEED=<n> cargo test --test storm <test>`. The seed fixes what is sent, not
+//! when the server dies.
 
 mod acknowledged;
 #[path = "../it/aof.rs"]
