@@ -124,11 +124,24 @@ fn letters(state: &State) {
     }
 }
 
+/// The keys of either that the two have not alike, with the digests of their values.
+fn differing(one: &Server, other: &Server) -> Vec<(String, [String; 2])> {
+    let names: BTreeSet<String> = keys(one).into_keys().chain(keys(other).into_keys()).collect();
+    let digest = |server: &Server, name: &str| -> Vec<String> {
+        ask(server, &format!("DEBUG DIGEST-VALUE {name}"))
+    };
+    let both = |name: String| {
+        let digests = [one, other].map(|server| digest(server, &name).concat());
+        (name, digests)
+    };
+    names.into_iter().map(both).filter(|(_, [one, other])| one != other).collect()
+}
+
 /// Fails unless both servers have the same keys and values, expiry times, ids of streams and
 /// pending entries. The second is a replica, or was started from the files of the first.
 pub fn assert_same(one: &Server, other: &Server) {
     let same = wait_for("equal digests", || (one.digest() == other.digest()).then_some(()));
-    same.unwrap_or_else(|late| panic!("{late}:\n{:?}\n{:?}", keys(one), keys(other)));
+    same.unwrap_or_else(|late| panic!("{late}: {:?}", differing(one, other)));
     assert_eq!(keys(one), keys(other));
     for stream in STREAMS {
         let last = |server: &Server| match ask::<i64>(server, &format!("EXISTS {stream}")) {
