@@ -6,7 +6,7 @@
 target := $(abspath $(or $(CARGO_TARGET_DIR),target))
 export RUST_BACKTRACE ?= 1
 
-.PHONY: help setup setup-test build run demo demo-managed test soak bench bench-rows lint servers \
+.PHONY: help storm setup setup-test build run demo demo-managed test soak bench bench-rows lint servers \
     matrix
 
 help: ## lists the targets
@@ -33,8 +33,11 @@ demo-managed: ## the same with a managed sale: holds, payments, cancellations, r
 test: setup-test build ## all tests, against redis-server or REDIS_SERVER=path
 	SECKILL_MODULE=$(target)/release/libseckill.so cargo test --workspace
 
+storm: build ## crashes, failovers and the command fuzzer for half a minute
+	SECKILL_MODULE=$(target)/release/libseckill.so cargo test --test storm
+
 # All storms at once, and every seed printed.
-soak: build ## crashes, failovers and the command fuzzer for MINUTES=60; SEED=n repeats a history
+soak: build ## the same for MINUTES=60; SEED=n repeats a history
 	SECKILL_MODULE=$(target)/release/libseckill.so STORM_MINUTES=$(or $(MINUTES),60) \
 		cargo test --test storm -- --nocapture --test-threads 32 $(ARGS)
 

@@ -267,11 +267,10 @@ fn commands_in_any_company_do_no_harm() {
         fuzz.look(true);
         let counters = text(&run(&fuzz.primary, "INFO seckill"));
         println!("{counters}");
-        for line in counters.lines().filter(|line| line.starts_with("seckill_")) {
+        // In the short form it is left to chance whether a hold runs out, or a lock is waited for.
+        for line in counters.lines().filter(|line| line.starts_with("seckill_tries")) {
             let (name, count) = line.trim_end().split_once(':').expect("a field");
-            let is_met =
-                count != "0" || ["seckill_holds_open", "seckill_locks_waiting"].contains(&name);
-            assert!(is_met, "nothing that counts as {name} has happened");
+            assert_ne!(count, "0", "nothing that counts as {name} has happened");
         }
         fuzz.tally
     });
