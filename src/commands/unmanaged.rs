@@ -85,7 +85,6 @@ pub(super) fn sell(
     names: &OrderFields,
     order: &Order<'_>,
 ) -> Result<Outcome, CommandError> {
-    order.check_fits()?;
     // Who tries again is likely to have been seen lately: asking is cheaper than what follows.
     let buyer = Buyer::new(keys.buyers, order.user);
     if buyer.was_seen() && buyer.has_bought(ctx)? {
@@ -93,14 +92,16 @@ pub(super) fn sell(
     }
     // The stream must be known to take the entry before anything is written. Where it does not,
     // or that is dear to know, a user who has bought is told so first, as by the script.
+    let fits = order.check_fits();
     let opened = keys.orders.map(|key| Orders::open(ctx, key)).transpose();
     let is_clear = match &opened {
-        Ok(stream) => stream.as_ref().is_none_or(Orders::has_room),
+        Ok(stream) => fits.is_ok() && stream.as_ref().is_none_or(Orders::has_room),
         Err(_) => false,
     };
     if !is_clear && buyer.has_bought(ctx)? {
         return Ok(already_bought());
     }
+    fits?;
     let stream = opened?;
     if let Some(stream) = &stream {
         stream.check_room(ctx)?;
