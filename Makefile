@@ -7,7 +7,7 @@ target := $(abspath $(or $(CARGO_TARGET_DIR),target))
 export RUST_BACKTRACE ?= 1
 
 .PHONY: help storm setup setup-test build run demo demo-managed test soak bench bench-rows lint servers \
-    matrix
+    functions matrix
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 22
@@ -60,6 +60,9 @@ lint: setup ## formatting, clippy and rustdoc, warnings are errors
 
 servers: ## obtains newer Redis and Valkey servers to test against and prints their paths
 	@scripts/servers $(or $(NAMES),all)
+
+functions: build ## the tests of the commands against the library of Redis Functions
+	@scripts/functions
 
 matrix: ## the integration tests on every server that can be had, NAMES="redis-8.10 ..." for some
 	@scripts/matrix $(NAMES)

@@ -39,6 +39,9 @@ fn run_page(path: &Path) -> usize {
     let sessions = sessions(&page);
     let server = Server::start();
     let mut client = server.client();
+    if path.ends_with("functions.md") {
+        crate::functions::load(&mut client);
+    }
     for session in &sessions {
         if let Err(difference) = compare(&mut client, session, Lines::Whole) {
             panic!("{}:\n{difference}", path.display());

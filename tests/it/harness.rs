@@ -6,6 +6,9 @@
 //! (by default it is built once a test process).
 #![allow(dead_code, reason = "benchmarks and the worker's tests include it and use a part of it")]
 
+#[path = "library.rs"]
+pub mod library;
+
 use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -53,7 +56,7 @@ impl Server {
         Builder::default()
     }
 
-    /// The server's own client, shared by everything that doesn't ask for another.
+    /// The client shared by everything that doesn't ask for another.
     pub fn own(&self) -> MutexGuard<'_, Client> {
         self.client.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -231,7 +234,8 @@ impl Builder {
             None => ConnectionAddr::Unix(dir.path().join("socket")),
         };
         let address = address.into_connection_info().expect("an address that we made");
-        let client = wait_until_up(&mut child, &address, &dir.path().join("log"))?;
+        let mut client = wait_until_up(&mut child, &address, &dir.path().join("log"))?;
+        library::load(&mut client, self.without_module);
         Ok(Server { dir, port, child, client: Mutex::new(client) })
     }
 
@@ -249,7 +253,7 @@ impl Builder {
         for line in &self.lines {
             conf += &format!("{line}\n");
         }
-        if !self.without_module {
+        if !self.without_module && !library::is_wanted() {
             conf += &format!("loadmodule {} {}\n", module().display(), self.module_args);
         }
         conf
@@ -272,12 +276,7 @@ impl Client {
     }
 
     pub fn send<A: AsRef<[u8]>>(&mut self, args: &[A]) {
-        let mut packed = format!("*{}\r\n", args.len()).into_bytes();
-        for arg in args.iter().map(AsRef::as_ref) {
-            packed.extend_from_slice(format!("${}\r\n", arg.len()).as_bytes());
-            packed.extend_from_slice(arg);
-            packed.extend_from_slice(b"\r\n");
-        }
+        let packed = redis::Cmd::new().arg(library::as_sent(args)).get_packed_command();
         let sent = self.connection.send_packed_command(&packed);
         sent.unwrap_or_else(|error| panic!("cannot send: {error}\n{}", read_log(&self.log)));
     }
@@ -288,7 +287,7 @@ impl Client {
         reply.unwrap_or_else(|error| panic!("no reply: {error}\n{}", read_log(&self.log)))
     }
 
-    /// The connection itself, for what redis-rs does better than this wrapper.
+    /// For what redis-rs does better than this wrapper.
     pub fn raw(&mut self) -> &mut redis::Connection {
         &mut self.connection
     }

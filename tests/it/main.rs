@@ -28,6 +28,7 @@
 //! | `config`, `cluster`, `managed_cluster` | names and modes, hash tags, slots |
 //! | `metadata`, `acl`, `docs` | COMMAND INFO, DOCS, GETKEYS, INFO, ACL, redis.conf, pages |
 //! | `differential` | random histories against the reference scripts |
+//! | `library`, `functions` | the library of functions in place of the module, and beside it |
 //! | `hostile`, `concurrency` | random bytes; many clients at once |
 //!
 //! A test takes a server of its own. `Server::silent` and `Server::refused` check that a command
@@ -45,6 +46,7 @@ mod differential;
 mod docs;
 mod effects;
 mod events;
+mod functions;
 mod harness;
 mod holds;
 mod holds_mended;
