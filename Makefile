@@ -7,7 +7,7 @@ target := $(abspath $(or $(CARGO_TARGET_DIR),target))
 export RUST_BACKTRACE ?= 1
 
 .PHONY: help storm setup setup-test build run demo demo-managed test soak bench bench-rows lint servers \
-    functions matrix
+    functions matrix tutorial
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 22
@@ -41,6 +41,9 @@ soak: build ## the same for MINUTES=60; SEED=n repeats a history
 	SECKILL_MODULE=$(target)/release/libseckill.so STORM_MINUTES=$(or $(MINUTES),60) \
 		cargo test --test storm -- --nocapture --test-threads 32 $(ARGS)
 
+tutorial: build ## six mistakes of flash sales and their cures, run and compared with the pages
+	@tutorial/run --check
+
 # Options of one benchmark mean nothing to the other, but for --smoke.
 bench: setup ## measures against the script, GET and a no-op, and the worker; ARGS=--smoke is short
 	cargo bench --bench side_by_side -- $(ARGS)
@@ -56,7 +59,7 @@ lint: setup ## formatting, clippy and rustdoc, warnings are errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo doc --workspace --no-deps --document-private-items
-	for script in scripts/* .ci/run; do bash -n $$script || exit 1; done
+	for script in scripts/* tutorial/* .ci/run; do bash -n $$script || exit 1; done
 
 servers: ## obtains newer Redis and Valkey servers to test against and prints their paths
 	@scripts/servers $(or $(NAMES),all)
