@@ -59,7 +59,8 @@ func sell(ctx context.Context, sale *redis.Client) {
 	check(sale.Do(ctx, "CLIENT", "PAUSE", 1500, "WRITE").Err())
 	outcome, unanswered, err := buy(ctx, sale, "7", "alice", orderID)
 	check(err)
-	fmt.Printf("alice tries: %s%s\n", outcomes[outcome], when(unanswered > 0, ", after a time-out", ""))
+	late := when(unanswered > 0, ", after a time-out", "")
+	fmt.Printf("alice tries: %s%s\n", outcomes[outcome], late)
 
 	outcome, _, err = buy(ctx, sale, "7", "alice", orderID)
 	check(err)
@@ -80,16 +81,19 @@ func sell(ctx context.Context, sale *redis.Client) {
 
 	paid, err := sale.Do(ctx, "SECKILL.CONFIRM", "7", "alice", orderID).Int()
 	check(err)
-	fmt.Println("alice pays:", []string{"no such order", "confirmed", "paid before", "too late"}[paid])
+	words := []string{"no such order", "confirmed", "paid before", "too late"}
+	fmt.Println("alice pays:", words[paid])
 	cancelled, err := sale.Do(ctx, "SECKILL.CANCEL", "7", "bob", bobsOrder).Int()
 	check(err)
-	fmt.Println("bob cancels:", []string{"no such order", "given back", "given back before"}[cancelled])
+	words = []string{"no such order", "given back", "given back before"}
+	fmt.Println("bob cancels:", words[cancelled])
 
 	// go-redis speaks RESP3 unless told otherwise, so this is a map; in RESP2 it is a slice.
 	order, err := sale.Do(ctx, "SECKILL.ORDER", "7", orderID).Result()
 	check(err)
 	fields := order.(map[any]any)
-	fmt.Printf("order %s: %s, %d unit, %s\n", orderID, fields["user"], fields["units"], fields["state"])
+	fmt.Printf("order %s: %s, %d unit, %s\n",
+		orderID, fields["user"], fields["units"], fields["state"])
 	info, err := sale.Do(ctx, "SECKILL.INFO", "7").Result()
 	check(err)
 	fields = info.(map[any]any)
@@ -103,20 +107,24 @@ func lock(ctx context.Context, locks *redis.Client) {
 	first, second := uuid.NewString(), uuid.NewString()
 	fence, err := locks.Do(ctx, "LOCK.ACQUIRE", "lock:report", first, 1500, "FENCE").Int64()
 	check(err)
-	fmt.Println("first holder of the lock:", when(fence > 0, "has it, with a fencing token", "refused"))
+	answer := when(fence > 0, "has it, with a fencing token", "refused")
+	fmt.Println("first holder of the lock:", answer)
 
 	// The first holder is stuck and doesn't release; the server hands the lock on when its lease
 	// ends. Whoever stores what was done under the lock keeps the greatest token seen, and refuses
 	// a smaller one. Give ctx a deadline longer than the wait, or none.
 	const waitMS = 5000
-	later, err := locks.Do(ctx, "LOCK.ACQUIRE", "lock:report", second, 30_000, "WAIT", waitMS, "FENCE").Int64()
+	acquire := []any{"LOCK.ACQUIRE", "lock:report", second, 30_000, "WAIT", waitMS, "FENCE"}
+	later, err := locks.Do(ctx, acquire...).Int64()
 	check(err)
-	fmt.Println("second holder, after a wait in line:", when(later > fence, "has it, with a greater one", "refused"))
+	answer = when(later > fence, "has it, with a greater one", "refused")
+	fmt.Println("second holder, after a wait in line:", answer)
 
 	for _, holder := range []struct{ name, token string }{{"first", first}, {"second", second}} {
 		released, err := locks.Do(ctx, "LOCK.RELEASE", "lock:report", holder.token).Int()
 		check(err)
-		fmt.Printf("the %s holder releases: %s\n", holder.name, when(released == 1, "released", "not theirs any more"))
+		answer := when(released == 1, "released", "not theirs any more")
+		fmt.Printf("the %s holder releases: %s\n", holder.name, answer)
 	}
 }
 

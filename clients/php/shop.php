@@ -25,8 +25,8 @@ class Mistake extends RuntimeException
  * Sends a command that phpredis has no method for.
  *
  * On an error reply rawCommand returns false, as on null, when it knows the code word (ERR,
- * WRONGTYPE), and throws what it throws for a broken connection when it doesn't (NOVOUCHER). Without
- * a look at getLastError the one would pass for a 0, and the other be tried again and again.
+ * WRONGTYPE), and throws what it throws for a broken connection when it doesn't (NOVOUCHER).
+ * Without a look at getLastError the one would pass for a 0, the other be tried again and again.
  */
 function send(Redis $redis, string ...$command): mixed
 {

@@ -19,8 +19,8 @@ def connect(read_timeout: float) -> redis.Redis:
         decode_responses=True,
         protocol=3,  # maps come as dicts; with protocol=2 as lists of names and values in turn
         socket_timeout=read_timeout,
-        # redis-py would send a command that timed out again by itself, any command. What may be
-        # repeated is for the shop to say.
+        # redis.Redis(host=...) sends what timed out up to three times more by itself, any command.
+        # What may be repeated is for the shop to say.
         retry=Retry(NoBackoff(), 0),
     )
 

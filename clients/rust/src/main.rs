@@ -32,8 +32,9 @@ impl Sale {
     /// Tries until there is an answer: the outcome, and how many tries had none.
     ///
     /// Sending a try again is safe because the voucher is managed and the order id is the same: a
-    /// try that was accepted is answered 0 again, and makes no second order. A connection on which
-    /// a reply is overdue is given up, so a late reply can't be taken for the next one's.
+    /// try that was accepted is answered 0 again, and makes no second order. redis-rs would drop
+    /// a reply that comes too late; a connection that broke has to be opened again, and which of
+    /// the two it was makes no difference here.
     fn buy(&mut self, voucher: &str, user: &str, order_id: &str) -> RedisResult<(usize, u32)> {
         let mut unanswered = 0;
         loop {

@@ -31,9 +31,10 @@ public final class Shop {
     public static void main(String[] args) throws InterruptedException {
         String url = System.getenv().getOrDefault("REDIS_URL", "redis://127.0.0.1:6379/");
         URI uri = URI.create(url);
-        // A buyer wants an answer soon. Who waits for a lock wants none before the wait is over: the
-        // time-out of blocking commands must be longer than the wait, and is endless by default.
-        // Each command takes a connection from the pool, so a waiter keeps nobody else from theirs.
+        // A buyer wants an answer soon. Who waits for a lock wants none before the wait is over:
+        // the time-out of blocking commands must be longer than the wait, and is endless by
+        // default. Each command takes a connection from the pool, so a waiter keeps nobody else
+        // from theirs.
         var config =
                 DefaultJedisClientConfig.builder()
                         .socketTimeoutMillis(1_000)

@@ -1,10 +1,8 @@
 package shop;
 
-import io.lettuce.core.ClientOptions;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisCommandExecutionException;
 import io.lettuce.core.RedisCommandTimeoutException;
-import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.api.sync.RedisCommands;
 import io.lettuce.core.codec.StringCodec;
 import io.lettuce.core.output.ArrayOutput;
@@ -42,12 +40,10 @@ public final class Shop {
     public static void main(String[] args) throws InterruptedException {
         String url = System.getenv().getOrDefault("REDIS_URL", "redis://127.0.0.1:6379/");
         RedisClient client = RedisClient.create(url);
-        // After a reconnection Lettuce would send again by itself what had no reply, any command.
-        // What may be repeated is for the shop to say.
-        client.setOptions(
-                ClientOptions.builder()
-                        .replayFilter(command -> true) // filtered out: not sent again
-                        .build());
+        // When a connection breaks, Lettuce opens a new one and sends again by itself what had no
+        // reply, any command. That is fine for what can be repeated, as all below but the try with
+        // "*". A shop that tries unmanaged vouchers switches it off, by autoReconnect(false) in
+        // ClientOptions, and opens connections itself.
         // All threads share a connection, and all that is sent after LOCK.ACQUIRE .. WAIT stands in
         // line behind it: who waits for a lock has a connection of their own, and a time-out longer
         // than the wait.
@@ -74,8 +70,8 @@ public final class Shop {
      *
      * <p>Sending a try again is safe because the voucher is managed and the order id is the same: a
      * try that was accepted is answered 0 again, and makes no second order. Lettuce keeps the
-     * connection on which a reply is overdue and drops that reply when it comes, so a try that timed
-     * out may well be carried out after all.
+     * connection on which a reply is overdue and drops that reply when it comes, so a try that
+     * timed out may well be carried out after all.
      */
     private Answer buy(String voucher, String user, String orderId) throws InterruptedException {
         for (int unanswered = 0; ; unanswered++) {

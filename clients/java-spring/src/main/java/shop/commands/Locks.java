@@ -14,8 +14,8 @@ import org.springframework.stereotype.Component;
  * LOCK.ACQUIRE .. WAIT would stand in line behind it. So there is a factory that opens a connection
  * for each waiter, with a time-out longer than any wait.
  *
- * <p>A lock of Redisson is a hash, not a string: it keeps nobody out of a lock of the same name here.
- * Move all who use a lock at once.
+ * <p>A lock of Redisson is a hash, not a string: here it is refused as WRONGTYPE. Move all who use
+ * a lock at once.
  */
 @Component
 @Profile("commands")

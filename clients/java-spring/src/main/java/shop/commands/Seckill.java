@@ -17,8 +17,8 @@ import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactor
 /**
  * Sends the module's commands over the connections of Spring Data Redis.
  *
- * <p>{@code connection.execute("SECKILL.TRY", ...)} fails: for a command that it doesn't know, Spring
- * Data Redis takes an output that holds no integer. The form below names the output.
+ * <p>{@code connection.execute("SECKILL.TRY", ...)} fails: for a command that it doesn't know,
+ * Spring Data Redis takes an output that holds no integer. The form below names the output.
  */
 final class Seckill {
     private final LettuceConnectionFactory connections;

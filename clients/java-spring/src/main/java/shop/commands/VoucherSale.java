@@ -39,8 +39,8 @@ class VoucherSale {
      * Tries until there is an answer.
      *
      * <p>Sending a try again is safe because the voucher is managed and the order id is the same: a
-     * try that was accepted is answered 0 again, and makes no second order. So make the id first and
-     * keep it, as a string: in JSON a long would lose digits on its way to a browser.
+     * try that was accepted is answered 0 again, and makes no second order. So make the id first
+     * and keep it, as a string: in JSON a long would lose digits on its way to a browser.
      */
     Answer buy(String voucher, String user, String orderId) throws InterruptedException {
         for (int unanswered = 0; ; unanswered++) {
