@@ -4,7 +4,7 @@ go 1.18
 
 require (
 	github.com/google/uuid v1.6.0
-	github.com/redis/go-redis/v9 v9.17.3
+	github.com/redis/go-redis/v9 v9.14.1
 )
 
 require (
