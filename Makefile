@@ -6,8 +6,7 @@
 target := $(abspath $(or $(CARGO_TARGET_DIR),target))
 export RUST_BACKTRACE ?= 1
 
-.PHONY: help storm setup setup-test build run demo demo-managed test soak bench bench-rows lint servers \
-    functions matrix tutorial
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*##.*/\1/p' Makefile)
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 22
@@ -59,7 +58,7 @@ lint: setup ## formatting, clippy and rustdoc, warnings are errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo doc --workspace --no-deps --document-private-items
-	for script in scripts/* tutorial/* .ci/run; do bash -n $$script || exit 1; done
+	for script in scripts/* tutorial/* clients/run .ci/run; do bash -n $$script || exit 1; done
 
 servers: ## obtains newer Redis and Valkey servers to test against and prints their paths
 	@scripts/servers $(or $(NAMES),all)
@@ -69,3 +68,8 @@ functions: build ## the tests of the commands against the library of Redis Funct
 
 matrix: ## the integration tests on every server that can be had, NAMES="redis-8.10 ..." for some
 	@scripts/matrix $(NAMES)
+
+clients: setup ## the clients of every language against a server, NAMES="go python" for some
+	@scripts/setup clients $(NAMES)
+	cargo build --release -p seckill
+	@clients/run $(NAMES)
