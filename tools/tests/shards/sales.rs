@@ -1,9 +1,11 @@
 //! Whole sales over shards, on a server and on a cluster.
 
-use crate::harness::{Server, text};
-use crate::nodes::{Nodes, run};
+use std::time::{Duration, Instant};
+
+use crate::harness::{Server, text, wait_for};
+use crate::nodes::{Nodes, PRIMARIES, run};
 use crate::program::Program;
-use crate::shop::{Shop, shard_of};
+use crate::shop::{Shop, seed, shard_of};
 
 const RUSH: &str = "--voucher 7 --shards 16 --stock 1000 --tries 20000 --connections 8 --json";
 
@@ -80,6 +82,70 @@ fn the_mover_sells_on_a_cluster_what_would_lie_idle() {
         assert_eq!(shown["left"].as_i64().map(|left| left + sold), Some(40), "{shown:#}");
         assert_eq!(Program::shards(url, "--voucher 7 drop", None).printed(), "dropped 4 shards\n");
     }
+}
+
+#[test]
+fn a_move_waits_for_replicas_and_can_be_finished_without() {
+    let shop = Shop::open(2, 100, true);
+    let refused = shop.start("move --from 0 --to 1 --units 5 --replicas 1", None).output();
+    assert_eq!(refused.status.code(), Some(2));
+    let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.contains("only 0 of 1 replicas have heard"), "{refused}");
+    shop.check();
+    assert_eq!((shop.left(0), shop.left(1)), (45, 50));
+    assert_eq!(shop.run("finish"), "finished 1 moves\n");
+    shop.check_finished();
+    assert_eq!((shop.left(0), shop.left(1)), (45, 55));
+}
+
+/// The sale as seckill-shards shows it, once it can be asked.
+fn shown(url: &str) -> serde_json::Value {
+    let shown = wait_for("all shards to answer", || {
+        let output = Program::shards(url, "--voucher 7 show --json", None).output();
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).ok()
+    });
+    shown.expect("a standing")
+}
+
+#[test]
+fn a_dead_primary_loses_no_move_that_its_replica_has_heard_of() {
+    let mut random = fastrand::Rng::with_seed(seed());
+    let builder = Server::with().config("cluster-node-timeout 2000");
+    let mut nodes = Nodes::start_with(builder.config("cluster-replica-validity-factor 0"));
+    // Of a node that stays.
+    let url = nodes.urls()[1].clone();
+    Program::shards(&url, "--voucher 7 open --shards 6 --stock 600 --managed", None).printed();
+    let dies = nodes.owner("7#0");
+    let url = if dies == 1 { nodes.urls()[2].clone() } else { url };
+    for turn in 0..12 {
+        let to = random.u32(1..6);
+        let (from, to) = if random.bool() { (0, to) } else { (to, 0) };
+        let words = format!("--voucher 7 move --from {from} --to {to} --units 9 --replicas 1");
+        let mover = Program::shards(&url, &words, None);
+        if turn == 11 {
+            let pause = Duration::from_micros(random.u64(3_000..25_000));
+            let start = Instant::now();
+            while start.elapsed() < pause {
+                std::thread::yield_now();
+            }
+            nodes.servers[dies].kill9();
+        }
+        // The last one may have failed.
+        mover.output();
+    }
+    let replica = &nodes.servers[dies + PRIMARIES];
+    let promoted = wait_for("the replica to be promoted", || {
+        (replica.info("role").as_deref() == Some("master")).then_some(())
+    });
+    promoted.unwrap_or_else(|late| panic!("{late}\n{}", replica.log()));
+    let after = shown(&url);
+    let units = |shown: &serde_json::Value, name: &str| shown[name].as_i64().expect("a number");
+    assert_eq!(units(&after, "left") + units(&after, "on_the_way"), 600, "{after:#}");
+    assert_eq!(after["differences"], serde_json::json!([]), "{after:#}");
+    Program::shards(&url, "--voucher 7 finish", None).printed();
+    Program::shards(&url, "--voucher 7 move --from 0 --to 3 --units 1", None).printed();
+    let after = shown(&url);
+    assert_eq!((units(&after, "left"), units(&after, "on_the_way")), (600, 0), "{after:#}");
 }
 
 #[test]
