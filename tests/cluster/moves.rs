@@ -235,3 +235,87 @@ fn a_managed_voucher_is_sold_as_soon_as_its_keys_have_come() {
     end(&nodes, source, target, moving);
     assert_eq!(both(source, target, "SECKILL.TRY m dave dave"), ["MOVED", "0"]);
 }
+
+#[test]
+fn a_sale_needs_to_see_only_what_it_touches() {
+    let nodes = Nodes::start();
+    let from = nodes.owner("n");
+    let (source, target) = (&nodes.servers[from], &nodes.servers[(from + 1) % PRIMARIES]);
+    let moving = slot(source, "n");
+    run(source, "SECKILL.CREATE n 3");
+    assert_eq!(say(source, "SECKILL.TRY n alice a1"), "0");
+    // A key of the voucher's own name keeps the server from sending tries away.
+    run(source, "SET n here");
+    begin(source, target, moving);
+    // No order was ever held, and none given back: two keys of eight are missing for good.
+    let mut keys = keys_in(source, moving);
+    keys.retain(|key| key != "n");
+    assert_eq!(keys.len(), 6, "{keys:?}");
+    let both = |command: &str| both(source, target, command);
+    assert_eq!(both("SECKILL.TRY n bob b1"), ["0", "TRYAGAIN"]);
+    for key in &keys {
+        migrate(source, target, key);
+        let digests = (source.digest(), target.digest());
+        if key != keys.last().expect("keys") {
+            assert_eq!(both("SECKILL.TRY n carol c1"), ["TRYAGAIN", "TRYAGAIN"], "{key}");
+        }
+        assert_eq!((source.digest(), target.digest()), digests, "{key}");
+    }
+    // Sold, refused and repeated at the target, though the slot still moves.
+    assert_eq!(both("SECKILL.TRY n bob b2"), ["TRYAGAIN", "2"]);
+    assert_eq!(both("SECKILL.TRY n bob b1"), ["TRYAGAIN", "0"]);
+    assert_eq!(both("SECKILL.TRY n carol c1"), ["TRYAGAIN", "0"]);
+    // What gives back, or would before it says sold out, must see the rest.
+    let digests = (source.digest(), target.digest());
+    assert_eq!(both("SECKILL.TRY n dave d1"), ["TRYAGAIN", "TRYAGAIN"]);
+    assert_eq!(both("SECKILL.CANCEL n alice a1"), ["TRYAGAIN", "TRYAGAIN"]);
+    // A sale that is held from now on needs the holds.
+    run(target, "ASKING");
+    assert!(say(target, "SECKILL.ALTER n HOLD 5000").starts_with("TRYAGAIN "));
+    assert_eq!((source.digest(), target.digest()), digests);
+    migrate(source, target, "n");
+    end(&nodes, source, target, moving);
+    assert_eq!(both("SECKILL.TRY n dave d1"), ["MOVED", "1"]);
+    assert_eq!(both("SECKILL.CANCEL n alice a1"), ["MOVED", "1"]);
+    assert_eq!(both("SECKILL.TRY n dave d1"), ["MOVED", "0"]);
+}
+
+#[test]
+fn a_sale_with_holds_needs_to_see_the_holds() {
+    let nodes = Nodes::start();
+    let from = nodes.owner("h");
+    let (source, target) = (&nodes.servers[from], &nodes.servers[(from + 1) % PRIMARIES]);
+    let moving = slot(source, "h");
+    // One order is held; nothing was given back, so seven keys are all there is.
+    run(source, "SECKILL.CREATE h 3 HOLD 1500");
+    assert_eq!(say(source, "SECKILL.TRY h alice a1"), "0");
+    begin(source, target, moving);
+    let keys = keys_in(source, moving);
+    assert_eq!(keys.len(), 7, "{keys:?}");
+    // The holds last.
+    let (holds, others): (Vec<_>, Vec<_>) =
+        keys.into_iter().partition(|key| key == "seckill:hold:{h}");
+    others.iter().for_each(|key| migrate(source, target, key));
+    assert_eq!(both(source, target, "SECKILL.TRY h bob b1"), ["ASK", "TRYAGAIN"]);
+    migrate(source, target, &holds[0]);
+    assert_eq!(both(source, target, "SECKILL.TRY h bob b1"), ["ASK", "0"]);
+    // An order whose time is over is given back, which the slot must rest for.
+    let deadline = text(&run(target, "ZSCORE seckill:hold:{h} a1"));
+    assert!(deadline.starts_with("MOVED"), "{deadline}");
+    let over = wait_for("the end of a hold", || {
+        let Value::Array(time) = run(target, "TIME") else { panic!("no time") };
+        let now: i64 = text(&time[0]).parse().expect("seconds");
+        run(target, "ASKING");
+        let score = text(&run(target, "ZSCORE seckill:hold:{h} a1"));
+        (now > score.parse::<i64>().expect("a deadline") / 1000).then_some(())
+    });
+    over.unwrap_or_else(|late| panic!("{late}"));
+    let digest = target.digest();
+    assert_eq!(both(source, target, "SECKILL.TRY h alice a1"), ["ASK", "TRYAGAIN"]);
+    assert_eq!(target.digest(), digest);
+    end(&nodes, source, target, moving);
+    let back = wait_for("the hold to be given back", || {
+        (say(target, "SECKILL.TRY h alice a1") == "5").then_some(())
+    });
+    back.unwrap_or_else(|late| panic!("{late}\n{}", target.log()));
+}
