@@ -90,6 +90,9 @@ impl Link {
         &mut self,
         commands: Vec<Cmd>,
     ) -> RedisResult<Vec<RedisResult<T>>> {
+        if commands.is_empty() {
+            return Ok(Vec::new());
+        }
         let cluster = match self {
             Link::Cluster(cluster) => cluster,
             Link::Server(server) => {

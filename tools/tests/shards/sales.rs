@@ -28,6 +28,12 @@ fn expected(report: &serde_json::Value, what: &str) -> Option<i64> {
 fn a_rush_over_shards_is_proved_on_a_server() {
     let server = Server::with().port().start();
     let url = format!("redis://127.0.0.1:{}", server.port());
+    // Not spread, as ever.
+    for rules in ["", " --script --reset", " --managed --cancel-share 0.5 --reset"] {
+        let words = format!("--voucher one --tries 5000 --json{rules}");
+        let report = proved(Program::rush(&url, &words));
+        assert_eq!(expected(&report, "moves on their way"), None);
+    }
     let report = proved(Program::rush(&url, RUSH));
     assert_eq!(expected(&report, "units sold"), Some(1_000));
     assert_eq!(expected(&report, "orders on a wrong shard"), Some(0));
