@@ -6,18 +6,22 @@
 //! (by default it is built once a test process).
 #![allow(dead_code, reason = "benchmarks and the worker's tests include it and use a part of it")]
 
+use std::ffi::OsString;
 use std::fs::{self, File};
-use std::net::TcpListener;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
 
 use redis::{Client as Address, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Value};
 use tempfile::TempDir;
 
-/// How long anything a test waits for may take, on a busy machine too.
-pub const DEADLINE: Duration = Duration::from_secs(30);
+#[path = "harness_parts.rs"]
+mod parts;
+
+pub use parts::{DEADLINE, free_port, text, wait_for};
+use parts::{copy_data, last_appended, read_log};
 
 /// A running server, killed when dropped.
 pub struct Server {
@@ -115,6 +119,39 @@ impl Server {
         self.client = Mutex::new(client.unwrap_or_else(|log| panic!("no restart:\n{log}")));
     }
 
+    /// Has the server's own checker mend the append-only file of the dead server.
+    pub fn mend(&self) {
+        let log = File::options().append(true).open(self.log_path()).expect("log");
+        // The server is its own checker when it is called so.
+        let name = program().to_string_lossy().replace("-server", "-check-aof");
+        let mut checker = Command::new(program())
+            .arg0(name)
+            .arg("--fix")
+            .arg(last_appended(self.dir()))
+            .stdin(Stdio::piped())
+            .stdout(log.try_clone().expect("log"))
+            .stderr(log)
+            .spawn()
+            .expect("run the checker");
+        // Is asked for only where there is something to mend.
+        let _ = checker.stdin.take().expect("piped").write_all(b"y\n");
+        assert!(checker.wait().expect("the checker").success(), "{}", self.log());
+    }
+
+    /// The process stands still, as on a machine that hangs, until it is woken up.
+    pub fn freeze(&self) {
+        self.signal("STOP");
+    }
+
+    pub fn wake(&self) {
+        self.signal("CONT");
+    }
+
+    fn signal(&self, name: &str) {
+        let kill = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status();
+        assert!(kill.expect("run kill").success());
+    }
+
     pub fn restart(&mut self) {
         self.stop();
         self.start_again();
@@ -159,7 +196,7 @@ impl Drop for Server {
 }
 
 impl Builder {
-    /// Adds one line of redis.conf.
+    /// Adds one line of redis.conf. `sentinel monitor` makes it a Sentinel.
     pub fn config(mut self, line: impl Into<String>) -> Self {
         self.lines.push(line.into());
         self
@@ -294,20 +331,6 @@ impl Client {
     }
 }
 
-/// Asks again and again until there is an answer; `Err` names what was waited for in vain.
-pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T, String> {
-    let start = Instant::now();
-    loop {
-        if let Some(answer) = ask() {
-            return Ok(answer);
-        }
-        if start.elapsed() > DEADLINE {
-            return Err(format!("waited {DEADLINE:?} in vain for {what}"));
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
 /// The module's file.
 pub fn module() -> &'static Path {
     static MODULE: OnceLock<PathBuf> = OnceLock::new();
@@ -332,26 +355,18 @@ fn build_module() -> PathBuf {
     root.join(target).join("release/libseckill.so")
 }
 
-/// The text of a string reply, an error included.
-pub fn text(value: &Value) -> String {
-    match value {
-        Value::Okay => "OK".into(),
-        Value::SimpleString(text) | Value::VerbatimString { text, .. } => text.clone(),
-        Value::BulkString(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        Value::Int(number) => number.to_string(),
-        Value::ServerError(error) => match error.details() {
-            Some(details) => format!("{} {details}", error.code()),
-            None => error.code().to_owned(),
-        },
-        other => panic!("not a string: {other:?}"),
-    }
+fn program() -> OsString {
+    std::env::var_os("REDIS_SERVER").unwrap_or_else(|| "redis-server".into())
 }
 
 fn spawn(dir: &Path) -> Child {
-    let program = std::env::var_os("REDIS_SERVER").unwrap_or_else(|| "redis-server".into());
+    let program = program();
+    let conf = fs::read_to_string(dir.join("redis.conf")).expect("conf");
+    let is_sentinel = conf.contains("\nsentinel monitor ");
     let log = File::options().create(true).append(true).open(dir.join("log")).expect("log");
     Command::new(&program)
         .arg(dir.join("redis.conf"))
+        .args(is_sentinel.then_some("--sentinel"))
         .current_dir(dir)
         .stdin(Stdio::null())
         .stdout(log.try_clone().expect("log"))
@@ -374,27 +389,4 @@ fn wait_until_up(child: &mut Child, to: &ConnectionInfo, log: &Path) -> Result<C
         let _ = child.wait();
         Err(format!("{late}\n{}", read_log(log)))
     })
-}
-
-fn read_log(path: &Path) -> String {
-    fs::read(path).map_or_else(|_| "(no log)".into(), |log| String::from_utf8_lossy(&log).into())
-}
-
-pub fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    listener.local_addr().expect("its number").port()
-}
-
-fn copy_data(from: &Path, to: &Path) {
-    for name in ["dump.rdb", "appendonlydir"] {
-        let source = from.join(name);
-        if source.is_file() {
-            fs::copy(&source, to.join(name)).expect("copy the RDB");
-        } else if source.is_dir() {
-            fs::create_dir(to.join(name)).expect("a directory for the AOF");
-            for file in fs::read_dir(&source).expect("list the AOF").flatten() {
-                fs::copy(file.path(), to.join(name).join(file.file_name())).expect("copy");
-            }
-        }
-    }
 }
