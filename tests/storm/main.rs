@@ -14,6 +14,8 @@
 //! | `crash`, `files` | SIGKILL at any moment; files that are cut, disks that are full |
 //! | `replicas` | replicas with and without the module; promotion in the middle |
 //! | `grammar`, `company`, `fuzz` | our commands as COMMAND DOCS has them, others, and the mix |
+//! | `linear`, `sequential` | whether a history is linearizable, and what one object does alone |
+//! | `recorded`, `judged` | histories that are checked so; the checker, when one is wrong |
 //! | `tampered` | the checks, when something is wrong |
 //!
 //! `tests/it` says what each command does. Here nobody knows what comes next, so the checks are of
@@ -33,12 +35,16 @@ mod fuzz;
 mod grammar;
 #[path = "../it/harness.rs"]
 mod harness;
+mod judged;
 mod length;
+mod linear;
 mod load;
 mod locks;
 mod orders;
+mod recorded;
 mod replicas;
 mod script;
+mod sequential;
 mod tampered;
 mod whole;
 mod world;
