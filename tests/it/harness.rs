@@ -62,6 +62,11 @@ impl Server {
         self.client.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Gives the server's own client another connection, when the old one was cut.
+    pub fn reconnect(&self) {
+        *self.own() = self.client();
+    }
+
     pub fn call<A: AsRef<[u8]>>(&self, args: &[A]) -> Value {
         self.own().call(args)
     }

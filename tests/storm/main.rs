@@ -13,6 +13,7 @@
 //! | `evidence` | what a lossy end may lose: the end of the history, and whole commands |
 //! | `crash`, `files` | SIGKILL at any moment; files that are cut, disks that are full |
 //! | `replicas` | replicas with and without the module; promotion in the middle |
+//! | `failover` | Sentinels, and clients that follow them |
 //! | `grammar`, `company`, `fuzz` | our commands as COMMAND DOCS has them, others, and the mix |
 //! | `linear`, `sequential` | whether a history is linearizable, and what one object does alone |
 //! | `recorded`, `judged` | histories that are checked so; the checker, when one is wrong |
@@ -30,6 +31,7 @@ mod aof;
 mod company;
 mod crash;
 mod evidence;
+mod failover;
 mod files;
 mod fuzz;
 mod grammar;

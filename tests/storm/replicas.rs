@@ -52,7 +52,7 @@ fn replicated_by(primary: &Server) -> Instant {
 
 /// Fails unless acquisitions after the promotion have greater fencing tokens than those that were
 /// answered before it, whether these had reached the replica or not.
-fn fences_grow_over(promotion: Instant, before: &[Log], after: &[Log]) {
+pub fn fences_grow_over(promotion: Instant, before: &[Log], after: &[Log]) {
     let fences = |logs: &[Log], lock: &str, until: Option<Instant>| {
         let all = logs.iter().flatten().filter(|sent| sent.is("LOCK.ACQUIRE"));
         let of_lock = all.filter(|sent| sent.words[1] == lock);
