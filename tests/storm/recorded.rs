@@ -2,6 +2,7 @@
 //! `sequential`. Some connections give up early and some servers die, so that nobody knows what
 //! became of some commands.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -11,12 +12,12 @@ use redis::{Client as Address, ConnectionInfo, Value};
 
 use crate::harness::{DEADLINE, Server, text, wait_for};
 use crate::length::{Tally, histories};
-use crate::linear::{History, Model, Op, check};
+use crate::linear::{History, Model, Op, Verdict, check};
 use crate::sequential::{Lock, ORDERID, OnLock, OnSale, Sale};
 use crate::world::run;
 
 const CONNECTIONS: u8 = 5;
-const COMMANDS: usize = 60;
+const COMMANDS: usize = 50;
 /// How many commands a connection sends before it reads the answers, at most.
 const DEPTH: usize = 3;
 const STOCK: i64 = 14;
@@ -103,13 +104,13 @@ struct Common {
 
 impl Common {
     /// A connection to a server that has loaded its data.
-    fn connect(&self) -> redis::Connection {
+    fn connect(&self, patience: Duration) -> redis::Connection {
         let connected = wait_for("a connection", || {
             let client = Address::open(self.address.clone()).ok()?;
             let mut connection = client.get_connection_with_timeout(DEADLINE).ok()?;
             connection.set_read_timeout(Some(DEADLINE)).ok()?;
             redis::cmd("PING").query::<String>(&mut connection).ok()?;
-            connection.set_read_timeout(Some(self.patience)).ok()?;
+            connection.set_read_timeout(Some(patience)).ok()?;
             Some(connection)
         });
         connected.expect("a server")
@@ -120,7 +121,9 @@ impl Common {
         let mut history = Vec::new();
         let mut left = COMMANDS;
         while left > 0 {
-            let mut connection = self.connect();
+            // Who gives up often leaves too much open to be checked.
+            let is_first = history.is_empty();
+            let mut connection = self.connect(if is_first { self.patience } else { DEADLINE });
             let mut ops: Vec<Op<C>> = Vec::new();
             while left > 0 && ops.last().is_none_or(|op| op.back.is_some()) {
                 let from = ops.len();
@@ -153,7 +156,7 @@ impl Common {
 
 /// What happens to the server meanwhile.
 fn disturb(server: &mut Server, how: u8, random: &mut fastrand::Rng, answered: &AtomicUsize) {
-    for _ in 0..if how == 0 { 0 } else { random.u8(1..3) } {
+    if how > 0 {
         let next = answered.load(Ordering::Relaxed) + random.usize(1..COMMANDS);
         let enough = usize::from(CONNECTIONS) * COMMANDS / 2;
         let come = wait_for("answers", || {
@@ -202,8 +205,27 @@ pub fn sale() -> Sale {
     Sale { left: STOCK, limit: LIMIT, orders: Default::default() }
 }
 
-fn assert_linearizable<M: Model>(start: M, history: &History<M::Command>) {
-    check(start, history).unwrap_or_else(|stuck| panic!("not linearizable, {stuck}"));
+/// Fails unless histories of one object are linearizable. Few may be undecided.
+fn are_linearizable<M: Model<Command: Spoken>>(
+    name: &str,
+    short: usize,
+    server: impl Fn() -> Server,
+    start: M,
+) {
+    let (count, undecided) = (Cell::new(0), Cell::new(0));
+    histories(name, short, |seed| {
+        let (history, tally) = record(&mut server(), seed, (seed % 3) as u8);
+        match check(start.clone(), &history) {
+            Verdict::Linearizable => {}
+            Verdict::Impossible(stuck) => panic!("not linearizable, {stuck}"),
+            Verdict::Undecided => undecided.set(undecided.get() + 1),
+        }
+        count.set(count.get() + 1);
+        tally
+    });
+    let (count, undecided) = (count.get(), undecided.get());
+    println!("{name}: {undecided} of {count} undecided");
+    assert!(undecided * 2 <= count, "{undecided} of {count} are undecided");
 }
 
 pub fn server_with_sale() -> Server {
@@ -215,18 +237,11 @@ pub fn server_with_sale() -> Server {
 
 #[test]
 fn histories_of_a_voucher_are_linearizable() {
-    histories("linearizable: a voucher", 9, |seed| {
-        let (history, tally) = record(&mut server_with_sale(), seed, (seed % 3) as u8);
-        assert_linearizable(sale(), &history);
-        tally
-    });
+    are_linearizable("linearizable: a voucher", 9, server_with_sale, sale());
 }
 
 #[test]
 fn histories_of_a_lock_are_linearizable() {
-    histories("linearizable: a lock", 9, |seed| {
-        let (history, tally) = record(&mut Server::with().aof().start(), seed, (seed % 3) as u8);
-        assert_linearizable(Lock::FREE, &history);
-        tally
-    });
+    let server = || Server::with().aof().start();
+    are_linearizable("linearizable: a lock", 9, server, Lock::FREE);
 }
