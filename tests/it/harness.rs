@@ -126,7 +126,6 @@ impl Server {
 
     /// Has the server's own checker mend the append-only file of the dead server.
     pub fn mend(&self) {
-        let log = File::options().append(true).open(self.log_path()).expect("log");
         // The server is its own checker when it is called so.
         let name = program().to_string_lossy().replace("-server", "-check-aof");
         let mut checker = Command::new(program())
@@ -134,27 +133,21 @@ impl Server {
             .arg("--fix")
             .arg(last_appended(self.dir()))
             .stdin(Stdio::piped())
-            .stdout(log.try_clone().expect("log"))
-            .stderr(log)
+            .stdout(Stdio::null())
             .spawn()
             .expect("run the checker");
         // Is asked for only where there is something to mend.
         let _ = checker.stdin.take().expect("piped").write_all(b"y\n");
-        assert!(checker.wait().expect("the checker").success(), "{}", self.log());
+        assert!(checker.wait().expect("the checker").success(), "the file can't be mended");
     }
 
     /// The process stands still, as on a machine that hangs, until it is woken up.
     pub fn freeze(&self) {
-        self.signal("STOP");
+        assert!(tool(&["kill", "-STOP", &self.child.id().to_string()]));
     }
 
     pub fn wake(&self) {
-        self.signal("CONT");
-    }
-
-    fn signal(&self, name: &str) {
-        let kill = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status();
-        assert!(kill.expect("run kill").success());
+        assert!(tool(&["kill", "-CONT", &self.child.id().to_string()]));
     }
 
     pub fn restart(&mut self) {
@@ -358,6 +351,12 @@ fn build_module() -> PathBuf {
     // A relative CARGO_TARGET_DIR is relative to where cargo ran; an absolute one wins the join.
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     root.join(target).join("release/libseckill.so")
+}
+
+/// Runs a program of the system. Whether it went well.
+pub fn tool(words: &[&str]) -> bool {
+    let status = Command::new(words[0]).args(&words[1..]).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
 }
 
 fn program() -> OsString {

@@ -65,7 +65,9 @@ pub fn copy_data(from: &Path, to: &Path) {
 /// The append-only file that a server has written to last. The checker of Valkey 9.1 does not know
 /// what the file before it begins with, so it is not given the manifest.
 pub fn last_appended(dir: &Path) -> PathBuf {
-    let folder = dir.join("appendonlydir");
+    let conf = fs::read_to_string(dir.join("redis.conf")).expect("conf");
+    let data = conf.lines().rev().find_map(|line| line.strip_prefix("dir "));
+    let folder = Path::new(data.expect("a dir")).join("appendonlydir");
     let manifest = fs::read_to_string(folder.join("appendonly.aof.manifest")).expect("a manifest");
     let last = manifest.lines().rfind(|line| line.ends_with(" type i")).expect("a file");
     folder.join(last.split(' ').nth(1).expect("its name"))

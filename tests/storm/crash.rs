@@ -26,7 +26,7 @@ pub fn hold_ms(random: &mut fastrand::Rng) -> i64 {
 }
 
 /// Asks for every lock, as a stranger.
-fn ask_for_locks(server: &Server, round: usize) -> Log {
+pub fn ask_for_locks(server: &Server, round: usize) -> Log {
     let ask = |lock: usize| {
         let line = format!("LOCK.ACQUIRE lock{lock} stranger{round} 5 FENCE");
         let at = Instant::now();

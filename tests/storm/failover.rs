@@ -113,6 +113,11 @@ impl Followers {
     }
 }
 
+/// Sentinels wait for each other, and begin again when they have not agreed.
+fn wait_long_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T, String> {
+    (0..4).map(|_| wait_for(what, &mut ask)).find(Result::is_ok).ok_or(format!("no {what}"))?
+}
+
 /// Sentinels that watch a primary, and know each other and its replicas.
 fn watch(primary: &Server, replicas: usize) -> Vec<Server> {
     let sentinel = || {
@@ -120,7 +125,7 @@ fn watch(primary: &Server, replicas: usize) -> Vec<Server> {
             .without_module()
             .port()
             .config(format!("sentinel monitor sale 127.0.0.1 {} 2", primary.port()))
-            .config("sentinel down-after-milliseconds sale 700")
+            .config("sentinel down-after-milliseconds sale 1500")
             .config("sentinel failover-timeout sale 5000")
             .start()
     };
@@ -140,7 +145,7 @@ fn watch(primary: &Server, replicas: usize) -> Vec<Server> {
 
 /// Waits until the Sentinels name another primary, and gives it.
 fn wait_for_another<'s>(sentinels: &[u16], old: u16, others: &'s [Server]) -> &'s Server {
-    let port = wait_for("a failover", || ask_sentinels(sentinels).filter(|port| *port != old));
+    let port = wait_long_for("a failover", || ask_sentinels(sentinels).filter(|port| *port != old));
     let port = port.expect("a new primary");
     others.iter().find(|server| server.port() == port).expect("one of the replicas")
 }
@@ -149,7 +154,7 @@ fn wait_for_another<'s>(sentinels: &[u16], old: u16, others: &'s [Server]) -> &'
 /// tell it, so each question has its own.
 fn wait_until_told(server: &Server, new: &Server) {
     let lines = [format!("master_port:{}", new.port()), "master_link_status:up".to_owned()];
-    let told = wait_for("a server to be told", || {
+    let told = wait_long_for("a server to be told", || {
         let mut connection = connect(server.port()).ok()?;
         let info: String = redis::cmd("INFO").arg("replication").query(&mut connection).ok()?;
         lines.iter().all(|line| info.contains(line)).then_some(())

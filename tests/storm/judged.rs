@@ -117,8 +117,12 @@ fn sales_that_cannot_be_are_told_from_those_that_can() {
 
 #[test]
 fn locks_that_cannot_be_are_told_from_those_that_can() {
-    let acquire =
-        |token, lease| OnLock::Acquire { token, lease: Duration::from_millis(lease), wait_ms: 0 };
+    let acquire = |token, lease| OnLock::Acquire {
+        token,
+        lease: Duration::from_millis(lease),
+        wait_ms: 0,
+        is_late: false,
+    };
     let second = |call, back, fence: &[i64]| vec![op(acquire(2, 5), call, Some((back, fence)))];
     let cases = [
         ("within the lease", false, 100, second(20, 30, &[8])),
@@ -225,11 +229,12 @@ fn any_answer_of_a_real_history_that_is_changed_is_noticed() {
             let mut wrong = history.clone();
             let op = random.choice(wrong.iter_mut().flatten().collect::<Vec<_>>()).expect("one");
             let Some((_, reply)) = &mut op.back else { panic!("not answered: {op:?}") };
-            // Answers with which something else would be left than there is.
+            // What was done is not done, or done twice; or nobody is ever answered so.
             reply[0] = match (op.command, reply[0]) {
                 (OnSale::Confirm { .. } | OnSale::Cancel { .. }, 1) => 2,
-                (OnSale::Confirm { .. } | OnSale::Cancel { .. }, _) => 1,
-                (OnSale::Try { .. }, _) => 3,
+                (OnSale::Confirm { .. } | OnSale::Cancel { .. }, 2) => 1,
+                (OnSale::Cancel { .. }, _) => 1,
+                (OnSale::Confirm { .. } | OnSale::Try { .. }, _) => 4,
                 (OnSale::Info, left) => left + 1,
             };
             let what = format!("{op:?}");

@@ -11,7 +11,7 @@
 //! | `acknowledged` | what the replies promise, against the keys |
 //! | `orders`, `locks` | the same of managed orders and of locks |
 //! | `evidence` | what a lossy end may lose: the end of the history, and whole commands |
-//! | `crash`, `files` | SIGKILL at any moment; files that are cut, disks that are full |
+//! | `crash`, `files`, `disk` | SIGKILL at any moment; files that are cut, disks that are full |
 //! | `replicas` | replicas with and without the module; promotion in the middle |
 //! | `failover` | Sentinels, and clients that follow them |
 //! | `grammar`, `company`, `fuzz` | our commands as COMMAND DOCS has them, others, and the mix |
@@ -30,6 +30,7 @@ mod acknowledged;
 mod aof;
 mod company;
 mod crash;
+mod disk;
 mod evidence;
 mod failover;
 mod files;

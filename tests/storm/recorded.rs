@@ -3,6 +3,7 @@
 //! became of some commands.
 
 use std::cell::Cell;
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -13,7 +14,7 @@ use redis::{Client as Address, ConnectionInfo, Value};
 use crate::harness::{DEADLINE, Server, text, wait_for};
 use crate::length::{Tally, histories};
 use crate::linear::{History, Model, Op, Verdict, check};
-use crate::sequential::{Lock, ORDERID, OnLock, OnSale, Sale};
+use crate::sequential::{Lock, ORDERID, OnLock, OnSale, Sale, mark_late};
 use crate::world::run;
 
 const CONNECTIONS: u8 = 5;
@@ -59,7 +60,12 @@ impl Spoken for OnLock {
         let token = who * 2 + random.u8(0..2);
         let lease = Duration::from_millis(random.choice([5, 40, 600_000]).expect("one"));
         match random.u8(0..10) {
-            0..5 => Self::Acquire { token, lease, wait_ms: random.choice([0, 3]).expect("one") },
+            0..5 => Self::Acquire {
+                token,
+                lease,
+                wait_ms: random.choice([0, 3]).expect("one"),
+                is_late: false,
+            },
             5 => Self::Renew { token, lease },
             _ => Self::Release { token },
         }
@@ -67,7 +73,7 @@ impl Spoken for OnLock {
 
     fn words(self) -> String {
         match self {
-            Self::Acquire { token, lease, wait_ms } => {
+            Self::Acquire { token, lease, wait_ms, .. } => {
                 format!("LOCK.ACQUIRE l {token} {} WAIT {wait_ms} FENCE", lease.as_millis())
             }
             Self::Renew { token, lease } => format!("LOCK.RENEW l {token} {}", lease.as_millis()),
@@ -206,18 +212,22 @@ pub fn sale() -> Sale {
 }
 
 /// Fails unless histories of one object are linearizable. Few may be undecided.
-fn are_linearizable<M: Model<Command: Spoken>>(
+fn are_linearizable<M: Model<Command: Spoken + Debug>>(
     name: &str,
     short: usize,
     server: impl Fn() -> Server,
     start: M,
+    mark: fn(&mut History<M::Command>),
 ) {
     let (count, undecided) = (Cell::new(0), Cell::new(0));
     histories(name, short, |seed| {
-        let (history, tally) = record(&mut server(), seed, (seed % 3) as u8);
+        let (mut history, tally) = record(&mut server(), seed, (seed % 3) as u8);
+        mark(&mut history);
         match check(start.clone(), &history) {
             Verdict::Linearizable => {}
-            Verdict::Impossible(stuck) => panic!("not linearizable, {stuck}"),
+            Verdict::Impossible(stuck) => {
+                panic!("not linearizable, {stuck}\n{}", shown(&history));
+            }
             Verdict::Undecided => undecided.set(undecided.get() + 1),
         }
         count.set(count.get() + 1);
@@ -226,6 +236,17 @@ fn are_linearizable<M: Model<Command: Spoken>>(
     let (count, undecided) = (count.get(), undecided.get());
     println!("{name}: {undecided} of {count} undecided");
     assert!(undecided * 2 <= count, "{undecided} of {count} are undecided");
+}
+
+/// A history by the times of sending, a line a command.
+fn shown<C: Debug>(history: &History<C>) -> String {
+    let numbered = history.iter().enumerate();
+    let mut all: Vec<_> =
+        numbered.flat_map(|(by, ops)| ops.iter().map(move |op| (by, op))).collect();
+    all.sort_by_key(|(_, op)| op.call);
+    let line =
+        |(by, op): (usize, &Op<C>)| format!("{by} {:?}..{:?} {:?}", op.call, op.back, op.command);
+    all.into_iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 pub fn server_with_sale() -> Server {
@@ -237,11 +258,11 @@ pub fn server_with_sale() -> Server {
 
 #[test]
 fn histories_of_a_voucher_are_linearizable() {
-    are_linearizable("linearizable: a voucher", 9, server_with_sale, sale());
+    are_linearizable("linearizable: a voucher", 9, server_with_sale, sale(), |_| {});
 }
 
 #[test]
 fn histories_of_a_lock_are_linearizable() {
     let server = || Server::with().aof().start();
-    are_linearizable("linearizable: a lock", 9, server, Lock::FREE);
+    are_linearizable("linearizable: a lock", 9, server, Lock::FREE, mark_late);
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::linear::{Model, Op};
+use crate::linear::{History, Model, Op};
 
 /// A managed voucher with a hold that does not end.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -122,13 +122,44 @@ struct Owner {
 
 #[derive(Clone, Copy, Debug)]
 pub enum OnLock {
-    Acquire { token: u8, lease: Duration, wait_ms: u64 },
-    Renew { token: u8, lease: Duration },
-    Release { token: u8 },
+    Acquire {
+        token: u8,
+        lease: Duration,
+        wait_ms: u64,
+        /// Whether others may have been in line: a lock that is free is theirs then.
+        is_late: bool,
+    },
+    Renew {
+        token: u8,
+        lease: Duration,
+    },
+    Release {
+        token: u8,
+    },
 }
 
 /// The clocks of the server have whole milliseconds.
 const CLOCK_STEP: Duration = Duration::from_millis(2);
+
+/// Marks the acquisitions that others may have been in line before.
+pub fn mark_late(history: &mut History<OnLock>) {
+    let waits = |op: &Op<OnLock>| match op.command {
+        OnLock::Acquire { wait_ms, .. } => (wait_ms > 0).then(|| (op.call, op.end())),
+        _ => None,
+    };
+    let waits: Vec<Vec<_>> =
+        history.iter().map(|ops| ops.iter().filter_map(waits).collect()).collect();
+    for (by, ops) in history.iter_mut().enumerate() {
+        for op in ops {
+            let (call, end) = (op.call, op.end());
+            if let OnLock::Acquire { is_late, .. } = &mut op.command {
+                let others = waits.iter().enumerate().filter(|(other, _)| *other != by);
+                let mut others = others.flat_map(|(_, waits)| waits);
+                *is_late = others.any(|wait| wait.0 <= end && wait.1 >= call);
+            }
+        }
+    }
+}
 
 impl Lock {
     pub const FREE: Self = Self { owner: None, fence: 0, is_latest: true };
@@ -154,6 +185,11 @@ impl Lock {
             let lease = if op.back.is_some() { lease } else { Duration::ZERO };
             Some(Owner { token, ends: [(op.call + lease).saturating_sub(CLOCK_STEP), latest] })
         };
+        if let (OnLock::Acquire { is_late: true, .. }, Some(0), None) =
+            (op.command, heard, self.owner)
+        {
+            return Some(self);
+        }
         let is_of = |token| self.owner.is_some_and(|owner| owner.token == token);
         let reply = match op.command {
             OnLock::Acquire { token, lease, .. } if self.owner.is_none() || is_of(token) => {
