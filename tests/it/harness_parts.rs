@@ -69,6 +69,6 @@ pub fn last_appended(dir: &Path) -> PathBuf {
     let data = conf.lines().rev().find_map(|line| line.strip_prefix("dir "));
     let folder = Path::new(data.expect("a dir")).join("appendonlydir");
     let manifest = fs::read_to_string(folder.join("appendonly.aof.manifest")).expect("a manifest");
-    let last = manifest.lines().rfind(|line| line.ends_with(" type i")).expect("a file");
+    let last = manifest.lines().rfind(|line| line.contains(" type i")).expect("a file");
     folder.join(last.split(' ').nth(1).expect("its name"))
 }
