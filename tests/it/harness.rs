@@ -143,11 +143,11 @@ impl Server {
 
     /// The process stands still, as on a machine that hangs, until it is woken up.
     pub fn freeze(&self) {
-        assert!(tool(&["kill", "-STOP", &self.child.id().to_string()]));
+        assert!(tool(&["sh", "-c", &format!("kill -STOP {}", self.child.id())]));
     }
 
     pub fn wake(&self) {
-        assert!(tool(&["kill", "-CONT", &self.child.id().to_string()]));
+        assert!(tool(&["sh", "-c", &format!("kill -CONT {}", self.child.id())]));
     }
 
     pub fn restart(&mut self) {

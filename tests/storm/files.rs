@@ -62,8 +62,8 @@ fn what_survives_of_a_cut_file_is_a_whole_beginning() {
     });
 }
 
-/// Starts from what `dead` has left, sells, and dies: the digest then, and what the next start makes
-/// of its file.
+/// Starts from what `dead` has left, sells, and dies: the digest then, and what the next start
+/// makes of its file.
 fn sell_and_start_again(dead: &Server) -> (Server, [String; 2]) {
     let mut server = Server::with().aof().data_of(dead).start();
     assert_whole(&server);

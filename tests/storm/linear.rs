@@ -1,9 +1,9 @@
 //! Whether a recorded history of one object is linearizable: whether its commands, each at one
 //! moment between the sending and the answer, one after the other, give the answers that were got.
 //!
-//! The method is Wing and Gong's with Lowe's memory, the one of porcupine: try what could come next,
-//! and never look twice at the same commands done with the same state left. A server answers a
-//! connection in the order of sending, so what is done is a place in each connection's commands.
+//! The method is Wing and Gong's with Lowe's memory, the one of porcupine: try what could come
+//! next, and never look twice at the same commands done with the same state left. A server answers
+//! a connection in the order of sending, so what is done is a place in each connection's commands.
 
 use std::collections::HashSet;
 use std::fmt::Debug;
