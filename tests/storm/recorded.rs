@@ -258,11 +258,11 @@ pub fn server_with_sale() -> Server {
 
 #[test]
 fn histories_of_a_voucher_are_linearizable() {
-    are_linearizable("linearizable: a voucher", 9, server_with_sale, sale(), |_| {});
+    are_linearizable("linearizable: a voucher", 6, server_with_sale, sale(), |_| {});
 }
 
 #[test]
 fn histories_of_a_lock_are_linearizable() {
     let server = || Server::with().aof().start();
-    are_linearizable("linearizable: a lock", 9, server, Lock::FREE, mark_late);
+    are_linearizable("linearizable: a lock", 6, server, Lock::FREE, mark_late);
 }
