@@ -32,7 +32,7 @@ demo-managed: ## the same with a managed sale: holds, payments, cancellations, r
 test: setup-test build ## all tests, against redis-server or REDIS_SERVER=path
 	SECKILL_MODULE=$(target)/release/libseckill.so cargo test --workspace
 
-storm: build ## crashes, failovers and the command fuzzer for half a minute
+storm: build ## crashes, failovers, histories and the command fuzzer, short
 	SECKILL_MODULE=$(target)/release/libseckill.so cargo test --test storm
 
 # All storms at once, and every seed printed.
