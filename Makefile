@@ -6,7 +6,7 @@
 target := $(abspath $(or $(CARGO_TARGET_DIR),target))
 export RUST_BACKTRACE ?= 1
 
-.PHONY: help storm setup setup-test build run demo demo-managed test soak bench bench-rows lint servers \
+.PHONY: help storm fuzz setup setup-test build run demo demo-managed test soak bench bench-rows lint servers \
     matrix
 
 help: ## lists the targets
@@ -40,6 +40,9 @@ storm: build ## crashes, failovers and the command fuzzer for half a minute
 soak: build ## the same for MINUTES=60; SEED=n repeats a history
 	SECKILL_MODULE=$(target)/release/libseckill.so STORM_MINUTES=$(or $(MINUTES),60) \
 		cargo test --test storm -- --nocapture --test-threads 32 $(ARGS)
+
+fuzz: ## libFuzzer on every parser and rule, FOR=10 seconds each; TARGETS="terms ..." for some
+	@FOR="$(FOR)" scripts/fuzz $(TARGETS)
 
 # Options of one benchmark mean nothing to the other, but for --smoke.
 bench: setup ## measures against the script, GET and a no-op, and the worker; ARGS=--smoke is short

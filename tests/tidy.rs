@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 const LINES_A_FILE: usize = 400;
 const COLUMNS: usize = 100;
 
+/// Where all Rust sources are.
+const RUST: [&str; 5] = ["src", "tests", "benches", "tools", "fuzz"];
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -164,7 +167,7 @@ fn nothing_in_the_module_can_panic_on_purpose() {
 #[test]
 fn files_are_short_and_lines_narrow() {
     let mut complaints = Vec::new();
-    for (name, text) in files(&["src", "tests", "benches", "tools"], "rs") {
+    for (name, text) in files(&RUST, "rs") {
         let count = text.lines().count();
         if count > LINES_A_FILE {
             complaints.push(format!("{name} has {count} lines"));
@@ -180,14 +183,14 @@ fn files_are_short_and_lines_narrow() {
 
 #[test]
 fn every_source_file_says_what_it_owns() {
-    for (name, text) in files(&["src", "tests", "benches", "tools"], "rs") {
+    for (name, text) in files(&RUST, "rs") {
         assert!(text.starts_with("//! "), "{name} has no comment at its top");
     }
 }
 
 #[test]
 fn source_is_plain_ascii() {
-    for (name, text) in files(&["src", "tests", "benches", "tools"], "rs") {
+    for (name, text) in files(&RUST, "rs") {
         let odd = text.lines().enumerate().find(|(_, line)| !line.is_ascii());
         assert!(odd.is_none(), "{name}:{odd:?}");
     }
