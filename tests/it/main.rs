@@ -23,7 +23,9 @@
 //! | `managed_effects`, `managed_history`, `managed_hostile` | as their namesakes, when managed |
 //! | `effects` | what is written for replicas and files, and read without the module |
 //! | `context` | transactions, scripts, replicas, memory limits, blocked readers, databases |
+//! | `cuts` | files that end too early, at every byte |
 //! | `events` | keyspace events and client-side caching |
+//! | `leaks` | memory comes back |
 //! | `loading` | MODULE LOAD and UNLOAD |
 //! | `config`, `cluster`, `managed_cluster` | names and modes, hash tags, slots |
 //! | `metadata`, `acl`, `docs` | COMMAND INFO, DOCS, GETKEYS, INFO, ACL, redis.conf, pages |
@@ -40,6 +42,7 @@ mod cluster;
 mod concurrency;
 mod config;
 mod context;
+mod cuts;
 mod deduct;
 mod differential;
 mod docs;
@@ -49,6 +52,7 @@ mod harness;
 mod holds;
 mod holds_mended;
 mod hostile;
+mod leaks;
 mod loading;
 mod lock;
 mod locks_acquire;
