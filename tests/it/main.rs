@@ -29,6 +29,7 @@
 //! | `loading` | MODULE LOAD and UNLOAD |
 //! | `config`, `cluster`, `managed_cluster` | names and modes, hash tags, slots |
 //! | `metadata`, `acl`, `docs` | COMMAND INFO, DOCS, GETKEYS, INFO, ACL, redis.conf, pages |
+//! | `security` | every command by name, category and key; SECURITY.md |
 //! | `differential` | random histories against the reference scripts |
 //! | `hostile`, `concurrency` | random bytes; many clients at once |
 //!
@@ -82,6 +83,7 @@ mod reject_effects;
 mod reject_odd;
 mod rules_appear;
 mod sales;
+mod security;
 mod status;
 mod survival;
 mod transcript;
