@@ -6,7 +6,7 @@
 target := $(abspath $(or $(CARGO_TARGET_DIR),target))
 export RUST_BACKTRACE ?= 1
 
-.PHONY: help storm fuzz setup setup-test build run demo demo-managed test soak bench bench-rows lint servers \
+.PHONY: help storm fuzz memory setup setup-test build run demo demo-managed test soak bench bench-rows lint servers \
     matrix
 
 help: ## lists the targets
@@ -43,6 +43,9 @@ soak: build ## the same for MINUTES=60; SEED=n repeats a history
 
 fuzz: ## libFuzzer on every parser and rule, FOR=10 seconds each; TARGETS="terms ..." for some
 	@FOR="$(FOR)" scripts/fuzz $(TARGETS)
+
+memory: ## the integration tests with every server under valgrind, ARGS="hostile::" for some
+	@scripts/memory $(ARGS)
 
 # Options of one benchmark mean nothing to the other, but for --smoke.
 bench: setup ## measures against the script, GET and a no-op, and the worker; ARGS=--smoke is short

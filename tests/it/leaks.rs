@@ -201,6 +201,8 @@ fn an_empty_server_has_as_much_memory_in_use_as_before() {
     assert!(after[0] <= before[0] + SLACK, "in use: {before:?}, then {after:?}");
     assert!(after[1] <= before[1] + RSS_SLACK, "resident: {before:?}, then {after:?}");
     assert!(!rounds.server.log().contains("a bug in"), "{}", rounds.server.log());
+    // In peace: under valgrind it says then what was lost.
+    assert!(rounds.server.stop().success(), "{}", rounds.server.log());
 }
 
 /// No command of ours was forgotten here.
