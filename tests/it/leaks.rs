@@ -68,7 +68,7 @@ const ROUND: &str = r#"
     SECKILL.CREATE e@ 2 HOLD 1
     SECKILL.TRY e@ alice o1
     XGROUP CREATE stream.orders g 0 MKSTREAM
-    EVAL "local e = redis.call('XREADGROUP', 'GROUP', 'g', 'c', 'COUNT', '3', 'STREAMS', 'stream.orders', '>') for _, x in ipairs(e[1][2]) do redis.call('SECKILL.REJECT', 'stream.orders', 'g', x[1], 'REASON', 'odd') redis.pcall('SECKILL.REJECT', 'stream.orders', 'g', x[1]) end return 1" 0
+    EVAL "REJECT" 0
     SECKILL.REJECT stream.orders g 1-1
     SECKILL.REJECT stream.orders none 1-1
     SECKILL.REJECT stream.orders g x
@@ -110,8 +110,29 @@ const ROUND: &str = r#"
     SECKILL.TRY u@ frank o@
     SECKILL.TRY
     EXEC
-    EVAL "redis.pcall('SECKILL.TRY', KEYS[1], 'u', 'o') redis.pcall('SECKILL.TRY', 'none', 'u', 'o') redis.pcall('LOCK.ACQUIRE', 'l', 't', '9') return redis.pcall('LOCK.ACQUIRE', 'l', 'u', '9', 'WAIT', '9')" 1 u@
+    EVAL "NESTED" 1 u@
 "#;
+
+/// Scripts, by their names in the round: a consumer that rejects everything, and commands that are
+/// refused or must not block.
+const SCRIPTS: [(&str, &str); 2] = [
+    (
+        "REJECT",
+        "local e = redis.call('XREADGROUP', 'GROUP', 'g', 'c', 'COUNT', '3', 'STREAMS', \
+             'stream.orders', '>') \
+         for _, x in ipairs(e[1][2]) do \
+             redis.call('SECKILL.REJECT', 'stream.orders', 'g', x[1], 'REASON', 'odd') \
+             redis.pcall('SECKILL.REJECT', 'stream.orders', 'g', x[1]) \
+         end return 1",
+    ),
+    (
+        "NESTED",
+        "redis.pcall('SECKILL.TRY', KEYS[1], 'u', 'o') \
+         redis.pcall('SECKILL.TRY', 'none', 'u', 'o') \
+         redis.pcall('LOCK.ACQUIRE', 'l', 't', '9') \
+         return redis.pcall('LOCK.ACQUIRE', 'l', 'u', '9', 'WAIT', '9')",
+    ),
+];
 
 struct Rounds {
     server: Server,
@@ -134,7 +155,11 @@ impl Rounds {
         // The names come again, so that what the server counts by name does not grow.
         let name = (number % 50).to_string();
         for line in &self.lines {
-            self.client.send(&argv(&line.replace('@', &name)));
+            let mut line = line.replace('@', &name);
+            for (name, script) in SCRIPTS {
+                line = line.replace(&format!("EVAL \"{name}\""), &format!("EVAL \"{script}\""));
+            }
+            self.client.send(&argv(&line));
         }
         for _ in 0..self.lines.len() {
             self.client.receive();

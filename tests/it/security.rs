@@ -1,5 +1,5 @@
-//! Who may do what, for every command: by its name, by category, by key; what an error says; and the
-//! rules of users that SECURITY.md recommends.
+//! Who may do what, for every command: by its name, by category, by key; what an error says; and
+//! the rules of users that SECURITY.md recommends.
 
 use std::fs;
 use std::path::Path;
