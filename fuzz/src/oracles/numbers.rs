@@ -74,7 +74,13 @@ pub(crate) fn ids(bytes: &[u8]) {
             0 => input.number(),
             step => now_ms.saturating_add(i64::from(step) * 97 - 200),
         };
-        let count = i64::from(input.byte()) * 300;
+        let count = match (input.byte(), kept) {
+            // About as many as there is room for in the second of the last id.
+            (byte @ 0..128, Some(kept)) => {
+                (0x3ffff - (kept & 0x3ffff) + i64::from(byte % 3) - 1).min(65_536)
+            }
+            (byte, _) => i64::from(byte) * 300,
+        };
         let Some(count) = Count::new(count) else {
             assert!(!(1..=65_536).contains(&count));
             continue;
