@@ -43,6 +43,12 @@ soak: build ## the same for MINUTES=60; SEED=n repeats a history
 tutorial: build ## six mistakes of flash sales and their cures, run and compared with the pages
 	@tutorial/run --check
 
+fuzz: ## libFuzzer on every parser and rule, FOR=10 seconds each; TARGETS="terms ..." for some
+	@FOR="$(FOR)" scripts/fuzz $(TARGETS)
+
+memory: ## the integration tests with every server under valgrind, ARGS="hostile::" for some
+	@scripts/memory $(ARGS)
+
 # Options of one benchmark mean nothing to the other, but for --smoke.
 bench: setup ## measures against the script, GET and a no-op, and the worker; ARGS=--smoke is short
 	cargo bench --bench side_by_side -- $(ARGS)

@@ -23,10 +23,13 @@
 //! | `managed_effects`, `managed_history`, `managed_hostile` | as their namesakes, when managed |
 //! | `effects` | what is written for replicas and files, and read without the module |
 //! | `context` | transactions, scripts, replicas, memory limits, blocked readers, databases |
+//! | `cuts` | files that end too early, at every byte |
 //! | `events` | keyspace events and client-side caching |
+//! | `leaks` | memory comes back |
 //! | `loading` | MODULE LOAD and UNLOAD |
 //! | `config`, `cluster`, `managed_cluster` | names and modes, hash tags, slots |
 //! | `metadata`, `acl`, `docs` | COMMAND INFO, DOCS, GETKEYS, INFO, ACL, redis.conf, pages |
+//! | `security` | every command by name, category and key; SECURITY.md |
 //! | `differential` | random histories against the reference scripts |
 //! | `library`, `functions` | the library of functions in place of the module, and beside it |
 //! | `hostile`, `concurrency` | random bytes; many clients at once |
@@ -41,6 +44,7 @@ mod cluster;
 mod concurrency;
 mod config;
 mod context;
+mod cuts;
 mod deduct;
 mod differential;
 mod docs;
@@ -51,6 +55,7 @@ mod harness;
 mod holds;
 mod holds_mended;
 mod hostile;
+mod leaks;
 mod loading;
 mod lock;
 mod locks_acquire;
@@ -80,6 +85,7 @@ mod reject_effects;
 mod reject_odd;
 mod rules_appear;
 mod sales;
+mod security;
 mod status;
 mod survival;
 mod transcript;
