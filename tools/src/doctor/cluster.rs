@@ -155,10 +155,15 @@ fn of_module(
     }
     slots.dedup();
     let failed = reply.is_error() || (by_voucher && reply != Reply::Int(0)) || slots.len() != 1;
-    let how = if by_voucher { "called with the voucher as KEYS[1]" } else { "as above" };
+    let how = if by_voucher {
+        format!("{script}, called with the voucher as KEYS[1]")
+    } else {
+        "the line below, with one hash tag in the names of its keys".to_owned()
+    };
+    let names: Vec<_> = after.keys().map(|key| key.escape_ascii().to_string()).collect();
     Ok(Some(if failed {
         Err(format!("not with these names: {reply}"))
     } else {
-        Ok(format!("{script}\n{how}: sold, with all {} keys in one slot", after.len()))
+        Ok(format!("{how}: sold, with all its keys in one slot, {}", names.join(" ")))
     }))
 }

@@ -101,11 +101,15 @@ impl Codes {
         let bought = unsold(scenario::BOUGHT, 1).filter(|reply| {
             !reply.is_error() && (accepted.is_some() || Some(reply) != sold_out.as_ref())
         });
+        // It may leave a stock of 0 behind, by taking one off and giving it back.
+        let ran = &runs[scenario::MISSING];
+        let change = Change::of(shape, &tries[scenario::MISSING][0], ran.before(), ran.after());
+        let missing = change.is_none().then(|| ran.first().clone());
         Self {
             sold_out,
             bought,
             bought_and_out: unsold(scenario::BOUGHT_AND_OUT, 1),
-            missing: unsold(scenario::MISSING, 0).filter(|reply| !reply.is_error()),
+            missing: missing.filter(|reply| !reply.is_error()),
             accepted,
         }
     }

@@ -5,7 +5,7 @@ use crate::reply::Reply;
 use crate::scenario;
 use crate::shape::{Shape, Try};
 use crate::state;
-use crate::template::{Slot, Template};
+use crate::template::{Part, Slot, Template};
 
 pub struct Cure {
     /// Names and values of configurations that are not at their defaults.
@@ -20,6 +20,34 @@ pub struct Cure {
     pub notes: Vec<String>,
 }
 
+/// The name that the buyers should have, where the script has the user in it by mistake.
+fn buyers_of_voucher(shape: &Shape) -> Option<Template> {
+    let (buyers, user, voucher) = (shape.buyers.as_ref()?, shape.user?, shape.voucher?);
+    let of_user = buyers.slots().eq([user]) && user != voucher;
+    let part = |part: &Part| match part {
+        Part::Slot(_) => Part::Slot(voucher),
+        text @ Part::Text(_) => text.clone(),
+    };
+    of_user.then(|| Template(buyers.0.iter().map(part).collect()))
+}
+
+/// What nobody has seen of a script that never gets to its end.
+fn unseen(shape: &Shape, codes: &Codes) -> Option<String> {
+    if let Some(failing) = &shape.failing {
+        let shown: Vec<_> =
+            failing.iter().map(|word| word.shown(&|slot| shape.name(slot))).collect();
+        let text = format!("The step that fails is left out: {}.", shown.join(" "));
+        let stream = "If orders belong into a stream, set seckill.order-stream to its name, and \
+            give the order id as the last argument.";
+        let is_order = failing[0].constant() == Some(b"XADD");
+        return Some(if is_order { format!("{text} {stream}") } else { text });
+    }
+    let text = "Your script never came to its end, so nobody has seen whether it would have appended \
+        orders to a stream. If so, set seckill.order-stream to its name, and give the order id as \
+        the last argument.";
+    codes.accepted.is_none().then(|| text.to_owned())
+}
+
 /// The names that SECKILL.TRY would make, where it can.
 struct Names {
     stock: Vec<u8>,
@@ -30,7 +58,9 @@ struct Names {
 
 impl Cure {
     pub fn of(shape: &Shape, codes: &Codes, runs: &Runs, a_try: &Try) -> Option<Self> {
-        let (buyers, user) = (shape.buyers.as_ref()?, shape.user?);
+        let user = shape.user?;
+        let mended = buyers_of_voucher(shape);
+        let buyers = mended.as_ref().or(shape.buyers.as_ref())?;
         let mut settings = Vec::new();
         let (mut call, mut keys_because) = (String::new(), None);
         match names(shape, buyers) {
@@ -67,10 +97,17 @@ impl Cure {
             settings.push(("seckill.unlimited-stock", "yes".into()));
         }
         let mut notes = Vec::new();
-        if codes.accepted.is_none() {
+        notes.extend(unseen(shape, codes));
+        if mended.is_some() {
+            let shown = buyers.shown(&|slot| shape.name(slot));
+            notes.push(format!(
+                "It remembers buyers in {shown}. Those that your script remembers are not there."
+            ));
+        }
+        if !shape.extras.is_empty() {
             notes.push(
-                "Your script never came to its end, so nobody has seen whether it would have \
-                 appended orders to a stream. If so, set seckill.order-stream to its name."
+                "What your script writes beside the sale comes after it: if that fails, the sale \
+                 is made all the same."
                     .to_owned(),
             );
         }
@@ -101,8 +138,10 @@ fn order(shape: &Shape) -> String {
 /// Why the configured names can't be the script's; or those names.
 fn names(shape: &Shape, buyers: &Template) -> Result<Names, String> {
     let shown = |key: &Template| key.shown(&|slot| shape.name(slot));
-    let Some(voucher) = shape.voucher else {
-        return Err("the caller names the keys".into());
+    let Some(voucher) = shape.voucher.filter(|_| shape.stock.slot().is_none()) else {
+        let named = shape.stock.slot().is_some();
+        let why = if named { "the caller names the keys" } else { "no argument is the voucher" };
+        return Err(why.into());
     };
     let (stock, sold) = (shape.stock.prefix_of(voucher), buyers.prefix_of(voucher));
     let not = |key: &Template| format!("{} is no prefix and the voucher", shown(key));
@@ -208,7 +247,9 @@ fn script(
         ));
         steps.push("if type(r) == 'table' then return r end".into());
     }
-    let buyers_first = codes.bought.is_some()
+    let buyers_first = codes.accepted.is_some()
+        && codes.sold_out.is_some()
+        && codes.bought.is_some()
         && codes.bought_and_out == codes.bought
         && codes.bought != codes.sold_out;
     if buyers_first {

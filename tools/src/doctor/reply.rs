@@ -12,6 +12,8 @@ pub enum Reply {
     /// What a script's `false` and `nil` become.
     Nil,
     Error(String),
+    /// An error that a script returned of its own accord, and so a word for an outcome.
+    Refusal(String),
     /// A list, or anything else that is no single value.
     Other(String),
 }
@@ -36,13 +38,33 @@ impl Reply {
         }
     }
 
+    /// The reply of a script. The server adds the place of what a script failed at.
+    pub fn of_script(value: &Value) -> Self {
+        let fails = match value {
+            Value::ServerError(error) => {
+                error.details().is_some_and(|text| text.contains("user_script"))
+            }
+            _ => false,
+        };
+        match Self::of(value) {
+            Self::Error(text) if !fails => Self::Refusal(text),
+            other => other,
+        }
+    }
+
     pub fn is_error(&self) -> bool {
         matches!(self, Self::Error(_))
     }
 
-    /// Equal, or both errors: the texts of errors differ.
+    /// An error of either kind.
+    pub fn refuses(&self) -> bool {
+        matches!(self, Self::Error(_) | Self::Refusal(_))
+    }
+
+    /// Equal, or both errors of which one was not meant: the texts of errors differ.
     pub fn is_like(&self, other: &Self) -> bool {
-        self == other || (self.is_error() && other.is_error())
+        let meant = !self.is_error() && !other.is_error();
+        self == other || (self.refuses() && other.refuses() && !meant)
     }
 
     /// The text of a string or status.
@@ -61,7 +83,9 @@ impl Reply {
             Self::Text(bytes) => Some(quoted(bytes)),
             Self::Status(text) => Some(format!("{{ok = {}}}", quoted(text.as_bytes()))),
             Self::Nil => Some("false".into()),
-            Self::Error(text) => Some(format!("{{err = {}}}", quoted(text.as_bytes()))),
+            Self::Error(text) | Self::Refusal(text) => {
+                Some(format!("{{err = {}}}", quoted(text.as_bytes())))
+            }
             Self::Other(_) => None,
         }
     }
@@ -74,7 +98,7 @@ impl fmt::Display for Reply {
             Self::Text(bytes) => write!(f, "\"{}\"", bytes.escape_ascii()),
             Self::Status(text) => f.write_str(text),
             Self::Nil => f.write_str("nil"),
-            Self::Error(text) => write!(f, "error ({text})"),
+            Self::Error(text) | Self::Refusal(text) => write!(f, "error ({text})"),
             Self::Other(text) => f.write_str(text),
         }
     }
@@ -124,5 +148,17 @@ mod tests {
         assert_eq!(Reply::Int(-1).lua().as_deref(), Some("-1"));
         assert_eq!(Reply::Status("OK".into()).lua().as_deref(), Some("{ok = 'OK'}"));
         assert_eq!(Reply::Other("[1]".into()).lua(), None);
+        assert_eq!(Reply::Refusal("NO".into()).lua().as_deref(), Some("{err = 'NO'}"));
+    }
+
+    #[test]
+    fn errors_that_were_meant_are_told_apart() {
+        let refusal = |text: &str| Reply::Refusal(text.into());
+        let error = |text: &str| Reply::Error(text.into());
+        assert!(error("ERR a").is_like(&error("ERR b")));
+        assert!(error("ERR a").is_like(&refusal("NO")));
+        assert!(refusal("NO").is_like(&refusal("NO")));
+        assert!(!refusal("NO").is_like(&refusal("YES")));
+        assert!(!error("ERR a").is_like(&Reply::Int(1)));
     }
 }

@@ -196,8 +196,13 @@ impl Examined {
             if !rows.is_empty() {
                 text += &format!("\n{}\n", paint.head(head));
             }
-            for row in rows {
+            // Where the script is broken, the others only say so again.
+            let shown = if self.verdict == Verdict::Broken { 3 } else { rows.len() };
+            for row in rows.iter().take(shown) {
                 text += &wrapped("  - ", &format!("{}: {}", row.name, row.differences.join("; ")));
+            }
+            if rows.len() > shown {
+                text += &format!("  - and {} more; --json has them all\n", rows.len() - shown);
             }
         }
         if !self.obstacles.is_empty() {
@@ -214,15 +219,7 @@ impl Examined {
         let mut text = format!("\n{}\n", paint.head("In a cluster"));
         text += &wrapped("  your script  ", &cluster.script);
         match &cluster.module {
-            Some(Ok(how)) => {
-                for (number, line) in how.lines().enumerate() {
-                    text += &wrapped(
-                        if number == 0 { "  the module   " } else { "               " },
-                        line,
-                    );
-                }
-            }
-            Some(Err(why)) => text += &wrapped("  the module   ", why),
+            Some(Ok(how) | Err(how)) => text += &wrapped("  the module   ", how),
             None => {}
         }
         text
@@ -274,7 +271,10 @@ impl Examined {
             Verdict::Differs => format!("{}: no command takes its place.\n", paint.bad("DIFFERS")),
             Verdict::Broken => {
                 let put = match &self.replacement {
-                    Some(_) => "The line above does what it was meant to do",
+                    Some(_) if count(Sameness::Differs) > 0 => {
+                        "The line above does what it was meant to do"
+                    }
+                    Some(_) => "The line above does the same, but for what is said there",
                     None => "Mend it first",
                 };
                 format!("{}: see above. {put}.\n", paint.bad("BROKEN"))
@@ -324,6 +324,8 @@ fn advice(obstacle: &str) -> &'static str {
         "SECKILL.DEDUCT takes units from a bare stock and never below zero."
     } else if obstacle.contains("one name") {
         "Give the buyers a key of their own."
+    } else if obstacle.contains("beside the sale") {
+        "Keep that part behind the call, for when it replied 0."
     } else if obstacle.contains("hash") || obstacle.contains("key of their own") {
         "The module keeps the stock in a string and the buyers in a set; a managed voucher \
          (SECKILL.CREATE) has a limit a user. The data would have to be converted."

@@ -79,7 +79,7 @@ pub fn examine(
         file: source.name.clone(),
         kind: Kind::Sale,
         verdict,
-        understood: understood(&shape, &codes),
+        understood: understood(&shape, (!no_stock).then_some(&codes)),
         rows,
         findings,
         obstacles,
@@ -163,7 +163,7 @@ fn compare(scenario: &Scenario, theirs: &Ran, ours: &Ran) -> Row {
         differences.push(format!("{key}: your script leaves {yours}, the module {module}"));
     }
     // Damage is refused by the module, whatever the script makes of it.
-    let refuses = ours.replies.iter().all(Reply::is_error) && ours.before() == ours.after();
+    let refuses = ours.replies.iter().all(Reply::refuses) && ours.before() == ours.after();
     let sameness = if differences.is_empty() {
         Sameness::Same
     } else if refuses && (scenario.is_damaged() || half_done(theirs)) {
@@ -188,25 +188,30 @@ fn alone(name: &str, ran: &Ran) -> Row {
 /// Replies in a row of a table: `0, 2`, or `10 x 0, 20 x 1` when they are many.
 fn said(replies: &[Reply]) -> String {
     let short = |reply: &Reply| match reply {
-        Reply::Error(text) => text.split(' ').next().map(|word| match word {
-            "ERR" | "" => "error".to_owned(),
-            word => format!("error {word}"),
-        }),
+        Reply::Error(text) | Reply::Refusal(text) => {
+            text.split(' ').next().map(|word| match word {
+                "ERR" | "" => "error".to_owned(),
+                word => format!("error {word}"),
+            })
+        }
         other => Some(other.to_string()),
     };
     let words: Vec<String> = replies.iter().filter_map(short).collect();
     if words.len() <= 3 {
         return words.join(", ");
     }
-    let mut counts: BTreeMap<&String, usize> = BTreeMap::new();
+    // In the order in which they came up.
+    let mut counts: Vec<(&String, usize)> = Vec::new();
     for word in &words {
-        *counts.entry(word).or_default() += 1;
+        match counts.iter_mut().find(|(known, _)| *known == word) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((word, 1)),
+        }
     }
     if counts.len() > 3 {
         return format!("{} different replies", counts.len());
     }
-    let counts: Vec<_> =
-        counts.into_iter().map(|(word, count)| format!("{count} x {word}")).collect();
+    let counts: Vec<_> = counts.iter().map(|(word, count)| format!("{count} x {word}")).collect();
     counts.join(", ")
 }
 
@@ -215,7 +220,8 @@ fn crowds(pair: &Pair, shape: &Shape, script: &[u8], cure: Option<&Cure>) -> Res
         let sold = crowd.left.map_or("?".into(), |left| (crowd::UNITS - left).to_string());
         let errors =
             if crowd.errors > 0 { format!(", {} errors", crowd.errors) } else { String::new() };
-        format!("{sold} sold, {} buyers{errors}", crowd.buyers)
+        let buyers = crowd.buyers.map_or(String::new(), |count| format!(", {count} buyers"));
+        format!("{sold} sold{buyers}{errors}")
     };
     let yours = Crowd::send(&pair.plain, shape, script)?;
     let module = match cure {
@@ -252,7 +258,7 @@ fn verdict(findings: &[Finding], rows: &[Row], cure: Option<&Cure>) -> Verdict {
     }
 }
 
-fn understood(shape: &Shape, codes: &Codes) -> Vec<(&'static str, String)> {
+fn understood(shape: &Shape, codes: Option<&Codes>) -> Vec<(&'static str, String)> {
     let shown = |key: &crate::template::Template| key.shown(&|slot| shape.name(slot));
     let call: Vec<_> = shape
         .slots
@@ -273,11 +279,15 @@ fn understood(shape: &Shape, codes: &Codes) -> Vec<(&'static str, String)> {
                 format!("{}, fields {}", shown(&orders.stream), orders.fields.join(" ")),
             ));
         }
-        None => lines.push(("orders", "no stream that the module could write".into())),
+        None => {
+            let own = shape.extras.iter().any(|call| call[0].constant() == Some(b"XADD"));
+            lines.push(("orders", if own { "in a form of its own" } else { "no stream" }.into()));
+        }
     }
     for call in &shape.extras {
         lines.push(("also", call.iter().map(shown).collect::<Vec<_>>().join(" ")));
     }
+    let Some(codes) = codes else { return lines };
     let code = |reply: Option<&Reply>, what: &str| reply.map(|reply| format!("{reply} {what}"));
     let accepted = match &codes.accepted {
         Some(Accepted::Code(reply)) => code(Some(reply), "accepted"),

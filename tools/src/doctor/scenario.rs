@@ -162,7 +162,7 @@ impl Scenario {
         }
         let mut ran = Ran { replies: Vec::new(), states: vec![state::read(client)?] };
         for a_try in &self.tries {
-            ran.replies.push(client.call(&shape.eval(script, a_try, false))?);
+            ran.replies.push(client.eval(&shape.eval(script, a_try, false))?);
             ran.states.push(state::read(client)?);
         }
         Ok(ran)

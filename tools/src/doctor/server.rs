@@ -38,7 +38,8 @@ pub struct Client(redis::Connection);
 /// A process and the folder it runs in.
 struct Running {
     child: Child,
-    dir: TempDir,
+    /// Removed when dropped, after the process has ended.
+    _dir: TempDir,
 }
 
 static RUNNING: Mutex<BTreeMap<u32, Running>> = Mutex::new(BTreeMap::new());
@@ -122,7 +123,7 @@ impl Server {
                 )
             })?;
         let id = child.id();
-        running().insert(id, Running { child, dir });
+        running().insert(id, Running { child, _dir: dir });
         let server = Self { id, socket };
         server.wait_until_up(&log)?;
         Ok(server)
@@ -166,6 +167,11 @@ impl Client {
     /// Sends a command and gives its reply, an error reply too.
     pub fn call<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Result<Reply> {
         Ok(Reply::of(&self.value(args)?))
+    }
+
+    /// Runs a script.
+    pub fn eval<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Result<Reply> {
+        Ok(Reply::of_script(&self.value(args)?))
     }
 
     /// The same for what must not fail.

@@ -23,6 +23,8 @@ pub struct Shape {
     pub units: Option<Slot>,
     /// What else it writes when it sells, command by command.
     pub extras: Vec<Vec<Template>>,
+    /// The step that it fails at when it sells, if it does.
+    pub failing: Option<Vec<Template>>,
     /// Why no command of the module can take its place.
     pub obstacles: Vec<String>,
     /// Every key that it looked at or wrote.
@@ -78,6 +80,9 @@ impl Shape {
         let units = found.units().or_else(|| roles.arg("units"));
         let extras = found.extras(&stock, buyers.as_ref(), orders.as_ref());
         let obstacles = found.obstacles;
+        let fails = run.deducts() && run.reply.is_error();
+        let failing = run.calls.last().filter(|_| fails);
+        let failing = failing.map(|call| call.iter().map(|word| template(word)).collect());
         let fixed = roles.fixed.clone();
         Ok(Ok(Self {
             slots,
@@ -89,6 +94,7 @@ impl Shape {
             order,
             units,
             extras,
+            failing,
             obstacles,
             touched,
             fixed,
@@ -149,11 +155,15 @@ impl Shape {
 
     /// What a slot is called in a report.
     pub fn name(&self, slot: Slot) -> String {
+        let named = |key: Option<&Template>| key.and_then(Template::slot);
         let roles = [
             (self.voucher, "voucher"),
             (self.user, "user"),
             (self.order, "order"),
             (self.units, "units"),
+            (named(Some(&self.stock)), "stock"),
+            (named(self.buyers.as_ref()), "buyers"),
+            (named(self.orders.as_ref().map(|orders| &orders.stream)), "stream"),
         ];
         let role = roles.iter().find(|(role, _)| *role == Some(slot));
         role.map_or_else(|| slot.to_string(), |(_, name)| (*name).to_owned())
@@ -232,24 +242,30 @@ impl<F: Fn(&[u8]) -> Template> Found<'_, F> {
         if let Some(key) = roles.key("buyers") {
             return (Some(alone(key)), user);
         }
-        let other = self.first(&["HSETNX", "HSET", "HINCRBY", "HEXISTS", "HGET"]);
-        let in_stock = |key: &Template| key == stock;
-        if let Some([key, field, ..]) = other.as_deref()
-            && !in_stock(key)
-        {
+        let fields = ["HSETNX", "HSET", "HINCRBY", "HEXISTS", "HGET"];
+        if let Some((_, field)) = self.apart_from(stock, &fields) {
             self.obstacles.push("remembers buyers in a hash, not in a set".into());
-            return (None, user.or(field.slot()));
+            return (None, user.or(field.and_then(|field| field.slot())));
         }
         let keys = ["SET", "SETNX", "SETEX", "EXISTS", "GET", "INCR"];
-        let is = |call: &&Call| keys.iter().any(|name| call[0] == name.as_bytes());
-        let key = self.run.calls.iter().filter(is).filter_map(|call| call.get(1));
-        if let Some(key) = key.map(|key| (self.template)(key)).find(|key| !in_stock(key)) {
+        if let Some((key, _)) = self.apart_from(stock, &keys) {
             self.obstacles.push("remembers every buyer in a key of their own, not in a set".into());
             let user = user.or_else(|| key.slots().find(|slot| !stock.slots().any(|s| s == *slot)));
             return (None, user);
         }
         self.obstacles.push("remembers no buyers".into());
         (None, user)
+    }
+
+    /// The first two words of the first call of one of these names on another key than the stock.
+    fn apart_from(&self, stock: &Template, names: &[&str]) -> Option<(Template, Option<Template>)> {
+        let is = |call: &&Call| names.iter().any(|name| call[0] == name.as_bytes());
+        let words = |call: &Call| {
+            let word = |at: usize| call.get(at).map(|word| (self.template)(word));
+            Some((word(1)?, word(2)))
+        };
+        let calls = self.run.calls.iter().filter(is);
+        calls.filter_map(words).find(|(key, _)| key != stock)
     }
 
     /// The entry of an order, when it is three fields with what the call was given: the stream,
@@ -293,7 +309,8 @@ impl<F: Fn(&[u8]) -> Template> Found<'_, F> {
             };
             // It is written nowhere, so it is only a guess, and does no harm.
             let rest: Vec<_> = slots.iter().filter(free).copied().collect();
-            let last = if rest.len() == 1 && slots.len() >= 3 { rest.first() } else { None };
+            let usual = slots.iter().all(|slot| matches!(slot, Slot::Arg(_))) && slots.len() == 3;
+            let last = rest.first().filter(|_| usual && rest.len() == 1);
             return (voucher, order.or(last.copied()), None);
         };
         let position = pairs.iter().position(|(_, slot)| Some(*slot) == user).unwrap_or(0);
@@ -320,7 +337,7 @@ impl<F: Fn(&[u8]) -> Template> Found<'_, F> {
 
     /// Writes that are none of the sale itself.
     fn extras(
-        &self,
+        &mut self,
         stock: &Template,
         buyers: Option<&Template>,
         orders: Option<&Orders>,
@@ -344,7 +361,10 @@ impl<F: Fn(&[u8]) -> Template> Found<'_, F> {
             "XLEN",
         ];
         let mut extras = Vec::new();
-        for call in &self.run.calls {
+        // The step that failed is none to repeat.
+        let fails = usize::from(self.run.reply.is_error());
+        let done = self.run.calls.len().saturating_sub(fails);
+        for call in &self.run.calls[..done] {
             let words: Vec<_> = call.iter().map(|word| (self.template)(word)).collect();
             let name = String::from_utf8_lossy(&call[0]);
             let key = words.get(1);
@@ -354,6 +374,14 @@ impl<F: Fn(&[u8]) -> Template> Found<'_, F> {
             if !of_sale && !READS.contains(&name.as_ref()) {
                 extras.push(words);
             }
+        }
+        let calls_time = self.run.calls.iter().any(|call| call[0] == b"TIME");
+        let of_stock = |word: &Template| {
+            word.constant().is_some_and(|text| text.windows(6).any(|part| part == b"899999"))
+        };
+        if !extras.is_empty() && (calls_time || extras.iter().flatten().any(of_stock)) {
+            self.obstacles
+                .push("writes the server's time, or the units left, beside the sale".into());
         }
         extras
     }

@@ -36,11 +36,13 @@ impl Source {
         let code = without_comments(&String::from_utf8_lossy(&self.text)).to_lowercase();
         let calls =
             |name: &&str| ["'", "\""].iter().any(|q| code.contains(&format!("{q}{name}{q}")));
-        let sells = ["sadd", "sismember", "xadd", "decr", "decrby", "incrby", "hincrby", "incr"];
-        if sells.iter().any(|name| calls(&name)) {
+        let any = |names: &[&str]| names.iter().any(calls);
+        if any(&["sadd", "sismember", "xadd", "decr", "decrby", "incrby", "incr"]) {
             Some(Kind::Sell)
+        } else if any(&["del", "unlink"]) {
+            Some(Kind::Unlock)
         } else {
-            ["del", "unlink"].iter().any(|name| calls(&name)).then_some(Kind::Unlock)
+            any(&["hincrby", "set", "hset"]).then_some(Kind::Sell)
         }
     }
 }

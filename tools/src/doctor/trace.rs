@@ -33,7 +33,7 @@ impl Watch {
     }
 
     pub fn run(&mut self, eval: &[Vec<u8>]) -> Result<Seen> {
-        let reply = self.client.call(eval)?;
+        let reply = self.client.eval(eval)?;
         self.client.must(&[b"ECHO", END])?;
         let mut calls = Vec::new();
         loop {

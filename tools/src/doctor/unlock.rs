@@ -110,11 +110,7 @@ impl Unlock {
     }
 
     fn value(&self, slot: Slot, token: &[u8]) -> Vec<u8> {
-        if self.token.slot() == Some(slot) {
-            token.to_vec()
-        } else {
-            format!("order:{slot}").into()
-        }
+        if self.token.slot() == Some(slot) { token.to_vec() } else { b"order:1".to_vec() }
     }
 
     fn key(&self) -> Vec<u8> {
@@ -131,7 +127,7 @@ impl Unlock {
         };
         let before = state::read(client)?;
         let reply =
-            client.call(&eval(script, &self.slots, &|slot| self.value(slot, scenario.token)))?;
+            client.eval(&eval(script, &self.slots, &|slot| self.value(slot, scenario.token)))?;
         Ok(Ran { reply, before, after: state::read(client)? })
     }
 }
@@ -237,14 +233,23 @@ fn findings(
             && !gone(ran)
             && findings.iter().all(|found: &Finding| found.code != "never-releases")
         {
-            let text = format!("It does not release {}, and replies {}.", scenario.name, ran.reply);
+            let when = if scenario.name == MINE { "" } else { " when there are odd bytes in it" };
+            let text = format!(
+                "It never gives up a lock: called with the token that the lock holds{when}, it leaves \
+                 the lock and replies {}.",
+                ran.reply
+            );
             findings.push(Finding::broken("never-releases", text));
         }
         if !mine && gone(ran) && findings.iter().all(|found| found.code != "deletes-others") {
             let text = format!(
-                "It deletes the lock of another ({}): whoever comes too late, after the lease has \
+                "It deletes the lock of another{}: whoever comes too late, after the lease has \
                  ended, takes the lock away from its new holder.",
-                scenario.name
+                if scenario.name == OTHERS {
+                    String::new()
+                } else {
+                    format!(" ({})", scenario.name)
+                }
             );
             findings.push(Finding::broken("deletes-others", text));
         }
@@ -298,7 +303,7 @@ fn compare(scenario: &Scenario, yours: &Ran, module: &Ran) -> Row {
     for (key, one, other) in state::differences(&yours.after, &module.after) {
         differences.push(format!("{key}: your script leaves {one}, the module {other}"));
     }
-    let refuses = module.reply.is_error() && module.before == module.after;
+    let refuses = module.reply.refuses() && module.before == module.after;
     let sameness = if differences.is_empty() {
         Sameness::Same
     } else if refuses && matches!(scenario.held, Held::List) {
@@ -307,7 +312,7 @@ fn compare(scenario: &Scenario, yours: &Ran, module: &Ran) -> Row {
         Sameness::Differs
     };
     let short = |reply: &Reply| match reply {
-        Reply::Error(_) => "error".to_owned(),
+        Reply::Error(_) | Reply::Refusal(_) => "error".to_owned(),
         other => other.to_string(),
     };
     let (name, module) = (scenario.name.to_owned(), Some(short(&module.reply)));

@@ -171,3 +171,25 @@ fn other_types_of_keys_are_no_drop_in() {
     assert_eq!((examined.json["verdict"].as_str(), examined.exit), (Some("differs"), 1));
     assert_eq!(examined.obstacles().len(), 2, "{:#}", examined.json);
 }
+
+#[test]
+fn units_and_errors_for_outcomes_are_kept() {
+    let examined = examine("units");
+    examined.is_drop_in();
+    let replacement = examined.replacement();
+    for part in ["'UNITS', ARGV[1]", "{err = 'SOLDOUT none left'}", "'EXPIRE', KEYS[2], '86400'"] {
+        assert!(replacement.contains(part), "{part} in {replacement}");
+    }
+    assert!(examined.findings("broken").is_empty());
+}
+
+#[test]
+fn buyers_by_user_and_orders_by_user_are_found() {
+    let examined = examine("buyers_of_user");
+    examined.is_broken(&["buyers-of-user"]);
+    assert!(examined.replacement().contains("'SECKILL.TRY', ARGV[1], ARGV[2]"));
+    assert!(examined.scenarios("differs").contains(&"a user, two vouchers".to_owned()));
+    let examined = examine("order_is_user");
+    examined.is_broken(&["order-id-is-user"]);
+    assert!(examined.scenarios("differs").is_empty(), "{:#}", examined.json);
+}
