@@ -326,3 +326,8 @@ pub fn release(
         format!("{check}if {call} == 1 then return {yes} end return {no}")
     }
 }
+
+/// The same for who replies one thing whatever happens.
+pub fn release_silently(lock: &Template, token: &Template, told: &str) -> String {
+    format!("redis.call('LOCK.RELEASE', {}, {}) return {told}", lock.lua(), token.lua())
+}

@@ -218,9 +218,8 @@ impl Examined {
         let Some(cluster) = &self.cluster else { return String::new() };
         let mut text = format!("\n{}\n", paint.head("In a cluster"));
         text += &wrapped("  your script  ", &cluster.script);
-        match &cluster.module {
-            Some(Ok(how) | Err(how)) => text += &wrapped("  the module   ", how),
-            None => {}
+        if let Some(Ok(how) | Err(how)) = &cluster.module {
+            text += &wrapped("  the module   ", how);
         }
         text
     }

@@ -42,9 +42,11 @@ struct Running {
     _dir: TempDir,
 }
 
-static RUNNING: Mutex<BTreeMap<u32, Running>> = Mutex::new(BTreeMap::new());
+/// Nothing once the program ends: then no server may be started any more. Whoever starts or ends
+/// one holds the lock until it is done, so that the end of the program leaves nothing behind.
+static RUNNING: Mutex<Option<BTreeMap<u32, Running>>> = Mutex::new(Some(BTreeMap::new()));
 
-fn running() -> MutexGuard<'static, BTreeMap<u32, Running>> {
+fn running() -> MutexGuard<'static, Option<BTreeMap<u32, Running>>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -58,7 +60,7 @@ impl Drop for Running {
 
 /// Ends every server, for when the program is asked to end.
 pub fn end_all() {
-    running().clear();
+    *running() = None;
 }
 
 impl Server {
@@ -94,6 +96,8 @@ impl Server {
     }
 
     fn start(programs: &Programs, lines: &[String]) -> Result<Self> {
+        let mut running = running();
+        let list = running.as_mut().context("the program is ending")?;
         let dir = tempfile::Builder::new().prefix("seckill-doctor-").tempdir()?;
         let socket = dir.path().join("socket");
         // A script must not reach another server: MIGRATE is the one command that could.
@@ -123,7 +127,8 @@ impl Server {
                 )
             })?;
         let id = child.id();
-        running().insert(id, Running { child, _dir: dir });
+        list.insert(id, Running { child, _dir: dir });
+        drop(running);
         let server = Self { id, socket };
         server.wait_until_up(&log)?;
         Ok(server)
@@ -131,7 +136,7 @@ impl Server {
 
     fn wait_until_up(&self, log: &Path) -> Result<()> {
         wait_for("a server of the doctor's own to answer", || {
-            let ended = match running().get_mut(&self.id) {
+            let ended = match running().as_mut().and_then(|list| list.get_mut(&self.id)) {
                 Some(process) => !matches!(process.child.try_wait(), Ok(None)),
                 None => true,
             };
@@ -158,8 +163,9 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let process = running().remove(&self.id);
-        drop(process);
+        if let Some(list) = running().as_mut() {
+            list.remove(&self.id);
+        }
     }
 }
 
@@ -171,7 +177,10 @@ impl Client {
 
     /// Runs a script.
     pub fn eval<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Result<Reply> {
-        Ok(Reply::of_script(&self.value(args)?))
+        let value = self.value(args).with_context(|| {
+            format!("the script did not end in {} s, or ended the server", DEADLINE.as_secs())
+        });
+        Ok(Reply::of_script(&value?))
     }
 
     /// The same for what must not fail.

@@ -72,7 +72,7 @@ impl Shape {
         }
         let mut found = Found { run: &run, template: &template, obstacles: Vec::new() };
         let Some(stock) = found.stock().or_else(|| roles.key("stock").map(alone)) else {
-            return Ok(Err(not_a_sale(&run)));
+            return Ok(Err(not_a_sale(&run, &template)));
         };
         let (buyers, user) = found.buyers(&stock, roles);
         let orders = found.orders(user, roles);
@@ -183,8 +183,13 @@ pub fn keys_of(watch: &mut Watch, call: &Call) -> Result<Vec<Vec<u8>>> {
     Ok(keys.ok().and_then(|keys| redis::from_redis_value(keys).ok()).unwrap_or_default())
 }
 
-fn not_a_sale(run: &Run) -> String {
-    let called: Vec<_> = run.calls.iter().map(|call| String::from_utf8_lossy(&call[0])).collect();
+/// What it did in place of a sale, with the keys, which may be those that it misses.
+fn not_a_sale(run: &Run, template: &impl Fn(&[u8]) -> Template) -> String {
+    let shown = |call: &Call| {
+        let words = call.iter().take(2).map(|word| template(word).shown(&|slot| slot.to_string()));
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let called: Vec<_> = run.calls.iter().map(shown).collect();
     let called = if called.is_empty() { "nothing".into() } else { called.join(", ") };
     format!("it called {called}, took units from no key, and replied {}", run.reply)
 }

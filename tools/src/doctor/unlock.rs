@@ -77,17 +77,17 @@ impl Unlock {
         let call = eval(&source.text, &slots, &value);
         watch.client.must(&["FLUSHALL"])?;
         let mut keys: Vec<Vec<u8>> = Vec::new();
-        let calls = watch.run(&call)?.calls;
-        for call in &calls {
+        let seen = watch.run(&call)?;
+        for call in &seen.calls {
             keys.extend(keys_of(watch, call)?);
         }
-        if calls.iter().any(|call| call[0].starts_with(b"H")) {
+        if seen.calls.iter().any(|call| call[0].starts_with(b"H")) {
             return Ok(Err(
                 "it keeps the lock in a hash, and LOCK.RELEASE is for locks in strings".into(),
             ));
         }
         let Some(lock) = keys.first().map(|key| Template::of(key, &marked)) else {
-            return Ok(Err("it looks at no key and deletes none".into()));
+            return Ok(Err(format!("it looks at no key, and replies {}", seen.reply)));
         };
         let lock = roles.slot("lock").map_or(lock, alone);
         let in_lock: Vec<Slot> = lock.slots().collect();
@@ -287,8 +287,13 @@ fn replacement(
         (cure::release(&unlock.lock, &unlock.token, "1", "0", None), notes)
     };
     let (Some(yes), Some(no)) = codes else { return usual() };
-    if !releases || mine.reply.is_error() || others.reply.is_error() || yes == no {
+    if !releases || mine.reply.is_error() || others.reply.is_error() {
         return usual();
+    }
+    if yes == no && free.reply == others.reply {
+        let notes =
+            vec!["It tells nobody whether the lock was released, as your script.".to_owned()];
+        return (cure::release_silently(&unlock.lock, &unlock.token, &yes), notes);
     }
     let absent = if free.reply == others.reply { None } else { free.reply.lua() };
     (cure::release(&unlock.lock, &unlock.token, &yes, &no, absent.as_deref()), Vec::new())

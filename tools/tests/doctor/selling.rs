@@ -195,3 +195,10 @@ fn buyers_by_user_and_orders_by_user_are_found() {
     examined.is_broken(&["order-id-is-user"]);
     assert!(examined.scenarios("differs").is_empty(), "{:#}", examined.json);
 }
+
+#[test]
+fn a_stock_that_is_only_compared_with_differs_and_is_not_broken() {
+    let examined = examine("counts_buyers");
+    assert_eq!((examined.json["verdict"].as_str(), examined.exit), (Some("differs"), 1));
+    assert_eq!(examined.broken(), Vec::<String>::new());
+}

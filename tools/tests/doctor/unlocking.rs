@@ -47,3 +47,10 @@ fn a_reply_of_nothing_is_kept() {
         "if redis.call('LOCK.RELEASE', KEYS[1], ARGV[1]) == 1 then return 1 end return false"
     );
 }
+
+#[test]
+fn a_script_that_says_nothing_stays_silent() {
+    let examined = examine("unlock_silent");
+    examined.is_drop_in();
+    assert_eq!(examined.replacement(), "redis.call('LOCK.RELEASE', KEYS[1], ARGV[1]) return false");
+}
