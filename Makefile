@@ -6,7 +6,7 @@
 target := $(abspath $(or $(CARGO_TARGET_DIR),target))
 export RUST_BACKTRACE ?= 1
 
-.PHONY: help storm setup setup-test build run demo demo-managed test soak bench bench-rows lint servers \
+.PHONY: help storm setup setup-test build run demo demo-managed doctor test soak bench bench-rows lint servers \
     matrix
 
 help: ## lists the targets
@@ -29,6 +29,9 @@ demo: ## the same, and ends
 
 demo-managed: ## the same with a managed sale: holds, payments, cancellations, retries
 	@scripts/run demo --managed --hold-ms 2000 --pay-share 0.7 --cancel-share 0.1 --retries 0.05
+
+doctor: build ## examines your own scripts, SCRIPTS="seckill.lua unlock.lua"
+	$(target)/release/seckill-doctor $(or $(SCRIPTS),tests/it/seckill.lua tests/it/unlock.lua)
 
 test: setup-test build ## all tests, against redis-server or REDIS_SERVER=path
 	SECKILL_MODULE=$(target)/release/libseckill.so cargo test --workspace

@@ -51,7 +51,7 @@ impl Cluster {
         let mut node = server.client()?;
         let slots = slots_of(&mut node, shape)?;
         let script_fares = if slots.len() <= 1 {
-            "all its keys are in one slot, if the caller puts one hash tag into their names".into()
+            in_one_slot(&mut node, shape, script)?
         } else {
             let worst = worst(&mut node, shape, script, &slots)?;
             let text = format!("its keys are in {} slots, which nodes share out", slots.len());
@@ -67,6 +67,22 @@ impl Cluster {
         let module = cure.map(|cure| of_module(programs, shape, cure)).transpose()?;
         Ok(Self { findings, script: script_fares, module: module.flatten() })
     }
+}
+
+/// How a script fares whose keys are in one slot when they carry one tag: and when they don't?
+fn in_one_slot(node: &mut Client, shape: &Shape, script: &[u8]) -> Result<String> {
+    if shape.touched.len() < 2 {
+        return Ok("it has only one key".into());
+    }
+    let by_caller = shape.touched.iter().all(is_declared);
+    if !by_caller {
+        return Ok("all its keys are in one slot".into());
+    }
+    let tagged = "all its keys are in one slot, if the caller puts one hash tag into their names";
+    let reply = node.eval(&shape.eval(script, &a_try(), false))?;
+    let refused = reply.refuses() && reply.to_string().contains("CROSSSLOT");
+    let else_refused = if refused { "; otherwise it is refused: CROSSSLOT" } else { "" };
+    Ok(format!("{tagged}{else_refused}"))
 }
 
 /// Whether a key is one of KEYS, as it is.

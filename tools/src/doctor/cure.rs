@@ -42,9 +42,9 @@ fn unseen(shape: &Shape, codes: &Codes) -> Option<String> {
         let is_order = failing[0].constant() == Some(b"XADD");
         return Some(if is_order { format!("{text} {stream}") } else { text });
     }
-    let text = "Your script never came to its end, so nobody has seen whether it would have appended \
-        orders to a stream. If so, set seckill.order-stream to its name, and give the order id as \
-        the last argument.";
+    let text = "Your script never came to its end, so nobody has seen whether it would have \
+        appended orders to a stream. If so, set seckill.order-stream to its name, and give the \
+        order id as the last argument.";
     codes.accepted.is_none().then(|| text.to_owned())
 }
 

@@ -148,6 +148,7 @@ fn help(source: &Source, kind: Option<Kind>) -> String {
     let reckons = if source.reckons { ", and more by reckoning" } else { "" };
     format!(
         "Say what it is called with: {counted}{reckons}. For instance --argv \"{argv}\", with \
-         --keys \"{keys}\" if it takes KEYS, =text for what is always the same, and --kind sell or unlock"
+         --keys \"{keys}\" if it takes KEYS, =text for what is always the same, and --kind sell \
+         or unlock"
     )
 }

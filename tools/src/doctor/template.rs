@@ -1,4 +1,5 @@
-//! How a text is made of what the script is called with: `seckill:stock:` and then ARGV[1].
+//! How a text is made of what the script is called with: `seckill:stock:` and then
+//! `ARGV[1]`.
 //!
 //! Found out by calling the script with marks, texts that nothing else holds, and looking where
 //! they come out.

@@ -235,8 +235,8 @@ fn findings(
         {
             let when = if scenario.name == MINE { "" } else { " when there are odd bytes in it" };
             let text = format!(
-                "It never gives up a lock: called with the token that the lock holds{when}, it leaves \
-                 the lock and replies {}.",
+                "It never gives up a lock: called with the token that the lock holds{when}, it \
+                 leaves the lock and replies {}.",
                 ran.reply
             );
             findings.push(Finding::broken("never-releases", text));
@@ -263,7 +263,8 @@ fn findings(
     let declared = |slot: Slot| matches!(slot, Slot::Key(_));
     if unlock.token.slots().any(declared) && !unlock.lock.slots().any(declared) {
         let text = "KEYS and ARGV are swapped: the token is declared as a key and the lock is \
-            not. A cluster client goes to the node of the token, and access rules look at the wrong name.";
+            not. A cluster client goes to the node of the token, and access rules look at the \
+            wrong name.";
         findings.push(Finding::weak("swapped", text));
     } else if unlock.lock.slot().is_none_or(|slot| !declared(slot)) {
         let text =

@@ -202,3 +202,17 @@ fn a_stock_that_is_only_compared_with_differs_and_is_not_broken() {
     assert_eq!((examined.json["verdict"].as_str(), examined.exit), (Some("differs"), 1));
     assert_eq!(examined.broken(), Vec::<String>::new());
 }
+
+#[test]
+fn a_stream_that_the_caller_names_is_one_of_the_keys() {
+    let examined = examine("keys_stream");
+    examined.is_drop_in();
+    assert_eq!(
+        examined.replacement(),
+        "return redis.call('SECKILL.TRYKEYS', KEYS[1], KEYS[2], KEYS[3], ARGV[3], ARGV[2], ARGV[1])"
+    );
+    assert_eq!(examined.settings(), ["order-fields userId voucherId orderId"]);
+    let cluster = &examined.json["cluster"];
+    assert!(cluster["script"].as_str().is_some_and(|text| text.contains("CROSSSLOT")), "{cluster}");
+    assert_eq!(cluster["module"], true, "{cluster}");
+}
