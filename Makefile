@@ -17,7 +17,7 @@ setup: ## installs what is missing (redis-server, libclang), from the system's p
 setup-test: ## that, and the databases that the tests and the benchmark use
 	@scripts/setup test
 
-build: setup ## builds the module (target/release/libseckill.so), seckill-rush, seckill-worker
+build: setup ## builds the module (target/release/libseckill.so) and the programs of tools/
 	cargo build --release -p seckill -p seckill-tools
 
 run: ## sells 1,000 units to 100,000 tries, makes rows of them, proves it; the server stays
@@ -28,6 +28,9 @@ demo: ## the same, and ends
 
 demo-managed: ## the same with a managed sale: holds, payments, cancellations, retries
 	@scripts/run demo --managed --hold-ms 2000 --pay-share 0.7 --cancel-share 0.1 --retries 0.05
+
+doctor: build ## examines your own scripts, SCRIPTS="seckill.lua unlock.lua"
+	$(target)/release/seckill-doctor $(or $(SCRIPTS),tests/it/seckill.lua tests/it/unlock.lua)
 
 test: setup-test build ## all tests, against redis-server or REDIS_SERVER=path
 	SECKILL_MODULE=$(target)/release/libseckill.so cargo test --workspace
