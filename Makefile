@@ -17,8 +17,11 @@ setup: ## installs what is missing (redis-server, libclang), from the system's p
 setup-test: ## that, and the databases that the tests and the benchmark use
 	@scripts/setup test
 
-build: setup ## builds the module (target/release/libseckill.so) and the programs of tools/
-	cargo build --release -p seckill -p seckill-tools
+module: setup ## builds the module (target/release/libseckill.so)
+	cargo build --release -p seckill
+
+build: module ## builds the module and the tools around it (target/release/seckill-*)
+	cargo build --release -p seckill-tools
 
 run: ## sells 1,000 units to 100,000 tries, makes rows of them, proves it; the server stays
 	@scripts/run
@@ -32,18 +35,18 @@ demo-managed: ## the same with a managed sale: holds, payments, cancellations, r
 doctor: build ## examines your own scripts, SCRIPTS="seckill.lua unlock.lua"
 	$(target)/release/seckill-doctor $(or $(SCRIPTS),tests/it/seckill.lua tests/it/unlock.lua)
 
-test: setup-test build ## all tests, against redis-server or REDIS_SERVER=path
+test: setup-test module ## all tests, against redis-server or REDIS_SERVER=path
 	SECKILL_MODULE=$(target)/release/libseckill.so cargo test --workspace
 
-storm: build ## crashes, failovers, histories and the command fuzzer, short
+storm: module ## crashes, failovers, histories and the command fuzzer, short
 	SECKILL_MODULE=$(target)/release/libseckill.so cargo test --test storm
 
 # All storms at once, and every seed printed.
-soak: build ## the same for MINUTES=60; SEED=n repeats a history
+soak: module ## the same for MINUTES=60; SEED=n repeats a history
 	SECKILL_MODULE=$(target)/release/libseckill.so STORM_MINUTES=$(or $(MINUTES),60) \
 		cargo test --test storm -- --nocapture --test-threads 32 $(ARGS)
 
-tutorial: build ## six mistakes of flash sales and their cures, run and compared with the pages
+tutorial: module ## six mistakes of flash sales and their cures, run and compared with the pages
 	@tutorial/run --check
 
 fuzz: ## libFuzzer on every parser and rule, FOR=10 seconds each; TARGETS="terms ..." for some
@@ -57,7 +60,7 @@ bench: setup ## measures against the script, GET and a no-op, and the worker; AR
 	cargo bench --bench side_by_side -- $(ARGS)
 	$(if $(filter-out --smoke,$(ARGS)),,@$(MAKE) --no-print-directory bench-rows)
 
-bench-rows: setup-test build ## the part of it that measures the worker
+bench-rows: setup-test module ## the part of it that measures the worker
 	SECKILL_MODULE=$(target)/release/libseckill.so \
 	    cargo bench -p seckill-tools --bench rows -- $(ARGS)
 
@@ -72,7 +75,7 @@ lint: setup ## formatting, clippy and rustdoc, warnings are errors
 servers: ## obtains newer Redis and Valkey servers to test against and prints their paths
 	@scripts/servers $(or $(NAMES),all)
 
-functions: build ## the tests of the commands against the library of Redis Functions
+functions: module ## the tests of the commands against the library of Redis Functions
 	@scripts/functions
 
 matrix: ## the integration tests on every server that can be had, NAMES="redis-8.10 ..." for some
