@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 const LINES_A_FILE: usize = 400;
 const COLUMNS: usize = 100;
-const RUST: [&str; 5] = ["src", "tests", "benches", "tools", "clients/rust"];
 
 /// Where all Rust sources are.
-const RUST: [&str; 5] = ["src", "tests", "benches", "tools", "fuzz"];
+const RUST: [&str; 6] = ["src", "tests", "benches", "tools", "fuzz", "clients/rust"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
