@@ -169,6 +169,9 @@ fn unload(context: &Context) -> Status {
             InUse::Transaction => {
                 "not unloaded: a client has begun a transaction; wait for its EXEC".to_owned()
             }
+            InUse::Unknown => "not unloaded: CLIENT LIST, which tells who has used the module, can't \
+                               be called; was it renamed"
+                .to_owned(),
         });
         return Status::Err;
     }

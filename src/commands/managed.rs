@@ -27,6 +27,9 @@ use std::ffi::CStr;
 /// timer takes the rest.
 const REAPED_BY_A_TRY_MAX: usize = 100;
 
+/// How long tries leave holds alone that could not be given back.
+const REAPING_RESTS_MS: Millis = 100;
+
 /// A managed voucher, as found in one command.
 #[derive(Clone, Copy)]
 pub(crate) struct Voucher<'a> {
@@ -248,11 +251,16 @@ impl<'a> Voucher<'a> {
         if self.source.is_none_due(db, self.now) {
             return false;
         }
-        if !matches!(self.reap(REAPED_BY_A_TRY_MAX), Ok(0)) {
-            return true;
-        }
-        let first = book::first_hold(self.ctx, self.keys.holds);
-        self.source.set_none_due(db, first.map_or(Millis::MAX, |(deadline, _)| deadline));
+        let none_before = match self.reap(REAPED_BY_A_TRY_MAX) {
+            Ok(0) => {
+                let first = book::first_hold(self.ctx, self.keys.holds);
+                first.map_or(Millis::MAX, |(deadline, _)| deadline)
+            }
+            Ok(_) => return true,
+            // Not every loser shall find out again that nothing can be given back.
+            Err(_) => self.now.saturating_add(REAPING_RESTS_MS),
+        };
+        self.source.set_none_due(db, none_before);
         false
     }
 

@@ -11,6 +11,8 @@ pub(crate) enum InUse<'c> {
     Latest(&'c str),
     /// A transaction has been begun, and nobody knows of which commands.
     Transaction,
+    /// The server lists no clients: CLIENT was renamed.
+    Unknown,
 }
 
 /// The first client that still points at a command of the module, or could.
@@ -20,7 +22,9 @@ pub(crate) enum InUse<'c> {
 /// CLIENT LIST.
 pub(crate) fn client_using<'c>(ctx: Ctx<'_>, commands: &[&'c str]) -> Option<InUse<'c>> {
     let list = OwnedStr::new(b"LIST");
-    let clients = Call::read_all(ctx, c"CLIENT", &[list.as_str()]).ok()?;
+    let Ok(clients) = Call::read_all(ctx, c"CLIENT", &[list.as_str()]) else {
+        return Some(InUse::Unknown);
+    };
     let clients = String::from_utf8_lossy(clients.text());
     clients.lines().find_map(|client| in_use(client, commands))
 }

@@ -146,6 +146,16 @@ fn unloading_waits_for_clients_that_used_it() {
     client.check("> PING\nPONG");
 }
 
+#[test]
+fn unloading_is_refused_where_clients_cannot_be_listed() {
+    let server = Server::with().config("rename-command CLIENT CL").start();
+    server.check("> SET seckill:stock:7 1\nOK\n> SECKILL.TRY 7 alice o1\n0\n> PING\nPONG");
+    let reply = text(&server.run("MODULE UNLOAD seckill"));
+    assert!(reply.starts_with("ERR"), "{reply}");
+    assert!(server.log().contains("not unloaded: CLIENT LIST"), "{}", server.log());
+    server.check("> SECKILL.TRY 7 bob o2\n1");
+}
+
 /// Sends tries, locks and looks until told to stop. How many tries were accepted.
 fn traffic(mut client: Client, number: usize, stop: &AtomicBool) -> i64 {
     let (mut accepted, mut round) = (0, 0);

@@ -4,9 +4,34 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::databases::Database;
+use crate::shop::Shop;
+
 fn page(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The user of the page lacks no right.
+#[test]
+fn the_user_of_the_page_has_the_rights_that_it_takes() {
+    let page = page("docs/worker.md");
+    let line = page.lines().find(|line| line.starts_with("ACL SETUSER worker on >secret "));
+    let rights = line.expect("a user").split(" >secret ").nth(1).expect("rights");
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 5);
+    shop.sell_managed("tea", 5, "HOLD 60000");
+    shop.buy("phone", "ann", "o1");
+    shop.buy("phone", "ben", "o2");
+    shop.buy("tea", "ann", "o3");
+    shop.run("XADD stream.orders * strange entry");
+    shop.run("ACL SETUSER admin on nopass ~* &* +@all");
+    shop.run("AUTH admin x");
+    shop.run(&format!("ACL SETUSER default reset on nopass {rights}"));
+    let summary = shop.drain(&["--trim-every-ms", "1"]);
+    assert_eq!(summary["orders"], 4, "{summary}");
+    assert_eq!(shop.run("XLEN stream.orders.dlq"), redis::Value::Int(1));
+    assert_eq!(shop.run("ACL LOG"), redis::Value::Array(Vec::new()));
 }
 
 /// The options that `--help` lists, each with its default.
