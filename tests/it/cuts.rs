@@ -9,7 +9,7 @@ use crate::harness::{Builder, Server, text};
 use redis::Value;
 
 /// Every command that writes, one after the other. Leases and holds outlast the test; one hold is
-/// over at once, which the timer finds.
+/// over in a second, which the timer finds.
 const HISTORY: &str = "
     SECKILL.CREATE m 9 BEGIN 5 LIMIT 4 HOLD 90000000
     SECKILL.TRY m ann o1 UNITS 2
@@ -41,7 +41,7 @@ const HISTORY: &str = "
     LOCK.RENEW lock t 85000000
     LOCK.RELEASE lock t
     LOCK.ACQUIRE lock u 80000000
-    SECKILL.CREATE e 1 HOLD 1
+    SECKILL.CREATE e 1 HOLD 1000
     SECKILL.TRY e ann o1
     WAIT-FOR-EXPIRY
     SECKILL.CREATE d 3
