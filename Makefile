@@ -18,7 +18,7 @@ setup: ## installs what is missing (redis-server, libclang), from the system's p
 setup-test: ## that, and the databases that the tests and the benchmark use
 	@scripts/setup test
 
-build: setup ## builds the module (target/release/libseckill.so), seckill-rush, seckill-worker
+build: setup ## builds the module (target/release/libseckill.so) and the programs of tools/
 	cargo build --release -p seckill -p seckill-tools
 
 run: ## sells 1,000 units to 100,000 tries, makes rows of them, proves it; the server stays

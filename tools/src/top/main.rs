@@ -1,0 +1,46 @@
+//! `seckill-top`: a flash sale as it goes on, from what the server tells of itself.
+//!
+//! `options` what can be asked for, `source` reads a server with the help of `places` (where it
+//! keeps things), `finder` (which vouchers there are) and `replies` into a `reading`; `history`
+//! keeps the last of these; `screen` and `panels` draw them, `words` spells numbers, `dashboard`
+//! shows the frames and `svg` makes an image of one. `shown` makes texts fit for a line.
+//!
+//! Exit code: 0 when it has done what was asked; 1 with a line that says why not.
+
+mod dashboard;
+mod finder;
+mod history;
+mod options;
+mod panels;
+mod places;
+mod reading;
+mod replies;
+mod screen;
+#[path = "../worker/shown.rs"]
+mod shown;
+mod source;
+mod svg;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use options::Options;
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let done = match options.once {
+        true => dashboard::print_once(&options),
+        false => dashboard::watch(&options),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("seckill-top: {}", shown::shown(&format!("{error:#}")));
+            ExitCode::FAILURE
+        }
+    }
+}
