@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -54,6 +55,10 @@ pub struct Options {
     /// Write that frame as an SVG image, too
     #[arg(long, value_name = "FILE", requires = "once")]
     pub svg: Option<PathBuf>,
+
+    /// Serve metrics for Prometheus there in place of drawing, at /metrics
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "once")]
+    pub metrics: Option<SocketAddr>,
 }
 
 /// Columns and rows of a frame.
@@ -120,5 +125,7 @@ mod tests {
     fn a_frame_of_its_own_needs_once() {
         assert!(parse("top --svg a.svg").is_err());
         assert!(parse("top --once --svg a.svg --readings 3").is_ok());
+        assert!(parse("top --once --metrics 127.0.0.1:9465").is_err());
+        assert!(parse("top --metrics [::1]:9465").is_ok());
     }
 }

@@ -1,7 +1,8 @@
-//! `seckill-top` as a process: for one frame, or in a terminal of its own.
+//! `seckill-top` as a process: for one frame, in a terminal of its own, or serving.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -160,4 +161,40 @@ fn screen(written: &str) -> Vec<String> {
         }
     }
     cells.into_iter().map(|line| line.into_iter().collect()).collect()
+}
+
+/// A program that serves, killed when dropped.
+pub struct Service {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Service {
+    /// Starts it in a directory that keeps what it says.
+    pub fn start(program: &str, options: &[&str], dir: &Path) -> Self {
+        let name = Path::new(program).file_name().expect("a program's name");
+        let log = dir.join(name).with_extension("log");
+        let file = File::create(&log).expect("a log");
+        let child = Command::new(program)
+            .args(options)
+            .current_dir(dir)
+            .stdin(Stdio::null())
+            .stdout(file.try_clone().expect("a log"))
+            .stderr(file)
+            .spawn()
+            .unwrap_or_else(|error| panic!("run {program}: {error}"));
+        Self { child, log }
+    }
+
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        // Errors mean that it is dead already, which is all that is wanted here.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
