@@ -1,6 +1,6 @@
 //! The frames: one as text, or one after the other in the terminal.
 
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub fn print_once(options: &Options) -> Result<()> {
         view.history.push(source.read()?);
     }
     let frame = frame(&view, options.size)?;
-    print!("{}", text(&frame));
+    std::io::stdout().write_all(text(&frame).as_bytes()).context("printing")?;
     if let Some(file) = &options.svg {
         std::fs::write(file, svg(&frame)).with_context(|| format!("--svg {}", file.display()))?;
     }

@@ -1,4 +1,4 @@
-//! Metrics for Prometheus: their figures, their names on the page, and the queries of the dashboard.
+//! Metrics for Prometheus: their figures, their names on the page, the queries of the dashboard.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
