@@ -6,7 +6,7 @@
 target := $(abspath $(or $(CARGO_TARGET_DIR),target))
 export RUST_BACKTRACE ?= 1
 
-.PHONY: help storm setup setup-test build run demo demo-managed test soak bench bench-rows lint servers \
+.PHONY: help package storm setup setup-test build run demo demo-managed test soak bench bench-rows lint servers \
     matrix
 
 help: ## lists the targets
@@ -52,11 +52,15 @@ bench-rows: setup-test build ## the part of it that measures the worker
 
 # Of a module only its makers read the docs, so links to private items are fine.
 lint: export RUSTDOCFLAGS = -D warnings -A rustdoc::private-intra-doc-links
-lint: setup ## formatting, clippy and rustdoc, warnings are errors
+lint: setup ## formatting, clippy and rustdoc, warnings are errors; Dockerfile and compose.yaml
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo doc --workspace --no-deps --document-private-items
 	for script in scripts/* .ci/run; do bash -n $$script || exit 1; done
+	scripts/lint-docker
+
+package: ## a tarball and a .deb in target/package, each unpacked and tried
+	@scripts/package
 
 servers: ## obtains newer Redis and Valkey servers to test against and prints their paths
 	@scripts/servers $(or $(NAMES),all)
