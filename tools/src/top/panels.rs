@@ -95,9 +95,12 @@ fn bar(voucher: &Voucher, width: usize) -> Vec<Span<'static>> {
     let left_columns = columns(left).min(width);
     let held_columns = columns(held).min(width - left_columns);
     let rest = if total == 0 { 0 } else { width - left_columns - held_columns };
-    // Where nothing was sold, rounding leaves no column to it.
-    let (left_columns, rest) =
-        if sold == 0 && held == 0 { (left_columns + rest, 0) } else { (left_columns, rest) };
+    // Where nothing was sold, what rounding has left over is no column of that.
+    let (left_columns, held_columns, rest) = match (sold, left) {
+        (0, 0) => (0, held_columns + rest, 0),
+        (0, _) => (left_columns + rest, held_columns, 0),
+        _ => (left_columns, held_columns, rest),
+    };
     let blank = width - left_columns - held_columns - rest;
     let part = |part: (&str, Color), columns| {
         Span::styled(part.0.repeat(columns), Style::new().fg(part.1))

@@ -119,6 +119,38 @@ fn a_frame_fits_into_any_terminal() {
 }
 
 #[test]
+fn a_bar_has_no_part_of_what_is_not_there() {
+    let mut now = view().history.now().unwrap().clone();
+    now.vouchers = vec![
+        managed("a1", "open", 4, 1, 0),
+        managed("a2", "open", 0, 7, 0),
+        managed("a3", "open", 7, 0, 0),
+        managed("a4", "open", 0, 0, 3),
+        managed("a5", "open", 0, 0, 0),
+        managed("a6", "open", 1, 1, 1),
+    ];
+    let mut view = View::default();
+    view.history.push(now);
+    let drawn = drawn(&view, 107, 40);
+    for (name, parts) in [
+        ("a1", "\u{2593}\u{2592}"),
+        ("a2", "\u{2592}"),
+        ("a3", "\u{2593}"),
+        ("a4", "\u{2591}"),
+        ("a5", ""),
+        ("a6", "\u{2593}\u{2592}\u{2591}"),
+    ] {
+        let line = drawn.lines().find(|line| line.contains(name)).unwrap();
+        let mut bar: Vec<char> =
+            line.chars().filter(|letter| ('\u{2591}'..='\u{2593}').contains(letter)).collect();
+        let width = bar.len();
+        bar.dedup();
+        assert_eq!(bar.into_iter().collect::<String>(), parts, "{line}");
+        assert_eq!(width, if parts.is_empty() { 0 } else { 28 }, "{line}");
+    }
+}
+
+#[test]
 fn trouble_and_notes_are_told() {
     let mut view = view();
     view.trouble = Some("lost it".to_owned());
