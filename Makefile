@@ -6,8 +6,7 @@
 target := $(abspath $(or $(CARGO_TARGET_DIR),target))
 export RUST_BACKTRACE ?= 1
 
-.PHONY: help package storm setup setup-test build run demo demo-managed test soak bench bench-rows lint servers \
-    matrix
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*##.*/\1/p' Makefile)
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 22
@@ -18,8 +17,11 @@ setup: ## installs what is missing (redis-server, libclang), from the system's p
 setup-test: ## that, and the databases that the tests and the benchmark use
 	@scripts/setup test
 
-build: setup ## builds the module (target/release/libseckill.so) and the programs of tools/
-	cargo build --release -p seckill -p seckill-tools
+module: setup ## builds the module (target/release/libseckill.so)
+	cargo build --release -p seckill
+
+build: module ## builds the module and the tools around it (target/release/seckill-*)
+	cargo build --release -p seckill-tools
 
 run: ## sells 1,000 units to 100,000 tries, makes rows of them, proves it; the server stays
 	@scripts/run
@@ -30,23 +32,35 @@ demo: ## the same, and ends
 demo-managed: ## the same with a managed sale: holds, payments, cancellations, retries
 	@scripts/run demo --managed --hold-ms 2000 --pay-share 0.7 --cancel-share 0.1 --retries 0.05
 
-test: setup-test build ## all tests, against redis-server or REDIS_SERVER=path
+doctor: build ## examines your own scripts, SCRIPTS="seckill.lua unlock.lua"
+	$(target)/release/seckill-doctor $(or $(SCRIPTS),tests/it/seckill.lua tests/it/unlock.lua)
+
+test: setup-test module ## all tests, against redis-server or REDIS_SERVER=path
 	SECKILL_MODULE=$(target)/release/libseckill.so cargo test --workspace
 
-storm: build ## crashes, failovers and the command fuzzer for half a minute
+storm: module ## crashes, failovers, histories and the command fuzzer, short
 	SECKILL_MODULE=$(target)/release/libseckill.so cargo test --test storm
 
 # All storms at once, and every seed printed.
-soak: build ## the same for MINUTES=60; SEED=n repeats a history
+soak: module ## the same for MINUTES=60; SEED=n repeats a history
 	SECKILL_MODULE=$(target)/release/libseckill.so STORM_MINUTES=$(or $(MINUTES),60) \
 		cargo test --test storm -- --nocapture --test-threads 32 $(ARGS)
+
+tutorial: module ## six mistakes of flash sales and their cures, run and compared with the pages
+	@tutorial/run --check
+
+fuzz: ## libFuzzer on every parser and rule, FOR=10 seconds each; TARGETS="terms ..." for some
+	@FOR="$(FOR)" scripts/fuzz $(TARGETS)
+
+memory: ## the integration tests with every server under valgrind, ARGS="hostile::" for some
+	@scripts/memory $(ARGS)
 
 # Options of one benchmark mean nothing to the other, but for --smoke.
 bench: setup ## measures against the script, GET and a no-op, and the worker; ARGS=--smoke is short
 	cargo bench --bench side_by_side -- $(ARGS)
 	$(if $(filter-out --smoke,$(ARGS)),,@$(MAKE) --no-print-directory bench-rows)
 
-bench-rows: setup-test build ## the part of it that measures the worker
+bench-rows: setup-test module ## the part of it that measures the worker
 	SECKILL_MODULE=$(target)/release/libseckill.so \
 	    cargo bench -p seckill-tools --bench rows -- $(ARGS)
 
@@ -56,7 +70,7 @@ lint: setup ## formatting, clippy and rustdoc, warnings are errors; Dockerfile a
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo doc --workspace --no-deps --document-private-items
-	for script in scripts/* .ci/run; do bash -n $$script || exit 1; done
+	for script in scripts/* tutorial/* clients/run .ci/run; do bash -n $$script || exit 1; done
 	scripts/lint-docker
 
 package: ## a tarball and a .deb in target/package, each unpacked and tried
@@ -65,5 +79,13 @@ package: ## a tarball and a .deb in target/package, each unpacked and tried
 servers: ## obtains newer Redis and Valkey servers to test against and prints their paths
 	@scripts/servers $(or $(NAMES),all)
 
+functions: module ## the tests of the commands against the library of Redis Functions
+	@scripts/functions
+
 matrix: ## the integration tests on every server that can be had, NAMES="redis-8.10 ..." for some
 	@scripts/matrix $(NAMES)
+
+clients: setup ## the clients of every language against a server, NAMES="go python" for some
+	@scripts/setup clients $(NAMES)
+	cargo build --release -p seckill
+	@clients/run $(NAMES)

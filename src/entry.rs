@@ -6,8 +6,8 @@ use crate::expiry;
 use crate::keyspace::{counter, names, pool, terms};
 use crate::metrics;
 use crate::server::{
-    Ctx, InfoSection, add_category, forget_listeners, install_panic_hook, is_known, missing_api,
-    register_command, register_info, remove_panic_hook, rule_naming,
+    Ctx, InUse, InfoSection, add_category, client_using, forget_listeners, install_panic_hook,
+    is_known, missing_api, register_command, register_info, remove_panic_hook, rule_naming,
 };
 use redis_module::{Context, RedisString, Status};
 use std::ffi::CStr;
@@ -158,6 +158,18 @@ fn unload(context: &Context) -> Status {
         ctx.warn(&format!(
             "not unloaded: the rules of an ACL user name {command}; remove that rule first"
         ));
+        return Status::Err;
+    }
+    if let Some(in_use) = client_using(ctx, &commands) {
+        ctx.warn(&match in_use {
+            InUse::Latest(command) => format!(
+                "not unloaded: the latest command of a client is {command}, and the server would \
+                 follow that when it is gone; CLIENT KILL TYPE normal"
+            ),
+            InUse::Transaction => {
+                "not unloaded: a client has begun a transaction; wait for its EXEC".to_owned()
+            }
+        });
         return Status::Err;
     }
     expiry::end(ctx);

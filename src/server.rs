@@ -7,6 +7,7 @@ mod acl;
 mod api;
 mod blocking;
 mod call;
+mod clients;
 mod collections;
 mod command;
 mod config;
@@ -24,6 +25,7 @@ pub(crate) use acl::rule_naming;
 pub(crate) use api::missing as missing_api;
 pub(crate) use blocking::{BlockedClient, Blocking, ClientId, block};
 pub(crate) use call::{Call, CallError, is_known};
+pub(crate) use clients::{InUse, client_using};
 pub(crate) use collections::NotThatKind;
 pub(crate) use command::{
     Access, ArgKind, ArgSpec, CommandSpec, KeySpec, Run, add_category, handler,

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 const LINES_A_FILE: usize = 400;
 const COLUMNS: usize = 100;
 
+/// Where all Rust sources are.
+const RUST: [&str; 6] = ["src", "tests", "benches", "tools", "fuzz", "clients/rust"];
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -17,7 +20,8 @@ fn files(folders: &[&str], extension: &str) -> Vec<(String, String)> {
     while let Some(path) = left.pop() {
         if path.is_dir() {
             let entries = fs::read_dir(&path).expect("list a folder").flatten();
-            left.extend(entries.map(|entry| entry.path()).filter(|path| !path.ends_with("target")));
+            let made = |path: &PathBuf| path.ends_with("target") || path.ends_with("node_modules");
+            left.extend(entries.map(|entry| entry.path()).filter(|path| !made(path)));
         } else if path.extension().is_some_and(|other| other == extension) {
             let name = path.strip_prefix(root()).expect("below the root").display().to_string();
             found.push((name, fs::read_to_string(&path).expect("read a source file")));
@@ -164,7 +168,7 @@ fn nothing_in_the_module_can_panic_on_purpose() {
 #[test]
 fn files_are_short_and_lines_narrow() {
     let mut complaints = Vec::new();
-    for (name, text) in files(&["src", "tests", "benches", "tools"], "rs") {
+    for (name, text) in files(&RUST, "rs") {
         let count = text.lines().count();
         if count > LINES_A_FILE {
             complaints.push(format!("{name} has {count} lines"));
@@ -180,14 +184,14 @@ fn files_are_short_and_lines_narrow() {
 
 #[test]
 fn every_source_file_says_what_it_owns() {
-    for (name, text) in files(&["src", "tests", "benches", "tools"], "rs") {
+    for (name, text) in files(&RUST, "rs") {
         assert!(text.starts_with("//! "), "{name} has no comment at its top");
     }
 }
 
 #[test]
 fn source_is_plain_ascii() {
-    for (name, text) in files(&["src", "tests", "benches", "tools"], "rs") {
+    for (name, text) in files(&RUST, "rs") {
         let odd = text.lines().enumerate().find(|(_, line)| !line.is_ascii());
         assert!(odd.is_none(), "{name}:{odd:?}");
     }
@@ -230,9 +234,9 @@ fn the_packages_have_every_configuration() {
     assert_eq!(packaged.lines().filter(|line| line.starts_with("seckill.")).count(), 0);
 }
 
-/// All pages: those at the top and those below docs.
+/// All pages: those at the top and those below clients and docs.
 fn pages() -> Vec<(String, String)> {
-    let mut pages = files(&["docs"], "md");
+    let mut pages = files(&["clients", "docs"], "md");
     for entry in fs::read_dir(root()).expect("list the root").flatten() {
         let path = entry.path();
         if path.extension().is_some_and(|extension| extension == "md") {
@@ -307,6 +311,60 @@ fn links_of_the_documents_lead_somewhere() {
                 if !anchors(&there).contains(&anchor.to_owned()) {
                     complaints.push(format!("{name}: {target} has no such heading"));
                 }
+            }
+        }
+    }
+    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+}
+
+/// The folders of `clients/`: one a client.
+fn clients() -> Vec<String> {
+    let entries = fs::read_dir(root().join("clients")).expect("list the clients").flatten();
+    let folders = entries.filter(|entry| entry.path().is_dir());
+    let mut names: Vec<_> =
+        folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    assert!(!names.is_empty(), "no clients");
+    names
+}
+
+#[test]
+fn every_client_is_run_and_explained() {
+    let read = |name: &str| fs::read_to_string(root().join(name)).expect("read a file");
+    let run = read("clients/run");
+    let all = format!("all=({})\n", clients().join(" "));
+    assert!(run.contains(&all), "clients/run should have the line {all}");
+    // The one golden file, and none beside it that a client could be compared with instead.
+    assert_eq!(run.matches("same transcript.txt").count(), 1, "who is not compared?");
+
+    for name in clients() {
+        assert!(
+            read("clients/README.md").contains(&format!("| [{name}]({name}/")),
+            "{name}: no row"
+        );
+        let link = format!("](../clients/{name}/");
+        let spring = name == "java-spring"; // has a chapter of its own
+        assert!(spring || read("docs/clients.md").contains(&link), "{name}: no section");
+    }
+}
+
+#[test]
+fn clients_are_narrow_and_name_no_registry() {
+    let mut complaints = Vec::new();
+    for extension in ["c", "go", "java", "js", "php", "py", "rb", "lua"] {
+        for (name, text) in files(&["clients"], extension) {
+            let wide = text.lines().filter(|line| line.chars().count() > COLUMNS).count();
+            let wide = wide + text.lines().filter(|line| !line.is_ascii()).count();
+            if wide > 0 || text.lines().count() > LINES_A_FILE {
+                complaints.push(format!("{name} is too wide, too long or not ASCII"));
+            }
+        }
+    }
+    // Where packages come from is for the machine to say that fetches them.
+    for extension in ["json", "xml", "txt", "mod", "sum"] {
+        for (name, text) in files(&["clients"], extension) {
+            if text.contains("\"resolved\"") || text.contains("<repositor") {
+                complaints.push(format!("{name} names a registry"));
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::error::CommandError;
 use crate::keyspace::book::{self, OpenBook};
 use crate::keyspace::buyers::Buyer;
 use crate::keyspace::fields::OrderFields;
-use crate::keyspace::names::{ManagedKeys, VoucherKeys};
+use crate::keyspace::names::{ManagedKeys, Reach, VoucherKeys};
 use crate::keyspace::orders::Orders;
 use crate::keyspace::stock;
 use crate::keyspace::terms;
@@ -38,6 +38,7 @@ pub(crate) struct Voucher<'a> {
     pub(super) now: Millis,
     /// The voucher's own name, for the entries of streams.
     pub(super) voucher: Str<'a>,
+    reach: Reach,
 }
 
 impl<'a> Voucher<'a> {
@@ -55,7 +56,21 @@ impl<'a> Voucher<'a> {
             terms,
             now: ctx.now_ms(),
             voucher: voucher.0,
+            reach: Reach::Whole,
         })
+    }
+
+    /// The voucher, of which only so much is known to be here.
+    pub(super) fn within(self, reach: Reach) -> Self {
+        Self { reach, ..self }
+    }
+
+    /// Refuses to give back what may touch keys that are not here.
+    fn check_whole(&self) -> Result<(), CommandError> {
+        match self.reach {
+            Reach::Whole => Ok(()),
+            Reach::Sale => Err(CommandError::TryAgain),
+        }
     }
 
     /// Sells to the order's user, or says why not. On an error nothing has been changed.
@@ -76,16 +91,17 @@ impl<'a> Voucher<'a> {
         }
         let left = match self.units_left(order.units)? {
             Some(left) => left,
-            // What is only held may be due to come back. If it can't, the timer complains.
-            None if !self.reap_if_due() => return Ok(sold_out()),
-            None => match self.units_left(order.units)? {
-                Some(left) => {
-                    // What came back may have been this user's.
-                    has = self.units_of(order.user)?;
-                    left
+            None => {
+                self.check_whole()?;
+                // What is only held may be due to come back. If it can't, the timer complains.
+                if !self.reap_if_due() {
+                    return Ok(sold_out());
                 }
-                None => return Ok(sold_out()),
-            },
+                let Some(left) = self.units_left(order.units)? else { return Ok(sold_out()) };
+                // What came back may have been this user's.
+                has = self.units_of(order.user)?;
+                left
+            }
         };
         self.accept(order, has, left)
     }
@@ -97,6 +113,7 @@ impl<'a> Voucher<'a> {
         match known(&entry, order.user.0.bytes(), self.now) {
             Known::NotYours => Err(CommandError::OrderId),
             Known::Overdue => {
+                self.check_whole()?;
                 self.give_back(order.id, &entry, State::Expired)?;
                 metrics::TRIES_REPEATED.count();
                 Ok(Outcome::Released)

@@ -5,7 +5,7 @@ use super::{Answering, Command, managed};
 use crate::args::{Args, OrderId};
 use crate::error::CommandError;
 use crate::keyspace::counter;
-use crate::keyspace::names::{SaleKeys, VoucherKeys};
+use crate::keyspace::names::{Reach, SaleKeys, VoucherKeys};
 use crate::reply::Reply;
 use crate::rules::order_id::Count;
 use crate::rules::sale::Outcome;
@@ -44,11 +44,11 @@ impl Command for Try {
         }
         args.finish()?;
         let keys = VoucherKeys::of(order.voucher)?;
-        keys.check_here(ctx)?;
+        let reach = keys.reach(ctx)?;
         if order.id.0.bytes() == GENERATE {
-            try_with_new_id(ctx, &keys, order)
+            try_with_new_id(ctx, &keys, reach, order)
         } else {
-            try_once(ctx, &keys, &order).map(Reply::from)
+            try_once(ctx, &keys, reach, &order).map(Reply::from)
         }
     }
 }
@@ -57,9 +57,15 @@ impl Command for Try {
 const GENERATE: &[u8] = b"*";
 
 #[inline]
-fn try_once(ctx: Ctx<'_>, keys: &VoucherKeys, order: &Order<'_>) -> Result<Outcome, CommandError> {
+fn try_once(
+    ctx: Ctx<'_>,
+    keys: &VoucherKeys,
+    reach: Reach,
+    order: &Order<'_>,
+) -> Result<Outcome, CommandError> {
     if let Some(terms) = keys.terms_in(ctx)? {
-        return managed::Voucher::new(ctx, keys, order.voucher, terms)?.sell(order);
+        let voucher = managed::Voucher::new(ctx, keys, order.voucher, terms)?;
+        return voucher.within(reach).sell(order);
     }
     match unmanaged::ask(ctx, keys.stock(), order)? {
         None => Ok(Outcome::SoldOut),
@@ -71,6 +77,7 @@ fn try_once(ctx: Ctx<'_>, keys: &VoucherKeys, order: &Order<'_>) -> Result<Outco
 fn try_with_new_id(
     ctx: Ctx<'_>,
     keys: &VoucherKeys,
+    reach: Reach,
     order: Order<'_>,
 ) -> Result<Reply, CommandError> {
     let place = counter::Place::Voucher(order.voucher);
@@ -82,7 +89,7 @@ fn try_with_new_id(
     }
     let id = OwnedStr::new(next.first().text().bytes());
     let order = Order { id: OrderId(id.as_str()), ..order };
-    let outcome = try_once(ctx, keys, &order)?;
+    let outcome = try_once(ctx, keys, reach, &order)?;
     let id = match outcome {
         Outcome::Accepted => Reply::Id(next.take(ctx)),
         _ => Reply::Null,

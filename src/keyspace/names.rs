@@ -60,6 +60,16 @@ pub(crate) struct ManagedKeys<'k> {
     pub(crate) released: Option<Str<'k>>,
 }
 
+/// How much of a voucher is known to be on this node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// All its keys.
+    Whole,
+    /// Those that a sale on a managed voucher touches, while its slot is moved. What is given back
+    /// touches more.
+    Sale,
+}
+
 /// The names of one voucher's keys.
 ///
 /// A losing try needs only a few, so the others are made when first asked for.
@@ -177,6 +187,35 @@ impl VoucherKeys {
         }
         match Call::read_all(ctx, c"EXISTS", &all) {
             Ok(_) => Ok(()),
+            Err(error) => Err(CommandError::of_call(error, "EXISTS")),
+        }
+    }
+
+    /// As [`check_here`](Self::check_here), but content with what a sale touches.
+    #[inline]
+    pub(crate) fn reach(&self, ctx: Ctx<'_>) -> Result<Reach, CommandError> {
+        if config::is_cluster() { self.reach_in_cluster(ctx) } else { Ok(Reach::Whole) }
+    }
+
+    fn reach_in_cluster(&self, ctx: Ctx<'_>) -> Result<Reach, CommandError> {
+        match self.check_here_in_cluster(ctx) {
+            Err(CommandError::TryAgain) => {}
+            seen => return seen.map(|()| Reach::Whole),
+        }
+        // The slot is moved. A voucher that has given nothing back and holds nothing lacks two keys
+        // for good, which a sale does not need to see.
+        let Ok(Some(terms)) = terms::read(ctx, self.terms()) else {
+            return Err(CommandError::TryAgain);
+        };
+        let ManagedKeys { sale, book, holdings, holds, .. } = self.managed()?;
+        let SaleKeys { stock, buyers, orders } = sale;
+        let mut touched =
+            vec![stock, buyers, orders.unwrap_or(stock), self.terms(), book, holdings];
+        if terms.hold.is_some() {
+            touched.push(holds);
+        }
+        match Call::read_all(ctx, c"EXISTS", &touched) {
+            Ok(_) => Ok(Reach::Sale),
             Err(error) => Err(CommandError::of_call(error, "EXISTS")),
         }
     }

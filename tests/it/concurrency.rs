@@ -79,6 +79,7 @@ fn a_rush_never_oversells() {
     let tries = ["accepted", "sold_out", "already_bought"];
     let tries = tries.map(|what| server.info_number(&format!("seckill_tries_{what}")));
     assert_eq!(tries.iter().sum::<i64>(), (CLIENTS * TRIES) as i64);
+    server.assert_reload_changes_nothing();
     let copy = Server::with().aof().without_module().data_of(&server).start();
     assert_eq!(copy.digest(), server.digest());
 }

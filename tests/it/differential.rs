@@ -144,6 +144,7 @@ fn histories_are_those_of_the_scripts() {
         }
         let (ours, theirs) = (everything(&mut module), everything(&mut reference.client));
         assert_eq!(ours, theirs, "SEED={seed}");
+        with_module.assert_reload_changes_nothing();
     }
     // A history that only ever meets one outcome would prove little.
     assert!(outcomes.iter().all(|count| *count > 100), "{outcomes:?}");

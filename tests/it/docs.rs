@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::config::CONFIGS;
 use crate::harness::{Server, module};
 use crate::observe::words;
-use crate::transcript::{Lines, argv, compare};
+use crate::transcript::{Lines, argv, compare, compare_in_resp3};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -39,12 +39,28 @@ fn run_page(path: &Path) -> usize {
     let sessions = sessions(&page);
     let server = Server::start();
     let mut client = server.client();
+    if path.ends_with("functions.md") {
+        crate::functions::load(&mut client);
+    }
     for session in &sessions {
         if let Err(difference) = compare(&mut client, session, Lines::Whole) {
             panic!("{}:\n{difference}", path.display());
         }
     }
     sessions.len()
+}
+
+/// Runs the sessions of a page on a fresh server, in RESP3. How many replies were maps.
+fn run_page_in_resp3(path: &Path) -> usize {
+    let server = Server::start();
+    let mut client = server.client();
+    let hello = client.run("HELLO 3");
+    assert!(matches!(hello, redis::Value::Map(_)), "{hello:?}");
+    let run = |session: &String| {
+        compare_in_resp3(&mut client, session)
+            .unwrap_or_else(|difference| panic!("{} in RESP3:\n{difference}", path.display()))
+    };
+    sessions(&read(path)).iter().map(run).sum()
 }
 
 fn command_page(name: &str) -> PathBuf {
@@ -79,6 +95,17 @@ fn sessions_of_all_other_pages_run() {
     );
     let run: usize = pages.iter().map(|page| run_page(page)).sum();
     assert!(run > 0, "README shows no session");
+}
+
+/// The same replies come on both protocols, maps where there are pairs.
+#[test]
+fn sessions_run_in_resp3_too() {
+    let folders = ["docs", "docs/commands"].map(|folder| root().join(folder));
+    let files = folders.iter().flat_map(|folder| fs::read_dir(folder).expect("docs").flatten());
+    let pages =
+        files.map(|entry| entry.path()).filter(|path| path.extension() == Some("md".as_ref()));
+    let maps: usize = pages.map(|page| run_page_in_resp3(&page)).sum();
+    assert!(maps > 10, "only {maps} maps");
 }
 
 #[test]

@@ -6,18 +6,24 @@
 //! (by default it is built once a test process).
 #![allow(dead_code, reason = "benchmarks and the worker's tests include it and use a part of it")]
 
+use std::ffi::OsString;
 use std::fs::{self, File};
-use std::net::TcpListener;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
 
 use redis::{Client as Address, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Value};
 use tempfile::TempDir;
 
-/// How long anything a test waits for may take, on a busy machine too.
-pub const DEADLINE: Duration = Duration::from_secs(30);
+#[path = "library.rs"]
+pub mod library;
+#[path = "harness_parts.rs"]
+mod parts;
+
+pub use parts::{DEADLINE, free_port, text, wait_for};
+use parts::{copy_data, last_appended, read_log};
 
 /// A running server, killed when dropped.
 pub struct Server {
@@ -53,9 +59,14 @@ impl Server {
         Builder::default()
     }
 
-    /// The server's own client, shared by everything that doesn't ask for another.
+    /// The client shared by everything that doesn't ask for another.
     pub fn own(&self) -> MutexGuard<'_, Client> {
         self.client.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the server's own client another connection, when the old one was cut.
+    pub fn reconnect(&self) {
+        *self.own() = self.client();
     }
 
     pub fn call<A: AsRef<[u8]>>(&self, args: &[A]) -> Value {
@@ -115,6 +126,32 @@ impl Server {
         self.client = Mutex::new(client.unwrap_or_else(|log| panic!("no restart:\n{log}")));
     }
 
+    /// Has the server's own checker mend the append-only file of the dead server.
+    pub fn mend(&self) {
+        // The server is its own checker when it is called so.
+        let name = program().to_string_lossy().replace("-server", "-check-aof");
+        let mut checker = Command::new(program())
+            .arg0(name)
+            .arg("--fix")
+            .arg(last_appended(self.dir()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("run the checker");
+        // Is asked for only where there is something to mend.
+        let _ = checker.stdin.take().expect("piped").write_all(b"y\n");
+        assert!(checker.wait().expect("the checker").success(), "the file can't be mended");
+    }
+
+    /// The process stands still, as on a machine that hangs, until it is woken up.
+    pub fn freeze(&self) {
+        assert!(tool(&["sh", "-c", &format!("kill -STOP {}", self.child.id())]));
+    }
+
+    pub fn wake(&self) {
+        assert!(tool(&["sh", "-c", &format!("kill -CONT {}", self.child.id())]));
+    }
+
     pub fn restart(&mut self) {
         self.stop();
         self.start_again();
@@ -159,7 +196,7 @@ impl Drop for Server {
 }
 
 impl Builder {
-    /// Adds one line of redis.conf.
+    /// Adds one line of redis.conf. `sentinel monitor` makes it a Sentinel.
     pub fn config(mut self, line: impl Into<String>) -> Self {
         self.lines.push(line.into());
         self
@@ -231,7 +268,8 @@ impl Builder {
             None => ConnectionAddr::Unix(dir.path().join("socket")),
         };
         let address = address.into_connection_info().expect("an address that we made");
-        let client = wait_until_up(&mut child, &address, &dir.path().join("log"))?;
+        let mut client = wait_until_up(&mut child, &address, &dir.path().join("log"))?;
+        library::load(&mut client, self.without_module);
         Ok(Server { dir, port, child, client: Mutex::new(client) })
     }
 
@@ -249,7 +287,7 @@ impl Builder {
         for line in &self.lines {
             conf += &format!("{line}\n");
         }
-        if !self.without_module {
+        if !self.without_module && !library::is_wanted() {
             conf += &format!("loadmodule {} {}\n", module().display(), self.module_args);
         }
         conf
@@ -272,12 +310,7 @@ impl Client {
     }
 
     pub fn send<A: AsRef<[u8]>>(&mut self, args: &[A]) {
-        let mut packed = format!("*{}\r\n", args.len()).into_bytes();
-        for arg in args.iter().map(AsRef::as_ref) {
-            packed.extend_from_slice(format!("${}\r\n", arg.len()).as_bytes());
-            packed.extend_from_slice(arg);
-            packed.extend_from_slice(b"\r\n");
-        }
+        let packed = redis::Cmd::new().arg(library::as_sent(args)).get_packed_command();
         let sent = self.connection.send_packed_command(&packed);
         sent.unwrap_or_else(|error| panic!("cannot send: {error}\n{}", read_log(&self.log)));
     }
@@ -288,23 +321,9 @@ impl Client {
         reply.unwrap_or_else(|error| panic!("no reply: {error}\n{}", read_log(&self.log)))
     }
 
-    /// The connection itself, for what redis-rs does better than this wrapper.
+    /// For what redis-rs does better than this wrapper.
     pub fn raw(&mut self) -> &mut redis::Connection {
         &mut self.connection
-    }
-}
-
-/// Asks again and again until there is an answer; `Err` names what was waited for in vain.
-pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T, String> {
-    let start = Instant::now();
-    loop {
-        if let Some(answer) = ask() {
-            return Ok(answer);
-        }
-        if start.elapsed() > DEADLINE {
-            return Err(format!("waited {DEADLINE:?} in vain for {what}"));
-        }
-        std::thread::sleep(Duration::from_millis(2));
     }
 }
 
@@ -332,26 +351,24 @@ fn build_module() -> PathBuf {
     root.join(target).join("release/libseckill.so")
 }
 
-/// The text of a string reply, an error included.
-pub fn text(value: &Value) -> String {
-    match value {
-        Value::Okay => "OK".into(),
-        Value::SimpleString(text) | Value::VerbatimString { text, .. } => text.clone(),
-        Value::BulkString(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        Value::Int(number) => number.to_string(),
-        Value::ServerError(error) => match error.details() {
-            Some(details) => format!("{} {details}", error.code()),
-            None => error.code().to_owned(),
-        },
-        other => panic!("not a string: {other:?}"),
-    }
+/// Runs a program of the system. Whether it went well.
+pub fn tool(words: &[&str]) -> bool {
+    let status = Command::new(words[0]).args(&words[1..]).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
+
+fn program() -> OsString {
+    std::env::var_os("REDIS_SERVER").unwrap_or_else(|| "redis-server".into())
 }
 
 fn spawn(dir: &Path) -> Child {
-    let program = std::env::var_os("REDIS_SERVER").unwrap_or_else(|| "redis-server".into());
+    let program = program();
+    let conf = fs::read_to_string(dir.join("redis.conf")).expect("conf");
+    let is_sentinel = conf.contains("\nsentinel monitor ");
     let log = File::options().create(true).append(true).open(dir.join("log")).expect("log");
     Command::new(&program)
         .arg(dir.join("redis.conf"))
+        .args(is_sentinel.then_some("--sentinel"))
         .current_dir(dir)
         .stdin(Stdio::null())
         .stdout(log.try_clone().expect("log"))
@@ -374,27 +391,4 @@ fn wait_until_up(child: &mut Child, to: &ConnectionInfo, log: &Path) -> Result<C
         let _ = child.wait();
         Err(format!("{late}\n{}", read_log(log)))
     })
-}
-
-fn read_log(path: &Path) -> String {
-    fs::read(path).map_or_else(|_| "(no log)".into(), |log| String::from_utf8_lossy(&log).into())
-}
-
-pub fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    listener.local_addr().expect("its number").port()
-}
-
-fn copy_data(from: &Path, to: &Path) {
-    for name in ["dump.rdb", "appendonlydir"] {
-        let source = from.join(name);
-        if source.is_file() {
-            fs::copy(&source, to.join(name)).expect("copy the RDB");
-        } else if source.is_dir() {
-            fs::create_dir(to.join(name)).expect("a directory for the AOF");
-            for file in fs::read_dir(&source).expect("list the AOF").flatten() {
-                fs::copy(file.path(), to.join(name).join(file.file_name())).expect("copy");
-            }
-        }
-    }
 }

@@ -169,7 +169,7 @@ fn without_a_stream_nothing_is_appended() {
     let server = Server::with().config("seckill.order-stream ''").start();
     server.check(
         "
-        > SECKILL.CREATE 7 5 HOLD 30
+        > SECKILL.CREATE 7 5 HOLD 400
         OK
         > SECKILL.TRY 7 alice o1
         0
@@ -358,7 +358,7 @@ fn a_stock_never_comes_back_above_the_total() {
 #[test]
 fn a_stock_that_was_deleted_is_never_made_again() {
     let server = Server::start();
-    server.run("SECKILL.CREATE 7 5 LIMIT 3 HOLD 60");
+    server.run("SECKILL.CREATE 7 5 LIMIT 3 HOLD 600");
     server.run("SECKILL.TRY 7 alice o1");
     server.run("SECKILL.TRY 7 alice o2");
     server.run("SECKILL.TRY 7 bob o3");
@@ -372,7 +372,7 @@ fn a_stock_that_was_deleted_is_never_made_again() {
 #[test]
 fn a_full_server_confirms_cancels_and_expires() {
     let server = Server::start();
-    server.run("SECKILL.CREATE 7 5 HOLD 150");
+    server.run("SECKILL.CREATE 7 5 HOLD 600");
     for user in ["a", "b", "c"] {
         server.run(&format!("SECKILL.TRY 7 {user} {user}1"));
     }

@@ -46,7 +46,7 @@ fn expiry_waits_for_keys_to_be_mended() {
     let server = Server::start();
     let kinds = ["stock", "order", "book", "buyer", "hold"];
     for kind in kinds {
-        server.run(&format!("SECKILL.CREATE {kind} 5 LIMIT 2 HOLD 100"));
+        server.run(&format!("SECKILL.CREATE {kind} 5 LIMIT 2 HOLD 600"));
         server.run(&format!("SECKILL.TRY {kind} alice o1 UNITS 2"));
     }
     for kind in kinds {
@@ -54,7 +54,7 @@ fn expiry_waits_for_keys_to_be_mended() {
         server.check(&format!("> RPUSH seckill:{kind}:{kind} junk\n1"));
     }
     // A sound sale is not held up by them.
-    server.run("SECKILL.CREATE sound 5 HOLD 100");
+    server.run("SECKILL.CREATE sound 5 HOLD 600");
     server.run("SECKILL.TRY sound alice o1");
     let last = integer(&server.field("SECKILL.ORDER sound o1", "deadline"));
     server.wait_for_state("sound", "o1", "expired");
@@ -98,7 +98,7 @@ fn expiry_waits_for_the_released_stream() {
 #[test]
 fn one_broken_order_does_not_hold_up_the_others() {
     let server = Server::start();
-    server.run("SECKILL.CREATE 7 9 HOLD 50");
+    server.run("SECKILL.CREATE 7 9 HOLD 500");
     for user in ["a", "b", "c"] {
         server.run(&format!("SECKILL.TRY 7 {user} {user}1"));
     }

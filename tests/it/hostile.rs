@@ -153,6 +153,7 @@ fn random_bytes_do_no_harm() {
         }
     }
     assert!(accepted > 20, "SEED={seed}: only {accepted} tries accepted");
+    server.assert_reload_changes_nothing();
     let copy = Server::with().aof().without_module().data_of(&server).start();
     assert_eq!(copy.digest(), server.digest(), "SEED={seed}");
 }

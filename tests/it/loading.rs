@@ -1,7 +1,11 @@
 //! Loading and unloading the module in a running server.
 
-use crate::harness::{Server, module, text};
-use crate::observe::words;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use crate::harness::{Client, Server, module, text, wait_for};
+use crate::observe::{integer, words};
 use redis::Value;
 
 fn load(server: &Server, args: &str) -> Value {
@@ -110,4 +114,103 @@ fn a_module_with_holds_stays_until_they_are_settled() {
     unloaded.unwrap_or_else(|late| panic!("{late}"));
     assert_eq!(load(&server, ""), Value::Okay);
     server.check("> SECKILL.TRY 7 alice o1\n0\n> PING\nPONG");
+}
+
+/// Servers follow pointers to the latest command of a client, and to queued ones.
+#[test]
+fn unloading_waits_for_clients_that_used_it() {
+    let server = Server::start();
+    server.run("SET seckill:stock:7 9");
+    let refused = |what: &str| {
+        let reply = text(&server.run("MODULE UNLOAD seckill"));
+        assert!(reply.starts_with("ERR"), "{what}: {reply}");
+        assert!(server.log().contains("not unloaded"), "{what}: {}", server.log());
+    };
+    let mut client = server.client();
+    client.check("> SECKILL.TRY 7 alice o1\n0");
+    refused("the latest command");
+    client.check("> PING\nPONG\n> MULTI\nOK\n> SECKILL.TRY 7 bob o2\nQUEUED\n> PING\nQUEUED");
+    refused("a queued command");
+    client.check("> EXEC\n1) 0\n2) PONG");
+    // In a transaction of its own, in front of a command that would be gone.
+    client.check("> MULTI\nOK\n> MODULE UNLOAD seckill\nQUEUED\n> SECKILL.TRY 7 cid o3\nQUEUED");
+    let Value::Array(replies) = client.run("EXEC") else { panic!("no replies") };
+    assert!(text(&replies[0]).starts_with("ERR"), "{replies:?}");
+    assert_eq!(replies[1], Value::Int(0));
+    client.check("> LOCK.INFO none\n(nil)");
+    refused("another command");
+    client.check("> PING\nPONG");
+    server.check("> MODULE UNLOAD seckill\nOK\n> GET seckill:stock:7\n6");
+    assert!(text(&server.run("CLIENT LIST")).contains("cmd=ping"));
+    client.check("> SECKILL.TRY 7 eve o4\n(error) ERR unknown command...");
+    client.check("> PING\nPONG");
+}
+
+/// Sends tries, locks and looks until told to stop. How many tries were accepted.
+fn traffic(mut client: Client, number: usize, stop: &AtomicBool) -> i64 {
+    let (mut accepted, mut round) = (0, 0);
+    while !stop.load(Ordering::Relaxed) {
+        round += 1;
+        let mut commands = vec![
+            format!("SECKILL.TRY 7 u{number}-{round} o{number}-{round}"),
+            format!("LOCK.ACQUIRE lock {number} 100000 WAIT 2 FENCE"),
+            format!("LOCK.RELEASE lock {number}"),
+            "SECKILL.INFO 7".to_owned(),
+        ];
+        if round % 16 == 0 {
+            commands.push("SECKILL.CREATE m 5 HOLD 1".to_owned());
+            commands.push(format!("SECKILL.TRY m u{number} *"));
+        }
+        // Something else for a while: only then can the module go.
+        commands.extend((0..100).map(|_| "PING".to_owned()));
+        for command in &commands {
+            client.send(&crate::transcript::argv(command));
+        }
+        for command in &commands {
+            let reply = client.receive();
+            accepted += i64::from(command.starts_with("SECKILL.TRY 7") && reply == Value::Int(0));
+            if matches!(reply, Value::ServerError(_)) {
+                let error = text(&reply);
+                let expected = error.starts_with("ERR unknown command") || error.contains("EXISTS");
+                assert!(expected, "{command}: {error}");
+            }
+        }
+    }
+    accepted
+}
+
+#[test]
+fn it_comes_and_goes_under_traffic() {
+    let server = Server::with().without_module().start();
+    server.run("SET seckill:stock:7 1000000");
+    let stop = Arc::new(AtomicBool::new(false));
+    let threads: Vec<_> = (0..3)
+        .map(|number| {
+            let (client, stop) = (server.client(), Arc::clone(&stop));
+            thread::spawn(move || traffic(client, number, &stop))
+        })
+        .collect();
+    let mut refused = 0;
+    for _ in 0..30 {
+        assert_eq!(load(&server, ""), Value::Okay);
+        let sold =
+            wait_for("a sale", || (server.info_number("seckill_tries_accepted") > 3).then_some(()));
+        sold.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+        // Refused while holds are open, and while the latest command of a client is one of ours.
+        let unloaded = wait_for("an unloading", || {
+            let reply = server.run("MODULE UNLOAD seckill");
+            refused += i32::from(reply != Value::Okay);
+            (reply == Value::Okay).then_some(())
+        });
+        unloaded.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+    }
+    stop.store(true, Ordering::Relaxed);
+    let accepted: i64 = threads.into_iter().map(|thread| thread.join().expect("a client")).sum();
+    println!("{accepted} accepted, {refused} unloadings refused");
+    let left: i64 = text(&server.run("GET seckill:stock:7")).parse().expect("units");
+    assert_eq!(left, 1_000_000 - accepted);
+    assert_eq!(integer(&server.run("SCARD seckill:order:7")), accepted);
+    assert!(!server.log().contains("a bug in"), "{}", server.log());
+    assert_eq!(load(&server, ""), Value::Okay);
+    assert_eq!(server.differences("m"), Vec::<String>::new());
 }

@@ -71,6 +71,7 @@ fn no_update_is_lost_under_a_lock() {
     threads.into_iter().for_each(|thread| thread.join().expect("a thread"));
     server.check(&format!("> GET counter\n{}\n> EXISTS lock\n0", THREADS * ROUNDS));
     assert_eq!(server.in_line(), 0);
+    server.assert_reload_changes_nothing();
 }
 
 /// As above, with waiters that are killed while others come and go, and short waits.

@@ -149,9 +149,9 @@ fn who_waits_on_a_server_that_turns_replica_is_told() {
 #[test]
 fn nothing_is_granted_while_writes_are_paused() {
     let server = Server::with().aof().start();
-    server.run("LOCK.ACQUIRE lock ann 50");
+    server.run("LOCK.ACQUIRE lock ann 500");
     let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
-    let mut late = server.waiter("LOCK.ACQUIRE lock late 1000000 WAIT 120");
+    let mut late = server.waiter("LOCK.ACQUIRE lock late 1000000 WAIT 900");
     let gone = server.waiter("LOCK.ACQUIRE lock gone 1000000 WAIT 60000");
     server.run("CLIENT PAUSE 60000 WRITE");
     // Waits end all the same, in time, and who is gone leaves.

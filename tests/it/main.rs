@@ -23,11 +23,15 @@
 //! | `managed_effects`, `managed_history`, `managed_hostile` | as their namesakes, when managed |
 //! | `effects` | what is written for replicas and files, and read without the module |
 //! | `context` | transactions, scripts, replicas, memory limits, blocked readers, databases |
+//! | `cuts` | files that end too early, at every byte |
 //! | `events` | keyspace events and client-side caching |
+//! | `leaks` | memory comes back |
 //! | `loading` | MODULE LOAD and UNLOAD |
 //! | `config`, `cluster`, `managed_cluster` | names and modes, hash tags, slots |
 //! | `metadata`, `acl`, `docs` | COMMAND INFO, DOCS, GETKEYS, INFO, ACL, redis.conf, pages |
+//! | `security` | every command by name, category and key; SECURITY.md |
 //! | `differential` | random histories against the reference scripts |
+//! | `library`, `functions` | the library of functions in place of the module, and beside it |
 //! | `hostile`, `concurrency` | random bytes; many clients at once |
 //!
 //! A test takes a server of its own. `Server::silent` and `Server::refused` check that a command
@@ -40,15 +44,18 @@ mod cluster;
 mod concurrency;
 mod config;
 mod context;
+mod cuts;
 mod deduct;
 mod differential;
 mod docs;
 mod effects;
 mod events;
+mod functions;
 mod harness;
 mod holds;
 mod holds_mended;
 mod hostile;
+mod leaks;
 mod loading;
 mod lock;
 mod locks_acquire;
@@ -78,6 +85,7 @@ mod reject_effects;
 mod reject_odd;
 mod rules_appear;
 mod sales;
+mod security;
 mod status;
 mod survival;
 mod transcript;

@@ -14,7 +14,7 @@ fn every_key_of_a_managed_voucher_is_in_its_slot() {
             server.run("FLUSHALL");
             server.check(&format!(
                 "
-                > SECKILL.CREATE {voucher} 5 HOLD 30
+                > SECKILL.CREATE {voucher} 5 HOLD 400
                 OK
                 > SECKILL.TRY {voucher} alice o1
                 0

@@ -265,6 +265,7 @@ fn history(seed: u64) -> [usize; 6] {
     let kept = integer(&server.run("XLEN stream.orders.dlq"));
     assert_eq!(usize::try_from(kept), Ok(letters), "SEED={seed}");
     assert_eq!(copy.data_of(&server).start().digest(), server.digest(), "SEED={seed}");
+    server.assert_reload_changes_nothing();
     outcomes
 }
 
@@ -345,6 +346,7 @@ fn many_clients_never_oversell() {
         let units: i64 = units.split(':').next().and_then(|n| n.parse().ok()).expect("units");
         assert!((1..=LIMIT).contains(&units), "SEED={first}: {units}");
     }
+    server.assert_reload_changes_nothing();
     let copy = Server::with().aof().without_module().data_of(&server).start();
     assert_eq!(copy.digest(), server.digest(), "SEED={first}");
 }

@@ -151,6 +151,7 @@ fn random_bytes_do_no_harm() {
     client.check("> CLIENT PAUSE 60000 WRITE\nOK");
     let copy = Server::with().aof().without_module().data_of(&server).start();
     assert_eq!(copy.digest(), server.digest(), "SEED={seed}");
+    server.assert_reload_changes_nothing();
 }
 
 #[test]

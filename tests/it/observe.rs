@@ -41,6 +41,17 @@ impl Server {
         keys.into_iter().map(&mut state).collect()
     }
 
+    /// Saves everything and loads it again, which must change nothing: neither keys nor their times
+    /// to live. Meant for the end of a history, when no lease is about to end.
+    pub fn assert_reload_changes_nothing(&self) {
+        // Holds that are due wait, as all writes do.
+        assert_eq!(self.run("CLIENT PAUSE 60000 WRITE"), Value::Okay);
+        let before = (self.digest(), self.snapshot());
+        assert_eq!(self.run("DEBUG RELOAD"), Value::Okay);
+        assert!((self.digest(), self.snapshot()) == before, "DEBUG RELOAD has changed something");
+        assert_eq!(self.run("CLIENT UNPAUSE"), Value::Okay);
+    }
+
     /// Starts to record every keyspace event and client-side caching invalidation.
     /// Needs a server made by `observed`.
     pub fn record(&self) -> Recorder {

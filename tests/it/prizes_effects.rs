@@ -180,6 +180,7 @@ fn play(server: &Server, seed: u64, rounds: u32) {
 fn random_histories_are_those_of_the_model_and_are_replayed() {
     let server = Server::with().aof().start();
     play(&server, seed(), 4000);
+    server.assert_reload_changes_nothing();
     let copy = Server::with().aof().without_module().data_of(&server).start();
     assert_same(&server, &copy);
     for argv in server.aof() {
@@ -335,6 +336,7 @@ fn random_bytes_do_no_harm() {
         changes += u32::from(after != before);
     }
     assert!(errors > 300 && changes > 300, "SEED={seed}: {errors} errors, {changes} changes");
+    server.assert_reload_changes_nothing();
     assert!(!server.log().contains("a bug in the module"), "SEED={seed}: {}", server.log());
     let copy = Server::with().aof().without_module().data_of(&server).start();
     assert_eq!(copy.digest(), server.digest(), "SEED={seed}");

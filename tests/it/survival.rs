@@ -61,8 +61,8 @@ fn holds_survive_a_crash_by_the_aof() {
     for preamble in ["yes", "no"] {
         let config = format!("aof-use-rdb-preamble {preamble}");
         let mut server = Server::with().aof().config(config).start();
-        sale(&server, "7", 100);
         sale(&server, "8", 900_000);
+        sale(&server, "7", 1000);
         let over = deadline(&server, "7");
         server.kill9();
         // Due while nobody was there.

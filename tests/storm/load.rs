@@ -11,10 +11,10 @@ use crate::length::Tally;
 use crate::script::Script;
 use redis::Value;
 
-pub const CONNECTIONS: usize = 6;
+const CONNECTIONS: usize = 6;
 
 /// How many commands a connection sends before it reads the answers, at most.
-const DEPTH: usize = 6;
+pub const DEPTH: usize = 6;
 
 /// A command that was sent, and what came back if anything did. What did not come back may have
 /// happened or not.
@@ -72,8 +72,12 @@ pub struct Load {
 impl Load {
     /// Connects and begins. `round` makes the names of users, ids and tokens differ.
     pub fn start(server: &Server, seed: u64, round: usize) -> Self {
+        Self::of(CONNECTIONS, server, seed, round)
+    }
+
+    pub fn of(connections: usize, server: &Server, seed: u64, round: usize) -> Self {
         let (stop, answered) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
-        let threads = (0..CONNECTIONS).map(|connection| {
+        let threads = (0..connections).map(|connection| {
             let (stop, answered) = (Arc::clone(&stop), Arc::clone(&answered));
             let script = Script::new(&format!("{round}c{connection}"), seed);
             let depth = fastrand::Rng::with_seed(seed ^ connection as u64);
@@ -126,32 +130,44 @@ fn run(
 ) -> Log {
     let mut log = Log::new();
     while !stop.load(Ordering::Relaxed) {
-        let from = log.len();
-        let mut is_sent = true;
-        for _ in 0..depth.usize(1..=DEPTH) {
-            let words = script.next();
-            let mut packed = redis::cmd(&words[0]);
-            packed.arg(&words[1..]);
-            let at = Instant::now();
-            is_sent &= client.raw().send_packed_command(&packed.get_packed_command()).is_ok();
-            log.push(Sent { words, at, back: None });
-        }
-        for sent in &mut log[from..] {
-            let Ok(value) = client.raw().recv_response() else { return log };
-            if let Value::ServerError(_) = &value {
-                let error = text(&value);
-                let code = error.split(' ').next().unwrap_or_default();
-                assert!(REFUSALS.contains(&code), "{:?} gave {error}", sent.words);
-            }
-            sent.back = Some((Instant::now(), value));
-            answered.fetch_add(1, Ordering::Relaxed);
-            script.hear(sent);
-        }
-        if !is_sent {
+        let depth = depth.usize(1..=DEPTH);
+        if !batch(client.raw(), &mut script, depth, answered, &mut log) {
             break;
         }
     }
     log
+}
+
+/// Sends some commands of a script and hears the answers. Whether all came.
+pub fn batch(
+    connection: &mut redis::Connection,
+    script: &mut Script,
+    depth: usize,
+    answered: &AtomicUsize,
+    log: &mut Log,
+) -> bool {
+    let from = log.len();
+    let mut is_sent = true;
+    for _ in 0..depth {
+        let words = script.next();
+        let mut packed = redis::cmd(&words[0]);
+        packed.arg(&words[1..]);
+        let at = Instant::now();
+        is_sent &= connection.send_packed_command(&packed.get_packed_command()).is_ok();
+        log.push(Sent { words, at, back: None });
+    }
+    for sent in &mut log[from..] {
+        let Ok(value) = connection.recv_response() else { return false };
+        if let Value::ServerError(_) = &value {
+            let error = text(&value);
+            let code = error.split(' ').next().unwrap_or_default();
+            assert!(REFUSALS.contains(&code), "{:?} gave {error}", sent.words);
+        }
+        sent.back = Some((Instant::now(), value));
+        answered.fetch_add(1, Ordering::Relaxed);
+        script.hear(sent);
+    }
+    is_sent
 }
 
 /// What some logs add up to.

@@ -11,9 +11,12 @@
 //! | `acknowledged` | what the replies promise, against the keys |
 //! | `orders`, `locks` | the same of managed orders and of locks |
 //! | `evidence` | what a lossy end may lose: the end of the history, and whole commands |
-//! | `crash`, `files` | SIGKILL at any moment; files that are cut, disks that are full |
+//! | `crash`, `files`, `disk` | SIGKILL at any moment; files that are cut, disks that are full |
 //! | `replicas` | replicas with and without the module; promotion in the middle |
+//! | `failover` | Sentinels, and clients that follow them |
 //! | `grammar`, `company`, `fuzz` | our commands as COMMAND DOCS has them, others, and the mix |
+//! | `linear`, `sequential` | whether a history is linearizable, and what one object does alone |
+//! | `recorded`, `judged` | histories that are checked so; the checker, when one is wrong |
 //! | `tampered` | the checks, when something is wrong |
 //!
 //! `tests/it` says what each command does. Here nobody knows what comes next, so the checks are of
@@ -27,18 +30,24 @@ mod acknowledged;
 mod aof;
 mod company;
 mod crash;
+mod disk;
 mod evidence;
+mod failover;
 mod files;
 mod fuzz;
 mod grammar;
 #[path = "../it/harness.rs"]
 mod harness;
+mod judged;
 mod length;
+mod linear;
 mod load;
 mod locks;
 mod orders;
+mod recorded;
 mod replicas;
 mod script;
+mod sequential;
 mod tampered;
 mod whole;
 mod world;

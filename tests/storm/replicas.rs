@@ -1,14 +1,14 @@
 //! Replicas with and without the module, and promotion in the middle.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::crash::hold_ms;
 use crate::evidence::{Evidence, assert_suffix_lost};
-use crate::harness::Server;
+use crate::harness::{Server, text, wait_for};
 use crate::length::{Tally, histories};
 use crate::load::{Load, Log, tally};
 use crate::whole::{assert_same, assert_whole};
-use crate::world::{ask, free_locks, make, run, wait_for_holds};
+use crate::world::{MANAGED, ask, field, free_locks, make, run, stream, wait_for_holds};
 use crate::{acknowledged, locks};
 use redis::Value;
 
@@ -52,7 +52,7 @@ fn replicated_by(primary: &Server) -> Instant {
 
 /// Fails unless acquisitions after the promotion have greater fencing tokens than those that were
 /// answered before it, whether these had reached the replica or not.
-fn fences_grow_over(promotion: Instant, before: &[Log], after: &[Log]) {
+pub fn fences_grow_over(promotion: Instant, before: &[Log], after: &[Log]) {
     let fences = |logs: &[Log], lock: &str, until: Option<Instant>| {
         let all = logs.iter().flatten().filter(|sent| sent.is("LOCK.ACQUIRE"));
         let of_lock = all.filter(|sent| sent.words[1] == lock);
@@ -111,5 +111,59 @@ fn a_promotion_loses_the_end_of_the_history_at_most() {
         assert_same(&new, &old);
         let all: Vec<Log> = logs.into_iter().chain(after).collect();
         Tally { ends: 1, lost, ..tally(&all) }
+    });
+}
+
+/// A lock that is held and waited for, and holds that end while there is no primary.
+#[test]
+fn holds_and_waits_go_over_to_the_new_primary() {
+    histories("promotion amid holds and waits", 1, |_| {
+        let old = Server::with().port().start();
+        make(&old, 1500);
+        let new = Server::with().replica_of(&old).start();
+        old.wait_for_replica(&new);
+        let fence: i64 = ask(&old, "LOCK.ACQUIRE l holder 600000 FENCE");
+        let mut waiter = old.client();
+        waiter.send(&["LOCK.ACQUIRE", "l", "waiter", "600000", "WAIT", "60000", "FENCE"]);
+        for order in 0..20 {
+            assert_eq!(run(&old, &format!("SECKILL.TRY m u{order} o{order}")), Value::Int(0));
+        }
+        assert_eq!(run(&old, "SECKILL.CONFIRM m u0 o0"), Value::Int(1));
+        assert_eq!(run(&old, "SECKILL.CANCEL m u1 o1"), Value::Int(1));
+        old.wait_for_replica(&new);
+        // On the replica nothing expires, however late it is.
+        old.freeze();
+        let due = Instant::now() + Duration::from_millis(1600);
+        let late = wait_for("the deadline", || (Instant::now() > due).then_some(()));
+        late.expect("time passes");
+        assert_eq!(ask::<i64>(&new, "ZCARD seckill:hold:m"), 18);
+        assert_eq!(run(&new, "REPLICAOF NO ONE"), Value::Okay);
+        wait_for_holds(&new, 0);
+        // A confirmation comes too late, a repeated try is told so, nothing comes back twice.
+        assert_eq!(run(&new, "SECKILL.CONFIRM m u2 o2"), Value::Int(3));
+        assert_eq!(run(&new, "SECKILL.TRY m u2 o2"), Value::Int(5));
+        assert_eq!(run(&new, "SECKILL.CANCEL m u2 o2"), Value::Int(2));
+        assert_eq!(run(&new, "SECKILL.CONFIRM m u0 o0"), Value::Int(2));
+        assert_eq!(stream(&new, "stream.orders.released").len(), 19);
+        assert_eq!(ask::<i64>(&new, "GET seckill:stock:m"), MANAGED[0].1 - 1);
+        assert_whole(&new);
+        // The lock is its holder's still, and who waits now gets it after a release.
+        let mut next = new.client();
+        next.send(&["LOCK.ACQUIRE", "l", "next", "600000", "WAIT", "60000", "FENCE"]);
+        let waits = wait_for("a waiter", || {
+            let waiters = field(&new, "LOCK.INFO l", "waiters");
+            (waiters == Value::Int(1)).then_some(())
+        });
+        waits.expect("in line");
+        // The old primary gave its holds back too, by itself: that is lost, like all that it does.
+        old.wake();
+        assert_eq!(run(&old, &format!("REPLICAOF 127.0.0.1 {}", new.port())), Value::Okay);
+        assert!(text(&waiter.receive()).starts_with("UNBLOCKED"), "waits on a replica");
+        assert_eq!(run(&new, "LOCK.RELEASE l holder"), Value::Int(1));
+        let Value::Int(greater) = next.receive() else { panic!("no fencing token") };
+        assert!(fence < greater, "{greater} after {fence}");
+        new.wait_for_replica(&old);
+        assert_same(&new, &old);
+        Tally { commands: 25, answered: 25, ends: 1, ..Tally::default() }
     });
 }

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use anyhow::Result;
 use redis::RedisResult;
-use redis::aio::MultiplexedConnection;
 
-use crate::load::Answers;
+use crate::link::Link;
+use crate::load::{Answers, Try};
 use crate::options::Options;
 use crate::plan::{Plan, user_id};
 
@@ -78,32 +78,32 @@ impl Settled {
 /// Pays or cancels the accepted tries, as their fates are, and counts the answers. A retry of an
 /// order pays it again, as its user can't know.
 pub async fn settle(
-    connection: &mut MultiplexedConnection,
-    voucher: &str,
+    connection: &mut Link,
+    maker: &Try,
     fates: &Fates,
     plan: &Plan,
     accepted: &[u32],
     answers: &mut Answers,
 ) -> Result<()> {
-    let mut pipeline = redis::pipe();
-    pipeline.ignore_errors();
-    let mut asked = Vec::new();
+    let (mut commands, mut asked) = (Vec::new(), Vec::new());
     for &number in accepted {
         let (fate, Some(user)) = (fates.fate(plan.first(number)), plan.user(number)) else {
             continue;
         };
-        let command = match fate {
+        let name = match fate {
             Fate::Paid => "SECKILL.CONFIRM",
             Fate::Cancelled => "SECKILL.CANCEL",
             Fate::Left => continue,
         };
-        pipeline.cmd(command).arg(voucher).arg(user_id(user)).arg(plan.order_id(number));
+        let (mut command, user) = (redis::cmd(name), user_id(user));
+        command.arg(maker.voucher_of(&user)).arg(&user).arg(plan.order_id(number));
+        commands.push(command);
         asked.push(fate);
     }
     if asked.is_empty() {
         return Ok(());
     }
-    let replies: Vec<RedisResult<i64>> = pipeline.query_async(connection).await?;
+    let replies: Vec<RedisResult<i64>> = connection.ask_all(commands).await?;
     for (fate, reply) in asked.into_iter().zip(replies) {
         match reply {
             Ok(answer) if answers.settled.count(fate, answer) => {}

@@ -7,21 +7,18 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, RedisResult};
+use redis::RedisResult;
 use serde::Serialize;
 use tokio::sync::watch::{Receiver, channel};
 use tokio::task::JoinSet;
 
 use crate::fate::{Fates, Settled, settle};
+use crate::link::{Link, Place};
 use crate::managed::{Standing, poll};
 use crate::options::{Method, Options};
 use crate::plan::{Plan, user_id};
 use crate::progress::{Progress, Tally};
-
-/// A server that answers later than this counts as lost.
-const ANSWER_WAIT: Duration = Duration::from_secs(10);
-const CONNECT_WAIT: Duration = Duration::from_secs(5);
+use crate::spread::Spread;
 
 /// The outcomes of a try, by the integer that the server replies.
 pub const OUTCOMES: [&str; 6] =
@@ -107,14 +104,6 @@ pub struct Rush {
     pub elapsed: Duration,
 }
 
-pub async fn connect(client: &Client) -> Result<MultiplexedConnection> {
-    let config = AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(CONNECT_WAIT))
-        .set_response_timeout(Some(ANSWER_WAIT));
-    let connection = client.get_multiplexed_async_connection_with_config(&config).await;
-    connection.with_context(|| format!("connecting to {}", client.get_connection_info().addr()))
-}
-
 /// What all connections share while they send.
 struct Shared {
     next: AtomicU32,
@@ -146,44 +135,56 @@ impl Shared {
 }
 
 /// Makes the command of one try.
-struct Try {
-    voucher: String,
+pub struct Try {
+    spread: Spread,
+    vouchers: Vec<String>,
     /// SHA-1 of the script, where a script decides.
     script: Option<String>,
     fates: Option<Fates>,
 }
 
 impl Try {
-    async fn prepare(client: &Client, options: &Options) -> Result<Try> {
+    async fn prepare(place: &Place, options: &Options) -> Result<Try> {
         let script = match options.method() {
             Method::Command => None,
             Method::Script => {
                 let mut load = redis::cmd("SCRIPT");
                 load.arg("LOAD").arg(include_str!("seckill.lua"));
-                let sha = load.query_async(&mut connect(client).await?).await;
+                let sha = load.query_async(&mut place.connect().await?).await;
                 Some(sha.context("SCRIPT LOAD")?)
             }
         };
-        Ok(Try { voucher: options.voucher.clone(), script, fates: Fates::of(options) })
+        let spread = Spread::of(options);
+        let vouchers = spread.vouchers();
+        Ok(Try { spread, vouchers, script, fates: Fates::of(options) })
     }
 
-    fn add_to(&self, pipeline: &mut redis::Pipeline, user: &str, order_id: &str) {
-        match &self.script {
-            None => pipeline.cmd("SECKILL.TRY"),
-            Some(sha) => pipeline.cmd("EVALSHA").arg(sha).arg(0),
+    /// Where a user tries.
+    pub fn voucher_of(&self, user: &str) -> &str {
+        &self.vouchers[self.spread.shard_of(user)]
+    }
+
+    fn command(&self, user: &str, order_id: &str) -> redis::Cmd {
+        let mut command = match &self.script {
+            None => redis::cmd("SECKILL.TRY"),
+            Some(_) => redis::cmd("EVALSHA"),
         };
-        pipeline.arg(&self.voucher).arg(user).arg(order_id);
+        if let Some(sha) = &self.script {
+            command.arg(sha).arg(0);
+        }
+        command.arg(self.voucher_of(user)).arg(user).arg(order_id);
+        command
     }
 }
 
 /// Sends the whole plan, or until Ctrl-C, and waits for every answer. An error when a connection
 /// is lost: then nobody knows what became of the tries on their way.
-pub async fn send(client: &Client, options: &Options, plan: &Arc<Plan>) -> Result<Rush> {
+pub async fn send(place: &Place, options: &Options, plan: &Arc<Plan>) -> Result<Rush> {
     let shared = Arc::new(Shared::new(plan.tries()));
-    let maker = Arc::new(Try::prepare(client, options).await?);
+    let maker = Arc::new(Try::prepare(place, options).await?);
     let mut connections = Vec::new();
     for _ in 0..options.connections {
-        connections.push(connect(client).await?);
+        connections.push(place.connect().await?);
     }
 
     let started = Instant::now();
@@ -192,7 +193,7 @@ pub async fn send(client: &Client, options: &Options, plan: &Arc<Plan>) -> Resul
         let (maker, plan, shared) = (maker.clone(), plan.clone(), shared.clone());
         senders.spawn(work(connection, options.pipeline, maker, plan, shared));
     }
-    let standing = poll_standing(client, options).await?;
+    let standing = poll_standing(place, options).await?;
     let answers = watch(&mut senders, &shared, &standing, options.json).await;
     drop(standing); // ends the polling
     let elapsed = started.elapsed();
@@ -205,32 +206,30 @@ pub async fn send(client: &Client, options: &Options, plan: &Arc<Plan>) -> Resul
 }
 
 /// How the sale stands, asked on a connection of its own. Always none where it is not managed.
-async fn poll_standing(client: &Client, options: &Options) -> Result<Receiver<Option<Standing>>> {
+async fn poll_standing(place: &Place, options: &Options) -> Result<Receiver<Option<Standing>>> {
     let (tell, standing) = channel(None);
     if options.managed.managed && !options.json {
-        tokio::spawn(poll(connect(client).await?, options.voucher.clone(), tell));
+        tokio::spawn(poll(place.connect().await?, Spread::of(options).vouchers(), tell));
     }
     Ok(standing)
 }
 
 /// One connection: takes tries, a batch at a time, until none is left.
 async fn work(
-    mut connection: MultiplexedConnection,
+    mut connection: Link,
     batch_size: u32,
     maker: Arc<Try>,
     plan: Arc<Plan>,
     shared: Arc<Shared>,
 ) -> Result<Answers> {
     let mut answers = Answers::default();
-    let mut pipeline = redis::pipe();
-    pipeline.ignore_errors();
     while let Some(batch) = shared.take(batch_size) {
-        pipeline.clear();
+        let mut commands = Vec::with_capacity(batch.len());
         for number in batch.clone() {
             let user = plan.user(number).context("a try past the end of the plan")?;
-            maker.add_to(&mut pipeline, &user_id(user), &plan.order_id(number));
+            commands.push(maker.command(&user_id(user), &plan.order_id(number)));
         }
-        let replies: Vec<RedisResult<i64>> = pipeline.query_async(&mut connection).await?;
+        let replies: Vec<RedisResult<i64>> = connection.ask_all(commands).await?;
         let known = answers.accepted.len();
         for (number, reply) in batch.zip(replies) {
             shared.tally.count(&reply);
@@ -238,8 +237,7 @@ async fn work(
         }
         if let Some(fates) = &maker.fates {
             let accepted = answers.accepted[known..].to_vec();
-            let voucher = &maker.voucher;
-            settle(&mut connection, voucher, fates, &plan, &accepted, &mut answers).await?;
+            settle(&mut connection, &maker, fates, &plan, &accepted, &mut answers).await?;
         }
     }
     Ok(answers)

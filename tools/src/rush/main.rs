@@ -1,11 +1,17 @@
 //! `seckill-rush`: a flash sale from the buyers' side. Opens a sale on any server, sends tries
 //! from many connections at once, and then proves from the server's own keys what was sold.
 //!
-//! `options` what can be asked for, `plan` who tries when, `fate` who pays, `names` where the
-//! module keeps its facts, `sale` and `managed` open and read a voucher, `load` sends the tries and
-//! `progress` shows them, `proof` and `managed_proof` compare, `report` prints.
+//! `options` what can be asked for, `spread` over which shards, `plan` who tries when, `fate` who
+//! pays, `names` where the module keeps its facts, `sale` and `managed` open and read a voucher,
+//! `load` sends the tries and `progress` shows them, `proof` and `managed_proof` compare, `report`
+//! prints.
 //!
 //! Exit code: 0 proved, 1 the outcome differs, 2 the rush could not be carried out.
+
+#[path = "../common/link.rs"]
+mod link;
+#[path = "../common/sharding.rs"]
+mod sharding;
 
 mod fate;
 mod load;
@@ -18,6 +24,7 @@ mod progress;
 mod proof;
 mod report;
 mod sale;
+mod spread;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -25,14 +32,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use redis::aio::MultiplexedConnection;
 
+use link::{Link, Place};
 use load::Rush;
 use names::Names;
 use options::{Method, Options};
 use plan::Plan;
 use report::{Found, ManagedReport, Report};
-use sale::State;
+use sale::{ORDERS, RELEASED, State};
+use spread::Spread;
 
 fn main() -> ExitCode {
     let options = Options::parse();
@@ -75,55 +83,70 @@ async fn rush(options: &Options) -> Result<Report> {
     let users = options.users();
     let plan = Plan::new(started, options.tries, users, options.duplicates, options.seed());
     let plan = Arc::new(plan.with_retries(options.managed.retries, options.seed()));
-    let client = redis::Client::open(options.url.as_str()).context("--url")?;
-    let mut connection = load::connect(&client).await?;
+    let place = Place::find(&options.url).await?;
+    let mut link = place.connect().await?;
 
-    let server = sale::Server::ask(&mut connection).await?;
-    let names = match options.method() {
+    let server = sale::Server::ask(&mut link).await?;
+    let mut spread = Spread::of(options);
+    let shards = match options.method() {
         Method::Command => {
-            sale::need_module(&mut connection).await?;
-            Names::of_module(&mut connection, &options.voucher, server.cluster).await?
+            sale::need_module(&mut link).await?;
+            Names::of_module(&mut link, &spread.vouchers(), server.cluster).await?
         }
-        Method::Script => Names::of_script(&options.voucher),
+        Method::Script => vec![Names::of_script(&options.voucher)],
     };
-    let before = sale::open(&mut connection, &names, options).await?;
+    let before = sale::open(&mut link, &shards, &spread, options).await?;
     let book_before = match options.managed.managed {
-        true => managed::book_len(&mut connection, &names).await?,
+        true => managed::book_len(&mut link, &shards).await?,
         false => 0,
     };
 
-    let cpu_before = sale::cpu_seconds(&mut connection).await?;
-    let rush = load::send(&client, options, &plan).await?;
-    let cpu_s = sale::cpu_seconds(&mut connection).await? - cpu_before;
+    let cpu_before = sale::cpu_seconds(&mut link).await?;
+    let rush = load::send(&place, options, &plan).await?;
+    let cpu_s = sale::cpu_seconds(&mut link).await? - cpu_before;
 
+    let on_the_way = spread.wait_for_moves(&mut link).await?;
+    let known = Known { shards, spread, before, on_the_way, book_before };
     let found = if options.managed.managed {
-        prove_managed(&mut connection, &names, options, &plan, &rush, &before, book_before).await
+        prove_managed(&mut link, options, &plan, &rush, &known).await
     } else {
-        prove(&mut connection, &names, options, &plan, &rush, &before).await
+        prove(&mut link, options, &plan, &rush, &known).await
     };
     let found = found.context("reading the voucher after the rush")?;
     Ok(Report::new(options, &server, &plan, &rush, cpu_s, found))
 }
 
+/// What is known of the sale besides its keys.
+struct Known {
+    shards: Vec<Names>,
+    spread: Spread,
+    /// Each shard before the first try.
+    before: Vec<State>,
+    /// Moves between shards that nobody has finished.
+    on_the_way: i64,
+    /// Orders in the books before the first try.
+    book_before: usize,
+}
+
 /// Compares the keys of an unmanaged voucher with the answers.
 async fn prove(
-    connection: &mut MultiplexedConnection,
-    names: &Names,
+    link: &mut Link,
     options: &Options,
     plan: &Plan,
     rush: &Rush,
-    before: &State,
+    known: &Known,
 ) -> Result<Found> {
-    let after = State::read(connection, names).await?;
-    let stream = names.stream.as_ref();
-    let orders = sale::orders_since(connection, names, stream, &before.last_entry).await?;
+    let after = State::sum(&State::read_all(link, &known.shards).await?);
+    let orders = sale::orders_since(link, &known.shards, &known.before, ORDERS).await?;
     let checks = proof::checks(&proof::Facts {
         plan,
         fresh: !options.keep,
         sent: rush.sent,
         answers: &rush.answers,
-        before,
+        before: &State::sum(&known.before),
         after: &after,
+        spread: &known.spread,
+        on_the_way: known.on_the_way,
         orders: orders.as_deref(),
     });
     Ok(Found { stock_left: after.stock, checks, managed: None })
@@ -131,27 +154,27 @@ async fn prove(
 
 /// The same for a managed voucher, once the holds of those who didn't pay have expired.
 async fn prove_managed(
-    connection: &mut MultiplexedConnection,
-    names: &Names,
+    link: &mut Link,
     options: &Options,
     plan: &Plan,
     rush: &Rush,
-    before: &State,
-    book_before: usize,
+    known: &Known,
 ) -> Result<Found> {
-    let waited = managed::wait_for_holds(connection, &names.voucher, options.json).await?;
-    let standing = managed::Standing::ask(connection, &names.voucher).await?;
-    let ledger = managed::Ledger::read(connection, names).await?;
-    let (stream, released) = (names.stream.as_ref(), names.released.as_ref());
-    let orders = sale::orders_since(connection, names, stream, &before.last_entry).await?;
-    let released = sale::orders_since(connection, names, released, &before.last_released).await?;
+    let vouchers = known.spread.vouchers();
+    let waited = managed::wait_for_holds(link, &vouchers, options.json).await?;
+    let standing = managed::Standing::ask(link, &vouchers).await?;
+    let ledger = managed::Ledger::read(link, &known.shards).await?;
+    let orders = sale::orders_since(link, &known.shards, &known.before, ORDERS).await?;
+    let released = sale::orders_since(link, &known.shards, &known.before, RELEASED).await?;
     let checks = managed_proof::checks(&managed_proof::Facts {
         options,
         plan,
         sent: rush.sent,
         answers: &rush.answers,
+        spread: &known.spread,
+        on_the_way: known.on_the_way,
         limit: standing.limit,
-        book_before,
+        book_before: known.book_before,
         ledger: &ledger,
         waited,
         orders: orders.as_deref(),

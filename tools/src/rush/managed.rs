@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
-use redis::aio::MultiplexedConnection;
+use futures_util::future::try_join_all;
 use redis::{FromRedisValue, Value};
 use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::link::Link;
 use crate::names::Names;
 use crate::options::Options;
 
@@ -30,9 +31,22 @@ pub struct Standing {
 }
 
 impl Standing {
-    pub async fn ask(connection: &mut MultiplexedConnection, voucher: &str) -> Result<Standing> {
+    /// How the vouchers stand together. Their rules are the same.
+    pub async fn ask(connection: &Link, vouchers: &[String]) -> Result<Standing> {
+        let asked = vouchers.iter().map(|voucher| Standing::ask_one(connection.clone(), voucher));
+        let all = try_join_all(asked).await?.into_iter();
+        let sum = all.reduce(|sum, one| Standing {
+            left: sum.left.saturating_add(one.left),
+            held: sum.held.saturating_add(one.held),
+            sold: sum.sold.saturating_add(one.sold),
+            ..sum
+        });
+        sum.context("nothing is on sale")
+    }
+
+    async fn ask_one(mut connection: Link, voucher: &str) -> Result<Standing> {
         let info: HashMap<String, Value> =
-            redis::cmd("SECKILL.INFO").arg(voucher).query_async(connection).await?;
+            redis::cmd("SECKILL.INFO").arg(voucher).query_async(&mut connection).await?;
         let number = |name: &str| of::<i64>(&info, name);
         ensure!(number("managed")? == 1, "voucher {voucher} is there, but not managed");
         Ok(Standing {
@@ -107,7 +121,30 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    pub async fn read(connection: &mut MultiplexedConnection, names: &Names) -> Result<Ledger> {
+    /// The ledgers of the shards, added up.
+    pub async fn read(connection: &mut Link, shards: &[Names]) -> Result<Ledger> {
+        let mut sum = Ledger { audit: Audit::default(), book: Vec::new(), stock: 0, buyers: 0 };
+        for names in shards {
+            let Ledger { audit, book, stock, buyers } = Ledger::read_one(connection, names).await?;
+            sum.book.extend(book);
+            sum.stock = sum.stock.saturating_add(stock);
+            sum.buyers = sum.buyers.saturating_add(buyers);
+            let of = &mut sum.audit;
+            for (sum, part) in [
+                (&mut of.total, audit.total),
+                (&mut of.left, audit.left),
+                (&mut of.held, audit.held),
+                (&mut of.sold, audit.sold),
+                (&mut of.buyers, audit.buyers),
+            ] {
+                *sum = sum.saturating_add(part);
+            }
+            of.differences.extend(audit.differences);
+        }
+        Ok(sum)
+    }
+
+    async fn read_one(connection: &mut Link, names: &Names) -> Result<Ledger> {
         let mut all = redis::pipe();
         all.atomic().cmd("SECKILL.AUDIT").arg(&names.voucher);
         all.cmd("HGETALL").arg(&names.book).cmd("GET").arg(&names.stock);
@@ -123,20 +160,25 @@ impl Ledger {
 }
 
 /// Orders in the book so far, live or released.
-pub async fn book_len(connection: &mut MultiplexedConnection, names: &Names) -> Result<usize> {
-    Ok(redis::cmd("HLEN").arg(&names.book).query_async(connection).await?)
+pub async fn book_len(connection: &mut Link, shards: &[Names]) -> Result<usize> {
+    let mut length = 0;
+    for names in shards {
+        length += redis::cmd("HLEN").arg(&names.book).query_async::<usize>(connection).await?;
+    }
+    Ok(length)
 }
 
 /// Makes the voucher. Fails when there is one of this name.
 pub async fn create(
-    connection: &mut MultiplexedConnection,
+    connection: &mut Link,
     names: &Names,
+    stock: i64,
     options: &Options,
 ) -> Result<()> {
     let managed = &options.managed;
     let now = i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis())?;
     let mut create = redis::cmd("SECKILL.CREATE");
-    create.arg(&names.voucher).arg(options.stock).arg("LIMIT").arg(managed.limit);
+    create.arg(&names.voucher).arg(stock).arg("LIMIT").arg(managed.limit);
     for (word, value) in [
         ("BEGIN", managed.begin_in_ms.map(|ms| now.saturating_add(ms))),
         ("END", managed.end_in_ms.map(|ms| now.saturating_add(ms))),
@@ -150,28 +192,20 @@ pub async fn create(
 }
 
 /// Tells every now and then how the sale stands, until nobody listens.
-pub async fn poll(
-    mut connection: MultiplexedConnection,
-    voucher: String,
-    tell: watch::Sender<Option<Standing>>,
-) {
+pub async fn poll(connection: Link, vouchers: Vec<String>, tell: watch::Sender<Option<Standing>>) {
     let mut ticks = tokio::time::interval(POLL_EVERY);
     while !tell.is_closed() {
         ticks.tick().await;
         // What can't be asked is not shown; the proof will not overlook it.
-        if let Ok(standing) = Standing::ask(&mut connection, &voucher).await {
+        if let Ok(standing) = Standing::ask(&connection, &vouchers).await {
             tell.send_replace(Some(standing));
         }
     }
 }
 
 /// Waits until the server has given back every hold. False when Ctrl-C ended the wait.
-pub async fn wait_for_holds(
-    connection: &mut MultiplexedConnection,
-    voucher: &str,
-    quiet: bool,
-) -> Result<bool> {
-    let mut standing = Standing::ask(connection, voucher).await?;
+pub async fn wait_for_holds(connection: &Link, vouchers: &[String], quiet: bool) -> Result<bool> {
+    let mut standing = Standing::ask(connection, vouchers).await?;
     let Some(hold_ms) = standing.hold_ms.filter(|_| standing.held > 0) else { return Ok(true) };
     if !quiet {
         eprintln!("{} units held: waiting up to {hold_ms} ms for them to expire", standing.held);
@@ -180,7 +214,7 @@ pub async fn wait_for_holds(
     let mut ticks = tokio::time::interval(POLL_EVERY);
     while standing.held > 0 && Instant::now() < end {
         tokio::select! {
-            _ = ticks.tick() => standing = Standing::ask(connection, voucher).await?,
+            _ = ticks.tick() => standing = Standing::ask(connection, vouchers).await?,
             Ok(()) = tokio::signal::ctrl_c() => return Ok(false),
         }
     }

@@ -8,8 +8,9 @@ use crate::load::Answers;
 use crate::managed::Ledger;
 use crate::options::Options;
 use crate::plan::{Plan, user_id};
-use crate::proof::{Check, count, repeated};
+use crate::proof::{Check, count, misplaced, repeated};
 use crate::sale::Order;
+use crate::spread::Spread;
 
 /// Everything known after a rush on a managed sale.
 pub struct Facts<'a> {
@@ -18,6 +19,9 @@ pub struct Facts<'a> {
     /// How many tries of the plan were sent, all of them answered.
     pub sent: u32,
     pub answers: &'a Answers,
+    pub spread: &'a Spread,
+    /// Moves between shards that nobody has finished.
+    pub on_the_way: i64,
     /// Units that a user may have.
     pub limit: i64,
     /// Orders in the book before the rush.
@@ -72,6 +76,11 @@ pub fn checks(facts: &Facts<'_>) -> Vec<Check> {
         check("orders in the stream", count(ids.len()), count(orders.len()));
         check("ids ordered twice", 0, repeated(orders.iter().map(|o| o.order_id.clone())));
     }
+    if facts.spread.is_spread() {
+        check("moves on their way", 0, facts.on_the_way);
+        let orders = facts.orders.unwrap_or_default();
+        check("orders on a wrong shard", 0, misplaced(facts.spread, orders));
+    }
     // Meanwhile more holds may have expired than the book said.
     if let Some(released) = facts.released.filter(|_| fresh && facts.waited) {
         let gone = book.iter().filter(|entry| !entry.is_live()).count();
@@ -94,8 +103,8 @@ fn orders_to_sell(facts: &Facts<'_>) -> Option<i64> {
     for number in 0..facts.sent {
         wanted.entry(facts.plan.user(number)?).or_default().insert(facts.plan.first(number));
     }
-    let allowed = wanted.values().map(|ids| count(ids.len()).min(facts.limit));
-    Some(allowed.fold(0, i64::saturating_add).min(facts.options.stock))
+    let allowed = wanted.iter().map(|(user, ids)| (*user, count(ids.len()).min(facts.limit)));
+    facts.spread.units_to_sell(allowed)
 }
 
 /// How many of the accepted orders are in the book, of the same user.
@@ -145,7 +154,8 @@ mod tests {
     }
 
     fn order(plan: &Plan, number: u32) -> Order {
-        Order { user: user_id(plan.user(number).unwrap()), order_id: plan.order_id(number) }
+        let user = user_id(plan.user(number).unwrap());
+        Order { user, order_id: plan.order_id(number), voucher: "rush".to_owned() }
     }
 
     fn sale() -> Sale {
@@ -169,6 +179,8 @@ mod tests {
                 plan: &self.plan,
                 sent: 10,
                 answers: &self.answers,
+                spread: &Spread::of(&self.options),
+                on_the_way: 0,
                 limit: 1,
                 book_before: 0,
                 ledger: &self.ledger,

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use anyhow::{Context, Result, bail, ensure};
-use redis::aio::MultiplexedConnection;
+
+use crate::link::Link;
 
 /// The keys of one voucher.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub struct Names {
     pub stream: Option<String>,
     /// Of a managed voucher: its orders.
     pub book: String,
+    /// Of a managed voucher: its rules.
+    pub rules: String,
     /// Of a managed voucher: what was given back. None without a stream.
     pub released: Option<String>,
     pub user_field: String,
@@ -31,6 +34,7 @@ impl Names {
             buyers: format!("seckill:order:{voucher}"),
             stream: Some("stream.orders".to_owned()),
             book: format!("seckill:book:{voucher}"),
+            rules: format!("seckill:voucher:{voucher}"),
             released: Some("stream.orders.released".to_owned()),
             user_field: "userId".to_owned(),
             voucher_field: "voucherId".to_owned(),
@@ -40,17 +44,18 @@ impl Names {
 
     /// The names that the module on this server is configured to use.
     pub async fn of_module(
-        connection: &mut MultiplexedConnection,
-        voucher: &str,
+        connection: &mut Link,
+        vouchers: &[String],
         cluster: bool,
-    ) -> Result<Names> {
+    ) -> Result<Vec<Names>> {
         let configs: HashMap<String, String> = redis::cmd("CONFIG")
             .arg("GET")
             .arg("seckill.*")
             .query_async(connection)
             .await
             .context("CONFIG GET seckill.*, to learn the names of the keys")?;
-        Names::from_configs(voucher, cluster, &configs)
+        ensure!(!configs.is_empty(), "this server has no SECKILL commands: load the module");
+        vouchers.iter().map(|voucher| Names::from_configs(voucher, cluster, &configs)).collect()
     }
 
     /// A config that is absent has its default.
@@ -80,6 +85,7 @@ impl Names {
             stock: format!("{}{key_part}", config("stock-prefix", "seckill:stock:")),
             buyers: format!("{}{key_part}", config("buyers-prefix", "seckill:order:")),
             book: format!("seckill:book:{key_part}"),
+            rules: format!("seckill:voucher:{key_part}"),
             released: (!stream.is_empty()).then(|| format!("{stream}.released{stream_tail}")),
             stream: (!stream.is_empty()).then(|| stream + &stream_tail),
             user_field: user_field.to_owned(),

@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 use anyhow::{Result, ensure};
 use clap::{Args, Parser};
 
+use crate::sharding::{SHARDS_MAX, check_sale};
+
 /// Sends a flash sale's tries to a server and proves the outcome.
 ///
 /// Opens a sale of STOCK units of VOUCHER, sends TRIES tries from CONNECTIONS connections at
@@ -13,7 +15,8 @@ use clap::{Args, Parser};
 #[derive(Parser, Debug)]
 #[command(name = "seckill-rush", version)]
 pub struct Options {
-    /// The server: `redis://user:password@host:port/db` or `redis+unix:///path`
+    /// The server: `redis://user:password@host:port/db` or `redis+unix:///path`, or any node of a
+    /// cluster
     #[arg(long, default_value = "redis://127.0.0.1:6379")]
     pub url: String,
 
@@ -56,6 +59,12 @@ pub struct Options {
     /// Go on selling a voucher that exists, with the stock it has
     #[arg(long)]
     pub keep: bool,
+
+    /// Spread the sale over so many shards, the vouchers VOUCHER#0, VOUCHER#1 and so on; a user
+    /// tries at the shard CRC16(user) modulo SHARDS
+    #[arg(long, conflicts_with = "script",
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(SHARDS_MAX)))]
+    pub shards: Option<u32>,
 
     /// Decide by the usual Lua script (EVALSHA, its usual key names) instead of SECKILL.TRY
     #[arg(long)]
@@ -133,7 +142,7 @@ impl Options {
             hold_ms.is_none() || pay_share + cancel_share <= 1.0,
             "--pay-share {pay_share} and --cancel-share {cancel_share} make more than 1"
         );
-        Ok(())
+        self.shards.map_or(Ok(()), |_| check_sale(&self.voucher))
     }
 
     pub fn users(&self) -> u32 {

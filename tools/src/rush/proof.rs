@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::load::Answers;
 use crate::plan::{Plan, user_id};
 use crate::sale::{Order, State};
+use crate::spread::Spread;
 
 /// Everything known after a rush.
 pub struct Facts<'a> {
@@ -18,6 +19,9 @@ pub struct Facts<'a> {
     pub answers: &'a Answers,
     pub before: &'a State,
     pub after: &'a State,
+    pub spread: &'a Spread,
+    /// Moves between shards that nobody has finished.
+    pub on_the_way: i64,
     /// The voucher's orders appended meanwhile; None where the server keeps no stream.
     pub orders: Option<&'a [Order]>,
 }
@@ -55,15 +59,22 @@ pub fn checks(facts: &Facts<'_>) -> Vec<Check> {
         check("users ordered twice", 0, repeated(orders.iter().map(|order| order.user.clone())));
         check("orders of accepted tries", accepted, orders_matched(facts, orders));
     }
+    if facts.spread.is_spread() {
+        check("moves on their way", 0, facts.on_the_way);
+        let orders = facts.orders.unwrap_or_default();
+        check("orders on a wrong shard", 0, misplaced(facts.spread, orders));
+    }
     checks
 }
 
 /// A fresh sale sells all its units, or one to everybody who tried when there are more.
 /// None where that can't be said: errors, or a sale that went on before.
 fn units_to_sell(facts: &Facts<'_>) -> Option<i64> {
-    let users = i64::from(facts.plan.users_among(facts.sent));
-    let certain = facts.fresh && facts.answers.error_count() == 0;
-    certain.then(|| facts.before.stock.min(users))
+    if !facts.fresh || facts.answers.error_count() > 0 {
+        return None;
+    }
+    let users: HashSet<u32> = (0..facts.sent).filter_map(|try_| facts.plan.user(try_)).collect();
+    facts.spread.units_to_sell(users.into_iter().map(|user| (user, 1)))
 }
 
 fn accepted_users<'a>(facts: &'a Facts<'_>) -> impl Iterator<Item = String> + 'a {
@@ -85,6 +96,13 @@ fn orders_matched(facts: &Facts<'_>, orders: &[Order]) -> i64 {
     count(matched.len())
 }
 
+/// How many orders are of a voucher that is not their user's shard.
+pub fn misplaced(spread: &Spread, orders: &[Order]) -> i64 {
+    let vouchers = spread.vouchers();
+    let wrong = |order: &&Order| vouchers[spread.shard_of(&order.user)] != order.voucher;
+    count(orders.iter().filter(wrong).count())
+}
+
 /// How many items appeared before.
 pub fn repeated(items: impl Iterator<Item = String>) -> i64 {
     let mut seen = HashSet::new();
@@ -99,6 +117,8 @@ pub fn count(length: usize) -> i64 {
 mod tests {
     use super::*;
     use crate::load::Errors;
+    use crate::options::Options;
+    use clap::Parser;
 
     /// Ten tries by ten users for three units, of which the first three sold.
     struct Sale {
@@ -115,7 +135,8 @@ mod tests {
     }
 
     fn order(plan: &Plan, number: u32) -> Order {
-        Order { user: user_id(plan.user(number).unwrap()), order_id: plan.order_id(number) }
+        let user = user_id(plan.user(number).unwrap());
+        Order { user, order_id: plan.order_id(number), voucher: "rush".to_owned() }
     }
 
     fn sale() -> Sale {
@@ -134,6 +155,8 @@ mod tests {
         }
 
         fn checks(&self, fresh: bool) -> Vec<Check> {
+            let mut spread = Spread::of(&Options::parse_from(["rush"]));
+            spread.stocks = vec![self.before.stock];
             checks(&Facts {
                 plan: &self.plan,
                 fresh,
@@ -141,6 +164,8 @@ mod tests {
                 answers: &self.answers,
                 before: &self.before,
                 after: &self.after,
+                spread: &spread,
+                on_the_way: 0,
                 orders: Some(&self.orders),
             })
         }
@@ -175,7 +200,7 @@ mod tests {
         let mut sale = sale();
         sale.orders.pop();
         assert_eq!(sale.differences(), ["orders in the stream", "orders of accepted tries"]);
-        sale.orders.push(Order { user: "u2".to_owned(), order_id: "other-2".to_owned() });
+        sale.orders.push(Order { order_id: "other-2".to_owned(), ..order(&sale.plan, 2) });
         assert_eq!(sale.differences(), ["orders of accepted tries"]);
     }
 

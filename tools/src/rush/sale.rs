@@ -1,12 +1,15 @@
 //! A voucher on the server: opened before the rush, read again after it.
 
+use std::collections::HashSet;
+
 use anyhow::{Context, Result, bail, ensure};
-use redis::aio::MultiplexedConnection;
 use redis::streams::StreamRangeReply;
 
+use crate::link::Link;
 use crate::managed;
 use crate::names::Names;
 use crate::options::{Method, Options};
+use crate::spread::Spread;
 
 /// Entries read from the stream at a time.
 const PAGE: usize = 1_000;
@@ -20,11 +23,10 @@ pub struct Server {
 }
 
 impl Server {
-    pub async fn ask(connection: &mut MultiplexedConnection) -> Result<Server> {
-        let info = info(connection, "server").await?;
-        let cluster = self::info(connection, "cluster").await?;
-        let (name, version) = product(&info);
-        Ok(Server { name, version, cluster: field(&cluster, "cluster_enabled") == Some("1") })
+    pub async fn ask(connection: &mut Link) -> Result<Server> {
+        let info = connection.info("server").await.context("INFO server")?;
+        let (name, version) = product(info.first().map_or("", String::as_str));
+        Ok(Server { name, version, cluster: matches!(connection, Link::Cluster(_)) })
     }
 }
 
@@ -40,24 +42,22 @@ fn product(info: &str) -> (&'static str, String) {
     ("server", "of unknown version".to_owned())
 }
 
-async fn info(connection: &mut MultiplexedConnection, section: &str) -> Result<String> {
-    let reply = redis::cmd("INFO").arg(section).query_async(connection).await;
-    reply.with_context(|| format!("INFO {section}"))
-}
-
 fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
     info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
 }
 
-/// Seconds of CPU that the server has used.
-pub async fn cpu_seconds(connection: &mut MultiplexedConnection) -> Result<f64> {
-    let info = info(connection, "cpu").await?;
-    let seconds = |name| field(&info, name).and_then(|text| text.parse::<f64>().ok());
-    Ok(seconds("used_cpu_user").unwrap_or(0.0) + seconds("used_cpu_sys").unwrap_or(0.0))
+/// Seconds of CPU that the server has used; in a cluster, all primaries.
+pub async fn cpu_seconds(connection: &mut Link) -> Result<f64> {
+    let infos = connection.info("cpu").await.context("INFO cpu")?;
+    let seconds = |info: &String, name| {
+        field(info, name).and_then(|text| text.parse::<f64>().ok()).unwrap_or(0.0)
+    };
+    let used = |info| seconds(info, "used_cpu_user") + seconds(info, "used_cpu_sys");
+    Ok(infos.iter().map(used).sum())
 }
 
 /// Refuses a server without the command, before anything is written.
-pub async fn need_module(connection: &mut MultiplexedConnection) -> Result<()> {
+pub async fn need_module(connection: &mut Link) -> Result<()> {
     let known: Vec<redis::Value> = redis::cmd("COMMAND")
         .arg("INFO")
         .arg("SECKILL.TRY")
@@ -83,7 +83,27 @@ pub struct State {
 }
 
 impl State {
-    pub async fn read(connection: &mut MultiplexedConnection, names: &Names) -> Result<State> {
+    /// What several shards have together, but for the streams.
+    pub fn sum(shards: &[State]) -> State {
+        let add = |sum: State, one: &State| State {
+            stock: sum.stock.saturating_add(one.stock),
+            buyers: sum.buyers.saturating_add(one.buyers),
+            ..sum
+        };
+        let none =
+            State { stock: 0, buyers: 0, last_entry: String::new(), last_released: String::new() };
+        shards.iter().fold(none, add)
+    }
+
+    pub async fn read_all(connection: &mut Link, shards: &[Names]) -> Result<Vec<State>> {
+        let mut states = Vec::with_capacity(shards.len());
+        for names in shards {
+            states.push(State::read(connection, names).await?);
+        }
+        Ok(states)
+    }
+
+    async fn read(connection: &mut Link, names: &Names) -> Result<State> {
         let stock: Option<i64> =
             redis::cmd("GET").arg(&names.stock).query_async(connection).await?;
         let Some(stock) = stock else {
@@ -96,10 +116,7 @@ impl State {
     }
 }
 
-async fn last_entry(
-    connection: &mut MultiplexedConnection,
-    stream: Option<&str>,
-) -> Result<String> {
+async fn last_entry(connection: &mut Link, stream: Option<&str>) -> Result<String> {
     let Some(stream) = stream else { return Ok("0".to_owned()) };
     let last: StreamRangeReply = redis::cmd("XREVRANGE")
         .arg(stream)
@@ -116,16 +133,30 @@ async fn last_entry(
 /// Opens the sale as the options ask and replies what was there before the first try.
 /// A voucher that exists is changed only with `--reset` or `--keep`; no stream is ever touched.
 pub async fn open(
-    connection: &mut MultiplexedConnection,
-    names: &Names,
+    connection: &mut Link,
+    shards: &[Names],
+    spread: &Spread,
     options: &Options,
-) -> Result<State> {
+) -> Result<Vec<State>> {
     if options.keep {
         if options.managed.managed {
-            managed::Standing::ask(connection, &names.voucher).await.context("--keep")?;
+            managed::Standing::ask(connection, &spread.vouchers()).await.context("--keep")?;
         }
-        return State::read(connection, names).await.context("--keep");
+        return State::read_all(connection, shards).await.context("--keep");
     }
+    for names in shards {
+        clear(connection, names, options).await?;
+    }
+    spread.delete_journals(connection).await?;
+    for (names, stock) in shards.iter().zip(&spread.stocks) {
+        open_one(connection, names, *stock, options).await?;
+    }
+    spread.write_journals(connection, options.stock).await?;
+    State::read_all(connection, shards).await
+}
+
+/// Makes sure that there is no such voucher.
+async fn clear(connection: &mut Link, names: &Names, options: &Options) -> Result<()> {
     for key in [&names.stock, &names.buyers] {
         let there: bool = redis::cmd("EXISTS").arg(key).query_async(connection).await?;
         if there && options.reset {
@@ -143,19 +174,27 @@ pub async fn open(
             );
         }
     }
+    Ok(())
+}
+
+async fn open_one(
+    connection: &mut Link,
+    names: &Names,
+    stock: i64,
+    options: &Options,
+) -> Result<()> {
     if options.managed.managed {
-        managed::create(connection, names, options).await?;
-        return State::read(connection, names).await;
+        return managed::create(connection, names, stock, options).await;
     }
     let opened: Option<String> = redis::cmd("SET")
         .arg(&names.stock)
-        .arg(options.stock)
+        .arg(stock)
         .arg("NX")
         .query_async(connection)
         .await
         .context("opening the sale")?;
     ensure!(opened.is_some(), "somebody else opened voucher {} just now", names.voucher);
-    State::read(connection, names).await
+    Ok(())
 }
 
 /// An order as the stream holds it.
@@ -163,20 +202,43 @@ pub async fn open(
 pub struct Order {
     pub user: String,
     pub order_id: String,
+    pub voucher: String,
 }
 
-/// The voucher's orders appended to a stream after an entry, oldest first; None where no stream is
-/// kept.
+/// Which of a voucher's streams: its name, and its last entry at the start.
+pub type Which = for<'a> fn(&'a Names, &'a State) -> (Option<&'a String>, &'a String);
+
+pub const ORDERS: Which = |names, before| (names.stream.as_ref(), &before.last_entry);
+pub const RELEASED: Which = |names, before| (names.released.as_ref(), &before.last_released);
+
+/// The vouchers' orders appended to their streams meanwhile, oldest first in each; None where no
+/// stream is kept.
 pub async fn orders_since(
-    connection: &mut MultiplexedConnection,
-    names: &Names,
-    stream: Option<&String>,
-    last_entry: &str,
+    connection: &mut Link,
+    shards: &[Names],
+    before: &[State],
+    which: Which,
 ) -> Result<Option<Vec<Order>>> {
-    let Some(stream) = stream else {
-        return Ok(None);
-    };
-    let mut orders = Vec::new();
+    let vouchers: HashSet<&str> = shards.iter().map(|names| names.voucher.as_str()).collect();
+    let (mut orders, mut seen) = (Vec::new(), HashSet::new());
+    for (names, before) in shards.iter().zip(before) {
+        let (Some(stream), last_entry) = which(names, before) else { return Ok(None) };
+        // Without hash tags the shards share one.
+        if seen.insert(stream) {
+            read_orders(connection, names, stream, last_entry, &vouchers, &mut orders).await?;
+        }
+    }
+    Ok(Some(orders))
+}
+
+async fn read_orders(
+    connection: &mut Link,
+    names: &Names,
+    stream: &str,
+    last_entry: &str,
+    vouchers: &HashSet<&str>,
+    orders: &mut Vec<Order>,
+) -> Result<()> {
     let mut after = last_entry.to_owned();
     loop {
         let page: StreamRangeReply = redis::cmd("XRANGE")
@@ -188,18 +250,15 @@ pub async fn orders_since(
             .query_async(connection)
             .await
             .with_context(|| format!("reading the order stream {stream}"))?;
-        let Some(last) = page.ids.last() else {
-            return Ok(Some(orders));
-        };
+        let Some(last) = page.ids.last() else { return Ok(()) };
         after.clone_from(&last.id);
         for entry in &page.ids {
-            let text = |field: &String| entry.get::<String>(field);
+            let text = |field: &String| entry.get::<String>(field).unwrap_or_default();
             // Other vouchers share the stream.
-            if text(&names.voucher_field).as_deref() == Some(names.voucher.as_str()) {
-                orders.push(Order {
-                    user: text(&names.user_field).unwrap_or_default(),
-                    order_id: text(&names.order_field).unwrap_or_default(),
-                });
+            let voucher = text(&names.voucher_field);
+            if vouchers.contains(voucher.as_str()) {
+                let (user, order_id) = (text(&names.user_field), text(&names.order_field));
+                orders.push(Order { user, order_id, voucher });
             }
         }
     }

@@ -1,0 +1,1 @@
+return redis.call('LOCK.RELEASE', KEYS[1], ARGV[1])

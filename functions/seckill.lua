@@ -1,0 +1,512 @@
+#!lua name=seckill
+--
+-- The part of the seckill module that a server can run which loads no modules: unmanaged vouchers,
+-- and locks without a line. Replies, errors, keys and the order of the checks are the module's;
+-- every key is declared. docs/functions.md says how to call it and what is missing.
+--
+--   redis-cli -x FUNCTION LOAD REPLACE < functions/seckill.lua
+--   redis-cli FCALL seckill_try 3 seckill:stock:7 seckill:order:7 stream.orders 7 alice 1001
+--
+-- Numbers are kept as text wherever they may be large: a number of Lua is exact up to 2^53 only.
+
+-- What is a configuration of the module. Edit before loading.
+local MISSING_STOCK_IS_SOLD_OUT = false -- seckill.missing-stock
+local MINUS_ONE_IS_UNLIMITED = false -- seckill.unlimited-stock
+local USER, VOUCHER, ID = 'userId', 'voucherId', 'id' -- seckill.order-fields
+local LEASE_MS_MAX = '86400000' -- seckill.lock-lease-ms-max
+local WAIT_MS_MAX = '3600000' -- seckill.lock-wait-ms-max
+
+local INTEGER_MAX = '9223372036854775807'
+local INTEGER_MIN_DIGITS = '9223372036854775808'
+local EXACT_MAX = '9007199254740992'
+local ID_LEN_MAX = 134217728
+-- How long a fence key outlives the lease.
+local FENCE_OUTLIVES_MS = 86400000
+
+local WRONGTYPE = 'WRONGTYPE Operation against a key holding the wrong kind of value'
+
+local function fail(text)
+    return redis.error_reply(text)
+end
+
+local function is_error(reply)
+    return type(reply) == 'table' and reply.err ~= nil
+end
+
+-- An error of a command that was refused, and was to be the first write.
+local function refused(reply)
+    if string.find(reply.err, '^WRONGTYPE') then
+        return fail(WRONGTYPE)
+    end
+    if string.find(reply.err, 'XADD must be greater', 1, true)
+        or string.find(reply.err, 'exhausted the last possible ID', 1, true) then
+        return fail('ERR the order stream has used up its ids')
+    end
+    return reply
+end
+
+-- The digits and whether there is a minus; nil where INCRBY would see no integer.
+local function integer(text)
+    if text == '0' then
+        return '0', false
+    end
+    local minus, digits = string.match(text, '^(%-?)([1-9]%d*)$')
+    if not digits then
+        return nil
+    end
+    local max = minus == '-' and INTEGER_MIN_DIGITS or INTEGER_MAX
+    if #digits > #max or (#digits == #max and digits > max) then
+        return nil
+    end
+    return digits, minus == '-'
+end
+
+local function at_least(digits, others)
+    if #digits ~= #others then
+        return #digits > #others
+    end
+    return digits >= others
+end
+
+local function argument_error(name, max)
+    return fail('ERR ' .. name .. ' must be an integer from 1 to ' .. max)
+end
+
+-- An argument from 1 to max, as digits.
+local function positive(text, max)
+    local digits, minus = integer(text or '')
+    if not digits or minus or digits == '0' or not at_least(max, digits) then
+        return nil
+    end
+    return digits
+end
+
+local function arity_error(name)
+    return fail("ERR wrong number of arguments for '" .. name .. "' function")
+end
+
+-- A function stops at the first command that the user may not send, with everything before it
+-- done. So they are all asked about first.
+local function lacks_right(commands)
+    for _, command in ipairs(commands) do
+        if not redis.acl_check_cmd(unpack(command)) then
+            return fail('NOPERM the user needs ' .. command[1] .. ' on the key to run this function')
+        end
+    end
+    return nil
+end
+
+local function too_long(args)
+    for position, name in ipairs({'voucher', 'user', 'orderid'}) do
+        if #args[position] > ID_LEN_MAX then
+            return fail('ERR ' .. name .. ' must be at most ' .. ID_LEN_MAX .. ' bytes long')
+        end
+    end
+    return nil
+end
+
+local function have_equals(keys)
+    for i = 1, #keys do
+        for j = i + 1, #keys do
+            if keys[i] == keys[j] then
+                return true
+            end
+        end
+    end
+    return false
+end
+
+-- keys: stock buyers [orders]. args: voucher user orderid [UNITS n]. Without a key of orders no
+-- order is appended.
+local function try(keys, args)
+    if #keys < 2 or #keys > 3 then
+        return fail('ERR seckill_try takes the keys stock, buyers and, if there is one, orders')
+    end
+    if #args < 3 then
+        return arity_error('seckill_try')
+    end
+    local stock, buyers, orders = keys[1], keys[2], keys[3]
+    local voucher, user, id = args[1], args[2], args[3]
+    local units = '1'
+    if #args > 3 then
+        if string.upper(args[4]) ~= 'UNITS' then
+            return fail('ERR syntax error')
+        end
+        units = positive(args[5], INTEGER_MAX)
+        if not units then
+            return argument_error('units', INTEGER_MAX)
+        end
+        if #args > 5 then
+            return fail('ERR syntax error')
+        end
+    end
+    if id == '*' then
+        return fail('ERR orderid * is for SECKILL.TRY, give an id here')
+    end
+    if have_equals(keys) then
+        return fail('ERR the keys of a voucher must all be different')
+    end
+
+    local left = redis.pcall('GET', stock)
+    if is_error(left) then
+        return refused(left)
+    end
+    if not left then
+        if MISSING_STOCK_IS_SOLD_OUT then
+            return 1
+        end
+        return fail('NOVOUCHER no stock key for this voucher')
+    end
+    local digits, minus = integer(left)
+    if not digits then
+        return fail('ERR stock is not an integer or out of range')
+    end
+    local is_unlimited = MINUS_ONE_IS_UNLIMITED and left == '-1'
+    if not is_unlimited and (minus or not at_least(digits, units)) then
+        return 1
+    end
+
+    local has_bought = redis.pcall('SISMEMBER', buyers, user)
+    if is_error(has_bought) then
+        return refused(has_bought)
+    end
+    if has_bought == 1 then
+        return 2
+    end
+
+    local bad = too_long(args)
+    if bad then
+        return bad
+    end
+    local rights = {{'SADD', buyers, user}}
+    local deduct = units == '1' and {'DECR', stock} or {'DECRBY', stock, units}
+    if not is_unlimited then
+        rights[#rights + 1] = deduct
+    end
+    local fields = {USER, user, VOUCHER, voucher, ID, id}
+    if units ~= '1' then
+        fields[7], fields[8] = 'units', units
+    end
+    if orders then
+        rights[#rights + 1] = {'XADD', orders, '*', unpack(fields)}
+    end
+    bad = lacks_right(rights)
+    if bad then
+        return bad
+    end
+    -- The one write that can be refused comes first.
+    if orders then
+        local added = redis.pcall('XADD', orders, '*', unpack(fields))
+        if is_error(added) then
+            return refused(added)
+        end
+    end
+    redis.call('SADD', buyers, user)
+    if not is_unlimited then
+        redis.call(unpack(deduct))
+    end
+    return 0
+end
+
+-- keys: stock buyers [released]. args: voucher user orderid.
+local function cancel(keys, args)
+    if #keys < 2 or #keys > 3 then
+        return fail('ERR seckill_cancel takes the keys stock, buyers and, if there is one, released')
+    end
+    if #args ~= 3 then
+        return arity_error('seckill_cancel')
+    end
+    local stock, buyers, released = keys[1], keys[2], keys[3]
+    local voucher, user, id = args[1], args[2], args[3]
+    if have_equals(keys) then
+        return fail('ERR the keys of a voucher must all be different')
+    end
+    local has_bought = redis.pcall('SISMEMBER', buyers, user)
+    if is_error(has_bought) then
+        return refused(has_bought)
+    end
+    if has_bought == 0 then
+        return 0
+    end
+    local left = redis.pcall('GET', stock)
+    if is_error(left) then
+        return refused(left)
+    end
+    if left and not integer(left) then
+        return fail('ERR stock is not an integer or out of range')
+    end
+    if left == INTEGER_MAX then
+        return fail('ERR stock or total would be out of range')
+    end
+    -- A stock that is gone is not made again: then the unit is nobody's.
+    local gets_unit = left and not (MINUS_ONE_IS_UNLIMITED and left == '-1')
+
+    local fields = {USER, user, VOUCHER, voucher, ID, id, 'reason', 'cancelled'}
+    local rights = {{'SREM', buyers, user}}
+    if gets_unit then
+        rights[#rights + 1] = {'INCRBY', stock, '1'}
+    end
+    if released then
+        rights[#rights + 1] = {'XADD', released, '*', unpack(fields)}
+    end
+    local bad = lacks_right(rights)
+    if bad then
+        return bad
+    end
+    if released then
+        local added = redis.pcall('XADD', released, '*', unpack(fields))
+        if is_error(added) then
+            return refused(added)
+        end
+    end
+    redis.call('SREM', buyers, user)
+    if gets_unit then
+        redis.call('INCRBY', stock, '1')
+    end
+    return 1
+end
+
+local function now_ms()
+    local time = redis.call('TIME')
+    return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+end
+
+local function whole(number)
+    return string.format('%.0f', number)
+end
+
+-- The last fencing token as text, or nil; then an error, if there is one.
+local function last_fence(fence)
+    local last = redis.pcall('GET', fence)
+    if is_error(last) then
+        return nil, refused(last)
+    end
+    if not last then
+        return nil
+    end
+    if not integer(last) then
+        return nil, fail('ERR fencing token is not an integer or out of range')
+    end
+    return last
+end
+
+-- A fencing token as a number, or an error where a number of Lua would be another one.
+local function same_fence(last)
+    if at_least((integer(last)), EXACT_MAX) then
+        return nil, fail('ERR the fencing tokens of this lock are used up')
+    end
+    return tonumber(last)
+end
+
+-- The next fencing token, or an error.
+local function next_fence(last, now)
+    if not last then
+        return now
+    end
+    local number, bad = same_fence(last)
+    if bad then
+        return nil, bad
+    end
+    return math.max(number + 1, now)
+end
+
+-- Gives a lock, and its fence key if it has one, another end.
+local function extend(lock, fence, ends_at)
+    local last = fence and last_fence(fence)
+    local outlives = whole(ends_at + FENCE_OUTLIVES_MS)
+    local rights = {{'PEXPIREAT', lock, whole(ends_at)}}
+    if last then
+        rights[2] = {'PEXPIREAT', fence, outlives}
+    end
+    local bad = lacks_right(rights)
+    if bad then
+        return bad
+    end
+    redis.call('PEXPIREAT', lock, whole(ends_at))
+    if last then
+        redis.call('PEXPIREAT', fence, outlives)
+    end
+    return nil
+end
+
+-- Writes the lock by `write`, and its fencing token.
+local function acquire_fenced(write, fence, number, ends_at)
+    local outlives = whole(ends_at + FENCE_OUTLIVES_MS)
+    local remember = {'SET', fence, whole(number), 'PXAT', outlives}
+    local bad = lacks_right({write, remember})
+    if bad then
+        return bad
+    end
+    redis.call(unpack(write))
+    redis.call(unpack(remember))
+    return number
+end
+
+-- Is there FENCE behind `token lease-ms`? Or an error. A function can't block, so that WAIT counts
+-- as none, as it does for the module in a script.
+local function acquire_options(args)
+    local with_fence, with_wait = false, false
+    local at = 3
+    while args[at] do
+        local option = string.upper(args[at])
+        if option == 'FENCE' and not with_fence then
+            with_fence = true
+        elseif option == 'WAIT' and not with_wait then
+            with_wait = true
+            at = at + 1
+            if args[at] ~= '0' and not positive(args[at], WAIT_MS_MAX) then
+                return nil, fail('ERR wait-ms must be an integer from 0 to ' .. WAIT_MS_MAX)
+            end
+        else
+            return nil, fail('ERR syntax error')
+        end
+        at = at + 1
+    end
+    return with_fence
+end
+
+-- keys: lock [fence]. args: token lease-ms [WAIT ms] [FENCE].
+local function acquire(keys, args)
+    if #keys < 1 or #keys > 2 then
+        return fail('ERR lock_acquire takes the keys lock and, if there is one, fence')
+    end
+    if #args < 2 then
+        return arity_error('lock_acquire')
+    end
+    local lock, fence = keys[1], keys[2]
+    local token, lease = args[1], positive(args[2], LEASE_MS_MAX)
+    if not lease then
+        return argument_error('lease-ms', LEASE_MS_MAX)
+    end
+    local with_fence, bad = acquire_options(args)
+    if bad then
+        return bad
+    end
+    if with_fence and not fence then
+        return fail('ERR with FENCE the second key is the fence key')
+    end
+    if lock == fence then
+        return fail('ERR lock and fence must be different keys')
+    end
+
+    local holder = redis.pcall('GET', lock)
+    if is_error(holder) then
+        return refused(holder)
+    end
+    local now = now_ms()
+    local ends_at = now + tonumber(lease)
+    local last, number
+    if with_fence then
+        last, bad = last_fence(fence)
+        if bad then
+            return bad
+        end
+        if holder == token and last then
+            number, bad = same_fence(last)
+        else
+            number, bad = next_fence(last, now)
+        end
+        if bad then
+            return bad
+        end
+    end
+    if holder == token then
+        if with_fence then
+            return acquire_fenced({'PEXPIREAT', lock, whole(ends_at)}, fence, number, ends_at)
+        end
+        return extend(lock, fence, ends_at) or 1
+    end
+    if holder then
+        return 0
+    end
+    local take = {'SET', lock, token, 'PXAT', whole(ends_at)}
+    if with_fence then
+        return acquire_fenced(take, fence, number, ends_at)
+    end
+    bad = lacks_right({take})
+    if bad then
+        return bad
+    end
+    redis.call(unpack(take))
+    return 1
+end
+
+-- keys: lock. args: token.
+local function release(keys, args)
+    if #keys ~= 1 then
+        return fail('ERR lock_release takes one key, the lock')
+    end
+    if #args ~= 1 then
+        return arity_error('lock_release')
+    end
+    local holder = redis.pcall('GET', keys[1])
+    if is_error(holder) then
+        return refused(holder)
+    end
+    if holder ~= args[1] then
+        return 0
+    end
+    return lacks_right({{'DEL', keys[1]}}) or redis.call('DEL', keys[1])
+end
+
+-- keys: lock [fence]. args: token lease-ms.
+local function renew(keys, args)
+    if #keys < 1 or #keys > 2 then
+        return fail('ERR lock_renew takes the keys lock and, if there is one, fence')
+    end
+    if #args ~= 2 then
+        return arity_error('lock_renew')
+    end
+    local lease = positive(args[2], LEASE_MS_MAX)
+    if not lease then
+        return argument_error('lease-ms', LEASE_MS_MAX)
+    end
+    if keys[1] == keys[2] then
+        return fail('ERR lock and fence must be different keys')
+    end
+    local holder = redis.pcall('GET', keys[1])
+    if is_error(holder) then
+        return refused(holder)
+    end
+    if holder ~= args[1] then
+        return 0
+    end
+    return extend(keys[1], keys[2], now_ms() + tonumber(lease)) or 1
+end
+
+-- keys: lock [fence]. Flat pairs on both protocols.
+local function info(keys, args)
+    if #keys < 1 or #keys > 2 then
+        return fail('ERR lock_info takes the keys lock and, if there is one, fence')
+    end
+    if #args ~= 0 then
+        return arity_error('lock_info')
+    end
+    local holder = redis.pcall('GET', keys[1])
+    if is_error(holder) then
+        return refused(holder)
+    end
+    if not holder then
+        return false
+    end
+    local ttl = redis.call('PTTL', keys[1])
+    local last = keys[2] and last_fence(keys[2])
+    local fence = false
+    if last then
+        -- Beyond what is exact the text is better than another number.
+        fence = at_least(EXACT_MAX, (integer(last))) and tonumber(last) or last
+    end
+    return {'token', holder, 'ttl', ttl >= 0 and ttl, 'fence', fence, 'waiters', 0}
+end
+
+redis.register_function('seckill_try', try)
+-- What gives back or lets go must work when the memory is full.
+redis.register_function{
+    function_name = 'seckill_cancel', callback = cancel, flags = {'allow-oom'},
+}
+redis.register_function('lock_acquire', acquire)
+redis.register_function{
+    function_name = 'lock_release', callback = release, flags = {'allow-oom'},
+}
+redis.register_function{function_name = 'lock_renew', callback = renew, flags = {'allow-oom'}}
+redis.register_function{function_name = 'lock_info', callback = info, flags = {'no-writes'}}

@@ -1,0 +1,4 @@
+//! The oracle `entry_id` on the bytes that libFuzzer comes up with.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| seckill_fuzz::oracle("entry_id")(bytes));

@@ -1,0 +1,77 @@
+//! What must hold of the pure parts of the module and of the worker, whatever bytes they get.
+//!
+//! Each function of [`ORACLES`] makes of its bytes what a client or somebody else's key could
+//! hold, gives it to the part, and compares: with what was written, or with a model that is too
+//! simple to be wrong. It panics where they differ.
+//!
+//! `fuzz_targets` has libFuzzer find the bytes (`make fuzz`). As the test `pure` of the module's
+//! own workspace this file tries random ones, and all of `seeds`, without any of that.
+//!
+//! The module is a library for servers, not for Rust programs. So the files of its pure parts are
+//! included here as they stand; what needs a server is met by the fuzzer of commands instead.
+
+mod input;
+mod oracles;
+
+#[path = "../../src"]
+#[allow(dead_code, reason = "the module uses the rest of it")]
+mod module {
+    pub(crate) mod rules;
+    pub(crate) mod waiters;
+
+    #[path = "keyspace"]
+    pub(crate) mod keyspace {
+        pub(crate) mod prefixes;
+    }
+}
+#[path = "../../tools/src/worker"]
+#[allow(dead_code, reason = "the worker uses the rest of it")]
+mod worker {
+    pub(crate) mod entry;
+    pub(crate) mod stream_id;
+}
+
+// Where the files look for each other.
+use module::{keyspace, rules, waiters};
+use worker::{entry, stream_id};
+
+/// The one setting that a pure part asks for.
+mod config {
+    use std::cell::Cell;
+
+    thread_local!(pub(crate) static HASH_TAGS: Cell<bool> = const { Cell::new(false) });
+
+    pub(crate) fn hash_tags() -> bool {
+        HASH_TAGS.get()
+    }
+}
+
+/// Panics when something does not hold for these bytes.
+pub type Oracle = fn(&[u8]);
+
+/// All of them, by the names of their targets and of the folders of their seeds.
+pub const ORACLES: [(&str, Oracle); 14] = [
+    ("audit", oracles::sale::audits),
+    ("book", oracles::texts::book),
+    ("due", oracles::lines::due),
+    ("entry_id", oracles::texts::entry_id),
+    ("ids", oracles::numbers::ids),
+    ("integer", oracles::texts::integers),
+    ("numbers", oracles::numbers::stocks),
+    ("order_told", oracles::entries::order_told),
+    ("prefixes", oracles::texts::prefixes),
+    ("rows", oracles::entries::rows),
+    ("sale", oracles::sale::sales),
+    ("tags", oracles::texts::tags),
+    ("terms", oracles::texts::terms),
+    ("waiters", oracles::lines::waiters),
+];
+
+/// The oracle of a target.
+pub fn oracle(name: &str) -> Oracle {
+    let found = ORACLES.into_iter().find(|(other, _)| *other == name);
+    found.unwrap_or_else(|| panic!("no oracle {name}")).1
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! Entries of streams, as the module and the worker read them, and what the worker remembers.
+
+use std::collections::BTreeSet;
+
+use crate::entry::{Entry, FieldNames, Order, Reason, Release};
+use crate::input::Input;
+use crate::rules::rejection::{self, Told};
+use crate::stream_id::{Seen, StreamId};
+
+const NAMES: [&str; 8] =
+    ["userId", "voucherId", "id", "units", "deadline", "reason", "dlqId", "colour"];
+
+/// The module and the worker take the same entries for orders, and read them alike.
+pub(crate) fn order_told(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let id = StreamId { ms: 1, seq: 2 };
+    let mut fields: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+    if input.flag() {
+        for (name, value) in [("userId", "u"), ("voucherId", "7"), ("id", "o")] {
+            fields.push((name.into(), value.into()));
+        }
+    }
+    while !input.is_empty() {
+        let name = match input.byte() {
+            byte @ 0..248 => NAMES[usize::from(byte % 8)].as_bytes().to_vec(),
+            _ => input.word().to_vec(),
+        };
+        let value = match input.below(3) {
+            0 => input.word().to_vec(),
+            _ => input.number().to_string().into_bytes(),
+        };
+        fields.push((name, value));
+    }
+    let flat: Vec<&[u8]> = fields.iter().flat_map(|(name, value)| [&name[..], value]).collect();
+    let names = rejection::FieldNames {
+        user: b"userId",
+        voucher: b"voucherId",
+        id: b"id",
+        units: b"units",
+        reason: b"reason",
+    };
+    let told = rejection::order_told(&flat, names);
+    assert!(flat.is_empty() || rejection::order_told(&flat[1..], names).is_none());
+    let count = |name: &str| fields.iter().filter(|(n, _)| n == name.as_bytes()).count();
+    let value = |name: &str| {
+        fields.iter().find(|(n, _)| n == name.as_bytes()).map(|(_, value)| value.as_slice())
+    };
+    if let Some(Told { user, voucher, id, units }) = told {
+        let whose = ["userId", "voucherId", "id"].map(|name| value(name).expect("a field"));
+        assert_eq!([user, voucher, id], whose);
+        assert!(["userId", "voucherId", "id"].iter().all(|name| count(name) == 1));
+        let text = value("units").unwrap_or(b"1");
+        assert_eq!(text, units.get().to_string().as_bytes());
+        assert_eq!(count("reason") + count("dlqId"), 0);
+    }
+    let entry = Entry { id, fields: fields.clone() };
+    let [user, voucher, order] = ["userId", "voucherId", "id"].map(str::to_owned);
+    let worker = FieldNames { user, voucher, order };
+    let release = Release::parse(&entry, &worker);
+    match Order::parse(&entry, &worker) {
+        Ok(order) => {
+            assert!(release.is_err(), "an order and a give-back at once");
+            // The worker takes a number with zeros in front, the module does not.
+            let text = value("units").unwrap_or(b"1");
+            if text.first() != Some(&b'0') {
+                let told = told.expect("an order for the worker");
+                assert_eq!(told.user, order.user.as_bytes());
+                assert_eq!(told.voucher, order.key.voucher.as_bytes());
+                assert_eq!((told.id, told.units.get()), (order.key.order.as_bytes(), order.units));
+            }
+        }
+        Err(_) => {
+            let storable = |value: &[u8]| value.len() <= 512 && !value.contains(&0);
+            let plain = flat.iter().all(|text| text.is_ascii() && storable(text));
+            assert!(told.is_none() || !plain || count("deadline") > 0, "an order for the module");
+        }
+    }
+    if let Ok(release) = release {
+        assert_eq!(value("reason").and_then(Reason::parse), Some(release.reason));
+        assert!(told.is_none() && release.units > 0);
+    }
+}
+
+/// A row remembers which entries it has seen, in whatever order and how often they come.
+pub(crate) fn rows(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if let Ok(id) = text.parse::<StreamId>() {
+        assert_eq!(id.to_string().parse(), Ok(id));
+    }
+    let (orders, releases) = text.split_once('|').unwrap_or((&text, ""));
+    // What others wrote into the columns is read, and forgotten where it means nothing.
+    let read = Seen::parse(orders, releases);
+    let (orders, releases) = read.texts();
+    assert_eq!(Seen::parse(&orders, &releases), read);
+
+    let mut input = Input::new(bytes);
+    let (mut seen, mut model) = (Seen::default(), [BTreeSet::new(), BTreeSet::new()]);
+    // Fewer than are ever forgotten.
+    while !input.is_empty() && model.iter().all(|ids| ids.len() < 16) {
+        let (kind, ms) = (usize::from(input.below(2)), u64::from(input.below(12)));
+        let id = StreamId { ms, seq: 0 };
+        let is_new = if kind == 0 { seen.order(id) } else { seen.release(id) };
+        assert_eq!(is_new, model[kind].insert(id));
+        assert_eq!(seen.is_live(), model[0].len() > model[1].len());
+        assert_eq!(seen.last_order(), model[0].last().copied());
+        assert_eq!(seen.last_release(), model[1].last().copied());
+        let (orders, releases) = seen.texts();
+        assert_eq!(Seen::parse(&orders, &releases), seen);
+    }
+}

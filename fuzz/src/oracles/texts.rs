@@ -1,0 +1,188 @@
+//! Texts in keys and arguments: read strictly, and read back as written.
+
+use crate::config::HASH_TAGS;
+use crate::input::Input;
+use crate::keyspace::prefixes;
+use crate::rules::book::{Entry, Holding, State};
+use crate::rules::entry_id::EntryId;
+use crate::rules::hash_tag::{Tagged, tag_of, tagged};
+use crate::rules::integer::{self, Decimal};
+use crate::rules::sale::Units;
+use crate::rules::slot::Slot;
+use crate::rules::terms::{BadTerms, MILLIS_MAX, Terms};
+
+/// Integers have one spelling: that of Rust's own formatter.
+pub(crate) fn integers(bytes: &[u8]) {
+    assert_eq!(integer::parse(bytes), canonical(bytes));
+    let number = Input::new(bytes).number();
+    assert_eq!(Decimal::new(number).bytes(), number.to_string().as_bytes());
+    assert_eq!(integer::parse(Decimal::new(number).bytes()), Some(number));
+    let unsigned = number as u64;
+    assert_eq!(Decimal::unsigned(unsigned).bytes(), unsigned.to_string().as_bytes());
+}
+
+fn canonical(bytes: &[u8]) -> Option<i64> {
+    let number: i64 = std::str::from_utf8(bytes).ok()?.parse().ok()?;
+    (number.to_string().as_bytes() == bytes).then_some(number)
+}
+
+/// `ms-seq` or `ms`, in digits.
+pub(crate) fn entry_id(bytes: &[u8]) {
+    let number = |text: &str| {
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if digits { text.parse::<u64>().ok() } else { None }
+    };
+    let model = std::str::from_utf8(bytes).ok().and_then(|text| match text.split_once('-') {
+        None => Some([number(text)?, 0]),
+        Some((ms, seq)) => Some([number(ms)?, number(seq)?]),
+    });
+    let read = EntryId::parse(bytes);
+    assert_eq!(read.map(|id| [id.ms, id.seq]), model);
+    if let Some(id) = read {
+        assert_eq!(id.text(), format!("{}-{}", id.ms, id.seq).as_bytes());
+        assert_eq!(EntryId::parse(&id.text()), Some(id));
+    }
+}
+
+/// The JSON of a voucher's rules: exactly the object, or an error; what is read is written again.
+pub(crate) fn terms(bytes: &[u8]) {
+    let read = Terms::parse(bytes);
+    if let Ok(terms) = read {
+        assert_eq!(Terms::parse(terms.to_json().as_bytes()), Ok(terms));
+        assert_eq!(terms.checked(), Ok(terms));
+    }
+    let value = serde_json::from_slice::<serde_json::Value>(bytes).ok();
+    match value.as_ref().and_then(serde_json::Value::as_object) {
+        None => assert_eq!(read, Err(BadTerms::Unreadable)),
+        Some(object) => {
+            // A field that stands twice is one for the model.
+            if read != Err(BadTerms::Unreadable) {
+                let fields: Vec<&str> = object.keys().map(String::as_str).collect();
+                assert_eq!(fields, ["begin", "end", "hold", "limit", "total"]);
+            }
+            let number = |name: &str| object[name].as_i64();
+            if let Ok(Terms { total, begin, end, limit, hold }) = read {
+                assert_eq!((Some(total), Some(limit)), (number("total"), number("limit")));
+                let bounds = ["begin", "end", "hold"].map(number);
+                assert_eq!([begin, end, hold], bounds);
+                let moments = [begin, end].into_iter().flatten();
+                assert!(moments.into_iter().all(|ms| (0..=MILLIS_MAX).contains(&ms)));
+                assert!(total >= 0 && limit >= 1 && hold.is_none_or(|hold| hold >= 1));
+                assert!(begin.zip(end).is_none_or(|(begin, end)| begin < end));
+            }
+        }
+    }
+    let mut input = Input::new(bytes);
+    let mut bound = || input.flag().then(|| input.number());
+    let (begin, end, hold) = (bound(), bound(), bound());
+    let terms = Terms { total: input.number(), begin, end, limit: input.number(), hold };
+    assert_eq!(Terms::parse(terms.to_json().as_bytes()), terms.checked());
+}
+
+/// Rows of the book and of the buyers.
+pub(crate) fn book(bytes: &[u8]) {
+    const WORDS: [&[u8]; 5] = [b"held", b"sold", b"cancelled", b"expired", b"rejected"];
+    let parts: Vec<&[u8]> = bytes.splitn(4, |byte| *byte == b':').collect();
+    let model = match parts[..] {
+        [word, units, deadline, user] if WORDS.contains(&word) => {
+            let (units, deadline) = (canonical(units), canonical(deadline));
+            units.zip(deadline).map(|(units, deadline)| (word, units, deadline, user))
+        }
+        _ => None,
+    };
+    let sound = model.filter(|(word, units, deadline, _)| {
+        let timed =
+            if *word == b"held" { (1..=1 << 49).contains(deadline) } else { *deadline == 0 };
+        *units > 0 && timed
+    });
+    let entry = Entry::parse(bytes).ok();
+    let read =
+        entry.map(|entry| (entry.state.word(), entry.units.get(), entry.deadline, entry.user));
+    assert_eq!(read.map(|(word, u, d, user)| (word.as_bytes(), u, d, user)), sound);
+    if let Some(entry) = entry {
+        assert_eq!(entry.write(), bytes);
+        assert_eq!(entry.state.is_live(), matches!(entry.state, State::Held | State::Sold));
+    }
+
+    let parts: Vec<&[u8]> = bytes.splitn(2, |byte| *byte == b':').collect();
+    let model = match parts[..] {
+        [units, order] => canonical(units).filter(|units| *units > 0).map(|units| (units, order)),
+        _ => None,
+    };
+    let holding = Holding::parse(bytes).ok();
+    assert_eq!(holding.map(|holding| (holding.units.get(), holding.order)), model);
+    assert!(holding.is_none_or(|holding| holding.write() == bytes));
+
+    let mut input = Input::new(bytes);
+    let Some(units) = Units::new(input.number()) else { return };
+    let user = input.rest();
+    let sold = Entry { state: State::Sold, units, deadline: 0, user };
+    assert_eq!(Entry::parse(&sold.write()), Ok(sold));
+    let holding = Holding { units, order: user };
+    assert_eq!(Holding::parse(&holding.write()), Ok(holding));
+}
+
+/// Keys that are made of a voucher are in its slot, or the voucher is refused.
+pub(crate) fn tags(bytes: &[u8]) {
+    let open = bytes.iter().position(|byte| *byte == b'{');
+    let close = open.and_then(|open| {
+        let close = bytes[open..].iter().position(|byte| *byte == b'}');
+        close.map(|close| open + close)
+    });
+    let between = open.zip(close).map(|(open, close)| &bytes[open + 1..close]);
+    let model = between.filter(|tag| !tag.is_empty());
+    assert_eq!(tag_of(bytes), model);
+    let slot = Slot::of(bytes);
+    assert_eq!(slot.number(), crc16(model.unwrap_or(bytes)) % 16_384);
+    assert_eq!(Slot::of(&slot.tag()), slot);
+    assert_eq!(Slot::of(&[b"icr:{".as_slice(), &slot.tag(), b"}"].concat()), slot);
+    let derived = match tagged(bytes) {
+        Ok(Tagged::Own { tag }) => {
+            assert_eq!(Some(tag), model);
+            assert_eq!(Slot::of(&[b"stream:{", tag, b"}"].concat()), slot);
+            [b"seckill:stock:", bytes].concat()
+        }
+        Ok(Tagged::Wrapped) => [b"seckill:stock:{", bytes, b"}"].concat(),
+        Err(_) => {
+            assert!(model.is_none() && (bytes.is_empty() || bytes.contains(&b'}')));
+            return;
+        }
+    };
+    assert_eq!(Slot::of(&derived), slot);
+}
+
+/// The checksum bit by bit, as the specification of clusters describes it.
+fn crc16(bytes: &[u8]) -> u16 {
+    let mut crc = 0_u16;
+    for byte in bytes {
+        crc ^= u16::from(*byte) << 8;
+        for _ in 0..8 {
+            crc = if crc & 0x8000 == 0 { crc << 1 } else { (crc << 1) ^ 0x1021 };
+        }
+    }
+    crc
+}
+
+/// The name of a holds key tells its voucher: the one with just these keys.
+pub(crate) fn prefixes(bytes: &[u8]) {
+    let Some((first, voucher)) = bytes.split_first() else { return };
+    HASH_TAGS.set(first & 1 == 1);
+    let in_name = |voucher: &[u8]| match (HASH_TAGS.get(), tagged(voucher)) {
+        (false, _) | (true, Ok(Tagged::Own { .. })) => Some(voucher.to_vec()),
+        (true, Ok(Tagged::Wrapped)) => Some([b"{", voucher, b"}"].concat()),
+        (true, Err(_)) => None,
+    };
+    if let Some(name) = in_name(voucher) {
+        let holds = [prefixes::HOLDS_PREFIX, &name].concat();
+        assert!(prefixes::is_holds_name(&holds) && !prefixes::is_terms_name(&holds));
+        let found = prefixes::voucher_of_holds(&holds).expect("it is the name of holds");
+        assert_eq!(in_name(&found), Some(name.clone()), "another voucher with other keys");
+        let terms = [b"seckill:voucher:".as_slice(), &name].concat();
+        assert!(prefixes::is_terms_name(&terms) && !prefixes::is_holds_name(&terms));
+        assert_eq!(prefixes::holds_name_of_terms(&terms), Some(holds));
+    }
+    let is_holds = prefixes::is_holds_name(voucher);
+    assert_eq!(prefixes::voucher_of_holds(voucher).is_some(), is_holds);
+    let is_terms = prefixes::is_terms_name(voucher);
+    assert_eq!(prefixes::holds_name_of_terms(voucher).is_some(), is_terms);
+}

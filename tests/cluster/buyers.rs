@@ -1,0 +1,290 @@
+//! Users who try for three kinds of vouchers at once, through whatever happens to the cluster, and
+//! what must hold of the vouchers afterwards.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use redis::cluster::{ClusterClient, ClusterConnection};
+use redis::{Cmd, Value};
+
+use crate::harness::{Server, text, wait_for};
+use crate::nodes::{Nodes, run};
+
+/// What is on sale: a managed voucher with holds, one with only a stock, and one whose keys the
+/// client names.
+#[derive(Clone)]
+pub struct Goods {
+    pub managed: String,
+    pub bare: String,
+    pub keys: String,
+    pub stock: i64,
+    /// How long orders of the managed voucher are held.
+    pub hold_ms: i64,
+}
+
+/// A hold that does not run out in a test.
+pub const LONG_MS: i64 = 900_000;
+
+/// What the users of one connection know.
+#[derive(Default)]
+pub struct Answers {
+    /// Voucher to users who were accepted.
+    pub accepted: BTreeMap<String, BTreeSet<String>>,
+    pub cancelled: BTreeSet<String>,
+    pub confirmed: BTreeSet<String>,
+    /// Commands that the client gave up, and that were sent again.
+    pub tried_again: usize,
+    pub commands: usize,
+    /// The longest that a command took, with all that was sent again.
+    pub longest: Duration,
+}
+
+pub struct Buyers {
+    threads: Vec<JoinHandle<Answers>>,
+    stop: Arc<AtomicBool>,
+    answered: Arc<AtomicUsize>,
+}
+
+fn command(words: &str) -> Cmd {
+    let mut words = words.split(' ');
+    let mut command = redis::cmd(words.next().expect("a name"));
+    command.arg(words.collect::<Vec<_>>());
+    command
+}
+
+impl Goods {
+    /// Puts everything on sale.
+    pub fn open(&self, nodes: &Nodes) {
+        let mut connection = connect(nodes);
+        let Self { managed, bare, keys, stock, hold_ms } = self;
+        for words in [
+            format!("SECKILL.CREATE {managed} {stock} HOLD {hold_ms}"),
+            format!("SET seckill:stock:{{{bare}}} {stock}"),
+            format!("SET stock:{{{keys}}} {stock}"),
+        ] {
+            command(&words).query::<()>(&mut connection).expect("a sale is opened");
+        }
+    }
+
+    /// Checks everything, when nobody tries any more: sold are what the answers say, each to
+    /// somebody else, no more than there were, and each has its order.
+    pub fn check(&self, nodes: &Nodes, answers: &Answers) {
+        let mut connection = connect(nodes);
+        let mut ask = |words: String| -> Value {
+            command(&words)
+                .query(&mut connection)
+                .unwrap_or_else(|error| panic!("{words}: {error}"))
+        };
+        let Self { managed, bare, keys, stock, hold_ms } = self;
+        for (voucher, names) in [
+            (
+                bare,
+                [
+                    format!("seckill:stock:{{{bare}}}"),
+                    format!("seckill:order:{{{bare}}}"),
+                    format!("stream.orders:{{{bare}}}"),
+                ],
+            ),
+            (
+                keys,
+                [
+                    format!("stock:{{{keys}}}"),
+                    format!("buyers:{{{keys}}}"),
+                    format!("orders:{{{keys}}}"),
+                ],
+            ),
+        ] {
+            let left: i64 = text(&ask(format!("GET {}", names[0]))).parse().expect("a stock");
+            let buyers = names_in(&ask(format!("SMEMBERS {}", names[1])));
+            let orders = orders_in(&ask(format!("XRANGE {} - +", names[2])));
+            assert_eq!(left + buyers.len() as i64, *stock, "{voucher}: left and sold");
+            assert!(left >= 0, "{voucher}: {left}");
+            assert_eq!(orders.len(), buyers.len(), "{voucher}: entries and buyers");
+            assert_eq!(orders.iter().cloned().collect::<BTreeSet<_>>(), buyers, "{voucher}");
+            let accepted = answers.accepted.get(voucher).cloned().unwrap_or_default();
+            assert_eq!(accepted, buyers, "{voucher}: who was accepted has bought");
+        }
+        let audit = ask(format!("SECKILL.AUDIT {managed}"));
+        let Value::Array(audit) = audit else { panic!("{audit:?}") };
+        assert_eq!(audit.last(), Some(&Value::Array(Vec::new())), "{audit:?}");
+        assert_eq!(text(&audit[1]), stock.to_string());
+        let buyers = names_in(&ask(format!("SMEMBERS seckill:order:{{{managed}}}")));
+        let accepted = answers.accepted.get(managed).cloned().unwrap_or_default();
+        let released = orders_in(&ask(format!("XRANGE stream.orders.released:{{{managed}}} - +")));
+        let gone: BTreeSet<_> = released.iter().cloned().collect();
+        assert_eq!(released.len(), gone.len(), "{managed}: given back once");
+        assert!(gone.is_superset(&answers.cancelled) && gone.is_disjoint(&answers.confirmed));
+        assert!(*hold_ms < LONG_MS || gone == answers.cancelled, "{managed}: give-backs");
+        let live: BTreeSet<_> = accepted.difference(&gone).cloned().collect();
+        assert_eq!(live, buyers, "{managed}: who was accepted and has not given back");
+        let orders = orders_in(&ask(format!("XRANGE stream.orders:{{{managed}}} - +")));
+        assert_eq!(orders.len(), accepted.len());
+        assert_eq!(orders.into_iter().collect::<BTreeSet<_>>(), accepted, "{managed}: entries");
+        for user in &answers.confirmed {
+            let order = ask(format!("SECKILL.ORDER {managed} o-{user}"));
+            let Value::Array(order) = order else { panic!("{order:?}") };
+            assert_eq!(text(&order[5]), "sold", "{user}");
+        }
+    }
+}
+
+pub fn names_in(reply: &Value) -> BTreeSet<String> {
+    let (Value::Array(items) | Value::Set(items)) = reply else { panic!("{reply:?}") };
+    items.iter().map(text).collect()
+}
+
+/// The users of a stream's entries.
+pub fn orders_in(reply: &Value) -> Vec<String> {
+    let Value::Array(entries) = reply else { panic!("{reply:?}") };
+    let user = |entry: &Value| match entry {
+        Value::Array(entry) => match entry.as_slice() {
+            [_, Value::Array(fields)] => text(&fields[1]),
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    };
+    entries.iter().map(user).collect()
+}
+
+pub fn connect(nodes: &Nodes) -> ClusterConnection {
+    // By default the client waits for more than a second before it sends again.
+    let client = ClusterClient::builder(nodes.urls()).retries(3);
+    let client = client.min_retry_wait(1).max_retry_wait(20).build().expect("a client");
+    client.get_connection().expect("a connection")
+}
+
+impl Buyers {
+    /// Begins to try, on some connections.
+    pub fn start(nodes: &Nodes, goods: &Goods, connections: usize) -> Self {
+        let (stop, answered) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
+        let threads = (0..connections).map(|number| {
+            let (stop, answered) = (Arc::clone(&stop), Arc::clone(&answered));
+            let (connection, goods) = (connect(nodes), goods.clone());
+            thread::spawn(move || {
+                let mut buyer = Buyer { connection, answers: Answers::default(), answered };
+                let mut turn = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    buyer.shop(&goods, &format!("u{number}-{turn}"));
+                    turn += 1;
+                }
+                buyer.answers
+            })
+        });
+        Self { threads: threads.collect(), stop, answered }
+    }
+
+    /// Waits until so many more commands have been answered.
+    pub fn wait_for_more(&self, count: usize, server: &Server) {
+        let wanted = self.answered.load(Ordering::Relaxed) + count;
+        let come = wait_for("answers", || {
+            let enough = self.answered.load(Ordering::Relaxed) >= wanted;
+            (enough || self.threads.iter().any(JoinHandle::is_finished)).then_some(())
+        });
+        come.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+    }
+
+    pub fn end(self) -> Answers {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut all = Answers::default();
+        for thread in self.threads {
+            let one = thread.join().expect("a buyer");
+            for (voucher, users) in one.accepted {
+                all.accepted.entry(voucher).or_default().extend(users);
+            }
+            all.cancelled.extend(one.cancelled);
+            all.confirmed.extend(one.confirmed);
+            all.tried_again += one.tried_again;
+            all.commands += one.commands;
+            all.longest = all.longest.max(one.longest);
+        }
+        all
+    }
+}
+
+/// What a cluster client may be told in the end while slots move. Nothing was done.
+const UNDONE: [&str; 3] = ["TRYAGAIN", "MOVED", "ASK"];
+
+struct Buyer {
+    connection: ClusterConnection,
+    answers: Answers,
+    answered: Arc<AtomicUsize>,
+}
+
+impl Buyer {
+    /// Sends a command until it is done.
+    fn ask(&mut self, words: &str) -> i64 {
+        let start = Instant::now();
+        let reply =
+            wait_for("an answer", || match command(words).query::<i64>(&mut self.connection) {
+                Ok(outcome) => Some(Ok(outcome)),
+                Err(error) if error.code().is_some_and(|code| UNDONE.contains(&code)) => {
+                    self.answers.tried_again += 1;
+                    None
+                }
+                Err(error) => Some(Err(error)),
+            });
+        self.answers.commands += 1;
+        self.answers.longest = self.answers.longest.max(start.elapsed());
+        self.answered.fetch_add(1, Ordering::Relaxed);
+        match reply {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(error)) => panic!("{words}: {error}"),
+            Err(late) => panic!("{words}: {late}"),
+        }
+    }
+
+    /// One user tries for all three, and confirms, cancels, or neither.
+    fn shop(&mut self, goods: &Goods, user: &str) {
+        let Goods { managed, bare, keys, .. } = goods;
+        let by_keys = format!("stock:{{{keys}}} buyers:{{{keys}}} orders:{{{keys}}}");
+        for (voucher, words) in [
+            (managed, format!("SECKILL.TRY {managed} {user} o-{user}")),
+            (bare, format!("SECKILL.TRY {bare} {user} o-{user}")),
+            (keys, format!("SECKILL.TRYKEYS {by_keys} {keys} {user} o-{user}")),
+        ] {
+            if self.ask(&words) == 0 {
+                let accepted = self.answers.accepted.entry(voucher.clone()).or_default();
+                assert!(accepted.insert(user.to_owned()), "{user}: accepted twice");
+            }
+        }
+        let has = self.answers.accepted.get(managed).is_some_and(|users| users.contains(user));
+        match user.bytes().last() {
+            Some(b'0'..=b'4') if has => {
+                match self.ask(&format!("SECKILL.CANCEL {managed} {user} o-{user}")) {
+                    1 => drop(self.answers.cancelled.insert(user.to_owned())),
+                    late => assert!(late == 2 && goods.hold_ms < LONG_MS, "{user}: {late}"),
+                }
+            }
+            Some(b'5'..=b'8') if has => {
+                match self.ask(&format!("SECKILL.CONFIRM {managed} {user} o-{user}")) {
+                    1 => drop(self.answers.confirmed.insert(user.to_owned())),
+                    late => assert!(late == 3 && goods.hold_ms < LONG_MS, "{user}: {late}"),
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// How often nodes have answered TRYAGAIN or ASK.
+pub fn redirected(nodes: &Nodes) -> i64 {
+    let counted = |server: &Server| {
+        let count = |code: &str| {
+            let stat = server.info(&format!("errorstat_{code}"));
+            stat.and_then(|stat| stat.strip_prefix("count=")?.parse::<i64>().ok()).unwrap_or(0)
+        };
+        count("TRYAGAIN") + count("ASK")
+    };
+    nodes.servers.iter().map(counted).sum()
+}
+
+/// The number of a key's slot.
+pub fn slot(server: &Server, key: &str) -> i64 {
+    match run(server, &format!("CLUSTER KEYSLOT {key}")) {
+        Value::Int(slot) => slot,
+        other => panic!("{other:?}"),
+    }
+}

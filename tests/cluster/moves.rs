@@ -1,0 +1,321 @@
+//! Slots that move, key by key and by `redis-cli`, while users try; what a client sees meanwhile.
+
+use redis::Value;
+
+use crate::buyers::{Answers, Buyers, Goods, LONG_MS, redirected, slot};
+use crate::cli::redis_cli;
+use crate::harness::{Server, text, wait_for};
+use crate::nodes::{Nodes, PRIMARIES, expect_ok, id, run, say};
+
+fn goods(stock: i64) -> Goods {
+    Goods {
+        managed: "m".to_owned(),
+        bare: "b".to_owned(),
+        keys: "k".to_owned(),
+        stock,
+        hold_ms: LONG_MS,
+    }
+}
+
+fn begin(source: &Server, target: &Server, moving: i64) {
+    expect_ok(target, &format!("CLUSTER SETSLOT {moving} IMPORTING {}", id(source)));
+    expect_ok(source, &format!("CLUSTER SETSLOT {moving} MIGRATING {}", id(target)));
+}
+
+fn end(nodes: &Nodes, source: &Server, target: &Server, moving: i64) {
+    let node = format!("CLUSTER SETSLOT {moving} NODE {}", id(target));
+    expect_ok(target, &node);
+    expect_ok(source, &node);
+    for primary in &nodes.servers[..PRIMARIES] {
+        // The third one hears of it anyhow, a little later.
+        run(primary, &node);
+    }
+}
+
+fn keys_in(server: &Server, moving: i64) -> Vec<String> {
+    let reply = run(server, &format!("CLUSTER GETKEYSINSLOT {moving} 100"));
+    let Value::Array(keys) = reply else { panic!("{reply:?}") };
+    keys.iter().map(text).collect()
+}
+
+fn migrate(source: &Server, target: &Server, key: &str) {
+    let reply = run(source, &format!("MIGRATE 127.0.0.1 {} {key} 0 5000", target.port()));
+    assert_eq!(text(&reply), "OK", "{key}");
+}
+
+fn report(nodes: &Nodes, answers: &Answers) {
+    println!(
+        "{} commands, ASK or TRYAGAIN {} times, {} tried again by the buyers, {:?} at most",
+        answers.commands,
+        redirected(nodes),
+        answers.tried_again,
+        answers.longest
+    );
+}
+
+#[test]
+fn a_sale_goes_on_while_its_slots_move_key_by_key() {
+    let nodes = Nodes::start();
+    let goods = goods(1_500);
+    goods.open(&nodes);
+    let buyers = Buyers::start(&nodes, &goods, 4);
+    for _ in 0..PRIMARIES {
+        for voucher in [&goods.managed, &goods.bare, &goods.keys] {
+            buyers.wait_for_more(60, &nodes.servers[0]);
+            let moving = slot(&nodes.servers[0], voucher);
+            let from = nodes.owner(voucher);
+            let (source, target) = (&nodes.servers[from], &nodes.servers[(from + 1) % PRIMARIES]);
+            begin(source, target, moving);
+            let keys = keys_in(source, moving);
+            let half = keys.len() / 2;
+            for (moved, key) in keys.iter().enumerate() {
+                migrate(source, target, key);
+                if moved == half {
+                    // Somebody comes while it is half here and half there.
+                    let before = redirected(&nodes);
+                    let come = wait_for("a try", || (redirected(&nodes) > before).then_some(()));
+                    come.unwrap_or_else(|late| panic!("{late}\n{}", source.log()));
+                }
+            }
+            // What was made meanwhile would be left behind. Nothing may have been.
+            assert_eq!(keys_in(source, moving), [""; 0]);
+            end(&nodes, source, target, moving);
+        }
+    }
+    buyers.wait_for_more(300, &nodes.servers[0]);
+    let answers = buyers.end();
+    report(&nodes, &answers);
+    assert!(answers.cancelled.len() > 20 && answers.confirmed.len() > 20);
+    goods.check(&nodes, &answers);
+}
+
+#[test]
+fn a_sale_goes_on_while_redis_cli_moves_slots() {
+    let nodes = Nodes::start();
+    // redis-cli takes the first slots of a node: vouchers are wanted whose slots are among them.
+    let mut names = (0..).map(|number| format!("v{number}"));
+    let mut early = || {
+        let first = |name: &String| slot(&nodes.servers[0], name) < 60;
+        names.find(first).expect("there is one")
+    };
+    let goods =
+        Goods { managed: early(), bare: early(), keys: early(), stock: 1_500, hold_ms: LONG_MS };
+    goods.open(&nodes);
+    let buyers = Buyers::start(&nodes, &goods, 4);
+    // There and back, twice: each time the slots are the first of their node again.
+    for (from, to) in [(0, 1), (1, 0), (0, 1), (1, 0)] {
+        buyers.wait_for_more(100, &nodes.servers[0]);
+        let door = format!("127.0.0.1:{}", nodes.servers[2].port());
+        let (from, to) = (id(&nodes.servers[from]), id(&nodes.servers[to]));
+        redis_cli(
+            &nodes.servers[2],
+            &[
+                "--cluster",
+                "reshard",
+                &door,
+                "--cluster-from",
+                &from,
+                "--cluster-to",
+                &to,
+                "--cluster-slots",
+                "60",
+                "--cluster-yes",
+            ],
+        );
+        assert_eq!(text(&run(&nodes.servers[2], "PING")), "PONG");
+    }
+    buyers.wait_for_more(300, &nodes.servers[0]);
+    let answers = buyers.end();
+    report(&nodes, &answers);
+    goods.check(&nodes, &answers);
+    let checked = redis_cli(
+        &nodes.servers[0],
+        &["--cluster", "check", &format!("127.0.0.1:{}", nodes.servers[0].port())],
+    );
+    assert!(checked.contains("All 16384 slots covered"), "{checked}");
+}
+
+/// Redis 8.4 and later move slots whole, without ASK and TRYAGAIN.
+#[test]
+fn a_sale_goes_on_while_slots_move_in_one_step() {
+    let nodes = Nodes::start();
+    let known = run(&nodes.servers[0], "CLUSTER MIGRATION STATUS ALL");
+    if matches!(known, Value::ServerError(_)) {
+        println!("left out: this server has no CLUSTER MIGRATION");
+        return;
+    }
+    // Holds run out and come back meanwhile.
+    let goods = Goods { hold_ms: 40, ..goods(100_000) };
+    goods.open(&nodes);
+    let buyers = Buyers::start(&nodes, &goods, 4);
+    for round in 0..4 * PRIMARIES {
+        let voucher = [&goods.managed, &goods.bare, &goods.keys][round % 3];
+        buyers.wait_for_more(100, &nodes.servers[0]);
+        let moving = slot(&nodes.servers[0], voucher);
+        let target = &nodes.servers[(nodes.owner(voucher) + 1) % PRIMARIES];
+        run(target, &format!("CLUSTER MIGRATION IMPORT {moving} {moving}"));
+        let come = wait_for("the slot", || {
+            matches!(target.call(&["EXISTS", voucher]), Value::Int(_)).then_some(())
+        });
+        come.unwrap_or_else(|late| panic!("{late}\n{}", target.log()));
+    }
+    buyers.wait_for_more(300, &nodes.servers[0]);
+    let answers = buyers.end();
+    report(&nodes, &answers);
+    assert_eq!(redirected(&nodes), 0);
+    let owner = &nodes.servers[nodes.owner("m")];
+    let over = wait_for("all holds to end", || {
+        (say(owner, "EXISTS seckill:hold:{m}") == "0").then_some(())
+    });
+    over.unwrap_or_else(|late| panic!("{late}\n{}", owner.log()));
+    goods.check(&nodes, &answers);
+}
+
+/// What each side of a move answers to one who follows no redirection.
+fn both(source: &Server, target: &Server, command: &str) -> [String; 2] {
+    let word = |reply: String| reply.split(' ').next().unwrap_or_default().to_owned();
+    let at_source = word(say(source, command));
+    run(target, "ASKING");
+    [at_source, word(say(target, command))]
+}
+
+#[test]
+fn trykeys_is_redirected_by_the_server_itself() {
+    let nodes = Nodes::start();
+    let from = nodes.owner("k");
+    let (source, target) = (&nodes.servers[from], &nodes.servers[(from + 1) % PRIMARIES]);
+    let moving = slot(source, "k");
+    run(source, "SET stock:{k} 9");
+    let keys = "SECKILL.TRYKEYS stock:{k} buyers:{k} orders:{k} k";
+    assert_eq!(say(source, &format!("{keys} alice o1")), "0");
+    begin(source, target, moving);
+    // All keys are at the source: it sells.
+    assert_eq!(say(source, &format!("{keys} bob o2")), "0");
+    let bob = || both(source, target, &format!("{keys} bob o2"));
+    assert_eq!(bob(), ["2", "TRYAGAIN"]);
+    // Some here, some there: nobody sells, and nothing changes.
+    for key in ["stock:{k}", "buyers:{k}"] {
+        migrate(source, target, key);
+        let digests = (source.digest(), target.digest());
+        assert_eq!(bob(), ["TRYAGAIN", "TRYAGAIN"], "{key}");
+        assert_eq!((source.digest(), target.digest()), digests);
+    }
+    migrate(source, target, "orders:{k}");
+    assert_eq!(bob(), ["ASK", "2"]);
+    assert_eq!(both(source, target, &format!("{keys} carol o3")), ["ASK", "0"]);
+    end(&nodes, source, target, moving);
+    assert_eq!(both(source, target, &format!("{keys} dave o4")), ["MOVED", "0"]);
+    assert_eq!(say(target, "GET stock:{k}"), "5");
+}
+
+#[test]
+fn a_managed_voucher_is_sold_as_soon_as_its_keys_have_come() {
+    let nodes = Nodes::start();
+    let from = nodes.owner("m");
+    let (source, target) = (&nodes.servers[from], &nodes.servers[(from + 1) % PRIMARIES]);
+    let moving = slot(source, "m");
+    run(source, "SECKILL.CREATE m 9 HOLD 900000");
+    for user in ["alice", "bob"] {
+        assert_eq!(say(source, &format!("SECKILL.TRY m {user} {user}")), "0");
+    }
+    assert_eq!(say(source, "SECKILL.CANCEL m bob bob"), "1");
+    begin(source, target, moving);
+    let keys = keys_in(source, moving);
+    assert_eq!(keys.len(), 8, "{keys:?}");
+    for (moved, key) in keys.iter().enumerate() {
+        let digests = (source.digest(), target.digest());
+        let answers = both(source, target, "SECKILL.TRY m carol carol");
+        assert_eq!(answers, ["ASK", "TRYAGAIN"], "{moved} keys moved");
+        assert_eq!((source.digest(), target.digest()), digests);
+        migrate(source, target, key);
+    }
+    // The slot still moves.
+    assert_eq!(both(source, target, "SECKILL.TRY m carol carol"), ["ASK", "0"]);
+    assert_eq!(both(source, target, "SECKILL.CONFIRM m alice alice"), ["ASK", "1"]);
+    end(&nodes, source, target, moving);
+    assert_eq!(both(source, target, "SECKILL.TRY m dave dave"), ["MOVED", "0"]);
+}
+
+#[test]
+fn a_sale_needs_to_see_only_what_it_touches() {
+    let nodes = Nodes::start();
+    let from = nodes.owner("n");
+    let (source, target) = (&nodes.servers[from], &nodes.servers[(from + 1) % PRIMARIES]);
+    let moving = slot(source, "n");
+    run(source, "SECKILL.CREATE n 3");
+    assert_eq!(say(source, "SECKILL.TRY n alice a1"), "0");
+    // A key of the voucher's own name keeps the server from sending tries away.
+    run(source, "SET n here");
+    begin(source, target, moving);
+    // No order was ever held, and none given back: two keys of eight are missing for good.
+    let mut keys = keys_in(source, moving);
+    keys.retain(|key| key != "n");
+    assert_eq!(keys.len(), 6, "{keys:?}");
+    let both = |command: &str| both(source, target, command);
+    assert_eq!(both("SECKILL.TRY n bob b1"), ["0", "TRYAGAIN"]);
+    for key in &keys {
+        migrate(source, target, key);
+        let digests = (source.digest(), target.digest());
+        if key != keys.last().expect("keys") {
+            assert_eq!(both("SECKILL.TRY n carol c1"), ["TRYAGAIN", "TRYAGAIN"], "{key}");
+        }
+        assert_eq!((source.digest(), target.digest()), digests, "{key}");
+    }
+    // Sold, refused and repeated at the target, though the slot still moves.
+    assert_eq!(both("SECKILL.TRY n bob b2"), ["TRYAGAIN", "2"]);
+    assert_eq!(both("SECKILL.TRY n bob b1"), ["TRYAGAIN", "0"]);
+    assert_eq!(both("SECKILL.TRY n carol c1"), ["TRYAGAIN", "0"]);
+    // What gives back, or would before it says sold out, must see the rest.
+    let digests = (source.digest(), target.digest());
+    assert_eq!(both("SECKILL.TRY n dave d1"), ["TRYAGAIN", "TRYAGAIN"]);
+    assert_eq!(both("SECKILL.CANCEL n alice a1"), ["TRYAGAIN", "TRYAGAIN"]);
+    // A sale that is held from now on needs the holds.
+    run(target, "ASKING");
+    assert!(say(target, "SECKILL.ALTER n HOLD 5000").starts_with("TRYAGAIN "));
+    assert_eq!((source.digest(), target.digest()), digests);
+    migrate(source, target, "n");
+    end(&nodes, source, target, moving);
+    assert_eq!(both("SECKILL.TRY n dave d1"), ["MOVED", "1"]);
+    assert_eq!(both("SECKILL.CANCEL n alice a1"), ["MOVED", "1"]);
+    assert_eq!(both("SECKILL.TRY n dave d1"), ["MOVED", "0"]);
+}
+
+#[test]
+fn a_sale_with_holds_needs_to_see_the_holds() {
+    let nodes = Nodes::start();
+    let from = nodes.owner("h");
+    let (source, target) = (&nodes.servers[from], &nodes.servers[(from + 1) % PRIMARIES]);
+    let moving = slot(source, "h");
+    // One order is held; nothing was given back, so seven keys are all there is.
+    run(source, "SECKILL.CREATE h 3 HOLD 1500");
+    assert_eq!(say(source, "SECKILL.TRY h alice a1"), "0");
+    begin(source, target, moving);
+    let keys = keys_in(source, moving);
+    assert_eq!(keys.len(), 7, "{keys:?}");
+    // The holds last.
+    let (holds, others): (Vec<_>, Vec<_>) =
+        keys.into_iter().partition(|key| key == "seckill:hold:{h}");
+    others.iter().for_each(|key| migrate(source, target, key));
+    assert_eq!(both(source, target, "SECKILL.TRY h bob b1"), ["ASK", "TRYAGAIN"]);
+    migrate(source, target, &holds[0]);
+    assert_eq!(both(source, target, "SECKILL.TRY h bob b1"), ["ASK", "0"]);
+    // An order whose time is over is given back, which the slot must rest for.
+    let deadline = text(&run(target, "ZSCORE seckill:hold:{h} a1"));
+    assert!(deadline.starts_with("MOVED"), "{deadline}");
+    let over = wait_for("the end of a hold", || {
+        let Value::Array(time) = run(target, "TIME") else { panic!("no time") };
+        let now: i64 = text(&time[0]).parse().expect("seconds");
+        run(target, "ASKING");
+        let score = text(&run(target, "ZSCORE seckill:hold:{h} a1"));
+        (now > score.parse::<i64>().expect("a deadline") / 1000).then_some(())
+    });
+    over.unwrap_or_else(|late| panic!("{late}"));
+    let digest = target.digest();
+    assert_eq!(both(source, target, "SECKILL.TRY h alice a1"), ["ASK", "TRYAGAIN"]);
+    assert_eq!(target.digest(), digest);
+    end(&nodes, source, target, moving);
+    let back = wait_for("the hold to be given back", || {
+        (say(target, "SECKILL.TRY h alice a1") == "5").then_some(())
+    });
+    back.unwrap_or_else(|late| panic!("{late}\n{}", target.log()));
+}

@@ -1,0 +1,145 @@
+//! Files that end too early, cut at every byte: what is loaded is the state after some command, and
+//! never half of one. EVERY_BYTE=1 tries every byte, by thousands of starts; else some do.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use crate::harness::{Builder, Server, text};
+use redis::Value;
+
+/// Every command that writes, one after the other. Leases and holds outlast the test; one hold is
+/// over at once, which the timer finds.
+const HISTORY: &str = "
+    SECKILL.CREATE m 9 BEGIN 5 LIMIT 4 HOLD 90000000
+    SECKILL.TRY m ann o1 UNITS 2
+    SECKILL.TRY m ann *
+    SECKILL.TRY m bob o3
+    SECKILL.CONFIRM m ann o1
+    SECKILL.CANCEL m ann o1
+    SECKILL.ALTER m LIMIT 3 HOLD 80000000
+    SECKILL.RESTOCK m 5
+    SECKILL.RESTOCK m -1
+    XGROUP CREATE stream.orders g 0
+    XREADGROUP GROUP g c COUNT 9 STREAMS stream.orders >
+    SECKILL.REJECT stream.orders g LAST REASON none
+    SET seckill:stock:u 5 PXAT 33333333333333
+    SECKILL.TRY u ann o1
+    SECKILL.TRY u bob o2 UNITS 2
+    SECKILL.CANCEL u ann o1
+    SET stock 5
+    SECKILL.TRYKEYS stock buyers orders u ann o1
+    SECKILL.TRYKEYS stock others stock u ann o1 NOSTREAM
+    SECKILL.DEDUCT stock 2
+    SECKILL.RESTORE stock
+    SECKILL.NEXTID ids COUNT 3
+    RPUSH seckill:codes:p a b
+    SECKILL.DRAW p ann
+    SECKILL.UNDRAW p ann
+    SECKILL.DRAW p bob
+    LOCK.ACQUIRE lock t 80000000 FENCE
+    LOCK.RENEW lock t 85000000
+    LOCK.RELEASE lock t
+    LOCK.ACQUIRE lock u 80000000
+    SECKILL.CREATE e 1 HOLD 1
+    SECKILL.TRY e ann o1
+    WAIT-FOR-EXPIRY
+    SECKILL.CREATE d 3
+    SECKILL.TRY d ann o1
+    SECKILL.DROP d
+";
+
+/// The file that a server has appended to since it started.
+fn appended(server: &Server) -> PathBuf {
+    server.dir().join("appendonlydir/appendonly.aof.1.incr.aof")
+}
+
+/// The history on a server with a file, and after each command how long the file is and what the
+/// digest of everything.
+fn run_history(server: &Server) -> Vec<(usize, String)> {
+    let mut ends = vec![(0, server.digest())];
+    let lines = HISTORY.lines().map(str::trim).filter(|line| !line.is_empty());
+    for line in lines {
+        match line {
+            "WAIT-FOR-EXPIRY" => server.wait_for_state("e", "o1", "expired"),
+            _ => {
+                let last = "XREVRANGE stream.orders + - COUNT 1";
+                let last = if line.contains("LAST") { server.run(last) } else { Value::Nil };
+                let last: Vec<(String, Vec<String>)> = redis::from_redis_value(last).expect("one");
+                let line = last.first().map_or(line.to_owned(), |(id, _)| line.replace("LAST", id));
+                let reply = server.run(&line);
+                assert!(!matches!(reply, Value::ServerError(_)), "{line}: {reply:?}");
+                assert_ne!(reply, Value::Int(-1), "{line}");
+            }
+        }
+        let length = fs::metadata(appended(server)).expect("the file").len();
+        ends.push((usize::try_from(length).expect("a length"), server.digest()));
+    }
+    ends
+}
+
+/// How many bytes there are from one cut to the next: each is a start of a server.
+fn step(short: usize) -> usize {
+    if std::env::var_os("EVERY_BYTE").is_some() { 1 } else { short }
+}
+
+/// A server that has a file of its own to load.
+fn loader(builder: Builder) -> Server {
+    let server = builder.config("appendonly yes").config("aof-load-truncated yes").start();
+    server.run("SET key value");
+    server
+}
+
+/// Starts the server again with these bytes as its file.
+fn load(server: &mut Server, bytes: &[u8]) {
+    server.kill9();
+    fs::write(appended(server), bytes).expect("a cut file");
+    server.start_again();
+}
+
+#[test]
+fn an_append_only_file_cut_at_any_byte_is_a_beginning_of_the_history() {
+    let writer = Server::with().aof().start();
+    let ends = run_history(&writer);
+    let whole = fs::read(appended(&writer)).expect("the file");
+    assert_eq!(ends.last().map(|(length, _)| *length), Some(whole.len()));
+    let mut plain = loader(Server::with().without_module());
+    let mut again = loader(Server::with());
+    let mut cuts: BTreeSet<usize> = (0..=whole.len()).step_by(step(150)).collect();
+    cuts.extend(ends.iter().map(|(length, _)| *length));
+    for (index, cut) in cuts.iter().copied().enumerate() {
+        load(&mut plain, &whole[..cut]);
+        let wanted = ends.iter().rev().find(|(length, _)| *length <= cut).expect("the start");
+        assert_eq!(plain.digest(), wanted.1, "cut at {cut} of {}", whole.len());
+        // With the module holds that are over go back at once, and the sums are right.
+        if index % 5 == 0 || cut == whole.len() {
+            load(&mut again, &whole[..cut]);
+            for voucher in ["m", "e", "d"] {
+                if again.run(&format!("EXISTS seckill:voucher:{voucher}")) == Value::Int(1) {
+                    assert_eq!(again.differences(voucher), Vec::<String>::new(), "cut at {cut}");
+                }
+            }
+        }
+    }
+    println!("{} cuts of {} bytes, {} commands", cuts.len(), whole.len(), ends.len());
+}
+
+/// An RDB file has a checksum at its end: a server takes the whole of it or does not start.
+#[test]
+fn an_rdb_file_cut_at_any_byte_is_refused() {
+    let writer = Server::with().aof().start();
+    run_history(&writer);
+    assert_eq!(text(&writer.run("SAVE")), "OK");
+    let path = writer.dir().join("dump.rdb");
+    let whole = fs::read(&path).expect("the file");
+    fs::remove_dir_all(writer.dir().join("appendonlydir")).expect("no other file");
+    let copy = Server::with().data_of(&writer).start();
+    assert_eq!(copy.digest(), writer.digest());
+    let cuts: Vec<usize> = (1..whole.len()).step_by(step(97)).chain([whole.len() - 1]).collect();
+    for cut in &cuts {
+        fs::write(&path, &whole[..*cut]).expect("a cut file");
+        let refused = Server::with().data_of(&writer).try_start();
+        assert!(refused.is_err(), "a server has started with {cut} of {} bytes", whole.len());
+    }
+    println!("{} cuts of {} bytes", cuts.len(), whole.len());
+}

@@ -1,0 +1,227 @@
+//! The library of functions beside the module: the same answers and keys, in random histories.
+//!
+//! `scripts/functions` runs the tests of the commands themselves against the library.
+
+use std::fs;
+use std::path::Path;
+
+use crate::differential::seed;
+use crate::harness::library::spelled;
+use crate::harness::{Client, Server, text};
+use crate::observe::bytes_list;
+use crate::transcript::argv;
+use redis::Value;
+
+pub fn load(client: &mut Client) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("functions/seckill.lua");
+    let code = fs::read(path).expect("functions/seckill.lua");
+    client.call(&[b"FUNCTION".as_slice(), b"LOAD", b"REPLACE", &code]);
+}
+
+fn with_library() -> (Server, Client) {
+    let server = Server::with().without_module().start();
+    let mut client = server.client();
+    load(&mut client);
+    (server, client)
+}
+
+/// One step, spelled for the module. Plain commands are the same for both.
+fn random_step(random: &mut fastrand::Rng) -> String {
+    let mut pick = |from: &[&str]| (*random.choice(from).expect("one")).to_owned();
+    let voucher = pick(&["7", "8", "{a}", "b"]);
+    let user = pick(&["1", "01", "2", "3", "u4", "\"\\xff\\x00\"", "\"\"", "5"]);
+    let lock = pick(&["l1", "l2", "l3"]);
+    let token = pick(&["t1", "t2", "0", "\"\""]);
+    let units = pick(&["1", "2", "3", "9223372036854775807", "0", "-1", "x", "01"]);
+    let stock = pick(&["0", "1", "3", "9", "-1", "-5", "007", "x", "9223372036854775807", "1e3"]);
+    let lease = pick(&["60000", "86400000", "86400001", "0", "x"]);
+    let wrong = pick(&["SADD", "LPUSH"]);
+    let fence = pick(&["4102444800000", "-3", "x", ""]);
+    let keys = pick(&["s b o", "s b s", "s o o", "b s o", "s b o2"]);
+    let order = random.u8(..);
+    match random.u8(0..100) {
+        0..30 => format!("SECKILL.TRY {voucher} {user} {order}"),
+        30..36 => format!("SECKILL.TRY {voucher} {user} {order} UNITS {units}"),
+        36..40 => format!("SECKILL.TRYKEYS {keys} {voucher} {user} {order} units 2"),
+        40..43 => format!("SECKILL.TRYKEYS {keys} {voucher} {user} {order} NOSTREAM"),
+        43..55 => format!("SECKILL.CANCEL {voucher} {user} {order}"),
+        55..59 => format!("SET seckill:stock:{voucher} {stock} PXAT 33333333333333"),
+        59..62 => format!("SET s {stock}"),
+        62 => format!("DEL seckill:stock:{voucher}"),
+        63 => "SADD o2 x".to_owned(),
+        64 => format!("DEL {lock} {lock}:fence"),
+        65 => format!("{wrong} {lock} x"),
+        66 => format!("SET {lock}:fence \"{fence}\""),
+        67 => format!("SET seckill:order:{voucher} no-set"),
+        68 => format!("DEL seckill:order:{voucher}"),
+        69 => "DEL stream.orders stream.orders.released".to_owned(),
+        70 => "XADD stream.orders 18446744073709551615-18446744073709551615 a b".to_owned(),
+        71 => "SET stream.orders.released no-stream".to_owned(),
+        72..80 => format!("LOCK.ACQUIRE {lock} {token} {lease}"),
+        80..86 => format!("LOCK.ACQUIRE {lock} {token} 60000 FENCE"),
+        86 => format!("LOCK.ACQUIRE {lock} {token} {lease} wait 0 fence"),
+        87..92 => format!("LOCK.RENEW {lock} {token} {lease}"),
+        92..98 => format!("LOCK.RELEASE {lock} {token}"),
+        _ => format!("LOCK.INFO {lock}"),
+    }
+}
+
+/// Numbers that are times differ by what lies between the two calls.
+fn without_times(shown: &str) -> String {
+    let is_time = |word: &str| word.parse().is_ok_and(|n: u64| n > 30_000);
+    let known = ["33333333333333", "4102444800000", "9223372036854775807"];
+    let words = shown.split_inclusive(|c: char| !c.is_ascii_digit());
+    let hide = |word: &str| {
+        let number = word.trim_end_matches(|c: char| !c.is_ascii_digit());
+        match is_time(number) && !known.contains(&number) {
+            true => word.replacen(number, "TIME", 1),
+            false => word.to_owned(),
+        }
+    };
+    words.map(hide).collect()
+}
+
+fn without_ids(entries: Value) -> Value {
+    let entries: Vec<(Value, Value)> = redis::from_redis_value(entries).expect("entries");
+    Value::Array(entries.into_iter().map(|(_, fields)| fields).collect())
+}
+
+fn everything(client: &mut Client) -> Vec<String> {
+    let mut keys = bytes_list(client.run("KEYS *"));
+    keys.sort();
+    let one = |key: &Vec<u8>| {
+        let kind = text(&client.call(&[b"TYPE", key.as_slice()]));
+        let value = match kind.as_str() {
+            "string" => client.call(&[b"GET", key.as_slice()]),
+            "stream" => without_ids(client.call(&[b"XRANGE", key.as_slice(), b"-", b"+"])),
+            "list" => client.call(&[b"LRANGE".as_slice(), key, b"0", b"-1"]),
+            _ => client.call(&[b"DEBUG".as_slice(), b"DIGEST-VALUE", key]),
+        };
+        let until = client.call(&[b"PEXPIRETIME", key.as_slice()]);
+        let value = if kind == "set" { format!("{value:?}") } else { words(&value) };
+        format!("{} {kind} {value} until {}", key.escape_ascii(), words(&until))
+    };
+    keys.iter().map(one).collect()
+}
+
+fn words(value: &Value) -> String {
+    without_times(&format!("{value:?}"))
+}
+
+#[test]
+fn histories_are_those_of_the_module() {
+    let first = seed();
+    println!("SEED={first}");
+    let with_module = Server::start();
+    let mut module = with_module.client();
+    let (_server, mut functions) = with_library();
+    let mut answers = std::collections::BTreeMap::<String, usize>::new();
+    for history in 0..60 {
+        let seed = first.wrapping_add(history);
+        let mut random = fastrand::Rng::with_seed(seed);
+        module.run("FLUSHALL");
+        functions.run("FLUSHALL");
+        for number in 0..200 {
+            let step = random_step(&mut random);
+            let ours = module.run(&step);
+            let theirs = functions.call(&spelled(&argv(&step)));
+            assert_eq!(words(&ours), words(&theirs), "SEED={seed} step {number}: {step}");
+            let name = step.split(' ').next().unwrap_or_default();
+            *answers.entry(format!("{name} {}", words(&ours))).or_default() += 1;
+        }
+        assert_eq!(everything(&mut module), everything(&mut functions), "SEED={seed}");
+    }
+    let has = |name: &str| answers.get(name).is_some_and(|count| *count > 10);
+    for answer in ["SECKILL.TRY", "SECKILL.CANCEL", "LOCK.ACQUIRE", "LOCK.RELEASE", "LOCK.RENEW"] {
+        assert!(has(&format!("{answer} int(0)")) && has(&format!("{answer} int(1)")), "{answer}");
+    }
+    assert!(has("SECKILL.TRY int(2)"), "{answers:?}");
+}
+
+/// A number of Lua is exact up to 2^53, which the times that fencing tokens are reach in the year
+/// 287396. Only a number put there by hand is larger.
+#[test]
+fn fencing_tokens_that_would_be_inexact_are_refused() {
+    let (_server, mut client) = with_library();
+    client.check(
+        "
+        > SET l:fence 9007199254740990
+        OK
+        > FCALL lock_acquire 2 l l:fence ann 60000 FENCE
+        9007199254740991
+        > FCALL lock_acquire 2 l l:fence ann 60000 FENCE
+        9007199254740991
+        > FCALL lock_release 1 l ann
+        1
+        > FCALL lock_acquire 2 l l:fence ann 60000 FENCE
+        9007199254740992
+        > FCALL lock_acquire 2 l l:fence ann 60000 FENCE
+        (error) ERR the fencing tokens of this lock are used up
+        > SET l:fence 9007199254740993
+        OK
+        > FCALL lock_info 1 l
+        1) \"token\"
+        2) \"ann\"
+        3) \"ttl\"
+        4) ...
+        5) \"fence\"
+        6) (nil)
+        7) \"waiters\"
+        8) 0
+        ",
+    );
+    let info = format!("{:?}", client.run("FCALL lock_info 2 l l:fence"));
+    assert!(info.contains("9007199254740993"), "{info}");
+}
+
+#[test]
+fn who_may_not_write_everything_writes_nothing() {
+    let (server, mut client) = with_library();
+    client.check(
+        "
+        > SET seckill:stock:7 3
+        OK
+        > SADD seckill:order:7 bob
+        1
+        > ACL SETUSER shop on nopass ~* +@read +time +fcall +sadd +xadd +srem
+        OK
+        > ACL SETUSER keys on nopass +@all %R~* ~seckill:stock:7 ~seckill:order:7
+        OK
+        ",
+    );
+    for user in ["shop", "keys"] {
+        let mut other = server.client();
+        other.run(&format!("AUTH {user} x"));
+        for call in [
+            "FCALL seckill_try 3 seckill:stock:7 seckill:order:7 stream.orders 7 alice o1",
+            "FCALL seckill_cancel 3 seckill:stock:7 seckill:order:7 gone 7 bob o1",
+            "FCALL lock_acquire 2 lock lock:fence ann 1000 FENCE",
+        ] {
+            let reply = text(&other.run(call));
+            assert!(reply.starts_with("NOPERM "), "{user}: {call}: {reply}");
+        }
+    }
+    client.check(
+        "
+        > GET seckill:stock:7
+        3
+        > SMEMBERS seckill:order:7
+        1) bob
+        > DBSIZE
+        2
+        ",
+    );
+}
+
+#[test]
+fn a_replica_reads_who_holds_a_lock_and_refuses_the_rest() {
+    let primary = Server::with().without_module().port().start();
+    load(&mut primary.client());
+    let replica = Server::with().without_module().replica_of(&primary).start();
+    primary.check("> FCALL lock_acquire 1 lock ann 60000\n1");
+    primary.wait_for_replica(&replica);
+    let info = replica.run("FCALL_RO lock_info 2 lock lock:fence");
+    assert!(words(&info).contains("ann"), "{info:?}");
+    let refused = text(&replica.run("FCALL lock_release 1 lock ann"));
+    assert!(refused.starts_with("READONLY "), "{refused}");
+}

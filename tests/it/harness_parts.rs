@@ -1,0 +1,74 @@
+//! What the harness needs besides processes: waiting, ports, texts and the files of servers.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use redis::Value;
+
+/// How long anything a test waits for may take, on a busy machine too.
+pub const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Asks again and again until there is an answer; `Err` names what was waited for in vain.
+pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T, String> {
+    let start = Instant::now();
+    loop {
+        if let Some(answer) = ask() {
+            return Ok(answer);
+        }
+        if start.elapsed() > DEADLINE {
+            return Err(format!("waited {DEADLINE:?} in vain for {what}"));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The text of a string reply, an error included.
+pub fn text(value: &Value) -> String {
+    match value {
+        Value::Okay => "OK".into(),
+        Value::SimpleString(text) | Value::VerbatimString { text, .. } => text.clone(),
+        Value::BulkString(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        Value::Int(number) => number.to_string(),
+        Value::ServerError(error) => match error.details() {
+            Some(details) => format!("{} {details}", error.code()),
+            None => error.code().to_owned(),
+        },
+        other => panic!("not a string: {other:?}"),
+    }
+}
+
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    listener.local_addr().expect("its number").port()
+}
+
+pub fn read_log(path: &Path) -> String {
+    fs::read(path).map_or_else(|_| "(no log)".into(), |log| String::from_utf8_lossy(&log).into())
+}
+
+pub fn copy_data(from: &Path, to: &Path) {
+    for name in ["dump.rdb", "appendonlydir"] {
+        let source = from.join(name);
+        if source.is_file() {
+            fs::copy(&source, to.join(name)).expect("copy the RDB");
+        } else if source.is_dir() {
+            fs::create_dir(to.join(name)).expect("a directory for the AOF");
+            for file in fs::read_dir(&source).expect("list the AOF").flatten() {
+                fs::copy(file.path(), to.join(name).join(file.file_name())).expect("copy");
+            }
+        }
+    }
+}
+
+/// The append-only file that a server has written to last. The checker of Valkey 9.1 does not know
+/// what the file before it begins with, so it is not given the manifest.
+pub fn last_appended(dir: &Path) -> PathBuf {
+    let conf = fs::read_to_string(dir.join("redis.conf")).expect("conf");
+    let data = conf.lines().rev().find_map(|line| line.strip_prefix("dir "));
+    let folder = Path::new(data.expect("a dir")).join("appendonlydir");
+    let manifest = fs::read_to_string(folder.join("appendonly.aof.manifest")).expect("a manifest");
+    let last = manifest.lines().rfind(|line| line.contains(" type i")).expect("a file");
+    folder.join(last.split(' ').nth(1).expect("its name"))
+}

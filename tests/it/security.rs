@@ -1,0 +1,266 @@
+//! Who may do what, for every command: by its name, by category, by key; what an error says; and
+//! the rules of users that SECURITY.md recommends.
+
+use std::fs;
+use std::path::Path;
+
+use crate::acl::user;
+use crate::harness::{Server, text};
+use crate::metadata::COMMANDS;
+use crate::observe::words;
+use redis::Value;
+
+/// A sentence of every command. Keys begin with `k`.
+const SENTENCES: [&str; 22] = [
+    "seckill.try k ann o1 UNITS 2",
+    "seckill.trykeys k1 k2 k3 v ann o1 UNITS 2",
+    "seckill.create k 5 LIMIT 2 HOLD 5",
+    "seckill.alter k LIMIT 3",
+    "seckill.restock k 2",
+    "seckill.drop k",
+    "seckill.confirm k ann o1",
+    "seckill.cancel k ann o1",
+    "seckill.reject k g 1-1 REASON none",
+    "seckill.order k o1",
+    "seckill.status k ann",
+    "seckill.info k",
+    "seckill.audit k",
+    "seckill.deduct k 2",
+    "seckill.restore k 2",
+    "seckill.draw k ann",
+    "seckill.undraw k ann",
+    "seckill.nextid k COUNT 2",
+    "lock.acquire k t 1000 WAIT 5 FENCE",
+    "lock.release k t",
+    "lock.renew k t 1000",
+    "lock.info k",
+];
+
+/// Every command with its sentence, and whether it only reads.
+fn sentences() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
+    SENTENCES.into_iter().zip(COMMANDS).map(|(sentence, row)| {
+        let (name, _) = sentence.split_once(' ').expect("arguments");
+        assert_eq!(name, row.0, "the table of commands and this one");
+        (name, sentence, row.2.contains("readonly"))
+    })
+}
+
+/// Whether these rules let a user send this.
+fn allows(server: &Server, rules: &str, sentence: &str) -> bool {
+    server.run("ACL DELUSER ann");
+    let set = server.run(&format!("ACL SETUSER ann on nopass {rules}"));
+    assert_eq!(set, Value::Okay, "{rules}");
+    let answer = text(&server.run(&format!("ACL DRYRUN ann {sentence}")));
+    let denied = answer.to_lowercase().contains("permission");
+    assert!(answer == "OK" || denied, "{sentence}: {answer}");
+    !denied
+}
+
+#[test]
+fn every_command_is_a_right_of_its_own() {
+    let server = Server::start();
+    for (name, sentence, _) in sentences() {
+        assert!(allows(&server, &format!("~* +{name}"), sentence), "{name}");
+        assert!(!allows(&server, &format!("~* +@all -{name}"), sentence), "{name}");
+        for (other, foreign, _) in sentences().filter(|(other, ..)| *other != name) {
+            assert!(!allows(&server, &format!("~* +{name}"), foreign), "{name} grants {other}");
+        }
+        // Not only said, but done.
+        let reply = text(&user(&server, &format!("~* +@all -{name}")).run(sentence));
+        assert!(reply.starts_with("NOPERM"), "{name}: {reply}");
+    }
+    server.check("> DBSIZE\n0");
+}
+
+#[test]
+fn every_key_of_a_command_is_checked() {
+    let server = Server::start();
+    for (name, sentence, reads) in sentences() {
+        let rules = |keys: &str| format!("{keys} +{name}");
+        assert!(allows(&server, &rules("~k*"), sentence), "{name}");
+        for keys in ["", "~other", "%W~k*"] {
+            assert!(!allows(&server, &rules(keys), sentence), "{name} with {keys}");
+        }
+        assert_eq!(allows(&server, &rules("%R~k*"), sentence), reads, "{name} with %R");
+        let reply = text(&user(&server, &rules("~other")).run(sentence));
+        assert!(reply.starts_with("NOPERM"), "{name}: {reply}");
+    }
+    server.check("> DBSIZE\n0");
+}
+
+#[test]
+fn categories_grant_the_commands_that_are_in_them() {
+    let server = Server::start();
+    for category in words(server.run("ACL CAT")) {
+        for (name, sentence, _) in sentences() {
+            let info = server.call(&["COMMAND", "INFO", name]);
+            let Value::Array(info) = info else { panic!("{info:?}") };
+            let Some(Value::Array(info)) = info.first() else { panic!("{info:?}") };
+            let (Value::Array(own) | Value::Set(own)) = &info[6] else { panic!("{info:?}") };
+            let listed = own.iter().any(|word| text(word) == format!("@{category}"));
+            let granted = allows(&server, &format!("~* +@{category}"), sentence);
+            assert_eq!(granted, listed, "{name} by @{category}");
+        }
+    }
+}
+
+/// Whatever is wrong with a command, its error says nothing that was in it.
+#[test]
+fn no_error_carries_bytes_of_a_user() {
+    let server = Server::start();
+    server.run("SECKILL.CREATE k 1");
+    server.run("SET seckill:voucher:bad junk");
+    server.run("RPUSH seckill:stock:list mark");
+    server.run("XGROUP CREATE stream.orders g 0 MKSTREAM");
+    let marks = [b"mark-\xff\xfe".as_slice(), b"mark}\r\n+OK\r\n", b"mark%n%s%n", b"mark\0"];
+    let mut errors = 0;
+    for mark in marks {
+        server.call(&[b"RPUSH".as_slice(), mark, mark]);
+        for (name, sentence, _) in sentences() {
+            let words: Vec<&[u8]> = sentence.split(' ').map(str::as_bytes).collect();
+            for index in 1..=words.len() {
+                for key in [&b"k"[..], b"bad", b"list", b"none", mark] {
+                    let mut argv = words.clone();
+                    argv[1] = key;
+                    match argv.get_mut(index) {
+                        Some(word) => *word = mark,
+                        None => argv.push(mark),
+                    }
+                    let reply = server.call(&argv);
+                    if matches!(reply, Value::ServerError(_)) {
+                        errors += 1;
+                        let error = text(&reply);
+                        assert!(!error.contains("mark"), "{name}: {error:?}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(errors > 300, "only {errors} errors");
+}
+
+/// What a voucher grants: keys that are made of it, and no other.
+#[test]
+fn a_voucher_grants_its_own_keys_and_no_other() {
+    let server = Server::start();
+    let voucher = ["try", "confirm", "cancel", "create", "alter", "restock", "order", "status"];
+    let rules: Vec<_> = voucher.iter().map(|name| format!("+seckill.{name}")).collect();
+    let mut ann = user(&server, &format!("~sale:1 {}", rules.join(" ")));
+    server.run("SECKILL.CREATE sale:2 5");
+    ann.check("> SECKILL.CREATE sale:1 5 HOLD 900000\nOK\n> SECKILL.TRY sale:1 ann o1\n0");
+    ann.check("> SECKILL.TRY sale:1 bob *\n1) 0\n2) ...\n> SECKILL.CONFIRM sale:1 ann o1\n1");
+    ann.check("> SECKILL.CANCEL sale:1 ann o1\n1");
+    let mut keys = words(server.run("KEYS *"));
+    keys.retain(|key| !key.ends_with("sale:2") && !key.starts_with("icr:order:"));
+    keys.sort();
+    let wanted = [
+        "seckill:book:sale:1",
+        "seckill:buyer:sale:1",
+        "seckill:hold:sale:1",
+        "seckill:order:sale:1",
+        "seckill:stock:sale:1",
+        "seckill:voucher:sale:1",
+        "stream.orders",
+        "stream.orders.released",
+    ];
+    assert_eq!(keys, wanted);
+    for key in keys {
+        let reply = text(&ann.run(&format!("TYPE {key}")));
+        assert!(reply.starts_with("NOPERM"), "{key}: {reply}");
+    }
+    for name in voucher {
+        let sentence = SENTENCES.into_iter().find(|s| s.starts_with(&format!("seckill.{name} ")));
+        let foreign = sentence.expect("a sentence").replacen(" k", " sale:2", 1);
+        let reply = text(&ann.run(&foreign));
+        assert!(reply.starts_with("NOPERM"), "{foreign}: {reply}");
+    }
+}
+
+/// The users of SECURITY.md, as they stand there.
+fn recommended(server: &Server) -> Vec<String> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("SECURITY.md");
+    let page = fs::read_to_string(page).expect("SECURITY.md");
+    let lines = page.lines().filter(|line| line.starts_with("ACL SETUSER "));
+    let names = lines.map(|line| {
+        assert_eq!(server.run(line), Value::Okay, "{line}");
+        line.split(' ').nth(2).expect("a name").to_owned()
+    });
+    names.collect()
+}
+
+#[test]
+fn the_recommended_users_can_do_their_work_and_no_more() {
+    let server = Server::start();
+    assert_eq!(recommended(&server), ["shop", "till", "office", "worker", "locker", "watcher"]);
+    let rows = [
+        ("shop", "SECKILL.TRY sale:1 ann o1", true),
+        ("shop", "SECKILL.STATUS sale:1 ann", true),
+        ("shop", "SECKILL.ORDER sale:1 o1", true),
+        ("shop", "SECKILL.CONFIRM sale:1 ann o1", false),
+        ("shop", "SECKILL.CREATE sale:1 5", false),
+        ("shop", "SECKILL.TRY other ann o1", false),
+        ("till", "SECKILL.CONFIRM sale:1 ann o1", true),
+        ("till", "SECKILL.CANCEL sale:1 ann o1", true),
+        ("till", "SECKILL.TRY sale:1 ann o1", false),
+        ("office", "SECKILL.CREATE sale:1 5", true),
+        ("office", "SECKILL.ALTER sale:1 LIMIT 2", true),
+        ("office", "SECKILL.RESTOCK sale:1 5", true),
+        ("office", "SECKILL.DROP sale:1", true),
+        ("office", "SECKILL.AUDIT sale:1", true),
+        ("office", "SECKILL.TRY sale:1 ann o1", false),
+        ("office", "SECKILL.DROP other", false),
+        ("worker", "XREADGROUP GROUP g c STREAMS stream.orders >", true),
+        ("worker", "XACK stream.orders g 1-1", true),
+        ("worker", "SECKILL.REJECT stream.orders g 1-1", true),
+        ("worker", "XADD stream.orders * a b", false),
+        ("worker", "XREADGROUP GROUP g c STREAMS stream.draws >", false),
+        ("locker", "LOCK.ACQUIRE lock:1 t 1000", true),
+        ("locker", "LOCK.RENEW lock:1 t 1000", true),
+        ("locker", "LOCK.RELEASE lock:1 t", true),
+        ("locker", "LOCK.ACQUIRE other t 1000", false),
+        ("watcher", "SECKILL.INFO sale:1", true),
+        ("watcher", "SECKILL.AUDIT sale:1", true),
+        ("watcher", "SECKILL.STATUS sale:1 ann", false),
+        ("watcher", "LOCK.INFO lock:1", false),
+    ];
+    for (name, command, allowed) in rows {
+        let answer = text(&server.run(&format!("ACL DRYRUN {name} {command}")));
+        assert_eq!(answer == "OK", allowed, "{name}: {command}: {answer}");
+    }
+}
+
+/// Who has a lock does not learn, by any way that is open to them, who has another.
+#[test]
+fn nobody_learns_tokens_without_the_right() {
+    let server = Server::with().config("slowlog-log-slower-than 0").start();
+    let names = recommended(&server);
+    server.run("LOCK.ACQUIRE lock:1 very-secret 100000 FENCE");
+    // Who may look at everything sees arguments, of these commands as of all others.
+    let seen = format!("{:?}", server.run("SLOWLOG GET 10"));
+    assert!(seen.contains("LOCK.ACQUIRE"), "{seen}");
+    for name in &names {
+        for command in [
+            "LOCK.INFO lock:1",
+            "GET lock:1",
+            "DUMP lock:1",
+            "SLOWLOG GET",
+            "MONITOR",
+            "ACL LOG",
+            "CLIENT LIST",
+            "DEBUG OBJECT lock:1",
+            "CONFIG GET dir",
+            "INFO commandstats",
+        ] {
+            let answer = text(&server.run(&format!("ACL DRYRUN {name} {command}")));
+            assert_ne!(answer, "OK", "{name}: {command}");
+        }
+    }
+    // Of a token that is not theirs they are told only that it is not theirs.
+    let set = "ACL SETUSER bob on >pw ~lock:* +auth +lock.acquire +lock.renew +lock.release";
+    server.run(set);
+    let mut bob = server.client();
+    bob.check("> AUTH bob pw\nOK\n> LOCK.ACQUIRE lock:1 guess 1000\n0");
+    bob.check("> LOCK.RENEW lock:1 guess 1000\n0\n> LOCK.RELEASE lock:1 guess\n0");
+    // In a list of clients there are names of commands, and no arguments.
+    assert!(!text(&server.run("CLIENT LIST")).contains("very-secret"));
+}

@@ -1,0 +1,313 @@
+//! Sentinels that fail over, for clients that ask them where the primary is; and what
+//! `min-replicas-to-write` and `WAIT` keep from being lost.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use redis::{Client as Address, Connection, Value};
+
+use crate::crash::hold_ms;
+use crate::evidence::{Evidence, assert_suffix_lost};
+use crate::harness::{Server, text, wait_for};
+use crate::length::{Tally, histories};
+use crate::load::{DEPTH, Load, Log, batch, tally};
+use crate::locks;
+use crate::replicas::fences_grow_over;
+use crate::script::Script;
+use crate::whole::{assert_same, assert_whole};
+use crate::world::{self, ask, free_locks, make, run, wait_for_holds};
+
+/// Few, so that the Sentinels have time of the processor too.
+const CLIENTS: usize = 2;
+
+/// How long a client waits for a server, as clients do that have somewhere else to go.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+fn connect(port: u16) -> redis::RedisResult<Connection> {
+    let address = Address::open(format!("redis://127.0.0.1:{port}"))?;
+    let connection = address.get_connection_with_timeout(PATIENCE)?;
+    connection.set_read_timeout(Some(PATIENCE))?;
+    Ok(connection)
+}
+
+/// The port of the primary, as one of the Sentinels says.
+fn ask_sentinels(sentinels: &[u16]) -> Option<u16> {
+    sentinels.iter().find_map(|port| {
+        let mut ask = redis::cmd("SENTINEL");
+        ask.arg("GET-MASTER-ADDR-BY-NAME").arg("sale");
+        let (_, port): (String, String) = ask.query(&mut connect(*port).ok()?).ok()?;
+        port.parse().ok()
+    })
+}
+
+/// A connection to what the Sentinels say is the primary, if it says so too.
+fn follow(sentinels: &[u16]) -> Option<(u16, Connection)> {
+    let port = ask_sentinels(sentinels)?;
+    let mut connection = connect(port).ok()?;
+    let role: Value = redis::cmd("ROLE").query(&mut connection).ok()?;
+    let Value::Array(role) = role else { return None };
+    (text(role.first()?) == "master").then_some((port, connection))
+}
+
+/// Connections that follow the Sentinels. Each session with a server has users and ids of its own.
+struct Followers {
+    threads: Vec<JoinHandle<Vec<(u16, Log)>>>,
+    stop: Arc<AtomicBool>,
+    answered: Arc<AtomicUsize>,
+}
+
+impl Followers {
+    fn start(sentinels: &[u16], seed: u64) -> Self {
+        let (stop, answered) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
+        let threads = (0..CLIENTS).map(|me| {
+            let (stop, answered) = (Arc::clone(&stop), Arc::clone(&answered));
+            let sentinels = sentinels.to_vec();
+            thread::spawn(move || {
+                let mut random = fastrand::Rng::with_seed(seed ^ me as u64);
+                let mut sessions = Vec::new();
+                while !stop.load(Ordering::Relaxed) {
+                    let found = wait_for("a primary", || {
+                        let is_over = stop.load(Ordering::Relaxed);
+                        if is_over { Some(None) } else { follow(&sentinels).map(Some) }
+                    });
+                    let Some((port, mut connection)) = found.expect("a primary") else { break };
+                    let mut script = Script::new(&format!("{}f{me}", sessions.len()), seed);
+                    let mut log = Log::new();
+                    let is_refused = |log: &Log| match log.last().and_then(|sent| sent.answer()) {
+                        Some(Value::ServerError(error)) => error.code() == "READONLY",
+                        _ => false,
+                    };
+                    while !stop.load(Ordering::Relaxed)
+                        && batch(
+                            &mut connection,
+                            &mut script,
+                            random.usize(1..=DEPTH),
+                            &answered,
+                            &mut log,
+                        )
+                        && !is_refused(&log)
+                    {}
+                    sessions.push((port, log));
+                }
+                sessions
+            })
+        });
+        Self { threads: threads.collect(), stop, answered }
+    }
+
+    fn wait_for_more_answers(&self, count: usize) {
+        let enough = self.answered.load(Ordering::Relaxed) + count;
+        let come =
+            wait_for("answers", || (self.answered.load(Ordering::Relaxed) >= enough).then_some(()));
+        come.expect("answers to the load");
+    }
+
+    /// What was said to the server at `port`, and to others.
+    fn end(self, port: u16) -> [Vec<Log>; 2] {
+        self.stop.store(true, Ordering::Relaxed);
+        let sessions = self.threads.into_iter().flat_map(|thread| thread.join().expect("a client"));
+        let (old, new): (Vec<_>, Vec<_>) = sessions.partition(|(to, _)| *to == port);
+        [old, new].map(|sessions| sessions.into_iter().map(|(_, log)| log).collect())
+    }
+}
+
+/// Sentinels wait for each other, and begin again when they have not agreed.
+fn wait_long_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T, String> {
+    (0..4).map(|_| wait_for(what, &mut ask)).find(Result::is_ok).ok_or(format!("no {what}"))?
+}
+
+/// Sentinels that watch a primary, and know each other and its replicas.
+fn watch(primary: &Server, replicas: usize) -> Vec<Server> {
+    let sentinel = || {
+        Server::with()
+            .without_module()
+            .port()
+            .config(format!("sentinel monitor sale 127.0.0.1 {} 2", primary.port()))
+            .config("sentinel down-after-milliseconds sale 1500")
+            .config("sentinel failover-timeout sale 5000")
+            .start()
+    };
+    let sentinels: Vec<_> = (0..3).map(|_| sentinel()).collect();
+    for sentinel in &sentinels {
+        let know_all = wait_for("Sentinels that know each other", || {
+            let number = |name| {
+                let value = world::field(sentinel, "SENTINEL MASTER sale", name);
+                text(&value).parse::<usize>().expect("a number")
+            };
+            (number("num-slaves") == replicas && number("num-other-sentinels") == 2).then_some(())
+        });
+        know_all.unwrap_or_else(|late| panic!("{late}\n{}", sentinel.log()));
+    }
+    sentinels
+}
+
+/// Waits until the Sentinels name another primary, and gives it.
+fn wait_for_another<'s>(sentinels: &[u16], old: u16, others: &'s [Server]) -> &'s Server {
+    let port = wait_long_for("a failover", || ask_sentinels(sentinels).filter(|port| *port != old));
+    let port = port.expect("a new primary");
+    others.iter().find(|server| server.port() == port).expect("one of the replicas")
+}
+
+/// Waits until a server is a replica of the new primary. Sentinels cut all connections when they
+/// tell it, so each question has its own.
+fn wait_until_told(server: &Server, new: &Server) {
+    let lines = [format!("master_port:{}", new.port()), "master_link_status:up".to_owned()];
+    let told = wait_long_for("a server to be told", || {
+        let mut connection = connect(server.port()).ok()?;
+        let info: String = redis::cmd("INFO").arg("replication").query(&mut connection).ok()?;
+        lines.iter().all(|line| info.contains(line)).then_some(())
+    });
+    told.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+}
+
+/// When a client was last told that it has something.
+fn last_answer(logs: &[Log]) -> Option<Instant> {
+    let sold = logs.iter().flatten().filter(|sent| sent.outcome().is_some());
+    sold.filter_map(|sent| sent.back.as_ref().map(|(at, _)| *at)).max()
+}
+
+/// How a primary goes away, and comes back.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum End {
+    Killed,
+    /// It stands still and wakes up as a primary, whose clients go on. Nothing or the replicas that
+    /// it must have keep it from answering them.
+    Frozen {
+        min_replicas: u8,
+    },
+}
+
+fn fail_over(seed: u64, end: End) -> Tally {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let hold_ms = hold_ms(&mut random);
+    let min_replicas = if let End::Frozen { min_replicas } = end { min_replicas } else { 0 };
+    let server = || {
+        Server::with()
+            .config(format!("min-replicas-to-write {min_replicas}"))
+            .config("min-replicas-max-lag 2")
+    };
+    let mut old = server().port().start();
+    let servers: Vec<_> = (0..2).map(|_| server().replica_of(&old).start()).collect();
+    servers.iter().for_each(|replica| old.wait_for_replica(replica));
+    make(&old, hold_ms);
+    let sentinels = watch(&old, servers.len());
+    let ports: Vec<_> = sentinels.iter().map(Server::port).collect();
+    let load = Followers::start(&ports, seed);
+    // A client that never gives up its connection: it is answered by a primary that has woken up,
+    // until the Sentinels tell it.
+    let stubborn = (end != End::Killed).then(|| Load::of(1, &old, seed, 99));
+    load.wait_for_more_answers(random.usize(500..2000));
+    let gone = Instant::now();
+    if end == End::Killed {
+        old.kill9()
+    } else {
+        old.freeze()
+    }
+    let new = wait_for_another(&ports, old.port(), &servers);
+    load.wait_for_more_answers(random.usize(200..1000));
+    println!("sold again {:?} after the primary went away", gone.elapsed());
+    if end == End::Killed {
+        old.start_again()
+    } else {
+        old.wake()
+    }
+    let others = || servers.iter().chain([&old]).filter(|server| server.port() != new.port());
+    others().for_each(|server| wait_until_told(server, new));
+    load.wait_for_more_answers(200);
+    let [mut before, after] = load.end(old.port());
+    before.extend(stubborn.into_iter().flat_map(Load::end));
+    // Once no Sentinel is left, nobody's connection is cut any more.
+    drop(sentinels);
+    others().for_each(|server| wait_until_told(server, new));
+    servers.iter().chain([&old]).for_each(Server::reconnect);
+    wait_for_holds(new, hold_ms);
+    let state = assert_whole(new);
+    let (lost, oldest) = assert_suffix_lost(&state, &before);
+    let sold = oldest.and_then(|_| last_answer(&before));
+    println!("{lost} answers lost, the last {:?} after it went away", sold.map(|at| at - gone));
+    let mut evidence = Evidence::of(&state);
+    for sent in after.iter().flatten() {
+        assert_ne!(evidence.is_there(sent), Some(false), "lost: {sent:?}");
+    }
+    assert!(after.iter().flatten().count() > 0, "nobody has followed");
+    locks::check(&after);
+    fences_grow_over(gone, &before, &after);
+    free_locks(new);
+    for server in others() {
+        new.wait_for_replica(server);
+        assert_same(new, server);
+    }
+    let logs: Vec<Log> = before.into_iter().chain(after).collect();
+    Tally { ends: 1, lost, ..tally(&logs) }
+}
+
+#[test]
+fn sentinels_fail_over_and_lose_the_end_of_the_history_at_most() {
+    histories("failover by Sentinels", 1, |seed| {
+        let ends = [End::Killed, End::Frozen { min_replicas: 0 }, End::Frozen { min_replicas: 1 }];
+        let end = ends[(seed % 3) as usize];
+        println!("{end:?}");
+        fail_over(seed, end)
+    });
+}
+
+#[test]
+fn a_primary_without_replicas_stops_selling_in_time() {
+    histories("min-replicas-to-write and WAIT", 1, |_| {
+        let lines = ["min-replicas-to-write 1", "min-replicas-max-lag 1"];
+        let primary = lines.iter().fold(Server::with().port(), |with, line| with.config(*line));
+        let primary = primary.start();
+        let replica = Server::with().replica_of(&primary).start();
+        primary.wait_for_replica(&replica);
+        // The server counts its replicas once a second.
+        let counted = wait_for("a write", || {
+            (run(&primary, "SET seckill:stock:7 1000000") == Value::Okay).then_some(())
+        });
+        counted.expect("a replica");
+        let mut waited: Vec<_> = (0..1000)
+            .map(|count| {
+                let at = Instant::now();
+                assert_eq!(run(&primary, &format!("SECKILL.TRY 7 u{count} o")), Value::Int(0));
+                let sold = at.elapsed();
+                assert_eq!(ask::<i64>(&primary, "WAIT 1 20000"), 1);
+                (sold, at.elapsed() - sold)
+            })
+            .collect();
+        for (what, by) in [("a try", 0), ("WAIT 1 after it", 1)] {
+            let time = |pair: &(Duration, Duration)| if by == 0 { pair.0 } else { pair.1 };
+            waited.sort_by_key(time);
+            println!("{what} took {:?}, 1 in 100 {:?}", time(&waited[500]), time(&waited[990]));
+        }
+        replica.freeze();
+        let frozen = Instant::now();
+        assert_eq!(run(&primary, "SECKILL.TRY 7 late o"), Value::Int(0));
+        assert_eq!(ask::<i64>(&primary, "WAIT 1 50"), 0, "a frozen replica has said something");
+        let mut sold = 0;
+        let refused =
+            wait_for("a refusal", || match run(&primary, &format!("SECKILL.TRY 7 v{sold} o")) {
+                Value::ServerError(error) => Some(error.code().to_owned()),
+                _ => {
+                    sold += 1;
+                    None
+                }
+            });
+        assert_eq!(refused.as_deref(), Ok("NOREPLICAS"));
+        println!("refused {:?} after the replica was silent", frozen.elapsed());
+        let before = primary.digest();
+        for command in ["SECKILL.CANCEL 7 late o", "LOCK.ACQUIRE l t 500", "SECKILL.NEXTID ids"] {
+            let answer = text(&run(&primary, command));
+            assert!(answer.starts_with("NOREPLICAS "), "{command} gave {answer}");
+        }
+        assert_eq!(primary.digest(), before);
+        replica.wake();
+        let again = wait_for("a sale", || {
+            (run(&primary, "SECKILL.TRY 7 again o") == Value::Int(0)).then_some(())
+        });
+        again.expect("the replica is back");
+        primary.wait_for_replica(&replica);
+        assert_eq!(primary.digest(), replica.digest());
+        Tally { ends: 1, ..Tally::default() }
+    });
+}

@@ -1,0 +1,245 @@
+//! The checker of recorded histories, when a history is wrong.
+
+use std::time::Duration;
+
+use crate::length::{Tally, histories};
+use crate::linear::{History, Model, Op, Verdict, check};
+use crate::recorded::{numbers, record, sale, server_with_sale};
+use crate::sequential::{Lock, OnLock, OnSale, Sale};
+use crate::world::run;
+
+/// A command sent at one time and answered at another, in ms; never for no answer.
+fn op<C>(command: C, call: u64, back: Option<(u64, &[i64])>) -> Op<C> {
+    let back = back.map(|(at, reply)| (Duration::from_millis(at), reply.to_vec()));
+    Op { command, call: Duration::from_millis(call), back }
+}
+
+fn attempt(user: u8, id: u8) -> OnSale {
+    OnSale::Try { user, id, units: 1 }
+}
+
+fn one_unit() -> Sale {
+    Sale { left: 1, limit: 1, orders: Default::default() }
+}
+
+fn is_sound<M: Model>(start: M, history: History<M::Command>) -> bool {
+    match check(start, &history) {
+        Verdict::Linearizable => true,
+        Verdict::Impossible(_) => false,
+        Verdict::Undecided => panic!("undecided: {history:?}"),
+    }
+}
+
+#[test]
+fn sales_that_cannot_be_are_told_from_those_that_can() {
+    let cancel = OnSale::Cancel { user: 1, id: 1 };
+    let first = || vec![op(attempt(1, 1), 0, Some((9, &[0])))];
+    let cases = [
+        (
+            "one unit, two at once, one sold",
+            true,
+            vec![first(), vec![op(attempt(2, 2), 1, Some((8, &[1])))]],
+        ),
+        ("one unit sold twice", false, vec![first(), vec![op(attempt(2, 2), 1, Some((8, &[0])))]]),
+        (
+            "sold out, seen before the sale was over",
+            true,
+            vec![
+                first(),
+                vec![op(OnSale::Info, 1, Some((2, &[0, 1, 0])))],
+                vec![op(OnSale::Info, 3, Some((4, &[0, 1, 0])))],
+            ],
+        ),
+        (
+            "seen sold, and later not yet",
+            false,
+            vec![
+                first(),
+                vec![op(OnSale::Info, 1, Some((2, &[0, 1, 0])))],
+                vec![op(OnSale::Info, 3, Some((4, &[1, 0, 0])))],
+            ],
+        ),
+        (
+            "not seen after the answer",
+            false,
+            vec![first(), vec![op(OnSale::Info, 10, Some((11, &[1, 0, 0])))]],
+        ),
+        (
+            "given back by one of two",
+            true,
+            vec![
+                first(),
+                vec![op(cancel, 10, Some((12, &[1])))],
+                vec![op(cancel, 10, Some((12, &[2])))],
+            ],
+        ),
+        (
+            "given back twice",
+            false,
+            vec![
+                first(),
+                vec![op(cancel, 10, Some((12, &[1])))],
+                vec![op(cancel, 10, Some((12, &[1])))],
+            ],
+        ),
+        (
+            "given back by nobody",
+            false,
+            vec![first(), vec![op(attempt(2, 2), 10, Some((12, &[0])))]],
+        ),
+        (
+            "given back without an answer",
+            true,
+            vec![first(), vec![op(cancel, 3, None)], vec![op(attempt(2, 2), 10, Some((12, &[0])))]],
+        ),
+        (
+            "given back before it was asked for",
+            false,
+            vec![
+                first(),
+                vec![op(attempt(2, 2), 10, Some((12, &[0])))],
+                vec![op(cancel, 13, None)],
+            ],
+        ),
+        (
+            "answered out of turn on one connection",
+            false,
+            vec![vec![
+                op(OnSale::Info, 0, Some((9, &[0, 1, 0]))),
+                op(attempt(1, 1), 0, Some((9, &[0]))),
+            ]],
+        ),
+    ];
+    for (what, can_be, history) in cases {
+        assert_eq!(is_sound(one_unit(), history), can_be, "{what}");
+    }
+}
+
+#[test]
+fn locks_that_cannot_be_are_told_from_those_that_can() {
+    let acquire = |token, lease| OnLock::Acquire {
+        token,
+        lease: Duration::from_millis(lease),
+        wait_ms: 0,
+        is_late: false,
+    };
+    let second = |call, back, fence: &[i64]| vec![op(acquire(2, 5), call, Some((back, fence)))];
+    let cases = [
+        ("within the lease", false, 100, second(20, 30, &[8])),
+        ("refused within the lease", true, 100, second(20, 30, &[0])),
+        ("after the lease", true, 100, second(112, 113, &[8])),
+        ("refused after the lease", false, 100, second(113, 114, &[0])),
+        ("a fencing token again", false, 100, second(120, 130, &[7])),
+        (
+            "released in between",
+            true,
+            100,
+            [vec![op(OnLock::Release { token: 1 }, 11, Some((12, &[1])))], second(20, 30, &[8])]
+                .concat(),
+        ),
+        (
+            "released by nobody who has it",
+            false,
+            100,
+            [vec![op(OnLock::Release { token: 3 }, 11, Some((12, &[1])))], second(20, 30, &[8])]
+                .concat(),
+        ),
+    ];
+    for (what, can_be, lease, second) in cases {
+        let first = vec![op(acquire(1, lease), 0, Some((10, &[7])))];
+        assert_eq!(is_sound(Lock::FREE, vec![first, second]), can_be, "{what}");
+    }
+}
+
+/// All orders of all commands, no cleverness: whether one of them is right.
+fn some_order_is_right(state: &Sale, history: &History<OnSale>, done: &[usize]) -> bool {
+    let left = || history.iter().zip(done).map(|(ops, at)| &ops[*at..]);
+    if left().flatten().all(|op| op.back.is_none()) {
+        return true;
+    }
+    let next = |by: usize| {
+        let op = history[by].get(done[by])?;
+        let waits = left().flatten().any(|other| other.end() < op.call);
+        let mut state = state.clone();
+        let reply = state.apply(op.command);
+        let mut done = done.to_vec();
+        done[by] += 1;
+        (!waits && op.may_be(&reply)).then_some((state, done))
+    };
+    (0..history.len()).filter_map(next).any(|(s, done)| some_order_is_right(&s, history, &done))
+}
+
+/// Three connections, and answers that were right at some moment, or are not.
+fn small_history(random: &mut fastrand::Rng) -> History<OnSale> {
+    let mut state = Sale { left: 2, limit: 2, orders: Default::default() };
+    let mut history = vec![Vec::new(), Vec::new(), Vec::new()];
+    for moment in 1..=random.u64(3..9) {
+        let (user, id) = (random.u8(0..2), random.u8(0..2));
+        let command = match random.u8(0..4) {
+            0 | 1 => OnSale::Try { user, id, units: random.i64(1..3) },
+            2 => OnSale::Cancel { user, id },
+            _ => OnSale::Info,
+        };
+        let mut reply = state.apply(command);
+        if random.u8(0..12) == 0 {
+            reply[0] = random.i64(0..3);
+        }
+        let by: &mut Vec<Op<OnSale>> = random.choice(&mut history).expect("one");
+        let after = by.last().map_or(0, |op| op.end().as_millis() as u64);
+        let call = (moment * 10).saturating_sub(random.u64(0..25)).max(after);
+        let back = (moment * 10 + random.u64(0..25)).max(call + 1);
+        by.push(op(command, call, Some((back, &reply))));
+    }
+    for ops in &mut history {
+        if let (0, Some(last)) = (random.u8(0..4), ops.last_mut()) {
+            last.back = None;
+        }
+    }
+    history
+}
+
+#[test]
+fn the_checker_says_what_trying_all_orders_says() {
+    histories("all orders", 1, |seed| {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut verdicts = [0, 0];
+        for _ in 0..3000 {
+            let history = small_history(&mut random);
+            let start = Sale { left: 2, limit: 2, orders: Default::default() };
+            let is_right = some_order_is_right(&start, &history, &[0; 3]);
+            assert_eq!(is_sound(start, history.clone()), is_right, "{history:?}");
+            verdicts[usize::from(is_right)] += 1;
+        }
+        assert!(verdicts.iter().all(|count| *count > 100), "one-sided: {verdicts:?}");
+        Tally { ends: 3000, ..Tally::default() }
+    });
+}
+
+#[test]
+fn any_answer_of_a_real_history_that_is_changed_is_noticed() {
+    histories("changed answers", 1, |seed| {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut server = server_with_sale();
+        let (mut history, tally) = record::<OnSale>(&mut server, seed, 0);
+        let last = history.iter().flatten().map(Op::end).max().expect("answers");
+        let left = numbers(&run(&server, "SECKILL.INFO v"));
+        history.push(vec![Op { command: OnSale::Info, call: last, back: Some((last, left)) }]);
+        assert!(is_sound(sale(), history.clone()), "as it was");
+        for _ in 0..30 {
+            let mut wrong = history.clone();
+            let op = random.choice(wrong.iter_mut().flatten().collect::<Vec<_>>()).expect("one");
+            let Some((_, reply)) = &mut op.back else { panic!("not answered: {op:?}") };
+            // What was done is not done, or done twice; or nobody is ever answered so.
+            reply[0] = match (op.command, reply[0]) {
+                (OnSale::Confirm { .. } | OnSale::Cancel { .. }, 1) => 2,
+                (OnSale::Confirm { .. } | OnSale::Cancel { .. }, 2) => 1,
+                (OnSale::Cancel { .. }, _) => 1,
+                (OnSale::Confirm { .. } | OnSale::Try { .. }, _) => 4,
+                (OnSale::Info, left) => left + 1,
+            };
+            let what = format!("{op:?}");
+            assert!(!is_sound(sale(), wrong), "not noticed: {what}");
+        }
+        tally
+    });
+}

@@ -1,0 +1,229 @@
+//! What one voucher and one lock do when one command comes after the other: the models that
+//! recorded histories are held against.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::linear::{History, Model, Op};
+
+/// A managed voucher with a hold that does not end.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Sale {
+    pub left: i64,
+    pub limit: i64,
+    /// Order id to user, units and state: 'h'eld, 's'old or 'c'ancelled.
+    pub orders: BTreeMap<u8, (u8, i64, char)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum OnSale {
+    Try {
+        user: u8,
+        id: u8,
+        units: i64,
+    },
+    Confirm {
+        user: u8,
+        id: u8,
+    },
+    Cancel {
+        user: u8,
+        id: u8,
+    },
+    /// Answers what is left, held and sold.
+    Info,
+}
+
+/// What stands for the error ORDERID.
+pub const ORDERID: i64 = -1;
+
+impl Sale {
+    fn units(&self, of: impl Fn(u8, char) -> bool) -> i64 {
+        self.orders.values().filter(|(user, _, is)| of(*user, *is)).map(|order| order.1).sum()
+    }
+
+    pub fn apply(&mut self, command: OnSale) -> Vec<i64> {
+        let outcome = match command {
+            OnSale::Try { user, id, units } => match self.orders.get(&id) {
+                Some((owner, ..)) if *owner != user => ORDERID,
+                Some((_, _, is)) => {
+                    if *is == 'c' {
+                        5
+                    } else {
+                        0
+                    }
+                }
+                None if self.units(|u, is| u == user && is != 'c') + units > self.limit => 2,
+                None if self.left < units => 1,
+                None => {
+                    self.left -= units;
+                    self.orders.insert(id, (user, units, 'h'));
+                    0
+                }
+            },
+            OnSale::Confirm { user, id } => match self.orders.get_mut(&id) {
+                Some((owner, _, is)) if *owner == user => match std::mem::replace(is, 's') {
+                    'h' => 1,
+                    's' => 2,
+                    other => {
+                        *is = other;
+                        3
+                    }
+                },
+                _ => 0,
+            },
+            OnSale::Cancel { user, id } => match self.orders.get_mut(&id) {
+                Some((owner, units, is)) if *owner == user => match std::mem::replace(is, 'c') {
+                    'c' => 2,
+                    _ => {
+                        self.left += *units;
+                        1
+                    }
+                },
+                _ => 0,
+            },
+            OnSale::Info => {
+                return vec![
+                    self.left,
+                    self.units(|_, is| is == 'h'),
+                    self.units(|_, is| is == 's'),
+                ];
+            }
+        };
+        vec![outcome]
+    }
+}
+
+impl Model for Sale {
+    type Command = OnSale;
+
+    fn step(&self, op: &Op<OnSale>) -> Vec<Self> {
+        let mut next = self.clone();
+        let reply = next.apply(op.command);
+        if op.may_be(&reply) { vec![next] } else { Vec::new() }
+    }
+}
+
+/// A lock with fencing tokens and leases that end.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Lock {
+    owner: Option<Owner>,
+    /// The greatest fencing token that was answered, and whether it is the latest.
+    fence: i64,
+    is_latest: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Owner {
+    token: u8,
+    /// When the lease ends at the earliest and at the latest.
+    ends: [Duration; 2],
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum OnLock {
+    Acquire {
+        token: u8,
+        lease: Duration,
+        wait_ms: u64,
+        /// Whether others may have been in line: a lock that is free is theirs then.
+        is_late: bool,
+    },
+    Renew {
+        token: u8,
+        lease: Duration,
+    },
+    Release {
+        token: u8,
+    },
+}
+
+/// The clocks of the server have whole milliseconds.
+const CLOCK_STEP: Duration = Duration::from_millis(2);
+
+/// Marks the acquisitions that others may have been in line before.
+pub fn mark_late(history: &mut History<OnLock>) {
+    let waits = |op: &Op<OnLock>| match op.command {
+        OnLock::Acquire { wait_ms, .. } => (wait_ms > 0).then(|| (op.call, op.end())),
+        _ => None,
+    };
+    let waits: Vec<Vec<_>> =
+        history.iter().map(|ops| ops.iter().filter_map(waits).collect()).collect();
+    for (by, ops) in history.iter_mut().enumerate() {
+        for op in ops {
+            let (call, end) = (op.call, op.end());
+            if let OnLock::Acquire { is_late, .. } = &mut op.command {
+                let others = waits.iter().enumerate().filter(|(other, _)| *other != by);
+                let mut others = others.flat_map(|(_, waits)| waits);
+                *is_late = others.any(|wait| wait.0 <= end && wait.1 >= call);
+            }
+        }
+    }
+}
+
+impl Lock {
+    pub const FREE: Self = Self { owner: None, fence: 0, is_latest: true };
+
+    /// As it can be when this command comes: the lease may have ended, or not, or either.
+    fn at(&self, op: &Op<OnLock>) -> Vec<Self> {
+        let Some(owner) = self.owner else { return vec![self.clone()] };
+        let mut all = Vec::new();
+        if op.call <= owner.ends[1] {
+            all.push(self.clone());
+        }
+        if op.end() >= owner.ends[0] {
+            all.push(Self { owner: None, ..self.clone() });
+        }
+        all
+    }
+
+    fn after(mut self, op: &Op<OnLock>) -> Option<Self> {
+        let heard = op.back.as_ref().and_then(|(_, reply)| reply.first().copied());
+        let lasting = |token, lease: Duration| {
+            let latest = op.end().saturating_add(lease + CLOCK_STEP);
+            // A grant that nobody hears of is taken back, soon or never.
+            let lease = if op.back.is_some() { lease } else { Duration::ZERO };
+            Some(Owner { token, ends: [(op.call + lease).saturating_sub(CLOCK_STEP), latest] })
+        };
+        if let (OnLock::Acquire { is_late: true, .. }, Some(0), None) =
+            (op.command, heard, self.owner)
+        {
+            return Some(self);
+        }
+        let is_of = |token| self.owner.is_some_and(|owner| owner.token == token);
+        let reply = match op.command {
+            OnLock::Acquire { token, lease, .. } if self.owner.is_none() || is_of(token) => {
+                let is_new = self.owner.is_none();
+                match heard {
+                    Some(fence) if fence > self.fence && (is_new || !self.is_latest) => {
+                        (self.fence, self.is_latest) = (fence, true);
+                    }
+                    Some(fence) if is_new || fence != self.fence => return None,
+                    Some(_) => {}
+                    None => self.is_latest &= !is_new,
+                }
+                self.owner = lasting(token, lease);
+                return Some(self);
+            }
+            OnLock::Acquire { .. } => 0,
+            OnLock::Renew { token, lease } if is_of(token) => {
+                self.owner = lasting(token, lease);
+                1
+            }
+            OnLock::Release { token } if is_of(token) => {
+                self.owner = None;
+                1
+            }
+            OnLock::Renew { .. } | OnLock::Release { .. } => 0,
+        };
+        op.may_be(&[reply]).then_some(self)
+    }
+}
+
+impl Model for Lock {
+    type Command = OnLock;
+
+    fn step(&self, op: &Op<OnLock>) -> Vec<Self> {
+        self.at(op).into_iter().filter_map(|lock| lock.after(op)).collect()
+    }
+}

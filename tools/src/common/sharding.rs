@@ -1,0 +1,115 @@
+//! How a hot voucher is spread over shards: the vouchers that it is made of, the shard that a user
+//! belongs to, and the units that each shard begins with. Pure.
+#![allow(dead_code, reason = "each program that includes it uses a part of it")]
+
+use anyhow::{Result, ensure};
+
+/// More shards than this make no sale faster.
+pub const SHARDS_MAX: u32 = 4_096;
+
+/// The voucher of a shard: `7#3`. Where there are hash tags its keys carry the tag `{7#3}`, so that
+/// each shard has a slot of its own.
+pub fn shard_voucher(sale: &str, shard: u32) -> String {
+    format!("{sale}#{shard}")
+}
+
+/// The key beside a shard's own keys that keeps the journal of moved units: in their slot.
+pub fn journal_key(sale: &str, shard: u32) -> String {
+    format!("seckill:shard:{{{sale}#{shard}}}")
+}
+
+/// Refuses a sale whose name would spoil the hash tags.
+pub fn check_sale(sale: &str) -> Result<()> {
+    let is_plain = !sale.is_empty() && !sale.contains(['{', '}', '#']);
+    ensure!(is_plain, "voucher {sale} can't be sharded: no brace and no # may be in its name");
+    Ok(())
+}
+
+/// The shard of a user, always the same: the CRC16 of all bytes of the user's id, as Redis Cluster
+/// computes it for keys, modulo the number of shards.
+pub fn shard_of(user: &[u8], shards: u32) -> u32 {
+    u32::from(crc16(user)) % shards.max(1)
+}
+
+/// CRC16/XMODEM: polynomial 0x1021, from 0, nothing reflected.
+pub fn crc16(bytes: &[u8]) -> u16 {
+    bytes.iter().fold(0, |crc, byte| {
+        let index = (crc >> 8) ^ u16::from(*byte);
+        (crc << 8) ^ TABLE[usize::from(index & 0xff)]
+    })
+}
+
+const TABLE: [u16; 256] = table();
+
+const fn table() -> [u16; 256] {
+    let mut table = [0u16; 256];
+    let mut byte = 0;
+    while byte < table.len() {
+        let mut crc = (byte as u16) << 8;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = if crc & 0x8000 != 0 { (crc << 1) ^ 0x1021 } else { crc << 1 };
+            bit += 1;
+        }
+        table[byte] = crc;
+        byte += 1;
+    }
+    table
+}
+
+/// The units of each shard at the start: the same for all, and one more for the first ones.
+pub fn split(units: i64, shards: u32) -> Vec<i64> {
+    let count = i64::from(shards.max(1));
+    let (each, rest) = (units / count, units % count);
+    (0..count).map(|shard| each + i64::from(shard < rest)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_is_that_of_the_cluster_specification() {
+        assert_eq!(crc16(b"123456789"), 0x31c3);
+        assert_eq!(crc16(b""), 0);
+        // CLUSTER KEYSLOT: the same number modulo 16384.
+        assert_eq!(crc16(b"foo") % 16_384, 12_182);
+        assert_eq!(crc16(b"order") % 16_384, 16_025);
+    }
+
+    #[test]
+    fn users_are_spread_evenly_and_stay() {
+        for shards in [16_u32, 100, 1_000] {
+            let mut users = vec![0_u32; shards as usize];
+            for user in 0..200_000_u32 {
+                let id = format!("u{user}");
+                let shard = shard_of(id.as_bytes(), shards);
+                assert_eq!(shard, shard_of(id.as_bytes(), shards));
+                users[shard as usize] += 1;
+            }
+            let mean = 200_000 / shards;
+            let (least, most) = (users.iter().min().unwrap(), users.iter().max().unwrap());
+            assert!(*least > mean / 2 && *most < mean * 2, "{shards}: {least} to {most}");
+        }
+        assert_eq!(shard_of(b"alice", 1), 0);
+    }
+
+    #[test]
+    fn no_unit_is_lost_in_the_split() {
+        assert_eq!(split(10, 4), [3, 3, 2, 2]);
+        assert_eq!(split(3, 4), [1, 1, 1, 0]);
+        for (units, shards) in [(1_000, 16), (999, 7), (1, 1_000)] {
+            assert_eq!(split(units, shards).iter().sum::<i64>(), units);
+        }
+    }
+
+    #[test]
+    fn a_shard_is_a_voucher_of_its_own() {
+        assert_eq!(shard_voucher("7", 3), "7#3");
+        assert_eq!(journal_key("7", 3), "seckill:shard:{7#3}");
+        assert!(check_sale("7").is_ok());
+        for wrong in ["", "{7}", "a}b", "7#1"] {
+            assert!(check_sale(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The command line.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::{Parser, ValueEnum};
+
+use crate::roles::Roles;
+use crate::server::Programs;
+
+/// Examines your own seckill.lua and unlock.lua: what is wrong, and what takes their place.
+///
+/// Runs every script in some twenty scenarios on throw-away servers that it starts itself, beside
+/// the module, and compares replies and keys. It never talks to any other server, and leaves
+/// nothing behind.
+#[derive(Parser, Debug)]
+#[command(name = "seckill-doctor", version, after_help = EXIT_CODES)]
+pub struct Options {
+    /// Scripts that sell or release locks
+    #[arg(required = true, value_name = "SCRIPT")]
+    pub scripts: Vec<PathBuf>,
+
+    /// What the scripts are for [default: seen from the commands in them]
+    #[arg(long, value_enum)]
+    pub kind: Option<Kind>,
+
+    /// What KEYS holds, in order: stock, buyers, stream, voucher, user, lock, - for anything, or
+    /// =text for what is always the same [default: found by watching the script]
+    #[arg(long, value_name = "WORDS")]
+    pub keys: Option<String>,
+
+    /// What ARGV holds, in order: voucher, user, order, units, lock, token, - for anything, or
+    /// =text for what is always the same [default: found by watching the script]
+    #[arg(long, value_name = "WORDS")]
+    pub argv: Option<String>,
+
+    /// The server program [default: REDIS_SERVER, else redis-server]
+    #[arg(long, value_name = "PATH")]
+    pub server: Option<PathBuf>,
+
+    /// The module [default: libseckill.so beside this program, in target/release, or in the
+    /// system's folders of modules]
+    #[arg(long, value_name = "PATH")]
+    pub module: Option<PathBuf>,
+
+    /// Print JSON, an object a script
+    #[arg(long)]
+    pub json: bool,
+}
+
+const EXIT_CODES: &str = "\
+Exit code:
+  0  every script has a drop-in replacement
+  1  a script is broken, or the module does something else in its place
+  2  a script could not be examined
+
+Examples:
+  seckill-doctor seckill.lua unlock.lua
+  seckill-doctor --keys \"stock buyers\" --argv \"user units\" deduct.lua";
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Kind {
+    /// It sells
+    Sell,
+    /// It releases a lock
+    Unlock,
+}
+
+impl Options {
+    pub fn roles(&self) -> Result<Roles> {
+        let said = self.keys.is_some() || self.argv.is_some();
+        ensure!(!said || self.scripts.len() == 1, "--keys and --argv are for one script at a time");
+        Roles::new(self.keys.as_deref(), self.argv.as_deref()).map_err(anyhow::Error::msg)
+    }
+
+    pub fn programs(&self) -> Result<Programs> {
+        let server = self.server.clone().or_else(|| env::var_os("REDIS_SERVER").map(PathBuf::from));
+        // The server changes its folder before it looks for the module.
+        let server = server.unwrap_or_else(|| "redis-server".into());
+        let server = if server.components().count() > 1 { absolute(&server)? } else { server };
+        let module = match &self.module {
+            Some(module) => absolute(module)?,
+            None => found_module()?,
+        };
+        Ok(Programs { server, module })
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    path.canonicalize().with_context(|| path.display().to_string())
+}
+
+fn found_module() -> Result<PathBuf> {
+    const NAME: &str = "libseckill.so";
+    const SYSTEM: [&str; 6] = [
+        "/usr/lib/redis/modules",
+        "/usr/local/lib/redis/modules",
+        "/usr/lib/valkey/modules",
+        "/usr/local/lib/valkey/modules",
+        "/usr/lib/seckill",
+        "/usr/local/lib/seckill",
+    ];
+    let beside = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_owned()));
+    let folders = beside.into_iter().chain(["target/release".into()]);
+    let folders = folders.chain(SYSTEM.map(PathBuf::from));
+    let found = folders.map(|folder| folder.join(NAME)).find(|path| path.is_file());
+    match found {
+        Some(path) => absolute(&path),
+        None => bail!(
+            "{NAME} is not beside this program, in target/release or in the system's folders of \
+             modules: build it by make build, or name it by --module"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(args: &[&str]) -> Result<Options, clap::Error> {
+        Options::try_parse_from([&["doctor"], args].concat())
+    }
+
+    #[test]
+    fn the_declarations_are_sound() {
+        use clap::CommandFactory;
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn there_is_no_way_to_name_a_running_server() {
+        for option in ["--url", "--host", "--port", "--socket"] {
+            assert!(parse(&["a.lua", option, "127.0.0.1"]).is_err(), "{option}");
+        }
+    }
+
+    #[test]
+    fn roles_are_for_one_script() {
+        assert!(parse(&["a.lua", "b.lua", "--keys", "stock"]).unwrap().roles().is_err());
+        assert!(parse(&["a.lua", "--keys", "stock"]).unwrap().roles().is_ok());
+        assert!(parse(&["a.lua", "--argv", "buyer"]).unwrap().roles().is_err());
+        assert!(parse(&[]).is_err());
+    }
+}

@@ -1,0 +1,232 @@
+//! Throw-away servers: started in a fresh folder, on a unix socket, and ended with the program.
+//!
+//! The program talks to nothing else. Every server it starts is in one list, so that a signal ends
+//! them all.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use redis::{ConnectionAddr, IntoConnectionInfo, Value};
+use tempfile::TempDir;
+
+use crate::reply::Reply;
+
+/// How long a server may take to start, or a script to answer.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// What the servers are made of.
+pub struct Programs {
+    pub server: PathBuf,
+    pub module: PathBuf,
+}
+
+/// A running server, ended when dropped.
+pub struct Server {
+    id: u32,
+    socket: PathBuf,
+}
+
+/// A connection that keeps error replies as values.
+pub struct Client(redis::Connection);
+
+/// A process and the folder it runs in.
+struct Running {
+    child: Child,
+    /// Removed when dropped, after the process has ended.
+    _dir: TempDir,
+}
+
+/// Nothing once the program ends: then no server may be started any more. Whoever starts or ends
+/// one holds the lock until it is done, so that the end of the program leaves nothing behind.
+static RUNNING: Mutex<Option<BTreeMap<u32, Running>>> = Mutex::new(Some(BTreeMap::new()));
+
+fn running() -> MutexGuard<'static, Option<BTreeMap<u32, Running>>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Errors mean that it has ended already, which is all that is wanted here.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Ends every server, for when the program is asked to end.
+pub fn end_all() {
+    *running() = None;
+}
+
+impl Server {
+    /// A standalone server without the module.
+    pub fn plain(programs: &Programs) -> Result<Self> {
+        Self::start(programs, &[])
+    }
+
+    /// A standalone server with the module.
+    pub fn with_module(programs: &Programs) -> Result<Self> {
+        Self::start(programs, &[load(programs)])
+    }
+
+    /// The only node of a cluster, with all slots.
+    pub fn cluster(programs: &Programs, module: bool) -> Result<Self> {
+        // A node has to listen somewhere, though nobody calls there: the system chooses where.
+        let (port, bus) = (free_port()?, free_port()?);
+        let mut lines = vec![
+            format!("port {port}"),
+            format!("cluster-port {bus}"),
+            "cluster-enabled yes".to_owned(),
+            "cluster-require-full-coverage no".to_owned(),
+        ];
+        lines.extend(module.then(|| load(programs)));
+        let server = Self::start(programs, &lines)?;
+        let mut client = server.client()?;
+        client.must(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"])?;
+        wait_for("a cluster of one node", || {
+            let info = client.call(&["CLUSTER", "INFO"]).ok()?;
+            info.text().contains("cluster_state:ok").then_some(())
+        })?;
+        Ok(server)
+    }
+
+    fn start(programs: &Programs, lines: &[String]) -> Result<Self> {
+        let mut running = running();
+        let list = running.as_mut().context("the program is ending")?;
+        let dir = tempfile::Builder::new().prefix("seckill-doctor-").tempdir()?;
+        let socket = dir.path().join("socket");
+        // A script must not reach another server: MIGRATE is the one command that could.
+        let mut conf = format!(
+            "port 0\nbind 127.0.0.1\nunixsocket {}\ndir {}\nsave \"\"\nappendonly no\n\
+             rename-command MIGRATE \"\"\n",
+            socket.display(),
+            dir.path().display()
+        );
+        for line in lines {
+            conf += &format!("{line}\n");
+        }
+        fs::write(dir.path().join("redis.conf"), conf)?;
+        let log = dir.path().join("log");
+        let file = File::create(&log)?;
+        let child = Command::new(&programs.server)
+            .arg(dir.path().join("redis.conf"))
+            .current_dir(dir.path())
+            .stdin(Stdio::null())
+            .stdout(file.try_clone()?)
+            .stderr(file)
+            .spawn()
+            .with_context(|| {
+                format!(
+                    "cannot run {}: install redis-server, or name one by --server or REDIS_SERVER",
+                    programs.server.display()
+                )
+            })?;
+        let id = child.id();
+        list.insert(id, Running { child, _dir: dir });
+        drop(running);
+        let server = Self { id, socket };
+        server.wait_until_up(&log)?;
+        Ok(server)
+    }
+
+    fn wait_until_up(&self, log: &Path) -> Result<()> {
+        wait_for("a server of the doctor's own to answer", || {
+            let ended = match running().as_mut().and_then(|list| list.get_mut(&self.id)) {
+                Some(process) => !matches!(process.child.try_wait(), Ok(None)),
+                None => true,
+            };
+            let up =
+                || self.client().ok()?.call(&["PING"]).ok()?.text().contains("PONG").then_some(());
+            if ended { Some(Err(())) } else { up().map(Ok) }
+        })?
+        .or_else(|()| {
+            let said = fs::read_to_string(log).unwrap_or_default();
+            let lines: Vec<&str> = said.lines().collect();
+            let last = lines.iter().rev().take(6).rev().copied().collect::<Vec<_>>().join("\n");
+            bail!("a server of the doctor's own did not start; it said:\n{last}")
+        })
+    }
+
+    pub fn client(&self) -> Result<Client> {
+        let address = ConnectionAddr::Unix(self.socket.clone()).into_connection_info()?;
+        let connection = redis::Client::open(address)?.get_connection_with_timeout(DEADLINE)?;
+        connection.set_read_timeout(Some(DEADLINE))?;
+        connection.set_write_timeout(Some(DEADLINE))?;
+        Ok(Client(connection))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(list) = running().as_mut() {
+            list.remove(&self.id);
+        }
+    }
+}
+
+impl Client {
+    /// Sends a command and gives its reply, an error reply too.
+    pub fn call<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Result<Reply> {
+        Ok(Reply::of(&self.value(args)?))
+    }
+
+    /// Runs a script.
+    pub fn eval<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Result<Reply> {
+        let value = self.value(args).with_context(|| {
+            format!("the script did not end in {} s, or ended the server", DEADLINE.as_secs())
+        });
+        Ok(Reply::of_script(&value?))
+    }
+
+    /// The same for what must not fail.
+    pub fn must<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Result<Value> {
+        let value = self.value(args)?;
+        if let Reply::Error(error) = Reply::of(&value) {
+            let command = args.first().map(|name| String::from_utf8_lossy(name.as_ref()));
+            bail!("{} on a server of the doctor's own: {error}", command.unwrap_or_default());
+        }
+        Ok(value)
+    }
+
+    fn value<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Result<Value> {
+        let mut packed = format!("*{}\r\n", args.len()).into_bytes();
+        for arg in args.iter().map(AsRef::as_ref) {
+            packed.extend_from_slice(format!("${}\r\n", arg.len()).as_bytes());
+            packed.extend_from_slice(arg);
+            packed.extend_from_slice(b"\r\n");
+        }
+        let sent = self.0.send_packed_command(&packed);
+        sent.and_then(|()| self.0.recv_response()).context("no answer from a server of our own")
+    }
+
+    /// The next thing the server sends by itself.
+    pub fn next(&mut self) -> Result<Value> {
+        self.0.recv_response().context("no answer from a server of our own")
+    }
+}
+
+fn load(programs: &Programs) -> String {
+    format!("loadmodule {}", programs.module.display())
+}
+
+fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T> {
+    let start = Instant::now();
+    loop {
+        if let Some(answer) = ask() {
+            return Ok(answer);
+        }
+        if start.elapsed() > DEADLINE {
+            bail!("waited {} s in vain for {what}", DEADLINE.as_secs());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

@@ -1,0 +1,159 @@
+//! How a text is made of what the script is called with: `seckill:stock:` and then
+//! `ARGV[1]`.
+//!
+//! Found out by calling the script with marks, texts that nothing else holds, and looking where
+//! they come out.
+
+use std::fmt;
+
+use crate::reply::quoted;
+
+/// A place of the call, counted from 1 as in Lua.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Slot {
+    Key(usize),
+    Arg(usize),
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Part {
+    Text(Vec<u8>),
+    Slot(Slot),
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Template(pub Vec<Part>);
+
+impl Slot {
+    /// The text that stands for this slot while the script is watched. Those of arguments are
+    /// numbers, since a script may reckon with them.
+    pub fn mark(self) -> Vec<u8> {
+        match self {
+            Self::Key(number) => format!("mark9081735{number}").into_bytes(),
+            Self::Arg(number) => format!("9081726{number}").into_bytes(),
+        }
+    }
+}
+
+impl fmt::Display for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key(number) => write!(f, "KEYS[{number}]"),
+            Self::Arg(number) => write!(f, "ARGV[{number}]"),
+        }
+    }
+}
+
+impl Template {
+    /// What a text is made of, when the slots held their marks.
+    pub fn of(text: &[u8], slots: &[Slot]) -> Self {
+        let mut parts = Vec::new();
+        let mut plain = Vec::new();
+        let mut rest = text;
+        while let Some((first, tail)) = rest.split_first() {
+            match slots.iter().find(|slot| rest.starts_with(&slot.mark())) {
+                Some(slot) => {
+                    if !plain.is_empty() {
+                        parts.push(Part::Text(std::mem::take(&mut plain)));
+                    }
+                    parts.push(Part::Slot(*slot));
+                    rest = rest.get(slot.mark().len()..).unwrap_or_default();
+                }
+                None => {
+                    plain.push(*first);
+                    rest = tail;
+                }
+            }
+        }
+        if !plain.is_empty() || parts.is_empty() {
+            parts.push(Part::Text(plain));
+        }
+        Self(parts)
+    }
+
+    /// The text itself, with a value for every slot.
+    pub fn text(&self, value: &impl Fn(Slot) -> Vec<u8>) -> Vec<u8> {
+        let of = |part: &Part| match part {
+            Part::Text(text) => text.clone(),
+            Part::Slot(slot) => value(*slot),
+        };
+        self.0.iter().flat_map(of).collect()
+    }
+
+    pub fn slots(&self) -> impl Iterator<Item = Slot> {
+        self.0.iter().filter_map(|part| match part {
+            Part::Slot(slot) => Some(*slot),
+            Part::Text(_) => None,
+        })
+    }
+
+    /// The slot, when it is this one alone.
+    pub fn slot(&self) -> Option<Slot> {
+        match self.0.as_slice() {
+            [Part::Slot(slot)] => Some(*slot),
+            _ => None,
+        }
+    }
+
+    /// The text, when no slot is in it.
+    pub fn constant(&self) -> Option<&[u8]> {
+        match self.0.as_slice() {
+            [Part::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The prefix, when it is one and then this slot.
+    pub fn prefix_of(&self, slot: Slot) -> Option<Vec<u8>> {
+        match self.0.as_slice() {
+            [Part::Text(text), Part::Slot(last)] if *last == slot => Some(text.clone()),
+            [Part::Slot(last)] if *last == slot => Some(Vec::new()),
+            _ => None,
+        }
+    }
+
+    /// The expression that makes it in Lua.
+    pub fn lua(&self) -> String {
+        let of = |part: &Part| match part {
+            Part::Text(text) => quoted(text),
+            Part::Slot(slot) => slot.to_string(),
+        };
+        self.0.iter().map(of).collect::<Vec<_>>().join(" .. ")
+    }
+
+    /// For people: `seckill:stock:<voucher>`.
+    pub fn shown(&self, name: &impl Fn(Slot) -> String) -> String {
+        let of = |part: &Part| match part {
+            Part::Text(text) => text.escape_ascii().to_string(),
+            Part::Slot(slot) => format!("<{}>", name(*slot)),
+        };
+        self.0.iter().map(of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SLOTS: [Slot; 3] = [Slot::Key(1), Slot::Arg(1), Slot::Arg(2)];
+
+    #[test]
+    fn marks_are_found_wherever_they_are() {
+        let (one, two) = (Part::Slot(Slot::Arg(1)), Part::Slot(Slot::Arg(2)));
+        let made = Template::of(b"a:90817261:b:90817262", &SLOTS);
+        let text = |text: &str| Part::Text(text.into());
+        assert_eq!(made.0, [text("a:"), one, text(":b:"), two]);
+        assert_eq!(made.lua(), "'a:' .. ARGV[1] .. ':b:' .. ARGV[2]");
+        assert_eq!(made.text(&|_| b"7".to_vec()), b"a:7:b:7");
+        assert_eq!(Template::of(b"mark90817351", &SLOTS).slot(), Some(Slot::Key(1)));
+        assert_eq!(Template::of(b"", &SLOTS).constant(), Some(&b""[..]));
+    }
+
+    #[test]
+    fn prefixes_end_with_the_slot() {
+        let stock = Template::of(b"s:90817261", &SLOTS);
+        assert_eq!(stock.prefix_of(Slot::Arg(1)), Some(b"s:".to_vec()));
+        assert_eq!(stock.prefix_of(Slot::Arg(2)), None);
+        assert_eq!(Template::of(b"90817261:s", &SLOTS).prefix_of(Slot::Arg(1)), None);
+    }
+}

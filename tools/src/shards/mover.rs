@@ -1,0 +1,194 @@
+//! Moves units from shard to shard in steps of which each can be repeated.
+//!
+//! 1. *take*, at the shard that gives: the units leave its stock, and its journal says where they
+//!    go, in one step. One move at a time is on its way from a shard.
+//! 2. *put*, at the shard that receives: the units join its stock, and its journal says which move
+//!    of which shard that was, in one step. Moves of a shard have growing numbers, and the journal
+//!    keeps the last one for good: whoever asks again, however late, changes nothing.
+//! 3. *done*, at the shard that gives: its journal forgets the move. Where there was no stock to
+//!    put the units into, they come back here, in that same step.
+//!
+//! Whoever dies between two of them leaves a move in a journal, and the next one who looks
+//! finishes it. Two who finish it at once do no harm.
+
+use anyhow::{Context, Result, bail, ensure};
+use redis::FromRedisValue;
+
+use crate::link::Link;
+use crate::sale::{Out, Sale, Shard};
+
+/// How long replicas are waited for.
+const REPLICAS_WAIT_MS: u32 = 5_000;
+
+/// The scripts, each of which changes one shard in one step.
+#[derive(Clone, Copy)]
+pub enum Script {
+    Open,
+    Take,
+    Put,
+    Done,
+}
+
+impl Script {
+    fn text(self) -> &'static str {
+        match self {
+            Script::Open => include_str!("open.lua"),
+            Script::Take => include_str!("take.lua"),
+            Script::Put => include_str!("put.lua"),
+            Script::Done => include_str!("done.lua"),
+        }
+    }
+
+    pub async fn run<T: FromRedisValue>(
+        self,
+        link: &mut Link,
+        shard: &Shard,
+        arguments: &[String],
+    ) -> redis::RedisResult<T> {
+        let mut eval = redis::cmd("EVAL");
+        eval.arg(self.text()).arg(3).arg(&shard.stock).arg(&shard.journal).arg(&shard.rules);
+        eval.arg(&shard.voucher).arg(arguments);
+        step();
+        let reply = eval.query_async(link).await;
+        step();
+        reply
+    }
+}
+
+/// The end of this process right before and right after it has changed a shard, where a test asks
+/// for it: SECKILL_SHARDS_DIE_AT counts these moments, from 1.
+pub fn step() {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static STEPS: AtomicU64 = AtomicU64::new(0);
+    let now = STEPS.fetch_add(1, Ordering::Relaxed) + 1;
+    let end = std::env::var("SECKILL_SHARDS_DIE_AT").ok().and_then(|text| text.parse().ok());
+    if end == Some(now) {
+        std::process::abort();
+    }
+}
+
+pub struct Mover<'s> {
+    sale: &'s Sale,
+    link: Link,
+    replicas: u32,
+}
+
+impl<'s> Mover<'s> {
+    /// `replicas` must have heard of each step before the next one is taken.
+    pub fn new(sale: &'s Sale, replicas: u32) -> Mover<'s> {
+        Mover { sale, link: sale.link(), replicas }
+    }
+
+    /// Moves up to `units` so that `keep` stay; how many it was. What was on its way from that
+    /// shard is finished first.
+    pub async fn go(&mut self, from: u32, to: u32, units: i64, keep: i64) -> Result<i64> {
+        let sale = self.sale;
+        let id = format!("{:016x}", fastrand::u64(..));
+        let arguments = [to.to_string(), units.to_string(), keep.to_string(), id.clone()];
+        loop {
+            let shard = sale.shard(from)?;
+            let reply: Option<String> = Script::Take
+                .run(&mut self.link, shard, &arguments)
+                .await
+                .context("taking units")?;
+            let Some(text) = reply else { return Ok(0) };
+            let out = Out::parse(text)?;
+            let (is_mine, units) = (out.id == id, self.finish(from, &out).await?);
+            if is_mine {
+                return Ok(units);
+            }
+        }
+    }
+
+    /// Finishes every move that is on its way; how many there were.
+    pub async fn finish_all(&mut self) -> Result<u32> {
+        let mut finished = 0;
+        for (from, out) in self.sale.on_the_way().await? {
+            self.finish(from, &out).await?;
+            finished += 1;
+        }
+        Ok(finished)
+    }
+
+    /// Takes the steps behind the first one. How many units came to the other shard.
+    async fn finish(&mut self, from: u32, out: &Out) -> Result<i64> {
+        let (giver, receiver) = (self.sale.shard(from)?, self.sale.shard(out.to)?);
+        self.wait_for_replicas(giver).await?;
+        let arguments =
+            [from.to_string(), out.seq.to_string(), out.units.to_string(), out.id.clone()];
+        let put: i64 =
+            Script::Put.run(&mut self.link, receiver, &arguments).await.context("adding units")?;
+        if put < 0 {
+            return self.check_ended(giver, out).await;
+        }
+        self.wait_for_replicas(receiver).await?;
+        let arguments = [out.text.clone(), put.to_string()];
+        Script::Done
+            .run::<i64>(&mut self.link, giver, &arguments)
+            .await
+            .context("ending the move")?;
+        Ok(put)
+    }
+
+    /// A later move than this one has come already. Then somebody else has ended this one; if it
+    /// is still on its way, the shard has forgotten moves and gives their numbers again.
+    async fn check_ended(&mut self, giver: &Shard, out: &Out) -> Result<i64> {
+        let mut ask = redis::cmd("HGET");
+        ask.arg(&giver.journal).arg("out");
+        let now: Option<String> = ask.query_async(&mut self.link).await?;
+        if now.as_ref() == Some(&out.text) {
+            bail!(
+                "shard {} has lost moves, as a failover can: its move {} has a number that was \
+                 used before. See \"A shard that has lost a move\" in docs/hot-vouchers.md",
+                giver.voucher,
+                out.seq
+            );
+        }
+        Ok(0)
+    }
+
+    async fn wait_for_replicas(&mut self, shard: &Shard) -> Result<()> {
+        if self.replicas == 0 {
+            return Ok(());
+        }
+        // WAIT looks at what its own connection has written, so it is a part of a write there: one
+        // that changes nothing would wait for nothing.
+        let mut wait = redis::pipe();
+        wait.cmd("HINCRBY").arg(&shard.journal).arg("waits").arg(1).ignore();
+        wait.cmd("WAIT").arg(self.replicas).arg(REPLICAS_WAIT_MS);
+        let (heard,): (u32,) = match &mut self.link {
+            Link::Server(server) => wait.query_async(server).await?,
+            Link::Cluster(cluster) => {
+                let slot = redis::cluster_routing::Slot::for_key(shard.journal.as_bytes());
+                let to = redis::cluster_routing::SlotAddr::Master;
+                let route = redis::cluster_routing::Route::with_slot(slot, to);
+                let route = redis::cluster_routing::SingleNodeRoutingInfo::SpecificNode(route);
+                let replies = cluster.route_pipeline(wait, 0, 2, route).await?;
+                let heard = replies.into_iter().last().context("no answer to WAIT")?;
+                (redis::from_redis_value(heard)?,)
+            }
+        };
+        ensure!(
+            heard >= self.replicas,
+            "only {heard} of {} replicas have heard of a step of {}: the move stays on its way, \
+             seckill-shards finish ends it",
+            self.replicas,
+            shard.voucher
+        );
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_move_in_a_journal_is_read_whole_or_not_at_all() {
+        let out = Out::parse("3:15:20:00ff".to_owned()).unwrap();
+        assert_eq!((out.seq, out.to, out.units, out.id.as_str()), (3, 15, 20, "00ff"));
+        for wrong in ["", "3", "3:15:20", "x:15:20:1", "3:-1:2:1"] {
+            assert!(Out::parse(wrong.to_owned()).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::sharding::SHARDS_MAX;
+
+/// Opens, shows and levels a sale that is spread over shards.
+///
+/// A sale of the voucher 7 over 16 shards is the vouchers 7#0 to 7#15, each with a part of the
+/// stock. A user belongs to the shard CRC16(user) modulo 16 and tries there, always.
+#[derive(Parser, Debug)]
+#[command(name = "seckill-shards", version)]
+pub struct Options {
+    /// The server, or any node of the cluster: `redis://user:password@host:port`
+    #[arg(long, global = true, default_value = "redis://127.0.0.1:6379")]
+    pub url: String,
+
+    /// What is on sale
+    #[arg(long, global = true, default_value = "rush")]
+    pub voucher: String,
+
+    #[command(subcommand)]
+    pub action: Action,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum Action {
+    /// Opens the sale; the same again goes on where an earlier run has died
+    Open(Open),
+    /// Shows every shard, and what is on its way between them
+    Show {
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Moves units from one shard to another
+    Move {
+        #[arg(long)]
+        from: u32,
+        #[arg(long)]
+        to: u32,
+        #[arg(long, value_parser = clap::value_parser!(i64).range(1..))]
+        units: i64,
+        /// Replicas that must have heard of each step
+        #[arg(long, default_value_t = 0)]
+        replicas: u32,
+    },
+    /// Moves idle units to shards that run out, until Ctrl-C
+    Level(Level),
+    /// Finishes the moves that a program which died has left behind
+    Finish {
+        /// Replicas that must have heard of each step
+        #[arg(long, default_value_t = 0)]
+        replicas: u32,
+    },
+    /// Deletes the shards and their journals, never a stream
+    Drop,
+    /// Simulates sales, without a server: what stays unsold, and how fair it is
+    Simulate(Simulate),
+}
+
+#[derive(Args, Debug)]
+pub struct Open {
+    /// Shards, for the whole sale
+    #[arg(long, default_value_t = 16,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(SHARDS_MAX)))]
+    pub shards: u32,
+
+    /// Units on sale, over all shards
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(i64).range(1..))]
+    pub stock: i64,
+
+    /// Managed vouchers (SECKILL.CREATE), with the rules that follow
+    #[arg(long)]
+    pub managed: bool,
+
+    /// Units that a user may have
+    #[arg(long, requires = "managed", value_parser = clap::value_parser!(i64).range(1..))]
+    pub limit: Option<i64>,
+
+    /// Hold accepted orders for so many ms
+    #[arg(long, requires = "managed", value_parser = clap::value_parser!(i64).range(1..))]
+    pub hold_ms: Option<i64>,
+
+    /// Begin of the sale, unix time in ms
+    #[arg(long, requires = "managed", value_parser = clap::value_parser!(i64).range(1..))]
+    pub begin: Option<i64>,
+
+    /// End of the sale, unix time in ms
+    #[arg(long, requires = "managed", value_parser = clap::value_parser!(i64).range(1..))]
+    pub end: Option<i64>,
+}
+
+#[derive(Args, Debug)]
+pub struct Level {
+    /// How often to look
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
+    pub every_ms: u64,
+
+    /// Look once, move what there is to move, and end
+    #[arg(long)]
+    pub once: bool,
+
+    /// End when nothing is left on any shard, nor held
+    #[arg(long)]
+    pub until_sold_out: bool,
+
+    /// Replicas that must have heard of each step
+    #[arg(long, default_value_t = 0)]
+    pub replicas: u32,
+}
+
+#[derive(Args, Debug)]
+pub struct Simulate {
+    /// Users, each of whom tries once
+    #[arg(long, default_value_t = 10_000_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub users: u32,
+
+    /// Numbers of shards to simulate
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 16, 64, 256, 1_000])]
+    pub shards: Vec<u32>,
+
+    /// Units on sale to simulate
+    #[arg(long, value_delimiter = ',', default_values_t = [1_000, 100_000, 1_000_000, 9_900_000])]
+    pub stock: Vec<i64>,
+
+    /// Tries between two looks of the mover
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub look_every: u32,
+
+    /// The same seed, the same sales
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+impl Open {
+    /// The rules as SECKILL.CREATE takes them; none of an unmanaged sale.
+    pub fn rules(&self) -> Vec<String> {
+        if !self.managed {
+            return Vec::new();
+        }
+        let words = [
+            ("LIMIT", Some(self.limit.unwrap_or(1))),
+            ("HOLD", self.hold_ms),
+            ("BEGIN", self.begin),
+            ("END", self.end),
+        ];
+        let given = words.into_iter().filter_map(|(word, value)| Some((word, value?)));
+        given.flat_map(|(word, value)| [word.to_owned(), value.to_string()]).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_declarations_are_sound() {
+        use clap::CommandFactory;
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn rules_are_of_managed_sales_only() {
+        let open = |line: &str| {
+            let options = Options::try_parse_from(line.split_whitespace()).ok()?;
+            match options.action {
+                Action::Open(open) => Some(open.rules().join(" ")),
+                _ => None,
+            }
+        };
+        assert_eq!(open("shards open").as_deref(), Some(""));
+        assert_eq!(open("shards open --managed").as_deref(), Some("LIMIT 1"));
+        let held = open("shards open --managed --hold-ms 5 --limit 2");
+        assert_eq!(held.as_deref(), Some("LIMIT 2 HOLD 5"));
+        assert_eq!(open("shards open --hold-ms 5"), None);
+        assert_eq!(open("shards open --shards 0"), None);
+    }
+}

@@ -1,0 +1,310 @@
+//! The shards of a sale: opened, looked at, dropped.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use anyhow::{Context, Result, bail, ensure};
+use futures_util::future::try_join_all;
+use redis::{FromRedisValue, RedisResult, Value};
+use serde::Serialize;
+
+use crate::link::Link;
+use crate::mover::{Script, step};
+use crate::names::Names;
+use crate::options::Open;
+use crate::sharding::{journal_key, shard_voucher, split};
+
+/// The keys of a shard that the scripts work on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shard {
+    pub voucher: String,
+    pub stock: String,
+    pub journal: String,
+    pub rules: String,
+}
+
+/// The keys of the first `count` shards of a sale, as this server names them.
+async fn shards_of(link: &Link, sale: &str, count: u32) -> Result<Vec<Shard>> {
+    let vouchers: Vec<String> = (0..count).map(|shard| shard_voucher(sale, shard)).collect();
+    let is_cluster = matches!(link, Link::Cluster(_));
+    let names = Names::of_module(&mut link.clone(), &vouchers, is_cluster).await?;
+    let shards = (0..count).zip(names).map(|(shard, names)| Shard {
+        voucher: names.voucher,
+        stock: names.stock,
+        journal: journal_key(sale, shard),
+        rules: names.rules,
+    });
+    Ok(shards.collect())
+}
+
+pub struct Sale {
+    link: Link,
+    shards: Vec<Shard>,
+}
+
+/// A move that has left one shard and is not known to have come to the other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Out {
+    pub seq: u64,
+    pub to: u32,
+    pub units: i64,
+    pub id: String,
+    /// As it stands in the journal.
+    #[serde(skip)]
+    pub text: String,
+}
+
+impl Out {
+    pub fn parse(text: String) -> Result<Out> {
+        let parts: Vec<&str> = text.splitn(4, ':').collect();
+        let [seq, to, units, id] = parts[..] else { bail!("a journal holds the move \"{text}\"") };
+        let of = || format!("a journal holds the move \"{text}\"");
+        let seq = seq.parse().with_context(of)?;
+        let (to, units) = (to.parse().with_context(of)?, units.parse().with_context(of)?);
+        let id = id.to_owned();
+        Ok(Out { seq, to, units, id, text })
+    }
+}
+
+/// How a shard stands.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ShardStanding {
+    pub managed: bool,
+    pub left: i64,
+    pub held: i64,
+    pub sold: i64,
+    /// Of a managed shard.
+    pub total: i64,
+    pub buyers: i64,
+    /// The number of the last move that left.
+    pub seq: u64,
+    pub out: Option<Out>,
+    /// The last move that came from each other shard: its number and its units.
+    pub came: HashMap<u32, (u64, i64)>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Standing {
+    /// Units of the whole sale, as it was opened.
+    pub stock: i64,
+    pub shards: Vec<ShardStanding>,
+}
+
+impl Sale {
+    /// Makes every shard that is not there yet; how many those were.
+    pub async fn open(link: Link, sale: &str, open: &Open) -> Result<u32> {
+        let (mut opened, rules) = (0, open.rules());
+        let shards = shards_of(&link, sale, open.shards).await?;
+        for (keys, units) in shards.iter().zip(split(open.stock, open.shards)) {
+            let mut arguments = vec![open.shards.to_string(), open.stock.to_string()];
+            arguments.push(units.to_string());
+            arguments.extend(rules.iter().cloned());
+            let reply = Script::Open.run(&mut link.clone(), keys, &arguments).await;
+            let reply: i64 = reply.with_context(|| format!("opening {}", keys.voucher))?;
+            opened += u32::from(reply == 1);
+        }
+        Ok(opened)
+    }
+
+    /// The sale as its first shard's journal tells of it.
+    pub async fn find(mut link: Link, sale: &str) -> Result<Sale> {
+        let first = journal_key(sale, 0);
+        let told: Option<String> =
+            redis::cmd("HGET").arg(first).arg("sale").query_async(&mut link).await?;
+        let Some((shards, _)) = told.as_deref().and_then(sale_of) else {
+            bail!("no sale of {sale} over shards was opened here: see seckill-shards open");
+        };
+        let shards = shards_of(&link, sale, shards).await?;
+        Ok(Sale { link, shards })
+    }
+
+    pub fn shards(&self) -> u32 {
+        u32::try_from(self.shards.len()).unwrap_or(u32::MAX)
+    }
+
+    pub fn shard(&self, shard: u32) -> Result<&Shard> {
+        self.shards.get(shard as usize).with_context(|| format!("there is no shard {shard}"))
+    }
+
+    pub fn link(&self) -> Link {
+        self.link.clone()
+    }
+
+    /// Asks all shards how they stand, at about the same moment.
+    pub async fn look(&self) -> Result<Standing> {
+        let asked = self.shards.iter().map(|shard| self.look_at(shard));
+        let told = try_join_all(asked).await?;
+        let stock = told.first().map_or(0, |(stock, _)| *stock);
+        Ok(Standing { stock, shards: told.into_iter().map(|(_, shard)| shard).collect() })
+    }
+
+    /// Both replies are of one moment, so that no move is seen by halves.
+    async fn look_at(&self, shard: &Shard) -> Result<(i64, ShardStanding)> {
+        let mut both = redis::pipe();
+        both.atomic().cmd("SECKILL.INFO").arg(&shard.voucher);
+        both.cmd("HGETALL").arg(&shard.journal);
+        type Replies = (HashMap<String, Value>, HashMap<String, String>);
+        let of = || format!("shard {}", shard.voucher);
+        let there: i64 =
+            redis::cmd("EXISTS").arg(&shard.stock).query_async(&mut self.link()).await?;
+        if there == 0 {
+            // It was dropped, or its time to live is over.
+            let mut journal = redis::cmd("HGETALL");
+            let journal = journal.arg(&shard.journal).query_async(&mut self.link()).await?;
+            return standing_of(None, &journal).with_context(of);
+        }
+        let replies: Replies = both.query_async(&mut self.link()).await.with_context(of)?;
+        standing_of(Some(&replies.0), &replies.1).with_context(of)
+    }
+
+    /// The moves that the journals of the shards say are on their way, with the shard they left.
+    pub async fn on_the_way(&self) -> Result<Vec<(u32, Out)>> {
+        let asked = self.shards.iter().map(|shard| {
+            let mut ask = redis::cmd("HGET");
+            ask.arg(&shard.journal).arg("out");
+            ask
+        });
+        let told: Vec<RedisResult<Option<String>>> = self.link().ask_all(asked.collect()).await?;
+        let mut outs = Vec::new();
+        for (from, out) in (0..).zip(told) {
+            if let Some(text) = out? {
+                outs.push((from, Out::parse(text)?));
+            }
+        }
+        Ok(outs)
+    }
+
+    pub async fn drop_all(&self) -> Result<u32> {
+        let mut dropped = 0;
+        // The first shard's journal knows how many there are, so it goes last.
+        for shard in self.shards.iter().rev() {
+            let mut both = redis::pipe();
+            both.atomic().cmd("SECKILL.DROP").arg(&shard.voucher);
+            both.cmd("DEL").arg(&shard.journal).ignore();
+            step();
+            let (there,): (u32,) = both.query_async(&mut self.link()).await?;
+            dropped += there;
+        }
+        Ok(dropped)
+    }
+}
+
+/// The number of shards and the units that a journal tells of.
+fn sale_of(text: &str) -> Option<(u32, i64)> {
+    let (shards, units) = text.split_once(':')?;
+    Some((shards.parse().ok()?, units.parse().ok()?))
+}
+
+fn standing_of(
+    info: Option<&HashMap<String, Value>>,
+    journal: &HashMap<String, String>,
+) -> Result<(i64, ShardStanding)> {
+    let number = |name: &str| -> Result<i64> {
+        let Some(info) = info else { return Ok(0) };
+        let value = info.get(name).with_context(|| format!("SECKILL.INFO tells no {name}"))?;
+        Ok(Option::<i64>::from_redis_value_ref(value)?.unwrap_or(0))
+    };
+    let told = journal.get("sale").and_then(|text| sale_of(text));
+    let (_, stock) = told.context("it is not open: the same seckill-shards open again opens it")?;
+    let mut came = HashMap::new();
+    for (field, text) in journal {
+        let Some(from) = field.strip_prefix("in:") else { continue };
+        let parts: Vec<&str> = text.splitn(3, ':').collect();
+        ensure!(parts.len() == 3, "the journal holds {field} {text}");
+        came.insert(from.parse()?, (parts[0].parse()?, parts[1].parse()?));
+    }
+    let shard = ShardStanding {
+        managed: number("managed")? == 1,
+        left: number("left")?,
+        held: number("held")?,
+        sold: number("sold")?,
+        total: number("total")?,
+        buyers: number("buyers")?,
+        seq: journal.get("seq").map_or(Ok(0), |seq| seq.parse())?,
+        out: journal.get("out").cloned().map(Out::parse).transpose()?,
+        came,
+    };
+    Ok((stock, shard))
+}
+
+impl Standing {
+    pub fn left(&self) -> Vec<i64> {
+        self.shards.iter().map(|shard| shard.left).collect()
+    }
+
+    /// Units that have left a shard and have not come to another.
+    ///
+    /// Of a moment when moves go on, some of them may have come meanwhile.
+    pub fn on_the_way(&self) -> i64 {
+        let outs = self.shards.iter().enumerate().filter_map(|(from, shard)| {
+            let out = shard.out.as_ref()?;
+            let from = u32::try_from(from).ok()?;
+            let came = self.shards.get(out.to as usize).and_then(|to| to.came.get(&from));
+            let is_there = came.is_some_and(|(seq, units)| *seq == out.seq && *units > 0);
+            (!is_there).then_some(out.units)
+        });
+        outs.sum()
+    }
+
+    pub fn is_sold_out(&self) -> bool {
+        let idle = self.shards.iter().all(|shard| shard.left <= 0 && shard.held == 0);
+        idle && self.on_the_way() == 0
+    }
+
+    /// Moves that came to a shard and that their own shard knows nothing of: it was promoted
+    /// without them, or its journal was deleted. Units of those are there twice.
+    pub fn differences(&self) -> Vec<String> {
+        let mut differences = Vec::new();
+        for (to, shard) in self.shards.iter().enumerate() {
+            for (from, (seq, units)) in &shard.came {
+                let known = self.shards.get(*from as usize).map_or(0, |from| from.seq);
+                if known < *seq {
+                    differences.push(format!(
+                        "shard {to} has got {units} units by move {seq} of shard {from}, which \
+                         knows of {known}: it has lost that move, and may sell them again"
+                    ));
+                }
+            }
+        }
+        differences.sort();
+        differences
+    }
+
+    pub fn json(&self) -> serde_json::Value {
+        let mut json = serde_json::json!(self);
+        json["left"] = self.left().iter().sum::<i64>().into();
+        json["on_the_way"] = self.on_the_way().into();
+        json["differences"] = self.differences().into();
+        json
+    }
+
+    pub fn text(&self) -> String {
+        let mut text =
+            String::from(" shard       left       held       sold     buyers  moves out\n");
+        let mut row = |name: &str, of: &ShardStanding| {
+            // Writing to a String can't fail.
+            let _ = writeln!(
+                text,
+                "{name:>6} {:>10} {:>10} {:>10} {:>10} {:>10}",
+                of.left, of.held, of.sold, of.buyers, of.seq
+            );
+        };
+        let mut sum = ShardStanding::default();
+        for (number, shard) in self.shards.iter().enumerate() {
+            row(&number.to_string(), shard);
+            sum.left += shard.left;
+            sum.held += shard.held;
+            sum.sold += shard.sold;
+            sum.buyers += shard.buyers;
+            sum.seq += shard.seq;
+        }
+        row("all", &sum);
+        let on_the_way = self.on_the_way();
+        let _ =
+            writeln!(text, "{} units were put on sale, {on_the_way} are on their way", self.stock);
+        for difference in self.differences() {
+            let _ = writeln!(text, "WRONG: {difference}");
+        }
+        text
+    }
+}

@@ -1,0 +1,69 @@
+//! The doctor's page shows what the doctor says.
+
+use std::fs;
+use std::path::Path;
+
+use crate::doctor::{doctor, run, script};
+
+fn page(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The blocks of a page that begin with `$ seckill-doctor`, as script and output.
+fn transcripts(page: &str) -> Vec<(String, String)> {
+    let blocks = page.split("```text\n$ seckill-doctor ").skip(1);
+    let block = |block: &str| {
+        let (line, rest) = block.split_once('\n').expect("a command");
+        let output = rest.split("```").next().unwrap_or_default();
+        (line.trim_end_matches(".lua").to_owned(), output.to_owned())
+    };
+    blocks.map(block).collect()
+}
+
+#[test]
+fn transcripts_of_the_page_are_what_it_says() {
+    let page = page("docs/doctor.md");
+    let transcripts = transcripts(&page);
+    assert!(transcripts.len() >= 2, "the page shows no transcript");
+    for (name, shown) in transcripts {
+        let output = run(doctor().arg(script(&name)));
+        let said = String::from_utf8(output.stdout).expect("text");
+        assert_eq!(shown, said, "docs/doctor.md, {name}.lua; it really says:\n{said}");
+    }
+}
+
+#[test]
+fn the_page_lists_every_option() {
+    let help = String::from_utf8(run(doctor().arg("--help")).stdout).expect("text");
+    let page = page("docs/doctor.md");
+    let long = |line: &str| {
+        let word = line.trim_start().split([' ', ',']).find(|word| word.starts_with("--"))?;
+        line.trim_start().starts_with('-').then(|| word.to_owned())
+    };
+    let options: Vec<String> = help.lines().filter_map(long).collect();
+    assert!(options.len() > 5, "{help}");
+    for option in
+        options.iter().filter(|option| !["--help", "--version"].contains(&option.as_str()))
+    {
+        let row = format!("| `{option}");
+        assert!(page.lines().any(|line| line.starts_with(&row)), "docs/doctor.md has no {option}");
+    }
+}
+
+#[test]
+fn the_page_lists_every_finding() {
+    let page = page("docs/doctor.md");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/doctor");
+    let mut listed = 0;
+    for entry in fs::read_dir(sources).expect("the sources").flatten() {
+        let text = fs::read_to_string(entry.path()).expect("a source");
+        let made = text.split("Finding::").skip(1);
+        let code = made.filter(|rest| rest.starts_with("broken(") || rest.starts_with("weak("));
+        for code in code.filter_map(|rest| rest.split('"').nth(1)) {
+            assert!(page.contains(&format!("| `{code}` |")), "docs/doctor.md has no {code}");
+            listed += 1;
+        }
+    }
+    assert!(listed > 15, "only {listed} findings were found in the sources");
+}

@@ -1,0 +1,21 @@
+//! `seckill-doctor` on scripts of our own, each with a fault or a habit: what it finds, what it
+//! proposes, and that the proposal does the same on a server that the doctor has not seen.
+//!
+//! | file | what is in it |
+//! | --- | --- |
+//! | `harness` | starts and ends Redis servers; shared with the tests of the module |
+//! | `doctor` | the doctor as a process |
+//! | `selling` | scripts that sell |
+//! | `unlocking` | scripts that release locks |
+//! | `manners` | exit codes, options, what it leaves behind |
+//! | `docs` | the doctor's page |
+//!
+//! The scripts are in `scripts/`; the usual ones are those of the module's tests.
+
+mod docs;
+mod doctor;
+#[path = "../../../tests/it/harness.rs"]
+mod harness;
+mod manners;
+mod selling;
+mod unlocking;

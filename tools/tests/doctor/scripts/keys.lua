@@ -1,0 +1,12 @@
+-- The caller names the keys. Buyers are looked at first, and other numbers are replied.
+-- KEYS: stock, buyers. ARGV: user.
+if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 1 then
+  return -1
+end
+local left = tonumber(redis.call('GET', KEYS[1]) or '0')
+if left < 1 then
+  return 0
+end
+redis.call('DECR', KEYS[1])
+redis.call('SADD', KEYS[2], ARGV[1])
+return 1

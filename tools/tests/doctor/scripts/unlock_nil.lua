@@ -1,0 +1,4 @@
+-- Replies nothing when the lock is not mine.
+if redis.call('get', KEYS[1]) == ARGV[1] then
+  return redis.call('del', KEYS[1])
+end

@@ -1,0 +1,218 @@
+//! Scripts that sell: what is found, and what takes their place.
+
+use crate::doctor::examine;
+use crate::harness::{Server, text};
+
+const ONE_LINE: &str = "return redis.call('SECKILL.TRY', ARGV[1], ARGV[2], ARGV[3])";
+
+#[test]
+fn the_usual_script_is_replaced_by_one_line() {
+    let examined = examine("seckill");
+    examined.is_drop_in();
+    assert_eq!(examined.replacement(), ONE_LINE);
+    assert_eq!(examined.settings(), Vec::<String>::new());
+    assert_eq!(examined.json["command"], "SECKILL.TRY voucher user orderid");
+    let weak = ["missing-stock", "partial-write", "undeclared-keys", "cluster-partial-write"];
+    assert_eq!(examined.weak(), weak);
+    assert_eq!(examined.scenarios("refused"), ["the stream's key is a string"]);
+    assert_eq!(examined.json["cluster"]["module"], true, "{:#}", examined.json);
+}
+
+#[test]
+fn a_script_without_a_stream_needs_one_setting() {
+    let examined = examine("no_stream");
+    examined.is_drop_in();
+    assert_eq!(examined.settings(), ["order-stream "]);
+    assert_eq!(examined.replacement(), "return redis.call('SECKILL.TRY', ARGV[1], ARGV[2], '0')");
+}
+
+#[test]
+fn other_names_and_another_order_of_arguments_are_settings() {
+    let examined = examine("other_names");
+    examined.is_drop_in();
+    let mut settings = examined.settings();
+    settings.sort();
+    assert_eq!(
+        settings,
+        [
+            "buyers-prefix shop:sold:",
+            "missing-stock sold-out",
+            "order-fields buyer item order",
+            "order-stream shop.orders",
+            "stock-prefix shop:left:",
+        ]
+    );
+    assert_eq!(
+        examined.replacement(),
+        "return redis.call('SECKILL.TRY', ARGV[3], ARGV[1], ARGV[2])"
+    );
+}
+
+#[test]
+fn keys_that_the_caller_names_are_tried_by_trykeys() {
+    let examined = examine("keys");
+    examined.is_drop_in();
+    let replacement = examined.replacement();
+    assert!(replacement.contains("'SECKILL.TRYKEYS', KEYS[1], KEYS[2], KEYS[1]"), "{replacement}");
+    // Other numbers, and buyers are told so when all is sold.
+    assert!(replacement.contains("{[0] = 1, [1] = 0, [2] = -1}"), "{replacement}");
+    assert!(replacement.contains("'SISMEMBER'"), "{replacement}");
+    // In a cluster its keys are where the caller puts them.
+    assert_eq!(examined.weak(), Vec::<String>::new());
+    assert_eq!(examined.json["cluster"]["module"], true, "{:#}", examined.json);
+}
+
+#[test]
+fn the_replacement_of_a_keys_script_does_as_told_on_another_server() {
+    let examined = examine("keys");
+    let server = Server::start();
+    for setting in examined.settings() {
+        let (name, value) = setting.split_once(' ').expect("a name and a value");
+        server.call(&["CONFIG", "SET", &format!("seckill.{name}"), value]);
+    }
+    server.call(&["SET", "phone:left", "2"]);
+    let mut said = Vec::new();
+    for user in ["ann", "ann", "bob", "eve", "bob"] {
+        let call = ["EVAL", examined.replacement(), "2", "phone:left", "phone:sold", user];
+        said.push(text(&server.call(&call)));
+    }
+    assert_eq!(said, ["1", "-1", "1", "0", "-1"]);
+    assert_eq!(text(&server.call(&["GET", "phone:left"])), "0");
+    assert_eq!(text(&server.call(&["SCARD", "phone:sold"])), "2");
+    assert_eq!(text(&server.call(&["DBSIZE"])), "2");
+}
+
+#[test]
+fn what_else_a_script_writes_is_kept() {
+    let examined = examine("middle");
+    examined.is_drop_in();
+    let replacement = examined.replacement();
+    for part in [
+        "'sale:' .. ARGV[1] .. ':left', 'sale:' .. ARGV[1] .. ':users'",
+        "'NOSTREAM'",
+        "redis.call('XADD', 'sale:' .. ARGV[1] .. ':log', '*', 'user', ARGV[2], 'id', ARGV[3]",
+        "redis.call('PUBLISH', 'sales', ARGV[1])",
+        "[0] = 'OK', [1] = 'SOLD OUT', [2] = 'AGAIN'",
+    ] {
+        assert!(replacement.contains(part), "{part} in {replacement}");
+    }
+}
+
+#[test]
+fn booleans_are_translated() {
+    let examined = examine("booleans");
+    examined.is_drop_in();
+    let replacement = examined.replacement();
+    assert!(replacement.contains("[0] = 1, [1] = false, [2] = false"), "{replacement}");
+}
+
+#[test]
+fn units_left_and_other_numbers_are_replied() {
+    let examined = examine("left");
+    examined.is_drop_in();
+    let replacement = examined.replacement();
+    for part in
+        ["NOVOUCHER", "return -3", "tonumber(redis.call('GET', 'seckill:stock:' .. ARGV[1]))"]
+    {
+        assert!(replacement.contains(part), "{part} in {replacement}");
+    }
+}
+
+#[test]
+fn a_stock_without_limit_is_a_setting() {
+    let examined = examine("unlimited");
+    examined.is_drop_in();
+    assert_eq!(examined.settings(), ["unlimited-stock yes"]);
+    assert_eq!(examined.replacement(), ONE_LINE);
+}
+
+#[test]
+fn overselling_is_found_and_cured() {
+    let examined = examine("oversells");
+    examined.is_broken(&["oversells-for-ever", "sells-without-stock", "sells-below-zero"]);
+    assert_eq!(examined.replacement(), ONE_LINE);
+    let differs = examined.scenarios("differs");
+    assert!(differs.contains(&"sold out".to_owned()), "{differs:?}");
+    assert!(differs.contains(&"400 users at once, 100 units".to_owned()), "{differs:?}");
+    assert!(examined.scenarios("same").contains(&"a user buys".to_owned()));
+}
+
+#[test]
+fn overselling_by_one_is_told_apart() {
+    examine("oversells_by_one").is_broken(&["oversells"]);
+}
+
+#[test]
+fn a_sale_that_fails_at_its_end_is_found() {
+    let examined = examine("deducts_then_fails");
+    examined.is_broken(&["deducts-then-fails"]);
+    let finding = examined.json["findings"][0]["text"].as_str().expect("a text");
+    assert!(finding.contains("The unit is gone"), "{finding}");
+    assert!(finding.contains("can't try again"), "{finding}");
+}
+
+#[test]
+fn selling_to_nobody_is_found() {
+    let examined = examine("always_bought");
+    examined.is_broken(&["always-duplicate"]);
+    assert!(examined.replacement().contains("SECKILL.TRY"));
+    let examined = examine("one_key");
+    examined.is_broken(&["sells-to-nobody", "one-key"]);
+    assert_eq!(examined.json["replacement"], serde_json::Value::Null);
+}
+
+#[test]
+fn forgotten_buyers_and_a_lost_time_to_live_are_found() {
+    let examined = examine("forgets_buyers");
+    examined.is_broken(&["forgets-buyers", "loses-expiry"]);
+}
+
+#[test]
+fn other_types_of_keys_are_no_drop_in() {
+    let examined = examine("hash");
+    assert_eq!((examined.json["verdict"].as_str(), examined.exit), (Some("differs"), 1));
+    assert_eq!(examined.obstacles().len(), 2, "{:#}", examined.json);
+}
+
+#[test]
+fn units_and_errors_for_outcomes_are_kept() {
+    let examined = examine("units");
+    examined.is_drop_in();
+    let replacement = examined.replacement();
+    for part in ["'UNITS', ARGV[1]", "{err = 'SOLDOUT none left'}", "'EXPIRE', KEYS[2], '86400'"] {
+        assert!(replacement.contains(part), "{part} in {replacement}");
+    }
+    assert!(examined.findings("broken").is_empty());
+}
+
+#[test]
+fn buyers_by_user_and_orders_by_user_are_found() {
+    let examined = examine("buyers_of_user");
+    examined.is_broken(&["buyers-of-user"]);
+    assert!(examined.replacement().contains("'SECKILL.TRY', ARGV[1], ARGV[2]"));
+    assert!(examined.scenarios("differs").contains(&"a user, two vouchers".to_owned()));
+    let examined = examine("order_is_user");
+    examined.is_broken(&["order-id-is-user"]);
+    assert!(examined.scenarios("differs").is_empty(), "{:#}", examined.json);
+}
+
+#[test]
+fn a_stock_that_is_only_compared_with_differs_and_is_not_broken() {
+    let examined = examine("counts_buyers");
+    assert_eq!((examined.json["verdict"].as_str(), examined.exit), (Some("differs"), 1));
+    assert_eq!(examined.broken(), Vec::<String>::new());
+}
+
+#[test]
+fn a_stream_that_the_caller_names_is_one_of_the_keys() {
+    let examined = examine("keys_stream");
+    examined.is_drop_in();
+    assert_eq!(
+        examined.replacement(),
+        "return redis.call('SECKILL.TRYKEYS', KEYS[1], KEYS[2], KEYS[3], ARGV[3], ARGV[2], ARGV[1])"
+    );
+    assert_eq!(examined.settings(), ["order-fields userId voucherId orderId"]);
+    let cluster = &examined.json["cluster"];
+    assert!(cluster["script"].as_str().is_some_and(|text| text.contains("CROSSSLOT")), "{cluster}");
+    assert_eq!(cluster["module"], true, "{cluster}");
+}

@@ -1,0 +1,171 @@
+//! Programs that die at every step, at random moments, or come back from the dead.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::harness::wait_for;
+use crate::shop::{Shop, seed, shard_of};
+
+/// Runs a command again and again, each time dying one moment later, until it gets through; calls
+/// `after` each time. How often it died.
+fn die_at_every_step(shop: &Shop, words: &str, mut after: impl FnMut(u32)) -> u32 {
+    for moment in 1..100 {
+        let output = shop.start(words, Some(moment)).output();
+        after(moment);
+        if output.status.success() {
+            return moment - 1;
+        }
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code().is_none(), "it did not die, but said {complaint}");
+    }
+    panic!("it never got through");
+}
+
+#[test]
+fn an_opening_that_dies_anywhere_goes_on() {
+    for managed in [false, true] {
+        let shop = Shop::open(1, 5, managed);
+        let shop = Shop { shards: 5, stock: 23, ..shop };
+        assert_eq!(shop.run("drop"), "dropped 1 shards\n");
+        let deaths = die_at_every_step(&shop, &shop.opening(), |_| {});
+        // One shard more each second time; the one that got through found all of them open.
+        assert_eq!(deaths, 10);
+        assert_eq!((0..5).map(|shard| shop.left(shard)).collect::<Vec<_>>(), [5, 5, 5, 4, 4]);
+        shop.check_finished();
+        // The same again resets nothing; another sale is refused.
+        assert_eq!(shop.try_as("alice"), 0);
+        assert_eq!(shop.run(&shop.opening()), "opened 0 of 5 shards\n");
+        // An order id that is known: of a managed shard it is a retry.
+        assert_eq!(shop.try_as("alice"), if managed { 0 } else { 2 });
+        let other = Shop { stock: 24, ..shop };
+        let refused = other.start(&other.opening(), None).output();
+        assert_eq!(refused.status.code(), Some(2));
+        let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.contains("the shard is of another sale"), "{refused}");
+        Shop { stock: 23, ..other }.check_finished();
+    }
+}
+
+#[test]
+fn a_move_that_dies_anywhere_is_finished_by_the_next() {
+    for managed in [false, true] {
+        let shop = Shop::open(3, 300, managed);
+        let deaths = die_at_every_step(&shop, "move --from 0 --to 2 --units 7", |moment| {
+            shop.check();
+            if moment % 2 == 0 {
+                shop.run("finish");
+                shop.check_finished();
+            }
+        });
+        // Before and after each of three steps; and what the one before had left, first.
+        assert!(deaths >= 6, "{deaths}");
+        shop.run("finish");
+        shop.check_finished();
+        assert_eq!((shop.left(0) + shop.left(2), shop.left(1)), (200, 100));
+        assert_eq!(shop.left(0) % 7, 2, "whole moves of 7 units");
+        assert_eq!(shop.run("finish"), "finished 0 moves\n");
+    }
+}
+
+#[test]
+fn a_finish_that_dies_anywhere_is_finished_too() {
+    for managed in [false, true] {
+        let shop = Shop::open(3, 300, managed);
+        // Dies right after the first step; what is on its way is in the journal, and shown.
+        shop.start("move --from 1 --to 2 --units 50", Some(2)).output();
+        assert!(shop.run("show").contains("300 units were put on sale, 50 are on their way"));
+        let deaths = die_at_every_step(&shop, "finish", |_| shop.check());
+        assert!((2..=4).contains(&deaths), "{deaths}");
+        shop.check_finished();
+        assert_eq!([0, 1, 2].map(|shard| shop.left(shard)), [100, 50, 150]);
+    }
+}
+
+#[test]
+fn units_that_cannot_be_put_come_back() {
+    for managed in [false, true] {
+        let shop = Shop::open(2, 100, managed);
+        shop.start("move --from 0 --to 1 --units 20", Some(2)).output();
+        // The other shard is gone when they come.
+        let gone = shop.left(1);
+        shop.ask("SECKILL.DROP 7#1");
+        let deaths = die_at_every_step(&shop, "finish", |_| {});
+        assert!(deaths <= 4, "{deaths}");
+        assert_eq!((shop.left(0), gone), (50, 50));
+        // Though the stock should come back: that move is over.
+        shop.ask("SET seckill:stock:{7#1} 50");
+        shop.run("finish");
+        assert_eq!((shop.left(0), shop.left(1)), (50, 50));
+    }
+}
+
+#[test]
+fn movers_killed_at_random_under_load_lose_and_double_nothing() {
+    let seed = seed();
+    for managed in [false, true] {
+        let shop = Shop::open(8, 4_000, managed);
+        let mut random = fastrand::Rng::with_seed(seed);
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            // Users of three shards only, so that there is much to move.
+            for worker in 0..2 {
+                let (mut client, shop, is_over) = (shop.server.client(), &shop, &is_over);
+                scope.spawn(move || {
+                    let users = (0..).map(|user| format!("{worker}-{user}"));
+                    let users = users.filter(|user| shard_of(user.as_bytes(), 8) < 3);
+                    for user in users.take_while(|_| !is_over.load(Ordering::Relaxed)) {
+                        let voucher = format!("7#{}", shard_of(user.as_bytes(), shop.shards));
+                        client.call(&["SECKILL.TRY", &voucher, &user, &user]);
+                    }
+                });
+            }
+            let mut kills = 0;
+            let sold = wait_for("everything to be sold", || {
+                let mut mover = shop.start("level --every-ms 1", None);
+                let end = Duration::from_micros(random.u64(2_000..60_000));
+                let start = std::time::Instant::now();
+                while start.elapsed() < end && mover.is_running() {
+                    thread::yield_now();
+                }
+                drop(mover);
+                kills += 1;
+                let left: i64 = (0..8).map(|shard| shop.left(shard)).sum();
+                (left == 0).then_some(())
+            });
+            is_over.store(true, Ordering::Relaxed);
+            println!("{kills} movers were killed");
+            sold.expect("sold out");
+        });
+        shop.run("finish");
+        shop.check_finished();
+    }
+}
+
+#[test]
+fn a_mover_that_comes_back_from_the_dead_changes_nothing() {
+    let seed = seed();
+    for managed in [false, true] {
+        let shop = Shop::open(4, 400, managed);
+        let mut random = fastrand::Rng::with_seed(seed);
+        for _ in 0..25 {
+            let (from, to) = (random.u32(0..4), random.u32(1..4));
+            let words = format!("move --from {from} --to {} --units 3", (from + to) % 4);
+            let mut frozen = shop.start(&words, None);
+            let pause = Duration::from_micros(random.u64(0..12_000));
+            let start = std::time::Instant::now();
+            while start.elapsed() < pause && frozen.is_running() {
+                thread::yield_now();
+            }
+            frozen.freeze();
+            // Others finish what it left, and go on moving from and to the same shards.
+            shop.run("finish");
+            shop.check_finished();
+            shop.run(&words);
+            frozen.thaw();
+            frozen.printed();
+            shop.run("finish");
+            shop.check_finished();
+        }
+    }
+}

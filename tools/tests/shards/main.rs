@@ -1,0 +1,22 @@
+//! `seckill-shards` and `seckill-rush --shards` on real servers: whatever dies in between, no unit
+//! is lost and none is doubled.
+//!
+//! | file | what is in it |
+//! | --- | --- |
+//! | `harness`, `nodes` | servers and clusters; shared with the tests of the module |
+//! | `program` | the programs as processes |
+//! | `shop` | a sale over shards, and `Shop::check`: what must hold |
+//! | `deaths` | programs that die at every step, at random moments, or come back from the dead |
+//! | `sales` | whole sales over shards, on a server and on a cluster |
+//!
+//! Random tests print their seed; `SEED=<n>` repeats it.
+
+mod deaths;
+#[path = "../../../tests/it/harness.rs"]
+mod harness;
+#[path = "../../../tests/cluster/nodes.rs"]
+#[allow(dead_code, reason = "the tests of the module use the rest of it")]
+mod nodes;
+mod program;
+mod sales;
+mod shop;

@@ -1,0 +1,202 @@
+//! Whole sales over shards, on a server and on a cluster.
+
+use std::time::{Duration, Instant};
+
+use crate::harness::{Server, text, wait_for};
+use crate::nodes::{Nodes, PRIMARIES, run};
+use crate::program::Program;
+use crate::shop::{Shop, seed, shard_of};
+
+const RUSH: &str = "--voucher 7 --shards 16 --stock 1000 --tries 20000 --connections 8 --json";
+
+fn proved(rush: Program) -> serde_json::Value {
+    let output = rush.output();
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let report = serde_json::from_str(&printed).unwrap_or_else(|error| {
+        panic!("{error}: {printed}\n{}", String::from_utf8_lossy(&output.stderr))
+    });
+    assert!(output.status.success(), "{report:#}");
+    report
+}
+
+fn expected(report: &serde_json::Value, what: &str) -> Option<i64> {
+    let checks = report["checks"].as_array()?;
+    checks.iter().find(|check| check["what"] == what)?["expected"].as_i64()
+}
+
+#[test]
+fn a_rush_over_shards_is_proved_on_a_server() {
+    let server = Server::with().port().start();
+    let url = format!("redis://127.0.0.1:{}", server.port());
+    // Not spread, as ever.
+    for rules in ["", " --script --reset", " --managed --cancel-share 0.5 --reset"] {
+        let words = format!("--voucher one --tries 5000 --json{rules}");
+        let report = proved(Program::rush(&url, &words));
+        assert_eq!(expected(&report, "moves on their way"), None);
+    }
+    let report = proved(Program::rush(&url, RUSH));
+    assert_eq!(expected(&report, "units sold"), Some(1_000));
+    assert_eq!(expected(&report, "orders on a wrong shard"), Some(0));
+    let held = "--managed --hold-ms 500 --pay-share 0.6 --cancel-share 0.2 --retries 0.1 --reset";
+    let report = proved(Program::rush(&url, &format!("{RUSH} {held}")));
+    assert_eq!(expected(&report, "total"), Some(1_000));
+    let shown = Program::shards(&url, "--voucher 7 show --json", None).printed();
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+    assert_eq!(shown["shards"].as_array().map(Vec::len), Some(16));
+    assert_eq!(shown["stock"], 1_000);
+}
+
+#[test]
+fn a_rush_over_shards_is_proved_on_a_cluster() {
+    let nodes = Nodes::start();
+    let url = &nodes.urls()[0];
+    for rules in ["", " --managed --limit 2 --reset", " --managed --hold-ms 300 --reset"] {
+        let report = proved(Program::rush(url, &format!("{RUSH}{rules}")));
+        assert_eq!(expected(&report, "moves on their way"), Some(0));
+    }
+    // All primaries have had a part of it.
+    let tries = |server: &Server| server.info_number("seckill_tries_accepted");
+    assert!(nodes.servers[..3].iter().all(|server| tries(server) > 50));
+    // One that is not spread finds its node as well.
+    proved(Program::rush(url, "--voucher one --tries 2000 --json"));
+}
+
+#[test]
+fn the_mover_sells_on_a_cluster_what_would_lie_idle() {
+    let nodes = Nodes::start();
+    let url = &nodes.urls()[1];
+    for rules in ["", " --managed"] {
+        let open = format!("--voucher 7 open --shards 4 --stock 40{rules}");
+        Program::shards(url, &open, None).printed();
+        // Everybody who comes belongs to the shard 2.
+        let users = (0..).map(|user| format!("u{user}"));
+        let mut users = users.filter(|user| shard_of(user.as_bytes(), 4) == 2);
+        let owner = nodes.owner("7#2");
+        for _ in 0..3 {
+            for user in users.by_ref().take(60) {
+                run(&nodes.servers[owner], &format!("SECKILL.TRY 7#2 {user} {user}"));
+            }
+            let moved = Program::shards(url, "--voucher 7 level --once --replicas 1", None);
+            assert!(moved.printed().starts_with("moved "));
+        }
+        let shown = Program::shards(url, "--voucher 7 show --json", None).printed();
+        let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+        let sold = text(&run(&nodes.servers[owner], "SCARD seckill:order:{7#2}"));
+        let sold: i64 = sold.parse().expect("a number");
+        // 10, then up to a fair share of what is left, again and again.
+        assert!(sold >= 22, "{sold}: {shown:#}");
+        assert_eq!(shown["left"].as_i64().map(|left| left + sold), Some(40), "{shown:#}");
+        assert_eq!(Program::shards(url, "--voucher 7 drop", None).printed(), "dropped 4 shards\n");
+    }
+}
+
+#[test]
+fn a_move_waits_for_replicas_and_can_be_finished_without() {
+    let shop = Shop::open(2, 100, true);
+    let refused = shop.start("move --from 0 --to 1 --units 5 --replicas 1", None).output();
+    assert_eq!(refused.status.code(), Some(2));
+    let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.contains("only 0 of 1 replicas have heard"), "{refused}");
+    shop.check();
+    assert_eq!((shop.left(0), shop.left(1)), (45, 50));
+    assert_eq!(shop.run("finish"), "finished 1 moves\n");
+    shop.check_finished();
+    assert_eq!((shop.left(0), shop.left(1)), (45, 55));
+}
+
+/// The sale as seckill-shards shows it, once it can be asked.
+fn shown(url: &str) -> serde_json::Value {
+    let shown = wait_for("all shards to answer", || {
+        let output = Program::shards(url, "--voucher 7 show --json", None).output();
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).ok()
+    });
+    shown.expect("a standing")
+}
+
+#[test]
+fn a_dead_primary_loses_no_move_that_its_replica_has_heard_of() {
+    let mut random = fastrand::Rng::with_seed(seed());
+    let builder = Server::with().config("cluster-node-timeout 2000");
+    let mut nodes = Nodes::start_with(builder.config("cluster-replica-validity-factor 0"));
+    // Of a node that stays.
+    let url = nodes.urls()[1].clone();
+    Program::shards(&url, "--voucher 7 open --shards 6 --stock 600 --managed", None).printed();
+    let dies = nodes.owner("7#0");
+    let url = if dies == 1 { nodes.urls()[2].clone() } else { url };
+    for turn in 0..12 {
+        let to = random.u32(1..6);
+        let (from, to) = if random.bool() { (0, to) } else { (to, 0) };
+        let words = format!("--voucher 7 move --from {from} --to {to} --units 9 --replicas 1");
+        let mover = Program::shards(&url, &words, None);
+        if turn == 11 {
+            let pause = Duration::from_micros(random.u64(3_000..25_000));
+            let start = Instant::now();
+            while start.elapsed() < pause {
+                std::thread::yield_now();
+            }
+            nodes.servers[dies].kill9();
+        }
+        // The last one may have failed.
+        mover.output();
+    }
+    let replica = &nodes.servers[dies + PRIMARIES];
+    let promoted = wait_for("the replica to be promoted", || {
+        (replica.info("role").as_deref() == Some("master")).then_some(())
+    });
+    promoted.unwrap_or_else(|late| panic!("{late}\n{}", replica.log()));
+    let after = shown(&url);
+    let units = |shown: &serde_json::Value, name: &str| shown[name].as_i64().expect("a number");
+    assert_eq!(units(&after, "left") + units(&after, "on_the_way"), 600, "{after:#}");
+    assert_eq!(after["differences"], serde_json::json!([]), "{after:#}");
+    Program::shards(&url, "--voucher 7 finish", None).printed();
+    Program::shards(&url, "--voucher 7 move --from 0 --to 3 --units 1", None).printed();
+    let after = shown(&url);
+    assert_eq!((units(&after, "left"), units(&after, "on_the_way")), (600, 0), "{after:#}");
+}
+
+#[test]
+fn a_rush_beside_a_mover_is_proved() {
+    for managed in [false, true] {
+        let shop = Shop::open(16, 500, managed);
+        let mover = shop.start("level --every-ms 1 --until-sold-out", None);
+        let keep = if managed { " --managed" } else { "" };
+        let words = format!(
+            "--voucher 7 --shards 16 --stock 500 --tries 30000 --connections 4 --json --keep{keep}"
+        );
+        let report = proved(Program::rush(&shop.url(), &words));
+        assert_eq!(report["stock_left"], 0, "{report:#}");
+        mover.printed();
+        shop.check_finished();
+    }
+}
+
+#[test]
+fn a_shard_that_has_lost_a_move_is_told() {
+    let shop = Shop::open(2, 100, false);
+    shop.run("move --from 0 --to 1 --units 5");
+    // As after the promotion of a replica that had not heard of it.
+    shop.ask("HDEL seckill:shard:{7#0} seq");
+    shop.ask("INCRBY seckill:stock:{7#0} 5");
+    let shown = shop.start("show", None).output();
+    assert_eq!(shown.status.code(), Some(1));
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("shard 1 has got 5 units by move 1 of shard 0"), "{shown}");
+    // Nobody moves anything, not even a program that has not looked: the next move has a number
+    // that was used, and is not taken for the lost one.
+    let refused = shop.start("move --from 0 --to 1 --units 7", None).output();
+    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!((shop.left(0), shop.left(1)), (50, 55));
+    let refused = shop.start("level --once", None).output();
+    assert_eq!(refused.status.code(), Some(1));
+    shop.ask("HSET seckill:shard:{7#0} seq 1 out 1:1:7:another");
+    shop.ask("DECRBY seckill:stock:{7#0} 7");
+    let refused = shop.start("finish", None).output();
+    let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.contains("its move 1 has a number that was used before"), "{refused}");
+    // Mended as the page says: the units of the lost move are taken, and its number is known.
+    shop.ask("HSET seckill:shard:{7#0} seq 2 out 2:1:7:another");
+    shop.ask("DECRBY seckill:stock:{7#0} 5");
+    shop.run("finish");
+    shop.check_finished();
+    assert_eq!((shop.left(0), shop.left(1)), (38, 62));
+}
