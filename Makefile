@@ -66,11 +66,15 @@ bench-rows: setup-test module ## the part of it that measures the worker
 
 # Of a module only its makers read the docs, so links to private items are fine.
 lint: export RUSTDOCFLAGS = -D warnings -A rustdoc::private-intra-doc-links
-lint: setup ## formatting, clippy and rustdoc, warnings are errors
+lint: setup ## formatting, clippy and rustdoc, warnings are errors; Dockerfile and compose.yaml
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo doc --workspace --no-deps --document-private-items
 	for script in scripts/* tutorial/* clients/run .ci/run; do bash -n $$script || exit 1; done
+	scripts/lint-docker
+
+package: ## a tarball and a .deb in target/package, each unpacked and tried
+	@scripts/package
 
 servers: ## obtains newer Redis and Valkey servers to test against and prints their paths
 	@scripts/servers $(or $(NAMES),all)

@@ -220,6 +220,20 @@ fn the_documents_are_there() {
     }
 }
 
+#[test]
+fn the_packages_have_every_configuration() {
+    let read = |name| fs::read_to_string(root().join(name)).expect("a configuration file");
+    let (ours, packaged) = (read("redis.conf"), read("packaging/seckill.conf"));
+    let first = ours.find("# What comes before the voucher").expect("the module's lines");
+    let commented = ours[first..].replace("\nseckill.", "\n#seckill.");
+    assert!(packaged.ends_with(&commented), "packaging/seckill.conf is not as redis.conf");
+    let manifest = read("Cargo.toml");
+    let folder = "\"usr/lib/redis/modules/\"";
+    assert!(manifest.contains(folder), "Cargo.toml: the package has the module elsewhere");
+    assert!(packaged.contains("\nloadmodule /usr/lib/redis/modules/libseckill.so\n"));
+    assert_eq!(packaged.lines().filter(|line| line.starts_with("seckill.")).count(), 0);
+}
+
 /// All pages: those at the top and those below clients and docs.
 fn pages() -> Vec<(String, String)> {
     let mut pages = files(&["clients", "docs"], "md");

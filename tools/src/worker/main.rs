@@ -93,7 +93,7 @@ async fn work(options: Arc<Options>) -> Result<()> {
             _ = interrupt.recv() => {}
         }
     };
-    let totals = Arc::new(Totals::new(options.metrics_port)?);
+    let totals = Arc::new(Totals::new(options.metrics())?);
     let works = run(Arc::clone(&options), Arc::clone(&totals), stop);
     tokio::pin!(waits, works);
     let worked = tokio::select! {

@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -80,6 +81,10 @@ pub struct Options {
     #[arg(long, value_name = "PORT")]
     pub metrics_port: Option<u16>,
 
+    /// The address of that port; 0.0.0.0: all of the machine
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub metrics_address: IpAddr,
+
     /// End when nothing is left to do, and say what was done
     #[arg(long)]
     pub once: bool,
@@ -153,6 +158,11 @@ impl Options {
         }
     }
 
+    /// Where metrics are served, if at all.
+    pub fn metrics(&self) -> Option<SocketAddr> {
+        self.metrics_port.map(|port| SocketAddr::new(self.metrics_address, port))
+    }
+
     pub fn claim_after(&self) -> Duration {
         Duration::from_millis(self.claim_after_ms)
     }
@@ -209,6 +219,14 @@ mod tests {
         let options = parse("worker");
         assert_ne!(options.consumer(), options.consumer());
         assert_eq!(parse("worker --consumer c7").consumer(), "c7");
+    }
+
+    #[test]
+    fn metrics_are_for_this_machine_unless_told_otherwise() {
+        assert_eq!(parse("worker").metrics(), None);
+        let shown = |line| parse(line).metrics().unwrap().to_string();
+        assert_eq!(shown("worker --metrics-port 9"), "127.0.0.1:9");
+        assert_eq!(shown("worker --metrics-port 9 --metrics-address ::"), "[::]:9");
     }
 
     #[test]

@@ -56,13 +56,13 @@ pub struct Summary {
 }
 
 impl Totals {
-    /// With `port`, they are served from now on.
-    pub fn new(port: Option<u16>) -> Result<Self> {
-        if let Some(port) = port {
+    /// With an address, they are served there from now on.
+    pub fn new(address: Option<SocketAddr>) -> Result<Self> {
+        if let Some(address) = address {
             PrometheusBuilder::new()
-                .with_http_listener(SocketAddr::from(([0, 0, 0, 0], port)))
+                .with_http_listener(address)
                 .install()
-                .with_context(|| format!("--metrics-port {port}"))?;
+                .with_context(|| format!("--metrics-port: {address}"))?;
         }
         for (name, meaning) in COUNTS {
             describe_counter!(name, meaning);

@@ -169,6 +169,14 @@ fn metrics_are_served() {
     let page = page.unwrap_or_else(|late| panic!("{late}: {:?}", http_get(port)));
     assert_eq!(metric(&page, "rows_inserted"), Some(shop.accepted_count() as f64), "{page}");
     assert_eq!(metric(&page, "rejected"), Some(0.0), "{page}");
+    // Not to others: what listens on all addresses answers at this one, too.
+    assert!(TcpStream::connect(("127.0.0.2", port)).is_err());
+    worker.terminate();
+    let open = free_port();
+    let _everywhere =
+        shop.worker(&["--metrics-port", &open.to_string(), "--metrics-address", "0.0.0.0"]);
+    let reached = || TcpStream::connect(("127.0.0.2", open)).ok();
+    wait_for("a listener for others", reached).unwrap_or_else(|late| panic!("{late}"));
     shop.check();
 }
 

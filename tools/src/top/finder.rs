@@ -1,0 +1,119 @@
+//! Finds vouchers by their stock keys, a bounded piece of the server's keys at a time.
+
+use std::collections::BTreeSet;
+
+use redis::{Cmd, RedisResult, Value};
+
+use crate::places::Places;
+
+/// Keys that one SCAN looks at.
+const KEYS_A_STEP: u32 = 500;
+/// More vouchers than this are not remembered.
+const VOUCHERS_MAX: usize = 10_000;
+
+/// Goes round the keys again and again, so that new vouchers appear and dropped ones go.
+pub struct Finder {
+    pattern: Vec<u8>,
+    cursor: Vec<u8>,
+    this_round: BTreeSet<Vec<u8>>,
+    last_round: BTreeSet<Vec<u8>>,
+    rounds: u32,
+}
+
+impl Finder {
+    pub fn new(places: &Places) -> Self {
+        Self {
+            pattern: places.stock_pattern(),
+            cursor: b"0".to_vec(),
+            this_round: BTreeSet::new(),
+            last_round: BTreeSet::new(),
+            rounds: 0,
+        }
+    }
+
+    /// Does it look for keys of these names?
+    pub fn is_for(&self, places: &Places) -> bool {
+        self.pattern == places.stock_pattern()
+    }
+
+    /// Has it been round once?
+    pub fn is_whole(&self) -> bool {
+        self.rounds > 0
+    }
+
+    /// All vouchers that it knows of, by name.
+    pub fn vouchers(&self) -> Vec<Vec<u8>> {
+        self.last_round.union(&self.this_round).cloned().collect()
+    }
+
+    /// Goes on, at most to the end of the round. The text of the server's error when it refuses.
+    pub fn look(
+        &mut self,
+        places: &Places,
+        steps: u32,
+        mut ask: impl FnMut(&Cmd) -> RedisResult<Value>,
+    ) -> RedisResult<Result<(), String>> {
+        for _ in 0..steps {
+            let mut scan = redis::cmd("SCAN");
+            scan.arg(&self.cursor).arg("MATCH").arg(&self.pattern);
+            scan.arg("COUNT").arg(KEYS_A_STEP).arg("TYPE").arg("string");
+            let (cursor, keys) = match ask(&scan)? {
+                Value::Array(parts) => match <[Value; 2]>::try_from(parts) {
+                    Ok([Value::BulkString(cursor), Value::Array(keys)]) => (cursor, keys),
+                    _ => return Ok(Err("SCAN gave an odd reply".to_owned())),
+                },
+                Value::ServerError(error) => return Ok(Err(error.code().to_owned())),
+                _ => return Ok(Err("SCAN gave an odd reply".to_owned())),
+            };
+            for key in keys {
+                if let Value::BulkString(key) = key
+                    && let Some(voucher) = places.voucher_of(&key)
+                    && self.this_round.len() < VOUCHERS_MAX
+                {
+                    self.this_round.insert(voucher);
+                }
+            }
+            let is_round = cursor == b"0";
+            self.cursor = cursor;
+            if is_round {
+                self.last_round = std::mem::take(&mut self.this_round);
+                self.rounds = self.rounds.saturating_add(1);
+                break;
+            }
+        }
+        Ok(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    fn reply(cursor: &str, keys: &[&str]) -> Value {
+        let text = |text: &&str| Value::BulkString(text.as_bytes().to_vec());
+        Value::Array(vec![text(&cursor), Value::Array(keys.iter().map(text).collect())])
+    }
+
+    #[test]
+    fn vouchers_come_and_go_with_the_rounds() {
+        let places = Places::from_configs(&HashMap::new(), false);
+        let mut finder = Finder::new(&places);
+        let mut replies = vec![
+            reply("0", &["seckill:stock:c"]),
+            reply("9", &["seckill:stock:b", "other"]),
+            reply("0", &["seckill:stock:b"]),
+            reply("5", &["seckill:stock:a"]),
+        ];
+        let mut look = |finder: &mut Finder, steps| {
+            finder.look(&places, steps, |_| Ok(replies.pop().unwrap())).unwrap().unwrap();
+            finder.vouchers().concat()
+        };
+        assert_eq!(look(&mut finder, 1), b"a");
+        assert!(!finder.is_whole());
+        assert_eq!(look(&mut finder, 9), b"ab");
+        assert!(finder.is_whole());
+        assert_eq!(look(&mut finder, 1), b"ab");
+        assert_eq!(look(&mut finder, 1), b"bc", "a was not found again");
+    }
+}

@@ -1,0 +1,131 @@
+//! The command line.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser;
+
+/// Watches a flash sale: stock, outcomes, holds, locks and the consumers of the orders.
+///
+/// Draws a dashboard in the terminal until q is pressed. Only reads: INFO, CONFIG GET, SCAN,
+/// SECKILL.INFO, XLEN and XINFO.
+#[derive(Parser, Clone, Debug)]
+#[command(name = "seckill-top", version)]
+pub struct Options {
+    /// The server: `redis://user:password@host:port/db` or `redis+unix:///path`
+    #[arg(long, value_name = "URL", default_value = "redis://127.0.0.1:6379/")]
+    pub url: String,
+
+    /// The vouchers to watch, with commas between [default: those whose stock keys SCAN finds]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub vouchers: Vec<String>,
+
+    /// Watch at most so many of the vouchers that are found
+    #[arg(long, value_name = "N", default_value_t = 100,
+        value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub vouchers_max: u32,
+
+    /// What comes before the voucher in the name of its stock key [default: as configured]
+    #[arg(long, value_name = "PREFIX")]
+    pub stock_prefix: Option<String>,
+
+    /// The streams to watch, with commas between [default: as configured]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub streams: Vec<String>,
+
+    /// Seconds between two readings
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
+    pub interval: Duration,
+
+    /// Print one frame as text, after some readings, and end
+    #[arg(long)]
+    pub once: bool,
+
+    /// Readings before that frame; rates are those between the last two
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "once",
+        value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub readings: u32,
+
+    /// Columns and rows of that frame
+    #[arg(long, value_name = "WxH", default_value = "100x30", requires = "once",
+        value_parser = size)]
+    pub size: Size,
+
+    /// Write that frame as an SVG image, too
+    #[arg(long, value_name = "FILE", requires = "once")]
+    pub svg: Option<PathBuf>,
+
+    /// Serve metrics for Prometheus there in place of drawing, at /metrics
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "once")]
+    pub metrics: Option<SocketAddr>,
+}
+
+/// Columns and rows of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    pub columns: u16,
+    pub rows: u16,
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.05..=3_600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err("a number from 0.05 to 3600".to_owned()),
+    }
+}
+
+fn size(text: &str) -> Result<Size, String> {
+    let numbers = text.split_once('x').and_then(|(columns, rows)| {
+        Some(Size { columns: columns.parse().ok()?, rows: rows.parse().ok()? })
+    });
+    match numbers {
+        Some(size) if (40..=400).contains(&size.columns) && (10..=400).contains(&size.rows) => {
+            Ok(size)
+        }
+        _ => Err("columns from 40 and rows from 10, to 400, such as 100x30".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Options, clap::Error> {
+        Options::try_parse_from(line.split_whitespace())
+    }
+
+    #[test]
+    fn the_declarations_are_sound() {
+        use clap::CommandFactory;
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn names_are_parted_by_commas() {
+        let options = parse("top --vouchers a,b --vouchers c").unwrap();
+        assert_eq!(options.vouchers, ["a", "b", "c"]);
+        assert!(parse("top").unwrap().vouchers.is_empty());
+    }
+
+    #[test]
+    fn intervals_and_sizes_have_bounds() {
+        assert_eq!(parse("top --interval 0.5").unwrap().interval, Duration::from_millis(500));
+        for wrong in ["0", "-1", "NaN", "3601", "x"] {
+            assert!(parse(&format!("top --interval={wrong}")).is_err(), "{wrong}");
+        }
+        let size = parse("top --once --size 80x24").unwrap().size;
+        assert_eq!(size, Size { columns: 80, rows: 24 });
+        for wrong in ["80", "39x24", "80x9", "80x401", "ax24"] {
+            assert!(parse(&format!("top --once --size {wrong}")).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_frame_of_its_own_needs_once() {
+        assert!(parse("top --svg a.svg").is_err());
+        assert!(parse("top --once --svg a.svg --readings 3").is_ok());
+        assert!(parse("top --once --metrics 127.0.0.1:9465").is_err());
+        assert!(parse("top --metrics [::1]:9465").is_ok());
+    }
+}

@@ -1,0 +1,126 @@
+//! What a server tells at one moment, as plain data.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Instant;
+
+/// One reading of everything that is watched.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    pub at: Instant,
+    pub server: Server,
+    /// The fields of `INFO seckill` without their prefix; none without the module.
+    pub counters: BTreeMap<String, u64>,
+    pub vouchers: Vec<Voucher>,
+    /// Vouchers that were found and not read.
+    pub left_out: usize,
+    pub streams: Vec<Stream>,
+    /// What could not be read, and why.
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Server {
+    /// Host and port, or the path of its socket.
+    pub place: String,
+    /// Redis, Valkey or Redict.
+    pub product: &'static str,
+    pub version: String,
+    pub is_primary: bool,
+    /// Another one after every start.
+    pub run_id: String,
+    pub uptime_s: u64,
+    pub ops_per_s: u64,
+    pub memory_bytes: u64,
+    pub clients: u64,
+    pub is_cluster: bool,
+}
+
+/// How a voucher's sale stands. What the server doesn't know of it is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Voucher {
+    pub name: String,
+    /// As SECKILL.INFO says; the code word of its error where there is no answer.
+    pub state: String,
+    pub is_managed: bool,
+    pub total: Option<i64>,
+    pub left: Option<i64>,
+    pub held: Option<i64>,
+    pub sold: Option<i64>,
+    pub buyers: Option<i64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stream {
+    pub name: String,
+    pub entries: u64,
+    pub groups: Vec<Group>,
+}
+
+/// A consumer group of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Group {
+    pub name: String,
+    pub consumers: u64,
+    /// Entries that were read and are not acknowledged.
+    pub pending: u64,
+    /// Entries that no consumer has read; none where the server can't tell.
+    pub lag: Option<u64>,
+}
+
+/// The fields of INFO by name, of however many sections.
+pub fn fields(info: &str) -> HashMap<&str, &str> {
+    info.lines().filter_map(|line| line.split_once(':')).map(|(n, v)| (n, v.trim_end())).collect()
+}
+
+/// The counters of the module among the fields of INFO.
+pub fn counters(fields: &HashMap<&str, &str>) -> BTreeMap<String, u64> {
+    let ours = fields.iter().filter_map(|(name, value)| {
+        let name = name.strip_prefix("seckill_")?;
+        Some((name.to_owned(), value.parse().ok()?))
+    });
+    ours.collect()
+}
+
+impl Server {
+    pub fn from_fields(place: String, fields: &HashMap<&str, &str>) -> Self {
+        let number = |name| fields.get(name).and_then(|value| value.parse().ok()).unwrap_or(0);
+        let text = |name| fields.get(name).map(|value| (*value).to_owned()).unwrap_or_default();
+        // Valkey and Redict also tell the version of Redis that they are compatible with.
+        let products = [
+            ("valkey_version", "Valkey"),
+            ("redict_version", "Redict"),
+            ("redis_version", "Redis"),
+        ];
+        let product = products.iter().find(|(field, _)| fields.contains_key(field));
+        let (field, product) = product.copied().unwrap_or(("redis_version", "server"));
+        Self {
+            place,
+            product,
+            version: text(field),
+            is_primary: fields.get("role") != Some(&"slave"),
+            run_id: text("run_id"),
+            uptime_s: number("uptime_in_seconds"),
+            ops_per_s: number("instantaneous_ops_per_sec"),
+            memory_bytes: number("used_memory"),
+            clients: number("connected_clients"),
+            is_cluster: number("cluster_enabled") == 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn info_is_understood() {
+        let info = "# Server\r\nredis_version:7.2.4\r\nvalkey_version:9.1.2\r\nrole:slave\r\n\
+                    run_id:abc\r\nseckill_tries_accepted:7\r\nseckill_odd:x\r\n";
+        let fields = fields(info);
+        let server = Server::from_fields("here".to_owned(), &fields);
+        assert_eq!((server.product, server.version.as_str()), ("Valkey", "9.1.2"));
+        assert!(!server.is_primary && !server.is_cluster);
+        let counters = counters(&fields);
+        assert_eq!(counters.into_iter().collect::<Vec<_>>(), [("tries_accepted".to_owned(), 7)]);
+    }
+}

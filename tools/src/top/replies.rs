@@ -1,0 +1,154 @@
+//! What replies of the server say about vouchers and streams.
+
+use std::collections::HashMap;
+
+use redis::Value;
+
+use crate::reading::{Group, Stream, Voucher};
+use crate::shown::shown;
+
+/// Names and values in turn, as of CONFIG GET.
+pub fn pairs(parts: Vec<Value>) -> HashMap<Vec<u8>, Vec<u8>> {
+    let mut texts = parts.into_iter().map(|part| match part {
+        Value::BulkString(bytes) => bytes,
+        _ => Vec::new(),
+    });
+    std::iter::from_fn(|| Some((texts.next()?, texts.next()?))).collect()
+}
+
+/// A reply of SECKILL.INFO. The code word of an error is the state.
+pub fn voucher(name: String, reply: Value) -> Voucher {
+    let mut voucher = Voucher { name, ..Voucher::default() };
+    let parts = match reply {
+        Value::Array(parts) => parts,
+        Value::ServerError(error) => {
+            error.code().clone_into(&mut voucher.state);
+            return voucher;
+        }
+        _ => return voucher,
+    };
+    let said = map(&parts);
+    let number = |name: &str| said.get(name).copied().and_then(integer);
+    voucher.state = said.get("state").copied().map(text).unwrap_or_default();
+    voucher.is_managed = number("managed") == Some(1);
+    voucher.total = number("total");
+    voucher.left = number("left");
+    voucher.held = number("held");
+    voucher.sold = number("sold");
+    voucher.buyers = number("buyers");
+    voucher
+}
+
+/// What the replies of GET on the stock key and SCARD on the buyers say, where SECKILL.INFO can't
+/// be asked for. False when they say nothing either.
+pub fn by_keys(voucher: &mut Voucher, replies: &[Value]) -> bool {
+    let [stock, buyers] = replies else { return false };
+    let Value::BulkString(stock) = stock else {
+        if *stock == Value::Nil {
+            "NOVOUCHER".clone_into(&mut voucher.state);
+            return true;
+        }
+        return false;
+    };
+    let Ok(left) = String::from_utf8_lossy(stock).parse::<i64>() else { return false };
+    voucher.left = Some(left);
+    voucher.buyers = integer(buyers);
+    voucher.state = if left > 0 { "open" } else { "soldout" }.to_owned();
+    true
+}
+
+/// The replies of XLEN and XINFO GROUPS. None: there is no such stream. Err: what to note.
+pub fn stream(name: String, replies: &[Value]) -> Result<Option<Stream>, String> {
+    let [length, groups] = replies else { return Ok(None) };
+    let entries = match length {
+        Value::Int(entries) => u64::try_from(*entries).unwrap_or(0),
+        // In a cluster the stream is another node's.
+        Value::ServerError(error) if error.code() == "MOVED" => return Ok(None),
+        Value::ServerError(error) => return Err(format!("XLEN {name}: {}", error.code())),
+        _ => return Ok(None),
+    };
+    let groups = match groups {
+        Value::Array(groups) => groups.iter().map(group).collect(),
+        Value::ServerError(error) if entries > 0 => {
+            return Err(format!("XINFO GROUPS {name}: {}", error.code()));
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(Stream { name, entries, groups }))
+}
+
+fn group(reply: &Value) -> Group {
+    let Value::Array(parts) = reply else { return Group::default() };
+    let said = map(parts);
+    let number =
+        |name: &str| said.get(name).copied().and_then(integer).and_then(|n| u64::try_from(n).ok());
+    Group {
+        name: said.get("name").copied().map(text).unwrap_or_default(),
+        consumers: number("consumers").unwrap_or(0),
+        pending: number("pending").unwrap_or(0),
+        lag: number("lag"),
+    }
+}
+
+/// Names and values in turn.
+fn map(parts: &[Value]) -> HashMap<String, &Value> {
+    parts.chunks_exact(2).map(|pair| (text(&pair[0]), &pair[1])).collect()
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::BulkString(bytes) => shown(&String::from_utf8_lossy(bytes)),
+        Value::SimpleString(text) => shown(text),
+        _ => String::new(),
+    }
+}
+
+fn integer(value: &Value) -> Option<i64> {
+    match value {
+        Value::Int(number) => Some(*number),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(reply: &str) -> Value {
+        redis::parse_redis_value(reply.replace('|', "\r\n").as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_voucher_is_understood() {
+        let reply = "*8|$7|managed|:1|$5|state|$4|open|$4|left|:2|$4|held|$-1|";
+        let voucher = voucher("7".to_owned(), parse(reply));
+        assert!(voucher.is_managed);
+        assert_eq!((voucher.state.as_str(), voucher.left, voucher.held), ("open", Some(2), None));
+        let refused = super::voucher("7".to_owned(), parse("-NOPERM no|"));
+        assert_eq!((refused.state.as_str(), refused.left), ("NOPERM", None));
+    }
+
+    #[test]
+    fn keys_tell_what_the_module_does_not() {
+        let mut voucher = Voucher { state: "ERR".to_owned(), ..Voucher::default() };
+        assert!(!by_keys(&mut voucher, &[parse("-WRONGTYPE x|"), parse(":0|")]));
+        assert_eq!(voucher.state, "ERR");
+        assert!(by_keys(&mut voucher, &[parse("$2|12|"), parse(":3|")]));
+        assert_eq!((voucher.left, voucher.buyers), (Some(12), Some(3)));
+        assert!(by_keys(&mut voucher, &[parse("$-1|"), parse(":0|")]));
+        assert_eq!(voucher.state, "NOVOUCHER");
+    }
+
+    #[test]
+    fn a_stream_is_understood() {
+        let group = "*1|*8|$4|name|$1|g|$9|consumers|:2|$7|pending|:3|$3|lag|$-1|";
+        let read = |length, groups| stream("s".to_owned(), &[parse(length), parse(groups)]);
+        let found = read(":5|", group).unwrap().unwrap();
+        let want = Group { name: "g".to_owned(), consumers: 2, pending: 3, lag: None };
+        assert_eq!((found.entries, found.groups), (5, vec![want]));
+        assert_eq!(read(":0|", "-ERR no such key|"), Ok(None));
+        assert_eq!(read("-MOVED 1 a:1|", "-MOVED 1 a:1|"), Ok(None));
+        assert_eq!(read("-WRONGTYPE x|", "-WRONGTYPE x|"), Err("XLEN s: WRONGTYPE".to_owned()));
+        assert!(read(":1|", "-NOPERM x|").is_err());
+    }
+}

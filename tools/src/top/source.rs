@@ -1,0 +1,237 @@
+//! Reads a server: one connection, made anew when it is lost.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use redis::{
+    Client, Cmd, Connection, IntoConnectionInfo, ProtocolVersion, RedisResult, Value, cmd,
+};
+
+use crate::finder::Finder;
+use crate::options::Options;
+use crate::places::Places;
+use crate::reading::{Reading, Server, Stream, Voucher, counters, fields};
+use crate::replies;
+use crate::shown::shown;
+
+const CONNECT_WAIT: Duration = Duration::from_secs(5);
+/// A server that answers later than this counts as lost.
+const ANSWER_WAIT: Duration = Duration::from_secs(10);
+/// Pieces of the keys that are looked at a reading: ten thousand keys.
+const STEPS: u32 = 20;
+/// The same where only one frame is drawn, and no later reading goes on: a million keys.
+const STEPS_ONCE: u32 = 2_000;
+
+const SECTIONS: [&str; 7] =
+    ["server", "clients", "memory", "stats", "replication", "cluster", "seckill"];
+
+/// A server to read.
+pub struct Source {
+    options: Options,
+    client: Client,
+    session: Option<Session>,
+}
+
+/// What is kept as long as a connection lives.
+struct Session {
+    connection: Connection,
+    place: String,
+    finder: Option<Finder>,
+    /// Why CONFIG is not asked for any more.
+    config_refused: Option<String>,
+}
+
+impl Source {
+    pub fn new(options: &Options) -> Result<Self> {
+        let info = options.url.as_str().into_connection_info().context("--url")?;
+        // Replies are read in one form, whatever the URL asks for.
+        let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP2);
+        let client = Client::open(info.set_redis_settings(settings)).context("--url")?;
+        Ok(Self { options: options.clone(), client, session: None })
+    }
+
+    /// Host and port, without a password.
+    pub fn place(&self) -> String {
+        self.client.get_connection_info().addr().to_string()
+    }
+
+    /// Reads everything once. After an error the next reading connects again.
+    pub fn read(&mut self) -> Result<Reading> {
+        let session = match self.session.take() {
+            Some(session) => session,
+            None => self.connect().with_context(|| format!("no server at {}", self.place()))?,
+        };
+        let session = self.session.insert(session);
+        let read = session.read(&self.options);
+        if read.is_err() {
+            self.session = None;
+        }
+        read
+    }
+
+    fn connect(&self) -> RedisResult<Session> {
+        let connection = self.client.get_connection_with_timeout(CONNECT_WAIT)?;
+        connection.set_read_timeout(Some(ANSWER_WAIT))?;
+        connection.set_write_timeout(Some(ANSWER_WAIT))?;
+        Ok(Session { connection, place: self.place(), finder: None, config_refused: None })
+    }
+}
+
+impl Session {
+    fn read(&mut self, options: &Options) -> Result<Reading> {
+        let at = Instant::now();
+        let info = self.info()?;
+        let fields = fields(&info);
+        let server = Server::from_fields(self.place.clone(), &fields);
+        let mut notes = Vec::new();
+        let counters = counters(&fields);
+        if counters.is_empty() {
+            notes.push("INFO seckill is empty: the module is not loaded".to_owned());
+        }
+        let places = self.places(&server, options, &mut notes)?;
+        let (names, left_out) = self.names(&places, options, &mut notes)?;
+        let vouchers = self.vouchers(&names, &places, options, &mut notes)?;
+        let streams = match options.streams.as_slice() {
+            [] => places.streams(&names),
+            given => given.iter().map(|name| name.as_bytes().to_vec()).collect(),
+        };
+        let streams = self.streams(&streams, &mut notes)?;
+        notes.dedup();
+        Ok(Reading { at, server, counters, vouchers, left_out, streams, notes })
+    }
+
+    /// Sends all commands, then reads their replies; an error reply is one.
+    fn ask(&mut self, commands: &[Cmd]) -> RedisResult<Vec<Value>> {
+        if commands.is_empty() {
+            return Ok(Vec::new());
+        }
+        let packed: Vec<u8> = commands.iter().flat_map(Cmd::get_packed_command).collect();
+        self.connection.send_packed_command(&packed)?;
+        commands.iter().map(|_| self.connection.recv_response()).collect()
+    }
+
+    fn info(&mut self) -> Result<String> {
+        let commands = SECTIONS.map(|section| cmd("INFO").arg(section).to_owned());
+        let mut info = String::new();
+        for reply in self.ask(&commands)? {
+            match reply {
+                Value::BulkString(bytes) => info += &String::from_utf8_lossy(&bytes),
+                Value::ServerError(error) => {
+                    let details = error.details().unwrap_or_default();
+                    bail!("INFO: {}", shown(&format!("{} {details}", error.code())));
+                }
+                other => bail!("INFO gave {other:?}"),
+            }
+            info.push('\n');
+        }
+        Ok(info)
+    }
+
+    /// The configured names; the defaults where the user may not ask for them.
+    fn places(
+        &mut self,
+        server: &Server,
+        options: &Options,
+        notes: &mut Vec<String>,
+    ) -> RedisResult<Places> {
+        let mut configs = HashMap::new();
+        if self.config_refused.is_none() {
+            let reply = self.ask(&[cmd("CONFIG").arg("GET").arg("seckill.*").to_owned()])?;
+            match reply.into_iter().next() {
+                Some(Value::Array(parts)) => configs = replies::pairs(parts),
+                Some(Value::ServerError(error)) => {
+                    self.config_refused = Some(error.code().to_owned());
+                }
+                _ => {}
+            }
+        }
+        if let Some(code) = &self.config_refused {
+            notes.push(format!("CONFIG GET: {code}; key names are taken to be the defaults"));
+        }
+        let places = Places::from_configs(&configs, server.is_cluster);
+        Ok(places.with_stock_prefix(options.stock_prefix.as_deref()))
+    }
+
+    /// The vouchers to read, and how many more there are.
+    fn names(
+        &mut self,
+        places: &Places,
+        options: &Options,
+        notes: &mut Vec<String>,
+    ) -> RedisResult<(Vec<Vec<u8>>, usize)> {
+        if !options.vouchers.is_empty() {
+            let given = options.vouchers.iter().map(|name| name.as_bytes().to_vec());
+            return Ok((given.collect(), 0));
+        }
+        let finder = self.finder.take().filter(|finder| finder.is_for(places));
+        let mut finder = finder.unwrap_or_else(|| Finder::new(places));
+        let steps = if options.once { STEPS_ONCE } else { STEPS };
+        let looked = finder.look(places, steps, |scan| {
+            let mut replies = self.ask(std::slice::from_ref(scan))?;
+            Ok(replies.pop().unwrap_or(Value::Nil))
+        })?;
+        match looked {
+            Err(code) => notes.push(format!("SCAN: {code}; name the vouchers by --vouchers")),
+            Ok(()) if !finder.is_whole() => {
+                notes.push("not all keys have been looked at yet, more vouchers may come".into());
+            }
+            Ok(()) => {}
+        }
+        let mut names = finder.vouchers();
+        self.finder = Some(finder);
+        let left_out = names.len().saturating_sub(options.vouchers_max as usize);
+        names.truncate(options.vouchers_max as usize);
+        Ok((names, left_out))
+    }
+
+    fn vouchers(
+        &mut self,
+        names: &[Vec<u8>],
+        places: &Places,
+        options: &Options,
+        notes: &mut Vec<String>,
+    ) -> RedisResult<Vec<Voucher>> {
+        let commands: Vec<Cmd> =
+            names.iter().map(|name| cmd("SECKILL.INFO").arg(name).to_owned()).collect();
+        let told = self.ask(&commands)?;
+        let mut vouchers = Vec::new();
+        for (name, reply) in names.iter().zip(told) {
+            let shown_name = shown(&String::from_utf8_lossy(name));
+            let mut voucher = replies::voucher(shown_name, reply);
+            // ERR: no such command. The keys tell what there is without the module, too.
+            if matches!(voucher.state.as_str(), "ERR" | "NOPERM") {
+                let get = cmd("GET").arg(places.stock_key(name)).to_owned();
+                let count = cmd("SCARD").arg(places.buyers_key(name)).to_owned();
+                let keys = self.ask(&[get, count])?;
+                if !replies::by_keys(&mut voucher, &keys) {
+                    notes.push(format!("SECKILL.INFO: {}", voucher.state));
+                }
+            }
+            // One that was found may be gone by now; one that was asked for is told of.
+            if voucher.state != "NOVOUCHER" || !options.vouchers.is_empty() {
+                vouchers.push(voucher);
+            }
+        }
+        Ok(vouchers)
+    }
+
+    /// Those of the streams that are there.
+    fn streams(&mut self, names: &[Vec<u8>], notes: &mut Vec<String>) -> RedisResult<Vec<Stream>> {
+        let asked = |name: &Vec<u8>| {
+            let length = cmd("XLEN").arg(name).to_owned();
+            [length, cmd("XINFO").arg("GROUPS").arg(name).to_owned()]
+        };
+        let told = self.ask(&names.iter().flat_map(asked).collect::<Vec<_>>())?;
+        let mut streams = Vec::new();
+        for (name, replies) in names.iter().zip(told.chunks(2)) {
+            let name = shown(&String::from_utf8_lossy(name));
+            match replies::stream(name, replies) {
+                Ok(Some(stream)) => streams.push(stream),
+                Ok(None) => {}
+                Err(note) => notes.push(note),
+            }
+        }
+        Ok(streams)
+    }
+}

@@ -1,0 +1,168 @@
+//! A frame of known readings, compared letter by letter.
+
+use std::time::Instant;
+
+use crate::dashboard::{frame, text};
+use crate::history::tests::reading;
+use crate::options::Size;
+use crate::reading::{Group, Server, Stream, Voucher};
+use crate::screen::View;
+
+const COUNTERS: [(&str, u64); 16] = [
+    ("tries_accepted", 1_000),
+    ("tries_sold_out", 98_883),
+    ("tries_already_bought", 117),
+    ("tries_not_started", 7),
+    ("tries_ended", 0),
+    ("tries_repeated", 12),
+    ("orders_confirmed", 700),
+    ("orders_cancelled", 100),
+    ("orders_expired", 200),
+    ("orders_rejected", 1),
+    ("holds_open", 250),
+    ("locks_acquired", 40),
+    ("locks_refused", 8),
+    ("locks_released", 30),
+    ("locks_waiting", 3),
+    ("locks_waited_ms_total", 1_200),
+];
+
+fn managed(name: &str, state: &str, left: i64, held: i64, sold: i64) -> Voucher {
+    Voucher {
+        name: name.to_owned(),
+        state: state.to_owned(),
+        is_managed: true,
+        total: Some(left + held + sold),
+        left: Some(left),
+        held: Some(held),
+        sold: Some(sold),
+        buyers: Some(held + sold),
+    }
+}
+
+/// What two readings, two seconds apart, make of the known figures.
+fn view() -> View {
+    let start = Instant::now();
+    let mut view = View::default();
+    let earlier = COUNTERS.map(|(name, count)| (name, count / 2));
+    view.history.push(reading(start, 0, &earlier));
+    let mut now = reading(start, 2, &COUNTERS);
+    now.server = Server {
+        place: "127.0.0.1:6379".to_owned(),
+        product: "Redis",
+        version: "7.0.15".to_owned(),
+        is_primary: true,
+        run_id: now.server.run_id,
+        uptime_s: 3_725,
+        ops_per_s: 123_456,
+        memory_bytes: 12_897_485,
+        clients: 51,
+        is_cluster: false,
+    };
+    let unmanaged = Voucher {
+        name: "tea".to_owned(),
+        state: "soldout".to_owned(),
+        left: Some(0),
+        buyers: Some(12),
+        ..Voucher::default()
+    };
+    let gone = Voucher {
+        name: "a voucher of a long name".to_owned(),
+        state: "NOVOUCHER".to_owned(),
+        ..Voucher::default()
+    };
+    now.vouchers = vec![
+        managed("phone", "open", 312, 250, 438),
+        managed("\u{7968}", "pending", 5, 0, 0),
+        managed("last", "open", 1, 0, 9_999),
+        unmanaged,
+        gone,
+    ];
+    let group =
+        |name: &str, lag, pending| Group { name: name.to_owned(), consumers: 2, pending, lag };
+    let stream = |name: &str, entries, groups| Stream { name: name.to_owned(), entries, groups };
+    now.streams = vec![
+        stream(
+            "stream.orders",
+            1_000,
+            vec![group("seckill-worker", Some(744), 256), group("mail", Some(0), 0)],
+        ),
+        stream("stream.orders.released", 301, vec![group("seckill-worker", None, 0)]),
+        stream("stream.orders.dlq", 1, vec![]),
+    ];
+    view.history.push(now);
+    view
+}
+
+fn drawn(view: &View, columns: u16, rows: u16) -> String {
+    text(&frame(view, Size { columns, rows }).unwrap())
+}
+
+#[test]
+fn the_frame_is_the_known_one() {
+    let drawn = drawn(&view(), 110, 32);
+    assert_eq!(drawn, include_str!("frame.txt"), "\n{drawn}");
+}
+
+#[test]
+fn a_frame_fits_into_any_terminal() {
+    let mut view = view();
+    view.scrolled = 4;
+    for (columns, rows) in [(40, 10), (60, 16), (80, 24), (400, 100), (1, 1)] {
+        let drawn = drawn(&view, columns, rows);
+        assert_eq!(drawn.lines().count(), usize::from(rows));
+    }
+    // Two rows for vouchers, and scrolled to the last.
+    let short = drawn(&view, 100, 16);
+    assert!(short.contains("a voucher of") && !short.contains("phone"), "{short}");
+    assert!(short.contains(" of 5 "), "{short}");
+}
+
+#[test]
+fn a_bar_has_no_part_of_what_is_not_there() {
+    let mut now = view().history.now().unwrap().clone();
+    now.vouchers = vec![
+        managed("a1", "open", 4, 1, 0),
+        managed("a2", "open", 0, 7, 0),
+        managed("a3", "open", 7, 0, 0),
+        managed("a4", "open", 0, 0, 3),
+        managed("a5", "open", 0, 0, 0),
+        managed("a6", "open", 1, 1, 1),
+    ];
+    let mut view = View::default();
+    view.history.push(now);
+    let drawn = drawn(&view, 107, 40);
+    for (name, parts) in [
+        ("a1", "\u{2593}\u{2592}"),
+        ("a2", "\u{2592}"),
+        ("a3", "\u{2593}"),
+        ("a4", "\u{2591}"),
+        ("a5", ""),
+        ("a6", "\u{2593}\u{2592}\u{2591}"),
+    ] {
+        let line = drawn.lines().find(|line| line.contains(name)).unwrap();
+        let mut bar: Vec<char> =
+            line.chars().filter(|letter| ('\u{2591}'..='\u{2593}').contains(letter)).collect();
+        let width = bar.len();
+        bar.dedup();
+        assert_eq!(bar.into_iter().collect::<String>(), parts, "{line}");
+        assert_eq!(width, if parts.is_empty() { 0 } else { 28 }, "{line}");
+    }
+}
+
+#[test]
+fn trouble_and_notes_are_told() {
+    let mut view = view();
+    view.trouble = Some("lost it".to_owned());
+    assert!(drawn(&view, 100, 30).ends_with(" lost it\n"));
+    let mut now = view.history.now().unwrap().clone();
+    view.trouble = None;
+    now.notes = vec!["first".to_owned(), "second".to_owned()];
+    now.left_out = 1_234;
+    view.history.push(now);
+    let noted = drawn(&view, 100, 30);
+    assert!(noted.ends_with(" first (and 1 more notes)\n"), "{noted}");
+    assert!(noted.contains("and 1,234 more, see --vouchers-max"), "{noted}");
+    let silent = View { trouble: Some("no server".to_owned()), ..View::default() };
+    assert!(drawn(&silent, 100, 30).starts_with(" seckill-top  no server\n"));
+}

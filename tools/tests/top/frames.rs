@@ -1,0 +1,241 @@
+//! One frame, as `--once` prints it.
+
+use redis::Value;
+
+use crate::docs::page;
+use crate::harness::{Server, text as reply_text, wait_for};
+use crate::program::{as_user, frame, frame_at, run, text, url};
+
+/// The words of the line that begins with this name, without the frame's border.
+fn words(frame: &str, name: &str) -> Vec<String> {
+    let line = frame.lines().find(|line| {
+        let inner = line.trim_start_matches('\u{2502}');
+        inner.split_whitespace().next() == Some(name)
+    });
+    let line = line.unwrap_or_else(|| panic!("no line of {name} in\n{frame}"));
+    let inner = line.trim_matches('\u{2502}');
+    let words = inner.split_whitespace().map(str::to_owned);
+    // A bar is no word.
+    words.filter(|word| word.is_ascii()).collect()
+}
+
+/// What stands in all behind a counter's name, in whichever panel it is.
+fn counted(frame: &str, name: &str) -> u64 {
+    let panels = frame.lines().flat_map(|line| line.split('\u{2502}'));
+    let panel = panels.map(str::trim).find(|panel| panel.starts_with(name));
+    let panel = panel.unwrap_or_else(|| panic!("no {name} in\n{frame}"));
+    let last = panel.split_whitespace().next_back().unwrap_or_default();
+    last.replace(',', "").parse().unwrap_or_else(|_| panic!("{name} in\n{frame}"))
+}
+
+fn run_all(server: &Server, commands: &[&str]) {
+    for command in commands {
+        let reply = server.call(&command.split(' ').collect::<Vec<_>>());
+        assert!(!matches!(reply, Value::ServerError(_)), "{command}: {reply:?}");
+    }
+}
+
+#[test]
+fn figures_are_those_of_the_sale() {
+    let server = Server::start();
+    run_all(
+        &server,
+        &[
+            "SECKILL.CREATE phone 20 LIMIT 2 HOLD 900000",
+            "SET seckill:stock:tea 2",
+            "XGROUP CREATE stream.orders g1 0 MKSTREAM",
+        ],
+    );
+    for number in 0..7 {
+        let (user, id) = (format!("u{number}"), format!("o{number}"));
+        server.call(&["SECKILL.TRY", "phone", &user, &id, "UNITS", "2"]);
+        server.call(&["SECKILL.TRY", "tea", &user, &format!("t{number}")]);
+    }
+    run_all(
+        &server,
+        &[
+            "SECKILL.CONFIRM phone u0 o0",
+            "SECKILL.CANCEL phone u1 o1",
+            "SECKILL.TRY phone u2 o9",
+            "XREADGROUP GROUP g1 c1 COUNT 4 STREAMS stream.orders >",
+            "LOCK.ACQUIRE lock:1 me 60000",
+            "LOCK.ACQUIRE lock:1 you 60000",
+        ],
+    );
+    // Holds that ended are counted off a moment later.
+    let holds = || (server.info_number("seckill_holds_open") == 5).then_some(());
+    wait_for("five holds", holds).unwrap_or_else(|late| panic!("{late}"));
+    let frame = frame(&server, &[]);
+    // left, held, sold, total, buyers, state: 20 less 6 orders of 2, one of them confirmed.
+    assert_eq!(words(&frame, "phone"), ["phone", "8", "10", "2", "20", "6", "open"]);
+    assert_eq!(words(&frame, "tea"), ["tea", "0", "-", "-", "-", "2", "soldout"]);
+    for (name, want) in [
+        ("accepted", 9),
+        ("sold out", 5),
+        ("already bought", 1),
+        ("holds open", 5),
+        ("confirmed", 1),
+        ("cancelled", 1),
+        ("acquired", 1),
+        ("refused", 1),
+        ("waiting in line", 0),
+    ] {
+        assert_eq!(counted(&frame, name), want, "{name} in\n{frame}");
+    }
+    // Nine orders: four were read by the group's one consumer, and are pending.
+    let orders = words(&frame, "stream.orders");
+    assert_eq!(orders, ["stream.orders", "9", "g1", "5", "4", "1"], "{frame}");
+    let released = words(&frame, "stream.orders.released");
+    assert_eq!(released, ["stream.orders.released", "1", "no", "group"], "{frame}");
+    let version = reply_text(&server.call(&["INFO", "server"]));
+    let shown = frame.lines().next().unwrap_or_default();
+    let version = version.lines().find_map(|line| line.strip_prefix("redis_version:"));
+    assert!(shown.contains("Valkey") || shown.contains(version.expect("a version").trim()));
+}
+
+#[test]
+fn rates_are_told_between_two_readings() {
+    let server = Server::start();
+    run_all(&server, &["SET seckill:stock:7 0"]);
+    std::thread::scope(|scope| {
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let mut client = server.client();
+        scope.spawn(move || {
+            while stopped.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
+                client.call(&["SECKILL.TRY", "7", "alice", "a1"]);
+            }
+        });
+        let frame = frame(&server, &["--readings", "3", "--interval", "0.3"]);
+        drop(stop);
+        let line = frame.lines().find(|line| line.contains("sold out ")).expect("a line");
+        let mut numbers = line
+            .split_whitespace()
+            .filter_map(|word| word.replace(',', "").trim_matches('\u{2502}').parse::<f64>().ok());
+        let (rate, all) = (numbers.next().expect("a rate"), numbers.next().expect("a count"));
+        assert!(rate > 0.0 && all > 0.0, "{frame}");
+        // More than in all can't have come in the third of a second before.
+        assert!(rate <= all / 0.3 + 1.0, "{frame}");
+        assert!(frame.contains(" Tries a second, at most "), "{frame}");
+    });
+}
+
+#[test]
+fn configured_names_are_found() {
+    let server = Server::with()
+        .config("seckill.stock-prefix \"s[1]*:\"")
+        .config("seckill.order-stream shop.orders")
+        .config("seckill.hash-tags yes")
+        .start();
+    run_all(&server, &["SET s[1]*:{7} 3", "SET s1:{8} 3", "SECKILL.CREATE {a}:9 4"]);
+    run_all(&server, &["SECKILL.TRY 7 alice o1", "SECKILL.TRY {a}:9 bob o2"]);
+    let frame = frame(&server, &[]);
+    assert_eq!(words(&frame, "7"), ["7", "2", "-", "-", "-", "1", "open"]);
+    assert_eq!(words(&frame, "{a}:9"), ["{a}:9", "3", "0", "1", "4", "1", "open"]);
+    assert_eq!(words(&frame, "shop.orders:{7}")[1], "1");
+    assert_eq!(words(&frame, "shop.orders:{a}")[1], "1");
+    assert!(!frame.contains(" {8} "), "{frame}");
+}
+
+#[test]
+fn without_rights_to_configurations_defaults_are_taken() {
+    let server = Server::with().config("seckill.stock-prefix s:").start();
+    run_all(
+        &server,
+        &[
+            "SET s:7 3",
+            "SECKILL.TRY 7 alice o1",
+            "ACL SETUSER eyes on >word ~* +info +scan +seckill.info +xlen +xinfo",
+            "ACL SETUSER blind on >word ~* +info +xlen +xinfo",
+        ],
+    );
+    let eyes = as_user(&server, "eyes:word@");
+    let frame = frame_at(&eyes, &["--stock-prefix", "s:"]);
+    assert_eq!(words(&frame, "7"), ["7", "2", "-", "-", "-", "1", "open"]);
+    assert!(frame.contains("CONFIG GET: NOPERM; key names are taken to be the defaults"));
+    let blind = frame_at(&as_user(&server, "blind:word@"), &["--vouchers", "7"]);
+    assert_eq!(words(&blind, "7"), ["7", "-", "-", "-", "-", "-", "NOPERM"]);
+    assert_eq!(words(&blind, "stream.orders")[1], "1");
+    let found = frame_at(&eyes, &[]);
+    assert!(found.contains("none: no stock key was found"), "{found}");
+}
+
+#[test]
+fn the_rights_of_the_page_are_enough() {
+    let server = Server::start();
+    run_all(&server, &["SET seckill:stock:7 3", "SECKILL.TRY 7 alice o1"]);
+    let page = page("docs/watching.md");
+    let rule = page.lines().find_map(|line| line.strip_prefix("> ACL SETUSER eyes "));
+    run_all(&server, &[&format!("ACL SETUSER eyes {}", rule.expect("a rule"))]);
+    let frame = frame_at(&as_user(&server, "eyes:secret@"), &[]);
+    assert_eq!(words(&frame, "7"), ["7", "2", "-", "-", "-", "1", "open"]);
+    assert_eq!(words(&frame, "stream.orders")[1], "1");
+    assert!(!frame.contains("NOPERM"), "{frame}");
+}
+
+#[test]
+fn without_the_module_the_keys_are_read() {
+    let server = Server::with().without_module().start();
+    run_all(
+        &server,
+        &[
+            "SET seckill:stock:7 3",
+            "SADD seckill:order:7 alice bob",
+            "SET seckill:stock:8 many",
+            "XADD stream.orders * userId alice voucherId 7 id 1",
+        ],
+    );
+    let frame = frame(&server, &[]);
+    assert_eq!(words(&frame, "7"), ["7", "3", "-", "-", "-", "2", "open"]);
+    assert_eq!(words(&frame, "8"), ["8", "-", "-", "-", "-", "-", "ERR"]);
+    assert_eq!(words(&frame, "stream.orders")[1], "1");
+    assert!(frame.contains("INFO seckill is empty: the module is not loaded"), "{frame}");
+}
+
+#[test]
+fn vouchers_and_streams_can_be_named_and_bounded() {
+    let server = Server::start();
+    for number in 10..30 {
+        run_all(&server, &[&format!("SET seckill:stock:v{number} 1")]);
+    }
+    run_all(&server, &["XADD other * a b"]);
+    let frame = frame(&server, &["--vouchers-max", "15"]);
+    assert!(frame.contains("v24") && !frame.contains("v25"), "{frame}");
+    assert!(frame.contains("and 5 more, see --vouchers-max"), "{frame}");
+    let named = crate::program::frame(&server, &["--vouchers", "v29,no", "--streams", "other"]);
+    assert_eq!(words(&named, "v29")[1], "1");
+    assert_eq!(words(&named, "no").last().map(String::as_str), Some("NOVOUCHER"));
+    assert_eq!(words(&named, "other")[1], "1");
+    assert!(!named.contains("v10"), "{named}");
+}
+
+#[test]
+fn a_frame_can_be_an_image() {
+    let server = Server::start();
+    run_all(&server, &["SET seckill:stock:tea 3"]);
+    let file = server.dir().join("frame.svg");
+    frame(&server, &["--svg", &file.display().to_string()]);
+    let image = std::fs::read_to_string(file).expect("the image");
+    assert!(image.starts_with("<svg ") && image.ends_with("</svg>\n"), "{image}");
+    assert!(image.contains(">tea"), "{image}");
+}
+
+#[test]
+fn what_can_not_be_done_is_told() {
+    let server = Server::start();
+    let missing = format!("redis+unix://{}", server.dir().join("nobody").display());
+    for (options, words) in [
+        (vec!["--url", missing.as_str(), "--once"], "no server at "),
+        (vec!["--url", "http://x", "--once"], "--url"),
+        (vec!["--url", &url(&server)], "no terminal to draw in"),
+    ] {
+        let output = run(&options);
+        assert_eq!(output.status.code(), Some(1), "{options:?}");
+        let told = text(&output.stderr);
+        assert!(told.starts_with("seckill-top: ") && told.contains(words), "{told}");
+        assert_eq!(told.lines().count(), 1, "{told}");
+    }
+    let all_refused = as_user(&server, "default:wrong@");
+    run_all(&server, &["CONFIG SET requirepass right"]);
+    let output = run(&["--url", &all_refused, "--once"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+}

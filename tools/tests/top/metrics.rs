@@ -1,0 +1,255 @@
+//! Metrics for Prometheus: their figures, their names on the page, the queries of the dashboard.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+
+use redis::Value;
+
+use crate::docs::page;
+use crate::harness::{DEADLINE, Server, free_port, wait_for};
+use crate::program::{Service, url};
+
+/// The samples of a page: name with labels, and value.
+type Samples = BTreeMap<String, f64>;
+
+fn run_all(server: &Server, commands: &[&str]) {
+    for command in commands {
+        let reply = server.call(&command.split(' ').collect::<Vec<_>>());
+        assert!(!matches!(reply, Value::ServerError(_)), "{command}: {reply:?}");
+    }
+}
+
+/// A server with everything that there are metrics of.
+fn sale() -> Server {
+    let server = Server::with().aof().start();
+    run_all(
+        &server,
+        &[
+            "SECKILL.CREATE phone 20 LIMIT 2 HOLD 900000",
+            "SET seckill:stock:tea 1",
+            "XGROUP CREATE stream.orders g1 0 MKSTREAM",
+            "SECKILL.TRY phone alice o1 UNITS 2",
+            "SECKILL.TRY phone bob o2",
+            "SECKILL.CONFIRM phone bob o2",
+            "SECKILL.TRY tea alice o3",
+            "SECKILL.TRY tea bob o4",
+            "SECKILL.TRY tea carol o5",
+            "LOCK.ACQUIRE lock:1 me 60000",
+            "XREADGROUP GROUP g1 c1 COUNT 1 STREAMS stream.orders >",
+        ],
+    );
+    server
+}
+
+fn get(address: SocketAddr, request: &str) -> Option<String> {
+    let mut client = TcpStream::connect(address).ok()?;
+    client.set_read_timeout(Some(DEADLINE)).ok()?;
+    client.write_all(request.as_bytes()).ok()?;
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).ok()?;
+    Some(answer)
+}
+
+fn samples(address: SocketAddr) -> Option<Samples> {
+    let answer = get(address, "GET /metrics HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n") || head.starts_with("HTTP/1.0 200"), "{head}");
+    let lines = body.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    let pairs = lines.filter_map(|line| line.rsplit_once(' '));
+    Some(pairs.map(|(name, value)| (name.to_owned(), value.parse().expect(name))).collect())
+}
+
+/// seckill-top that serves, and where.
+fn served(server: &Server) -> (Service, SocketAddr) {
+    let program = env!("CARGO_BIN_EXE_seckill-top");
+    let options = ["--url", &url(server), "--metrics", "127.0.0.1:0", "--interval", "0.05"];
+    let service = Service::start(program, &options, server.dir());
+    let told = wait_for("the address", || {
+        let said = service.said();
+        let address = said.split_once("http://")?.1.split_once("/metrics")?.0;
+        address.parse().ok()
+    });
+    (service, told.unwrap_or_else(|late| panic!("{late}")))
+}
+
+#[test]
+fn figures_are_those_of_the_sale() {
+    let mut server = sale();
+    let (service, address) = served(&server);
+    let samples = samples(address).expect("a page");
+    for (name, want) in [
+        ("seckill_up", 1.0),
+        ("seckill_tries_accepted_total", 3.0),
+        ("seckill_tries_sold_out_total", 2.0),
+        ("seckill_orders_confirmed_total", 1.0),
+        ("seckill_locks_acquired_total", 1.0),
+        ("seckill_voucher_left{voucher=\"phone\"}", 17.0),
+        ("seckill_voucher_held{voucher=\"phone\"}", 2.0),
+        ("seckill_voucher_sold{voucher=\"phone\"}", 1.0),
+        ("seckill_voucher_total{voucher=\"phone\"}", 20.0),
+        ("seckill_voucher_buyers{voucher=\"phone\"}", 2.0),
+        ("seckill_voucher_left{voucher=\"tea\"}", 0.0),
+        ("seckill_voucher_state{voucher=\"tea\",state=\"soldout\"}", 1.0),
+        ("seckill_stream_entries{stream=\"stream.orders\"}", 3.0),
+        ("seckill_group_lag{stream=\"stream.orders\",group=\"g1\"}", 2.0),
+        ("seckill_group_pending{stream=\"stream.orders\",group=\"g1\"}", 1.0),
+    ] {
+        assert_eq!(samples.get(name), Some(&want), "{name} in {samples:#?}");
+    }
+    // Of an unmanaged voucher nobody counts what was sold.
+    assert!(!samples.contains_key("seckill_voucher_sold{voucher=\"tea\"}"), "{samples:#?}");
+
+    server.kill9();
+    let value = |want: f64| {
+        let found = || (self::samples(address)?.get("seckill_up") == Some(&want)).then_some(());
+        wait_for("seckill_up", found).unwrap_or_else(|late| panic!("{late} {want}"));
+    };
+    value(0.0);
+    server.start_again();
+    value(1.0);
+    // However often it was asked meanwhile, it has said so once or, with another reason, twice.
+    let told = service.said().matches('\n').count();
+    assert!((2..=4).contains(&told), "{}", service.said());
+}
+
+#[test]
+fn other_requests_are_answered_too() {
+    let server = Server::start();
+    let (_service, address) = served(&server);
+    for (request, want) in [
+        ("GET / HTTP/1.1\r\n\r\n", "HTTP/1.1 404 "),
+        ("POST /metrics HTTP/1.1\r\n\r\n", "HTTP/1.1 405 "),
+        ("\r\n\r\n", "HTTP/1.1 405 "),
+        ("HEAD /metrics HTTP/1.1\r\n\r\n", "HTTP/1.1 200 OK"),
+        ("GET /metrics?a=b HTTP/1.0\r\n\r\n", "HTTP/1.1 200 OK"),
+    ] {
+        let answer = get(address, request).expect("an answer");
+        assert!(answer.starts_with(want), "{request}: {answer}");
+        assert_eq!(answer.ends_with("\r\n\r\n"), request.starts_with("HEAD"), "{answer}");
+    }
+    // Nobody can keep it busy by saying nothing.
+    let silent = TcpStream::connect(address).expect("connect");
+    assert!(samples(address).is_some());
+    drop(silent);
+}
+
+/// The names of metrics, with their labels, that seckill-top and seckill-worker expose.
+fn exposed() -> BTreeMap<String, BTreeSet<String>> {
+    let server = sale();
+    let (_top, address) = served(&server);
+    let port = free_port();
+    let program = env!("CARGO_BIN_EXE_seckill-worker");
+    let port_text = port.to_string();
+    let options = ["--redis", &url(&server), "--metrics-port", &port_text, "--group", "g2"];
+    let worker = Service::start(program, &options, server.dir());
+    let at_worker = SocketAddr::from(([127, 0, 0, 1], port));
+    let all = wait_for("both pages", || {
+        let mut both = samples(address)?;
+        let workers = samples(at_worker)?;
+        let is_whole = workers.keys().any(|name| name.starts_with("seckill_worker_lag"));
+        both.extend(workers);
+        is_whole.then_some(both)
+    });
+    let all = all.unwrap_or_else(|late| panic!("{late}\n{}", worker.said()));
+    let mut names: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for sample in all.keys() {
+        let (name, labels) = sample.split_once('{').unwrap_or((sample, ""));
+        let labels = labels.trim_end_matches('}').split(',');
+        let labels = labels.filter_map(|label| Some(label.split_once('=')?.0.to_owned()));
+        names.entry(name.to_owned()).or_default().extend(labels);
+    }
+    names
+}
+
+/// The metrics of a query.
+fn metrics(query: &str) -> Vec<String> {
+    let words = query.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    words.filter(|word| word.starts_with("seckill_")).map(str::to_owned).collect()
+}
+
+/// All texts under this name, anywhere in the dashboard.
+fn texts(value: &serde_json::Value, name: &str, found: &mut Vec<String>) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            for (field, value) in fields {
+                if let (true, Some(text)) = (field == name, value.as_str()) {
+                    found.push(text.to_owned());
+                }
+                texts(value, name, found);
+            }
+        }
+        serde_json::Value::Array(values) => {
+            values.iter().for_each(|value| texts(value, name, found));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn the_dashboard_asks_for_what_there_is() {
+    let exposed = exposed();
+    let dashboard: serde_json::Value =
+        serde_json::from_str(&page("docs/grafana/seckill.json")).expect("JSON");
+    let mut queries = Vec::new();
+    texts(&dashboard["panels"], "expr", &mut queries);
+    texts(&dashboard["templating"], "definition", &mut queries);
+    assert!(queries.len() > 30, "{queries:?}");
+    // What Prometheus adds to every sample.
+    let added = ["instance", "job"].map(str::to_owned);
+    let check_labels = |query: &str, labels: Vec<String>| {
+        for metric in metrics(query) {
+            let has = exposed.get(&metric).unwrap_or_else(|| panic!("no {metric}: {query}"));
+            for label in &labels {
+                assert!(has.contains(label) || added.contains(label), "{metric} {label}: {query}");
+            }
+        }
+    };
+    for query in &queries {
+        assert!(!metrics(query).is_empty(), "{query}");
+        assert_eq!(query.matches('(').count(), query.matches(')').count(), "{query}");
+        let labels = query.split(['{', ',', '}']).filter_map(|part| part.split_once("=~"));
+        check_labels(query, labels.map(|(label, _)| label.trim().to_owned()).collect());
+    }
+    for panel in dashboard["panels"].as_array().expect("panels") {
+        for target in panel["targets"].as_array().into_iter().flatten() {
+            let legend = target["legendFormat"].as_str().expect("a legend");
+            let labels = legend.split("{{").skip(1).filter_map(|rest| rest.split("}}").next());
+            let query = target["expr"].as_str().expect("a query");
+            check_labels(query, labels.map(str::to_owned).collect());
+        }
+    }
+    // What nobody asks for is not worth exposing, but for these.
+    let asked: BTreeSet<String> = queries.iter().flat_map(|query| metrics(query)).collect();
+    let unasked = [
+        "seckill_server_info",
+        "seckill_server_uptime_seconds",
+        "seckill_group_consumers",
+        "seckill_vouchers_left_out",
+        "seckill_worker_lag",
+        "seckill_worker_pending",
+        "seckill_worker_trimmed_total",
+    ];
+    let forgotten: Vec<_> = exposed
+        .keys()
+        .filter(|name| !asked.contains(*name) && !unasked.contains(&name.as_str()))
+        .collect();
+    assert!(forgotten.is_empty(), "no panel shows {forgotten:?}");
+}
+
+#[test]
+fn the_pages_list_every_metric() {
+    let exposed = exposed();
+    for (name, prefix, is_of_page) in [
+        ("docs/watching.md", "| `seckill_", |name: &str| !name.starts_with("seckill_worker_")),
+        ("docs/worker.md", "| `seckill_worker_", |name: &str| name.starts_with("seckill_worker_")),
+    ] as [(&str, &str, fn(&str) -> bool); 2]
+    {
+        let page = page(name);
+        let rows = page.lines().filter(|line| line.starts_with(prefix));
+        let listed: BTreeSet<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
+        let there: BTreeSet<&str> =
+            exposed.keys().map(String::as_str).filter(|name| is_of_page(name)).collect();
+        assert_eq!(listed, there, "{name}");
+    }
+}
