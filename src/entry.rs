@@ -169,9 +169,10 @@ fn unload(context: &Context) -> Status {
             InUse::Transaction => {
                 "not unloaded: a client has begun a transaction; wait for its EXEC".to_owned()
             }
-            InUse::Unknown => "not unloaded: CLIENT LIST, which tells who has used the module, can't \
-                               be called; was it renamed"
-                .to_owned(),
+            InUse::Unknown => {
+                "not unloaded: nobody knows who uses it, CLIENT LIST can't be called; was it renamed"
+                    .to_owned()
+            }
         });
         return Status::Err;
     }
