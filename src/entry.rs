@@ -170,8 +170,7 @@ fn unload(context: &Context) -> Status {
                 "not unloaded: a client has begun a transaction; wait for its EXEC".to_owned()
             }
             InUse::Unknown => {
-                "not unloaded: nobody knows who uses it, CLIENT LIST can't be called; was it renamed"
-                    .to_owned()
+                "not unloaded: CLIENT LIST can't be called, so nobody knows who uses it".to_owned()
             }
         });
         return Status::Err;
