@@ -9,7 +9,8 @@
 //!    put the units into, they come back here, in that same step.
 //!
 //! Whoever dies between two of them leaves a move in a journal, and the next one who looks
-//! finishes it. Two who finish it at once do no harm.
+//! finishes it. Two who finish it at once do no harm, nor does one who comes when the sale was
+//! dropped and opened again: each opening has a number of its own.
 
 use anyhow::{Context, Result, bail, ensure};
 use redis::FromRedisValue;
@@ -27,15 +28,17 @@ pub enum Script {
     Take,
     Put,
     Done,
+    Drop,
 }
 
 impl Script {
     fn text(self) -> &'static str {
         match self {
-            Script::Open => include_str!("open.lua"),
-            Script::Take => include_str!("take.lua"),
-            Script::Put => include_str!("put.lua"),
-            Script::Done => include_str!("done.lua"),
+            Script::Open => concat!(include_str!("common.lua"), include_str!("open.lua")),
+            Script::Take => concat!(include_str!("common.lua"), include_str!("take.lua")),
+            Script::Put => concat!(include_str!("common.lua"), include_str!("put.lua")),
+            Script::Done => concat!(include_str!("common.lua"), include_str!("done.lua")),
+            Script::Drop => concat!(include_str!("common.lua"), include_str!("drop.lua")),
         }
     }
 
@@ -57,7 +60,7 @@ impl Script {
 
 /// The end of this process right before and right after it has changed a shard, where a test asks
 /// for it: SECKILL_SHARDS_DIE_AT counts these moments, from 1.
-pub fn step() {
+fn step() {
     use std::sync::atomic::{AtomicU64, Ordering};
     static STEPS: AtomicU64 = AtomicU64::new(0);
     let now = STEPS.fetch_add(1, Ordering::Relaxed) + 1;
@@ -84,7 +87,8 @@ impl<'s> Mover<'s> {
     pub async fn go(&mut self, from: u32, to: u32, units: i64, keep: i64) -> Result<i64> {
         let sale = self.sale;
         let id = format!("{:016x}", fastrand::u64(..));
-        let arguments = [to.to_string(), units.to_string(), keep.to_string(), id.clone()];
+        let (to, units, keep) = (to.to_string(), units.to_string(), keep.to_string());
+        let arguments = [sale.name().to_owned(), to, units, keep, id.clone()];
         loop {
             let shard = sale.shard(from)?;
             let reply: Option<String> = Script::Take
@@ -114,8 +118,9 @@ impl<'s> Mover<'s> {
     async fn finish(&mut self, from: u32, out: &Out) -> Result<i64> {
         let (giver, receiver) = (self.sale.shard(from)?, self.sale.shard(out.to)?);
         self.wait_for_replicas(giver).await?;
-        let arguments =
-            [from.to_string(), out.seq.to_string(), out.units.to_string(), out.id.clone()];
+        let (seq, units) = (out.seq.to_string(), out.units.to_string());
+        let name = self.sale.name().to_owned();
+        let arguments = [name, from.to_string(), seq, units, out.id.clone()];
         let put: i64 =
             Script::Put.run(&mut self.link, receiver, &arguments).await.context("adding units")?;
         if put < 0 {

@@ -9,7 +9,7 @@ use redis::{FromRedisValue, RedisResult, Value};
 use serde::Serialize;
 
 use crate::link::Link;
-use crate::mover::{Script, step};
+use crate::mover::Script;
 use crate::names::Names;
 use crate::options::Open;
 use crate::sharding::{journal_key, shard_voucher, split};
@@ -40,6 +40,8 @@ async fn shards_of(link: &Link, sale: &str, count: u32) -> Result<Vec<Shard>> {
 pub struct Sale {
     link: Link,
     shards: Vec<Shard>,
+    name: String,
+    is_dropping: bool,
 }
 
 /// A move that has left one shard and is not known to have come to the other.
@@ -95,9 +97,16 @@ impl Sale {
     pub async fn open(link: Link, sale: &str, open: &Open) -> Result<u32> {
         let (mut opened, rules) = (0, open.rules());
         let shards = shards_of(&link, sale, open.shards).await?;
+        let first = journal_key(sale, 0);
+        let told: Option<String> =
+            redis::cmd("HGET").arg(first).arg("sale").query_async(&mut link.clone()).await?;
+        // An opening that has died is gone on with, under its name.
+        let told = told.filter(|name| sale_of(name) == Some((open.shards, open.stock)));
+        let name = told.unwrap_or_else(|| {
+            format!("{}:{}:{:016x}", open.shards, open.stock, fastrand::u64(..))
+        });
         for (keys, units) in shards.iter().zip(split(open.stock, open.shards)) {
-            let mut arguments = vec![open.shards.to_string(), open.stock.to_string()];
-            arguments.push(units.to_string());
+            let mut arguments = vec![name.clone(), units.to_string()];
             arguments.extend(rules.iter().cloned());
             let reply = Script::Open.run(&mut link.clone(), keys, &arguments).await;
             let reply: i64 = reply.with_context(|| format!("opening {}", keys.voucher))?;
@@ -109,13 +118,25 @@ impl Sale {
     /// The sale as its first shard's journal tells of it.
     pub async fn find(mut link: Link, sale: &str) -> Result<Sale> {
         let first = journal_key(sale, 0);
-        let told: Option<String> =
-            redis::cmd("HGET").arg(first).arg("sale").query_async(&mut link).await?;
-        let Some((shards, _)) = told.as_deref().and_then(sale_of) else {
+        let mut ask = redis::cmd("HMGET");
+        ask.arg(first).arg("sale").arg("dropping");
+        let (name, dropping): (Option<String>, Option<String>) = ask.query_async(&mut link).await?;
+        let told = name.as_deref().and_then(sale_of);
+        let (Some(name), Some((shards, _))) = (name, told) else {
             bail!("no sale of {sale} over shards was opened here: see seckill-shards open");
         };
         let shards = shards_of(&link, sale, shards).await?;
-        Ok(Sale { link, shards })
+        Ok(Sale { link, shards, name, is_dropping: dropping.is_some() })
+    }
+
+    /// What all journals of this opening call it, and those of no other.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A drop has begun, so nothing but a drop makes sense.
+    pub fn is_dropping(&self) -> bool {
+        self.is_dropping
     }
 
     pub fn shards(&self) -> u32 {
@@ -174,25 +195,24 @@ impl Sale {
         Ok(outs)
     }
 
+    /// How many shards there were. Goes on where an earlier run has died.
     pub async fn drop_all(&self) -> Result<u32> {
-        let mut dropped = 0;
+        let (mut dropped, mut link) = (0, self.link());
+        let arguments = |only_tell: &str| [self.name.clone(), only_tell.to_owned()];
+        // Nobody opens again, as new, a shard that is gone already.
+        Script::Drop.run::<u32>(&mut link, self.shard(0)?, &arguments("1")).await?;
         // The first shard's journal knows how many there are, so it goes last.
         for shard in self.shards.iter().rev() {
-            let mut both = redis::pipe();
-            both.atomic().cmd("SECKILL.DROP").arg(&shard.voucher);
-            both.cmd("DEL").arg(&shard.journal).ignore();
-            step();
-            let (there,): (u32,) = both.query_async(&mut self.link()).await?;
-            dropped += there;
+            dropped += Script::Drop.run::<u32>(&mut link, shard, &arguments("0")).await?;
         }
         Ok(dropped)
     }
 }
 
-/// The number of shards and the units that a journal tells of.
-fn sale_of(text: &str) -> Option<(u32, i64)> {
-    let (shards, units) = text.split_once(':')?;
-    Some((shards.parse().ok()?, units.parse().ok()?))
+/// The number of shards and the units that a journal tells of. What follows is of one opening.
+fn sale_of(name: &str) -> Option<(u32, i64)> {
+    let mut parts = name.splitn(3, ':');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
 fn standing_of(
@@ -205,7 +225,8 @@ fn standing_of(
         Ok(Option::<i64>::from_redis_value_ref(value)?.unwrap_or(0))
     };
     let told = journal.get("sale").and_then(|text| sale_of(text));
-    let (_, stock) = told.context("it is not open: the same seckill-shards open again opens it")?;
+    let (_, stock) =
+        told.context("it is not open: an open or a drop has died, run the same again")?;
     let mut came = HashMap::new();
     for (field, text) in journal {
         let Some(from) = field.strip_prefix("in:") else { continue };
@@ -258,7 +279,7 @@ impl Standing {
         for (to, shard) in self.shards.iter().enumerate() {
             for (from, (seq, units)) in &shard.came {
                 let known = self.shards.get(*from as usize).map_or(0, |from| from.seq);
-                if known < *seq {
+                if known < *seq && *units > 0 {
                     differences.push(format!(
                         "shard {to} has got {units} units by move {seq} of shard {from}, which \
                          knows of {known}: it has lost that move, and may sell them again"
