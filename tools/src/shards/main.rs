@@ -117,10 +117,13 @@ async fn level(sale: &Sale, options: &Level) -> Result<bool> {
     let mut before: Option<Vec<i64>> = None;
     let mut ticks = tokio::time::interval(Duration::from_millis(options.every_ms));
     let mut moved = (0_u64, 0_i64);
+    let stop = tokio::signal::ctrl_c();
+    tokio::pin!(stop);
     for round in 0.. {
         tokio::select! {
+            biased;
+            _ = &mut stop => break,
             _ = ticks.tick() => {}
-            Ok(()) = tokio::signal::ctrl_c() => break,
         }
         let standing = sale.look().await?;
         if !sound(&standing)? {

@@ -1,6 +1,6 @@
 //! The shards of a sale: opened, looked at, dropped.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -39,6 +39,7 @@ async fn shards_of(link: &Link, sale: &str, count: u32) -> Result<Vec<Shard>> {
 
 pub struct Sale {
     link: Link,
+    voucher: String,
     shards: Vec<Shard>,
     name: String,
     is_dropping: bool,
@@ -72,6 +73,8 @@ impl Out {
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ShardStanding {
     pub managed: bool,
+    /// False where nothing is on sale, nor sold out: there is no stock.
+    pub has_stock: bool,
     pub left: i64,
     pub held: i64,
     pub sold: i64,
@@ -90,6 +93,16 @@ pub struct Standing {
     /// Units of the whole sale, as it was opened.
     pub stock: i64,
     pub shards: Vec<ShardStanding>,
+}
+
+/// A move that came to a shard, and of which the one it left does not know.
+struct Lost {
+    from: u32,
+    to: usize,
+    seq: u64,
+    units: i64,
+    /// The last move that the shard knows of.
+    known: u64,
 }
 
 impl Sale {
@@ -126,7 +139,8 @@ impl Sale {
             bail!("no sale of {sale} over shards was opened here: see seckill-shards open");
         };
         let shards = shards_of(&link, sale, shards).await?;
-        Ok(Sale { link, shards, name, is_dropping: dropping.is_some() })
+        let (voucher, is_dropping) = (sale.to_owned(), dropping.is_some());
+        Ok(Sale { link, voucher, shards, name, is_dropping })
     }
 
     /// What all journals of this opening call it, and those of no other.
@@ -156,7 +170,23 @@ impl Sale {
         let asked = self.shards.iter().map(|shard| self.look_at(shard));
         let told = try_join_all(asked).await?;
         let stock = told.first().map_or(0, |(stock, _)| *stock);
-        Ok(Standing { stock, shards: told.into_iter().map(|(_, shard)| shard).collect() })
+        let shards = told.into_iter().map(|(_, shard)| shard).collect();
+        let mut standing = Standing { stock, shards };
+        // A shard that was read later may know more than one that was read before. So those that
+        // seem to have lost a move are asked again: their number only grows.
+        let accused: BTreeSet<u32> = standing.lost().into_iter().map(|lost| lost.from).collect();
+        let asked = accused.iter().map(|from| {
+            let mut ask = redis::cmd("HGET");
+            ask.arg(journal_key(&self.voucher, *from)).arg("seq");
+            ask
+        });
+        let told: Vec<RedisResult<Option<u64>>> = self.link().ask_all(asked.collect()).await?;
+        for (from, seq) in accused.into_iter().zip(told) {
+            if let (Some(shard), Some(seq)) = (standing.shards.get_mut(from as usize), seq?) {
+                shard.seq = seq;
+            }
+        }
+        Ok(standing)
     }
 
     /// Both replies are of one moment, so that no move is seen by halves.
@@ -236,6 +266,7 @@ fn standing_of(
     }
     let shard = ShardStanding {
         managed: number("managed")? == 1,
+        has_stock: info.is_some(),
         left: number("left")?,
         held: number("held")?,
         sold: number("sold")?,
@@ -274,19 +305,27 @@ impl Standing {
 
     /// Moves that came to a shard and that their own shard knows nothing of: it was promoted
     /// without them, or its journal was deleted. Units of those are there twice.
-    pub fn differences(&self) -> Vec<String> {
-        let mut differences = Vec::new();
+    fn lost(&self) -> Vec<Lost> {
+        let mut all = Vec::new();
         for (to, shard) in self.shards.iter().enumerate() {
-            for (from, (seq, units)) in &shard.came {
-                let known = self.shards.get(*from as usize).map_or(0, |from| from.seq);
-                if known < *seq && *units > 0 {
-                    differences.push(format!(
-                        "shard {to} has got {units} units by move {seq} of shard {from}, which \
-                         knows of {known}: it has lost that move, and may sell them again"
-                    ));
+            for (&from, &(seq, units)) in &shard.came {
+                let known = self.shards.get(from as usize).map_or(0, |from| from.seq);
+                if known < seq && units > 0 {
+                    all.push(Lost { from, to, seq, units, known });
                 }
             }
         }
+        all
+    }
+
+    pub fn differences(&self) -> Vec<String> {
+        let told = self.lost().into_iter().map(|Lost { from, to, seq, units, known }| {
+            format!(
+                "shard {to} has got {units} units by move {seq} of shard {from}, which knows of \
+                 {known}: it has lost that move, and may sell them again"
+            )
+        });
+        let mut differences: Vec<String> = told.collect();
         differences.sort();
         differences
     }
@@ -323,6 +362,13 @@ impl Standing {
         let on_the_way = self.on_the_way();
         let _ =
             writeln!(text, "{} units were put on sale, {on_the_way} are on their way", self.stock);
+        for (number, _) in self.shards.iter().enumerate().filter(|(_, shard)| !shard.has_stock) {
+            let _ = writeln!(
+                text,
+                "shard {number} has no stock: its keys were dropped, have run out, or have another \
+                 name since seckill.hash-tags was changed"
+            );
+        }
         for difference in self.differences() {
             let _ = writeln!(text, "WRONG: {difference}");
         }

@@ -200,3 +200,36 @@ fn a_shard_that_has_lost_a_move_is_told() {
     shop.check_finished();
     assert_eq!((shop.left(0), shop.left(1)), (38, 62));
 }
+
+#[test]
+fn a_sale_that_moves_looks_sound_and_stops_at_once() {
+    // Less than a unit a shard: they travel at every look.
+    let shop = Shop::open(600, 300, false);
+    let mut movers = [1, 2].map(|_| shop.start("level --every-ms 1", None));
+    let moves = || shop.number("HEXISTS seckill:shard:{7#0} seq") == 1;
+    wait_for("the first move", || moves().then_some(())).expect("the first move");
+    for _ in 0..10 {
+        let shown = shop.run("show");
+        assert!(!shown.contains("WRONG"), "{shown}");
+    }
+    for mover in &mut movers {
+        assert!(mover.is_running());
+        mover.interrupt();
+        let ended = wait_for("the mover to end", || (!mover.is_running()).then_some(()));
+        ended.expect("Ctrl-C, once");
+    }
+    for mover in movers {
+        let said = mover.printed();
+        assert!(said.starts_with("moved "), "{said}");
+    }
+    shop.check_finished();
+}
+
+#[test]
+fn a_shard_without_its_stock_is_told() {
+    let shop = Shop::open(2, 100, false);
+    assert!(!shop.run("show").contains("has no stock"));
+    shop.ask("CONFIG SET seckill.hash-tags no");
+    let shown = shop.run("show");
+    assert!(shown.contains("shard 1 has no stock: "), "{shown}");
+}
