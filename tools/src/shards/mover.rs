@@ -13,7 +13,7 @@
 //! dropped and opened again: each opening has a number of its own.
 
 use anyhow::{Context, Result, bail, ensure};
-use redis::FromRedisValue;
+use redis::{FromRedisValue, Value};
 
 use crate::link::Link;
 use crate::sale::{Out, Sale, Shard};
@@ -117,7 +117,11 @@ impl<'s> Mover<'s> {
     /// Takes the steps behind the first one. How many units came to the other shard.
     async fn finish(&mut self, from: u32, out: &Out) -> Result<i64> {
         let (giver, receiver) = (self.sale.shard(from)?, self.sale.shard(out.to)?);
-        self.wait_for_replicas(giver).await?;
+        let told = self.wait_for_replicas(giver, "out").await?;
+        if told.is_some_and(|told| told.as_ref() != Some(&out.text)) {
+            // Somebody else has ended it, or the units never left the shard that is there now.
+            return Ok(0);
+        }
         let (seq, units) = (out.seq.to_string(), out.units.to_string());
         let name = self.sale.name().to_owned();
         let arguments = [name, from.to_string(), seq, units, out.id.clone()];
@@ -126,7 +130,17 @@ impl<'s> Mover<'s> {
         if put < 0 {
             return self.check_ended(giver, out).await;
         }
-        self.wait_for_replicas(receiver).await?;
+        let told = self.wait_for_replicas(receiver, &format!("in:{from}")).await?;
+        let is_there = |told: Option<String>| {
+            let seq = told.and_then(|told| told.split(':').next()?.parse::<u64>().ok());
+            seq.is_some_and(|seq| seq >= out.seq)
+        };
+        ensure!(
+            told.is_none_or(is_there),
+            "{} has lost the units that had just come to it, as a failover can: the move stays on \
+             its way, seckill-shards finish ends it",
+            receiver.voucher
+        );
         let arguments = [out.text.clone(), put.to_string()];
         Script::Done
             .run::<i64>(&mut self.link, giver, &arguments)
@@ -152,25 +166,33 @@ impl<'s> Mover<'s> {
         Ok(0)
     }
 
-    async fn wait_for_replicas(&mut self, shard: &Shard) -> Result<()> {
+    /// What the shard's journal held in this field right before, on the node that waited: after a
+    /// failover that may be one that has not heard of the step. None where nobody is waited for.
+    async fn wait_for_replicas(
+        &mut self,
+        shard: &Shard,
+        field: &str,
+    ) -> Result<Option<Option<String>>> {
         if self.replicas == 0 {
-            return Ok(());
+            return Ok(None);
         }
         // WAIT looks at what its own connection has written, so it is a part of a write there: one
         // that changes nothing would wait for nothing.
         let mut wait = redis::pipe();
+        wait.cmd("HGET").arg(&shard.journal).arg(field);
         wait.cmd("HINCRBY").arg(&shard.journal).arg("waits").arg(1).ignore();
         wait.cmd("WAIT").arg(self.replicas).arg(REPLICAS_WAIT_MS);
-        let (heard,): (u32,) = match &mut self.link {
+        let (told, heard): (Option<String>, u32) = match &mut self.link {
             Link::Server(server) => wait.query_async(server).await?,
             Link::Cluster(cluster) => {
                 let slot = redis::cluster_routing::Slot::for_key(shard.journal.as_bytes());
                 let to = redis::cluster_routing::SlotAddr::Master;
                 let route = redis::cluster_routing::Route::with_slot(slot, to);
                 let route = redis::cluster_routing::SingleNodeRoutingInfo::SpecificNode(route);
-                let replies = cluster.route_pipeline(wait, 0, 2, route).await?;
-                let heard = replies.into_iter().last().context("no answer to WAIT")?;
-                (redis::from_redis_value(heard)?,)
+                let replies = cluster.route_pipeline(wait, 0, 3, route).await?;
+                let [told, _, heard]: [Value; 3] =
+                    replies.try_into().ok().context("no answer to WAIT")?;
+                (redis::from_redis_value(told)?, redis::from_redis_value(heard)?)
             }
         };
         ensure!(
@@ -180,7 +202,7 @@ impl<'s> Mover<'s> {
             self.replicas,
             shard.voucher
         );
-        Ok(())
+        Ok(Some(told))
     }
 }
 
