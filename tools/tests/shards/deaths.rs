@@ -207,22 +207,24 @@ fn a_drop_that_dies_anywhere_goes_on() {
     }
 }
 
+/// Waits until so many clients wait for a replica.
+fn wait_for_blocked(shop: &Shop, clients: i64) {
+    let told = wait_for("clients that wait for a replica", || {
+        (shop.server.info_number("blocked_clients") == clients).then_some(())
+    });
+    told.expect("clients that wait for a replica");
+}
+
 /// A mover that has taken 3 units and goes on when all others are through with its sale, and have
 /// dropped it; what it says then.
 fn wakes_behind_a_drop(shop: &Shop, replica: &Server, then: &str) -> String {
-    let is_blocked = |blocked: i64| {
-        let told = wait_for("the wait for a replica", || {
-            (shop.server.info_number("blocked_clients") == blocked).then_some(())
-        });
-        told.expect("the wait for a replica");
-    };
     shop.server.wait_for_replica(replica);
     replica.freeze();
     let mover = shop.start("move --from 0 --to 1 --units 3 --replicas 1", None);
-    is_blocked(1);
+    wait_for_blocked(shop, 1);
     mover.freeze();
     replica.wake();
-    is_blocked(0);
+    wait_for_blocked(shop, 0);
     assert_eq!(shop.run("finish"), "finished 1 moves\n");
     shop.run("drop");
     if !then.is_empty() {
@@ -258,6 +260,39 @@ fn a_mover_that_wakes_behind_a_drop_makes_no_units() {
         shop.run("move --from 0 --to 1 --units 3");
         shop.check_finished();
         assert_eq!((shop.left(0), shop.left(1)), (2, 8));
+    }
+}
+
+#[test]
+fn a_take_that_a_failover_has_lost_is_put_nowhere() {
+    for managed in [false, true] {
+        let shop = Shop::open(3, 30, managed);
+        let replica = Server::with().port().replica_of(&shop.server).start();
+        let change = |units: i64| match managed {
+            true => shop.ask(&format!("SECKILL.RESTOCK 7#1 {units}")),
+            false => shop.ask(&format!("INCRBY seckill:stock:{{7#1}} {units}")),
+        };
+        // Two moves are on their way, as two movers leave them.
+        shop.start("move --from 0 --to 2 --units 3", Some(2)).output();
+        shop.ask("HSET seckill:shard:{7#1} seq 1 out 1:2:3:another");
+        change(-3);
+        shop.check();
+        shop.server.wait_for_replica(&replica);
+        replica.freeze();
+        let finish = shop.start("finish --replicas 1", None);
+        // It knows of both moves, and is at the first. Now the other shard is as a replica was that
+        // had not heard of its move.
+        wait_for_blocked(&shop, 1);
+        shop.ask("HDEL seckill:shard:{7#1} out seq");
+        change(3);
+        replica.wake();
+        let output = finish.output();
+        shop.check();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() || said.contains("replicas have heard"), "{said}");
+        shop.run("finish");
+        shop.check_finished();
+        assert_eq!([0, 1, 2].map(|shard| shop.left(shard)), [7, 10, 13]);
     }
 }
 
