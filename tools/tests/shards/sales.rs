@@ -233,3 +233,27 @@ fn a_shard_without_its_stock_is_told() {
     let shown = shop.run("show");
     assert!(shown.contains("shard 1 has no stock: "), "{shown}");
 }
+
+#[test]
+fn the_rights_that_the_page_names_are_enough() {
+    let page = include_str!("../../../docs/hot-vouchers.md");
+    let rights = page.lines().find(|line| line.starts_with("ACL SETUSER mover"));
+    for managed in [false, true] {
+        let shop = Shop::open(2, 10, managed);
+        shop.ask(rights.expect("the rights"));
+        let url = format!("redis://mover:secret@127.0.0.1:{}", shop.server.port());
+        let start = |words: &str| Program::shards(&url, &format!("--voucher 7 {words}"), None);
+        assert_eq!(start("drop").printed(), "dropped 2 shards\n");
+        assert_eq!(start(&shop.opening()).printed(), "opened 2 of 2 shards\n");
+        assert_eq!(start("move --from 0 --to 1 --units 4").printed(), "moved 4 units\n");
+        assert_eq!(start("level --once").printed(), "moved 4 units in 1 moves\n");
+        shop.start("move --from 0 --to 1 --units 1", Some(2)).output();
+        shop.ask("SET seckill:stock:{7#1} -1");
+        assert_eq!(start("finish").printed(), "finished 1 moves\n");
+        assert_eq!(shop.left(0), 5);
+        start("show").printed();
+        let late = start("move --from 0 --to 1 --units 1 --replicas 1").output();
+        let late = String::from_utf8_lossy(&late.stderr).into_owned();
+        assert!(late.contains("only 0 of 1 replicas have heard"), "{late}");
+    }
+}
