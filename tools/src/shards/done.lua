@@ -5,15 +5,24 @@ local out = redis.call('HGET', KEYS[2], 'out')
 if out ~= ARGV[2] then
     return 0
 end
+local add = nil
 if ARGV[3] == '0' then
     local units = out:match('^%d+:%d+:(%d+):')
-    if redis.call('EXISTS', KEYS[3]) == 1 then
-        redis.call('SECKILL.RESTOCK', ARGV[1], units)
-    elseif redis.call('EXISTS', KEYS[1]) == 1 then
-        redis.call('INCRBY', KEYS[1], units)
-    else
+    if not has_stock(KEYS[1]) then
         return redis.error_reply('NOVOUCHER neither shard has a stock for ' .. units .. ' units')
+    elseif redis.call('EXISTS', KEYS[3]) == 1 then
+        add = {'SECKILL.RESTOCK', ARGV[1], units}
+    else
+        add = {'INCRBY', KEYS[1], units}
     end
 end
-redis.call('HDEL', KEYS[2], 'out')
+local forget = {'HDEL', KEYS[2], 'out'}
+local lacks = lacks_right({forget, add})
+if lacks then
+    return lacks
+end
+if add then
+    redis.call(unpack(add))
+end
+redis.call(unpack(forget))
 return 1

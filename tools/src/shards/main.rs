@@ -62,6 +62,8 @@ async fn run(options: &Options) -> Result<bool> {
         println!("opened {opened} of {} shards", open.shards);
     }
     let sale = Sale::find(link, &options.voucher).await?;
+    let is_drop = matches!(options.action, Action::Drop);
+    ensure!(is_drop || !sale.is_dropping(), "the sale is being dropped: run drop again");
     match &options.action {
         Action::Open(_) | Action::Simulate(_) => {}
         Action::Show { json } => {
@@ -92,8 +94,7 @@ async fn run(options: &Options) -> Result<bool> {
             return sound(&sale.look().await?);
         }
         Action::Drop => {
-            let standing = sale.look().await?;
-            if standing.on_the_way() > 0 {
+            if !sale.is_dropping() && !sale.on_the_way().await?.is_empty() {
                 bail!("units are on their way between shards: run finish first");
             }
             println!("dropped {} shards", sale.drop_all().await?);
@@ -116,10 +117,13 @@ async fn level(sale: &Sale, options: &Level) -> Result<bool> {
     let mut before: Option<Vec<i64>> = None;
     let mut ticks = tokio::time::interval(Duration::from_millis(options.every_ms));
     let mut moved = (0_u64, 0_i64);
+    let stop = tokio::signal::ctrl_c();
+    tokio::pin!(stop);
     for round in 0.. {
         tokio::select! {
+            biased;
+            _ = &mut stop => break,
             _ = ticks.tick() => {}
-            Ok(()) = tokio::signal::ctrl_c() => break,
         }
         let standing = sale.look().await?;
         if !sound(&standing)? {

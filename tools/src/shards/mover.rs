@@ -9,10 +9,11 @@
 //!    put the units into, they come back here, in that same step.
 //!
 //! Whoever dies between two of them leaves a move in a journal, and the next one who looks
-//! finishes it. Two who finish it at once do no harm.
+//! finishes it. Two who finish it at once do no harm, nor does one who comes when the sale was
+//! dropped and opened again: each opening has a number of its own.
 
 use anyhow::{Context, Result, bail, ensure};
-use redis::FromRedisValue;
+use redis::{FromRedisValue, Value};
 
 use crate::link::Link;
 use crate::sale::{Out, Sale, Shard};
@@ -27,15 +28,17 @@ pub enum Script {
     Take,
     Put,
     Done,
+    Drop,
 }
 
 impl Script {
     fn text(self) -> &'static str {
         match self {
-            Script::Open => include_str!("open.lua"),
-            Script::Take => include_str!("take.lua"),
-            Script::Put => include_str!("put.lua"),
-            Script::Done => include_str!("done.lua"),
+            Script::Open => concat!(include_str!("common.lua"), include_str!("open.lua")),
+            Script::Take => concat!(include_str!("common.lua"), include_str!("take.lua")),
+            Script::Put => concat!(include_str!("common.lua"), include_str!("put.lua")),
+            Script::Done => concat!(include_str!("common.lua"), include_str!("done.lua")),
+            Script::Drop => concat!(include_str!("common.lua"), include_str!("drop.lua")),
         }
     }
 
@@ -57,7 +60,7 @@ impl Script {
 
 /// The end of this process right before and right after it has changed a shard, where a test asks
 /// for it: SECKILL_SHARDS_DIE_AT counts these moments, from 1.
-pub fn step() {
+fn step() {
     use std::sync::atomic::{AtomicU64, Ordering};
     static STEPS: AtomicU64 = AtomicU64::new(0);
     let now = STEPS.fetch_add(1, Ordering::Relaxed) + 1;
@@ -84,7 +87,8 @@ impl<'s> Mover<'s> {
     pub async fn go(&mut self, from: u32, to: u32, units: i64, keep: i64) -> Result<i64> {
         let sale = self.sale;
         let id = format!("{:016x}", fastrand::u64(..));
-        let arguments = [to.to_string(), units.to_string(), keep.to_string(), id.clone()];
+        let (to, units, keep) = (to.to_string(), units.to_string(), keep.to_string());
+        let arguments = [sale.name().to_owned(), to, units, keep, id.clone()];
         loop {
             let shard = sale.shard(from)?;
             let reply: Option<String> = Script::Take
@@ -113,15 +117,30 @@ impl<'s> Mover<'s> {
     /// Takes the steps behind the first one. How many units came to the other shard.
     async fn finish(&mut self, from: u32, out: &Out) -> Result<i64> {
         let (giver, receiver) = (self.sale.shard(from)?, self.sale.shard(out.to)?);
-        self.wait_for_replicas(giver).await?;
-        let arguments =
-            [from.to_string(), out.seq.to_string(), out.units.to_string(), out.id.clone()];
+        let told = self.wait_for_replicas(giver, "out").await?;
+        if told.is_some_and(|told| told.as_ref() != Some(&out.text)) {
+            // Somebody else has ended it, or the units never left the shard that is there now.
+            return Ok(0);
+        }
+        let (seq, units) = (out.seq.to_string(), out.units.to_string());
+        let name = self.sale.name().to_owned();
+        let arguments = [name, from.to_string(), seq, units, out.id.clone()];
         let put: i64 =
             Script::Put.run(&mut self.link, receiver, &arguments).await.context("adding units")?;
         if put < 0 {
             return self.check_ended(giver, out).await;
         }
-        self.wait_for_replicas(receiver).await?;
+        let told = self.wait_for_replicas(receiver, &format!("in:{from}")).await?;
+        let is_there = |told: Option<String>| {
+            let seq = told.and_then(|told| told.split(':').next()?.parse::<u64>().ok());
+            seq.is_some_and(|seq| seq >= out.seq)
+        };
+        ensure!(
+            told.is_none_or(is_there),
+            "{} has lost the units that had just come to it, as a failover can: the move stays on \
+             its way, seckill-shards finish ends it",
+            receiver.voucher
+        );
         let arguments = [out.text.clone(), put.to_string()];
         Script::Done
             .run::<i64>(&mut self.link, giver, &arguments)
@@ -147,25 +166,33 @@ impl<'s> Mover<'s> {
         Ok(0)
     }
 
-    async fn wait_for_replicas(&mut self, shard: &Shard) -> Result<()> {
+    /// What the shard's journal held in this field right before, on the node that waited: after a
+    /// failover that may be one that has not heard of the step. None where nobody is waited for.
+    async fn wait_for_replicas(
+        &mut self,
+        shard: &Shard,
+        field: &str,
+    ) -> Result<Option<Option<String>>> {
         if self.replicas == 0 {
-            return Ok(());
+            return Ok(None);
         }
         // WAIT looks at what its own connection has written, so it is a part of a write there: one
         // that changes nothing would wait for nothing.
         let mut wait = redis::pipe();
+        wait.cmd("HGET").arg(&shard.journal).arg(field);
         wait.cmd("HINCRBY").arg(&shard.journal).arg("waits").arg(1).ignore();
         wait.cmd("WAIT").arg(self.replicas).arg(REPLICAS_WAIT_MS);
-        let (heard,): (u32,) = match &mut self.link {
+        let (told, heard): (Option<String>, u32) = match &mut self.link {
             Link::Server(server) => wait.query_async(server).await?,
             Link::Cluster(cluster) => {
                 let slot = redis::cluster_routing::Slot::for_key(shard.journal.as_bytes());
                 let to = redis::cluster_routing::SlotAddr::Master;
                 let route = redis::cluster_routing::Route::with_slot(slot, to);
                 let route = redis::cluster_routing::SingleNodeRoutingInfo::SpecificNode(route);
-                let replies = cluster.route_pipeline(wait, 0, 2, route).await?;
-                let heard = replies.into_iter().last().context("no answer to WAIT")?;
-                (redis::from_redis_value(heard)?,)
+                let replies = cluster.route_pipeline(wait, 0, 3, route).await?;
+                let [told, _, heard]: [Value; 3] =
+                    replies.try_into().ok().context("no answer to WAIT")?;
+                (redis::from_redis_value(told)?, redis::from_redis_value(heard)?)
             }
         };
         ensure!(
@@ -175,7 +202,7 @@ impl<'s> Mover<'s> {
             self.replicas,
             shard.voucher
         );
-        Ok(())
+        Ok(Some(told))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The shards of a sale: opened, looked at, dropped.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -9,7 +9,7 @@ use redis::{FromRedisValue, RedisResult, Value};
 use serde::Serialize;
 
 use crate::link::Link;
-use crate::mover::{Script, step};
+use crate::mover::Script;
 use crate::names::Names;
 use crate::options::Open;
 use crate::sharding::{journal_key, shard_voucher, split};
@@ -39,7 +39,10 @@ async fn shards_of(link: &Link, sale: &str, count: u32) -> Result<Vec<Shard>> {
 
 pub struct Sale {
     link: Link,
+    voucher: String,
     shards: Vec<Shard>,
+    name: String,
+    is_dropping: bool,
 }
 
 /// A move that has left one shard and is not known to have come to the other.
@@ -70,6 +73,8 @@ impl Out {
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ShardStanding {
     pub managed: bool,
+    /// False where nothing is on sale, nor sold out: there is no stock.
+    pub has_stock: bool,
     pub left: i64,
     pub held: i64,
     pub sold: i64,
@@ -90,14 +95,31 @@ pub struct Standing {
     pub shards: Vec<ShardStanding>,
 }
 
+/// A move that came to a shard, and of which the one it left does not know.
+struct Lost {
+    from: u32,
+    to: usize,
+    seq: u64,
+    units: i64,
+    /// The last move that the shard knows of.
+    known: u64,
+}
+
 impl Sale {
     /// Makes every shard that is not there yet; how many those were.
     pub async fn open(link: Link, sale: &str, open: &Open) -> Result<u32> {
         let (mut opened, rules) = (0, open.rules());
         let shards = shards_of(&link, sale, open.shards).await?;
+        let first = journal_key(sale, 0);
+        let told: Option<String> =
+            redis::cmd("HGET").arg(first).arg("sale").query_async(&mut link.clone()).await?;
+        // An opening that has died is gone on with, under its name.
+        let told = told.filter(|name| sale_of(name) == Some((open.shards, open.stock)));
+        let name = told.unwrap_or_else(|| {
+            format!("{}:{}:{:016x}", open.shards, open.stock, fastrand::u64(..))
+        });
         for (keys, units) in shards.iter().zip(split(open.stock, open.shards)) {
-            let mut arguments = vec![open.shards.to_string(), open.stock.to_string()];
-            arguments.push(units.to_string());
+            let mut arguments = vec![name.clone(), units.to_string()];
             arguments.extend(rules.iter().cloned());
             let reply = Script::Open.run(&mut link.clone(), keys, &arguments).await;
             let reply: i64 = reply.with_context(|| format!("opening {}", keys.voucher))?;
@@ -109,13 +131,26 @@ impl Sale {
     /// The sale as its first shard's journal tells of it.
     pub async fn find(mut link: Link, sale: &str) -> Result<Sale> {
         let first = journal_key(sale, 0);
-        let told: Option<String> =
-            redis::cmd("HGET").arg(first).arg("sale").query_async(&mut link).await?;
-        let Some((shards, _)) = told.as_deref().and_then(sale_of) else {
+        let mut ask = redis::cmd("HMGET");
+        ask.arg(first).arg("sale").arg("dropping");
+        let (name, dropping): (Option<String>, Option<String>) = ask.query_async(&mut link).await?;
+        let told = name.as_deref().and_then(sale_of);
+        let (Some(name), Some((shards, _))) = (name, told) else {
             bail!("no sale of {sale} over shards was opened here: see seckill-shards open");
         };
         let shards = shards_of(&link, sale, shards).await?;
-        Ok(Sale { link, shards })
+        let (voucher, is_dropping) = (sale.to_owned(), dropping.is_some());
+        Ok(Sale { link, voucher, shards, name, is_dropping })
+    }
+
+    /// What all journals of this opening call it, and those of no other.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A drop has begun, so nothing but a drop makes sense.
+    pub fn is_dropping(&self) -> bool {
+        self.is_dropping
     }
 
     pub fn shards(&self) -> u32 {
@@ -135,7 +170,23 @@ impl Sale {
         let asked = self.shards.iter().map(|shard| self.look_at(shard));
         let told = try_join_all(asked).await?;
         let stock = told.first().map_or(0, |(stock, _)| *stock);
-        Ok(Standing { stock, shards: told.into_iter().map(|(_, shard)| shard).collect() })
+        let shards = told.into_iter().map(|(_, shard)| shard).collect();
+        let mut standing = Standing { stock, shards };
+        // A shard that was read later may know more than one that was read before. So those that
+        // seem to have lost a move are asked again: their number only grows.
+        let accused: BTreeSet<u32> = standing.lost().into_iter().map(|lost| lost.from).collect();
+        let asked = accused.iter().map(|from| {
+            let mut ask = redis::cmd("HGET");
+            ask.arg(journal_key(&self.voucher, *from)).arg("seq");
+            ask
+        });
+        let told: Vec<RedisResult<Option<u64>>> = self.link().ask_all(asked.collect()).await?;
+        for (from, seq) in accused.into_iter().zip(told) {
+            if let (Some(shard), Some(seq)) = (standing.shards.get_mut(from as usize), seq?) {
+                shard.seq = seq;
+            }
+        }
+        Ok(standing)
     }
 
     /// Both replies are of one moment, so that no move is seen by halves.
@@ -174,25 +225,24 @@ impl Sale {
         Ok(outs)
     }
 
+    /// How many shards there were. Goes on where an earlier run has died.
     pub async fn drop_all(&self) -> Result<u32> {
-        let mut dropped = 0;
+        let (mut dropped, mut link) = (0, self.link());
+        let arguments = |only_tell: &str| [self.name.clone(), only_tell.to_owned()];
+        // Nobody opens again, as new, a shard that is gone already.
+        Script::Drop.run::<u32>(&mut link, self.shard(0)?, &arguments("1")).await?;
         // The first shard's journal knows how many there are, so it goes last.
         for shard in self.shards.iter().rev() {
-            let mut both = redis::pipe();
-            both.atomic().cmd("SECKILL.DROP").arg(&shard.voucher);
-            both.cmd("DEL").arg(&shard.journal).ignore();
-            step();
-            let (there,): (u32,) = both.query_async(&mut self.link()).await?;
-            dropped += there;
+            dropped += Script::Drop.run::<u32>(&mut link, shard, &arguments("0")).await?;
         }
         Ok(dropped)
     }
 }
 
-/// The number of shards and the units that a journal tells of.
-fn sale_of(text: &str) -> Option<(u32, i64)> {
-    let (shards, units) = text.split_once(':')?;
-    Some((shards.parse().ok()?, units.parse().ok()?))
+/// The number of shards and the units that a journal tells of. What follows is of one opening.
+fn sale_of(name: &str) -> Option<(u32, i64)> {
+    let mut parts = name.splitn(3, ':');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
 fn standing_of(
@@ -205,7 +255,8 @@ fn standing_of(
         Ok(Option::<i64>::from_redis_value_ref(value)?.unwrap_or(0))
     };
     let told = journal.get("sale").and_then(|text| sale_of(text));
-    let (_, stock) = told.context("it is not open: the same seckill-shards open again opens it")?;
+    let (_, stock) =
+        told.context("it is not open: an open or a drop has died, run the same again")?;
     let mut came = HashMap::new();
     for (field, text) in journal {
         let Some(from) = field.strip_prefix("in:") else { continue };
@@ -215,6 +266,7 @@ fn standing_of(
     }
     let shard = ShardStanding {
         managed: number("managed")? == 1,
+        has_stock: info.is_some(),
         left: number("left")?,
         held: number("held")?,
         sold: number("sold")?,
@@ -253,19 +305,27 @@ impl Standing {
 
     /// Moves that came to a shard and that their own shard knows nothing of: it was promoted
     /// without them, or its journal was deleted. Units of those are there twice.
-    pub fn differences(&self) -> Vec<String> {
-        let mut differences = Vec::new();
+    fn lost(&self) -> Vec<Lost> {
+        let mut all = Vec::new();
         for (to, shard) in self.shards.iter().enumerate() {
-            for (from, (seq, units)) in &shard.came {
-                let known = self.shards.get(*from as usize).map_or(0, |from| from.seq);
-                if known < *seq {
-                    differences.push(format!(
-                        "shard {to} has got {units} units by move {seq} of shard {from}, which \
-                         knows of {known}: it has lost that move, and may sell them again"
-                    ));
+            for (&from, &(seq, units)) in &shard.came {
+                let known = self.shards.get(from as usize).map_or(0, |from| from.seq);
+                if known < seq && units > 0 {
+                    all.push(Lost { from, to, seq, units, known });
                 }
             }
         }
+        all
+    }
+
+    pub fn differences(&self) -> Vec<String> {
+        let told = self.lost().into_iter().map(|Lost { from, to, seq, units, known }| {
+            format!(
+                "shard {to} has got {units} units by move {seq} of shard {from}, which knows of \
+                 {known}: it has lost that move, and may sell them again"
+            )
+        });
+        let mut differences: Vec<String> = told.collect();
         differences.sort();
         differences
     }
@@ -302,6 +362,13 @@ impl Standing {
         let on_the_way = self.on_the_way();
         let _ =
             writeln!(text, "{} units were put on sale, {on_the_way} are on their way", self.stock);
+        for (number, _) in self.shards.iter().enumerate().filter(|(_, shard)| !shard.has_stock) {
+            let _ = writeln!(
+                text,
+                "shard {number} has no stock: its keys were dropped, have run out, or have another \
+                 name since seckill.hash-tags was changed"
+            );
+        }
         for difference in self.differences() {
             let _ = writeln!(text, "WRONG: {difference}");
         }

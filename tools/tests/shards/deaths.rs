@@ -4,7 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::harness::wait_for;
+use redis::Value;
+
+use crate::harness::{Server, wait_for};
+use crate::program::Program;
 use crate::shop::{Shop, seed, shard_of};
 
 /// Runs a command again and again, each time dying one moment later, until it gets through; calls
@@ -166,6 +169,204 @@ fn a_mover_that_comes_back_from_the_dead_changes_nothing() {
             frozen.printed();
             shop.run("finish");
             shop.check_finished();
+        }
+    }
+}
+
+#[test]
+fn a_drop_that_dies_anywhere_goes_on() {
+    for managed in [false, true] {
+        let shop = Shop::open(4, 8, managed);
+        let mut moment = 0;
+        let last = loop {
+            moment += 1;
+            let output = shop.start("drop", Some(moment)).output();
+            if output.status.code().is_some() {
+                break output;
+            }
+            // From the first step to the last one, nobody puts new units on sale.
+            if (2..10).contains(&moment) {
+                for words in [shop.opening(), "show".to_owned(), "level --once".to_owned()] {
+                    let refused = shop.start(&words, None).output();
+                    assert_eq!(refused.status.code(), Some(2), "{words}");
+                    let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
+                    assert!(refused.contains("being dropped: run drop again"), "{refused}");
+                }
+            }
+        };
+        // Before and after telling it, and each of four shards.
+        assert_eq!(moment, 11);
+        assert!(String::from_utf8_lossy(&last.stderr).contains("no sale of 7 over shards"));
+        assert_eq!(shop.ask("DBSIZE"), Value::Int(0));
+        shop.run(&shop.opening());
+        shop.check_finished();
+        // An opening that has died can be dropped as well.
+        shop.run("drop");
+        shop.start(&shop.opening(), Some(4)).output();
+        assert_eq!(shop.run("drop"), "dropped 2 shards\n");
+    }
+}
+
+/// Waits until so many clients wait for a replica.
+fn wait_for_blocked(shop: &Shop, clients: i64) {
+    let told = wait_for("clients that wait for a replica", || {
+        (shop.server.info_number("blocked_clients") == clients).then_some(())
+    });
+    told.expect("clients that wait for a replica");
+}
+
+/// A mover that has taken 3 units and goes on when all others are through with its sale, and have
+/// dropped it; what it says then.
+fn wakes_behind_a_drop(shop: &Shop, replica: &Server, then: &str) -> String {
+    shop.server.wait_for_replica(replica);
+    replica.freeze();
+    let mover = shop.start("move --from 0 --to 1 --units 3 --replicas 1", None);
+    wait_for_blocked(shop, 1);
+    mover.freeze();
+    replica.wake();
+    wait_for_blocked(shop, 0);
+    assert_eq!(shop.run("finish"), "finished 1 moves\n");
+    shop.run("drop");
+    if !then.is_empty() {
+        shop.run(then);
+    }
+    mover.thaw();
+    String::from_utf8_lossy(&mover.output().stderr).into_owned()
+}
+
+#[test]
+fn a_mover_that_wakes_behind_a_drop_makes_no_units() {
+    for managed in [false, true] {
+        let shop = Shop::open(2, 10, managed);
+        let replica = Server::with().port().replica_of(&shop.server).start();
+        // The replica may be late on a slow machine: then the mover takes no further step.
+        let woken = |then: &str| {
+            let said = wait_for("a replica in time", || {
+                let said = wakes_behind_a_drop(&shop, &replica, then);
+                if then.is_empty() {
+                    assert_eq!(shop.ask("DBSIZE"), Value::Int(0));
+                    shop.run(&shop.opening());
+                }
+                shop.check_finished();
+                (!said.contains("replicas have heard")).then_some(said)
+            });
+            said.expect("a replica in time")
+        };
+        let said = woken(&shop.opening());
+        assert!(said.contains("the shard is not of this sale any more"), "{said}");
+        // Nor does it leave anything behind where there is no sale.
+        let said = woken("");
+        assert!(said.contains("the shard is not of this sale any more"), "{said}");
+        shop.run("move --from 0 --to 1 --units 3");
+        shop.check_finished();
+        assert_eq!((shop.left(0), shop.left(1)), (2, 8));
+    }
+}
+
+#[test]
+fn a_take_that_a_failover_has_lost_is_put_nowhere() {
+    for managed in [false, true] {
+        let shop = Shop::open(3, 30, managed);
+        let replica = Server::with().port().replica_of(&shop.server).start();
+        let change = |units: i64| match managed {
+            true => shop.ask(&format!("SECKILL.RESTOCK 7#1 {units}")),
+            false => shop.ask(&format!("INCRBY seckill:stock:{{7#1}} {units}")),
+        };
+        // Two moves are on their way, as two movers leave them.
+        shop.start("move --from 0 --to 2 --units 3", Some(2)).output();
+        shop.ask("HSET seckill:shard:{7#1} seq 1 out 1:2:3:another");
+        change(-3);
+        shop.check();
+        shop.server.wait_for_replica(&replica);
+        replica.freeze();
+        let finish = shop.start("finish --replicas 1", None);
+        // It knows of both moves, and is at the first. Now the other shard is as a replica was that
+        // had not heard of its move.
+        wait_for_blocked(&shop, 1);
+        shop.ask("HDEL seckill:shard:{7#1} out seq");
+        change(3);
+        replica.wake();
+        let output = finish.output();
+        shop.check();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() || said.contains("replicas have heard"), "{said}");
+        shop.run("finish");
+        shop.check_finished();
+        assert_eq!([0, 1, 2].map(|shard| shop.left(shard)), [7, 10, 13]);
+    }
+}
+
+#[test]
+fn a_mover_that_lacks_a_right_changes_nothing() {
+    for managed in [false, true] {
+        let shop = Shop::open(2, 10, managed);
+        let few = format!("redis://few:word@127.0.0.1:{}", shop.server.port());
+        let add = if managed { "seckill.restock" } else { "incrby" };
+        let try_without = |command: &str, words: &str| {
+            shop.ask("ACL DELUSER few");
+            shop.ask(&format!("ACL SETUSER few on >word ~* +@all -{command}"));
+            let refused = Program::shards(&few, &format!("--voucher 7 {words}"), None).output();
+            assert_eq!(refused.status.code(), Some(2), "{command}: {words}");
+            let refused = String::from_utf8_lossy(&refused.stderr).to_lowercase();
+            assert!(refused.contains(&format!("the user needs {command} on")), "{refused}");
+        };
+        let take = if managed { "seckill.restock" } else { "decrby" };
+        for command in ["hset", take] {
+            try_without(command, "move --from 0 --to 1 --units 1");
+            assert_eq!((shop.left(0), shop.left(1)), (5, 5));
+        }
+        shop.start("move --from 0 --to 1 --units 1", Some(2)).output();
+        for command in ["hset", add, "hdel"] {
+            try_without(command, "finish");
+            shop.check();
+        }
+        shop.run("finish");
+        shop.check_finished();
+        // Units that come back.
+        shop.start("move --from 0 --to 1 --units 1", Some(2)).output();
+        shop.ask("SET seckill:stock:{7#1} -1 KEEPTTL");
+        for command in ["hdel", add] {
+            try_without(command, "finish");
+            assert_eq!((shop.left(0), shop.left(1)), (3, -1));
+        }
+        shop.run("finish");
+        assert_eq!((shop.left(0), shop.left(1)), (4, -1));
+        for command in ["hset", "del", "seckill.drop"] {
+            try_without(command, "drop");
+        }
+        shop.run("drop");
+        let make = if managed { "seckill.create" } else { "set" };
+        for command in [make, "hset", "del"] {
+            try_without(command, &shop.opening());
+            assert_eq!(shop.ask("DBSIZE"), Value::Int(0));
+        }
+    }
+}
+
+#[test]
+fn no_units_come_to_a_closed_shard() {
+    for managed in [false, true] {
+        for stock in ["-1", "many"] {
+            let shop = Shop::open(2, 10, managed);
+            shop.start("move --from 0 --to 1 --units 3", Some(2)).output();
+            shop.ask(&format!("SET seckill:stock:{{7#1}} {stock}"));
+            // It looks at the shards at last, and the module can't read the one.
+            let output = shop.start("finish", None).output();
+            assert_eq!(output.status.success(), stock == "-1");
+            assert_eq!(shop.left(0), 5);
+            let closed = shop.ask("GET seckill:stock:{7#1}");
+            assert_eq!(crate::harness::text(&closed), stock);
+            // Nor do they come back to one.
+            shop.ask("SET seckill:stock:{7#1} 5");
+            shop.start("move --from 0 --to 1 --units 3", Some(2)).output();
+            shop.ask(&format!("SET seckill:stock:{{7#0}} {stock}"));
+            shop.ask("DEL seckill:stock:{7#1}");
+            let refused = shop.start("finish", None).output();
+            let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
+            assert!(refused.contains("neither shard has a stock for 3 units"), "{refused}");
+            shop.ask("SET seckill:stock:{7#0} 2");
+            shop.run("finish");
+            assert_eq!(shop.left(0), 5);
         }
     }
 }

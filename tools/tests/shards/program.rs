@@ -61,6 +61,11 @@ impl Program {
     pub fn thaw(&self) {
         self.signal(Signal::CONT);
     }
+
+    /// Ctrl-C.
+    pub fn interrupt(&self) {
+        self.signal(Signal::INT);
+    }
 }
 
 impl Drop for Program {

@@ -200,3 +200,60 @@ fn a_shard_that_has_lost_a_move_is_told() {
     shop.check_finished();
     assert_eq!((shop.left(0), shop.left(1)), (38, 62));
 }
+
+#[test]
+fn a_sale_that_moves_looks_sound_and_stops_at_once() {
+    // Less than a unit a shard: they travel at every look.
+    let shop = Shop::open(600, 300, false);
+    let mut movers = [1, 2].map(|_| shop.start("level --every-ms 1", None));
+    let moves = || shop.number("HEXISTS seckill:shard:{7#0} seq") == 1;
+    wait_for("the first move", || moves().then_some(())).expect("the first move");
+    for _ in 0..10 {
+        let shown = shop.run("show");
+        assert!(!shown.contains("WRONG"), "{shown}");
+    }
+    for mover in &mut movers {
+        assert!(mover.is_running());
+        mover.interrupt();
+        let ended = wait_for("the mover to end", || (!mover.is_running()).then_some(()));
+        ended.expect("Ctrl-C, once");
+    }
+    for mover in movers {
+        let said = mover.printed();
+        assert!(said.starts_with("moved "), "{said}");
+    }
+    shop.check_finished();
+}
+
+#[test]
+fn a_shard_without_its_stock_is_told() {
+    let shop = Shop::open(2, 100, false);
+    assert!(!shop.run("show").contains("has no stock"));
+    shop.ask("CONFIG SET seckill.hash-tags no");
+    let shown = shop.run("show");
+    assert!(shown.contains("shard 1 has no stock: "), "{shown}");
+}
+
+#[test]
+fn the_rights_that_the_page_names_are_enough() {
+    let page = include_str!("../../../docs/hot-vouchers.md");
+    let rights = page.lines().find(|line| line.starts_with("ACL SETUSER mover"));
+    for managed in [false, true] {
+        let shop = Shop::open(2, 10, managed);
+        shop.ask(rights.expect("the rights"));
+        let url = format!("redis://mover:secret@127.0.0.1:{}", shop.server.port());
+        let start = |words: &str| Program::shards(&url, &format!("--voucher 7 {words}"), None);
+        assert_eq!(start("drop").printed(), "dropped 2 shards\n");
+        assert_eq!(start(&shop.opening()).printed(), "opened 2 of 2 shards\n");
+        assert_eq!(start("move --from 0 --to 1 --units 4").printed(), "moved 4 units\n");
+        assert_eq!(start("level --once").printed(), "moved 4 units in 1 moves\n");
+        shop.start("move --from 0 --to 1 --units 1", Some(2)).output();
+        shop.ask("SET seckill:stock:{7#1} -1");
+        assert_eq!(start("finish").printed(), "finished 1 moves\n");
+        assert_eq!(shop.left(0), 5);
+        start("show").printed();
+        let late = start("move --from 0 --to 1 --units 1 --replicas 1").output();
+        let late = String::from_utf8_lossy(&late.stderr).into_owned();
+        assert!(late.contains("only 0 of 1 replicas have heard"), "{late}");
+    }
+}

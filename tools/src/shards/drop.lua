@@ -1,0 +1,20 @@
+-- Drops one shard, or says in its journal that the sale is being dropped.
+-- KEYS: stock, journal, rules. ARGV: voucher, the sale, '1' to say it only.
+-- 1: done. 0: there was no voucher, or this shard is not of that sale any more.
+if redis.call('HGET', KEYS[2], 'sale') ~= ARGV[2] then
+    return 0
+end
+local tell = {'HSET', KEYS[2], 'dropping', '1'}
+local drop = {'SECKILL.DROP', ARGV[1]}
+local forget = {'DEL', KEYS[2]}
+local lacks = lacks_right({tell, drop, forget})
+if lacks then
+    return lacks
+end
+if ARGV[3] == '1' then
+    redis.call(unpack(tell))
+    return 1
+end
+local dropped = redis.call(unpack(drop))
+redis.call(unpack(forget))
+return dropped
