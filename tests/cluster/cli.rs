@@ -2,10 +2,29 @@
 
 use std::process::{Command, Stdio};
 
-use crate::harness::Server;
+use crate::harness::{Server, wait_for};
 
 /// Runs redis-cli on the port of a server and gives what it printed; fails unless it ended well.
 pub fn redis_cli(server: &Server, arguments: &[&str]) -> String {
+    let (ended_well, printed) = attempt(server, arguments);
+    assert!(ended_well, "{arguments:?}: {printed}");
+    printed
+}
+
+/// Waits until all nodes tell the same of who has which slot: redis-cli moves none before. Names of
+/// new owners go round a little later than the cluster is up.
+pub fn wait_for_agreement(server: &Server) {
+    let door = format!("127.0.0.1:{}", server.port());
+    let mut last = String::new();
+    let agreed = wait_for("the nodes to agree", || {
+        let (ended_well, printed) = attempt(server, &["--cluster", "check", &door]);
+        last = printed;
+        (ended_well && last.contains("All nodes agree")).then_some(())
+    });
+    agreed.unwrap_or_else(|late| panic!("{late}\n{last}"));
+}
+
+fn attempt(server: &Server, arguments: &[&str]) -> (bool, String) {
     let program = std::env::var_os("REDIS_CLI").unwrap_or_else(|| "redis-cli".into());
     let output = Command::new(&program)
         .args(["-p", &server.port().to_string()])
@@ -13,8 +32,7 @@ pub fn redis_cli(server: &Server, arguments: &[&str]) -> String {
         .stdin(Stdio::null())
         .output()
         .unwrap_or_else(|error| panic!("cannot run {}: {error}", program.display()));
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {printed}\n{complaint}");
-    printed
+    let ended_well = output.status.success();
+    let printed = if ended_well { output.stdout } else { [output.stdout, output.stderr].concat() };
+    (ended_well, String::from_utf8_lossy(&printed).into_owned())
 }

@@ -3,7 +3,7 @@
 use redis::Value;
 
 use crate::buyers::{Answers, Buyers, Goods, LONG_MS, redirected, slot};
-use crate::cli::redis_cli;
+use crate::cli::{redis_cli, wait_for_agreement};
 use crate::harness::{Server, text, wait_for};
 use crate::nodes::{Nodes, PRIMARIES, expect_ok, id, run, say};
 
@@ -107,6 +107,7 @@ fn a_sale_goes_on_while_redis_cli_moves_slots() {
         buyers.wait_for_more(100, &nodes.servers[0]);
         let door = format!("127.0.0.1:{}", nodes.servers[2].port());
         let (from, to) = (id(&nodes.servers[from]), id(&nodes.servers[to]));
+        wait_for_agreement(&nodes.servers[2]);
         redis_cli(
             &nodes.servers[2],
             &[
