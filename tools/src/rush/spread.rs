@@ -62,10 +62,11 @@ impl Spread {
 
     /// Begins the journals of the shards, for seckill-shards.
     pub async fn write_journals(&self, link: &mut Link, stock: i64) -> Result<()> {
+        // One id for all, by which a mover that wakes up late knows that its sale is over.
+        let sale = format!("{}:{stock}:{:016x}", self.stocks.len(), fastrand::u64(..));
         for shard in 0..self.shards.unwrap_or(0) {
             let mut journal = redis::cmd("HSET");
-            let sale = format!("{}:{stock}", self.stocks.len());
-            journal.arg(journal_key(&self.sale, shard)).arg("sale").arg(sale);
+            journal.arg(journal_key(&self.sale, shard)).arg("sale").arg(&sale);
             journal.query_async::<i64>(link).await?;
         }
         Ok(())
