@@ -81,10 +81,6 @@ local function positive(text, max)
     return digits
 end
 
-local function arity_error(name)
-    return fail("ERR wrong number of arguments for '" .. name .. "' function")
-end
-
 -- A function stops at the first command that the user may not send, with everything before it
 -- done. So they are all asked about first.
 local function lacks_right(commands)
@@ -119,12 +115,6 @@ end
 -- keys: stock buyers [orders]. args: voucher user orderid [UNITS n]. Without a key of orders no
 -- order is appended.
 local function try(keys, args)
-    if #keys < 2 or #keys > 3 then
-        return fail('ERR seckill_try takes the keys stock, buyers and, if there is one, orders')
-    end
-    if #args < 3 then
-        return arity_error('seckill_try')
-    end
     local stock, buyers, orders = keys[1], keys[2], keys[3]
     local voucher, user, id = args[1], args[2], args[3]
     local units = '1'
@@ -210,12 +200,6 @@ end
 
 -- keys: stock buyers [released]. args: voucher user orderid.
 local function cancel(keys, args)
-    if #keys < 2 or #keys > 3 then
-        return fail('ERR seckill_cancel takes the keys stock, buyers and, if there is one, released')
-    end
-    if #args ~= 3 then
-        return arity_error('seckill_cancel')
-    end
     local stock, buyers, released = keys[1], keys[2], keys[3]
     local voucher, user, id = args[1], args[2], args[3]
     if have_equals(keys) then
@@ -264,6 +248,15 @@ local function cancel(keys, args)
         redis.call('INCRBY', stock, '1')
     end
     return 1
+end
+
+-- Who holds a lock, or nil; then an error, if it is none.
+local function holder_of(lock)
+    local holder = redis.pcall('GET', lock)
+    if is_error(holder) then
+        return nil, refused(holder)
+    end
+    return holder or nil
 end
 
 local function now_ms()
@@ -367,12 +360,6 @@ end
 
 -- keys: lock [fence]. args: token lease-ms [WAIT ms] [FENCE].
 local function acquire(keys, args)
-    if #keys < 1 or #keys > 2 then
-        return fail('ERR lock_acquire takes the keys lock and, if there is one, fence')
-    end
-    if #args < 2 then
-        return arity_error('lock_acquire')
-    end
     local lock, fence = keys[1], keys[2]
     local token, lease = args[1], positive(args[2], LEASE_MS_MAX)
     if not lease then
@@ -389,9 +376,9 @@ local function acquire(keys, args)
         return fail('ERR lock and fence must be different keys')
     end
 
-    local holder = redis.pcall('GET', lock)
-    if is_error(holder) then
-        return refused(holder)
+    local holder, wrong = holder_of(lock)
+    if wrong then
+        return wrong
     end
     local now = now_ms()
     local ends_at = now + tonumber(lease)
@@ -433,15 +420,9 @@ end
 
 -- keys: lock. args: token.
 local function release(keys, args)
-    if #keys ~= 1 then
-        return fail('ERR lock_release takes one key, the lock')
-    end
-    if #args ~= 1 then
-        return arity_error('lock_release')
-    end
-    local holder = redis.pcall('GET', keys[1])
-    if is_error(holder) then
-        return refused(holder)
+    local holder, wrong = holder_of(keys[1])
+    if wrong then
+        return wrong
     end
     if holder ~= args[1] then
         return 0
@@ -451,12 +432,6 @@ end
 
 -- keys: lock [fence]. args: token lease-ms.
 local function renew(keys, args)
-    if #keys < 1 or #keys > 2 then
-        return fail('ERR lock_renew takes the keys lock and, if there is one, fence')
-    end
-    if #args ~= 2 then
-        return arity_error('lock_renew')
-    end
     local lease = positive(args[2], LEASE_MS_MAX)
     if not lease then
         return argument_error('lease-ms', LEASE_MS_MAX)
@@ -464,9 +439,9 @@ local function renew(keys, args)
     if keys[1] == keys[2] then
         return fail('ERR lock and fence must be different keys')
     end
-    local holder = redis.pcall('GET', keys[1])
-    if is_error(holder) then
-        return refused(holder)
+    local holder, wrong = holder_of(keys[1])
+    if wrong then
+        return wrong
     end
     if holder ~= args[1] then
         return 0
@@ -476,15 +451,9 @@ end
 
 -- keys: lock [fence]. Flat pairs on both protocols.
 local function info(keys, args)
-    if #keys < 1 or #keys > 2 then
-        return fail('ERR lock_info takes the keys lock and, if there is one, fence')
-    end
-    if #args ~= 0 then
-        return arity_error('lock_info')
-    end
-    local holder = redis.pcall('GET', keys[1])
-    if is_error(holder) then
-        return refused(holder)
+    local holder, wrong = holder_of(keys[1])
+    if wrong then
+        return wrong
     end
     if not holder then
         return false
@@ -499,14 +468,51 @@ local function info(keys, args)
     return {'token', holder, 'ttl', ttl >= 0 and ttl, 'fence', fence, 'waiters', 0}
 end
 
-redis.register_function('seckill_try', try)
--- What gives back or lets go must work when the memory is full.
-redis.register_function{
-    function_name = 'seckill_cancel', callback = cancel, flags = {'allow-oom'},
+local function is_within(count, bounds)
+    return count >= bounds[1] and count <= bounds[2]
+end
+
+-- Registers a function that is run with so many keys and arguments only.
+local function define(one)
+    redis.register_function{
+        function_name = one.name,
+        flags = one.flags or {},
+        callback = function(keys, args)
+            if not is_within(#keys, one.keys) then
+                return fail('ERR ' .. one.name .. ' takes ' .. one.takes)
+            end
+            if not is_within(#args, one.args) then
+                return fail("ERR wrong number of arguments for '" .. one.name .. "' function")
+            end
+            return one.run(keys, args)
+        end,
+    }
+end
+
+-- While a library is loaded there are no `math` and no `ipairs`.
+local ANY = 1 / 0
+local LOCK_AND_FENCE = 'the keys lock and, if there is one, fence'
+-- What gives back or lets go must work when the memory is full: allow-oom.
+define{
+    name = 'seckill_try', run = try, keys = {2, 3}, args = {3, ANY},
+    takes = 'the keys stock, buyers and, if there is one, orders',
 }
-redis.register_function('lock_acquire', acquire)
-redis.register_function{
-    function_name = 'lock_release', callback = release, flags = {'allow-oom'},
+define{
+    name = 'seckill_cancel', run = cancel, keys = {2, 3}, args = {3, 3}, flags = {'allow-oom'},
+    takes = 'the keys stock, buyers and, if there is one, released',
 }
-redis.register_function{function_name = 'lock_renew', callback = renew, flags = {'allow-oom'}}
-redis.register_function{function_name = 'lock_info', callback = info, flags = {'no-writes'}}
+define{
+    name = 'lock_acquire', run = acquire, keys = {1, 2}, args = {2, ANY}, takes = LOCK_AND_FENCE,
+}
+define{
+    name = 'lock_release', run = release, keys = {1, 1}, args = {1, 1}, flags = {'allow-oom'},
+    takes = 'one key, the lock',
+}
+define{
+    name = 'lock_renew', run = renew, keys = {1, 2}, args = {2, 2}, flags = {'allow-oom'},
+    takes = LOCK_AND_FENCE,
+}
+define{
+    name = 'lock_info', run = info, keys = {1, 2}, args = {0, 0}, flags = {'no-writes'},
+    takes = LOCK_AND_FENCE,
+}

@@ -15,7 +15,8 @@ use redis::Value;
 pub fn load(client: &mut Client) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("functions/seckill.lua");
     let code = fs::read(path).expect("functions/seckill.lua");
-    client.call(&[b"FUNCTION".as_slice(), b"LOAD", b"REPLACE", &code]);
+    let loaded = client.call(&[b"FUNCTION".as_slice(), b"LOAD", b"REPLACE", &code]);
+    assert_eq!(loaded, Value::BulkString(b"seckill".to_vec()));
 }
 
 fn with_library() -> (Server, Client) {
@@ -172,6 +173,41 @@ fn fencing_tokens_that_would_be_inexact_are_refused() {
     );
     let info = format!("{:?}", client.run("FCALL lock_info 2 l l:fence"));
     assert!(info.contains("9007199254740993"), "{info}");
+}
+
+#[test]
+fn keys_and_arguments_are_counted() {
+    let (_server, mut client) = with_library();
+    client.check(
+        "
+        > FCALL seckill_try 1 s 7 alice o1
+        (error) ERR seckill_try takes the keys stock, buyers and, if there is one, orders
+        > FCALL seckill_try 3 s b o 7 alice
+        (error) ERR wrong number of arguments for 'seckill_try' function
+        > FCALL seckill_try 3 s b o 7 alice o1 UNITS 1 UNITS
+        (error) ERR syntax error
+        > FCALL seckill_cancel 4 s b o x 7 alice o1
+        (error) ERR seckill_cancel takes the keys stock, buyers and, if there is one, released
+        > FCALL seckill_cancel 2 s b 7 alice o1 more
+        (error) ERR wrong number of arguments for 'seckill_cancel' function
+        > FCALL lock_acquire 0 ann 1000
+        (error) ERR lock_acquire takes the keys lock and, if there is one, fence
+        > FCALL lock_acquire 1 l ann
+        (error) ERR wrong number of arguments for 'lock_acquire' function
+        > FCALL lock_acquire 1 l ann 1000 FENCE
+        (error) ERR with FENCE the second key is the fence key
+        > FCALL lock_release 2 l f ann
+        (error) ERR lock_release takes one key, the lock
+        > FCALL lock_release 1 l
+        (error) ERR wrong number of arguments for 'lock_release' function
+        > FCALL lock_renew 2 l l ann 1000
+        (error) ERR lock and fence must be different keys
+        > FCALL lock_info 1 l more
+        (error) ERR wrong number of arguments for 'lock_info' function
+        > DBSIZE
+        0
+        ",
+    );
 }
 
 #[test]
