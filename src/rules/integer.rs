@@ -26,7 +26,7 @@ pub(crate) fn parse(text: &[u8]) -> Option<i64> {
 /// An integer written in decimal, without a heap allocation.
 pub(crate) struct Decimal {
     bytes: [u8; Self::LEN_MAX],
-    start: usize,
+    len: usize,
 }
 
 impl Decimal {
@@ -34,36 +34,23 @@ impl Decimal {
     const LEN_MAX: usize = 20;
 
     pub(crate) fn new(value: i64) -> Self {
-        let mut decimal = Self::unsigned(value.unsigned_abs());
-        if value < 0 {
-            decimal.push_front(b'-');
+        Self::of(itoa::Buffer::new().format(value))
+    }
+
+    pub(crate) fn unsigned(value: u64) -> Self {
+        Self::of(itoa::Buffer::new().format(value))
+    }
+
+    fn of(text: &str) -> Self {
+        let mut decimal = Self { bytes: [0; Self::LEN_MAX], len: text.len() };
+        if let Some(room) = decimal.bytes.get_mut(..text.len()) {
+            room.copy_from_slice(text.as_bytes());
         }
         decimal
     }
 
-    pub(crate) fn unsigned(mut value: u64) -> Self {
-        let mut decimal = Self { bytes: [0; Self::LEN_MAX], start: Self::LEN_MAX };
-        loop {
-            // A remainder of ten fits a byte.
-            decimal.push_front(b'0'.wrapping_add((value % 10) as u8));
-            value /= 10;
-            if value == 0 {
-                return decimal;
-            }
-        }
-    }
-
-    fn push_front(&mut self, byte: u8) {
-        if let Some(start) = self.start.checked_sub(1)
-            && let Some(slot) = self.bytes.get_mut(start)
-        {
-            *slot = byte;
-            self.start = start;
-        }
-    }
-
     pub(crate) fn bytes(&self) -> &[u8] {
-        self.bytes.get(self.start..).unwrap_or(&[])
+        self.bytes.get(..self.len).unwrap_or(&[])
     }
 }
 
