@@ -3,7 +3,7 @@
 use crate::commands::{self, COMMANDS};
 use crate::config::{self, SETTINGS};
 use crate::expiry;
-use crate::keyspace::{counter, names, pool, terms};
+use crate::keyspace::{counter, names, pool, recent, terms};
 use crate::metrics;
 use crate::server::{
     Ctx, InUse, InfoSection, add_category, client_using, forget_listeners, install_panic_hook,
@@ -88,6 +88,7 @@ fn prepare(ctx: Ctx<'_>, args: &[RedisString]) -> Result<(), String> {
     forget_listeners();
     metrics::reset();
     commands::line::reset();
+    recent::reset();
     config::set_cluster(ctx.is_cluster());
     for category in [c"seckill", c"lock"] {
         add_category(ctx, category);

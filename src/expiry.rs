@@ -8,7 +8,7 @@ use crate::commands::managed::Voucher;
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::names::{self, VoucherKeys};
-use crate::keyspace::{book, prefixes, terms};
+use crate::keyspace::{book, prefixes, recent, terms};
 use crate::rules::due::{DueIndex, Place};
 use crate::rules::terms::Millis;
 use crate::server::{
@@ -117,6 +117,7 @@ struct Keys;
 impl KeyListener for Keys {
     fn heard(ctx: Ctx<'_>, _event: &CStr, key: Str<'_>) {
         let name = key.bytes();
+        recent::changed(name);
         if prefixes::is_holds_name(name) {
             names::holds_changed(name);
             mark(ctx, name);
@@ -141,6 +142,7 @@ fn mark(ctx: Ctx<'_>, holds: &[u8]) {
 
 fn on_server_event(ctx: Ctx<'_>, event: ServerEvent) {
     names::forget_last();
+    recent::forget();
     match event {
         ServerEvent::Flushed { db } => with_index(|index| index.flushed(db)),
         ServerEvent::Swapped { first, second } => with_index(|index| index.swapped(first, second)),

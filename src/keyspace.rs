@@ -13,6 +13,7 @@ pub(crate) mod orders;
 pub(crate) mod pool;
 pub(crate) mod prefixes;
 pub(crate) mod prizes;
+pub(crate) mod recent;
 pub(crate) mod stock;
 mod style;
 pub(crate) mod terms;

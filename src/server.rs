@@ -34,8 +34,8 @@ pub(crate) use command::{
 pub(crate) use config::{Choice, Number, Setting, Text};
 pub(crate) use ctx::{Ctx, EventClass};
 pub(crate) use events::{
-    KeyListener, ServerEvent, forget as forget_listeners, is_turn_over, listen_to_keys,
-    listen_to_server, listen_to_turns, turn_again,
+    KeyListener, ServerEvent, forget as forget_listeners, is_turn_over, listen_to_cron,
+    listen_to_keys, listen_to_server, listen_to_turns, turn_again,
 };
 pub(crate) use info::{InfoSection, register as register_info};
 pub(crate) use key::{Kind, NotAString, ReadKey, StreamId, WriteKey};

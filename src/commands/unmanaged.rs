@@ -87,7 +87,7 @@ pub(super) fn sell(
 ) -> Result<Outcome, CommandError> {
     // Who tries again is likely to have been seen lately: asking is cheaper than what follows.
     let buyer = Buyer::new(keys.buyers, order.user);
-    if buyer.was_seen() && buyer.has_bought(ctx)? {
+    if buyer.is_back(ctx)? {
         return Ok(already_bought());
     }
     // The stream must be known to take the entry before anything is written. Where it does not,

@@ -5,27 +5,48 @@
 
 use crate::args::User;
 use crate::error::CommandError;
+use crate::keyspace::recent::{self, Mark};
 use crate::server::{Call, Ctx, Kind, ReadKey, Str};
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A user and the buyers key that they are in or not.
 pub(crate) struct Buyer<'a> {
     key: Str<'a>,
     user: User<'a>,
-    /// Stands for both in [`SEEN`].
-    mark: u64,
+    mark: Mark,
 }
 
 impl<'a> Buyer<'a> {
     pub(crate) fn new(key: Str<'a>, user: User<'a>) -> Self {
-        Self { key, user, mark: mark(key.bytes(), user.0.bytes()) }
+        Self { key, user, mark: Mark::of(key, user.0) }
     }
 
-    /// Was this user seen to have bought not long ago? A hint: they may have been removed since,
-    /// and a no says nothing.
-    pub(crate) fn was_seen(&self) -> bool {
-        line(self.mark).is_some_and(|line| line.has(self.mark))
+    /// Has the user bought, and was seen to not long ago? A no says nothing.
+    ///
+    /// Who comes back again and again is answered from memory, as long as nothing has happened to
+    /// the key: see [`recent`]. Of no use to who is going to write.
+    pub(crate) fn is_back(&self, ctx: Ctx<'_>) -> Result<bool, CommandError> {
+        let Some(place) = self.mark.find() else { return Ok(false) };
+        // What takes the user out after the server was asked ends this epoch.
+        let epoch = self.mark.epoch(ctx, self.key);
+        if place.answers(epoch, self.user.0) && self.is_set(ctx) {
+            return Ok(true);
+        }
+        if !recent::are_marks_right() {
+            return Ok(false);
+        }
+        let has_bought = self.has_bought(ctx)?;
+        recent::learn(has_bought);
+        if has_bought {
+            place.keep(epoch, self.user.0);
+            recent::listen(ctx);
+        }
+        Ok(has_bought)
+    }
+
+    /// A key whose time to live is over is gone before any event tells of it.
+    fn is_set(&self, ctx: Ctx<'_>) -> bool {
+        ReadKey::open(ctx, self.key).is_some_and(|key| key.kind() == Kind::Set)
     }
 
     /// Adds the user. False, and nothing written, when already there.
@@ -34,10 +55,12 @@ impl<'a> Buyer<'a> {
     pub(crate) fn admit(&self, ctx: Ctx<'_>) -> Result<bool, CommandError> {
         let reply = Call::write(ctx, c"SADD", self.key, self.user.0)
             .map_err(|error| CommandError::of_call(error, "SADD"))?;
-        if let Some(line) = line(self.mark) {
-            line.add(self.mark);
+        let is_new = reply.integer() == 1;
+        if !recent::are_marks_right() && self.mark.find().is_some() {
+            recent::learn(!is_new);
         }
-        Ok(reply.integer() == 1)
+        self.mark.note();
+        Ok(is_new)
     }
 
     /// Refuses a key that is there and no set.
@@ -78,95 +101,5 @@ pub(crate) fn count(ctx: Ctx<'_>, key: Str<'_>) -> Result<i64, CommandError> {
         None => Ok(0),
         Some(key) if key.kind() != Kind::Set => Err(CommandError::WrongType),
         Some(key) => Ok(i64::try_from(key.len()).unwrap_or(i64::MAX)),
-    }
-}
-
-const LINES: usize = 2048;
-const MARKS_A_LINE: usize = 8;
-
-/// The marks of users seen lately, each in the line that its low bits say. Only ever a hint.
-static SEEN: [Line; LINES] = [const { Line::empty() }; LINES];
-
-/// What the processor fetches at once. With one place for a mark, of a thousand buyers one in five
-/// would share it with another, and each would put the other out.
-#[repr(align(64))]
-struct Line([AtomicU64; MARKS_A_LINE]);
-
-impl Line {
-    const fn empty() -> Self {
-        Self([const { AtomicU64::new(0) }; MARKS_A_LINE])
-    }
-
-    fn has(&self, mark: u64) -> bool {
-        self.0.iter().any(|place| place.load(Relaxed) == mark)
-    }
-
-    /// Puts a mark first, and the oldest out.
-    fn add(&self, mark: u64) {
-        if self.has(mark) {
-            return;
-        }
-        let mut moving = mark;
-        for place in &self.0 {
-            let next = place.load(Relaxed);
-            place.store(moving, Relaxed);
-            moving = next;
-        }
-    }
-}
-
-fn line(mark: u64) -> Option<&'static Line> {
-    // The remainder of a power of two that fits usize on every machine.
-    SEEN.get(mark as usize & (LINES - 1))
-}
-
-/// A hash of both names, cheap and good enough for a hint: a multiply and a shift a word.
-fn mark(key: &[u8], user: &[u8]) -> u64 {
-    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mut hash = (key.len() as u64).wrapping_mul(ODD);
-    for part in [key, user] {
-        for word in part.chunks(8) {
-            let mut bytes = [0; 8];
-            if let Some(room) = bytes.get_mut(..word.len()) {
-                room.copy_from_slice(word);
-            }
-            hash = (hash ^ u64::from_le_bytes(bytes)).wrapping_mul(ODD);
-            hash ^= hash >> 32;
-        }
-    }
-    hash
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{LINES, Line, MARKS_A_LINE, mark};
-    use std::collections::HashMap;
-
-    #[test]
-    fn marks_tell_users_and_keys_apart() {
-        let mut lines: HashMap<u64, Vec<u64>> = HashMap::new();
-        for key in ["seckill:order:7", "seckill:order:8"] {
-            for user in 0..4_000 {
-                let mark = mark(key.as_bytes(), user.to_string().as_bytes());
-                lines.entry(mark % LINES as u64).or_default().push(mark);
-            }
-        }
-        let kept: usize = lines.values().map(|line| line.len().min(MARKS_A_LINE)).sum();
-        assert!(kept > 7_800, "of 8,000 marks {kept} find a place");
-        let mut all: Vec<u64> = lines.into_values().flatten().collect();
-        all.sort_unstable();
-        all.dedup();
-        assert_eq!(all.len(), 8_000);
-    }
-
-    #[test]
-    fn a_line_keeps_the_latest_marks() {
-        let line = Line::empty();
-        for mark in 1..=10 {
-            line.add(mark);
-        }
-        line.add(5);
-        let kept: Vec<u64> = (1..=10).filter(|mark| line.has(*mark)).collect();
-        assert_eq!(kept, (3..=10).collect::<Vec<_>>());
     }
 }

@@ -20,6 +20,7 @@ pub(crate) enum EventClass {
     String,
     List,
     Hash,
+    Set,
     SortedSet,
     Stream,
     /// The time to live of a key was over.
@@ -39,6 +40,7 @@ impl EventClass {
             Self::String => raw::REDISMODULE_NOTIFY_STRING,
             Self::List => raw::REDISMODULE_NOTIFY_LIST,
             Self::Hash => raw::REDISMODULE_NOTIFY_HASH,
+            Self::Set => raw::REDISMODULE_NOTIFY_SET,
             Self::SortedSet => raw::REDISMODULE_NOTIFY_ZSET,
             Self::Stream => raw::REDISMODULE_NOTIFY_STREAM,
             Self::Expired => raw::REDISMODULE_NOTIFY_EXPIRED,

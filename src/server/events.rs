@@ -141,6 +141,31 @@ unsafe fn server_event(id: u64, part: u64, data: *mut c_void) -> Option<ServerEv
     })
 }
 
+/// Hears of the server's cron, some ten times a second (`hz`). Must not write.
+pub(crate) type CronListener = fn(Ctx<'_>);
+
+static CRON_LISTENER: MainThread<Option<CronListener>> = MainThread::new(None);
+
+/// Makes `listener` hear of the cron from now on, in place of any before. False when the server
+/// refuses.
+pub(crate) fn listen_to_cron(ctx: Ctx<'_>, listener: CronListener) -> bool {
+    CRON_LISTENER.set(Some(listener));
+    subscribe(ctx, raw::REDISMODULE_EVENT_CRON_LOOP, on_cron)
+}
+
+unsafe extern "C" fn on_cron(
+    ctx: *mut raw::RedisModuleCtx,
+    _event: raw::RedisModuleEvent,
+    _part: u64,
+    _data: *mut c_void,
+) {
+    // SAFETY: the server's context lives for this call.
+    let ctx = unsafe { Ctx::new(ctx) };
+    if let Some(listener) = CRON_LISTENER.get() {
+        guarded(|| listener(ctx));
+    }
+}
+
 /// Does the work of a turn, before the server sleeps and before replies leave it.
 ///
 /// Here a write is safe, and ordered behind everything that the turn has done, if
@@ -214,6 +239,7 @@ unsafe extern "C" fn on_turn_again(_data: *mut c_void) {}
 pub(crate) fn forget() {
     LISTENERS.set([None; LISTENERS_MAX]);
     TURN_LISTENERS.set([None; LISTENERS_MAX]);
+    CRON_LISTENER.set(None);
     IS_TURN_OVER.set(false);
     TURNS_AGAIN.set(false);
 }

@@ -11,6 +11,7 @@
 //! | `prizes_effects` | what draws write, random histories of them, random bytes |
 //! | `nextid`, `nextid_slots` | generated ids, and who else counts on their keys |
 //! | `afresh` | nothing remembered between tries hides what others did |
+//! | `comeback` | who tries again and again, and what others do to the buyers meanwhile |
 //! | `locks_line`, `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in line |
 //! | `locks_turns` | handed over in time by a server at rest; two with one token |
 //! | `locks_server`, `locks_histories` | pauses, failovers, clusters; many clients and a model |
@@ -41,6 +42,7 @@ mod acl;
 mod afresh;
 mod aof;
 mod cluster;
+mod comeback;
 mod concurrency;
 mod config;
 mod context;
