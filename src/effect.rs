@@ -120,6 +120,7 @@ fn replicate_xadd(ctx: Ctx<'_>, key: Str<'_>, id: StreamId, fields: &[Str<'_>]) 
         _ => ctx.replicate(c"XADD", &[&[key, id], fields].concat()),
     }
 }
+
 /// `ms-seq` in a buffer of its own: two numbers of at most 20 digits and the dash.
 struct IdText {
     bytes: [u8; 41],

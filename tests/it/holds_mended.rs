@@ -1,8 +1,9 @@
 //! Holds whose keys somebody has spoiled: nothing half-done, and all of it done once mended.
 
-use crate::harness::Server;
+use crate::harness::{Server, wait_for};
 use crate::observe::integer;
 use redis::Value;
+use std::time::Instant;
 
 #[test]
 fn a_give_back_with_a_key_of_the_wrong_type_changes_nothing() {
@@ -148,4 +149,34 @@ fn holds_of_one_sale_end_each_at_its_time() {
     server.check("> SECKILL.ALTER 7 END 1\nOK\n> SECKILL.CONFIRM 7 late o1\n1");
     server.check("> SECKILL.CANCEL 7 paid o3\n1");
     server.assert_book("7", [8, 0, 1]);
+}
+
+#[test]
+fn losers_do_not_find_out_one_by_one_that_nothing_comes_back() {
+    let server = Server::start();
+    server.run("SECKILL.CREATE 7 1 HOLD 200");
+    server.check("> SECKILL.TRY 7 alice o1\n0\n> SET stream.orders.released junk\nOK");
+    let deadline = integer(&server.field("SECKILL.ORDER 7 o1", "deadline"));
+    server.wait_until(deadline + 1);
+    // Whoever tries to give something back looks at more keys than who rests.
+    let looked_up = || server.info_number("keyspace_hits") + server.info_number("keyspace_misses");
+    let begun = Instant::now();
+    let lookups: Vec<i64> = (0..300)
+        .map(|_| {
+            let before = looked_up();
+            server.check("> SECKILL.TRY 7 bob o2\n1");
+            looked_up() - before
+        })
+        .collect();
+    let fewest = lookups.iter().min().expect("some");
+    let vain = lookups.iter().filter(|count| *count > fewest).count();
+    let rests = usize::try_from(begun.elapsed().as_millis() / 100).expect("short");
+    // The timer looks, too, once a second; and the clock may tick between.
+    assert!((1..=2 * rests + 3).contains(&vain), "{vain} vain ones in {rests} rests: {lookups:?}");
+    assert!(vain < 150, "each looked: {lookups:?}");
+    server.check("> DEL stream.orders.released\n1");
+    let sold = wait_for("the unit", || {
+        (server.run("SECKILL.TRY 7 bob o2") == Value::Int(0)).then_some(())
+    });
+    sold.expect("it comes back once it can");
 }
