@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::acknowledged;
 use crate::evidence::{Evidence, assert_suffix_lost};
-use crate::harness::{Builder, Server};
+use crate::harness::{Builder, Server, wait_for};
 use crate::length::{Tally, histories};
 use crate::load::{Load, Log, Sent, tally};
 use crate::whole::{assert_same, assert_whole};
@@ -119,6 +119,10 @@ fn everysec_loses_the_last_moments_at_most() {
         let builder = Server::with().config("appendonly yes").config("appendfsync everysec");
         let mut server = builder.start();
         make(&server, hold_ms);
+        // The sale is given, and only the history at stake. While the disk is slow, what is to be
+        // written waits in memory.
+        let is_written = || (server.info_number("aof_buffer_length") == 0).then_some(());
+        wait_for("the sale in the file", is_written).expect("written");
         let load = Load::start(&server, seed, 0);
         load.wait_for_answers(random.usize(1..8000));
         let killed = Instant::now();
