@@ -59,17 +59,22 @@ impl Epoch {
     }
 }
 
+/// How long the name of a buyers key may be, most of which is a voucher: a UUID in a hash tag fits,
+/// behind a prefix of 77 bytes.
+const KEY_LEN_MAX: usize = 115;
+
+/// How long a user may be: a UUID fits.
+const USER_LEN_MAX: usize = 47;
+
 /// A name that is short enough to be kept without an allocation.
 #[derive(Clone, Copy)]
-struct Short {
+struct Short<const LEN_MAX: usize> {
     len: u8,
-    bytes: [u8; Self::LEN_MAX],
+    bytes: [u8; LEN_MAX],
 }
 
-impl Short {
-    /// Holds a UUID, with room to spare.
-    const LEN_MAX: usize = 47;
-    const EMPTY: Self = Self { len: 0, bytes: [0; Self::LEN_MAX] };
+impl<const LEN_MAX: usize> Short<LEN_MAX> {
+    const EMPTY: Self = Self { len: 0, bytes: [0; LEN_MAX] };
 
     fn new(name: &[u8]) -> Option<Self> {
         let mut short = Self { len: u8::try_from(name.len()).ok()?, ..Self::EMPTY };
@@ -86,7 +91,7 @@ impl Short {
 struct Key {
     epoch: Epoch,
     db: i32,
-    name: Short,
+    name: Short<KEY_LEN_MAX>,
 }
 
 impl Key {
@@ -97,7 +102,7 @@ impl Key {
 #[repr(align(64))]
 struct Answer {
     epoch: Epoch,
-    user: Short,
+    user: Short<USER_LEN_MAX>,
 }
 
 impl Answer {
@@ -182,7 +187,8 @@ impl Mark {
             return Epoch::NONE;
         }
         let Some(place) = place_of(self.key) else { return Epoch::NONE };
-        let (found, db, name) = (place.get(), ctx.selected_db(), key.bytes());
+        let (db, name) = (ctx.selected_db(), key.bytes());
+        let found = place.get();
         if found.epoch != Epoch::NONE && found.db == db && found.name.is(name) {
             return found.epoch;
         }
@@ -311,7 +317,10 @@ pub(crate) fn reset() {
 
 #[cfg(test)]
 mod tests {
-    use super::{Answer, Epoch, KEYS_MAX, LINES, Line, PLACES_A_LINE, Short, hash};
+    use super::{
+        Answer, Answers, Epoch, KEY_LEN_MAX, KEYS_MAX, Key, LINES, Line, PLACES_A_LINE, Short,
+        USER_LEN_MAX, hash,
+    };
     use std::collections::HashMap;
 
     #[test]
@@ -356,16 +365,24 @@ mod tests {
 
     #[test]
     fn a_name_is_kept_whole_or_not_at_all() {
-        let long = [b'x'; Short::LEN_MAX + 1];
-        for len in 0..=Short::LEN_MAX {
+        check_lengths::<USER_LEN_MAX>();
+        check_lengths::<KEY_LEN_MAX>();
+        // Nothing is wasted: two lines of the cache a key, one an answer.
+        assert_eq!([size_of::<Key>(), size_of::<Answers>()], [128, 64 * PLACES_A_LINE]);
+    }
+
+    fn check_lengths<const LEN_MAX: usize>() {
+        let long = [b'x'; 512];
+        for len in 0..=LEN_MAX {
             let name = &long[..len];
-            let kept = Short::new(name).expect("it fits");
+            let kept = Short::<LEN_MAX>::new(name).expect("it fits");
             assert!(kept.is(name));
             assert!(!kept.is(&long[..len + 1]));
             assert!(len == 0 || !kept.is(&long[..len - 1]));
         }
-        assert!(Short::new(&long).is_none());
-        assert!(!Short::EMPTY.is(b"\0"));
+        assert!(Short::<LEN_MAX>::new(&long[..LEN_MAX + 1]).is_none());
+        assert!(Short::<LEN_MAX>::new(&long[..256 + LEN_MAX]).is_none());
+        assert!(!Short::<LEN_MAX>::EMPTY.is(b"\0"));
     }
 
     #[test]
