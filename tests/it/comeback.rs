@@ -1,13 +1,12 @@
 //! Who comes back again and again is answered from memory, and is still never told what is wrong.
 
 use crate::cluster::whole_cluster;
-use crate::differential::seed;
-use crate::harness::{Client, Server, text, wait_for};
-use crate::observe::{bytes_list, integer};
+use crate::harness::{Server, wait_for};
+use crate::observe::bytes_list;
 use redis::Value;
 
 /// How often the server was asked for a member of a set.
-fn asked(server: &Server) -> i64 {
+pub fn asked(server: &Server) -> i64 {
     let Some(stats) = server.info("cmdstat_sismember") else { return 0 };
     let calls = stats.strip_prefix("calls=").and_then(|rest| rest.split(',').next());
     calls.expect("calls come first").parse().expect("a number")
@@ -307,75 +306,4 @@ fn what_a_primary_says_counts_once_the_replica_is_one() {
     assert_eq!(server.run("DEBUG RELOAD"), Value::Okay);
     server.check("> SECKILL.TRY 7 alice o3\n2\n> SREM seckill:order:7 alice\n1");
     server.check("> SECKILL.TRY 7 alice o3\n0");
-}
-
-/// What a history does besides trying, on both servers alike.
-fn random_command(random: &mut fastrand::Rng) -> String {
-    let key = |random: &mut fastrand::Rng| {
-        let keys = ["seckill:order:7", "seckill:order:8", "aside"];
-        random.choice(keys).expect("one")
-    };
-    let (one, other, user) = (key(random), key(random), random.u8(0..4));
-    match random.u8(0..20) {
-        0..4 => format!("SREM {one} {user}"),
-        4..6 => format!("SADD {one} {user}"),
-        6 => format!("DEL {one}"),
-        7 => format!("RENAME {one} {other}"),
-        8 => format!("COPY {one} {other} REPLACE"),
-        9 => format!("SUNIONSTORE {one} {other}"),
-        10 => format!("SDIFFSTORE {one} {one} {other}"),
-        11 => format!("SMOVE {one} {other} {user}"),
-        12 => format!("COPY {one} {other} DB 1 REPLACE"),
-        13 => "SWAPDB 0 1".into(),
-        14 => format!("EXPIRE {one} -1"),
-        15 => format!("SET {one} x"),
-        16 => format!("SINTERSTORE {one} {other}"),
-        17 => "SELECT 1".into(),
-        18 => "SELECT 0".into(),
-        _ => "MSET seckill:stock:7 9 seckill:stock:8 9".into(),
-    }
-}
-
-#[test]
-fn histories_of_others_hands_on_the_sets_are_those_of_the_script() {
-    let seed = seed();
-    println!("SEED={seed}");
-    let mut random = fastrand::Rng::with_seed(seed);
-    let with_module = Server::start();
-    let without = Server::with().without_module().start();
-    let (mut module, mut reference) = (with_module.client(), without.client());
-    let script = reference.call(&["SCRIPT", "LOAD", include_str!("seckill.lua")]);
-    let mut outcomes = [0_usize; 3];
-    for step in 0..20_000 {
-        if random.u8(0..100) < 15 {
-            let command = random_command(&mut random);
-            let (ours, theirs) = (module.run(&command), reference.run(&command));
-            assert_eq!(ours, theirs, "SEED={seed} step {step}: {command}");
-            // Some servers select another database by themselves: see docs/operating.md.
-            if command.contains("DB 1") {
-                module.run("SELECT 0");
-                reference.run("SELECT 0");
-            }
-        } else {
-            let voucher = if random.bool() { "7" } else { "8" };
-            let user = random.u8(0..4).to_string();
-            let ours = module.call(&["SECKILL.TRY", voucher, &user, "o"]);
-            let theirs = by_script(&mut reference, &text(&script), voucher, &user);
-            let is_error = |reply: &Value| matches!(reply, Value::ServerError(_));
-            let alike = ours == theirs || (is_error(&ours) && is_error(&theirs));
-            assert!(alike, "SEED={seed} step {step}: {ours:?}, not {theirs:?}");
-            if let Value::Int(outcome) = ours {
-                outcomes[usize::try_from(outcome).expect("0, 1 or 2")] += 1;
-            }
-        }
-    }
-    assert!(outcomes.iter().all(|count| *count > 100), "{outcomes:?}");
-    for key in ["seckill:order:7", "seckill:order:8", "aside"] {
-        let count = format!("EXISTS {key}");
-        assert_eq!(integer(&module.run(&count)), integer(&reference.run(&count)), "{key}");
-    }
-}
-
-fn by_script(client: &mut Client, script: &str, voucher: &str, user: &str) -> Value {
-    client.call(&["EVALSHA", script, "0", voucher, user, "o"])
 }

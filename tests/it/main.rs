@@ -12,6 +12,7 @@
 //! | `nextid`, `nextid_slots` | generated ids, and who else counts on their keys |
 //! | `afresh` | nothing remembered between tries hides what others did |
 //! | `comeback` | who tries again and again, and what others do to the buyers meanwhile |
+//! | `comeback_histories` | the same at random, with all that can happen to a set |
 //! | `locks_line`, `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in line |
 //! | `locks_turns` | handed over in time by a server at rest; two with one token |
 //! | `locks_server`, `locks_histories` | pauses, failovers, clusters; many clients and a model |
@@ -43,6 +44,7 @@ mod afresh;
 mod aof;
 mod cluster;
 mod comeback;
+mod comeback_histories;
 mod concurrency;
 mod config;
 mod context;
