@@ -3,8 +3,8 @@
 //! Two things are remembered of a user who was found in a buyers key. A mark, which says that they
 //! are *likely* to be in: it is only ever a hint of what to ask first. And, from the first user on
 //! who comes back, the answer of the server itself, which holds until anything but an addition
-//! happens to the key, and not longer than [`LEASE_MS`]. It only ever ends a losing try: whatever
-//! writes asks the server.
+//! happens to the key, and hardly longer than [`LEASE_MS`]. It only ever ends a losing try:
+//! whatever writes asks the server.
 
 use crate::config;
 use crate::server::{
@@ -12,8 +12,8 @@ use crate::server::{
 };
 use std::ffi::CStr;
 
-/// How long an answer is believed, at most. An event that somebody failed to fire, say another
-/// module that deletes keys without a word, is made good by then.
+/// How long an answer is believed, up to the server's next cron. An event that somebody failed to
+/// fire, say another module that deletes keys without a word, is made good by then.
 const LEASE_MS: i64 = 1000;
 
 const LINES: usize = 2048;
@@ -283,7 +283,10 @@ impl KeyListener for Sets {
 }
 
 /// Something happened to a key that may take users out of it, in whichever database: it may have
-/// been moved there. What makes it another type need not be told; that is seen when it is opened.
+/// been moved there.
+///
+/// What makes it another type need not be told: that is seen when it is opened, and what makes it a
+/// set again is told.
 pub(crate) fn changed(name: &[u8]) {
     if IS_LISTENING.get()
         && let Some(place) = place_of(hash(0, name))
