@@ -242,6 +242,31 @@ fn users_and_keys_are_never_taken_for_each_other() {
 }
 
 #[test]
+fn sets_that_are_too_many_to_be_remembered_put_each_other_out() {
+    let server = Server::start();
+    let mut random = fastrand::Rng::new();
+    // Some share a place with another for sure.
+    let vouchers: Vec<String> = (0..100).map(|voucher| voucher.to_string()).collect();
+    let mut has_bought = [false; 100];
+    for voucher in &vouchers {
+        server.call(&["SET", &format!("seckill:stock:{voucher}"), "1000"]);
+    }
+    for step in 0..6000 {
+        // Now in turn, now again and again.
+        let number = if step % 300 < 200 { step % 100 } else { random.usize(..2) };
+        let voucher = &vouchers[number];
+        if random.u8(..) < 20 {
+            server.call(&["SREM", &format!("seckill:order:{voucher}"), "alice"]);
+            has_bought[number] = false;
+        }
+        let wanted = if has_bought[number] { 2 } else { 0 };
+        let said = server.call(&["SECKILL.TRY", voucher, "alice", "o"]);
+        assert_eq!(said, Value::Int(wanted), "step {step}, voucher {voucher}");
+        has_bought[number] = true;
+    }
+}
+
+#[test]
 fn whoever_no_longer_fits_into_memory_is_still_known_to_the_server() {
     let server = Server::start();
     server.run("SET seckill:stock:7 1000000");
