@@ -14,6 +14,7 @@ pub(crate) mod pool;
 pub(crate) mod prefixes;
 pub(crate) mod prizes;
 pub(crate) mod recent;
+mod short;
 pub(crate) mod stock;
 mod style;
 pub(crate) mod terms;

@@ -36,8 +36,9 @@ impl<'a> Buyer<'a> {
             return Ok(false);
         }
         let has_bought = self.has_bought(ctx)?;
-        recent::learn(has_bought);
+        // If not, they are about to be admitted.
         if has_bought {
+            recent::learn(true);
             place.keep(epoch, self.user.0);
             recent::listen(ctx);
         }
@@ -56,10 +57,9 @@ impl<'a> Buyer<'a> {
         let reply = Call::write(ctx, c"SADD", self.key, self.user.0)
             .map_err(|error| CommandError::of_call(error, "SADD"))?;
         let is_new = reply.integer() == 1;
-        if !recent::are_marks_right() && self.mark.find().is_some() {
+        if !self.mark.note() {
             recent::learn(!is_new);
         }
-        self.mark.note();
         Ok(is_new)
     }
 

@@ -7,6 +7,7 @@
 //! whatever writes asks the server.
 
 use crate::config;
+use crate::keyspace::short::Short;
 use crate::server::{
     Ctx, EventClass, KeyListener, MainThread, Str, listen_to_cron, listen_to_keys,
 };
@@ -66,27 +67,6 @@ const KEY_LEN_MAX: usize = 115;
 /// How long a user may be: a UUID fits.
 const USER_LEN_MAX: usize = 47;
 
-/// A name that is short enough to be kept without an allocation.
-#[derive(Clone, Copy)]
-struct Short<const LEN_MAX: usize> {
-    len: u8,
-    bytes: [u8; LEN_MAX],
-}
-
-impl<const LEN_MAX: usize> Short<LEN_MAX> {
-    const EMPTY: Self = Self { len: 0, bytes: [0; LEN_MAX] };
-
-    fn new(name: &[u8]) -> Option<Self> {
-        let mut short = Self { len: u8::try_from(name.len()).ok()?, ..Self::EMPTY };
-        short.bytes.get_mut(..name.len())?.copy_from_slice(name);
-        Some(short)
-    }
-
-    fn is(&self, name: &[u8]) -> bool {
-        self.bytes.get(..usize::from(self.len)) == Some(name)
-    }
-}
-
 #[derive(Clone, Copy)]
 struct Key {
     epoch: Epoch,
@@ -135,13 +115,17 @@ impl Line {
         (bits != 0).then(|| bits.trailing_zeros() as usize)
     }
 
-    /// Puts a mark where it is, or in an empty place, or in the one that its high bits choose.
-    fn put(&self, mark: u64) {
-        let chosen = || (mark >> 32) as usize % PLACES_A_LINE;
-        let place = self.find(mark).or_else(|| self.find(0)).unwrap_or_else(chosen);
+    /// Puts a mark in an empty place, or in the one that its high bits choose. False when it is
+    /// there already.
+    fn put(&self, mark: u64) -> bool {
+        if self.find(mark).is_some() {
+            return false;
+        }
+        let place = self.find(0).unwrap_or((mark >> 32) as usize % PLACES_A_LINE);
         if let Some(place) = self.0.get(place) {
             place.set(mark);
         }
+        true
     }
 }
 
@@ -171,14 +155,12 @@ impl Mark {
         Some(Place(ANSWERS.get(line)?.0.get(place)?))
     }
 
-    /// Notes that the user was seen in the key.
+    /// Notes that the user was seen in the key. False when that was noted already.
     ///
     /// Keeps no answer: most who buy never come back, and an accepted try should not pay for a
     /// second line of the cache.
-    pub(crate) fn note(self) {
-        if let Some(line) = MARKS.get(self.line()) {
-            line.put(self.both);
-        }
+    pub(crate) fn note(self) -> bool {
+        MARKS.get(self.line()).is_none_or(|line| line.put(self.both))
     }
 
     /// The present epoch of the key, to be asked for before the server is asked for the user.
@@ -320,10 +302,7 @@ pub(crate) fn reset() {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        Answer, Answers, Epoch, KEY_LEN_MAX, KEYS_MAX, Key, LINES, Line, PLACES_A_LINE, Short,
-        USER_LEN_MAX, hash,
-    };
+    use super::{Answer, Answers, Epoch, KEYS_MAX, Key, LINES, Line, PLACES_A_LINE, Short, hash};
     use std::collections::HashMap;
 
     #[test]
@@ -367,25 +346,9 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_kept_whole_or_not_at_all() {
-        check_lengths::<USER_LEN_MAX>();
-        check_lengths::<KEY_LEN_MAX>();
-        // Nothing is wasted: two lines of the cache a key, one an answer.
+    fn nothing_is_wasted() {
+        // Two lines of the cache a key, one an answer.
         assert_eq!([size_of::<Key>(), size_of::<Answers>()], [128, 64 * PLACES_A_LINE]);
-    }
-
-    fn check_lengths<const LEN_MAX: usize>() {
-        let long = [b'x'; 512];
-        for len in 0..=LEN_MAX {
-            let name = &long[..len];
-            let kept = Short::<LEN_MAX>::new(name).expect("it fits");
-            assert!(kept.is(name));
-            assert!(!kept.is(&long[..len + 1]));
-            assert!(len == 0 || !kept.is(&long[..len - 1]));
-        }
-        assert!(Short::<LEN_MAX>::new(&long[..LEN_MAX + 1]).is_none());
-        assert!(Short::<LEN_MAX>::new(&long[..256 + LEN_MAX]).is_none());
-        assert!(!Short::<LEN_MAX>::EMPTY.is(b"\0"));
     }
 
     #[test]
