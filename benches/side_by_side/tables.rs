@@ -29,6 +29,9 @@ const PAGE_START: &str = "\
 
 All take turns on one server in one run, and each reply is checked, so the ratios hold where the
 microseconds differ. For losing tries 1,000 users have bought; accepted tries fill an empty sale.
+Duplicates are these 1,000, over and over: the module
+[answers most of them from memory](../operating.md#who-comes-back). Whoever comes back for the first
+time costs half as much again.
 
 ";
 
