@@ -92,6 +92,25 @@ local function lacks_right(commands)
     return nil
 end
 
+-- Does all of it, or nothing and returns an error. The entry of a stream, if there is one, comes
+-- first, being the one write that can be refused.
+local function write_all(commands, entry)
+    local bad = lacks_right(commands) or (entry and lacks_right({entry}))
+    if bad then
+        return bad
+    end
+    if entry then
+        local added = redis.pcall(unpack(entry))
+        if is_error(added) then
+            return refused(added)
+        end
+    end
+    for _, command in ipairs(commands) do
+        redis.call(unpack(command))
+    end
+    return nil
+end
+
 local function too_long(args)
     for position, name in ipairs({'voucher', 'user', 'orderid'}) do
         if #args[position] > ID_LEN_MAX then
@@ -168,34 +187,15 @@ local function try(keys, args)
     if bad then
         return bad
     end
-    local rights = {{'SADD', buyers, user}}
-    local deduct = units == '1' and {'DECR', stock} or {'DECRBY', stock, units}
+    local writes = {{'SADD', buyers, user}}
     if not is_unlimited then
-        rights[#rights + 1] = deduct
+        writes[2] = units == '1' and {'DECR', stock} or {'DECRBY', stock, units}
     end
     local fields = {USER, user, VOUCHER, voucher, ID, id}
     if units ~= '1' then
         fields[7], fields[8] = 'units', units
     end
-    if orders then
-        rights[#rights + 1] = {'XADD', orders, '*', unpack(fields)}
-    end
-    bad = lacks_right(rights)
-    if bad then
-        return bad
-    end
-    -- The one write that can be refused comes first.
-    if orders then
-        local added = redis.pcall('XADD', orders, '*', unpack(fields))
-        if is_error(added) then
-            return refused(added)
-        end
-    end
-    redis.call('SADD', buyers, user)
-    if not is_unlimited then
-        redis.call(unpack(deduct))
-    end
-    return 0
+    return write_all(writes, orders and {'XADD', orders, '*', unpack(fields)}) or 0
 end
 
 -- keys: stock buyers [released]. args: voucher user orderid.
@@ -222,32 +222,13 @@ local function cancel(keys, args)
     if left == INTEGER_MAX then
         return fail('ERR stock or total would be out of range')
     end
-    -- A stock that is gone is not made again: then the unit is nobody's.
-    local gets_unit = left and not (MINUS_ONE_IS_UNLIMITED and left == '-1')
-
     local fields = {USER, user, VOUCHER, voucher, ID, id, 'reason', 'cancelled'}
-    local rights = {{'SREM', buyers, user}}
-    if gets_unit then
-        rights[#rights + 1] = {'INCRBY', stock, '1'}
+    local writes = {{'SREM', buyers, user}}
+    -- A stock that is gone is not made again: then the unit is nobody's.
+    if left and not (MINUS_ONE_IS_UNLIMITED and left == '-1') then
+        writes[2] = {'INCRBY', stock, '1'}
     end
-    if released then
-        rights[#rights + 1] = {'XADD', released, '*', unpack(fields)}
-    end
-    local bad = lacks_right(rights)
-    if bad then
-        return bad
-    end
-    if released then
-        local added = redis.pcall('XADD', released, '*', unpack(fields))
-        if is_error(added) then
-            return refused(added)
-        end
-    end
-    redis.call('SREM', buyers, user)
-    if gets_unit then
-        redis.call('INCRBY', stock, '1')
-    end
-    return 1
+    return write_all(writes, released and {'XADD', released, '*', unpack(fields)}) or 1
 end
 
 -- Who holds a lock, or nil; then an error, if it is none.
@@ -306,33 +287,18 @@ end
 -- Gives a lock, and its fence key if it has one, another end.
 local function extend(lock, fence, ends_at)
     local last = fence and last_fence(fence)
-    local outlives = whole(ends_at + FENCE_OUTLIVES_MS)
-    local rights = {{'PEXPIREAT', lock, whole(ends_at)}}
+    local writes = {{'PEXPIREAT', lock, whole(ends_at)}}
     if last then
-        rights[2] = {'PEXPIREAT', fence, outlives}
+        writes[2] = {'PEXPIREAT', fence, whole(ends_at + FENCE_OUTLIVES_MS)}
     end
-    local bad = lacks_right(rights)
-    if bad then
-        return bad
-    end
-    redis.call('PEXPIREAT', lock, whole(ends_at))
-    if last then
-        redis.call('PEXPIREAT', fence, outlives)
-    end
-    return nil
+    return write_all(writes)
 end
 
 -- Writes the lock by `write`, and its fencing token.
 local function acquire_fenced(write, fence, number, ends_at)
     local outlives = whole(ends_at + FENCE_OUTLIVES_MS)
     local remember = {'SET', fence, whole(number), 'PXAT', outlives}
-    local bad = lacks_right({write, remember})
-    if bad then
-        return bad
-    end
-    redis.call(unpack(write))
-    redis.call(unpack(remember))
-    return number
+    return write_all({write, remember}) or number
 end
 
 -- Is there FENCE behind `token lease-ms`? Or an error. A function can't block, so that WAIT counts
@@ -410,12 +376,7 @@ local function acquire(keys, args)
     if with_fence then
         return acquire_fenced(take, fence, number, ends_at)
     end
-    bad = lacks_right({take})
-    if bad then
-        return bad
-    end
-    redis.call(unpack(take))
-    return 1
+    return write_all({take}) or 1
 end
 
 -- keys: lock. args: token.
@@ -427,7 +388,7 @@ local function release(keys, args)
     if holder ~= args[1] then
         return 0
     end
-    return lacks_right({{'DEL', keys[1]}}) or redis.call('DEL', keys[1])
+    return write_all({{'DEL', keys[1]}}) or 1
 end
 
 -- keys: lock [fence]. args: token lease-ms.
