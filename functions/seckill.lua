@@ -29,11 +29,7 @@ local function fail(text)
     return redis.error_reply(text)
 end
 
-local function is_error(reply)
-    return type(reply) == 'table' and reply.err ~= nil
-end
-
--- An error of a command that was refused, and was to be the first write.
+-- The error of a command that was refused before anything was written, in the module's words.
 local function refused(reply)
     if string.find(reply.err, '^WRONGTYPE') then
         return fail(WRONGTYPE)
@@ -41,6 +37,15 @@ local function refused(reply)
     if string.find(reply.err, 'XADD must be greater', 1, true)
         or string.find(reply.err, 'exhausted the last possible ID', 1, true) then
         return fail('ERR the order stream has used up its ids')
+    end
+    return reply
+end
+
+-- The reply of a command; or nil and the error, if it is refused.
+local function ask(...)
+    local reply = redis.pcall(...)
+    if type(reply) == 'table' and reply.err then
+        return nil, refused(reply)
     end
     return reply
 end
@@ -100,9 +105,9 @@ local function write_all(commands, entry)
         return bad
     end
     if entry then
-        local added = redis.pcall(unpack(entry))
-        if is_error(added) then
-            return refused(added)
+        local _, refusal = ask(unpack(entry))
+        if refusal then
+            return refusal
         end
     end
     for _, command in ipairs(commands) do
@@ -156,9 +161,9 @@ local function try(keys, args)
         return fail('ERR the keys of a voucher must all be different')
     end
 
-    local left = redis.pcall('GET', stock)
-    if is_error(left) then
-        return refused(left)
+    local left, bad = ask('GET', stock)
+    if bad then
+        return bad
     end
     if not left then
         if MISSING_STOCK_IS_SOLD_OUT then
@@ -175,15 +180,16 @@ local function try(keys, args)
         return 1
     end
 
-    local has_bought = redis.pcall('SISMEMBER', buyers, user)
-    if is_error(has_bought) then
-        return refused(has_bought)
+    local has_bought
+    has_bought, bad = ask('SISMEMBER', buyers, user)
+    if bad then
+        return bad
     end
     if has_bought == 1 then
         return 2
     end
 
-    local bad = too_long(args)
+    bad = too_long(args)
     if bad then
         return bad
     end
@@ -205,16 +211,17 @@ local function cancel(keys, args)
     if have_equals(keys) then
         return fail('ERR the keys of a voucher must all be different')
     end
-    local has_bought = redis.pcall('SISMEMBER', buyers, user)
-    if is_error(has_bought) then
-        return refused(has_bought)
+    local has_bought, bad = ask('SISMEMBER', buyers, user)
+    if bad then
+        return bad
     end
     if has_bought == 0 then
         return 0
     end
-    local left = redis.pcall('GET', stock)
-    if is_error(left) then
-        return refused(left)
+    local left
+    left, bad = ask('GET', stock)
+    if bad then
+        return bad
     end
     if left and not integer(left) then
         return fail('ERR stock is not an integer or out of range')
@@ -231,15 +238,6 @@ local function cancel(keys, args)
     return write_all(writes, released and {'XADD', released, '*', unpack(fields)}) or 1
 end
 
--- Who holds a lock, or nil; then an error, if it is none.
-local function holder_of(lock)
-    local holder = redis.pcall('GET', lock)
-    if is_error(holder) then
-        return nil, refused(holder)
-    end
-    return holder or nil
-end
-
 local function now_ms()
     local time = redis.call('TIME')
     return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
@@ -251,12 +249,9 @@ end
 
 -- The last fencing token as text, or nil; then an error, if there is one.
 local function last_fence(fence)
-    local last = redis.pcall('GET', fence)
-    if is_error(last) then
-        return nil, refused(last)
-    end
+    local last, bad = ask('GET', fence)
     if not last then
-        return nil
+        return nil, bad
     end
     if not integer(last) then
         return nil, fail('ERR fencing token is not an integer or out of range')
@@ -342,7 +337,7 @@ local function acquire(keys, args)
         return fail('ERR lock and fence must be different keys')
     end
 
-    local holder, wrong = holder_of(lock)
+    local holder, wrong = ask('GET', lock)
     if wrong then
         return wrong
     end
@@ -381,7 +376,7 @@ end
 
 -- keys: lock. args: token.
 local function release(keys, args)
-    local holder, wrong = holder_of(keys[1])
+    local holder, wrong = ask('GET', keys[1])
     if wrong then
         return wrong
     end
@@ -400,7 +395,7 @@ local function renew(keys, args)
     if keys[1] == keys[2] then
         return fail('ERR lock and fence must be different keys')
     end
-    local holder, wrong = holder_of(keys[1])
+    local holder, wrong = ask('GET', keys[1])
     if wrong then
         return wrong
     end
@@ -412,7 +407,7 @@ end
 
 -- keys: lock [fence]. Flat pairs on both protocols.
 local function info(keys, args)
-    local holder, wrong = holder_of(keys[1])
+    local holder, wrong = ask('GET', keys[1])
     if wrong then
         return wrong
     end
