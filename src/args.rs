@@ -1,10 +1,10 @@
 //! The arguments of a command, read one by one under the names that the docs give them.
 
 use crate::error::CommandError;
-use crate::rules::entry_id::EntryId;
-use crate::rules::integer;
-use crate::rules::order_id::Count;
-use crate::rules::sale::Units;
+use domain::entry_id::EntryId;
+use domain::integer;
+use domain::order_id::Count;
+use domain::sale::Units;
 use crate::server::Str;
 use std::ops::RangeInclusive;
 

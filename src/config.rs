@@ -1,8 +1,8 @@
 //! What an operator can set: one static a configuration, and the table of all of them.
 
-use crate::rules::order_id::Calendar;
-use crate::rules::rejection::LETTER_PREFIX;
-use crate::rules::sale::Policy;
+use domain::order_id::Calendar;
+use domain::rejection::LETTER_PREFIX;
+use domain::sale::Policy;
 use crate::server::{Choice, MainThread, Number, Setting, Text};
 
 /// What comes before the voucher in the name of its stock key.

@@ -4,7 +4,7 @@
 //! goes by the low-level API returns its effect; a write that goes by a call of the server
 //! (`SADD`) has been replicated and announced by the server and has none.
 
-use crate::rules::integer::Decimal;
+use domain::integer::Decimal;
 use crate::server::{Ctx, EventClass, OwnedStr, Str, StreamId};
 
 /// A write that nobody else has heard of yet.

@@ -1,9 +1,9 @@
 //! Why a command refuses: a mistake that somebody must mend, not an outcome of a sale.
 
-use crate::rules::book::Garbled;
-use crate::rules::deduction::BadStock;
-use crate::rules::order_id::NoId;
-use crate::rules::terms::BadTerms;
+use domain::book::Garbled;
+use domain::deduction::BadStock;
+use domain::order_id::NoId;
+use domain::terms::BadTerms;
 use crate::server::{CallError, Ctx, NotAString, NotThatKind};
 use std::borrow::Cow;
 use std::ffi::{CStr, CString};

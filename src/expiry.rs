@@ -9,8 +9,8 @@ use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::names::{self, VoucherKeys};
 use crate::keyspace::{book, prefixes, recent, terms};
-use crate::rules::due::{DueIndex, Place};
-use crate::rules::terms::Millis;
+use domain::due::{DueIndex, Place};
+use domain::terms::Millis;
 use crate::server::{
     Call, Ctx, EventClass, KeyListener, MainThread, OwnedStr, ServerEvent, Str, Timer,
     listen_to_keys, listen_to_server,

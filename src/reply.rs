@@ -1,7 +1,7 @@
 //! What a command answers when it did its work.
 
-use crate::rules::order_id::Id;
-use crate::rules::sale::Outcome;
+use domain::order_id::Id;
+use domain::sale::Outcome;
 use crate::server::Ctx;
 
 /// A reply. Errors are [`crate::error::CommandError`].

@@ -10,9 +10,9 @@ use crate::keyspace::fields::OrderFields;
 use crate::keyspace::orders::{Added, Orders};
 use crate::keyspace::stock;
 use crate::metrics;
-use crate::rules::book::{Entry, Holding, State};
-use crate::rules::integer::Decimal;
-use crate::rules::sale::Units;
+use domain::book::{Entry, Holding, State};
+use domain::integer::Decimal;
+use domain::sale::Units;
 use crate::server::{Ctx, OwnedStr, Str};
 
 /// An order to be given back. Nothing of it can refuse any more but the entry in the stream.

@@ -16,7 +16,7 @@ use crate::server::{
     ServerEvent, Str, Timer, block, is_turn_over, listen_to_keys, listen_to_server,
     listen_to_turns, turn_again,
 };
-use crate::waiters::{Place, Request, Wait, Waiters};
+use domain::waiters::{Place, Request, Wait, Waiters};
 use std::ffi::CStr;
 
 type Answer = Result<i64, CommandError>;

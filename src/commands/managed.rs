@@ -15,11 +15,11 @@ use crate::keyspace::stock;
 use crate::keyspace::terms;
 use crate::metrics;
 use crate::reply::Reply;
-use crate::rules::book::{Entry, Holding, State};
-use crate::rules::integer::Decimal;
-use crate::rules::managed::{Known, accepted, known, refuse, stock_after_return};
-use crate::rules::sale::{Outcome, Stock, Units};
-use crate::rules::terms::{MILLIS_MAX, Millis, Terms};
+use domain::book::{Entry, Holding, State};
+use domain::integer::Decimal;
+use domain::managed::{Known, accepted, known, refuse, stock_after_return};
+use domain::sale::{Outcome, Stock, Units};
+use domain::terms::{MILLIS_MAX, Millis, Terms};
 use crate::server::{Access, Ctx, KeySpec, OwnedStr, Str};
 use std::ffi::CStr;
 

@@ -7,8 +7,8 @@ use crate::error::CommandError;
 use crate::keyspace::names::VoucherKeys;
 use crate::keyspace::{book, buyers, stock, terms};
 use crate::reply::Reply;
-use crate::rules::audit::{Books, audit};
-use crate::rules::sale::Stock;
+use domain::audit::{Books, audit};
+use domain::sale::Stock;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {

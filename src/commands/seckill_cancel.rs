@@ -8,8 +8,8 @@ use crate::error::CommandError;
 use crate::keyspace::book;
 use crate::keyspace::names::VoucherKeys;
 use crate::reply::Reply;
-use crate::rules::book::{Entry, State};
-use crate::rules::managed::{Cancellation, cancel};
+use domain::book::{Entry, State};
+use domain::managed::{Cancellation, cancel};
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {

@@ -8,8 +8,8 @@ use crate::keyspace::book;
 use crate::keyspace::names::VoucherKeys;
 use crate::keyspace::terms;
 use crate::reply::Reply;
-use crate::rules::book::{Entry, State};
-use crate::rules::managed::{Confirmation, confirm};
+use domain::book::{Entry, State};
+use domain::managed::{Confirmation, confirm};
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {

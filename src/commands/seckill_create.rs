@@ -7,7 +7,7 @@ use crate::error::CommandError;
 use crate::keyspace::names::{ManagedKeys, VoucherKeys};
 use crate::keyspace::{stock, terms};
 use crate::reply::Reply;
-use crate::rules::terms::Terms;
+use domain::terms::Terms;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {

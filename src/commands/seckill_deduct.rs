@@ -5,9 +5,9 @@ use crate::args::{Args, KeyName};
 use crate::error::CommandError;
 use crate::keyspace::stock;
 use crate::reply::Reply;
-use crate::rules::deduction::{Deduction, deduct};
-use crate::rules::integer::Decimal;
-use crate::rules::sale::Units;
+use domain::deduction::{Deduction, deduct};
+use domain::integer::Decimal;
+use domain::sale::Units;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, handler};
 
 /// What both commands on a bare stock declare.

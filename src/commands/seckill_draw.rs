@@ -7,7 +7,7 @@ use crate::keyspace::pool::PoolKeys;
 use crate::keyspace::prizes;
 use crate::metrics;
 use crate::reply::Reply;
-use crate::rules::prize::Draw;
+use domain::prize::Draw;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, Str, handler};
 
 /// What both commands on a pool declare.

@@ -7,9 +7,9 @@ use crate::error::CommandError;
 use crate::keyspace::names::VoucherKeys;
 use crate::keyspace::{book, buyers, stock};
 use crate::reply::Reply;
-use crate::rules::managed::{Window, window};
-use crate::rules::sale::Stock;
-use crate::rules::terms::Terms;
+use domain::managed::{Window, window};
+use domain::sale::Stock;
+use domain::terms::Terms;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {

@@ -5,7 +5,7 @@ use crate::args::{Args, IdPrefix};
 use crate::error::CommandError;
 use crate::keyspace::counter::{self, Place};
 use crate::reply::Reply;
-use crate::rules::order_id::Count;
+use domain::order_id::Count;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {

@@ -7,7 +7,7 @@ use crate::error::CommandError;
 use crate::keyspace::book;
 use crate::keyspace::names::VoucherKeys;
 use crate::reply::Reply;
-use crate::rules::book::Entry;
+use domain::book::Entry;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {

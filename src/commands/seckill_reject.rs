@@ -14,10 +14,10 @@ use crate::keyspace::letters::{self, Letter};
 use crate::keyspace::names::{CurrentFields, VoucherKeys};
 use crate::keyspace::orders::Orders;
 use crate::reply::Reply;
-use crate::rules::book::{Entry, State};
-use crate::rules::managed::{Cancellation, cancel};
-use crate::rules::rejection::{Fate, order_told};
-use crate::rules::slot::Slot;
+use domain::book::{Entry, State};
+use domain::managed::{Cancellation, cancel};
+use domain::rejection::{Fate, order_told};
+use domain::slot::Slot;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, Str, handler};
 use std::rc::Rc;
 

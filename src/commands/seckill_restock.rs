@@ -7,8 +7,8 @@ use crate::error::CommandError;
 use crate::keyspace::names::VoucherKeys;
 use crate::keyspace::{stock, terms};
 use crate::reply::Reply;
-use crate::rules::sale::Stock;
-use crate::rules::terms::Terms;
+use domain::sale::Stock;
+use domain::terms::Terms;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {

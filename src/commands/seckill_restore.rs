@@ -6,7 +6,7 @@ use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::stock;
 use crate::reply::Reply;
-use crate::rules::deduction::{Restored, restore};
+use domain::deduction::{Restored, restore};
 use crate::server::{CommandSpec, Ctx, handler};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {

@@ -8,7 +8,7 @@ use crate::keyspace::book;
 use crate::keyspace::buyers::Buyer;
 use crate::keyspace::names::VoucherKeys;
 use crate::reply::Reply;
-use crate::rules::book::{Entry, Holding};
+use domain::book::{Entry, Holding};
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, OwnedStr, handler};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {

@@ -7,8 +7,8 @@ use crate::error::CommandError;
 use crate::keyspace::counter;
 use crate::keyspace::names::{Reach, SaleKeys, VoucherKeys};
 use crate::reply::Reply;
-use crate::rules::order_id::Count;
-use crate::rules::sale::Outcome;
+use domain::order_id::Count;
+use domain::sale::Outcome;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, handler};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {

@@ -7,7 +7,7 @@ use crate::args::{Args, KeyName};
 use crate::error::CommandError;
 use crate::keyspace::names::{CurrentFields, SaleKeys};
 use crate::reply::Reply;
-use crate::rules::sale::{Outcome, Units};
+use domain::sale::{Outcome, Units};
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {

@@ -10,9 +10,9 @@ use crate::keyspace::names::{ManagedKeys, SaleKeys, VoucherKeys};
 use crate::keyspace::orders::Orders;
 use crate::keyspace::stock;
 use crate::metrics;
-use crate::rules::book::State;
-use crate::rules::integer::Decimal;
-use crate::rules::sale::{NoStock, Offer, Outcome, Stock, Units, offer};
+use domain::book::State;
+use domain::integer::Decimal;
+use domain::sale::{NoStock, Offer, Outcome, Stock, Units, offer};
 use crate::server::{Ctx, OwnedStr, Str};
 
 /// The order that an accepted try makes.

@@ -5,8 +5,8 @@ use crate::args::{OrderId, User};
 use crate::effect::Effect;
 use crate::error::CommandError;
 use crate::keyspace::names::ManagedKeys;
-use crate::rules::book::{Entry, Holding};
-use crate::rules::terms::Millis;
+use domain::book::{Entry, Holding};
+use domain::terms::Millis;
 use crate::server::{Call, Ctx, Kind, OwnedStr, ReadKey, Str, WriteKey};
 
 /// The value of a field of a hash; none when the key or the field is missing.

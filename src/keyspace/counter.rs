@@ -8,10 +8,10 @@ use crate::args::{IdPrefix, Voucher};
 use crate::config;
 use crate::effect::Effect;
 use crate::error::CommandError;
-use crate::rules::hash_tag::tag_of;
-use crate::rules::integer::{self, Decimal};
-use crate::rules::order_id::{Count, Id, Second, Taken, after_counter, after_last, date};
-use crate::rules::slot::Slot;
+use domain::hash_tag::tag_of;
+use domain::integer::{self, Decimal};
+use domain::order_id::{Count, Id, Second, Taken, after_counter, after_last, date};
+use domain::slot::Slot;
 use crate::server::{Call, Ctx, MainThread, OwnedStr, ReadKey, Str, WriteKey};
 use std::rc::Rc;
 

@@ -3,9 +3,9 @@
 use crate::config;
 use crate::effect::Effect;
 use crate::error::CommandError;
-use crate::rules::fencing;
-use crate::rules::hash_tag::{StrayBraces, Tagged, tagged};
-use crate::rules::integer::{self, Decimal};
+use domain::fencing;
+use domain::hash_tag::{StrayBraces, Tagged, tagged};
+use domain::integer::{self, Decimal};
 use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str, WriteKey};
 
 /// How long a fence key outlives the lease: long enough for any owner to be over its work.

@@ -1,6 +1,6 @@
 //! The words in the entries of the streams.
 
-use crate::rules::rejection::FieldNames;
+use domain::rejection::FieldNames;
 use crate::server::{OwnedStr, Str};
 
 /// The words of an order's entry that are the same for every order.

@@ -4,7 +4,7 @@
 
 use crate::args::{Group, KeyName};
 use crate::error::CommandError;
-use crate::rules::entry_id::EntryId;
+use domain::entry_id::EntryId;
 use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str, StreamId};
 
 /// An entry of a stream and the group that it was delivered to, or not.

@@ -5,9 +5,9 @@ use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::groups::Delivery;
 use crate::keyspace::orders::Orders;
-use crate::rules::hash_tag::{StrayBraces, Tagged, tagged};
-use crate::rules::integer::Decimal;
-use crate::rules::rejection::{Fate, LETTER_PREFIX};
+use domain::hash_tag::{StrayBraces, Tagged, tagged};
+use domain::integer::Decimal;
+use domain::rejection::{Fate, LETTER_PREFIX};
 use crate::server::{Call, Ctx, OwnedStr, Str};
 
 /// What comes behind the name of a stream in that of its dead letters.

@@ -3,7 +3,7 @@
 use crate::args::Token;
 use crate::effect::Effect;
 use crate::error::CommandError;
-use crate::rules::integer::Decimal;
+use domain::integer::Decimal;
 use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str, WriteKey};
 
 /// Who holds a lock, seen by somebody with a token.

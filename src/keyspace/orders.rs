@@ -2,7 +2,7 @@
 
 use crate::effect::Effect;
 use crate::error::CommandError;
-use crate::rules::entry_id::EntryId;
+use domain::entry_id::EntryId;
 use crate::server::{Call, Ctx, Kind, OwnedStr, Str, StreamId, WriteKey};
 
 /// An order stream, there or not, opened for the one entry that it may get.

@@ -7,7 +7,7 @@ use crate::error::CommandError;
 use crate::keyspace::fields::DrawFields;
 use crate::keyspace::prefixes::{CODES_PREFIX, WINNERS_PREFIX};
 use crate::keyspace::style::Style;
-use crate::rules::hash_tag::StrayBraces;
+use domain::hash_tag::StrayBraces;
 use crate::server::{Call, Ctx, MainThread, OwnedStr, Str};
 use std::rc::Rc;
 

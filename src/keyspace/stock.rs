@@ -2,8 +2,8 @@
 
 use crate::effect::Effect;
 use crate::error::CommandError;
-use crate::rules::integer::{self, Decimal};
-use crate::rules::sale::Stock;
+use domain::integer::{self, Decimal};
+use domain::sale::Stock;
 use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str, WriteKey};
 
 /// What the stock key says.

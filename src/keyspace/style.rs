@@ -1,6 +1,6 @@
 //! Hash tags in the names of keys.
 
-use crate::rules::hash_tag::{StrayBraces, Tagged, tagged};
+use domain::hash_tag::{StrayBraces, Tagged, tagged};
 use crate::server::OwnedStr;
 
 /// How a voucher or a pool stands in the names of its keys.

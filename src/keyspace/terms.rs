@@ -1,7 +1,7 @@
 //! Terms keys: a string with the JSON of a managed voucher's terms.
 
 use crate::error::CommandError;
-use crate::rules::terms::Terms;
+use domain::terms::Terms;
 use crate::server::{Call, Ctx, MainThread, OwnedStr, ReadKey, Str};
 use std::rc::Rc;
 

@@ -2,20 +2,20 @@
 //!
 //! Everything is a pure function of the terms, the facts found in the keys and one `now`.
 
-use crate::rules::book::{Entry, State};
-use crate::rules::sale::{Outcome, Units};
-use crate::rules::terms::{Millis, Terms};
+use crate::book::{Entry, State};
+use crate::sale::{Outcome, Units};
+use crate::terms::{Millis, Terms};
 
 /// Where the window of the terms stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Window {
+pub enum Window {
     NotStarted,
     Open,
     Ended,
 }
 
 /// The window at `now`: it begins with `begin` and is over with `end`.
-pub(crate) fn window(terms: &Terms, now: Millis) -> Window {
+pub fn window(terms: &Terms, now: Millis) -> Window {
     if terms.begin.is_some_and(|begin| now < begin) {
         Window::NotStarted
     } else if terms.end.is_some_and(|end| now >= end) {
@@ -27,7 +27,7 @@ pub(crate) fn window(terms: &Terms, now: Millis) -> Window {
 
 /// What the book says to a try with an order id that it knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Known {
+pub enum Known {
     /// The try is a retry, and has its answer already.
     Repeated(Outcome),
     /// The order is still held, but its deadline has passed: it is to be given back.
@@ -37,7 +37,7 @@ pub(crate) enum Known {
 }
 
 /// Answers a try whose order id is in the book. Comes before anything else.
-pub(crate) fn known(entry: &Entry<'_>, user: &[u8], now: Millis) -> Known {
+pub fn known(entry: &Entry<'_>, user: &[u8], now: Millis) -> Known {
     if entry.user != user {
         Known::NotYours
     } else if entry.state == State::Held && now >= entry.deadline {
@@ -50,7 +50,7 @@ pub(crate) fn known(entry: &Entry<'_>, user: &[u8], now: Millis) -> Known {
 }
 
 /// Why a try with a new order id loses, before the stock is looked at; none when it does not.
-pub(crate) fn refuse(terms: &Terms, now: Millis, has: i64, units: Units) -> Option<Outcome> {
+pub fn refuse(terms: &Terms, now: Millis, has: i64, units: Units) -> Option<Outcome> {
     match window(terms, now) {
         Window::NotStarted => Some(Outcome::NotStarted),
         Window::Ended => Some(Outcome::Ended),
@@ -60,7 +60,7 @@ pub(crate) fn refuse(terms: &Terms, now: Millis, has: i64, units: Units) -> Opti
 }
 
 /// How an accepted order begins: held until the deadline, or sold.
-pub(crate) fn accepted(terms: &Terms, now: Millis) -> (State, Millis) {
+pub fn accepted(terms: &Terms, now: Millis) -> (State, Millis) {
     match terms.hold {
         Some(hold) => (State::Held, now.saturating_add(hold)),
         None => (State::Sold, 0),
@@ -69,7 +69,7 @@ pub(crate) fn accepted(terms: &Terms, now: Millis) -> (State, Millis) {
 
 /// The answer to a confirmation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Confirmation {
+pub enum Confirmation {
     NoSuchOrder = 0,
     Confirmed = 1,
     WasSold = 2,
@@ -78,7 +78,7 @@ pub(crate) enum Confirmation {
 
 /// What confirming does. Of a hold whose deadline has passed the units go back, even where nobody
 /// has come to take them yet: what is late does not depend on how busy the server is.
-pub(crate) fn confirm(entry: Option<&Entry<'_>>, user: &[u8], now: Millis) -> Confirmation {
+pub fn confirm(entry: Option<&Entry<'_>>, user: &[u8], now: Millis) -> Confirmation {
     match entry {
         None => Confirmation::NoSuchOrder,
         Some(entry) if entry.user != user => Confirmation::NoSuchOrder,
@@ -93,14 +93,14 @@ pub(crate) fn confirm(entry: Option<&Entry<'_>>, user: &[u8], now: Millis) -> Co
 
 /// The answer to a cancellation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cancellation {
+pub enum Cancellation {
     NoSuchOrder = 0,
     GivenBack = 1,
     WasReleased = 2,
 }
 
 /// What cancelling does.
-pub(crate) fn cancel(entry: Option<&Entry<'_>>, user: &[u8]) -> Cancellation {
+pub fn cancel(entry: Option<&Entry<'_>>, user: &[u8]) -> Cancellation {
     match entry {
         Some(entry) if entry.user == user && entry.state.is_live() => Cancellation::GivenBack,
         Some(entry) if entry.user == user => Cancellation::WasReleased,
@@ -109,7 +109,7 @@ pub(crate) fn cancel(entry: Option<&Entry<'_>>, user: &[u8]) -> Cancellation {
 }
 
 /// The stock once `units` went back: never above the total, and never less than it was.
-pub(crate) fn stock_after_return(left: i64, units: Units, total: i64) -> i64 {
+pub fn stock_after_return(left: i64, units: Units, total: i64) -> i64 {
     left.saturating_add(units.get()).min(total.max(left))
 }
 

@@ -1,39 +1,39 @@
 //! Whether the keys of a managed voucher tell one story.
 
-use crate::rules::book::{Entry, Holding, State};
+use crate::book::{Entry, Holding, State};
 use std::collections::{HashMap, HashSet};
 
 type Bytes = Vec<u8>;
 
 /// Everything that the keys of a managed voucher hold.
-pub(crate) struct Books {
-    pub(crate) total: i64,
+pub struct Books {
+    pub total: i64,
     /// None when there is no stock key.
-    pub(crate) left: Option<i64>,
+    pub left: Option<i64>,
     /// Order id to entry.
-    pub(crate) orders: Vec<(Bytes, Bytes)>,
+    pub orders: Vec<(Bytes, Bytes)>,
     /// User to holding.
-    pub(crate) holdings: Vec<(Bytes, Bytes)>,
+    pub holdings: Vec<(Bytes, Bytes)>,
     /// Order id and deadline.
-    pub(crate) holds: Vec<(Bytes, i64)>,
-    pub(crate) buyers: HashSet<Bytes>,
+    pub holds: Vec<(Bytes, i64)>,
+    pub buyers: HashSet<Bytes>,
 }
 
 /// What the book says when added up, and where other keys disagree.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Report {
-    pub(crate) held: i64,
-    pub(crate) sold: i64,
+pub struct Report {
+    pub held: i64,
+    pub sold: i64,
     /// Orders in the book, live or released.
-    pub(crate) orders: i64,
+    pub orders: i64,
     /// Users with a live order.
-    pub(crate) buyers: i64,
+    pub buyers: i64,
     /// A sentence each, without bytes of a user; empty when all is sound.
-    pub(crate) differences: Vec<String>,
+    pub differences: Vec<String>,
 }
 
 /// Adds the book up and compares.
-pub(crate) fn audit(books: &Books) -> Report {
+pub fn audit(books: &Books) -> Report {
     let mut report = Report { orders: len(books.orders.len()), ..Report::default() };
     let mut units_by_user: HashMap<&[u8], i64> = HashMap::new();
     let mut held: HashMap<&[u8], i64> = HashMap::new();

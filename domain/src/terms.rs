@@ -1,32 +1,32 @@
 //! The terms of a managed voucher: what was decided when it was created or altered.
 
-use crate::rules::sale::Units;
+use crate::sale::Units;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// A moment, in milliseconds since 1970-01-01 UTC, or a span of so many milliseconds.
-pub(crate) type Millis = i64;
+pub type Millis = i64;
 
 /// The greatest moment and span: year 10889. Sums of two of them fit 64 bits.
-pub(crate) const MILLIS_MAX: Millis = 1 << 48;
+pub const MILLIS_MAX: Millis = 1 << 48;
 
 /// The terms, as the voucher's key holds them: one JSON object with every field, `null` where
 /// there is no bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Terms {
+pub struct Terms {
     /// Units left, held and sold together. Never negative.
-    pub(crate) total: i64,
+    pub total: i64,
     /// The first moment of the sale.
     #[serde(deserialize_with = "given")]
-    pub(crate) begin: Option<Millis>,
+    pub begin: Option<Millis>,
     /// The first moment after the sale.
     #[serde(deserialize_with = "given")]
-    pub(crate) end: Option<Millis>,
+    pub end: Option<Millis>,
     /// Units that a user may have. At least 1.
-    pub(crate) limit: i64,
+    pub limit: i64,
     /// How long an accepted order is held for its user to pay. None: it is sold at once.
     #[serde(deserialize_with = "given")]
-    pub(crate) hold: Option<Millis>,
+    pub hold: Option<Millis>,
 }
 
 /// Reads a field that may be null but not be missing: serde takes a missing `Option` for a null.
@@ -36,7 +36,7 @@ fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Millis>, D
 
 /// Terms that can't be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BadTerms {
+pub enum BadTerms {
     /// Not the JSON object that [`Terms`] is.
     Unreadable,
     /// A number outside of its range.
@@ -47,7 +47,7 @@ pub(crate) enum BadTerms {
 
 impl Terms {
     /// Reads what a voucher's key holds. Whatever is not exactly that is refused, not guessed.
-    pub(crate) fn parse(json: &[u8]) -> Result<Self, BadTerms> {
+    pub fn parse(json: &[u8]) -> Result<Self, BadTerms> {
         // serde would take an array of five for the object, too.
         if json.trim_ascii_start().first() != Some(&b'{') {
             return Err(BadTerms::Unreadable);
@@ -57,7 +57,7 @@ impl Terms {
     }
 
     /// The terms, if they can be.
-    pub(crate) fn checked(self) -> Result<Self, BadTerms> {
+    pub fn checked(self) -> Result<Self, BadTerms> {
         let moment =
             |moment: Option<Millis>| moment.is_none_or(|ms| (0..=MILLIS_MAX).contains(&ms));
         let span = |span: Option<Millis>| span.is_none_or(|ms| (1..=MILLIS_MAX).contains(&ms));
@@ -74,13 +74,13 @@ impl Terms {
     }
 
     /// What a voucher's key is to hold.
-    pub(crate) fn to_json(self) -> String {
+    pub fn to_json(self) -> String {
         // Five numbers: there is nothing that could fail to be written.
         serde_json::to_string(&self).unwrap_or_default()
     }
 
     /// May a user who has `units` have `more`?
-    pub(crate) fn allows(&self, units: i64, more: Units) -> bool {
+    pub fn allows(&self, units: i64, more: Units) -> bool {
         units.checked_add(more.get()).is_some_and(|all| all <= self.limit)
     }
 }
@@ -88,7 +88,7 @@ impl Terms {
 #[cfg(test)]
 mod tests {
     use super::{BadTerms, MILLIS_MAX, Terms};
-    use crate::rules::sale::Units;
+    use crate::sale::Units;
 
     const TERMS: Terms =
         Terms { total: 5, begin: Some(10), end: Some(20), limit: 1, hold: Some(300_000) };

@@ -8,7 +8,7 @@ const UNLIMITED: i64 = -1;
 
 /// How a deduction ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Deduction {
+pub enum Deduction {
     /// There is no such key.
     Missing,
     /// There is always more: nothing is deducted.
@@ -21,7 +21,7 @@ pub(crate) enum Deduction {
 
 impl Deduction {
     /// What clients see. 1 is also the stock before its last unit was taken.
-    pub(crate) fn code(self) -> i64 {
+    pub fn code(self) -> i64 {
         match self {
             Self::Missing => -1,
             Self::Unlimited => 1,
@@ -33,7 +33,7 @@ impl Deduction {
 
 /// Why nothing can be taken or given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BadStock {
+pub enum BadStock {
     /// It is negative, and not the one negative number that means something.
     Negative,
     /// With the units given back it would leave 64 bits.
@@ -41,7 +41,7 @@ pub(crate) enum BadStock {
 }
 
 /// Takes units from a stock. All of them or none.
-pub(crate) fn deduct(stock: Stock, units: Units) -> Result<Deduction, BadStock> {
+pub fn deduct(stock: Stock, units: Units) -> Result<Deduction, BadStock> {
     match stock {
         Stock::Missing => Ok(Deduction::Missing),
         Stock::Left(UNLIMITED) => Ok(Deduction::Unlimited),
@@ -55,14 +55,14 @@ pub(crate) fn deduct(stock: Stock, units: Units) -> Result<Deduction, BadStock> 
 
 /// A stock before and after units were given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Restored {
-    pub(crate) left: i64,
-    pub(crate) after: i64,
+pub struct Restored {
+    pub left: i64,
+    pub after: i64,
 }
 
 /// Gives units back to a stock. None where there is nothing to give them back to: no key, or a
 /// stock that is unlimited.
-pub(crate) fn restore(stock: Stock, units: Units) -> Result<Option<Restored>, BadStock> {
+pub fn restore(stock: Stock, units: Units) -> Result<Option<Restored>, BadStock> {
     match stock {
         Stock::Missing | Stock::Left(UNLIMITED) => Ok(None),
         Stock::Left(left) if left < 0 => Err(BadStock::Negative),

@@ -1,12 +1,12 @@
 //! What is due when: ends of waits, and ends of leases at which a lock is to be looked at.
 
-use super::Place;
+use super::DbKey;
 use std::collections::BTreeSet;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Due<C> {
     WaitEnd(C),
-    Look(Place),
+    Look(DbKey),
 }
 
 /// Everything due, the earliest first.

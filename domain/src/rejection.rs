@@ -1,49 +1,43 @@
 //! What the entry of a stream says of an order, and what becomes of the order when a consumer gives
 //! it up.
 
-use crate::rules::integer;
-use crate::rules::managed::Cancellation;
-use crate::rules::sale::Units;
+use crate::fields::{DEAD_LETTER_PREFIX, REASON, UNITS};
+use crate::integer;
+use crate::managed::Cancellation;
+use crate::sale::Units;
 
-/// How the names of the fields begin that a dead letter has beside those of its entry. No field of
-/// an order may be named so.
-pub(crate) const LETTER_PREFIX: &[u8] = b"dlq";
-
-/// The names that an order's fields have.
+/// The configured names of an order's fields.
 #[derive(Clone, Copy)]
-pub(crate) struct FieldNames<'n> {
-    pub(crate) user: &'n [u8],
-    pub(crate) voucher: &'n [u8],
-    pub(crate) id: &'n [u8],
-    pub(crate) units: &'n [u8],
-    /// Not of an order, but of its give-back.
-    pub(crate) reason: &'n [u8],
+pub struct FieldNames<'n> {
+    pub user: &'n [u8],
+    pub voucher: &'n [u8],
+    pub id: &'n [u8],
 }
 
-/// An order as its entry tells it.
+/// An order as its stream entry describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Told<V> {
-    pub(crate) user: V,
-    pub(crate) voucher: V,
-    pub(crate) id: V,
-    pub(crate) units: Units,
+pub struct OrderEntry<V> {
+    pub user: V,
+    pub voucher: V,
+    pub id: V,
+    pub units: Units,
 }
 
 /// Reads the fields of an entry, names and values in turn, as an order: user, voucher and id once
 /// each, and units, which are 1 where nothing is said of them. Other fields don't matter.
 ///
-/// None for what no try has appended. The entry of a give-back and a dead letter are none either,
-/// though they carry the fields of an order: that order has been dealt with.
-pub(crate) fn order_told<V: Copy + AsRef<[u8]>>(
+/// None for what no try has appended. The entry of a release and a dead letter are none either,
+/// though they carry the fields of an order: that order is finished.
+pub fn parse_order_entry<V: Copy + AsRef<[u8]>>(
     fields: &[V],
     names: FieldNames<'_>,
-) -> Option<Told<V>> {
-    let words = [names.user, names.voucher, names.id, names.units];
+) -> Option<OrderEntry<V>> {
+    let words = [names.user, names.voucher, names.id, UNITS];
     let mut found = [None; 4];
     for pair in fields.chunks(2) {
         let [name, value] = pair else { return None };
         let name = name.as_ref();
-        if name == names.reason || name.starts_with(LETTER_PREFIX) {
+        if name == REASON || name.starts_with(DEAD_LETTER_PREFIX) {
             return None;
         }
         for (place, _) in found.iter_mut().zip(words).filter(|(_, word)| *word == name) {
@@ -57,12 +51,12 @@ pub(crate) fn order_told<V: Copy + AsRef<[u8]>>(
         None => Units::ONE,
         Some(text) => integer::parse(text.as_ref()).and_then(Units::new)?,
     };
-    Some(Told { user, voucher, id, units })
+    Some(OrderEntry { user, voucher, id, units })
 }
 
 /// What becomes of the order that a rejected entry is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub enum Fate {
     /// It is given back.
     Rejected,
     /// It was given back before.
@@ -73,7 +67,7 @@ pub(crate) enum Fate {
 
 impl Fate {
     /// The word in the dead letter.
-    pub(crate) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Self::Rejected => "rejected",
             Self::Released => "released",
@@ -95,15 +89,14 @@ impl From<Cancellation> for Fate {
 
 #[cfg(test)]
 mod tests {
-    use super::{FieldNames, Told, order_told};
-    use crate::rules::sale::Units;
+    use super::{FieldNames, OrderEntry, parse_order_entry};
+    use crate::sale::Units;
 
-    const NAMES: FieldNames<'_> =
-        FieldNames { user: b"u", voucher: b"v", id: b"i", units: b"units", reason: b"reason" };
+    const NAMES: FieldNames<'_> = FieldNames { user: b"u", voucher: b"v", id: b"i" };
 
-    fn told(text: &str) -> Option<[String; 4]> {
+    fn parsed(text: &str) -> Option<[String; 4]> {
         let fields: Vec<&[u8]> = text.split(' ').map(str::as_bytes).collect();
-        let Told { user, voucher, id, units } = order_told(&fields, NAMES)?;
+        let OrderEntry { user, voucher, id, units } = parse_order_entry(&fields, NAMES)?;
         let [user, voucher, id] =
             [user, voucher, id].map(|value| String::from_utf8_lossy(value).into_owned());
         Some([user, voucher, id, units.get().to_string()])
@@ -134,11 +127,11 @@ mod tests {
             ("u ann v 7 i o1 dlqId 1-0", None),
             ("u ann v 7 i o1 odd", None),
         ] {
-            assert_eq!(told(text), want.map(|parts| parts.map(str::to_owned)), "{text}");
+            assert_eq!(parsed(text), want.map(|parts| parts.map(str::to_owned)), "{text}");
         }
-        assert_eq!(order_told::<&[u8]>(&[], NAMES), None);
+        assert_eq!(parse_order_entry::<&[u8]>(&[], NAMES), None);
         let bytes: [&[u8]; 6] = [b"u", b"\0\xff", b"v", b"", b"i", b"\r\n"];
-        let wanted = Told { user: bytes[1], voucher: b"", id: bytes[5], units: Units::ONE };
-        assert_eq!(order_told(&bytes, NAMES), Some(wanted));
+        let wanted = OrderEntry { user: bytes[1], voucher: b"", id: bytes[5], units: Units::ONE };
+        assert_eq!(parse_order_entry(&bytes, NAMES), Some(wanted));
     }
 }

@@ -1,18 +1,18 @@
 //! The ids of a stream's entries, as clients spell them.
 
-use crate::rules::integer::Decimal;
+use crate::integer::Decimal;
 
 /// When an entry came, and as which of that millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct EntryId {
-    pub(crate) ms: u64,
-    pub(crate) seq: u64,
+pub struct EntryId {
+    pub ms: u64,
+    pub seq: u64,
 }
 
 impl EntryId {
     /// Reads `ms-seq`, or `ms` alone for `ms-0`, as XACK does. None for anything else: `-`, `+`,
     /// `*` and `ms-*` name no single entry.
-    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
+    pub fn parse(text: &[u8]) -> Option<Self> {
         let Some(dash) = text.iter().position(|byte| *byte == b'-') else {
             return number(text).map(|ms| Self { ms, seq: 0 });
         };
@@ -21,7 +21,7 @@ impl EntryId {
     }
 
     /// `ms-seq`
-    pub(crate) fn text(self) -> Vec<u8> {
+    pub fn text(self) -> Vec<u8> {
         [Decimal::unsigned(self.ms).bytes(), Decimal::unsigned(self.seq).bytes()].join(&b'-')
     }
 }

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 /// How a try ends. The numbers are what clients see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub enum Outcome {
     /// The order stands.
     Accepted = 0,
     /// There are not enough units left.
@@ -20,25 +20,25 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    pub(crate) fn code(self) -> i64 {
+    pub fn code(self) -> i64 {
         self as i64
     }
 }
 
 /// How many units a try is for: 1 to 2^63 - 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Units(NonZeroU64);
+pub struct Units(NonZeroU64);
 
 impl Units {
-    pub(crate) const ONE: Self = Self(NonZeroU64::MIN);
+    pub const ONE: Self = Self(NonZeroU64::MIN);
 
     /// None when `units` is below 1.
-    pub(crate) fn new(units: i64) -> Option<Self> {
+    pub fn new(units: i64) -> Option<Self> {
         u64::try_from(units).ok().and_then(NonZeroU64::new).map(Self)
     }
 
     /// At least 1.
-    pub(crate) fn get(self) -> i64 {
+    pub fn get(self) -> i64 {
         // Made from a positive i64, so it fits.
         self.0.get() as i64
     }
@@ -46,23 +46,23 @@ impl Units {
 
 /// What the stock key says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stock {
+pub enum Stock {
     Missing,
     Left(i64),
 }
 
 /// How the operator wants odd stocks understood.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Policy {
+pub struct Policy {
     /// A voucher without a stock key is sold out, rather than a mistake.
-    pub(crate) missing_is_sold_out: bool,
+    pub missing_is_sold_out: bool,
     /// A stock of -1 never runs out.
-    pub(crate) minus_one_is_unlimited: bool,
+    pub minus_one_is_unlimited: bool,
 }
 
 /// What the stock allows, before the buyer is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Offer {
+pub enum Offer {
     SoldOut,
     /// The units may be taken, and so many are left after it.
     Take {
@@ -74,10 +74,10 @@ pub(crate) enum Offer {
 
 /// There is no stock key, and the operator calls that a mistake.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct NoStock;
+pub struct NoStock;
 
 /// What the stock offers to a try for `units`. All of them or none.
-pub(crate) fn offer(stock: Stock, units: Units, policy: Policy) -> Result<Offer, NoStock> {
+pub fn offer(stock: Stock, units: Units, policy: Policy) -> Result<Offer, NoStock> {
     match stock {
         Stock::Missing if policy.missing_is_sold_out => Ok(Offer::SoldOut),
         Stock::Missing => Err(NoStock),

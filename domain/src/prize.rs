@@ -2,7 +2,7 @@
 
 /// How a draw ends. The numbers are what clients see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Draw {
+pub enum Draw {
     /// The code is the user's from now on.
     Drawn = 0,
     /// No code is left.
@@ -12,7 +12,7 @@ pub(crate) enum Draw {
 }
 
 impl Draw {
-    pub(crate) fn code(self) -> i64 {
+    pub fn code(self) -> i64 {
         self as i64
     }
 }

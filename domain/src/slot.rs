@@ -6,24 +6,24 @@ use super::hash_tag::tag_of;
 
 /// One of the 16384 slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Slot(u16);
+pub struct Slot(u16);
 
 impl Slot {
     /// A slot number has so many bits.
-    pub(crate) const BITS: u32 = 14;
+    pub const BITS: u32 = 14;
 
     /// The slot that a cluster puts `key` into.
-    pub(crate) fn of(key: &[u8]) -> Self {
+    pub fn of(key: &[u8]) -> Self {
         Self(crc16(tag_of(key).unwrap_or(key)) & ((1 << Self::BITS) - 1))
     }
 
-    pub(crate) fn number(self) -> u16 {
+    pub fn number(self) -> u16 {
         self.0
     }
 
     /// Six digits that are in this slot: the same for a slot every time, and different for
     /// different slots.
-    pub(crate) fn tag(self) -> [u8; 6] {
+    pub fn tag(self) -> [u8; 6] {
         let turned =
             TURNS.iter().enumerate().filter(|(bit, _)| (self.0 >> bit) & 1 == 1).map(|(_, t)| t);
         let mut rest = turned.fold(ZERO, |bits, turn| bits ^ turn);

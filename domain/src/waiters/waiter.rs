@@ -1,6 +1,6 @@
 //! One client that waits, and how far it has come.
 
-use super::{Place, Request, Wait};
+use super::{DbKey, Request, Wait};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage<A> {
@@ -14,7 +14,10 @@ pub(super) enum Stage<A> {
 pub(super) struct Waiter<H, A> {
     /// What answers the client; none once used.
     pub(super) handle: Option<H>,
-    pub(super) place: Place,
+    /// The database that the client selected.
+    pub(super) home_db: i32,
+    /// The lock; one that was granted moves with its database.
+    pub(super) lock: DbKey,
     pub(super) request: Request,
     /// Its number in the order of arrival, kept when a grant is taken back.
     pub(super) ticket: u64,
@@ -26,7 +29,7 @@ pub(super) struct Waiter<H, A> {
 
 impl<H, A> Waiter<H, A> {
     /// Is this the lock, and the token, that it waits for?
-    pub(super) fn is_for(&self, place: &Place, token: &[u8]) -> bool {
-        self.place == *place && *self.request.token == *token
+    pub(super) fn is_for(&self, lock: &DbKey, token: &[u8]) -> bool {
+        self.lock == *lock && *self.request.token == *token
     }
 }

@@ -4,7 +4,7 @@
 //! with something between, only what stands between decides the slot; else the whole key does.
 
 /// The part of `key` that decides its slot when that is not the whole key.
-pub(crate) fn tag_of(key: &[u8]) -> Option<&[u8]> {
+pub fn tag_of(key: &[u8]) -> Option<&[u8]> {
     let open = key.iter().position(|byte| *byte == b'{')?;
     let behind = key.get(open.checked_add(1)?..)?;
     let close = behind.iter().position(|byte| *byte == b'}')?;
@@ -14,7 +14,7 @@ pub(crate) fn tag_of(key: &[u8]) -> Option<&[u8]> {
 
 /// How a voucher stands in the names of its keys.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Tagged<'v> {
+pub enum Tagged<'v> {
     /// It has a tag of its own and stands as it is.
     Own { tag: &'v [u8] },
     /// It has none, and stands in braces.
@@ -23,13 +23,13 @@ pub(crate) enum Tagged<'v> {
 
 /// The voucher's braces would put its keys into another slot than the voucher itself.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct StrayBraces;
+pub struct StrayBraces;
 
 /// How to name the keys of `voucher` so that they are in the slot of the voucher itself.
 ///
 /// Without a tag the voucher's slot is that of its whole text; in braces it keeps that slot as
 /// long as the closing brace is the first one and there is something between.
-pub(crate) fn tagged(voucher: &[u8]) -> Result<Tagged<'_>, StrayBraces> {
+pub fn tagged(voucher: &[u8]) -> Result<Tagged<'_>, StrayBraces> {
     if let Some(tag) = tag_of(voucher) {
         return Ok(Tagged::Own { tag });
     }

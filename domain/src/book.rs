@@ -1,13 +1,13 @@
 //! The entries of a managed voucher's book and of its buyers: how a fact is written into the
 //! field of a hash, and read back.
 
-use crate::rules::integer::{self, Decimal};
-use crate::rules::sale::Units;
-use crate::rules::terms::{MILLIS_MAX, Millis};
+use crate::integer::{self, Decimal};
+use crate::sale::Units;
+use crate::terms::{MILLIS_MAX, Millis};
 
 /// Where an order stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub enum State {
     /// Set aside until the deadline, for the user to confirm.
     Held,
     Sold,
@@ -20,7 +20,7 @@ impl State {
     const ALL: [Self; 5] = [Self::Held, Self::Sold, Self::Cancelled, Self::Expired, Self::Rejected];
 
     /// The word, in the book and on the wire.
-    pub(crate) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Self::Held => "held",
             Self::Sold => "sold",
@@ -31,7 +31,7 @@ impl State {
     }
 
     /// Does the order still have its units?
-    pub(crate) fn is_live(self) -> bool {
+    pub fn is_live(self) -> bool {
         matches!(self, Self::Held | Self::Sold)
     }
 }
@@ -40,19 +40,19 @@ impl State {
 ///
 /// The user stands last, so it may be any bytes. The deadline is 0 unless the order is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Entry<'a> {
-    pub(crate) state: State,
-    pub(crate) units: Units,
-    pub(crate) deadline: Millis,
-    pub(crate) user: &'a [u8],
+pub struct Entry<'a> {
+    pub state: State,
+    pub units: Units,
+    pub deadline: Millis,
+    pub user: &'a [u8],
 }
 
 /// Bytes that are no entry: somebody else wrote them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Garbled;
+pub struct Garbled;
 
 impl<'a> Entry<'a> {
-    pub(crate) fn parse(text: &'a [u8]) -> Result<Self, Garbled> {
+    pub fn parse(text: &'a [u8]) -> Result<Self, Garbled> {
         let mut parts = text.splitn(4, |byte| *byte == b':');
         let mut next = || parts.next().ok_or(Garbled);
         let (word, units, deadline, user) = (next()?, next()?, next()?, next()?);
@@ -67,7 +67,7 @@ impl<'a> Entry<'a> {
         if is_sound { Ok(Self { state, units, deadline, user }) } else { Err(Garbled) }
     }
 
-    pub(crate) fn write(&self) -> Vec<u8> {
+    pub fn write(&self) -> Vec<u8> {
         let (units, deadline) = (Decimal::new(self.units.get()), Decimal::new(self.deadline));
         [self.state.word().as_bytes(), units.bytes(), deadline.bytes(), self.user].join(&b':')
     }
@@ -75,20 +75,20 @@ impl<'a> Entry<'a> {
 
 /// What a user has of a voucher: `units:orderid`, the order being the latest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Holding<'a> {
-    pub(crate) units: Units,
-    pub(crate) order: &'a [u8],
+pub struct Holding<'a> {
+    pub units: Units,
+    pub order: &'a [u8],
 }
 
 impl<'a> Holding<'a> {
-    pub(crate) fn parse(text: &'a [u8]) -> Result<Self, Garbled> {
+    pub fn parse(text: &'a [u8]) -> Result<Self, Garbled> {
         let colon = text.iter().position(|byte| *byte == b':').ok_or(Garbled)?;
         let (units, rest) = text.split_at(colon);
         let units = integer::parse(units).and_then(Units::new).ok_or(Garbled)?;
         Ok(Self { units, order: rest.split_first().ok_or(Garbled)?.1 })
     }
 
-    pub(crate) fn write(&self) -> Vec<u8> {
+    pub fn write(&self) -> Vec<u8> {
         [Decimal::new(self.units.get()).bytes(), self.order].join(&b':')
     }
 }
@@ -96,7 +96,7 @@ impl<'a> Holding<'a> {
 #[cfg(test)]
 mod tests {
     use super::{Entry, Garbled, Holding, State};
-    use crate::rules::sale::Units;
+    use crate::sale::Units;
 
     fn units(units: i64) -> Units {
         Units::new(units).unwrap()

@@ -2,7 +2,7 @@
 
 /// Reads an integer exactly as INCRBY would: an optional minus, no plus, no leading zero, no
 /// space, within 64 bits. None for anything else.
-pub(crate) fn parse(text: &[u8]) -> Option<i64> {
+pub fn parse(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'0'] => return Some(0),
         [b'-', digits @ ..] => (true, digits),
@@ -24,7 +24,7 @@ pub(crate) fn parse(text: &[u8]) -> Option<i64> {
 }
 
 /// An integer written in decimal, without a heap allocation.
-pub(crate) struct Decimal {
+pub struct Decimal {
     bytes: [u8; Self::LEN_MAX],
     len: usize,
 }
@@ -33,11 +33,11 @@ impl Decimal {
     /// The digits of 2^64 - 1, or those of -2^63 and a minus.
     const LEN_MAX: usize = 20;
 
-    pub(crate) fn new(value: i64) -> Self {
+    pub fn new(value: i64) -> Self {
         Self::of(itoa::Buffer::new().format(value))
     }
 
-    pub(crate) fn unsigned(value: u64) -> Self {
+    pub fn unsigned(value: u64) -> Self {
         Self::of(itoa::Buffer::new().format(value))
     }
 
@@ -49,7 +49,7 @@ impl Decimal {
         decimal
     }
 
-    pub(crate) fn bytes(&self) -> &[u8] {
+    pub fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or(&[])
     }
 }

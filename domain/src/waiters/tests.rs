@@ -1,24 +1,24 @@
 //! The lines by themselves, and random histories of them against a list.
 
-use super::{Lost, Place, Request, Wait, Waiters};
+use super::{DbKey, Lost, Request, Wait, Waiters};
 use std::rc::Rc;
 
 type Lines = Waiters<u32, u32, char>;
 
-fn place(db: i32, key: &str) -> Place {
-    Place { db, key: key.as_bytes().into() }
+fn place(db: i32, key: &str) -> DbKey {
+    DbKey::new(db, key.as_bytes())
 }
 
 fn token(client: u32) -> Rc<[u8]> {
     client.to_string().into_bytes().into()
 }
 
-fn join(lines: &mut Lines, client: u32, at: &Place, since_ms: i64, until_ms: i64) {
+fn join(lines: &mut Lines, client: u32, at: &DbKey, since_ms: i64, until_ms: i64) {
     let request = Request { token: token(client), lease_ms: 10, with_fence: false };
     lines.join(client, client, at, request, Wait { since_ms, until_ms });
 }
 
-fn first(lines: &Lines, at: &Place) -> Option<u32> {
+fn first(lines: &Lines, at: &DbKey) -> Option<u32> {
     lines.head(at).map(|(client, _)| client)
 }
 
@@ -96,7 +96,7 @@ fn a_grant_that_nobody_will_hear_of_is_to_be_undone() {
     lines.grant(1, 'y', 5);
     assert_eq!(lines.gone(1, 7), Some((Some(1), 0)));
     assert_eq!(lines.next_unanswered(), None);
-    assert_eq!(lines.next_lost(), Some(Lost { place: a.clone(), token: token(1) }));
+    assert_eq!(lines.next_lost(), Some(Lost { lock: a.clone(), token: token(1) }));
     // Who was only in line has nothing to undo.
     assert_eq!(lines.gone(2, 7), Some((Some(2), 7)));
     assert_eq!(lines.gone(2, 7), None);
@@ -106,7 +106,7 @@ fn a_grant_that_nobody_will_hear_of_is_to_be_undone() {
     assert_eq!(lines.next_unanswered(), Some(3));
     assert_eq!(lines.gone(3, 7), Some((None, 0)));
     assert!(!lines.is_idle());
-    assert_eq!(lines.next_lost(), Some(Lost { place: a, token: token(3) }));
+    assert_eq!(lines.next_lost(), Some(Lost { lock: a, token: token(3) }));
     assert!(lines.is_idle());
 }
 
@@ -194,16 +194,16 @@ fn when_databases_swap_who_waits_stays_and_what_is_held_moves() {
     lines.gone(3, 0);
     lines.swap(0, 1);
     assert_eq!(lines.granted(), [(1, b.clone(), token(1))]);
-    assert_eq!(lines.next_lost(), Some(Lost { place: b, token: token(3) }));
+    assert_eq!(lines.next_lost(), Some(Lost { lock: b, token: token(3) }));
     assert_eq!((first(&lines, &a), lines.next_marked()), (Some(2), Some(a)));
 }
 
 /// The model: everybody in line, in the order of arrival.
 #[derive(Default)]
-struct Queue(Vec<(u32, Place, i64)>);
+struct Queue(Vec<(u32, DbKey, i64)>);
 
 impl Queue {
-    fn head(&self, at: &Place) -> Option<u32> {
+    fn head(&self, at: &DbKey) -> Option<u32> {
         self.0.iter().find(|(_, place, _)| place == at).map(|(client, ..)| *client)
     }
 

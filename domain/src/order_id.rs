@@ -15,34 +15,34 @@ const SEQUENCE_BITS: u32 = 18;
 /// The greatest second that an id can hold: 68 years from the epoch on.
 const SECONDS_MAX: u64 = (1 << 31) - 1;
 /// The greatest counter of a day that an id can hold.
-pub(crate) const COUNTER_MAX: u64 = (1 << COUNTER_BITS) - 1;
+pub const COUNTER_MAX: u64 = (1 << COUNTER_BITS) - 1;
 const SEQUENCE_MAX: u64 = (1 << SEQUENCE_BITS) - 1;
 
 /// An id, below 2^63.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Id(u64);
+pub struct Id(u64);
 
 impl Id {
-    pub(crate) fn text(self) -> Decimal {
+    pub fn text(self) -> Decimal {
         Decimal::unsigned(self.0)
     }
 }
 
 /// How many ids are taken at once. Never so many that a second of a slot lacks them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Count(NonZeroU32);
+pub struct Count(NonZeroU32);
 
 impl Count {
-    pub(crate) const ONE: Self = Self(NonZeroU32::MIN);
-    pub(crate) const MAX: i64 = 65_536;
+    pub const ONE: Self = Self(NonZeroU32::MIN);
+    pub const MAX: i64 = 65_536;
 
     /// None when `count` is below 1 or above [`Count::MAX`].
-    pub(crate) fn new(count: i64) -> Option<Self> {
+    pub fn new(count: i64) -> Option<Self> {
         let count = u32::try_from(count).ok().filter(|count| i64::from(*count) <= Self::MAX)?;
         NonZeroU32::new(count).map(Self)
     }
 
-    pub(crate) fn get(self) -> i64 {
+    pub fn get(self) -> i64 {
         i64::from(self.0.get())
     }
 
@@ -53,7 +53,7 @@ impl Count {
 
 /// Why there is no next id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoId {
+pub enum NoId {
     /// The clock is before the epoch, or more than 68 years behind it.
     OutOfTime,
     /// What the counter key holds was never a counter's.
@@ -64,21 +64,21 @@ pub(crate) enum NoId {
 
 /// How seconds are counted: from when on, and how far the local clock is ahead of UTC.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Calendar {
-    pub(crate) epoch_s: i64,
-    pub(crate) utc_offset_s: i64,
+pub struct Calendar {
+    pub epoch_s: i64,
+    pub utc_offset_s: i64,
 }
 
 /// The second in which an id is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Second {
+pub struct Second {
     since_epoch: u64,
     day: u64,
 }
 
 impl Second {
     /// The second of `now_ms`, unix time.
-    pub(crate) fn at(now_ms: i64, calendar: Calendar) -> Result<Self, NoId> {
+    pub fn at(now_ms: i64, calendar: Calendar) -> Result<Self, NoId> {
         let local = now_ms.div_euclid(1000).saturating_add(calendar.utc_offset_s);
         let since_epoch = u64::try_from(local.saturating_sub(calendar.epoch_s)).ok();
         let since_epoch = since_epoch.filter(|seconds| *seconds <= SECONDS_MAX);
@@ -90,24 +90,24 @@ impl Second {
     }
 
     /// The day on the local calendar, counted from 1970-01-01.
-    pub(crate) fn day(self) -> u64 {
+    pub fn day(self) -> u64 {
         self.day
     }
 }
 
 /// The next ids of a counter.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub struct Taken {
     /// The first; the others follow one by one.
-    pub(crate) first: Id,
+    pub first: Id,
     /// What the counter key is to hold.
-    pub(crate) kept: u64,
+    pub kept: u64,
     /// How far the ids are ahead of the clock.
-    pub(crate) borrowed_s: u64,
+    pub borrowed_s: u64,
 }
 
 /// The next `count` ids of the standalone form, `counter` being the day's, as `INCR` counts it.
-pub(crate) fn after_counter(second: Second, counter: i64, count: Count) -> Result<Taken, NoId> {
+pub fn after_counter(second: Second, counter: i64, count: Count) -> Result<Taken, NoId> {
     let counter = u64::try_from(counter).map_err(|_| NoId::Foreign)?;
     let kept = counter.checked_add(count.ids()).filter(|kept| *kept <= COUNTER_MAX);
     let kept = kept.ok_or(NoId::UsedUp)?;
@@ -119,7 +119,7 @@ pub(crate) fn after_counter(second: Second, counter: i64, count: Count) -> Resul
 ///
 /// They all bear one second: this one or, where the last id is ahead of the clock or has left too
 /// little of its second, the last one's or the one behind it.
-pub(crate) fn after_last(
+pub fn after_last(
     second: Second,
     slot: Slot,
     last: Option<i64>,
@@ -156,7 +156,7 @@ pub(crate) fn after_last(
 /// begin in March there, so that the leap day is a year's last, and the calendar repeats every
 /// 400 years (an era) of 146,097 days.
 #[allow(clippy::arithmetic_side_effects, reason = "a day of Second is below 2^33 / 86400")]
-pub(crate) fn date(day: u64) -> [u8; 10] {
+pub fn date(day: u64) -> [u8; 10] {
     // Day 0 of the algorithm is 0000-03-01.
     let day = day.min(2_932_896) + 719_468;
     let (era, day_of_era) = (day / 146_097, day % 146_097);

@@ -1,14 +1,15 @@
 //! The lines of clients that wait for locks: first come, first served for each database and key.
 //!
-//! A pure structure: it knows no server and no clock. Who uses it tells it what happened and does
-//! what it says is next. A waiter is in line, then granted or refused, then answered and gone.
+//! A pure structure, without server or clock: its user reports what happened and does what is next.
+//! A waiter is in line, then granted or refused, then answered and gone.
 
 mod due;
 mod request;
 mod waiter;
 
+use crate::db_key::{DbKey, swapped_db};
 use due::{Due, Dues};
-pub(crate) use request::{Lost, Place, Request, Wait};
+pub use request::{Lost, Request, Wait};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::Hash;
 use std::rc::Rc;
@@ -23,13 +24,13 @@ struct Line<C> {
 }
 
 /// All lines. `C` names a client, `H` answers it once, with an `A`.
-pub(crate) struct Waiters<C, H, A> {
+pub struct Waiters<C, H, A> {
     lines: BTreeMap<i32, HashMap<Rc<[u8]>, Line<C>>>,
     clients: HashMap<C, Waiter<H, A>>,
     in_line: usize,
     next_ticket: u64,
     dues: Dues<C>,
-    marked: VecDeque<Place>,
+    marked: VecDeque<DbKey>,
     unanswered: VecDeque<C>,
     lost: VecDeque<Lost>,
 }
@@ -51,20 +52,14 @@ impl<C, H, A> Default for Waiters<C, H, A> {
 
 impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
     /// Puts a client at the end of the line for a lock.
-    pub(crate) fn join(
-        &mut self,
-        client: C,
-        handle: H,
-        place: &Place,
-        request: Request,
-        wait: Wait,
-    ) {
+    pub fn join(&mut self, client: C, handle: H, lock: &DbKey, request: Request, wait: Wait) {
         let ticket = self.next_ticket;
         self.next_ticket = ticket.wrapping_add(1);
-        let place = self.known_name(place);
+        let lock = self.known_name(lock);
         let waiter = Waiter {
             handle: Some(handle),
-            place: place.clone(),
+            home_db: lock.db,
+            lock: lock.clone(),
             request,
             ticket,
             wait,
@@ -72,18 +67,18 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
             is_shared: false,
         };
         self.clients.insert(client, waiter);
-        self.enter_line(client, &place, ticket, wait);
+        self.enter_line(client, &lock, ticket, wait);
     }
 
-    /// The same place with the name that its line has, so that a thousand waiters share one.
-    fn known_name(&self, place: &Place) -> Place {
-        let line = self.lines.get(&place.db).and_then(|lines| lines.get_key_value(&place.key));
-        line.map_or_else(|| place.clone(), |(key, _)| Place { db: place.db, key: Rc::clone(key) })
+    /// The same lock with the name that its line has, so that a thousand waiters share one.
+    fn known_name(&self, lock: &DbKey) -> DbKey {
+        let line = self.lines.get(&lock.db).and_then(|lines| lines.get_key_value(&lock.key));
+        line.map_or_else(|| lock.clone(), |(key, _)| DbKey { db: lock.db, key: Rc::clone(key) })
     }
 
-    fn enter_line(&mut self, client: C, place: &Place, ticket: u64, wait: Wait) {
-        let lines = self.lines.entry(place.db).or_default();
-        let line = lines.entry(Rc::clone(&place.key)).or_insert_with(|| Line {
+    fn enter_line(&mut self, client: C, lock: &DbKey, ticket: u64, wait: Wait) {
+        let lines = self.lines.entry(lock.db).or_default();
+        let line = lines.entry(Rc::clone(&lock.key)).or_insert_with(|| Line {
             waiters: BTreeMap::new(),
             is_marked: false,
             look_ms: None,
@@ -94,17 +89,17 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
     }
 
     /// How many clients are in line, for all locks.
-    pub(crate) fn in_line(&self) -> usize {
+    pub fn in_line(&self) -> usize {
         self.in_line
     }
 
     /// Is there no client that has not been answered, and nothing to undo?
-    pub(crate) fn is_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.clients.is_empty() && self.lost.is_empty()
     }
 
     /// How many clients are in line for this lock.
-    pub(crate) fn len(&self, db: i32, key: &[u8]) -> usize {
+    pub fn len(&self, db: i32, key: &[u8]) -> usize {
         self.line(db, key).map_or(0, |line| line.waiters.len())
     }
 
@@ -113,29 +108,29 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
     }
 
     /// Who is first in line for this lock, and what for.
-    pub(crate) fn head(&self, place: &Place) -> Option<(C, Request)> {
-        let (_, client) = self.line(place.db, &place.key)?.waiters.first_key_value()?;
+    pub fn head(&self, lock: &DbKey) -> Option<(C, Request)> {
+        let (_, client) = self.line(lock.db, &lock.key)?.waiters.first_key_value()?;
         Some((*client, self.clients.get(client)?.request.clone()))
     }
 
     /// Is whoever is first in line, if anybody, without this token?
-    pub(crate) fn is_head_another(&self, place: &Place, token: &[u8]) -> bool {
-        let head = self.line(place.db, &place.key).and_then(|line| line.waiters.first_key_value());
+    pub fn is_head_another(&self, lock: &DbKey, token: &[u8]) -> bool {
+        let head = self.line(lock.db, &lock.key).and_then(|line| line.waiters.first_key_value());
         let waiter = head.and_then(|(_, client)| self.clients.get(client));
         waiter.is_none_or(|waiter| *waiter.request.token != *token)
     }
 
     /// The client holds the lock now. Gives how long it was in line, in ms.
-    pub(crate) fn grant(&mut self, client: C, answer: A, now_ms: i64) -> u64 {
+    pub fn grant(&mut self, client: C, answer: A, now_ms: i64) -> u64 {
         if let Some(waiter) = self.clients.get(&client) {
-            // Somebody with the same token is gone: this one holds the lock in their place.
-            self.lost.retain(|lost| !waiter.is_for(&lost.place, &lost.token));
+            // Somebody with the same token is gone: this one holds the lock now.
+            self.lost.retain(|lost| !waiter.is_for(&lost.lock, &lost.token));
         }
         self.leave_line(client, Stage::Granted(answer), now_ms)
     }
 
     /// The client is to be told that it does not get the lock. Gives how long it was in line.
-    pub(crate) fn refuse(&mut self, client: C, answer: A, now_ms: i64) -> u64 {
+    pub fn refuse(&mut self, client: C, answer: A, now_ms: i64) -> u64 {
         self.leave_line(client, Stage::Refused(answer), now_ms)
     }
 
@@ -145,116 +140,112 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
             return 0;
         }
         waiter.stage = stage;
-        let (place, ticket, wait) = (waiter.place.clone(), waiter.ticket, waiter.wait);
+        let (lock, ticket, wait) = (waiter.lock.clone(), waiter.ticket, waiter.wait);
         self.unanswered.push_back(client);
-        self.remove_from_line(&place, client, ticket, wait);
+        self.remove_from_line(&lock, client, ticket, wait);
         wait.lasted_ms(now_ms)
     }
 
-    fn remove_from_line(&mut self, place: &Place, client: C, ticket: u64, wait: Wait) {
+    fn remove_from_line(&mut self, lock: &DbKey, client: C, ticket: u64, wait: Wait) {
         self.in_line = self.in_line.saturating_sub(1);
         self.dues.remove(wait.until_ms, Due::WaitEnd(client));
-        let Some(lines) = self.lines.get_mut(&place.db) else { return };
-        let Some(line) = lines.get_mut(&place.key) else { return };
+        let Some(lines) = self.lines.get_mut(&lock.db) else { return };
+        let Some(line) = lines.get_mut(&lock.key) else { return };
         line.waiters.remove(&ticket);
         if !line.waiters.is_empty() {
             return;
         }
         if let Some(look_ms) = line.look_ms {
-            self.dues.remove(look_ms, Due::Look(place.clone()));
+            self.dues.remove(look_ms, Due::Look(lock.clone()));
         }
-        lines.remove(&place.key);
+        lines.remove(&lock.key);
         if lines.is_empty() {
-            self.lines.remove(&place.db);
+            self.lines.remove(&lock.db);
         }
     }
 
     /// Something may have happened to this lock: if anybody waits for it, it is to be looked at.
-    pub(crate) fn mark(&mut self, db: i32, key: &[u8]) {
+    pub fn mark(&mut self, db: i32, key: &[u8]) {
         let Some(lines) = self.lines.get_mut(&db) else { return };
         // The name comes from the line, which shares it.
         let Some(name) = lines.get_key_value(key).map(|(name, _)| Rc::clone(name)) else { return };
         let Some(line) = lines.get_mut(key) else { return };
         if !line.is_marked {
             line.is_marked = true;
-            self.marked.push_back(Place { db, key: name });
+            self.marked.push_back(DbKey { db, key: name });
         }
     }
 
     /// Something may have happened to all locks of a database; of all databases for none.
-    pub(crate) fn mark_all(&mut self, db: Option<i32>) {
+    pub fn mark_all(&mut self, db: Option<i32>) {
         for (line_db, lines) in &mut self.lines {
             if db.is_some_and(|db| db != *line_db) {
                 continue;
             }
             for (key, line) in lines.iter_mut().filter(|(_, line)| !line.is_marked) {
                 line.is_marked = true;
-                self.marked.push_back(Place { db: *line_db, key: Rc::clone(key) });
+                self.marked.push_back(DbKey { db: *line_db, key: Rc::clone(key) });
             }
         }
     }
 
-    /// Two databases have changed places. Who is in line stays in the database that it selected;
-    /// a lock that was granted, and a grant that is to be undone, have moved with their database.
-    pub(crate) fn swap(&mut self, first: i32, second: i32) {
-        let moved = |db: i32| match db {
-            db if db == first => second,
-            db if db == second => first,
-            db => db,
-        };
+    /// Two databases have changed places. A waiter stays in the database that it selected; a lock
+    /// that was granted, and a grant that is to be undone, have moved with their database.
+    pub fn swap(&mut self, first: i32, second: i32) {
+        let moved = |db| swapped_db(db, first, second);
         for client in &self.unanswered {
             if let Some(waiter) = self.clients.get_mut(client)
                 && matches!(waiter.stage, Stage::Granted(_))
             {
-                waiter.place.db = moved(waiter.place.db);
+                waiter.lock.db = moved(waiter.lock.db);
             }
         }
         for lost in &mut self.lost {
-            lost.place.db = moved(lost.place.db);
+            lost.lock.db = moved(lost.lock.db);
         }
         self.mark_all(Some(first));
         self.mark_all(Some(second));
     }
 
     /// The next lock to be looked at, if anybody still waits for it.
-    pub(crate) fn next_marked(&mut self) -> Option<Place> {
-        while let Some(place) = self.marked.pop_front() {
-            let lines = self.lines.get_mut(&place.db);
-            let line = lines.and_then(|lines| lines.get_mut(&place.key));
+    pub fn next_marked(&mut self) -> Option<DbKey> {
+        while let Some(lock) = self.marked.pop_front() {
+            let lines = self.lines.get_mut(&lock.db);
+            let line = lines.and_then(|lines| lines.get_mut(&lock.key));
             // A line that ended and began anew meanwhile has a mark of its own, or none.
             if let Some(line) = line.filter(|line| line.is_marked) {
                 line.is_marked = false;
-                return Some(place);
+                return Some(lock);
             }
         }
         None
     }
 
     /// The lock is held until `look_ms`, when it is to be looked at; by none, nothing is known.
-    pub(crate) fn look_at(&mut self, place: &Place, look_ms: Option<i64>) {
-        let lines = self.lines.get_mut(&place.db);
-        let Some(line) = lines.and_then(|lines| lines.get_mut(&place.key)) else { return };
+    pub fn look_at(&mut self, lock: &DbKey, look_ms: Option<i64>) {
+        let lines = self.lines.get_mut(&lock.db);
+        let Some(line) = lines.and_then(|lines| lines.get_mut(&lock.key)) else { return };
         if line.look_ms == look_ms {
             return;
         }
         if let Some(before_ms) = line.look_ms {
-            self.dues.remove(before_ms, Due::Look(place.clone()));
+            self.dues.remove(before_ms, Due::Look(lock.clone()));
         }
         line.look_ms = look_ms;
         if let Some(look_ms) = look_ms {
-            self.dues.add(look_ms, Due::Look(place.clone()));
+            self.dues.add(look_ms, Due::Look(lock.clone()));
         }
     }
 
     /// Marks the locks whose lease should have ended, and gives a client whose wait has, to be
     /// refused; to be called until there is none.
-    pub(crate) fn next_overdue(&mut self, now_ms: i64) -> Option<C> {
+    pub fn next_overdue(&mut self, now_ms: i64) -> Option<C> {
         while let Some(due) = self.dues.first_until(now_ms) {
             match due {
                 Due::WaitEnd(client) => return Some(client),
-                Due::Look(place) => {
-                    self.look_at(&place, None);
-                    self.mark(place.db, &place.key);
+                Due::Look(lock) => {
+                    self.look_at(&lock, None);
+                    self.mark(lock.db, &lock.key);
                 }
             }
         }
@@ -262,45 +253,46 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
     }
 
     /// When the next wait or lease ends.
-    pub(crate) fn next_due_ms(&self) -> Option<i64> {
+    pub fn next_due_ms(&self) -> Option<i64> {
         self.dues.first_ms()
     }
 
-    pub(crate) fn has_marked(&self) -> bool {
+    pub fn has_marked(&self) -> bool {
         !self.marked.is_empty()
     }
 
-    pub(crate) fn has_lost(&self) -> bool {
+    pub fn has_lost(&self) -> bool {
         !self.lost.is_empty()
     }
 
     /// Who was granted a lock and has not been told, with the lock and the token.
-    pub(crate) fn granted(&self) -> Vec<(C, Place, Rc<[u8]>)> {
+    pub fn granted(&self) -> Vec<(C, DbKey, Rc<[u8]>)> {
         let waiters = self.unanswered.iter().filter_map(|client| {
             let waiter = self.clients.get(client)?;
             let is_granted = matches!(waiter.stage, Stage::Granted(_));
-            is_granted.then(|| (*client, waiter.place.clone(), Rc::clone(&waiter.request.token)))
+            is_granted.then(|| (*client, waiter.lock.clone(), Rc::clone(&waiter.request.token)))
         });
         waiters.collect()
     }
 
     /// The lock was taken away from a client that was granted it and never knew: it is again where
     /// it was in line.
-    pub(crate) fn return_to_line(&mut self, client: C) {
+    pub fn return_to_line(&mut self, client: C) {
         let Some(waiter) = self.clients.get_mut(&client) else { return };
         if !matches!(waiter.stage, Stage::Granted(_)) {
             return;
         }
         waiter.stage = Stage::InLine;
-        let (place, ticket, wait) = (waiter.place.clone(), waiter.ticket, waiter.wait);
+        waiter.lock.db = waiter.home_db;
+        let (lock, ticket, wait) = (waiter.lock.clone(), waiter.ticket, waiter.wait);
         self.unanswered.retain(|other| *other != client);
-        self.enter_line(client, &place, ticket, wait);
-        self.mark(place.db, &place.key);
+        self.enter_line(client, &lock, ticket, wait);
+        self.mark(lock.db, &lock.key);
     }
 
     /// What answers the next client that is to be told something. The client counts until
     /// [`Waiters::answer`] or [`Waiters::gone`].
-    pub(crate) fn next_unanswered(&mut self) -> Option<H> {
+    pub fn next_unanswered(&mut self) -> Option<H> {
         while let Some(client) = self.unanswered.pop_front() {
             if let Some(handle) = self.clients.get_mut(&client).and_then(|w| w.handle.take()) {
                 return Some(handle);
@@ -311,7 +303,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
 
     /// What the client is to be told, which ends its being a waiter. None when it is still in
     /// line, or unknown.
-    pub(crate) fn answer(&mut self, client: C) -> Option<(A, Option<H>)> {
+    pub fn answer(&mut self, client: C) -> Option<(A, Option<H>)> {
         let (Stage::Granted(answer) | Stage::Refused(answer)) = self.clients.get(&client)?.stage
         else {
             return None;
@@ -322,22 +314,22 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
             self.unanswered.retain(|other| *other != client);
         }
         if matches!(waiter.stage, Stage::Granted(_)) {
-            self.confirm(waiter.place.db, &waiter.place.key, &waiter.request.token);
+            self.confirm(waiter.lock.db, &waiter.lock.key, &waiter.request.token);
         }
         Some((answer, waiter.handle))
     }
 
     /// The client can't be told anything any more. What it was granted is to be undone. Gives what
     /// ends its being blocked, and how long it was in line if it was.
-    pub(crate) fn gone(&mut self, client: C, now_ms: i64) -> Option<(Option<H>, u64)> {
+    pub fn gone(&mut self, client: C, now_ms: i64) -> Option<(Option<H>, u64)> {
         let waiter = self.clients.remove(&client)?;
         let waited_ms = match waiter.stage {
             Stage::InLine => {
-                self.remove_from_line(&waiter.place, client, waiter.ticket, waiter.wait);
+                self.remove_from_line(&waiter.lock, client, waiter.ticket, waiter.wait);
                 waiter.wait.lasted_ms(now_ms)
             }
             Stage::Granted(_) if !waiter.is_shared && !self.is_granted_to_another(&waiter) => {
-                self.lost.push_back(Lost { place: waiter.place, token: waiter.request.token });
+                self.lost.push_back(Lost { lock: waiter.lock, token: waiter.request.token });
                 0
             }
             Stage::Granted(_) | Stage::Refused(_) => 0,
@@ -352,28 +344,36 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
     fn is_granted_to_another(&self, gone: &Waiter<H, A>) -> bool {
         self.unanswered.iter().filter_map(|client| self.clients.get(client)).any(|other| {
             matches!(other.stage, Stage::Granted(_))
-                && other.is_for(&gone.place, &gone.request.token)
+                && other.is_for(&gone.lock, &gone.request.token)
         })
     }
 
     /// The next grant to be undone.
-    pub(crate) fn next_lost(&mut self) -> Option<Lost> {
+    pub fn next_lost(&mut self) -> Option<Lost> {
         self.lost.pop_front()
     }
 
     /// Grants that are to be undone stay as they are.
-    pub(crate) fn forget_lost(&mut self) {
+    pub fn forget_lost(&mut self) {
         self.lost.clear();
     }
 
+    /// The locks for which `left` is true are on another node: gives their waiters, to be refused,
+    /// and forgets their grants that were to be undone. Takes time for each lock that has a line.
+    pub fn leave(&mut self, left: impl Fn(&[u8]) -> bool) -> Vec<C> {
+        self.lost.retain(|lost| !left(&lost.lock.key));
+        let lines = self.lines.values().flatten().filter(|(key, _)| left(key));
+        lines.flat_map(|(_, line)| line.waiters.values().copied()).collect()
+    }
+
     /// Somebody was told that they hold this lock with this token: no grant of it is to be undone.
-    pub(crate) fn confirm(&mut self, db: i32, key: &[u8], token: &[u8]) {
+    pub fn confirm(&mut self, db: i32, key: &[u8], token: &[u8]) {
         let is_it =
-            |place: &Place, other: &[u8]| place.db == db && *place.key == *key && *other == *token;
-        self.lost.retain(|lost| !is_it(&lost.place, &lost.token));
+            |lock: &DbKey, other: &[u8]| lock.db == db && *lock.key == *key && *other == *token;
+        self.lost.retain(|lost| !is_it(&lost.lock, &lost.token));
         for client in &self.unanswered {
             if let Some(waiter) = self.clients.get_mut(client)
-                && is_it(&waiter.place, &waiter.request.token)
+                && is_it(&waiter.lock, &waiter.request.token)
             {
                 waiter.is_shared = true;
             }

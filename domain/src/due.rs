@@ -1,0 +1,344 @@
+//! Which holds keys to look at, and when: an index of them by their earliest deadline.
+//!
+//! The index is a hint and never the truth, which is in the keys. A key that changed is *marked*;
+//! a caller that looks at it then reports what it found. A key whose holds belong to no managed
+//! voucher is *parked* until its voucher, or the way keys are named, may have changed.
+
+use crate::db_key::{DbKey, swapped_db};
+use crate::terms::Millis;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+
+type Name = Rc<[u8]>;
+
+/// A place in the order of a holds key: behind the hold `id` of this deadline, or behind all holds
+/// of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HoldPosition {
+    pub deadline: Millis,
+    /// None: behind every hold of this deadline.
+    pub id: Option<Vec<u8>>,
+}
+
+/// Holds that could not be released, so that those behind them are not kept waiting: the holds up
+/// to `behind` are left alone until `until`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    pub behind: HoldPosition,
+    pub until: Millis,
+}
+
+#[derive(Clone, Debug)]
+struct Seen {
+    at: Millis,
+    holds: u64,
+    skipped: Option<Skipped>,
+}
+
+/// The holds keys of one database.
+#[derive(Debug, Default)]
+struct Database {
+    /// When to look next, the earliest first.
+    queue: BTreeSet<(Millis, Name)>,
+    /// What the queue has of each key.
+    seen: HashMap<Name, Seen>,
+    /// Keys that changed since they were looked at.
+    marked: BTreeSet<Name>,
+    /// Keys of no managed voucher.
+    parked: HashSet<Name>,
+    /// The sum of all holds seen.
+    holds: u64,
+}
+
+/// The index, by database, so that a swap of two takes constant time.
+#[derive(Debug, Default)]
+pub struct DueIndex {
+    databases: BTreeMap<i32, Database>,
+}
+
+impl DueIndex {
+    /// Notes that a key changed, appeared or went.
+    pub fn mark(&mut self, db: i32, key: &[u8]) {
+        let database = self.databases.entry(db).or_default();
+        if !database.marked.contains(key) {
+            // A key that is known already shares its name.
+            let known = database.seen.get_key_value(key).map(|(name, _)| Rc::clone(name));
+            database.marked.insert(known.unwrap_or_else(|| key.into()));
+        }
+    }
+
+    /// A key that changed, which counts as looked at from now on.
+    pub fn take_marked(&mut self) -> Option<DbKey> {
+        let (db, database) =
+            self.databases.iter_mut().find(|(_, database)| !database.marked.is_empty())?;
+        let (db, key) = (*db, database.marked.pop_first()?);
+        self.drop_if_empty(db);
+        Some(DbKey { db, key })
+    }
+
+    /// Notes what was found at a key: so many holds, to be looked at again at `at`.
+    pub fn set(&mut self, key: &DbKey, at: Millis, holds: u64) {
+        let skipped = self.skipped(key).cloned();
+        self.insert(key, Seen { at, holds, skipped });
+    }
+
+    /// Notes that a key is to be looked at again at `at`, whatever there is.
+    pub fn retry(&mut self, key: &DbKey, at: Millis) {
+        let seen = self.databases.get(&key.db).and_then(|database| database.seen.get(&key.key));
+        let (holds, skipped) = seen.map_or((0, None), |seen| (seen.holds, seen.skipped.clone()));
+        self.insert(key, Seen { at, holds, skipped });
+    }
+
+    fn insert(&mut self, key: &DbKey, seen: Seen) {
+        self.remove(key);
+        let database = self.databases.entry(key.db).or_default();
+        database.queue.insert((seen.at, Rc::clone(&key.key)));
+        database.holds = database.holds.saturating_add(seen.holds);
+        database.seen.insert(Rc::clone(&key.key), seen);
+    }
+
+    /// The holds of a key that are left alone for now.
+    pub fn skipped(&self, key: &DbKey) -> Option<&Skipped> {
+        self.databases.get(&key.db)?.seen.get(&key.key)?.skipped.as_ref()
+    }
+
+    /// Leaves holds of a known key alone; with none all are looked at again.
+    pub fn skip(&mut self, key: &DbKey, skipped: Option<Skipped>) {
+        let seen = self.databases.get_mut(&key.db).and_then(|db| db.seen.get_mut(&key.key));
+        if let Some(seen) = seen {
+            seen.skipped = skipped;
+        }
+    }
+
+    /// Notes that there is nothing at a key.
+    pub fn remove(&mut self, key: &DbKey) {
+        let Some(database) = self.databases.get_mut(&key.db) else { return };
+        database.parked.remove(&key.key);
+        if let Some(seen) = database.seen.remove(&key.key) {
+            database.queue.remove(&(seen.at, Rc::clone(&key.key)));
+            database.holds = database.holds.saturating_sub(seen.holds);
+        }
+        self.drop_if_empty(key.db);
+    }
+
+    /// Notes that the holds of a key belong to no managed voucher.
+    pub fn park(&mut self, key: &DbKey) {
+        self.remove(key);
+        self.databases.entry(key.db).or_default().parked.insert(Rc::clone(&key.key));
+    }
+
+    /// Marks every parked key: they may belong to a managed voucher now.
+    pub fn mark_parked(&mut self) {
+        for database in self.databases.values_mut() {
+            database.marked.extend(database.parked.drain());
+        }
+    }
+
+    /// The key to be looked at first, if it is time.
+    pub fn due(&self, now: Millis) -> Option<DbKey> {
+        let (at, db, key) = self.first()?;
+        (at <= now).then(|| DbKey { db, key: Rc::clone(key) })
+    }
+
+    fn first(&self) -> Option<(Millis, i32, &Name)> {
+        let firsts = self
+            .databases
+            .iter()
+            .filter_map(|(db, database)| database.queue.first().map(|(at, key)| (*at, *db, key)));
+        firsts.min()
+    }
+
+    /// Is there a key to be looked at now, because it changed?
+    pub fn has_marked(&self) -> bool {
+        self.databases.values().any(|database| !database.marked.is_empty())
+    }
+
+    /// When the first key is due.
+    pub fn first_due(&self) -> Option<Millis> {
+        self.first().map(|(at, _, _)| at)
+    }
+
+    /// How many holds there were when the keys were looked at last.
+    pub fn holds(&self) -> u64 {
+        self.databases.values().fold(0, |sum, database| sum.saturating_add(database.holds))
+    }
+
+    /// A database was emptied, or all of them.
+    pub fn flushed(&mut self, db: Option<i32>) {
+        match db {
+            Some(db) => drop(self.databases.remove(&db)),
+            None => self.databases.clear(),
+        }
+    }
+
+    /// Two databases have changed places.
+    pub fn swapped(&mut self, first: i32, second: i32) {
+        let databases = std::mem::take(&mut self.databases);
+        let moved = databases.into_iter();
+        self.databases = moved.map(|(db, keys)| (swapped_db(db, first, second), keys)).collect();
+    }
+
+    /// All data was replaced by data whose keys have been marked: forgets what was seen before.
+    pub fn replaced(&mut self) {
+        for database in self.databases.values_mut() {
+            *database =
+                Database { marked: std::mem::take(&mut database.marked), ..Database::default() };
+        }
+    }
+
+    /// Forgets the keys for which `left` is true: they are on another node now. Takes time for
+    /// each holds key of the index.
+    pub fn forget(&mut self, left: impl Fn(&[u8]) -> bool) {
+        for database in self.databases.values_mut() {
+            database.marked.retain(|key| !left(key));
+            database.parked.retain(|key| !left(key));
+            database.queue.retain(|(_, key)| !left(key));
+            database.seen.retain(|key, _| !left(key));
+            database.holds =
+                database.seen.values().fold(0, |sum, seen| sum.saturating_add(seen.holds));
+        }
+    }
+
+    fn drop_if_empty(&mut self, db: i32) {
+        let is_empty = self.databases.get(&db).is_some_and(|database| {
+            database.seen.is_empty() && database.marked.is_empty() && database.parked.is_empty()
+        });
+        if is_empty {
+            self.databases.remove(&db);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DueIndex, HoldPosition, Skipped};
+    use crate::db_key::DbKey;
+    use std::collections::BTreeMap;
+
+    fn key(db: i32, key: &str) -> DbKey {
+        DbKey::new(db, key.as_bytes())
+    }
+
+    #[test]
+    fn the_earliest_comes_first() {
+        let mut index = DueIndex::default();
+        assert_eq!((index.first_due(), index.due(i64::MAX), index.holds()), (None, None, 0));
+        index.set(&key(0, "a"), 20, 2);
+        index.set(&key(1, "b"), 10, 1);
+        assert_eq!((index.first_due(), index.holds()), (Some(10), 3));
+        assert_eq!(index.due(9), None);
+        assert_eq!(index.due(10), Some(key(1, "b")));
+        index.set(&key(1, "b"), 30, 5);
+        assert_eq!(index.due(25), Some(key(0, "a")));
+        index.remove(&key(0, "a"));
+        index.remove(&key(0, "a"));
+        assert_eq!((index.first_due(), index.holds()), (Some(30), 5));
+    }
+
+    #[test]
+    fn a_mark_is_taken_once() {
+        let mut index = DueIndex::default();
+        index.set(&key(0, "a"), 20, 2);
+        index.mark(0, b"a");
+        index.mark(0, b"a");
+        assert!(index.has_marked());
+        assert_eq!(index.take_marked(), Some(key(0, "a")));
+        assert_eq!(index.take_marked(), None);
+        assert_eq!((index.has_marked(), index.first_due()), (false, Some(20)));
+    }
+
+    #[test]
+    fn a_parked_key_is_looked_at_when_names_change() {
+        let mut index = DueIndex::default();
+        index.set(&key(0, "a"), 20, 2);
+        index.park(&key(0, "a"));
+        assert_eq!((index.first_due(), index.holds(), index.has_marked()), (None, 0, false));
+        index.mark_parked();
+        assert_eq!(index.take_marked(), Some(key(0, "a")));
+        index.mark_parked();
+        assert!(!index.has_marked());
+    }
+
+    #[test]
+    fn what_is_skipped_stays_so_until_the_key_is_gone() {
+        let mut index = DueIndex::default();
+        let behind = HoldPosition { deadline: 5, id: Some(b"o1".to_vec()) };
+        let skipped = Skipped { behind, until: 1000 };
+        index.skip(&key(0, "a"), Some(skipped.clone()));
+        assert_eq!(index.skipped(&key(0, "a")), None);
+        index.set(&key(0, "a"), 20, 2);
+        index.skip(&key(0, "a"), Some(skipped.clone()));
+        index.set(&key(0, "a"), 30, 1);
+        index.retry(&key(0, "a"), 40);
+        assert_eq!(index.skipped(&key(0, "a")), Some(&skipped));
+        index.swapped(0, 3);
+        assert_eq!(index.skipped(&key(3, "a")), Some(&skipped));
+        index.remove(&key(3, "a"));
+        index.set(&key(3, "a"), 20, 2);
+        assert_eq!(index.skipped(&key(3, "a")), None);
+    }
+
+    #[test]
+    fn keys_on_another_node_are_forgotten() {
+        let mut index = DueIndex::default();
+        for name in ["a1", "a2", "b1"] {
+            index.set(&key(0, name), 20, 2);
+            index.mark(0, name.as_bytes());
+        }
+        index.park(&key(0, "a3"));
+        index.forget(|key| key.starts_with(b"a"));
+        assert_eq!((index.holds(), index.take_marked()), (2, Some(key(0, "b1"))));
+        index.mark_parked();
+        assert!(!index.has_marked());
+    }
+
+    #[test]
+    fn replaced_data_keeps_the_marks_only() {
+        let mut index = DueIndex::default();
+        index.set(&key(0, "old"), 20, 2);
+        index.mark(0, b"new");
+        index.replaced();
+        assert_eq!((index.first_due(), index.holds()), (None, 0));
+        assert_eq!(index.take_marked(), Some(key(0, "new")));
+    }
+
+    /// Random changes against a plain map of what every key is known to hold.
+    #[test]
+    fn the_index_follows_a_model() {
+        let mut random = fastrand::Rng::with_seed(5);
+        let mut index = DueIndex::default();
+        let mut model: BTreeMap<DbKey, (i64, u64)> = BTreeMap::new();
+        for _ in 0..20_000 {
+            let key = key(random.i32(0..3), ["a", "b", "c", "d"][random.usize(0..4)]);
+            match random.u32(0..20) {
+                0..=11 => {
+                    let (at, holds) = (random.i64(1..50), random.u64(1..9));
+                    index.set(&key, at, holds);
+                    model.insert(key, (at, holds));
+                }
+                12..=16 => {
+                    index.remove(&key);
+                    model.remove(&key);
+                }
+                17 => {
+                    index.flushed(Some(key.db));
+                    model.retain(|other, _| other.db != key.db);
+                }
+                18 if random.u32(0..9) == 0 => {
+                    index.flushed(None);
+                    model.clear();
+                }
+                _ => {
+                    index.swapped(0, key.db);
+                    let db = |db| super::swapped_db(db, 0, key.db);
+                    let moved = |k: DbKey| DbKey { db: db(k.db), ..k };
+                    model = model.into_iter().map(|(k, v)| (moved(k), v)).collect();
+                }
+            }
+            assert_eq!(index.first_due(), model.values().map(|(at, _)| *at).min());
+            assert_eq!(index.holds(), model.values().map(|(_, holds)| *holds).sum::<u64>());
+            let due = index.due(25).map(|key| model[&key].0);
+            assert_eq!(due, index.first_due().filter(|at| *at <= 25));
+        }
+    }
+}

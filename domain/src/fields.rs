@@ -1,0 +1,67 @@
+//! The fields in the entries of the streams.
+
+/// Default of `seckill.order-fields`: user, voucher and order id.
+pub const ORDER_FIELDS: &str = "userId voucherId id";
+
+/// Units of an order of more than one.
+pub const UNITS: &[u8] = b"units";
+/// Unix milliseconds until which an order is held.
+pub const DEADLINE: &[u8] = b"deadline";
+/// Why an order was released.
+pub const REASON: &[u8] = b"reason";
+
+/// How the fields begin that a dead letter has beside those of its entry.
+pub const DEAD_LETTER_PREFIX: &[u8] = b"dlq";
+
+/// The fields of the entry of a draw.
+pub const DRAW_FIELDS: [&[u8]; 3] = [b"userId", b"poolId", b"code"];
+
+/// The configured names of the fields for user, voucher and order id, or what is wrong with them.
+pub fn parse_order_fields(text: &[u8]) -> Result<[&[u8]; 3], &'static str> {
+    let words: Vec<&[u8]> = text.split(|byte| *byte == b' ').collect();
+    let [user, voucher, id] = *words.as_slice() else {
+        return Err("must be three words with one space between");
+    };
+    let words = [user, voucher, id];
+    if words.iter().any(|word| word.is_empty()) {
+        return Err("must be three words with one space between");
+    }
+    if user == voucher || voucher == id || user == id {
+        return Err("must be three different words");
+    }
+    if words.iter().any(|word| [UNITS, DEADLINE, REASON].contains(word)) {
+        return Err("must not use units, deadline or reason, which are fields of their own");
+    }
+    if words.iter().any(|word| word.starts_with(DEAD_LETTER_PREFIX)) {
+        return Err("must not begin with dlq, as the fields of dead letters do");
+    }
+    Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_order_fields;
+
+    #[test]
+    fn order_fields_are_three_different_words() {
+        assert_eq!(parse_order_fields(b"u v i"), Ok([&b"u"[..], b"v", b"i"]));
+        assert!(parse_order_fields(b"u v \xff").is_ok());
+        for text in [
+            &b""[..],
+            b"a",
+            b"a b",
+            b"a b c d",
+            b"a  b",
+            b" a b",
+            b"a b ",
+            b"a b a",
+            b"a a b",
+            b"a b b",
+            b"units b c",
+            b"a deadline c",
+            b"a b dlqId",
+        ] {
+            assert!(parse_order_fields(text).is_err(), "{:?}", String::from_utf8_lossy(text));
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! How every key is named: the defaults of the settings, the prefixes that are fixed, and how a
+//! voucher, a pool, a lock or a stream is written into the names derived from it.
+
+use crate::hash_tag::{StrayBraces, Tagged, tagged};
+
+/// Default of `seckill.stock-prefix`: units left, a string.
+pub const STOCK_PREFIX: &str = "seckill:stock:";
+/// Default of `seckill.buyers-prefix`: users with a unit, a set.
+pub const BUYERS_PREFIX: &str = "seckill:order:";
+/// Default of `seckill.order-stream`: accepted orders.
+pub const ORDER_STREAM: &str = "stream.orders";
+/// Default of `seckill.draw-stream`: draws of prizes.
+pub const DRAW_STREAM: &str = "stream.draws";
+
+/// What comes before the voucher in the names of a managed voucher's keys.
+pub const TERMS_PREFIX: &[u8] = b"seckill:voucher:";
+pub const BOOK_PREFIX: &[u8] = b"seckill:book:";
+pub const HOLDINGS_PREFIX: &[u8] = b"seckill:buyer:";
+pub const HOLDS_PREFIX: &[u8] = b"seckill:hold:";
+/// Units of held orders beyond the first of each, a string; absent while every held order has one.
+pub const EXTRA_PREFIX: &[u8] = b"seckill:extra:";
+
+/// What comes before the pool in the names of its keys.
+pub const CODES_PREFIX: &[u8] = b"seckill:codes:";
+pub const WINNERS_PREFIX: &[u8] = b"seckill:winners:";
+
+/// What follows the order stream's name in that of the stream of releases.
+const RELEASED_SUFFIX: &[u8] = b".released";
+/// What follows a stream's name in that of its dead letters.
+pub const DEAD_LETTERS_SUFFIX: &[u8] = b".dlq";
+/// What follows a lock's name in that of its fence key.
+pub const FENCE_SUFFIX: &[u8] = b":fence";
+
+/// How a voucher or a pool is written into the names of its keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Naming<'o> {
+    /// As it is, without hash tags.
+    Plain(&'o [u8]),
+    /// As it is, since it has a hash tag of its own.
+    OwnTag { owner: &'o [u8], tag: &'o [u8] },
+    /// In braces.
+    Wrapped(&'o [u8]),
+}
+
+impl<'o> Naming<'o> {
+    /// An error when hash tags are on and the owner's braces would put its keys into another slot
+    /// than the owner itself.
+    pub fn of(owner: &'o [u8], hash_tags: bool) -> Result<Self, StrayBraces> {
+        if !hash_tags {
+            return Ok(Self::Plain(owner));
+        }
+        Ok(match tagged(owner)? {
+            Tagged::Own { tag } => Self::OwnTag { owner, tag },
+            Tagged::Wrapped => Self::Wrapped(owner),
+        })
+    }
+
+    /// The name of a key of the owner's own.
+    pub fn key(self, prefix: &[u8]) -> Vec<u8> {
+        match self {
+            Self::Plain(owner) | Self::OwnTag { owner, .. } => [prefix, owner].concat(),
+            Self::Wrapped(owner) => [prefix, b"{", owner, b"}"].concat(),
+        }
+    }
+
+    /// The name of a stream. One stream serves all owners of a hash tag, or all owners where there
+    /// are no hash tags.
+    pub fn stream(self, name: &[u8]) -> Vec<u8> {
+        match self {
+            Self::Plain(_) => name.to_vec(),
+            Self::OwnTag { tag, .. } | Self::Wrapped(tag) => [name, b":{", tag, b"}"].concat(),
+        }
+    }
+
+    /// The name of the stream of releases that belongs to an order stream.
+    pub fn released_stream(self, order_stream: &[u8]) -> Vec<u8> {
+        self.stream(&[order_stream, RELEASED_SUFFIX].concat())
+    }
+}
+
+/// The name of a key that accompanies another: the fence key of a lock, the dead letters of a
+/// stream. In the slot of that key where hash tags are on.
+pub fn companion(key: &[u8], suffix: &[u8], hash_tags: bool) -> Result<Vec<u8>, StrayBraces> {
+    Ok(match Naming::of(key, hash_tags)? {
+        Naming::Plain(_) | Naming::OwnTag { .. } => [key, suffix].concat(),
+        Naming::Wrapped(_) => [b"{", key, b"}", suffix].concat(),
+    })
+}
+
+/// Could this be the name of a terms key?
+pub fn is_terms_name(key: &[u8]) -> bool {
+    key.starts_with(TERMS_PREFIX)
+}
+
+/// Could this be the name of a holds key?
+pub fn is_holds_name(key: &[u8]) -> bool {
+    key.starts_with(HOLDS_PREFIX)
+}
+
+/// The name of the holds key of the voucher whose terms have this name.
+pub fn holds_name_of_terms(key: &[u8]) -> Option<Vec<u8>> {
+    key.strip_prefix(TERMS_PREFIX).map(|voucher| [HOLDS_PREFIX, voucher].concat())
+}
+
+/// The voucher whose holds have this name. Of `{7}` and `7`, whose keys are the same where hash
+/// tags are on, it is `7`.
+pub fn voucher_of_holds(key: &[u8], hash_tags: bool) -> Option<Vec<u8>> {
+    let voucher = key.strip_prefix(HOLDS_PREFIX)?;
+    if let Some(inner) = voucher.strip_prefix(b"{").and_then(|rest| rest.strip_suffix(b"}"))
+        && hash_tags
+        && tagged(inner) == Ok(Tagged::Wrapped)
+    {
+        return Some(inner.to_vec());
+    }
+    Some(voucher.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_the_hash_tag() {
+        let names = |owner: &[u8], tags| {
+            let naming = Naming::of(owner, tags).unwrap();
+            [naming.key(b"k:"), naming.stream(b"s"), naming.released_stream(b"s")]
+                .map(|name| String::from_utf8(name).unwrap())
+        };
+        assert_eq!(names(b"7", false), ["k:7", "s", "s.released"]);
+        assert_eq!(names(b"7", true), ["k:{7}", "s:{7}", "s.released:{7}"]);
+        assert_eq!(names(b"{a}:7", true), ["k:{a}:7", "s:{a}", "s.released:{a}"]);
+        assert_eq!(Naming::of(b"a}b", true), Err(StrayBraces));
+        assert_eq!(Naming::of(b"a}b", false), Ok(Naming::Plain(b"a}b")));
+    }
+
+    #[test]
+    fn companions_are_in_the_slot_of_their_key() {
+        let fence = |key: &[u8], tags| companion(key, FENCE_SUFFIX, tags);
+        assert_eq!(fence(b"job", false).unwrap(), b"job:fence");
+        assert_eq!(fence(b"job", true).unwrap(), b"{job}:fence");
+        assert_eq!(fence(b"{a}job", true).unwrap(), b"{a}job:fence");
+        assert_eq!(fence(b"a}", true), Err(StrayBraces));
+    }
+}

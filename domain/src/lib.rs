@@ -1,0 +1,39 @@
+//! What the module, the programs around it and the fuzz targets share: the product's decisions,
+//! the names of keys and fields, slots, ids, and the pure structures behind holds and waiters.
+//!
+//! Pure: no server, no clock, no input or output. Every function is total, whatever bytes it gets.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::arithmetic_side_effects,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::todo,
+        clippy::unimplemented,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
+
+pub mod audit;
+pub mod book;
+pub mod db_key;
+pub mod deduction;
+pub mod due;
+pub mod entry_id;
+pub mod fencing;
+pub mod fields;
+pub mod hash_tag;
+pub mod integer;
+pub mod key_names;
+pub mod managed;
+pub mod order_id;
+pub mod prize;
+pub mod rejection;
+pub mod sale;
+pub mod slot;
+pub mod terms;
+pub mod waiters;

@@ -1,0 +1,33 @@
+//! What a waiter wants, since when and until when.
+
+use crate::db_key::DbKey;
+use std::rc::Rc;
+
+/// What a waiter wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub token: Rc<[u8]>,
+    pub lease_ms: i64,
+    pub with_fence: bool,
+}
+
+/// When a waiter came and when it wants to give up.
+#[derive(Clone, Copy, Debug)]
+pub struct Wait {
+    pub since_ms: i64,
+    pub until_ms: i64,
+}
+
+/// A grant that nobody will hear of: to be undone.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Lost {
+    pub lock: DbKey,
+    pub token: Rc<[u8]>,
+}
+
+impl Wait {
+    /// How long it has lasted; 0 when the clock was set back.
+    pub(super) fn lasted_ms(self, now_ms: i64) -> u64 {
+        u64::try_from(now_ms.saturating_sub(self.since_ms)).unwrap_or(0)
+    }
+}
