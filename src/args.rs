@@ -1,11 +1,11 @@
 //! The arguments of a command, read one by one under the names that the docs give them.
 
 use crate::error::CommandError;
+use crate::server::Str;
 use domain::entry_id::EntryId;
 use domain::integer;
 use domain::order_id::Count;
 use domain::sale::Units;
-use crate::server::Str;
 use std::ops::RangeInclusive;
 
 /// An argument of one kind, so that two of them are never mistaken for each other.

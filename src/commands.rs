@@ -2,13 +2,13 @@
 //! in this order, and whatever can refuse refuses before the first write.
 
 mod acquisition;
-mod give_back;
-pub(crate) mod line;
 mod lock_acquire;
 mod lock_info;
+pub(crate) mod lock_line;
 mod lock_release;
 mod lock_renew;
 pub(crate) mod managed;
+mod release;
 mod seckill_alter;
 mod seckill_audit;
 mod seckill_cancel;
@@ -31,6 +31,7 @@ mod unmanaged;
 
 use crate::args::Args;
 use crate::error::CommandError;
+use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{CommandSpec, Ctx, Run, Str};
 
@@ -63,7 +64,7 @@ pub(crate) static COMMANDS: [&CommandSpec; 22] = [
 
 /// A command of this module.
 trait Command {
-    fn run(ctx: Ctx<'_>, args: Args<'_>) -> Result<Reply, CommandError>;
+    fn run(ctx: Ctx<'_>, memory: &Memory, args: Args<'_>) -> Result<Reply, CommandError>;
 }
 
 /// What the server runs: the command, then the one answer.
@@ -71,7 +72,11 @@ struct Answering<C>(std::marker::PhantomData<C>);
 
 impl<C: Command> Run for Answering<C> {
     fn run(ctx: Ctx<'_>, arguments: &[Str<'_>]) {
-        match C::run(ctx, Args::new(arguments)) {
+        // There is one as long as the module is loaded.
+        let Some(memory) = Memory::current() else {
+            return ctx.reply_error(c"ERR the module is not loaded");
+        };
+        match C::run(ctx, &memory, Args::new(arguments)) {
             Ok(reply) => reply.send(ctx),
             Err(error) => error.send(ctx),
         }

@@ -4,8 +4,9 @@
 //! goes by the low-level API returns its effect; a write that goes by a call of the server
 //! (`SADD`) has been replicated and announced by the server and has none.
 
+use crate::server::{Ctx, EventClass, OwnedStr, Str};
+use domain::entry_id::EntryId;
 use domain::integer::Decimal;
-use crate::server::{Ctx, EventClass, OwnedStr, Str, StreamId};
 
 /// A write that nobody else has heard of yet.
 #[must_use = "an effect that is not published leaves replicas and the append-only file behind"]
@@ -16,7 +17,7 @@ pub(crate) enum Effect<'a> {
     /// `INCRBY key by`
     Changed { key: Str<'a>, by: OwnedStr },
     /// `XADD key id field value ...`
-    Appended { key: Str<'a>, id: StreamId, fields: &'a [Str<'a>] },
+    Appended { key: Str<'a>, id: EntryId, fields: &'a [Str<'a>] },
     /// `LPOP key`; `was_last` when the key went with it
     Popped { key: Str<'a>, was_last: bool },
     /// `LPUSH key element`
@@ -109,7 +110,7 @@ fn notify_if_gone(ctx: Ctx<'_>, key: Str<'_>, was_last: bool) {
     }
 }
 
-fn replicate_xadd(ctx: Ctx<'_>, key: Str<'_>, id: StreamId, fields: &[Str<'_>]) {
+fn replicate_xadd(ctx: Ctx<'_>, key: Str<'_>, id: EntryId, fields: &[Str<'_>]) {
     let id = OwnedStr::new(id_text(id).bytes());
     let id = id.as_str();
     match *fields {
@@ -133,7 +134,7 @@ impl IdText {
     }
 }
 
-fn id_text(id: StreamId) -> IdText {
+fn id_text(id: EntryId) -> IdText {
     let mut text = IdText { bytes: [0; 41], len: 0 };
     for part in [Decimal::unsigned(id.ms).bytes(), b"-", Decimal::unsigned(id.seq).bytes()] {
         let end = text.len.saturating_add(part.len());
@@ -147,11 +148,11 @@ fn id_text(id: StreamId) -> IdText {
 
 #[cfg(test)]
 mod tests {
-    use super::{StreamId, id_text};
+    use super::{EntryId, id_text};
 
     #[test]
     fn ids_are_written_as_the_server_does() {
-        let id = |ms, seq| String::from_utf8(id_text(StreamId { ms, seq }).bytes().into()).unwrap();
+        let id = |ms, seq| String::from_utf8(id_text(EntryId { ms, seq }).bytes().into()).unwrap();
         assert_eq!(id(0, 1), "0-1");
         assert_eq!(id(1_700_000_000_123, 0), "1700000000123-0");
         assert_eq!(id(u64::MAX, u64::MAX), "18446744073709551615-18446744073709551615");

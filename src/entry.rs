@@ -1,13 +1,14 @@
 //! Where the server comes in: loading and unloading.
 
-use crate::commands::{self, COMMANDS};
+use crate::background;
+use crate::commands::COMMANDS;
 use crate::config::{self, SETTINGS};
-use crate::expiry;
-use crate::keyspace::{counter, names, pool, recent, terms};
+use crate::memory::Memory;
 use crate::metrics;
 use crate::server::{
-    Ctx, InUse, InfoSection, add_category, client_using, forget_listeners, install_panic_hook,
-    is_known, missing_api, register_command, register_info, remove_panic_hook, rule_naming,
+    Ctx, FillInfo, InUse, InfoSection, add_category, are_events_known, client_using,
+    install_panic_hook, is_known, missing_api, register_command, register_info, remove_panic_hook,
+    rule_naming,
 };
 use redis_module::{Context, RedisString, Status};
 use std::ffi::CStr;
@@ -63,7 +64,12 @@ mod exports {
 fn load(context: &Context, args: &[RedisString]) -> Status {
     let ctx = Ctx::of(context);
     match prepare(ctx, args) {
-        Ok(()) => Status::Ok,
+        // From here on nothing can fail: Redis 7.0 goes on to call a module whose load was refused
+        // after it subscribed to anything.
+        Ok(()) => {
+            background::begin(ctx);
+            Status::Ok
+        }
         Err(reason) => {
             ctx.warn(&format!("not loaded: {reason}"));
             remove_panic_hook();
@@ -72,12 +78,15 @@ fn load(context: &Context, args: &[RedisString]) -> Status {
     }
 }
 
-/// Registers everything, or says in a sentence why the module can't work here.
+/// Registers everything but the subscriptions, or says in a sentence why the module can't work here.
 fn prepare(ctx: Ctx<'_>, args: &[RedisString]) -> Result<(), String> {
     if let Some(function) = missing_api() {
         return Err(format!(
             "this server lacks {function}; Redis 7.0 or Valkey 7.2 is the oldest that has it"
         ));
+    }
+    if !are_events_known() {
+        return Err("this server lacks an event that the module needs to hear of".to_owned());
     }
     install_panic_hook();
     if let Some(command) = PLAIN_COMMANDS.iter().find(|command| !is_known(ctx, command)) {
@@ -85,10 +94,7 @@ fn prepare(ctx: Ctx<'_>, args: &[RedisString]) -> Result<(), String> {
         return Err(format!("this server has no command {command}; was it renamed"));
     }
     ctx.set_module_options();
-    forget_listeners();
     metrics::reset();
-    commands::line::reset();
-    recent::reset();
     config::set_cluster(ctx.is_cluster());
     for category in [c"seckill", c"lock"] {
         add_category(ctx, category);
@@ -99,19 +105,13 @@ fn prepare(ctx: Ctx<'_>, args: &[RedisString]) -> Result<(), String> {
             return Err(format!("the server refused the command {name}; has another module it"));
         }
     }
-    if !register_info(ctx, fill_info) {
+    if !register_info::<Info>(ctx) {
         return Err("the server refused the INFO section".to_owned());
     }
-    if !expiry::begin(ctx) {
-        return Err("the server refused to tell of events".to_owned());
-    }
-    // A value that redis.conf may not have unloads the module. A timer that was armed by then
-    // would be the server's end, so that comes last.
     register_settings(ctx, args)?;
     if !ctx.load_configs() {
         return Err("a seckill.* configuration was refused".to_owned());
     }
-    expiry::begin_scan(ctx);
     Ok(())
 }
 
@@ -145,11 +145,16 @@ fn register_settings(ctx: Ctx<'_>, args: &[RedisString]) -> Result<(), String> {
     Ok(())
 }
 
-fn fill_info(section: &mut InfoSection) {
-    for (name, counter) in metrics::FIELDS {
-        section.field(name, counter.get());
+struct Info;
+
+impl FillInfo for Info {
+    fn fill(section: &mut InfoSection) {
+        for (name, counter) in metrics::FIELDS {
+            section.field(name, counter.get());
+        }
+        let holds_open = Memory::current().map_or(0, |memory| memory.holds.open());
+        section.field(c"holds_open", holds_open);
     }
-    section.field(c"holds_open", expiry::holds_open());
 }
 
 fn unload(context: &Context) -> Status {
@@ -176,11 +181,7 @@ fn unload(context: &Context) -> Status {
         });
         return Status::Err;
     }
-    expiry::end(ctx);
-    counter::forget();
-    names::forget();
-    pool::forget();
-    terms::forget();
+    background::end(ctx);
     SETTINGS.iter().for_each(|setting| setting.forget());
     remove_panic_hook();
     Status::Ok

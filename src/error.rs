@@ -1,10 +1,10 @@
-//! Why a command refuses: a mistake that somebody must mend, not an outcome of a sale.
+//! Why a command refuses: a mistake that somebody must fix, not an outcome of a sale.
 
+use crate::server::{CallError, Ctx, NotAString, NotThatKind};
 use domain::book::Garbled;
 use domain::deduction::BadStock;
 use domain::order_id::NoId;
 use domain::terms::BadTerms;
-use crate::server::{CallError, Ctx, NotAString, NotThatKind};
 use std::borrow::Cow;
 use std::ffi::{CStr, CString};
 use std::fmt;
@@ -37,7 +37,7 @@ pub(crate) enum CommandError {
     /// The stream's last id is the greatest there is.
     StreamExhausted,
     /// The same of the stream of dead letters.
-    LettersExhausted,
+    DeadLettersExhausted,
     /// There is no such stream, or no such group of it.
     NoGroup,
     /// The entry was delivered to the group, but is in the stream no more.
@@ -83,7 +83,7 @@ pub(crate) enum CommandError {
     /// The slot of the keys is being moved.
     TryAgain,
     /// The slot of a stream is being moved.
-    LettersNotHere,
+    DeadLettersNotHere,
     /// The slot of a pool is being moved.
     PoolNotHere,
     /// The slot of an id counter is being moved.
@@ -109,7 +109,7 @@ impl CommandError {
             | Self::PoolNotHere
             | Self::CounterNotHere
             | Self::LockMoved
-            | Self::LettersNotHere => "TRYAGAIN",
+            | Self::DeadLettersNotHere => "TRYAGAIN",
             _ => "ERR",
         }
     }
@@ -135,7 +135,7 @@ impl CommandError {
             Self::StockNotInteger => "stock is not an integer or out of range",
             Self::NegativeStock => "stock is negative and not -1",
             Self::StreamExhausted => "the order stream has used up its ids",
-            Self::LettersExhausted => "the stream of dead letters has used up its ids",
+            Self::DeadLettersExhausted => "the stream of dead letters has used up its ids",
             Self::NoGroup => "no such stream, or no such consumer group of it",
             Self::NoEntry => "the entry is pending but gone from the stream, XACK it",
             Self::EntryId => "id must be that of a stream entry, such as 1526919030474-55",
@@ -169,7 +169,7 @@ impl CommandError {
             }
             Self::LockMoved => "the slot of this lock is not all here",
             Self::TryAgain => "not all keys of this voucher are here while its slot is moved",
-            Self::LettersNotHere => {
+            Self::DeadLettersNotHere => {
                 "the dead letters of this stream are not here while its slot is moved"
             }
             Self::PoolNotHere => "not all keys of this pool are here while its slot is moved",
@@ -281,8 +281,8 @@ mod tests {
             CommandError::StockNotInteger,
             CommandError::NegativeStock,
             CommandError::StreamExhausted,
-            CommandError::LettersExhausted,
-            CommandError::LettersNotHere,
+            CommandError::DeadLettersExhausted,
+            CommandError::DeadLettersNotHere,
             CommandError::NoGroup,
             CommandError::NoEntry,
             CommandError::EntryId,

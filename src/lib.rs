@@ -1,8 +1,9 @@
 //! seckill: a module for Redis and Valkey that runs flash sales.
 //!
-//! Read in this order: [`rules`] decide, [`keyspace`] holds the facts in ordinary keys,
-//! [`commands`] bring both together, [`server`] is the only part that talks to the server's API,
-//! and [`entry`] is where the server comes in. ARCHITECTURE.md has the whole picture.
+//! Read in this order: the crate [`domain`] decides, [`keyspace`] holds the facts in ordinary keys,
+//! [`memory`] is everything remembered, [`commands`] bring them together, [`background`] works
+//! without a command, [`server`] is the only part that talks to the server's API, and [`entry`] is
+//! where the server comes in. ARCHITECTURE.md has the whole picture.
 
 #![deny(unsafe_code)]
 #![cfg_attr(
@@ -22,16 +23,15 @@
 #![cfg_attr(test, allow(dead_code, unused_imports))]
 
 mod args;
+mod background;
 mod commands;
 mod config;
 mod effect;
 mod entry;
 mod error;
-mod expiry;
 mod keyspace;
+mod memory;
 mod metrics;
 mod reply;
-mod rules;
 #[allow(unsafe_code)]
 mod server;
-mod waiters;

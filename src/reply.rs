@@ -1,8 +1,8 @@
 //! What a command answers when it did its work.
 
+use crate::server::Ctx;
 use domain::order_id::Id;
 use domain::sale::Outcome;
-use crate::server::Ctx;
 
 /// A reply. Errors are [`crate::error::CommandError`].
 #[derive(Clone, Debug)]

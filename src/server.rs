@@ -34,11 +34,11 @@ pub(crate) use command::{
 pub(crate) use config::{Choice, Number, Setting, Text};
 pub(crate) use ctx::{Ctx, EventClass};
 pub(crate) use events::{
-    KeyListener, ServerEvent, forget as forget_listeners, is_turn_over, listen_to_cron,
-    listen_to_keys, listen_to_server, listen_to_turns, turn_again,
+    Listener, ServerEvent, are_events_known, is_turn_over, subscribe, subscribe_to_turns,
+    turn_again,
 };
-pub(crate) use info::{InfoSection, register as register_info};
-pub(crate) use key::{Kind, NotAString, ReadKey, StreamId, WriteKey};
+pub(crate) use info::{FillInfo, InfoSection, register as register_info};
+pub(crate) use key::{Kind, NotAString, ReadKey, WriteKey};
 pub(crate) use main_thread::MainThread;
 pub(crate) use panics::{install as install_panic_hook, remove as remove_panic_hook};
 pub(crate) use string::{OwnedStr, Str};

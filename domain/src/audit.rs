@@ -16,6 +16,8 @@ pub struct Books {
     pub holdings: Vec<(Bytes, Bytes)>,
     /// Order id and deadline.
     pub holds: Vec<(Bytes, i64)>,
+    /// Units of held orders beyond the first of each; none when the key is no integer.
+    pub extra: Option<i64>,
     pub buyers: HashSet<Bytes>,
 }
 
@@ -37,7 +39,7 @@ pub fn audit(books: &Books) -> Report {
     let mut report = Report { orders: len(books.orders.len()), ..Report::default() };
     let mut units_by_user: HashMap<&[u8], i64> = HashMap::new();
     let mut held: HashMap<&[u8], i64> = HashMap::new();
-    let mut garbled = 0usize;
+    let (mut garbled, mut extra) = (0usize, 0i64);
     for (id, text) in &books.orders {
         let Ok(entry) = Entry::parse(text) else {
             garbled = garbled.saturating_add(1);
@@ -47,6 +49,7 @@ pub fn audit(books: &Books) -> Report {
         match entry.state {
             State::Held => {
                 report.held = report.held.saturating_add(units);
+                extra = extra.saturating_add(units.saturating_sub(1));
                 held.insert(id, entry.deadline);
             }
             State::Sold => report.sold = report.sold.saturating_add(units),
@@ -72,6 +75,12 @@ pub fn audit(books: &Books) -> Report {
     }
     compare_holdings(books, &units_by_user, differences);
     compare_holds(books, &held, differences);
+    if books.extra != Some(extra) {
+        let found = books.extra.map_or_else(|| "no integer".to_owned(), |found| found.to_string());
+        differences.push(format!(
+            "held orders have {extra} units beyond the first of each, but their count is {found}"
+        ));
+    }
     let missing = units_by_user.keys().filter(|user| !books.buyers.contains(**user)).count();
     count(differences, missing, "users with a live order are not among the buyers");
     let extra =
@@ -143,6 +152,7 @@ mod tests {
             ]),
             holdings: bytes(&[("ann", "3:o2"), ("bob", "1:o3")]),
             holds: vec![(b"o1".to_vec(), 70)],
+            extra: Some(0),
             buyers: [b"ann".to_vec(), b"bob".to_vec()].into(),
         }
     }
@@ -154,9 +164,9 @@ mod tests {
     }
 
     #[test]
-    fn every_tampering_is_told() {
+    fn every_tampering_is_reported() {
         type Tamper = fn(&mut Books);
-        let rows: [(Tamper, &str); 12] = [
+        let rows: [(Tamper, &str); 14] = [
             (|b| b.left = Some(6), "total is 9, but left 6 + held 1 + sold 3 is 10"),
             (|b| b.left = None, "there is no stock key"),
             (|b| b.total = 10, "total is 10"),
@@ -168,14 +178,16 @@ mod tests {
             (|b| b.holds.clear(), "1 held orders have no hold"),
             (|b| b.holds.push((b"o2".to_vec(), 1)), "1 holds have no held order"),
             (|b| assert!(b.buyers.remove(&b"bob"[..])), "1 users with a live order are not among"),
+            (|b| b.extra = Some(3), "held orders have 0 units beyond the first of each, but"),
+            (|b| b.extra = None, "held orders have 0 units beyond the first of each, but"),
             (|b| assert!(b.buyers.insert(b"cid".to_vec())), "1 buyers have no live order"),
         ];
         for (tamper, want) in rows {
             let mut books = sound();
             tamper(&mut books);
-            let told = audit(&books).differences;
-            assert_eq!(told.len(), 1, "{told:?}");
-            assert!(told[0].starts_with(want), "{told:?}");
+            let found = audit(&books).differences;
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert!(found[0].starts_with(want), "{found:?}");
         }
     }
 }

@@ -127,6 +127,12 @@ impl DueIndex {
         self.databases.entry(key.db).or_default().parked.insert(Rc::clone(&key.key));
     }
 
+    /// Marks a key if it is parked: its voucher may be managed now. Was it?
+    pub fn mark_if_parked(&mut self, db: i32, key: &[u8]) -> bool {
+        let Some(database) = self.databases.get_mut(&db) else { return false };
+        database.parked.take(key).is_some_and(|name| database.marked.insert(name))
+    }
+
     /// Marks every parked key: they may belong to a managed voucher now.
     pub fn mark_parked(&mut self) {
         for database in self.databases.values_mut() {
@@ -254,6 +260,12 @@ mod tests {
         index.park(&key(0, "a"));
         assert_eq!((index.first_due(), index.holds(), index.has_marked()), (None, 0, false));
         index.mark_parked();
+        assert_eq!(index.take_marked(), Some(key(0, "a")));
+        index.park(&key(0, "a"));
+        index.mark_if_parked(1, b"a");
+        index.mark_if_parked(0, b"b");
+        assert!(!index.has_marked());
+        index.mark_if_parked(0, b"a");
         assert_eq!(index.take_marked(), Some(key(0, "a")));
         index.mark_parked();
         assert!(!index.has_marked());

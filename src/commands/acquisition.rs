@@ -20,20 +20,20 @@ pub(super) struct Wanted<'a> {
 
 /// On whose behalf a lock is acquired.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum By {
+pub(super) enum Acquirer {
     /// A client that sent its command here just now: the server has looked at the slot.
     Command,
     /// A client that sent its command some time ago: the slot may have left.
     Waiter,
 }
 
-/// What a successful acquirer is told when it did not ask for a fencing token.
+/// The answer to a successful acquirer that did not ask for a fencing token.
 const ACQUIRED: i64 = 1;
 
 /// Acquires a lock that nobody holds: the answer. On an error nothing was changed.
 pub(super) fn acquire(
     ctx: Ctx<'_>,
-    by: By,
+    acquirer: Acquirer,
     wanted: &Wanted<'_>,
     now_ms: i64,
 ) -> Result<i64, CommandError> {
@@ -41,7 +41,7 @@ pub(super) fn acquire(
     let fence = with_fence.then(|| Fence::read(ctx, key)).transpose()?;
     let number = fence.as_ref().map(|fence| fence.next(now_ms)).transpose()?;
     let ends_at_ms = now_ms.saturating_add(lease_ms);
-    if by == By::Waiter && config::is_cluster() {
+    if acquirer == Acquirer::Waiter && config::is_cluster() {
         lock::take_by_call(ctx, key, token, lease_ms)?;
     } else {
         lock::take(ctx, key, token, ends_at_ms).publish(ctx);

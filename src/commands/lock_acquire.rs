@@ -1,15 +1,17 @@
 //! `LOCK.ACQUIRE key token lease-ms [WAIT ms] [FENCE]`: acquires a lock, in line if need be.
 
-use super::acquisition::{By, Wanted, acquire, renew};
-use super::{Answering, Command, line};
+use super::acquisition::{Acquirer, Wanted, acquire, renew};
+use super::{Answering, Command, lock_line};
 use crate::args::Args;
 use crate::config::{LOCK_LEASE_MS_MAX, LOCK_WAIT_MS_MAX};
 use crate::error::CommandError;
 use crate::keyspace::fence::Fence;
 use crate::keyspace::lock::{self, Holder};
+use crate::memory::Memory;
 use crate::metrics;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
+use domain::waiters::Wait;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"lock.acquire",
@@ -61,29 +63,30 @@ impl<'a> Request<'a> {
 }
 
 impl Command for Acquire {
-    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let Request { wanted, wait_ms } = Request::parse(&mut args)?;
         args.finish()?;
-        let now_ms = ctx.now_ms();
+        let (lines, now_ms) = (&memory.lines, ctx.now_ms());
         let holder = lock::holder(ctx, wanted.key.0, wanted.token)?;
         match holder {
             Holder::ThisToken => {
                 let answer = renew(ctx, &wanted, now_ms)?;
-                line::confirm(ctx, wanted.key, wanted.token);
+                lock_line::confirm(ctx, lines, wanted.key, wanted.token);
                 return Ok(Reply::Integer(answer));
             }
             // A free lock with a line is for the first in line, at the end of this turn.
-            Holder::Nobody if !line::is_waited_for(ctx, wanted.key) => {
-                return acquire(ctx, By::Command, &wanted, now_ms).map(Reply::Integer);
+            Holder::Nobody if !lock_line::is_waited_for(ctx, lines, wanted.key) => {
+                return acquire(ctx, Acquirer::Command, &wanted, now_ms).map(Reply::Integer);
             }
-            Holder::Nobody => line::look_soon(ctx, wanted.key),
+            Holder::Nobody => lock_line::look_soon(ctx, lines, wanted.key),
             Holder::Another { .. } => {}
         }
         if wanted.with_fence {
             // What would refuse in the end refuses before the wait.
             Fence::read(ctx, wanted.key.0)?.next(now_ms)?;
         }
-        if wait_ms > 0 && line::join(ctx, &wanted, wait_ms, now_ms, holder) {
+        let wait = Wait { since_ms: now_ms, until_ms: now_ms.saturating_add(wait_ms) };
+        if wait_ms > 0 && lock_line::join(ctx, lines, &wanted, wait, holder) {
             return Ok(Reply::Later);
         }
         metrics::LOCKS_REFUSED.count();

@@ -1,9 +1,10 @@
 //! LOCK.INFO key: who holds a lock, for how long, and how many wait.
 
-use super::{Answering, Command, line};
+use super::{Answering, Command, lock_line};
 use crate::args::{Args, KeyName};
 use crate::error::CommandError;
 use crate::keyspace::{fence, lock};
+use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
 
@@ -27,7 +28,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
 struct Info;
 
 impl Command for Info {
-    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let key = args.next::<KeyName>()?;
         args.finish()?;
         let Some(owner) = lock::owner(ctx, key.0)? else { return Ok(Reply::Null) };
@@ -37,7 +38,7 @@ impl Command for Info {
             ("token", Reply::Bytes(owner.token)),
             ("ttl", Reply::integer_or_null(left_ms)),
             ("fence", Reply::integer_or_null(fence::peek(ctx, key.0))),
-            ("waiters", Reply::Integer(line::len(ctx, key))),
+            ("waiters", Reply::Integer(lock_line::len(ctx, &memory.lines, key))),
         ]))
     }
 }

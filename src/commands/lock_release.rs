@@ -1,9 +1,10 @@
 //! LOCK.RELEASE key token: deletes a lock only if it is yours, and hands it to the next in line.
 
-use super::{Answering, Command, line};
+use super::{Answering, Command, lock_line};
 use crate::args::{Args, KeyName, Token};
 use crate::error::CommandError;
 use crate::keyspace::lock;
+use crate::memory::Memory;
 use crate::metrics;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
@@ -27,13 +28,13 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
 struct Release;
 
 impl Command for Release {
-    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let (key, token) = (args.next::<KeyName>()?.0, args.next::<Token>()?);
         args.finish()?;
         if !lock::is_held_by(ctx, key, token)? {
             return Ok(Reply::Integer(0));
         }
-        line::release(ctx, key);
+        lock_line::release(ctx, memory, key);
         metrics::LOCKS_RELEASED.count();
         Ok(Reply::Integer(1))
     }

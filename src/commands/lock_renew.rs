@@ -1,11 +1,12 @@
 //! LOCK.RENEW key token lease-ms: gives a lock of one's own a new lease.
 
 use super::acquisition::extend;
-use super::{Answering, Command, line};
+use super::{Answering, Command, lock_line};
 use crate::args::{Args, KeyName, Token};
 use crate::config::LOCK_LEASE_MS_MAX;
 use crate::error::CommandError;
 use crate::keyspace::lock;
+use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
 
@@ -29,7 +30,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
 struct Renew;
 
 impl Command for Renew {
-    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let (key, token) = (args.next::<KeyName>()?, args.next::<Token>()?);
         let lease_ms = args.next_integer("lease-ms", 1..=LOCK_LEASE_MS_MAX.get())?;
         args.finish()?;
@@ -37,7 +38,7 @@ impl Command for Renew {
             return Ok(Reply::Integer(0));
         }
         extend(ctx, key.0, ctx.now_ms().saturating_add(lease_ms));
-        line::confirm(ctx, key, token);
+        lock_line::confirm(ctx, &memory.lines, key, token);
         Ok(Reply::Integer(1))
     }
 }

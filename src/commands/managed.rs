@@ -1,39 +1,43 @@
 //! A try on a managed voucher, and what becomes of its order afterwards.
 
-use super::give_back::{Booked, GiveBack, Places, Rest};
+use super::release::{Booked, Release, Remaining, Targets};
 use super::unmanaged::{Grant, Order, Sale, take};
-use crate::args::{Args, OrderId, User, Voucher as VoucherName};
+use crate::args::{Args, OrderId, User, Voucher};
 use crate::config;
 use crate::effect::Effect;
 use crate::error::CommandError;
 use crate::keyspace::book::{self, OpenBook};
 use crate::keyspace::buyers::Buyer;
 use crate::keyspace::fields::OrderFields;
-use crate::keyspace::names::{ManagedKeys, Reach, VoucherKeys};
 use crate::keyspace::orders::Orders;
+use crate::keyspace::presence::Reach;
 use crate::keyspace::stock;
 use crate::keyspace::terms;
+use crate::keyspace::voucher_keys::{ManagedKeys, VoucherKeys};
+use crate::memory::Memory;
 use crate::metrics;
 use crate::reply::Reply;
+use crate::server::{Access, Ctx, KeySpec, OwnedStr, Str};
 use domain::book::{Entry, Holding, State};
+use domain::due::HoldPosition;
 use domain::integer::Decimal;
 use domain::managed::{Known, accepted, known, refuse, stock_after_return};
 use domain::sale::{Outcome, Stock, Units};
 use domain::terms::{MILLIS_MAX, Millis, Terms};
-use crate::server::{Access, Ctx, KeySpec, OwnedStr, Str};
 use std::ffi::CStr;
 
-/// How many due holds a try gives back before it says that all is sold out. Bounds its time; the
+/// How many due holds a try releases before it says that all is sold out. Bounds its time; the
 /// timer takes the rest.
 const REAPED_BY_A_TRY_MAX: usize = 100;
 
-/// How long tries leave holds alone that could not be given back.
+/// How long tries leave holds alone that could not be released.
 const REAPING_RESTS_MS: Millis = 100;
 
-/// A managed voucher, as found in one command.
+/// The sale of a managed voucher, as found in one command.
 #[derive(Clone, Copy)]
-pub(crate) struct Voucher<'a> {
+pub(crate) struct ManagedSale<'a> {
     source: &'a VoucherKeys,
+    memory: &'a Memory,
     pub(super) ctx: Ctx<'a>,
     pub(crate) keys: ManagedKeys<'a>,
     pub(super) names: &'a OrderFields,
@@ -44,15 +48,17 @@ pub(crate) struct Voucher<'a> {
     reach: Reach,
 }
 
-impl<'a> Voucher<'a> {
+impl<'a> ManagedSale<'a> {
     pub(crate) fn new(
         ctx: Ctx<'a>,
+        memory: &'a Memory,
         keys: &'a VoucherKeys,
-        voucher: VoucherName<'a>,
+        voucher: Voucher<'a>,
         terms: Terms,
     ) -> Result<Self, CommandError> {
         Ok(Self {
             source: keys,
+            memory,
             ctx,
             keys: keys.managed()?,
             names: keys.fields(),
@@ -63,12 +69,12 @@ impl<'a> Voucher<'a> {
         })
     }
 
-    /// The voucher, of which only so much is known to be here.
-    pub(super) fn within(self, reach: Reach) -> Self {
+    /// The sale, of whose keys only so many are known to be here.
+    pub(super) fn with_reach(self, reach: Reach) -> Self {
         Self { reach, ..self }
     }
 
-    /// Refuses to give back what may touch keys that are not here.
+    /// Refuses what may touch keys that are not here.
     fn check_whole(&self) -> Result<(), CommandError> {
         match self.reach {
             Reach::Whole => Ok(()),
@@ -96,12 +102,12 @@ impl<'a> Voucher<'a> {
             Some(left) => left,
             None => {
                 self.check_whole()?;
-                // What is only held may be due to come back. If it can't, the timer complains.
+                // What is held may be due. If it can't be released, the timer complains.
                 if !self.reap_if_due() {
                     return Ok(sold_out());
                 }
                 let Some(left) = self.units_left(order.units)? else { return Ok(sold_out()) };
-                // What came back may have been this user's.
+                // What was released may have been this user's.
                 has = self.units_of(order.user)?;
                 left
             }
@@ -117,7 +123,7 @@ impl<'a> Voucher<'a> {
             Known::NotYours => Err(CommandError::OrderId),
             Known::Overdue => {
                 self.check_whole()?;
-                self.give_back(order.id, &entry, State::Expired)?;
+                self.release(order.id, &entry, State::Expired)?;
                 metrics::TRIES_REPEATED.count();
                 Ok(Outcome::Released)
             }
@@ -139,7 +145,7 @@ impl<'a> Voucher<'a> {
 
     /// What the stock would be after `units` are taken; none when there are not so many.
     fn units_left(&self, units: Units) -> Result<Option<i64>, CommandError> {
-        match stock::read(self.ctx, self.keys.sale.stock)? {
+        match self.source.read_stock(self.ctx)? {
             Stock::Missing if config::policy().missing_is_sold_out => Ok(None),
             Stock::Missing => Err(CommandError::NoVoucher),
             Stock::Left(left) => Ok(left.checked_sub(units.get()).filter(|left| *left >= 0)),
@@ -149,18 +155,22 @@ impl<'a> Voucher<'a> {
     fn accept(&self, order: &Order<'_>, has: i64, left: i64) -> Result<Outcome, CommandError> {
         let Self { ctx, keys, .. } = *self;
         order.check_fits()?;
-        let mut book = OpenBook::open(ctx, keys)?;
+        let (state, deadline) = accepted(&self.terms, self.now);
+        if state == State::Held && order.units != Units::ONE {
+            // Also counts units beyond the first, in a key that may not be here yet.
+            self.check_whole()?;
+        }
+        let mut book = OpenBook::open(ctx, keys, order.units)?;
         let stream = keys.sale.orders.map(|key| Orders::open(ctx, key)).transpose()?;
         if let Some(stream) = &stream {
             stream.check_room(ctx)?;
         }
-        let (state, deadline) = accepted(&self.terms, self.now);
         let deadline_text = OwnedStr::new(Decimal::new(deadline).bytes());
         let deadline_text = (state == State::Held).then(|| deadline_text.as_str());
         // The first writes, as for an unmanaged voucher: who buys, the entry, the stock. A user
         // who has units is among the buyers already.
         let buyer = Buyer::new(keys.sale.buyers, order.user);
-        let is_new = has == 0 && buyer.admit(ctx)?;
+        let is_new = has == 0 && buyer.admit(ctx, buyer.mark(&self.memory.marks))?;
         let sale = Sale { stock: keys.sale.stock, grant: Grant::of(left), stream };
         take(ctx, sale, self.names, order, deadline_text).inspect_err(|_| {
             if is_new {
@@ -185,7 +195,7 @@ impl<'a> Voucher<'a> {
     /// Makes a held order sold.
     pub(super) fn confirm(&self, id: OrderId<'_>, entry: &Entry<'_>) -> Result<(), CommandError> {
         let Self { ctx, keys, .. } = *self;
-        let mut book = OpenBook::open(ctx, keys)?;
+        let mut book = OpenBook::open(ctx, keys, entry.units)?;
         let sold = Entry { state: State::Sold, deadline: 0, ..*entry };
         let entered = book.enter(id, &sold);
         let lifted = book.lift_hold(id);
@@ -195,28 +205,28 @@ impl<'a> Voucher<'a> {
         Ok(())
     }
 
-    /// Gives a live order's units and its user's right to buy back. On an error nothing has been
+    /// Releases a live order: its units, and its user's right to buy. On an error nothing has been
     /// changed.
-    pub(super) fn give_back(
+    pub(super) fn release(
         &self,
         id: OrderId<'_>,
         entry: &Entry<'_>,
         reason: State,
     ) -> Result<(), CommandError> {
         let user = OwnedStr::new(entry.user);
-        self.look(User(user.as_str()), id, entry, reason)?.write()
+        self.prepare_release(User(user.as_str()), id, entry, reason)?.write()
     }
 
-    /// Looks at everything that could refuse to give a live order of this user back.
-    pub(super) fn look<'b>(
+    /// Checks everything that could refuse the release of a live order of this user.
+    pub(super) fn prepare_release<'b>(
         &'b self,
         user: User<'b>,
         id: OrderId<'b>,
         entry: &Entry<'_>,
         reason: State,
-    ) -> Result<GiveBack<'b>, CommandError> {
+    ) -> Result<Release<'b>, CommandError> {
         let Self { ctx, keys, .. } = *self;
-        let book = OpenBook::open(ctx, keys)?;
+        let book = OpenBook::open(ctx, keys, entry.units)?;
         Buyer::new(keys.sale.buyers, user).check_kind(ctx)?;
         let left = match stock::read(ctx, keys.sale.stock)? {
             Stock::Missing => None,
@@ -224,13 +234,13 @@ impl<'a> Voucher<'a> {
                 Some((left, stock_after_return(left, entry.units, self.terms.total)))
             }
         };
-        let rest = match book::holding(ctx, keys, user)? {
-            None => Rest::Unwritten,
+        let remaining = match book::holding(ctx, keys, user)? {
+            None => Remaining::Unwritten,
             Some(text) => {
                 let Holding { units, order } = Holding::parse(text.as_str().bytes())?;
                 match Units::new(units.get().saturating_sub(entry.units.get())) {
-                    None => Rest::Nothing,
-                    Some(units) => Rest::Units(units, order.to_vec()),
+                    None => Remaining::Nothing,
+                    Some(units) => Remaining::Units(units, order.to_vec()),
                 }
             }
         };
@@ -238,50 +248,54 @@ impl<'a> Voucher<'a> {
         if let Some(released) = &released {
             released.check_room(ctx)?;
         }
-        let booked = Some(Booked { book, state: entry.state, rest });
+        let booked = Some(Booked { book, state: entry.state, remaining });
         let (buyers, stock) = (keys.sale.buyers, keys.sale.stock);
-        let order = Order { voucher: VoucherName(self.voucher), user, id, units: entry.units };
-        let places = Places { buyers, stock, left, released, booked };
-        Ok(GiveBack::new(ctx, self.names, order, reason, places))
+        let order = Order { voucher: Voucher(self.voucher), user, id, units: entry.units };
+        let targets = Targets { buyers, stock, left, released, booked };
+        Ok(Release::new(ctx, self.names, order, reason, targets))
     }
 
-    /// Gives back what is due, if anything may be. False when the stock is what it was.
+    /// Releases what is due, if anything may be. False when the stock is what it was.
     fn reap_if_due(&self) -> bool {
         let db = self.ctx.selected_db();
         if self.source.is_none_due(db, self.now) {
             return false;
         }
-        let none_before = match self.reap(REAPED_BY_A_TRY_MAX) {
-            Ok(0) => {
-                let first = book::first_hold(self.ctx, self.keys.holds);
-                first.map_or(Millis::MAX, |(deadline, _)| deadline)
+        let none_before = match self.reap(None, REAPED_BY_A_TRY_MAX) {
+            Ok(Reaped { taken: 1.., .. }) => return true,
+            Ok(Reaped { refused: None, .. }) => {
+                let holds = book::holds(self.ctx, self.keys.holds, None);
+                holds.and_then(|holds| holds.first).unwrap_or(Millis::MAX)
             }
-            Ok(_) => return true,
-            // Not every loser shall find out again that nothing can be given back.
-            Err(_) => self.now.saturating_add(REAPING_RESTS_MS),
+            // Not every losing try needs to learn again that nothing can be released.
+            Ok(_) | Err(_) => self.now.saturating_add(REAPING_RESTS_MS),
         };
         self.source.set_none_due(db, none_before);
         false
     }
 
-    /// Gives back at most `most` held orders whose deadline has passed, the earliest first. How
-    /// many it took from the holds.
+    /// Releases held orders whose deadline has passed, the earliest behind a position first.
     ///
-    /// An order that can't be given back stays and does not stop those behind it. The error is that
-    /// of the first, when none could be.
-    pub(crate) fn reap(&self, most: usize) -> Result<usize, CommandError> {
-        let due = book::due(self.ctx, self.keys, self.now, most)?;
-        let (mut taken, mut refused) = (0usize, None);
-        for id in &due {
+    /// Takes up at most `most`. An order that can't be released stays, and does not stop those
+    /// behind it.
+    pub(crate) fn reap(
+        &self,
+        behind: Option<&HoldPosition>,
+        most: usize,
+    ) -> Result<Reaped, CommandError> {
+        let due = book::due(self.ctx, self.keys, behind, self.now, most)?;
+        let last = due.last().map(|(id, deadline)| {
+            let id = Some(id.as_str().bytes().to_vec());
+            HoldPosition { deadline: *deadline, id }
+        });
+        let mut reaped = Reaped { taken_up: due.len(), taken: 0, refused: None, last };
+        for (id, _) in &due {
             match self.reap_one(OrderId(id.as_str())) {
-                Ok(()) => taken = taken.saturating_add(1),
-                Err(error) => refused = refused.or(Some(error)),
+                Ok(()) => reaped.taken = reaped.taken.saturating_add(1),
+                Err(error) => reaped.refused = reaped.refused.or(Some(error)),
             }
         }
-        match refused {
-            Some(error) if taken == 0 => Err(error),
-            _ => Ok(taken),
-        }
+        Ok(reaped)
     }
 
     fn reap_one(&self, id: OrderId<'_>) -> Result<(), CommandError> {
@@ -289,18 +303,30 @@ impl<'a> Voucher<'a> {
         let text = book::entry(ctx, keys, id)?;
         match text.as_ref().map(|text| Entry::parse(text.as_str().bytes())) {
             Some(Ok(entry)) if entry.state == State::Held => {
-                self.give_back(id, &entry, State::Expired)
+                self.release(id, &entry, State::Expired)
             }
-            // The whole book is away, and may come back: RENAME, or RESTORE of key after key.
+            // The whole book is missing, and may return: RENAME, or RESTORE of key after key.
             None if !terms::exists(ctx, keys.book) => Err(CommandError::Garbled),
-            // Somebody wrote the holds by hand. What is no held order has no units to return.
+            // Somebody edited the holds. What is no held order has no units to release.
             _ => {
-                let lifted = OpenBook::open(ctx, keys)?.lift_hold(id);
+                let lifted = OpenBook::open(ctx, keys, Units::ONE)?.lift_hold(id);
                 publish(ctx, [lifted]);
                 Ok(())
             }
         }
     }
+}
+
+/// What became of a batch of holds that were due.
+pub(crate) struct Reaped {
+    /// How many were taken up.
+    pub(crate) taken_up: usize,
+    /// How many of them are held no more.
+    pub(crate) taken: usize,
+    /// Why the first of the others could not be released.
+    pub(crate) refused: Option<CommandError>,
+    /// Where the last of them is.
+    pub(crate) last: Option<HoldPosition>,
 }
 
 /// What the commands that change a voucher declare: its name, as the key to route and check by.

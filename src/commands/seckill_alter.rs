@@ -4,8 +4,9 @@ use super::managed::{UPDATES_VOUCHER, terms_from};
 use super::{Answering, Command};
 use crate::args::{Args, Voucher};
 use crate::error::CommandError;
-use crate::keyspace::names::VoucherKeys;
 use crate::keyspace::terms;
+use crate::keyspace::voucher_keys::VoucherKeys;
+use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
 
@@ -31,11 +32,11 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
 struct Alter;
 
 impl Command for Alter {
-    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let voucher: Voucher<'_> = args.next()?;
-        let keys = VoucherKeys::of(voucher)?;
+        let keys = VoucherKeys::of(&memory.names, voucher)?;
         keys.check_here(ctx)?;
-        let terms = terms_from(args, terms::read_managed(ctx, keys.terms())?)?;
+        let terms = terms_from(args, terms::read_managed(&memory.names, ctx, keys.terms())?)?;
         terms::write(ctx, keys.terms(), &terms)?;
         Ok(Reply::Ok)
     }

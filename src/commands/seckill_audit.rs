@@ -4,12 +4,13 @@ use super::managed::READS_VOUCHER;
 use super::{Answering, Command};
 use crate::args::Args;
 use crate::error::CommandError;
-use crate::keyspace::names::VoucherKeys;
+use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::keyspace::{book, buyers, stock, terms};
+use crate::memory::Memory;
 use crate::reply::Reply;
+use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
 use domain::audit::{Books, audit};
 use domain::sale::Stock;
-use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.audit",
@@ -27,12 +28,12 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
 struct Audit;
 
 impl Command for Audit {
-    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let voucher = args.next()?;
         args.finish()?;
-        let keys = VoucherKeys::of(voucher)?;
+        let keys = VoucherKeys::of(&memory.names, voucher)?;
         keys.check_here(ctx)?;
-        let terms = terms::read_managed(ctx, keys.terms())?;
+        let terms = terms::read_managed(&memory.names, ctx, keys.terms())?;
         let managed = keys.managed()?;
         let left = match stock::read(ctx, managed.sale.stock)? {
             Stock::Missing => None,
@@ -44,6 +45,7 @@ impl Command for Audit {
             orders: book::all_fields(ctx, managed.book)?,
             holdings: book::all_fields(ctx, managed.holdings)?,
             holds: book::all_holds(ctx, managed)?,
+            extra: book::extra(ctx, managed),
             buyers: buyers::all(ctx, managed.sale.buyers)?,
         });
         let differences = report.differences.iter().map(|line| Reply::text(line)).collect();

@@ -1,16 +1,17 @@
-//! SECKILL.CANCEL voucher user orderid: gives an order's units back, once.
+//! SECKILL.CANCEL voucher user orderid: releases an order's units, once.
 
-use super::managed::{UPDATES_VOUCHER, Voucher};
+use super::managed::{ManagedSale, UPDATES_VOUCHER};
 use super::unmanaged;
 use super::{Answering, Command};
 use crate::args::{Args, OrderId, User};
 use crate::error::CommandError;
 use crate::keyspace::book;
-use crate::keyspace::names::VoucherKeys;
+use crate::keyspace::voucher_keys::VoucherKeys;
+use crate::memory::Memory;
 use crate::reply::Reply;
+use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
 use domain::book::{Entry, State};
 use domain::managed::{Cancellation, cancel};
-use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.cancel",
@@ -32,21 +33,21 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
 struct Cancel;
 
 impl Command for Cancel {
-    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let (voucher, user, id) =
             (args.next()?, args.next::<User<'_>>()?, args.next::<OrderId<'_>>()?);
         args.finish()?;
-        let keys = VoucherKeys::of(voucher)?;
+        let keys = VoucherKeys::of(&memory.names, voucher)?;
         keys.check_here(ctx)?;
-        let Some(terms) = keys.terms_in(ctx)? else {
+        let Some(terms) = keys.terms_in(&memory.names, ctx)? else {
             return unmanaged::cancel(ctx, &keys, voucher, user, id).map(Reply::Integer);
         };
-        let voucher = Voucher::new(ctx, &keys, voucher, terms)?;
-        let text = book::entry(ctx, voucher.keys, id)?;
+        let sale = ManagedSale::new(ctx, memory, &keys, voucher, terms)?;
+        let text = book::entry(ctx, sale.keys, id)?;
         let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;
         let answer = cancel(entry.as_ref(), user.0.bytes());
         if let (Cancellation::GivenBack, Some(entry)) = (answer, entry) {
-            voucher.give_back(id, &entry, State::Cancelled)?;
+            sale.release(id, &entry, State::Cancelled)?;
         }
         Ok(Reply::Integer(answer as i64))
     }

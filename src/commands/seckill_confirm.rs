@@ -1,16 +1,17 @@
 //! SECKILL.CONFIRM voucher user orderid: makes a held order sold.
 
-use super::managed::{UPDATES_VOUCHER, Voucher};
+use super::managed::{ManagedSale, UPDATES_VOUCHER};
 use super::{Answering, Command};
 use crate::args::{Args, OrderId, User};
 use crate::error::CommandError;
 use crate::keyspace::book;
-use crate::keyspace::names::VoucherKeys;
 use crate::keyspace::terms;
+use crate::keyspace::voucher_keys::VoucherKeys;
+use crate::memory::Memory;
 use crate::reply::Reply;
+use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
 use domain::book::{Entry, State};
 use domain::managed::{Confirmation, confirm};
-use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.confirm",
@@ -32,22 +33,22 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
 struct Confirm;
 
 impl Command for Confirm {
-    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let (voucher, user, id) =
             (args.next()?, args.next::<User<'_>>()?, args.next::<OrderId<'_>>()?);
         args.finish()?;
-        let keys = VoucherKeys::of(voucher)?;
+        let keys = VoucherKeys::of(&memory.names, voucher)?;
         keys.check_here(ctx)?;
-        let terms = terms::read_managed(ctx, keys.terms())?;
-        let voucher = Voucher::new(ctx, &keys, voucher, terms)?;
-        let text = book::entry(ctx, voucher.keys, id)?;
+        let terms = terms::read_managed(&memory.names, ctx, keys.terms())?;
+        let sale = ManagedSale::new(ctx, memory, &keys, voucher, terms)?;
+        let text = book::entry(ctx, sale.keys, id)?;
         let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;
-        let answer = confirm(entry.as_ref(), user.0.bytes(), voucher.now);
+        let answer = confirm(entry.as_ref(), user.0.bytes(), sale.now);
         match (answer, entry) {
-            (Confirmation::Confirmed, Some(entry)) => voucher.confirm(id, &entry)?,
+            (Confirmation::Confirmed, Some(entry)) => sale.confirm(id, &entry)?,
             // Late, and nobody came for it yet: it is given back here, so that the answer is final.
             (Confirmation::TooLate, Some(entry)) if entry.state == State::Held => {
-                voucher.give_back(id, &entry, State::Expired)?;
+                sale.release(id, &entry, State::Expired)?;
             }
             _ => {}
         }

@@ -4,11 +4,12 @@ use super::managed::{UPDATES_VOUCHER, terms_from};
 use super::{Answering, Command};
 use crate::args::{Args, Voucher};
 use crate::error::CommandError;
-use crate::keyspace::names::{ManagedKeys, VoucherKeys};
+use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::keyspace::{stock, terms};
+use crate::memory::Memory;
 use crate::reply::Reply;
-use domain::terms::Terms;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
+use domain::terms::Terms;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.create",
@@ -33,15 +34,14 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
 struct Create;
 
 impl Command for Create {
-    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let voucher: Voucher<'_> = args.next()?;
         let total = args.next_integer("stock", 0..=i64::MAX)?;
         let terms = Terms { total, begin: None, end: None, limit: 1, hold: None };
         let terms = terms_from(args, terms)?;
-        let keys = VoucherKeys::of(voucher)?;
+        let keys = VoucherKeys::of(&memory.names, voucher)?;
         keys.check_here(ctx)?;
-        let ManagedKeys { sale, terms: rules, book, holdings, holds, .. } = keys.managed()?;
-        let own = [sale.stock, sale.buyers, rules, book, holdings, holds];
+        let own = keys.managed()?.own();
         if own.into_iter().any(|key| terms::exists(ctx, key)) {
             return Err(CommandError::Exists);
         }

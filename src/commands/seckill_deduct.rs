@@ -4,11 +4,12 @@ use super::{Answering, Command};
 use crate::args::{Args, KeyName};
 use crate::error::CommandError;
 use crate::keyspace::stock;
+use crate::memory::Memory;
 use crate::reply::Reply;
+use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, handler};
 use domain::deduction::{Deduction, deduct};
 use domain::integer::Decimal;
 use domain::sale::Units;
-use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, handler};
 
 /// What both commands on a bare stock declare.
 pub(super) const BARE_STOCK: &[KeySpec] =
@@ -34,7 +35,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
 struct Deduct;
 
 impl Command for Deduct {
-    fn run(ctx: Ctx<'_>, args: Args<'_>) -> Result<Reply, CommandError> {
+    fn run(ctx: Ctx<'_>, _: &Memory, args: Args<'_>) -> Result<Reply, CommandError> {
         let (key, units) = parse(args)?;
         let deduction = deduct(stock::read(ctx, key.0)?, units)?;
         if let Deduction::Take { left, .. } = deduction {

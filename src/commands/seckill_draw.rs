@@ -5,10 +5,11 @@ use crate::args::{Args, Pool, User};
 use crate::error::CommandError;
 use crate::keyspace::pool::PoolKeys;
 use crate::keyspace::prizes;
+use crate::memory::Memory;
 use crate::metrics;
 use crate::reply::Reply;
-use domain::prize::Draw;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, Str, handler};
+use domain::prize::Draw;
 
 /// What both commands on a pool declare.
 pub(super) const POOL: &[KeySpec] = &[KeySpec {
@@ -37,10 +38,10 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
 struct DrawCode;
 
 impl Command for DrawCode {
-    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let (pool, user) = (args.next::<Pool<'_>>()?, args.next::<User<'_>>()?);
         args.finish()?;
-        let keys = PoolKeys::of(pool)?;
+        let keys = PoolKeys::of(&memory.names, pool)?;
         keys.check_here(ctx)?;
         if let Some(code) = prizes::code_of(ctx, &keys, user)? {
             return Ok(answer(Draw::Again, Some(code.as_str())));

@@ -4,7 +4,8 @@ use super::managed::UPDATES_VOUCHER;
 use super::{Answering, Command};
 use crate::args::{Args, Voucher};
 use crate::error::CommandError;
-use crate::keyspace::names::{ManagedKeys, SaleKeys, VoucherKeys};
+use crate::keyspace::voucher_keys::VoucherKeys;
+use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, Call, CommandSpec, Ctx, handler};
 
@@ -24,15 +25,12 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
 struct Drop;
 
 impl Command for Drop {
-    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let voucher: Voucher<'_> = args.next()?;
         args.finish()?;
-        let keys = VoucherKeys::of(voucher)?;
+        let keys = VoucherKeys::of(&memory.names, voucher)?;
         keys.check_here(ctx)?;
-        let ManagedKeys { sale, terms, book, holdings, holds, .. } = keys.managed()?;
-        let SaleKeys { stock, buyers, .. } = sale;
-        let all = [stock, buyers, terms, book, holdings, holds];
-        match Call::write_all(ctx, c"UNLINK", &all) {
+        match Call::write_all(ctx, c"UNLINK", &keys.managed()?.own()) {
             Ok(unlinked) => Ok(Reply::Integer(i64::from(unlinked.integer() > 0))),
             Err(error) => Err(CommandError::of_call(error, "UNLINK")),
         }

@@ -1,16 +1,17 @@
 //! SECKILL.INFO voucher: how a sale stands.
 
-use super::managed::{READS_VOUCHER, Voucher};
+use super::managed::{ManagedSale, READS_VOUCHER};
 use super::{Answering, Command};
 use crate::args::Args;
 use crate::error::CommandError;
-use crate::keyspace::names::VoucherKeys;
+use crate::keyspace::voucher_keys::{SaleKeys, VoucherKeys};
 use crate::keyspace::{book, buyers, stock};
+use crate::memory::Memory;
 use crate::reply::Reply;
+use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
 use domain::managed::{Window, window};
 use domain::sale::Stock;
 use domain::terms::Terms;
-use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.info",
@@ -19,7 +20,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     categories: c"read seckill",
     arity: 2,
     summary: c"How the sale of a voucher stands",
-    complexity: c"O(1), or O(n) in the orders held where a user has several units",
+    complexity: c"O(1)",
     since: c"0.1.0",
     keys: READS_VOUCHER,
     args: &[ArgSpec { name: c"voucher", kind: ArgKind::Key(0) }],
@@ -28,26 +29,24 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
 struct Info;
 
 impl Command for Info {
-    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let voucher = args.next()?;
         args.finish()?;
-        let keys = VoucherKeys::of(voucher)?;
+        let keys = VoucherKeys::of(&memory.names, voucher)?;
         keys.check_here(ctx)?;
-        let sale = keys.sale()?;
-        let left = match stock::read(ctx, sale.stock)? {
+        let SaleKeys { stock, buyers, .. } = keys.sale()?;
+        let left = match stock::read(ctx, stock)? {
             Stock::Missing => None,
             Stock::Left(left) => Some(left),
         };
-        let buyers = buyers::count(ctx, sale.buyers)?;
-        let Some(terms) = keys.terms_in(ctx)? else {
+        let buyers = buyers::count(ctx, buyers)?;
+        let Some(terms) = keys.terms_in(&memory.names, ctx)? else {
             let left = left.ok_or(CommandError::NoVoucher)?;
             return Ok(unmanaged(left, buyers));
         };
-        let voucher = Voucher::new(ctx, &keys, voucher, terms)?;
-        // As many units gone as users who have some: nobody has two.
-        let all_single = left.is_some_and(|left| terms.total.saturating_sub(left) == buyers);
-        let held = book::units_held(ctx, voucher.keys, all_single)?;
-        Ok(managed(&terms, window(&terms, voucher.now), left, held, buyers))
+        let sale = ManagedSale::new(ctx, memory, &keys, voucher, terms)?;
+        let held = book::units_held(ctx, sale.keys)?;
+        Ok(managed(&terms, window(&terms, sale.now), left, held, buyers))
     }
 }
 

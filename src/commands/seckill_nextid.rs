@@ -3,10 +3,11 @@
 use super::{Answering, Command};
 use crate::args::{Args, IdPrefix};
 use crate::error::CommandError;
-use crate::keyspace::counter::{self, Place};
+use crate::keyspace::counter::{self, IdScope};
+use crate::memory::Memory;
 use crate::reply::Reply;
-use domain::order_id::Count;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
+use domain::order_id::Count;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.nextid",
@@ -31,7 +32,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
 struct NextId;
 
 impl Command for NextId {
-    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let prefix = args.next::<IdPrefix>()?;
         let mut count = Count::ONE;
         if !args.is_empty() {
@@ -39,7 +40,8 @@ impl Command for NextId {
             count = args.next_count()?;
         }
         args.finish()?;
-        let next = counter::look(ctx, Place::Prefix(prefix), ctx.now_ms(), count)?;
+        let next =
+            counter::find_free(&memory.names, ctx, IdScope::Prefix(prefix), ctx.now_ms(), count)?;
         Ok(Reply::Id(next.take(ctx)))
     }
 }

@@ -5,10 +5,11 @@ use super::{Answering, Command};
 use crate::args::{Args, OrderId};
 use crate::error::CommandError;
 use crate::keyspace::book;
-use crate::keyspace::names::VoucherKeys;
+use crate::keyspace::voucher_keys::VoucherKeys;
+use crate::memory::Memory;
 use crate::reply::Reply;
-use domain::book::Entry;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
+use domain::book::Entry;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.order",
@@ -29,10 +30,10 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
 struct Order;
 
 impl Command for Order {
-    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let (voucher, id) = (args.next()?, args.next::<OrderId<'_>>()?);
         args.finish()?;
-        let keys = VoucherKeys::of(voucher)?;
+        let keys = VoucherKeys::of(&memory.names, voucher)?;
         keys.check_here(ctx)?;
         let Some(text) = book::entry(ctx, keys.managed()?, id)? else { return Ok(Reply::Null) };
         let entry = Entry::parse(text.as_str().bytes())?;

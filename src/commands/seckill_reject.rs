@@ -1,24 +1,26 @@
 //! SECKILL.REJECT stream group id [REASON text]: gives up an entry of a stream that its consumer
 //! can't make an order of.
 
-use super::give_back::GiveBack;
 use super::managed;
+use super::release::Release;
 use super::unmanaged::{self, Order};
 use super::{Answering, Command};
 use crate::args::{Args, KeyName, OrderId, Reason, User, Voucher};
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::book;
+use crate::keyspace::configured::Configured;
+use crate::keyspace::dead_letters::{self, DeadLetter};
 use crate::keyspace::groups::Delivery;
-use crate::keyspace::letters::{self, Letter};
-use crate::keyspace::names::{CurrentFields, VoucherKeys};
 use crate::keyspace::orders::Orders;
+use crate::keyspace::voucher_keys::VoucherKeys;
+use crate::memory::Memory;
 use crate::reply::Reply;
+use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, Str, handler};
 use domain::book::{Entry, State};
 use domain::managed::{Cancellation, cancel};
-use domain::rejection::{Fate, order_told};
+use domain::rejection::{Fate, parse_order_entry};
 use domain::slot::Slot;
-use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, Str, handler};
 use std::rc::Rc;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
@@ -50,16 +52,17 @@ const REASON_LEN_MAX: usize = 64 << 10;
 struct Reject;
 
 impl Command for Reject {
-    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let (stream, group) = (args.next()?, args.next()?);
         let delivery = Delivery { stream, group, id: args.next_entry_id()? };
         let reason = reason_from(args)?;
         let Some(deliveries) = delivery.pending(ctx)? else { return Ok(Reply::Integer(0)) };
         let entry = delivery.fields(ctx)?;
         let entry: Vec<Str<'_>> = entry.iter().map(OwnedStr::as_str).collect();
-        let name = letters::name(ctx, stream)?;
-        let letters = letters::open(ctx, name.as_str())?;
-        settle(Rejection { ctx, delivery, deliveries, reason, entry: &entry, letters })?;
+        let name = dead_letters::name(ctx, stream)?;
+        let dead_letters = dead_letters::open(ctx, name.as_str())?;
+        let entry = entry.as_slice();
+        reject(memory, Rejection { ctx, delivery, deliveries, reason, entry, dead_letters })?;
         Ok(Reply::Integer(1))
     }
 }
@@ -86,53 +89,54 @@ struct Rejection<'a> {
     reason: Option<Reason<'a>>,
     /// The fields, names and values in turn.
     entry: &'a [Str<'a>],
-    letters: Orders<'a>,
+    dead_letters: Orders<'a>,
 }
 
 /// Finds the order that the entry is about, and gives up both. On an error nothing has been
 /// changed.
 ///
 /// An entry without a live order must be able to leave too, so that is no error.
-fn settle(rejection: Rejection<'_>) -> Result<(), CommandError> {
+fn reject(memory: &Memory, rejection: Rejection<'_>) -> Result<(), CommandError> {
     let ctx = rejection.ctx;
-    let fields = CurrentFields::now();
-    let Some(told) = order_told(rejection.entry, fields.fields().names()) else {
+    let configured = Configured::now(&memory.names);
+    let Some(order) = parse_order_entry(rejection.entry, configured.fields.names()) else {
         return rejection.write(Fate::Unknown, None);
     };
-    let (voucher, user, id) = (Voucher(told.voucher), User(told.user), OrderId(told.id));
-    let Some(keys) = keys_of(voucher, rejection.delivery.stream)? else {
+    let (voucher, user, id) = (Voucher(order.voucher), User(order.user), OrderId(order.id));
+    let Some(keys) = keys_of(memory, voucher, rejection.delivery.stream)? else {
         return rejection.write(Fate::Unknown, None);
     };
     keys.check_here(ctx)?;
-    let Some(terms) = keys.terms_in(ctx)? else {
-        let order = Order { voucher, user, id, units: told.units };
-        let back = unmanaged::give_back(ctx, &keys, order, State::Rejected)?;
-        let fate = back.as_ref().map_or(Fate::Unknown, |_| Fate::Rejected);
-        return rejection.write(fate, back);
+    let Some(terms) = keys.terms_in(&memory.names, ctx)? else {
+        let order = Order { voucher, user, id, units: order.units };
+        let release = unmanaged::prepare_release(ctx, &keys, order, State::Rejected)?;
+        let fate = release.as_ref().map_or(Fate::Unknown, |_| Fate::Rejected);
+        return rejection.write(fate, release);
     };
-    let voucher = managed::Voucher::new(ctx, &keys, voucher, terms)?;
-    let text = book::entry(ctx, voucher.keys, id)?;
+    let sale = managed::ManagedSale::new(ctx, memory, &keys, voucher, terms)?;
+    let text = book::entry(ctx, sale.keys, id)?;
     let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;
     let answer = cancel(entry.as_ref(), user.0.bytes());
-    let back = match (answer, entry) {
+    let release = match (answer, entry) {
         (Cancellation::GivenBack, Some(entry)) => {
-            Some(voucher.look(user, id, &entry, State::Rejected)?)
+            Some(sale.prepare_release(user, id, &entry, State::Rejected)?)
         }
         _ => None,
     };
-    rejection.write(answer.into(), back)
+    rejection.write(answer.into(), release)
 }
 
 /// The keys of a voucher; none when it can have none beside this stream. An entry in a stream that
 /// is not of the voucher's slot was not put there by SECKILL.TRY, and no other node can be asked.
 fn keys_of(
+    memory: &Memory,
     voucher: Voucher<'_>,
     stream: KeyName<'_>,
 ) -> Result<Option<Rc<VoucherKeys>>, CommandError> {
     if config::is_cluster() && Slot::of(voucher.0.bytes()) != Slot::of(stream.0.bytes()) {
         return Ok(None);
     }
-    match VoucherKeys::of(voucher) {
+    match VoucherKeys::of(&memory.names, voucher) {
         Ok(keys) => Ok(Some(keys)),
         Err(CommandError::StrayBraces) => Ok(None),
         Err(error) => Err(error),
@@ -140,26 +144,26 @@ fn keys_of(
 }
 
 impl Rejection<'_> {
-    /// Writes the dead letter, acknowledges the entry and gives the order back.
+    /// Writes the dead letter, acknowledges the entry and releases the order.
     ///
-    /// What could be refused was looked at, and the entry of the give-back is shorter than the dead
+    /// What could be refused was looked at, and the entry of the release is shorter than the dead
     /// letter. Should the server refuse a step all the same, what was appended is taken back.
-    fn write(self, fate: Fate, mut back: Option<GiveBack<'_>>) -> Result<(), CommandError> {
+    fn write(self, fate: Fate, mut release: Option<Release<'_>>) -> Result<(), CommandError> {
         let Self { ctx, delivery, .. } = self;
-        let letter = Letter::new(&delivery, self.deliveries, self.reason, fate);
+        let letter = DeadLetter::new(&delivery, self.deliveries, self.reason, fate);
         let fields = letter.behind(self.entry);
-        let added = self.letters.add(&fields)?;
-        let appended = back.as_mut().map_or(Ok(()), GiveBack::append);
+        let added = self.dead_letters.add(&fields)?;
+        let appended = release.as_mut().map_or(Ok(()), Release::append);
         if let Err(error) = appended.and_then(|()| delivery.acknowledge(ctx)) {
             added.take_back(ctx, &fields);
-            if let Some(back) = back {
-                back.take_back();
+            if let Some(release) = release {
+                release.take_back();
             }
             return Err(error);
         }
         added.effect(&fields).publish(ctx);
-        if let Some(back) = back {
-            back.finish();
+        if let Some(release) = release {
+            release.finish();
         }
         Ok(())
     }

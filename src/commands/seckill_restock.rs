@@ -4,12 +4,13 @@ use super::managed::UPDATES_VOUCHER;
 use super::{Answering, Command};
 use crate::args::{Args, Voucher};
 use crate::error::CommandError;
-use crate::keyspace::names::VoucherKeys;
+use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::keyspace::{stock, terms};
+use crate::memory::Memory;
 use crate::reply::Reply;
+use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
 use domain::sale::Stock;
 use domain::terms::Terms;
-use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.restock",
@@ -30,13 +31,13 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
 struct Restock;
 
 impl Command for Restock {
-    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let voucher: Voucher<'_> = args.next()?;
         let delta = args.next_integer("delta", i64::MIN..=i64::MAX)?;
         args.finish()?;
-        let keys = VoucherKeys::of(voucher)?;
+        let keys = VoucherKeys::of(&memory.names, voucher)?;
         keys.check_here(ctx)?;
-        let terms = terms::read_managed(ctx, keys.terms())?;
+        let terms = terms::read_managed(&memory.names, ctx, keys.terms())?;
         let Stock::Left(left) = stock::read(ctx, keys.stock())? else {
             return Err(CommandError::NoVoucher);
         };

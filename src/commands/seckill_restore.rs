@@ -5,9 +5,10 @@ use super::{Answering, Command};
 use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::stock;
+use crate::memory::Memory;
 use crate::reply::Reply;
-use domain::deduction::{Restored, restore};
 use crate::server::{CommandSpec, Ctx, handler};
+use domain::deduction::{Restored, restore};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.restore",
@@ -28,7 +29,7 @@ struct Restore;
 const NOTHING_TO_RESTORE: i64 = -1;
 
 impl Command for Restore {
-    fn run(ctx: Ctx<'_>, args: Args<'_>) -> Result<Reply, CommandError> {
+    fn run(ctx: Ctx<'_>, _: &Memory, args: Args<'_>) -> Result<Reply, CommandError> {
         let (key, units) = parse(args)?;
         let Some(Restored { left, after }) = restore(stock::read(ctx, key.0)?, units)? else {
             return Ok(Reply::Integer(NOTHING_TO_RESTORE));

@@ -6,10 +6,11 @@ use crate::args::{Args, OrderId, User};
 use crate::error::CommandError;
 use crate::keyspace::book;
 use crate::keyspace::buyers::Buyer;
-use crate::keyspace::names::VoucherKeys;
+use crate::keyspace::voucher_keys::VoucherKeys;
+use crate::memory::Memory;
 use crate::reply::Reply;
-use domain::book::{Entry, Holding};
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, OwnedStr, handler};
+use domain::book::{Entry, Holding};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.status",
@@ -30,13 +31,13 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
 struct Status;
 
 impl Command for Status {
-    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let (voucher, user) = (args.next()?, args.next::<User<'_>>()?);
         args.finish()?;
-        let keys = VoucherKeys::of(voucher)?;
+        let keys = VoucherKeys::of(&memory.names, voucher)?;
         keys.check_here(ctx)?;
         let managed = keys.managed()?;
-        if keys.terms_in(ctx)?.is_none() {
+        if keys.terms_in(&memory.names, ctx)?.is_none() {
             // The set says who has bought, and nothing more.
             let has_bought = Buyer::new(managed.sale.buyers, user).has_bought(ctx)?;
             return Ok(if has_bought { status(Reply::Null, None) } else { Reply::Null });

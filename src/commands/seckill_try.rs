@@ -5,11 +5,13 @@ use super::{Answering, Command, managed};
 use crate::args::{Args, OrderId};
 use crate::error::CommandError;
 use crate::keyspace::counter;
-use crate::keyspace::names::{Reach, SaleKeys, VoucherKeys};
+use crate::keyspace::presence::Reach;
+use crate::keyspace::voucher_keys::{SaleKeys, VoucherKeys};
+use crate::memory::Memory;
 use crate::reply::Reply;
+use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, handler};
 use domain::order_id::Count;
 use domain::sale::Outcome;
-use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, handler};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.try",
@@ -36,19 +38,19 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
 struct Try;
 
 impl Command for Try {
-    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let mut order = Order::parse(&mut args)?;
         if !args.is_empty() {
             args.next_word(&["UNITS"])?;
             order.units = args.next_units()?;
         }
         args.finish()?;
-        let keys = VoucherKeys::of(order.voucher)?;
-        let reach = keys.reach(ctx)?;
+        let keys = VoucherKeys::of(&memory.names, order.voucher)?;
+        let reach = keys.reach(&memory.names, ctx)?;
         if order.id.0.bytes() == GENERATE {
-            try_with_new_id(ctx, &keys, reach, order)
+            try_with_new_id(ctx, memory, &keys, reach, order)
         } else {
-            try_once(ctx, &keys, reach, &order).map(Reply::from)
+            try_once(ctx, memory, &keys, reach, &order).map(Reply::from)
         }
     }
 }
@@ -59,29 +61,31 @@ const GENERATE: &[u8] = b"*";
 #[inline]
 fn try_once(
     ctx: Ctx<'_>,
+    memory: &Memory,
     keys: &VoucherKeys,
     reach: Reach,
     order: &Order<'_>,
 ) -> Result<Outcome, CommandError> {
-    if let Some(terms) = keys.terms_in(ctx)? {
-        let voucher = managed::Voucher::new(ctx, keys, order.voucher, terms)?;
-        return voucher.within(reach).sell(order);
+    if let Some(terms) = keys.terms_in(&memory.names, ctx)? {
+        let sale = managed::ManagedSale::new(ctx, memory, keys, order.voucher, terms)?;
+        return sale.with_reach(reach).sell(order);
     }
-    match unmanaged::ask(ctx, keys.stock(), order)? {
+    match unmanaged::ask(keys.read_stock(ctx)?, order)? {
         None => Ok(Outcome::SoldOut),
-        Some(grant) => unmanaged::sell(ctx, grant, keys.sale()?, keys.fields(), order),
+        Some(grant) => unmanaged::sell(ctx, memory, grant, keys.sale()?, keys.fields(), order),
     }
 }
 
 /// Tries with the next free id, and takes the id only if the try is accepted. Replies both.
 fn try_with_new_id(
     ctx: Ctx<'_>,
+    memory: &Memory,
     keys: &VoucherKeys,
     reach: Reach,
     order: Order<'_>,
 ) -> Result<Reply, CommandError> {
-    let place = counter::Place::Voucher(order.voucher);
-    let next = counter::look(ctx, place, ctx.now_ms(), Count::ONE)?;
+    let scope = counter::IdScope::Voucher(order.voucher);
+    let next = counter::find_free(&memory.names, ctx, scope, ctx.now_ms(), Count::ONE)?;
     let SaleKeys { stock, buyers, orders } = keys.sale()?;
     let counter = next.key().bytes();
     if [Some(stock), Some(buyers), orders].into_iter().flatten().any(|key| key.bytes() == counter) {
@@ -89,7 +93,7 @@ fn try_with_new_id(
     }
     let id = OwnedStr::new(next.first().text().bytes());
     let order = Order { id: OrderId(id.as_str()), ..order };
-    let outcome = try_once(ctx, keys, reach, &order)?;
+    let outcome = try_once(ctx, memory, keys, reach, &order)?;
     let id = match outcome {
         Outcome::Accepted => Reply::Id(next.take(ctx)),
         _ => Reply::Null,

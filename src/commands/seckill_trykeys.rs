@@ -5,10 +5,13 @@ use super::unmanaged::{self, Order};
 use super::{Answering, Command};
 use crate::args::{Args, KeyName};
 use crate::error::CommandError;
-use crate::keyspace::names::{CurrentFields, SaleKeys};
+use crate::keyspace::configured::Configured;
+use crate::keyspace::stock;
+use crate::keyspace::voucher_keys::SaleKeys;
+use crate::memory::Memory;
 use crate::reply::Reply;
-use domain::sale::{Outcome, Units};
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
+use domain::sale::{Outcome, Units};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.trykeys",
@@ -43,8 +46,8 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
 struct TryKeys;
 
 impl Command for TryKeys {
-    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let (stock, buyers, orders) =
+    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
+        let (stock_key, buyers, orders) =
             (args.next::<KeyName>()?, args.next::<KeyName>()?, args.next::<KeyName>()?);
         let mut order = Order::parse(&mut args)?;
         if order.id.0.bytes() == b"*" {
@@ -60,12 +63,15 @@ impl Command for TryKeys {
         }
         order.units = units.unwrap_or(Units::ONE);
         let orders = (!no_stream).then_some(orders.0);
-        let keys = SaleKeys { stock: stock.0, buyers: buyers.0, orders };
+        let keys = SaleKeys { stock: stock_key.0, buyers: buyers.0, orders };
         keys.check_differ()?;
-        match unmanaged::ask(ctx, keys.stock, &order)? {
+        match unmanaged::ask(stock::read(ctx, keys.stock)?, &order)? {
             None => Ok(Outcome::SoldOut.into()),
-            Some(grant) => unmanaged::sell(ctx, grant, keys, CurrentFields::now().fields(), &order)
-                .map(Reply::from),
+            Some(grant) => {
+                let configured = Configured::now(&memory.names);
+                unmanaged::sell(ctx, memory, grant, keys, &configured.fields, &order)
+                    .map(Reply::from)
+            }
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::args::{Args, Pool, User};
 use crate::error::CommandError;
 use crate::keyspace::pool::PoolKeys;
 use crate::keyspace::prizes;
+use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{CommandSpec, Ctx, handler};
 
@@ -25,10 +26,10 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
 struct Undraw;
 
 impl Command for Undraw {
-    fn run(ctx: Ctx<'_>, mut args: Args<'_>) -> Result<Reply, CommandError> {
+    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let (pool, user) = (args.next::<Pool<'_>>()?, args.next::<User<'_>>()?);
         args.finish()?;
-        let keys = PoolKeys::of(pool)?;
+        let keys = PoolKeys::of(&memory.names, pool)?;
         keys.check_here(ctx)?;
         let Some(code) = prizes::code_of(ctx, &keys, user)? else {
             return Ok(Reply::Integer(0));

@@ -1,19 +1,20 @@
 //! A try on a voucher that has only a stock key: what `seckill.lua` does, whole or not at all.
 
-use super::give_back::{GiveBack, Places};
+use super::release::{Release, Targets};
 use crate::args::{Args, OrderId, User, Voucher};
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::buyers::Buyer;
 use crate::keyspace::fields::OrderFields;
-use crate::keyspace::names::{ManagedKeys, SaleKeys, VoucherKeys};
 use crate::keyspace::orders::Orders;
 use crate::keyspace::stock;
+use crate::keyspace::voucher_keys::{ManagedKeys, SaleKeys, VoucherKeys};
+use crate::memory::Memory;
 use crate::metrics;
+use crate::server::{Ctx, OwnedStr, Str};
 use domain::book::State;
 use domain::integer::Decimal;
 use domain::sale::{NoStock, Offer, Outcome, Stock, Units, offer};
-use crate::server::{Ctx, OwnedStr, Str};
 
 /// The order that an accepted try makes.
 pub(super) struct Order<'a> {
@@ -57,15 +58,11 @@ impl Grant {
     }
 }
 
-/// Asks the stock. None when sold out.
+/// What the stock grants. None when sold out.
 ///
 /// Most tries end here: nothing is opened for writing, and nothing is allocated by us.
-pub(super) fn ask(
-    ctx: Ctx<'_>,
-    stock: Str<'_>,
-    order: &Order<'_>,
-) -> Result<Option<Grant>, CommandError> {
-    match offer(stock::read(ctx, stock)?, order.units, config::policy()) {
+pub(super) fn ask(stock: Stock, order: &Order<'_>) -> Result<Option<Grant>, CommandError> {
+    match offer(stock, order.units, config::policy()) {
         Err(NoStock) => Err(CommandError::NoVoucher),
         Ok(Offer::Take { left }) => Ok(Some(Grant { left: Some(left) })),
         Ok(Offer::Unlimited) => Ok(Some(Grant { left: None })),
@@ -80,18 +77,20 @@ pub(super) fn ask(
 /// been changed.
 pub(super) fn sell(
     ctx: Ctx<'_>,
+    memory: &Memory,
     grant: Grant,
     keys: SaleKeys<'_>,
     names: &OrderFields,
     order: &Order<'_>,
 ) -> Result<Outcome, CommandError> {
-    // Who tries again is likely to have been seen lately: asking is cheaper than what follows.
+    // A user with a mark has probably bought: asking is cheaper than what follows.
     let buyer = Buyer::new(keys.buyers, order.user);
-    if buyer.is_back(ctx)? {
+    let mark = buyer.mark(&memory.marks);
+    if mark.is_set() && buyer.has_bought(ctx)? {
         return Ok(already_bought());
     }
     // The stream must be known to take the entry before anything is written. Where it does not,
-    // or that is dear to know, a user who has bought is told so first, as by the script.
+    // or that is expensive to know, a user who has bought is answered so first, as by the script.
     let fits = order.check_fits();
     let opened = keys.orders.map(|key| Orders::open(ctx, key)).transpose();
     let is_clear = match &opened {
@@ -107,7 +106,7 @@ pub(super) fn sell(
         stream.check_room(ctx)?;
     }
     // The first write. It is the question too, and changes nothing when the answer is no.
-    if !buyer.admit(ctx)? {
+    if !buyer.admit(ctx, mark)? {
         return Ok(already_bought());
     }
     let sale = Sale { stock: keys.stock, grant, stream };
@@ -162,8 +161,7 @@ pub(super) fn take(
     Ok(())
 }
 
-/// Gives a unit and the user's right to buy back: see [`give_back`]. 1, or 0 when the user has
-/// bought nothing.
+/// Releases a unit: see [`prepare_release`]. 1, or 0 when the user has bought nothing.
 pub(super) fn cancel(
     ctx: Ctx<'_>,
     keys: &VoucherKeys,
@@ -172,20 +170,20 @@ pub(super) fn cancel(
     id: OrderId<'_>,
 ) -> Result<i64, CommandError> {
     let order = Order { voucher, user, id, units: Units::ONE };
-    match give_back(ctx, keys, order, State::Cancelled)? {
+    match prepare_release(ctx, keys, order, State::Cancelled)? {
         None => Ok(0),
-        Some(back) => back.write().map(|()| 1),
+        Some(release) => release.write().map(|()| 1),
     }
 }
 
-/// Looks at everything that could refuse to give an order back, by membership of the set: the order
+/// Checks everything that could refuse the release of an order, by membership of the set: the order
 /// id is not on record and only travels into the entry. None when the user has bought nothing.
-pub(super) fn give_back<'a>(
+pub(super) fn prepare_release<'a>(
     ctx: Ctx<'a>,
     keys: &'a VoucherKeys,
     order: Order<'a>,
     reason: State,
-) -> Result<Option<GiveBack<'a>>, CommandError> {
+) -> Result<Option<Release<'a>>, CommandError> {
     let ManagedKeys { sale, released, .. } = keys.managed()?;
     if !Buyer::new(sale.buyers, order.user).has_bought(ctx)? {
         return Ok(None);
@@ -203,6 +201,6 @@ pub(super) fn give_back<'a>(
         released.check_room(ctx)?;
     }
     let (buyers, stock) = (sale.buyers, sale.stock);
-    let places = Places { buyers, stock, left, released, booked: None };
-    Ok(Some(GiveBack::new(ctx, keys.fields(), order, reason, places)))
+    let targets = Targets { buyers, stock, left, released, booked: None };
+    Ok(Some(Release::new(ctx, keys.fields(), order, reason, targets)))
 }

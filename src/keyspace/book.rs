@@ -1,13 +1,16 @@
 //! The book of a managed voucher: its orders, its users' units, and its holds by deadline. Three
-//! keys, written together.
+//! keys, written together, and a fourth where orders of several units are held.
 
 use crate::args::{OrderId, User};
 use crate::effect::Effect;
 use crate::error::CommandError;
-use crate::keyspace::names::ManagedKeys;
-use domain::book::{Entry, Holding};
-use domain::terms::Millis;
+use crate::keyspace::voucher_keys::ManagedKeys;
 use crate::server::{Call, Ctx, Kind, OwnedStr, ReadKey, Str, WriteKey};
+use domain::book::{Entry, Holding};
+use domain::due::HoldPosition;
+use domain::integer::{self, Decimal};
+use domain::sale::Units;
+use domain::terms::Millis;
 
 /// The value of a field of a hash; none when the key or the field is missing.
 fn field(ctx: Ctx<'_>, key: Str<'_>, field: Str<'_>) -> Result<Option<OwnedStr>, CommandError> {
@@ -63,16 +66,26 @@ pub(crate) fn has_holding(
 
 /// The three keys of a book, opened for what is to be written into them.
 pub(crate) struct OpenBook<'a> {
+    ctx: Ctx<'a>,
     keys: ManagedKeys<'a>,
+    /// Units of the order that it was opened for.
+    units: Units,
     book: WriteKey<'a>,
     holdings: WriteKey<'a>,
     holds: WriteKey<'a>,
 }
 
 impl<'a> OpenBook<'a> {
-    /// Opens the keys, there or not. An error when one holds something else than a book does.
-    /// Nothing is changed by this, and nobody is told.
-    pub(crate) fn open(ctx: Ctx<'a>, keys: ManagedKeys<'a>) -> Result<Self, CommandError> {
+    /// Opens the keys for an order of so many units, whether they exist or not. An error when one
+    /// holds something else than a book does. Nothing is changed by this, and no event fires.
+    pub(crate) fn open(
+        ctx: Ctx<'a>,
+        keys: ManagedKeys<'a>,
+        units: Units,
+    ) -> Result<Self, CommandError> {
+        if units != Units::ONE {
+            read_extra(ctx, keys)?;
+        }
         let open = |key, wanted| {
             let key = WriteKey::open(ctx, key);
             match key.kind() {
@@ -82,7 +95,9 @@ impl<'a> OpenBook<'a> {
             }
         };
         Ok(Self {
+            ctx,
             keys,
+            units,
             book: open(keys.book, Kind::Hash)?,
             holdings: open(keys.holdings, Kind::Hash)?,
             holds: open(keys.holds, Kind::SortedSet)?,
@@ -122,6 +137,7 @@ impl<'a> OpenBook<'a> {
     {
         // Deadlines are below 2^53, which a double holds exactly.
         self.holds.zset_add(deadline as f64, id.0).ok()?;
+        self.change_extra(self.units.get().saturating_sub(1));
         Some(Effect::Scored { key: self.keys.holds, score: deadline, member: id.0 })
     }
 
@@ -134,8 +150,37 @@ impl<'a> OpenBook<'a> {
             return None;
         }
         let was_last = self.holds.kind() == Kind::Empty;
+        if was_last {
+            self.drop_extra();
+        } else {
+            self.change_extra(1i64.saturating_sub(self.units.get()));
+        }
         Some(Effect::Unscored { key: self.keys.holds, member: id.0, was_last })
     }
+
+    /// Counts units of held orders beyond the first of each. Replicated by the server.
+    fn change_extra(&self, by: i64) {
+        if by == 0 {
+            return;
+        }
+        let by = OwnedStr::new(Decimal::new(by).bytes());
+        // The key was seen to be an integer when the book was opened. A sum that does not fit, of a
+        // key that somebody has edited, is left for SECKILL.AUDIT to report.
+        drop(Call::write(self.ctx, c"INCRBY", self.keys.extra, by.as_str()));
+    }
+
+    /// Nothing is held any more. So the count starts anew, whatever has become of the key.
+    fn drop_extra(&self) {
+        if ReadKey::open(self.ctx, self.keys.extra).is_some() {
+            drop(Call::write_all(self.ctx, c"DEL", &[self.keys.extra]));
+        }
+    }
+}
+
+/// Units of held orders beyond the first of each.
+fn read_extra(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Result<i64, CommandError> {
+    let Some(key) = ReadKey::open(ctx, keys.extra) else { return Ok(0) };
+    integer::parse(key.string()?).ok_or(CommandError::Garbled)
 }
 
 /// None when the key is no hash any more, which only another module could have brought about since
@@ -151,48 +196,69 @@ fn set_field<'a>(
     Some(Effect::FieldSet { key, field, value })
 }
 
-/// The earliest deadline in a holds key, and how many holds there are. None when there is no
-/// sorted set.
-pub(crate) fn first_hold(ctx: Ctx<'_>, key: Str<'_>) -> Option<(Millis, u64)> {
-    let holds = ReadKey::open(ctx, key)?;
-    let first = holds.members_up_to(f64::INFINITY, 1).ok()?;
-    let (_, score) = first.first()?;
-    Some((*score as Millis, u64::try_from(holds.len()).unwrap_or(u64::MAX)))
+/// What a holds key holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Holds {
+    /// The earliest deadline behind the position asked for; none when there is none.
+    pub(crate) first: Option<Millis>,
+    pub(crate) count: u64,
 }
 
-/// The orders whose deadline is not after `now`, the earliest first, at most `most`.
+/// What there is at a holds key; none when there is no sorted set.
+pub(crate) fn holds(ctx: Ctx<'_>, key: Str<'_>, behind: Option<&HoldPosition>) -> Option<Holds> {
+    let holds = ReadKey::open(ctx, key)?;
+    let first = members(&holds, behind, Millis::MAX, 1).ok()?.into_iter().next();
+    let count = u64::try_from(holds.len()).unwrap_or(u64::MAX);
+    Some(Holds { first: first.map(|(_, deadline)| deadline), count })
+}
+
+/// The orders behind a position whose deadline is not after `now`, with their deadlines, the
+/// earliest first, at most `most`.
 pub(crate) fn due(
     ctx: Ctx<'_>,
     keys: ManagedKeys<'_>,
+    behind: Option<&HoldPosition>,
     now: Millis,
     most: usize,
-) -> Result<Vec<OwnedStr>, CommandError> {
+) -> Result<Vec<(OwnedStr, Millis)>, CommandError> {
     let Some(holds) = ReadKey::open(ctx, keys.holds) else { return Ok(Vec::new()) };
-    let due = holds.members_up_to(now as f64, most)?;
-    Ok(due.into_iter().map(|(id, _)| id).collect())
+    members(&holds, behind, now, most)
 }
 
-/// The units of all held orders. Where every order is of one unit, that is as many as there are
-/// holds; else each is looked up in the book.
-pub(crate) fn units_held(
-    ctx: Ctx<'_>,
-    keys: ManagedKeys<'_>,
-    all_single: bool,
-) -> Result<i64, CommandError> {
+/// Members of a holds key. Takes time for every member of the position's own deadline.
+fn members(
+    holds: &ReadKey<'_>,
+    behind: Option<&HoldPosition>,
+    until: Millis,
+    most: usize,
+) -> Result<Vec<(OwnedStr, Millis)>, CommandError> {
+    let from = behind.map_or(f64::NEG_INFINITY, |behind| behind.deadline as f64);
+    // Deadlines are below 2^53, which a double holds exactly.
+    let until = if until == Millis::MAX { f64::INFINITY } else { until as f64 };
+    // Members of one score are in the order of their bytes.
+    let is_before = |id: &[u8], score: f64| {
+        behind.is_some_and(|behind| {
+            score <= from && behind.id.as_ref().is_none_or(|last| id <= last.as_slice())
+        })
+    };
+    let members = holds.members(from..=until, most, is_before)?;
+    // Scores that no deadline has saturate, and so differ from every deadline.
+    Ok(members.into_iter().map(|(id, score)| (id, score as Millis)).collect())
+}
+
+/// The units of all held orders, in constant time: one per hold, and those beyond.
+pub(crate) fn units_held(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Result<i64, CommandError> {
     let Some(holds) = ReadKey::open(ctx, keys.holds) else { return Ok(0) };
     if holds.kind() != Kind::SortedSet {
         return Err(CommandError::WrongType);
     }
-    if all_single {
-        return Ok(i64::try_from(holds.len()).unwrap_or(i64::MAX));
-    }
-    let mut units = 0i64;
-    for (id, _) in holds.members_up_to(f64::INFINITY, usize::MAX)? {
-        if let Some(text) = entry(ctx, keys, OrderId(id.as_str()))? {
-            units = units.saturating_add(Entry::parse(text.as_str().bytes())?.units.get());
-        }
-    }
-    Ok(units)
+    let count = i64::try_from(holds.len()).unwrap_or(i64::MAX);
+    Ok(count.saturating_add(read_extra(ctx, keys)?))
+}
+
+/// Units of held orders beyond the first of each, as the key says; none when it is no integer.
+pub(crate) fn extra(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Option<i64> {
+    read_extra(ctx, keys).ok()
 }
 
 /// A field of a hash and its value.
@@ -212,7 +278,6 @@ pub(crate) fn all_holds(
     keys: ManagedKeys<'_>,
 ) -> Result<Vec<(Vec<u8>, Millis)>, CommandError> {
     let Some(holds) = ReadKey::open(ctx, keys.holds) else { return Ok(Vec::new()) };
-    let all = holds.members_up_to(f64::INFINITY, usize::MAX)?;
-    // Scores that no deadline has saturate, and so differ from every deadline.
-    Ok(all.into_iter().map(|(id, score)| (id.as_str().bytes().to_vec(), score as i64)).collect())
+    let all = members(&holds, None, Millis::MAX, usize::MAX)?;
+    Ok(all.into_iter().map(|(id, deadline)| (id.as_str().bytes().to_vec(), deadline)).collect())
 }

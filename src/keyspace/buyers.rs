@@ -5,66 +5,39 @@
 
 use crate::args::User;
 use crate::error::CommandError;
-use crate::keyspace::recent::{self, Mark};
+use crate::keyspace::marks::{Mark, Marks};
 use crate::server::{Call, Ctx, Kind, ReadKey, Str};
 use std::collections::HashSet;
 
-/// A user and the buyers key that they are in or not.
+/// A user, and the buyers key that contains the user or not.
+#[derive(Clone, Copy)]
 pub(crate) struct Buyer<'a> {
     key: Str<'a>,
     user: User<'a>,
-    mark: Mark,
 }
 
 impl<'a> Buyer<'a> {
     pub(crate) fn new(key: Str<'a>, user: User<'a>) -> Self {
-        Self { key, user, mark: Mark::of(key, user.0) }
+        Self { key, user }
     }
 
-    /// Has the user bought, and was seen to not long ago? A no says nothing.
-    ///
-    /// Who comes back again and again is answered from memory, as long as nothing has happened to
-    /// the key: see [`recent`]. Of no use to who is going to write.
-    pub(crate) fn is_back(&self, ctx: Ctx<'_>) -> Result<bool, CommandError> {
-        let Some(place) = self.mark.find() else { return Ok(false) };
-        // What takes the user out after the server was asked ends this epoch.
-        let epoch = self.mark.epoch(ctx, self.key);
-        if place.answers(epoch, self.user.0) && self.is_set(ctx) {
-            return Ok(true);
-        }
-        if !recent::are_marks_right() {
-            return Ok(false);
-        }
-        let has_bought = self.has_bought(ctx)?;
-        // If not, they are about to be admitted.
-        if has_bought {
-            recent::learn(true);
-            place.keep(epoch, self.user.0);
-            recent::listen(ctx);
-        }
-        Ok(has_bought)
+    /// The mark of the user, set when the user was seen among the buyers lately.
+    pub(crate) fn mark(self, marks: &Marks) -> Mark<'_> {
+        marks.of(self.key, self.user.0)
     }
 
-    /// A key whose time to live is over is gone before any event tells of it.
-    fn is_set(&self, ctx: Ctx<'_>) -> bool {
-        ReadKey::open(ctx, self.key).is_some_and(|key| key.kind() == Kind::Set)
-    }
-
-    /// Adds the user. False, and nothing written, when already there.
+    /// Adds the user, and sets the mark. False, and nothing written, when already there.
     ///
     /// One call is both the question and the write, at half the cost of asking first.
-    pub(crate) fn admit(&self, ctx: Ctx<'_>) -> Result<bool, CommandError> {
+    pub(crate) fn admit(self, ctx: Ctx<'_>, mark: Mark<'_>) -> Result<bool, CommandError> {
         let reply = Call::write(ctx, c"SADD", self.key, self.user.0)
             .map_err(|error| CommandError::of_call(error, "SADD"))?;
-        let is_new = reply.integer() == 1;
-        if !self.mark.note() {
-            recent::learn(!is_new);
-        }
-        Ok(is_new)
+        mark.set();
+        Ok(reply.integer() == 1)
     }
 
     /// Refuses a key that is there and no set.
-    pub(crate) fn check_kind(&self, ctx: Ctx<'_>) -> Result<(), CommandError> {
+    pub(crate) fn check_kind(self, ctx: Ctx<'_>) -> Result<(), CommandError> {
         match ReadKey::open(ctx, self.key) {
             Some(key) if key.kind() != Kind::Set => Err(CommandError::WrongType),
             _ => Ok(()),
@@ -72,14 +45,14 @@ impl<'a> Buyer<'a> {
     }
 
     /// Takes the user out, if there.
-    pub(crate) fn dismiss(&self, ctx: Ctx<'_>) {
+    pub(crate) fn dismiss(self, ctx: Ctx<'_>) {
         // The key is known to be a set. If the server refused all the same, there would be nothing
         // left to try.
         drop(Call::write(ctx, c"SREM", self.key, self.user.0));
     }
 
     /// Is the user there?
-    pub(crate) fn has_bought(&self, ctx: Ctx<'_>) -> Result<bool, CommandError> {
+    pub(crate) fn has_bought(self, ctx: Ctx<'_>) -> Result<bool, CommandError> {
         match Call::read(ctx, c"SISMEMBER", self.key, self.user.0) {
             Ok(reply) => Ok(reply.integer() == 1),
             Err(error) => Err(CommandError::of_call(error, "SISMEMBER")),

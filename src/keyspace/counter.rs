@@ -8,11 +8,12 @@ use crate::args::{IdPrefix, Voucher};
 use crate::config;
 use crate::effect::Effect;
 use crate::error::CommandError;
+use crate::keyspace::name_cache::NameCache;
+use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str, WriteKey};
 use domain::hash_tag::tag_of;
 use domain::integer::{self, Decimal};
 use domain::order_id::{Count, Id, Second, Taken, after_counter, after_last, date};
 use domain::slot::Slot;
-use crate::server::{Call, Ctx, MainThread, OwnedStr, ReadKey, Str, WriteKey};
 use std::rc::Rc;
 
 /// A counter that we made expires so long behind the last second that its ids bear: by then no
@@ -21,16 +22,16 @@ const KEPT_MS: i64 = 48 * 60 * 60 * 1000;
 
 /// Whose ids are wanted.
 #[derive(Clone, Copy)]
-pub(crate) enum Place<'a> {
+pub(crate) enum IdScope<'a> {
     /// Those of a prefix, counted in the prefix's own slot.
     Prefix(IdPrefix<'a>),
     /// Those of orders, counted in the slot of this voucher.
     Voucher(Voucher<'a>),
 }
 
-/// Ids that are free. They are taken by [`Next::take`], in the same command or not at all.
+/// Ids that are free. They are taken by [`FreeIds::take`], in the same command or not at all.
 #[must_use]
-pub(crate) struct Next {
+pub(crate) struct FreeIds {
     counter: Rc<Counter>,
     taken: Taken,
     write: Write,
@@ -45,16 +46,17 @@ enum Write {
 
 /// Finds the next `count` ids at `now_ms`, one behind the other. Writes nothing; whatever can go
 /// wrong with ids goes wrong here.
-pub(crate) fn look(
+pub(crate) fn find_free(
+    names: &NameCache,
     ctx: Ctx<'_>,
-    place: Place<'_>,
+    scope: IdScope<'_>,
     now_ms: i64,
     count: Count,
-) -> Result<Next, CommandError> {
+) -> Result<FreeIds, CommandError> {
     let second = Second::at(now_ms, config::calendar())?;
-    let counter = match place {
-        Place::Prefix(prefix) => Counter::of_prefix(prefix, second)?,
-        Place::Voucher(voucher) => Counter::of_voucher(voucher, second)?,
+    let counter = match scope {
+        IdScope::Prefix(prefix) => Counter::of_prefix(names, prefix, second)?,
+        IdScope::Voucher(voucher) => Counter::of_voucher(names, voucher, second)?,
     };
     let key = counter.key.as_str();
     if let Kind::Slot(slot) = counter.kind
@@ -75,10 +77,10 @@ pub(crate) fn look(
         let expires_ms = now_ms.saturating_add(borrowed_ms).saturating_add(KEPT_MS);
         Write::Set { expires_ms }
     };
-    Ok(Next { counter, taken, write })
+    Ok(FreeIds { counter, taken, write })
 }
 
-impl Next {
+impl FreeIds {
     /// The counter key: what else the command writes must be other keys.
     pub(crate) fn key(&self) -> Str<'_> {
         self.counter.key.as_str()
@@ -121,7 +123,7 @@ fn read(ctx: Ctx<'_>, key: Str<'_>) -> Result<Option<i64>, CommandError> {
     integer::parse(key.string()?).map(Some).ok_or(CommandError::CounterNotInteger)
 }
 
-/// Refuses a key that may be on another node while its slot is moved. See `names::check_here`.
+/// Refuses a key that may be on another node while its slot is moved. See [`super::presence`].
 fn check_here(ctx: Ctx<'_>, key: Str<'_>, slot: Slot) -> Result<(), CommandError> {
     let exist = |keys: &[Str<'_>]| match Call::read_all(ctx, c"EXISTS", keys) {
         Ok(reply) => Ok(reply.integer()),
@@ -140,7 +142,7 @@ fn check_here(ctx: Ctx<'_>, key: Str<'_>, slot: Slot) -> Result<(), CommandError
 }
 
 /// The name of a counter key, and what it was made of.
-struct Counter {
+pub(crate) struct Counter {
     prefix: Vec<u8>,
     kind: Kind,
     key: OwnedStr,
@@ -154,10 +156,12 @@ enum Kind {
     Slot(Slot),
 }
 
-static LAST: MainThread<Option<Rc<Counter>>> = MainThread::new(None);
-
 impl Counter {
-    fn of_prefix(prefix: IdPrefix<'_>, second: Second) -> Result<Rc<Self>, CommandError> {
+    fn of_prefix(
+        names: &NameCache,
+        prefix: IdPrefix<'_>,
+        second: Second,
+    ) -> Result<Rc<Self>, CommandError> {
         const MAX: usize = 128 << 20;
         let prefix = prefix.0.bytes();
         if prefix.len() > MAX {
@@ -168,22 +172,26 @@ impl Counter {
         if kind.has_tag() && prefix.contains(&b'{') && tag_of(prefix).is_none() {
             return Err(CommandError::StrayPrefixBraces);
         }
-        Ok(Self::of(prefix, kind))
+        Ok(Self::of(names, prefix, kind))
     }
 
-    fn of_voucher(voucher: Voucher<'_>, second: Second) -> Result<Rc<Self>, CommandError> {
+    fn of_voucher(
+        names: &NameCache,
+        voucher: Voucher<'_>,
+        second: Second,
+    ) -> Result<Rc<Self>, CommandError> {
         let kind = Kind::now(second, voucher.0.bytes());
         config::ID_PREFIX.with(|prefix| {
             if kind.has_tag() && prefix.contains(&b'{') {
                 return Err(CommandError::BraceInPrefix);
             }
-            Ok(Self::of(prefix, kind))
+            Ok(Self::of(names, prefix, kind))
         })
     }
 
     /// Costs next to nothing for the counter used last.
-    fn of(prefix: &[u8], kind: Kind) -> Rc<Self> {
-        if let Some(last) = LAST.cloned()
+    fn of(names: &NameCache, prefix: &[u8], kind: Kind) -> Rc<Self> {
+        if let Some(last) = names.counter.cloned()
             && last.kind == kind
             && last.prefix == prefix
         {
@@ -196,7 +204,7 @@ impl Counter {
             }
         };
         let counter = Rc::new(Self { prefix: prefix.to_vec(), kind, key });
-        LAST.set(Some(Rc::clone(&counter)));
+        names.counter.set(Some(Rc::clone(&counter)));
         counter
     }
 }
@@ -210,9 +218,4 @@ impl Kind {
     fn has_tag(self) -> bool {
         matches!(self, Self::Slot(_))
     }
-}
-
-/// Frees what is kept: the module is being unloaded.
-pub(crate) fn forget() {
-    LAST.set(None);
 }

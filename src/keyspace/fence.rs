@@ -3,10 +3,11 @@
 use crate::config;
 use crate::effect::Effect;
 use crate::error::CommandError;
-use domain::fencing;
-use domain::hash_tag::{StrayBraces, Tagged, tagged};
-use domain::integer::{self, Decimal};
 use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str, WriteKey};
+use domain::fencing;
+use domain::hash_tag::StrayBraces;
+use domain::integer::{self, Decimal};
+use domain::key_names::{FENCE_SUFFIX, companion};
 
 /// How long a fence key outlives the lease: long enough for any owner to be over its work.
 const OUTLIVES_MS: i64 = 86_400_000;
@@ -57,12 +58,16 @@ impl Fence {
 
 /// Keeps the fence key, if the lock has one, for as long as a renewed lease wants.
 pub(crate) fn extend(ctx: Ctx<'_>, lock: Str<'_>, lease_ends_at_ms: i64) {
-    if peek(ctx, lock).is_none() {
-        // There is none, or a key that has its name by chance.
-        return;
-    }
     let Ok(name) = name(lock) else { return };
     let (key, at_ms) = (name.as_str(), lease_ends_at_ms.saturating_add(OUTLIVES_MS));
+    // A fence key is an integer and always has a time to live. Anything else only has its name.
+    let is_fence = ReadKey::open(ctx, key).is_some_and(|fence| {
+        fence.ends_at_ms().is_some()
+            && fence.string().is_ok_and(|text| integer::parse(text).is_some())
+    });
+    if !is_fence {
+        return;
+    }
     WriteKey::open(ctx, key).set_end(at_ms);
     Effect::EndSet { key, at_ms }.publish(ctx);
 }
@@ -76,10 +81,5 @@ pub(crate) fn peek(ctx: Ctx<'_>, lock: Str<'_>) -> Option<i64> {
 
 /// The name of a lock's fence key, in the lock's slot where there are slots.
 fn name(lock: Str<'_>) -> Result<OwnedStr, StrayBraces> {
-    let lock = lock.bytes();
-    let is_wrapped = config::hash_tags() && tagged(lock)? == Tagged::Wrapped;
-    Ok(OwnedStr::new(&match is_wrapped {
-        false => [lock, b":fence"].concat(),
-        true => [b"{", lock, b"}:fence"].concat(),
-    }))
+    companion(lock.bytes(), FENCE_SUFFIX, config::hash_tags()).map(|name| OwnedStr::new(&name))
 }

@@ -1,7 +1,8 @@
 //! The words in the entries of the streams.
 
-use domain::rejection::FieldNames;
 use crate::server::{OwnedStr, Str};
+use domain::fields::{DEADLINE, DRAW_FIELDS, REASON, UNITS, parse_order_fields};
+use domain::rejection::FieldNames;
 
 /// The words of an order's entry that are the same for every order.
 pub(crate) struct OrderFields {
@@ -15,17 +16,12 @@ pub(crate) struct OrderFields {
 
 impl OrderFields {
     /// The configured names of the fields for user, voucher and order id, and ours for the others.
-    pub(super) fn parse(three: &[u8]) -> Self {
-        let mut words = three.split(|byte| *byte == b' ');
-        let mut next = || OwnedStr::new(words.next().unwrap_or_default());
-        Self {
-            user: next(),
-            voucher: next(),
-            id: next(),
-            units: OwnedStr::new(b"units"),
-            deadline: OwnedStr::new(b"deadline"),
-            reason: OwnedStr::new(b"reason"),
-        }
+    pub(super) fn configured(text: &[u8]) -> Self {
+        // The setting was checked when it was set.
+        let words = parse_order_fields(text).unwrap_or_default();
+        let [user, voucher, id] = words.map(OwnedStr::new);
+        let [units, deadline, reason] = [UNITS, DEADLINE, REASON].map(OwnedStr::new);
+        Self { user, voucher, id, units, deadline, reason }
     }
 
     /// The names by which the entry of an order is known.
@@ -34,8 +30,6 @@ impl OrderFields {
             user: self.user().bytes(),
             voucher: self.voucher().bytes(),
             id: self.id().bytes(),
-            units: self.units().bytes(),
-            reason: self.reason().bytes(),
         }
     }
 
@@ -73,7 +67,7 @@ pub(crate) struct DrawFields {
 
 impl DrawFields {
     pub(super) fn new() -> Self {
-        let [user, pool, code] = [b"userId".as_slice(), b"poolId", b"code"].map(OwnedStr::new);
+        let [user, pool, code] = DRAW_FIELDS.map(OwnedStr::new);
         Self { user, pool, code }
     }
 

@@ -4,8 +4,8 @@
 
 use crate::args::{Group, KeyName};
 use crate::error::CommandError;
+use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str};
 use domain::entry_id::EntryId;
-use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str, StreamId};
 
 /// An entry of a stream and the group that it was delivered to, or not.
 #[derive(Clone, Copy)]
@@ -30,9 +30,8 @@ impl Delivery<'_> {
 
     /// The fields of the entry, names and values in turn. An error when it is gone.
     pub(crate) fn fields(&self, ctx: Ctx<'_>) -> Result<Vec<OwnedStr>, CommandError> {
-        let EntryId { ms, seq } = self.id;
         let stream = ReadKey::open(ctx, self.stream.0).ok_or(CommandError::NoGroup)?;
-        stream.entry(StreamId { ms, seq })?.ok_or(CommandError::NoEntry)
+        stream.entry(self.id)?.ok_or(CommandError::NoEntry)
     }
 
     /// Acknowledges an entry that is pending. Replicated by the server.

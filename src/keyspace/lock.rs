@@ -3,8 +3,8 @@
 use crate::args::Token;
 use crate::effect::Effect;
 use crate::error::CommandError;
-use domain::integer::Decimal;
 use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str, WriteKey};
+use domain::integer::Decimal;
 
 /// Who holds a lock, seen by somebody with a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use crate::effect::Effect;
 use crate::error::CommandError;
+use crate::server::{Call, Ctx, Kind, OwnedStr, Str, WriteKey};
 use domain::entry_id::EntryId;
-use crate::server::{Call, Ctx, Kind, OwnedStr, Str, StreamId, WriteKey};
 
 /// An order stream, there or not, opened for the one entry that it may get.
 pub(crate) struct Orders<'a> {
@@ -68,7 +68,7 @@ impl<'a> Orders<'a> {
 #[must_use = "an entry that is neither published nor taken back is missing on replicas"]
 pub(crate) struct Added<'a> {
     key: Str<'a>,
-    id: StreamId,
+    id: EntryId,
 }
 
 impl<'a> Added<'a> {
@@ -82,9 +82,9 @@ impl<'a> Added<'a> {
 
     /// Takes the entry back: a later step was refused. Its id stays used, here and on replicas.
     pub(crate) fn take_back(self, ctx: Ctx<'_>, fields: &[Str<'_>]) {
-        let (key, StreamId { ms, seq }) = (self.key, self.id);
+        let (key, id) = (self.key, self.id);
         self.effect(fields).publish(ctx);
-        let id = OwnedStr::new(&EntryId { ms, seq }.text());
+        let id = OwnedStr::new(&id.text());
         // There was nothing to refuse in appending it, and there is no more in this.
         drop(Call::write(ctx, c"XDEL", key, id.as_str()));
     }

@@ -1,14 +1,14 @@
-//! The names of a pool's keys, made anew when a configuration changes, and kept for the pool drawn
-//! from last.
+//! The names of a pool's keys, made anew when a setting changes, and kept for the pool drawn from
+//! last.
 
 use crate::args::Pool;
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::fields::DrawFields;
-use crate::keyspace::prefixes::{CODES_PREFIX, WINNERS_PREFIX};
-use crate::keyspace::style::Style;
+use crate::keyspace::name_cache::NameCache;
+use crate::server::{Call, Ctx, OwnedStr, Str};
 use domain::hash_tag::StrayBraces;
-use crate::server::{Call, Ctx, MainThread, OwnedStr, Str};
+use domain::key_names::{CODES_PREFIX, Naming, WINNERS_PREFIX};
 use std::rc::Rc;
 
 /// The names of one pool's keys.
@@ -22,37 +22,34 @@ pub(crate) struct PoolKeys {
     fields: DrawFields,
 }
 
-static LAST: MainThread<Option<Rc<PoolKeys>>> = MainThread::new(None);
-
 impl PoolKeys {
     /// The keys of `pool`. Costs next to nothing for the pool asked for last.
-    pub(crate) fn of(pool: Pool<'_>) -> Result<Rc<Self>, CommandError> {
+    pub(crate) fn of(names: &NameCache, pool: Pool<'_>) -> Result<Rc<Self>, CommandError> {
         let pool = pool.0.bytes();
-        if let Some(last) = LAST.cloned()
-            && last.generation == config::generation()
+        if let Some(last) = names.pool.cloned()
+            && last.generation == config::naming_generation()
             && last.pool == pool
         {
             return Ok(last);
         }
         let keys = Rc::new(config::DRAW_STREAM.with(|stream| Self::make(pool, stream))?);
-        LAST.set(Some(Rc::clone(&keys)));
+        names.pool.set(Some(Rc::clone(&keys)));
         Ok(keys)
     }
 
     fn make(pool: &[u8], stream: &[u8]) -> Result<Self, CommandError> {
-        let style = if !config::hash_tags() {
-            Style::Plain
-        } else if stream.contains(&b'{') {
+        let hash_tags = config::hash_tags();
+        if hash_tags && stream.contains(&b'{') {
             return Err(CommandError::BraceInPrefix);
-        } else {
-            Style::tagged(pool).map_err(|StrayBraces| CommandError::PoolStrayBraces)?
-        };
+        }
+        let naming =
+            Naming::of(pool, hash_tags).map_err(|StrayBraces| CommandError::PoolStrayBraces)?;
         let keys = Self {
-            generation: config::generation(),
+            generation: config::naming_generation(),
             pool: pool.to_vec(),
-            codes: style.key(CODES_PREFIX, pool),
-            winners: style.key(WINNERS_PREFIX, pool),
-            draws: (!stream.is_empty()).then(|| style.stream(stream, pool)),
+            codes: OwnedStr::new(&naming.key(CODES_PREFIX)),
+            winners: OwnedStr::new(&naming.key(WINNERS_PREFIX)),
+            draws: (!stream.is_empty()).then(|| OwnedStr::new(&naming.stream(stream))),
             fields: DrawFields::new(),
         };
         let draws = keys.draws().map(Str::bytes);
@@ -82,7 +79,7 @@ impl PoolKeys {
     }
 
     /// Refuses, in cluster mode, keys that are not all on this node. See
-    /// [`super::names::VoucherKeys::check_here`].
+    /// [`super::presence`].
     pub(crate) fn check_here(&self, ctx: Ctx<'_>) -> Result<(), CommandError> {
         if !config::is_cluster() {
             return Ok(());
@@ -96,9 +93,4 @@ impl PoolKeys {
             }),
         }
     }
-}
-
-/// Frees what is kept: the module is being unloaded.
-pub(crate) fn forget() {
-    LAST.set(None);
 }

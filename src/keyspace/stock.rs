@@ -2,9 +2,9 @@
 
 use crate::effect::Effect;
 use crate::error::CommandError;
+use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str, WriteKey};
 use domain::integer::{self, Decimal};
 use domain::sale::Stock;
-use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str, WriteKey};
 
 /// What the stock key says.
 pub(crate) fn read(ctx: Ctx<'_>, key: Str<'_>) -> Result<Stock, CommandError> {

@@ -1,31 +1,33 @@
 //! Terms keys: a string with the JSON of a managed voucher's terms.
 
 use crate::error::CommandError;
+use crate::keyspace::name_cache::NameCache;
+use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str};
 use domain::terms::Terms;
-use crate::server::{Call, Ctx, MainThread, OwnedStr, ReadKey, Str};
 use std::rc::Rc;
 
-/// Some JSON, and what it means.
-struct Read {
+/// The JSON read last and what it means. Reading is a pure function of the bytes, so this can't
+/// be stale: other bytes are read anew.
+pub(crate) struct ReadTerms {
     json: Vec<u8>,
     terms: Terms,
 }
 
-/// The JSON read last and what it means. Reading is a pure function of the bytes, so this can't
-/// be stale: other bytes are read anew.
-static LAST: MainThread<Option<Rc<Read>>> = MainThread::new(None);
-
 /// The terms; none when the voucher is not managed.
-pub(crate) fn read(ctx: Ctx<'_>, key: Str<'_>) -> Result<Option<Terms>, CommandError> {
+pub(crate) fn read(
+    names: &NameCache,
+    ctx: Ctx<'_>,
+    key: Str<'_>,
+) -> Result<Option<Terms>, CommandError> {
     let Some(key) = ReadKey::open(ctx, key) else { return Ok(None) };
     let json = key.string()?;
-    if let Some(last) = LAST.cloned()
+    if let Some(last) = names.terms.cloned()
         && last.json == json
     {
         return Ok(Some(last.terms));
     }
     let terms = Terms::parse(json)?;
-    LAST.set(Some(Rc::new(Read { json: json.to_vec(), terms })));
+    names.terms.set(Some(Rc::new(ReadTerms { json: json.to_vec(), terms })));
     Ok(Some(terms))
 }
 
@@ -35,8 +37,12 @@ pub(crate) fn exists(ctx: Ctx<'_>, key: Str<'_>) -> bool {
 }
 
 /// The terms of a voucher that must be managed.
-pub(crate) fn read_managed(ctx: Ctx<'_>, key: Str<'_>) -> Result<Terms, CommandError> {
-    read(ctx, key)?.ok_or(CommandError::NotManaged)
+pub(crate) fn read_managed(
+    names: &NameCache,
+    ctx: Ctx<'_>,
+    key: Str<'_>,
+) -> Result<Terms, CommandError> {
+    read(names, ctx, key)?.ok_or(CommandError::NotManaged)
 }
 
 /// Writes the terms; a time to live stays. Replicated and announced by the server.
@@ -47,9 +53,4 @@ pub(crate) fn write(ctx: Ctx<'_>, key: Str<'_>, terms: &Terms) -> Result<(), Com
         Ok(_) => Ok(()),
         Err(error) => Err(CommandError::of_call(error, "SET")),
     }
-}
-
-/// Frees what is kept: the module is being unloaded.
-pub(crate) fn forget() {
-    LAST.set(None);
 }

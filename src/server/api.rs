@@ -44,6 +44,7 @@ required! {
     RedisModule_CreateCommand
     RedisModule_CreateString
     RedisModule_CreateTimer
+    RedisModule_DbSize
     RedisModule_DeleteKey
     RedisModule_EventLoopAddOneShot
     RedisModule_FreeCallReply
@@ -58,6 +59,7 @@ required! {
     RedisModule_InfoAddFieldULongLong
     RedisModule_InfoAddSection
     RedisModule_KeyType
+    RedisModule_IsSubEventSupported
     RedisModule_ListGet
     RedisModule_ListPop
     RedisModule_ListPush

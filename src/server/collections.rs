@@ -5,6 +5,7 @@ use super::key::{Kind, ReadKey, WriteKey};
 use super::string::{OwnedStr, Str, own};
 use redis_module::raw;
 use std::ffi::c_int;
+use std::ops::RangeInclusive;
 use std::ptr;
 
 const OK: c_int = raw::REDISMODULE_OK as c_int;
@@ -68,12 +69,13 @@ impl ReadKey<'_> {
         if status == OK { Ok(exists != 0) } else { Err(NotThatKind) }
     }
 
-    /// At most `most` members of a sorted set with a score up to `score`, lowest first, with their
-    /// scores.
-    pub(crate) fn members_up_to(
+    /// At most `most` members of a sorted set with their scores, in this range of scores, lowest
+    /// first and without those to skip.
+    pub(crate) fn members(
         &self,
-        score: f64,
+        scores: RangeInclusive<f64>,
         most: usize,
+        skip: impl Fn(&[u8], f64) -> bool,
     ) -> Result<Vec<(OwnedStr, f64)>, NotThatKind> {
         let mut members = Vec::new();
         if self.kind() != Kind::SortedSet {
@@ -81,8 +83,9 @@ impl ReadKey<'_> {
         }
         let key = self.as_ptr();
         // SAFETY: the handle is open on a sorted set; the range is inclusive at both ends.
-        let status =
-            unsafe { api!(RedisModule_ZsetFirstInScoreRange(key, f64::NEG_INFINITY, score, 0, 0)) };
+        let status = unsafe {
+            api!(RedisModule_ZsetFirstInScoreRange(key, *scores.start(), *scores.end(), 0, 0))
+        };
         if status != OK {
             return Err(NotThatKind);
         }
@@ -91,6 +94,7 @@ impl ReadKey<'_> {
             let mut score = 0.0;
             // SAFETY: as above; the element is a new reference of ours.
             let member = unsafe { own(api!(RedisModule_ZsetRangeCurrentElement(key, &mut score))) };
+            let member = member.filter(|member| !skip(member.as_str().bytes(), score));
             members.extend(member.map(|member| (member, score)));
             // SAFETY: as above.
             unsafe { api!(RedisModule_ZsetRangeNext(key)) };
@@ -111,8 +115,8 @@ impl WriteKey<'_> {
     /// Takes the first element from a list; the last one takes the key with it. None when the key
     /// is no list.
     pub(crate) fn list_pop_first(&mut self) -> Option<OwnedStr> {
-        // A list without an element is never kept as a key; popping from one would be the server's
-        // end.
+        // A list without an element is never kept as a key; popping from one would crash the
+        // server.
         if self.kind() != Kind::List || self.len() == 0 {
             return None;
         }

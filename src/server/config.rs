@@ -3,6 +3,7 @@
 use super::api::api;
 use super::ctx::Ctx;
 use super::main_thread::MainThread;
+use super::panics::guarded;
 use super::string::{OwnedStr, Str, borrow};
 use redis_module::raw;
 use std::ffi::{CStr, CString, c_char, c_int, c_longlong, c_void};
@@ -11,6 +12,9 @@ use std::ptr;
 
 const OK: c_int = raw::REDISMODULE_OK as c_int;
 const ERR: c_int = raw::REDISMODULE_ERR as c_int;
+
+/// The answer to CONFIG SET when a callback of ours panicked.
+const BUG: &str = "a bug in the module stopped this, see the server's log";
 
 /// Something that the server can register as one configuration of this module.
 pub(crate) trait Setting: Sync {
@@ -46,13 +50,10 @@ impl Text {
 
     /// Runs `read` on the value. Must not be used on a hot path: names are to be resolved once.
     pub(crate) fn with<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
-        let value = self.value.take();
-        let result = match &value {
+        self.value.with(|value| match value {
             Some(text) => read(text.as_str().bytes()),
             None => read(self.default.to_bytes()),
-        };
-        self.value.set(value);
-        result
+        })
     }
 
     fn accept(&self, value: Str<'_>) -> Result<(), &'static str> {
@@ -253,10 +254,8 @@ unsafe extern "C" fn get_text(
 ) -> *mut raw::RedisModuleString {
     // SAFETY: the private data that `Text::register` gave.
     let setting = unsafe { &*setting.cast::<Text>() };
-    let value = setting.value.take();
-    let lent = value.as_ref().map_or(ptr::null_mut(), |text| text.as_str().as_ptr());
-    setting.value.set(value);
-    lent
+    let lend = |value: &mut Option<OwnedStr>| value.as_ref().map(|text| text.as_str().as_ptr());
+    guarded(|| setting.value.with(lend)).flatten().unwrap_or(ptr::null_mut())
 }
 
 unsafe extern "C" fn set_text(
@@ -269,7 +268,7 @@ unsafe extern "C" fn set_text(
     let setting = unsafe { &*setting.cast::<Text>() };
     // SAFETY: the server's string lives for this call.
     let Some(value) = (unsafe { borrow(value) }) else { return ERR };
-    match setting.accept(value) {
+    match guarded(|| setting.accept(value)).unwrap_or(Err(BUG)) {
         Ok(()) => OK,
         Err(reason) => {
             if !error.is_null() {
@@ -295,8 +294,7 @@ unsafe extern "C" fn set_choice(
     // SAFETY: the private data that `Choice::register` gave.
     let setting = unsafe { &*setting.cast::<Choice>() };
     setting.value.set(value);
-    (setting.changed)();
-    OK
+    guarded(setting.changed).map_or(ERR, |()| OK)
 }
 
 unsafe extern "C" fn get_number(_name: *const c_char, setting: *mut c_void) -> c_longlong {
@@ -314,6 +312,5 @@ unsafe extern "C" fn set_number(
     // SAFETY: the private data that `Number::register` gave.
     let setting = unsafe { &*setting.cast::<Number>() };
     setting.value.set(value);
-    (setting.changed)();
-    OK
+    guarded(setting.changed).map_or(ERR, |()| OK)
 }

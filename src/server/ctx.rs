@@ -20,7 +20,6 @@ pub(crate) enum EventClass {
     String,
     List,
     Hash,
-    Set,
     SortedSet,
     Stream,
     /// The time to live of a key was over.
@@ -40,7 +39,6 @@ impl EventClass {
             Self::String => raw::REDISMODULE_NOTIFY_STRING,
             Self::List => raw::REDISMODULE_NOTIFY_LIST,
             Self::Hash => raw::REDISMODULE_NOTIFY_HASH,
-            Self::Set => raw::REDISMODULE_NOTIFY_SET,
             Self::SortedSet => raw::REDISMODULE_NOTIFY_ZSET,
             Self::Stream => raw::REDISMODULE_NOTIFY_STREAM,
             Self::Expired => raw::REDISMODULE_NOTIFY_EXPIRED,
@@ -204,6 +202,17 @@ impl<'a> Ctx<'a> {
         unsafe { api!(RedisModule_SelectDb(self.raw, db)) == raw::REDISMODULE_OK as i32 }
     }
 
+    /// The databases that hold a key. The same one stays selected.
+    pub(crate) fn databases_with_keys(self) -> Vec<i32> {
+        let selected = self.selected_db();
+        let databases = (0..).take_while(|db| self.select_db(*db));
+        // SAFETY: the context is live.
+        let has_keys = |_: &i32| unsafe { api!(RedisModule_DbSize(self.raw)) > 0 };
+        let databases = databases.filter(has_keys).collect();
+        self.select_db(selected);
+        databases
+    }
+
     /// The clock now, unix time. To be read once a command.
     pub(crate) fn now_ms(self) -> i64 {
         // SAFETY: takes nothing.
@@ -220,7 +229,7 @@ impl<'a> Ctx<'a> {
     }
 
     /// Are writes held back, by CLIENT PAUSE or a failover? Then a write in the background would
-    /// be the server's end: only commands that were let through may write.
+    /// crash the server: only commands that were let through may write.
     pub(crate) fn is_paused(self) -> bool {
         // SAFETY: a question without arguments.
         unsafe { api!(RedisModule_AvoidReplicaTraffic()) != 0 }

@@ -1,7 +1,9 @@
-//! Hearing of what happens: to keys, to databases, to the server, and at the end of each turn of
-//! its event loop.
+//! Events: of keys, of databases, of the server, and the end of each turn of its event loop.
 //!
-//! Callbacks only take note. A write inside one comes out before the write that it was told of,
+//! A module subscribes once, after everything that can fail: Redis 7.0 keeps the subscriptions of a
+//! module whose load was refused, and calls into the unmapped library at the next event.
+//!
+//! Callbacks only take note. A write inside one is ordered before the write that caused the event,
 //! and leaves replicas and the append-only file in another state than the server.
 
 use super::api::api;
@@ -11,46 +13,27 @@ use super::panics::guarded;
 use super::string::{Str, borrow};
 use redis_module::raw;
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ops::RangeInclusive;
 use std::ptr;
 
-/// Hears of events of keys.
-pub(crate) trait KeyListener {
-    /// `ctx` has the key's database selected. Called in the middle of whatever fired the event, a
-    /// call of our own too. Must not write.
-    fn heard(ctx: Ctx<'_>, event: &CStr, key: Str<'_>);
-}
+/// What a module does when it hears of something. None of it may write, but for `on_turn_end`.
+pub(crate) trait Listener {
+    /// Something happened to a key; `ctx` has its database selected. Called in the middle of
+    /// whatever fired the event, a call of our own too.
+    fn on_key(ctx: Ctx<'_>, event: &CStr, key: Str<'_>);
 
-/// Makes `L` hear of the events of these classes from now on, until the module is unloaded. Once a
-/// listener: called twice, it hears twice. False when the server refuses.
-///
-/// Subscribe to [`EventClass::String`] only for a good reason: every SET of everybody pays.
-pub(crate) fn listen_to_keys<L: KeyListener>(ctx: Ctx<'_>, classes: &[EventClass]) -> bool {
-    let flags = classes.iter().fold(0, |flags, class| flags | class.flag());
-    // SAFETY: the context is live, and the function has the right type.
-    let status = unsafe {
-        api!(RedisModule_SubscribeToKeyspaceEvents(ctx.as_ptr(), flags, Some(on_key_event::<L>)))
-    };
-    status == raw::REDISMODULE_OK as c_int
-}
+    /// Something happened to the server or to whole databases.
+    fn on_server(ctx: Ctx<'_>, event: ServerEvent);
 
-unsafe extern "C" fn on_key_event<L: KeyListener>(
-    ctx: *mut raw::RedisModuleCtx,
-    _class: c_int,
-    event: *const c_char,
-    key: *mut raw::RedisModuleString,
-) -> c_int {
-    // SAFETY: context and key are the server's and live for this call.
-    let (ctx, key) = unsafe { (Ctx::new(ctx), borrow(key)) };
-    // SAFETY: the event is a C string of the server's that lives for this call.
-    let event = unsafe { CStr::from_ptr(event) };
-    if let Some(key) = key {
-        guarded(|| L::heard(ctx, event, key));
-    }
-    raw::REDISMODULE_OK as c_int
+    /// A turn of the event loop is over, before the server sleeps and before replies leave it.
+    ///
+    /// A write is safe here, and ordered behind everything that the turn has done, if
+    /// [`Ctx::may_write_in_background`]. `ctx` has database 0 selected.
+    fn on_turn_end(ctx: Ctx<'_>);
 }
 
 /// What happened to the server or to whole databases.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ServerEvent {
     /// A database was emptied; all of them when there is no number. Keys fire nothing then.
     Flushed {
@@ -63,41 +46,115 @@ pub(crate) enum ServerEvent {
     },
     /// Data is being loaded from a file or a primary.
     LoadingStarted,
-    /// Loading is over, well or not.
+    /// Loading is over, whether it succeeded or not.
     LoadingEnded,
+    /// Data that a replica loaded beside its old data has replaced it.
+    Replaced,
     BecamePrimary,
     BecameReplica,
     /// Some configuration, ours or not, was set.
     Configured,
+    /// Slots have moved to another node as a whole. Their keys fire nothing then.
+    SlotsLeft(SlotRanges),
+    /// Slots have come from another node as a whole.
+    SlotsArrived,
+    /// The clock of the calendar was set back, by so many milliseconds.
+    ClockSetBack {
+        ms: i64,
+    },
 }
 
-/// Hears of server events. Must not write.
-pub(crate) type ServerListener = fn(Ctx<'_>, ServerEvent);
+/// Slots of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SlotRanges(Vec<RangeInclusive<u16>>);
 
-const LISTENERS_MAX: usize = 4;
-
-/// The server keeps one function a module and event, so this is where the listeners are told.
-static LISTENERS: MainThread<[Option<ServerListener>; LISTENERS_MAX]> =
-    MainThread::new([None; LISTENERS_MAX]);
-
-/// Makes `listener` hear of server events from now on. False when the server refuses.
-pub(crate) fn listen_to_server(ctx: Ctx<'_>, listener: ServerListener) -> bool {
-    let mut listeners = LISTENERS.get();
-    let Some(free) = listeners.iter_mut().find(|slot| slot.is_none()) else { return false };
-    *free = Some(listener);
-    LISTENERS.set(listeners);
-    [
-        raw::REDISMODULE_EVENT_FLUSHDB,
-        raw::REDISMODULE_EVENT_SWAPDB,
-        raw::REDISMODULE_EVENT_LOADING,
-        raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED,
-        raw::REDISMODULE_EVENT_CONFIG,
-    ]
-    .into_iter()
-    .all(|id| subscribe(ctx, id, on_server_event))
+impl SlotRanges {
+    pub(crate) fn contain(&self, slot: u16) -> bool {
+        self.0.iter().any(|range| range.contains(&slot))
+    }
 }
 
-unsafe extern "C" fn on_server_event(
+/// The server events of every server from 7.0 on, at data version 1.
+const SERVER_EVENTS: [u64; 7] = [
+    raw::REDISMODULE_EVENT_FLUSHDB,
+    raw::REDISMODULE_EVENT_SWAPDB,
+    raw::REDISMODULE_EVENT_LOADING,
+    raw::REDISMODULE_EVENT_REPL_ASYNC_LOAD,
+    raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED,
+    raw::REDISMODULE_EVENT_CONFIG,
+    raw::REDISMODULE_EVENT_CRON_LOOP,
+];
+
+/// Does the server know every event that [`subscribe`] asks for? To be asked while the load can
+/// still be refused.
+pub(crate) fn are_events_known() -> bool {
+    // The server answers for the parts of an event, and two of ours have none. Those are older
+    // than others here.
+    let without_parts = [raw::REDISMODULE_EVENT_SWAPDB, raw::REDISMODULE_EVENT_CRON_LOOP];
+    let events = SERVER_EVENTS.into_iter().chain([raw::REDISMODULE_EVENT_EVENTLOOP]);
+    events.filter(|id| !without_parts.contains(id)).all(|id| {
+        let event = raw::RedisModuleEvent { id, dataver: 1 };
+        // SAFETY: a question without side effects.
+        unsafe { api!(RedisModule_IsSubEventSupported(event, 0)) != 0 }
+    })
+}
+
+/// Makes `L` hear of key events of these classes and of server events until the module is unloaded.
+///
+/// To be called once, when the load can't fail any more. Every SET pays for
+/// [`EventClass::String`]: subscribe to it only for a good reason.
+pub(crate) fn subscribe<L: Listener>(ctx: Ctx<'_>, classes: &[EventClass]) {
+    LOOP.set(Loop::START);
+    let flags = classes.iter().fold(0, |flags, class| flags | class.flag());
+    // SAFETY: the context is live, and the function has the right type. It can't fail.
+    unsafe { api!(RedisModule_SubscribeToKeyspaceEvents(ctx.as_ptr(), flags, Some(on_key::<L>))) };
+    for id in SERVER_EVENTS {
+        subscribe_to(ctx, id, on_server::<L>);
+    }
+    // SAFETY: the pointer is written before our load function runs and never again.
+    if unsafe { raw::RedisModule_ClusterCanAccessKeysInSlot }.is_some() {
+        // Only servers with this function (Redis 8.4 and later) call this event by this number:
+        // Valkey uses the number for another.
+        subscribe_to(ctx, raw::REDISMODULE_EVENT_CLUSTER_SLOT_MIGRATION, on_server::<L>);
+    }
+}
+
+/// Makes `L` hear of the ends of turns, too. Costs every turn a little: to be called at the first
+/// need. A second call changes nothing.
+pub(crate) fn subscribe_to_turns<L: Listener>(ctx: Ctx<'_>) {
+    if !LOOP.get().hears_turns {
+        LOOP.set(Loop { hears_turns: true, ..LOOP.get() });
+        subscribe_to(ctx, raw::REDISMODULE_EVENT_EVENTLOOP, on_turn::<L>);
+    }
+}
+
+type Callback =
+    unsafe extern "C" fn(*mut raw::RedisModuleCtx, raw::RedisModuleEvent, u64, *mut c_void);
+
+fn subscribe_to(ctx: Ctx<'_>, id: u64, callback: Callback) {
+    let event = raw::RedisModuleEvent { id, dataver: 1 };
+    // SAFETY: the context is live and the function has the right type. It fails only for events
+    // that the server does not know, which `are_events_known` has excluded.
+    unsafe { api!(RedisModule_SubscribeToServerEvent(ctx.as_ptr(), event, Some(callback))) };
+}
+
+unsafe extern "C" fn on_key<L: Listener>(
+    ctx: *mut raw::RedisModuleCtx,
+    _class: c_int,
+    event: *const c_char,
+    key: *mut raw::RedisModuleString,
+) -> c_int {
+    // SAFETY: context and key are the server's and live for this call.
+    let (ctx, key) = unsafe { (Ctx::new(ctx), borrow(key)) };
+    // SAFETY: the event is a C string of the server's that lives for this call.
+    let event = unsafe { CStr::from_ptr(event) };
+    if let Some(key) = key {
+        guarded(|| L::on_key(ctx, event, key));
+    }
+    raw::REDISMODULE_OK as c_int
+}
+
+unsafe extern "C" fn on_server<L: Listener>(
     ctx: *mut raw::RedisModuleCtx,
     event: raw::RedisModuleEvent,
     part: u64,
@@ -105,11 +162,23 @@ unsafe extern "C" fn on_server_event(
 ) {
     // SAFETY: the server's context lives for this call.
     let ctx = unsafe { Ctx::new(ctx) };
-    // SAFETY: event and data are as the server passed them.
-    let Some(event) = (unsafe { server_event(event.id, part, data) }) else { return };
-    for listener in LISTENERS.get().into_iter().flatten() {
-        guarded(|| listener(ctx, event));
+    let event = if event.id == raw::REDISMODULE_EVENT_CRON_LOOP {
+        clock_event(ctx.now_ms())
+    } else {
+        // SAFETY: event and data are as the server passed them.
+        unsafe { server_event(event.id, part, data) }
+    };
+    if let Some(event) = event {
+        guarded(|| L::on_server(ctx, event));
     }
+}
+
+/// The cron goes by the monotonic clock, some ten times a second (`hz`).
+fn clock_event(now_ms: i64) -> Option<ServerEvent> {
+    let state = LOOP.get();
+    LOOP.set(Loop { cron_ms: now_ms, ..state });
+    let ms = state.cron_ms.saturating_sub(now_ms);
+    (ms > 0).then_some(ServerEvent::ClockSetBack { ms })
 }
 
 /// # Safety
@@ -132,100 +201,99 @@ unsafe fn server_event(id: u64, part: u64, data: *mut c_void) -> Option<ServerEv
         ) => ServerEvent::LoadingEnded,
         (raw::REDISMODULE_EVENT_LOADING, _) => ServerEvent::LoadingStarted,
         (
+            raw::REDISMODULE_EVENT_REPL_ASYNC_LOAD,
+            raw::REDISMODULE_SUBEVENT_REPL_ASYNC_LOAD_COMPLETED,
+        ) => ServerEvent::Replaced,
+        (
             raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED,
             raw::REDISMODULE_EVENT_REPLROLECHANGED_NOW_MASTER,
         ) => ServerEvent::BecamePrimary,
         (raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED, _) => ServerEvent::BecameReplica,
         (raw::REDISMODULE_EVENT_CONFIG, _) => ServerEvent::Configured,
+        (
+            raw::REDISMODULE_EVENT_CLUSTER_SLOT_MIGRATION,
+            raw::REDISMODULE_SUBEVENT_CLUSTER_SLOT_MIGRATION_MIGRATE_COMPLETED,
+        ) => {
+            // SAFETY: by the caller; the server passes this struct with this event.
+            let info =
+                unsafe { data.cast::<raw::RedisModuleClusterSlotMigrationInfoV1>().as_ref() }?;
+            // SAFETY: the ranges are the server's and live for this call.
+            ServerEvent::SlotsLeft(unsafe { slot_ranges(info.slots) })
+        }
+        (
+            raw::REDISMODULE_EVENT_CLUSTER_SLOT_MIGRATION,
+            raw::REDISMODULE_SUBEVENT_CLUSTER_SLOT_MIGRATION_IMPORT_STARTED
+            | raw::REDISMODULE_SUBEVENT_CLUSTER_SLOT_MIGRATION_IMPORT_COMPLETED,
+        ) => ServerEvent::SlotsArrived,
         _ => return None,
     })
 }
 
-/// Hears of the server's cron, some ten times a second (`hz`). Must not write.
-pub(crate) type CronListener = fn(Ctx<'_>);
-
-static CRON_LISTENER: MainThread<Option<CronListener>> = MainThread::new(None);
-
-/// Makes `listener` hear of the cron from now on, in place of any before. False when the server
-/// refuses.
-pub(crate) fn listen_to_cron(ctx: Ctx<'_>, listener: CronListener) -> bool {
-    CRON_LISTENER.set(Some(listener));
-    subscribe(ctx, raw::REDISMODULE_EVENT_CRON_LOOP, on_cron)
+/// # Safety
+/// `array` must be null, or an array of the server's that lives for this call.
+unsafe fn slot_ranges(array: *const raw::RedisModuleSlotRangeArray) -> SlotRanges {
+    // SAFETY: by the caller.
+    let Some(found) = (unsafe { array.as_ref() }) else { return SlotRanges(Vec::new()) };
+    let count = usize::try_from(found.num_ranges).unwrap_or(0);
+    // SAFETY: by the caller; so many ranges follow the number.
+    let ranges = unsafe {
+        let first = (&raw const (*array).ranges).cast::<raw::RedisModuleSlotRange>();
+        std::slice::from_raw_parts(first, count)
+    };
+    SlotRanges(ranges.iter().map(|range| range.start..=range.end).collect())
 }
 
-unsafe extern "C" fn on_cron(
-    ctx: *mut raw::RedisModuleCtx,
-    _event: raw::RedisModuleEvent,
-    _part: u64,
-    _data: *mut c_void,
-) {
-    // SAFETY: the server's context lives for this call.
-    let ctx = unsafe { Ctx::new(ctx) };
-    if let Some(listener) = CRON_LISTENER.get() {
-        guarded(|| listener(ctx));
-    }
+/// Where the server's event loop is.
+#[derive(Clone, Copy)]
+struct Loop {
+    hears_turns: bool,
+    /// From the end of a turn to the beginning of the next. Redis 7.0 still runs commands then:
+    /// those that a client sent behind one that blocked it.
+    is_turn_over: bool,
+    /// The next turn follows at once already.
+    turns_again: bool,
+    /// The clock at the latest cron.
+    cron_ms: i64,
 }
 
-/// Does the work of a turn, before the server sleeps and before replies leave it.
-///
-/// Here a write is safe, and ordered behind everything that the turn has done, if
-/// [`Ctx::may_write_in_background`]. `ctx` has database 0 selected.
-pub(crate) type TurnListener = fn(Ctx<'_>);
-
-static TURN_LISTENERS: MainThread<[Option<TurnListener>; LISTENERS_MAX]> =
-    MainThread::new([None; LISTENERS_MAX]);
-
-/// Makes `listener` run at the end of each turn of the event loop from now on. False when the
-/// server refuses. Costs every turn a little: subscribe at the first need.
-pub(crate) fn listen_to_turns(ctx: Ctx<'_>, listener: TurnListener) -> bool {
-    let mut listeners = TURN_LISTENERS.get();
-    let Some(free) = listeners.iter_mut().find(|slot| slot.is_none()) else { return false };
-    *free = Some(listener);
-    TURN_LISTENERS.set(listeners);
-    subscribe(ctx, raw::REDISMODULE_EVENT_EVENTLOOP, on_turn)
+impl Loop {
+    const START: Self =
+        Self { hears_turns: false, is_turn_over: false, turns_again: false, cron_ms: i64::MIN };
 }
 
-unsafe extern "C" fn on_turn(
+static LOOP: MainThread<Loop> = MainThread::new(Loop::START);
+
+unsafe extern "C" fn on_turn<L: Listener>(
     ctx: *mut raw::RedisModuleCtx,
     _event: raw::RedisModuleEvent,
     part: u64,
     _data: *mut c_void,
 ) {
     if part != raw::REDISMODULE_SUBEVENT_EVENTLOOP_BEFORE_SLEEP {
-        IS_TURN_OVER.set(false);
-        TURNS_AGAIN.set(false);
+        LOOP.set(Loop { is_turn_over: false, turns_again: false, ..LOOP.get() });
         return;
     }
     // SAFETY: the server's context lives for this call.
     let ctx = unsafe { Ctx::new(ctx) };
-    for listener in TURN_LISTENERS.get().into_iter().flatten() {
-        guarded(|| listener(ctx));
-    }
-    IS_TURN_OVER.set(true);
+    guarded(|| L::on_turn_end(ctx));
+    LOOP.set(Loop { is_turn_over: true, ..LOOP.get() });
 }
 
-/// Set from the end of a turn to the beginning of the next. Redis 7.0 still runs commands then:
-/// those that a client sent behind one that blocked it.
-static IS_TURN_OVER: MainThread<bool> = MainThread::new(false);
-
-/// Set when the next turn follows at once already.
-static TURNS_AGAIN: MainThread<bool> = MainThread::new(false);
-
-/// Has the end of this turn been, so that whatever happens now waits for the next?
+/// Has the end of this turn passed, so that whatever happens now waits for the next?
 pub(crate) fn is_turn_over() -> bool {
-    IS_TURN_OVER.get()
+    LOOP.get().is_turn_over
 }
 
 /// Makes the event loop turn once more before it sleeps.
 ///
-/// Needed for a timer that a [`TurnListener`] arms: Redis 7.0 has decided by then how long it is
-/// going to sleep. To be used only while a timer is armed or a client blocked, which keeps the
+/// Needed for a timer that [`Listener::on_turn_end`] arms: Redis 7.0 has decided by then how long it
+/// is going to sleep. To be used only while a timer is armed or a client blocked, which keeps the
 /// module from being unloaded before the turn.
 pub(crate) fn turn_again() {
-    if TURNS_AGAIN.get() {
+    if LOOP.get().turns_again {
         return;
     }
-    TURNS_AGAIN.set(true);
+    LOOP.set(Loop { turns_again: true, ..LOOP.get() });
     // SAFETY: the function has the right type, needs no data and is there until the next turn. It
     // fails only for a null function.
     unsafe { api!(RedisModule_EventLoopAddOneShot(Some(on_turn_again), ptr::null_mut())) };
@@ -233,25 +301,3 @@ pub(crate) fn turn_again() {
 
 /// That there is a turn is all that was wanted.
 unsafe extern "C" fn on_turn_again(_data: *mut c_void) {}
-
-/// Forgets who listens: the module is being loaded or unloaded. The server itself drops the
-/// subscriptions of a module that goes.
-pub(crate) fn forget() {
-    LISTENERS.set([None; LISTENERS_MAX]);
-    TURN_LISTENERS.set([None; LISTENERS_MAX]);
-    CRON_LISTENER.set(None);
-    IS_TURN_OVER.set(false);
-    TURNS_AGAIN.set(false);
-}
-
-type Callback =
-    unsafe extern "C" fn(*mut raw::RedisModuleCtx, raw::RedisModuleEvent, u64, *mut c_void);
-
-fn subscribe(ctx: Ctx<'_>, id: u64, callback: Callback) -> bool {
-    let event = raw::RedisModuleEvent { id, dataver: 1 };
-    // SAFETY: the context is live, the function has the right type, and all servers from 7.0 on
-    // know these events at data version 1. A second subscription replaces the first.
-    let status =
-        unsafe { api!(RedisModule_SubscribeToServerEvent(ctx.as_ptr(), event, Some(callback))) };
-    status == raw::REDISMODULE_OK as c_int
-}

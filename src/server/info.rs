@@ -2,7 +2,7 @@
 
 use super::api::api;
 use super::ctx::Ctx;
-use super::main_thread::MainThread;
+use super::panics::guarded;
 use redis_module::raw;
 use std::ffi::{CStr, c_int};
 use std::ptr;
@@ -18,22 +18,25 @@ impl InfoSection {
     }
 }
 
-static FILL: MainThread<Option<fn(&mut InfoSection)>> = MainThread::new(None);
+/// Writes the section.
+pub(crate) trait FillInfo {
+    fn fill(section: &mut InfoSection);
+}
 
-/// Makes `fill` write the section from now on. False when the server refuses.
-pub(crate) fn register(ctx: Ctx<'_>, fill: fn(&mut InfoSection)) -> bool {
-    FILL.set(Some(fill));
+/// Makes `F` write the section from now on. False when the server refuses.
+pub(crate) fn register<F: FillInfo>(ctx: Ctx<'_>) -> bool {
     // SAFETY: called while the module loads, with a function of the right type.
-    let status = unsafe { api!(RedisModule_RegisterInfoFunc(ctx.as_ptr(), Some(on_info))) };
+    let status = unsafe { api!(RedisModule_RegisterInfoFunc(ctx.as_ptr(), Some(on_info::<F>))) };
     status == raw::REDISMODULE_OK as c_int
 }
 
-unsafe extern "C" fn on_info(ctx: *mut raw::RedisModuleInfoCtx, _for_crash_report: c_int) {
+unsafe extern "C" fn on_info<F: FillInfo>(
+    ctx: *mut raw::RedisModuleInfoCtx,
+    _for_crash_report: c_int,
+) {
     // SAFETY: the server's context; a null name makes the section bear the module's own.
     let wanted = unsafe { api!(RedisModule_InfoAddSection(ctx, ptr::null())) };
-    if wanted == raw::REDISMODULE_OK as c_int
-        && let Some(fill) = FILL.get()
-    {
-        fill(&mut InfoSection(ctx));
+    if wanted == raw::REDISMODULE_OK as c_int {
+        guarded(|| F::fill(&mut InfoSection(ctx)));
     }
 }

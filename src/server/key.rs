@@ -3,6 +3,7 @@
 use super::api::api;
 use super::ctx::Ctx;
 use super::string::Str;
+use domain::entry_id::EntryId;
 use redis_module::raw;
 use std::ffi::c_int;
 use std::marker::PhantomData;
@@ -24,13 +25,6 @@ pub(crate) enum Kind {
 /// The key holds something that is no string.
 #[derive(Debug)]
 pub(crate) struct NotAString;
-
-/// The id of a stream entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StreamId {
-    pub(crate) ms: u64,
-    pub(crate) seq: u64,
-}
 
 struct Handle<'a> {
     raw: NonNull<raw::RedisModuleKey>,
@@ -199,11 +193,11 @@ impl<'a> WriteKey<'a> {
     /// Appends an entry under the next id of the stream's own choice, creating the stream.
     /// `fields` are names and values in turn. None when the server refuses, and nothing is changed
     /// then.
-    pub(crate) fn append(&mut self, fields: &[Str<'_>]) -> Option<StreamId> {
+    pub(crate) fn append(&mut self, fields: &[Str<'_>]) -> Option<EntryId> {
         let mut id = raw::RedisModuleStreamID { ms: 0, seq: 0 };
         let added = self.stream_add(raw::REDISMODULE_STREAM_ADD_AUTOID, &mut id, fields);
         self.changed |= added;
-        added.then_some(StreamId { ms: id.ms, seq: id.seq })
+        added.then_some(EntryId { ms: id.ms, seq: id.seq })
     }
 
     /// Would the stream refuse the next entry because its last id is the greatest there is?

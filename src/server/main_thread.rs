@@ -13,6 +13,12 @@ pub(crate) struct MainThread<T>(Cell<T>);
 // cell. What is inside is reached by moving it out and back only.
 unsafe impl<T> Sync for MainThread<T> {}
 
+impl<T: Default> Default for MainThread<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
 impl<T> MainThread<T> {
     pub(crate) const fn new(value: T) -> Self {
         Self(Cell::new(value))
@@ -34,6 +40,26 @@ impl<T: Default> MainThread<T> {
     /// Takes the value out and leaves the default, without allocating for the usual `Option`.
     pub(crate) fn take(&self) -> T {
         self.0.take()
+    }
+
+    /// Runs `work` on the value, which is back in its place afterwards even when `work` panics.
+    ///
+    /// `work` must not call the server, which could call back into here and find the default.
+    pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+        let mut borrowed = Borrowed { home: self, value: self.0.take() };
+        work(&mut borrowed.value)
+    }
+}
+
+/// A value on loan, put back when this is dropped.
+struct Borrowed<'c, T: Default> {
+    home: &'c MainThread<T>,
+    value: T,
+}
+
+impl<T: Default> Drop for Borrowed<'_, T> {
+    fn drop(&mut self) {
+        self.home.0.set(std::mem::take(&mut self.value));
     }
 }
 

@@ -1,4 +1,4 @@
-//! A panic is a bug of ours, and must not become the server's end.
+//! A panic is a bug of ours, and must not crash the server.
 
 use super::ctx::log;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
@@ -27,8 +27,8 @@ pub(crate) fn remove() {
     drop(panic::take_hook());
 }
 
-/// Runs a callback that has nobody to answer. A panic ends it, is logged by the hook, and goes no
-/// further.
-pub(super) fn guarded(callback: impl FnOnce()) {
-    drop(catch_unwind(AssertUnwindSafe(callback)));
+/// Runs a callback of the server's. A panic ends it, is logged by the hook, and goes no further:
+/// then there is no result.
+pub(super) fn guarded<R>(callback: impl FnOnce() -> R) -> Option<R> {
+    catch_unwind(AssertUnwindSafe(callback)).ok()
 }

@@ -2,8 +2,9 @@
 
 use super::api::api;
 use super::collections::NotThatKind;
-use super::key::{Kind, ReadKey, StreamId};
+use super::key::{Kind, ReadKey};
 use super::string::{OwnedStr, own};
+use domain::entry_id::EntryId;
 use redis_module::raw;
 use std::ffi::{c_int, c_long};
 use std::ptr;
@@ -13,7 +14,7 @@ const OK: c_int = raw::REDISMODULE_OK as c_int;
 impl ReadKey<'_> {
     /// The fields of an entry of a stream, names and values in turn; none when there is no entry of
     /// this id.
-    pub(crate) fn entry(&self, id: StreamId) -> Result<Option<Vec<OwnedStr>>, NotThatKind> {
+    pub(crate) fn entry(&self, id: EntryId) -> Result<Option<Vec<OwnedStr>>, NotThatKind> {
         if self.kind() != Kind::Stream {
             return Err(NotThatKind);
         }

@@ -16,12 +16,13 @@ use std::ptr;
 /// script keeps the server busy.
 pub(crate) struct Timer {
     on_due: fn(Ctx<'_>),
-    id: MainThread<Option<raw::RedisModuleTimerID>>,
+    /// The timer that is armed, and the moment it is armed for.
+    armed: MainThread<Option<(raw::RedisModuleTimerID, i64)>>,
 }
 
 impl Timer {
     pub(crate) const fn new(on_due: fn(Ctx<'_>)) -> Self {
-        Self { on_due, id: MainThread::new(None) }
+        Self { on_due, armed: MainThread::new(None) }
     }
 
     /// Fires after so many milliseconds, at least one, instead of when it was armed for before.
@@ -39,12 +40,12 @@ impl Timer {
                 ptr::from_ref(self).cast_mut().cast::<c_void>(),
             ))
         };
-        self.id.set(Some(id));
+        self.armed.set(Some((id, ctx.now_ms().saturating_add(period))));
     }
 
     /// Makes it fire no more, if it was armed.
     pub(crate) fn stop(&'static self, ctx: Ctx<'_>) {
-        if let Some(id) = self.id.take() {
+        if let Some((id, _)) = self.armed.take() {
             // SAFETY: the context is live, a null pointer wants no data back, and the id is that
             // of a timer of ours that has not fired.
             unsafe { api!(RedisModule_StopTimer(ctx.as_ptr(), id, ptr::null_mut())) };
@@ -52,7 +53,12 @@ impl Timer {
     }
 
     pub(crate) fn is_armed(&self) -> bool {
-        self.id.get().is_some()
+        self.armed.get().is_some()
+    }
+
+    /// The unix milliseconds that it is armed for, by the clock as it was then.
+    pub(crate) fn armed_for_ms(&self) -> Option<i64> {
+        self.armed.get().map(|(_, at_ms)| at_ms)
     }
 }
 
@@ -61,6 +67,6 @@ unsafe extern "C" fn on_timer(ctx: *mut raw::RedisModuleCtx, data: *mut c_void) 
     let timer = unsafe { &*data.cast::<Timer>() };
     // SAFETY: the server's context lives for this call.
     let ctx = unsafe { Ctx::new(ctx) };
-    timer.id.set(None);
+    timer.armed.set(None);
     guarded(|| (timer.on_due)(ctx));
 }

@@ -1,5 +1,5 @@
-//! Giving an order's units and its user's right to buy back: what is written, once everything that
-//! can refuse has been looked at.
+//! Releasing an order: its units go back on sale, and its user may buy again. What is written, once
+//! everything that can refuse has been checked.
 
 use super::unmanaged::Order;
 use crate::effect::Effect;
@@ -10,30 +10,30 @@ use crate::keyspace::fields::OrderFields;
 use crate::keyspace::orders::{Added, Orders};
 use crate::keyspace::stock;
 use crate::metrics;
+use crate::server::{Ctx, OwnedStr, Str};
 use domain::book::{Entry, Holding, State};
 use domain::integer::Decimal;
 use domain::sale::Units;
-use crate::server::{Ctx, OwnedStr, Str};
 
-/// An order to be given back. Nothing of it can refuse any more but the entry in the stream.
-pub(super) struct GiveBack<'a> {
+/// An order to be released. Nothing can refuse any more but the entry in the stream.
+pub(super) struct Release<'a> {
     ctx: Ctx<'a>,
     names: &'a OrderFields,
     order: Order<'a>,
     reason: State,
     units: Option<OwnedStr>,
     reason_word: OwnedStr,
-    places: Places<'a>,
+    targets: Targets<'a>,
     added: Option<Added<'a>>,
 }
 
-/// Where an order is given back to.
-pub(super) struct Places<'a> {
+/// Where an order is released to.
+pub(super) struct Targets<'a> {
     pub(super) buyers: Str<'a>,
     pub(super) stock: Str<'a>,
     /// The units left, and those after; none when the stock stays as it is.
     pub(super) left: Option<(i64, i64)>,
-    /// The stream of give-backs, known to have room.
+    /// The stream of releases, known to have room.
     pub(super) released: Option<Orders<'a>>,
     /// The book of a managed voucher.
     pub(super) booked: Option<Booked<'a>>,
@@ -43,11 +43,11 @@ pub(super) struct Places<'a> {
 pub(super) struct Booked<'a> {
     pub(super) book: OpenBook<'a>,
     pub(super) state: State,
-    pub(super) rest: Rest,
+    pub(super) remaining: Remaining,
 }
 
-/// What a user has once an order is given back.
-pub(super) enum Rest {
+/// What a user has left once an order is released.
+pub(super) enum Remaining {
     /// The book says nothing of the user.
     Unwritten,
     Nothing,
@@ -55,31 +55,31 @@ pub(super) enum Rest {
     Units(Units, Vec<u8>),
 }
 
-impl<'a> GiveBack<'a> {
+impl<'a> Release<'a> {
     pub(super) fn new(
         ctx: Ctx<'a>,
         names: &'a OrderFields,
         order: Order<'a>,
         reason: State,
-        places: Places<'a>,
+        targets: Targets<'a>,
     ) -> Self {
         let units = (order.units != Units::ONE)
             .then(|| OwnedStr::new(Decimal::new(order.units.get()).bytes()));
         let reason_word = OwnedStr::new(reason.word().as_bytes());
-        Self { ctx, names, order, reason, units, reason_word, places, added: None }
+        Self { ctx, names, order, reason, units, reason_word, targets, added: None }
     }
 
-    /// Gives the order back. On an error nothing has been changed.
+    /// Releases the order. On an error nothing has been changed.
     pub(super) fn write(mut self) -> Result<(), CommandError> {
         self.append()?;
         self.finish();
         Ok(())
     }
 
-    /// Appends the entry to the stream of give-backs: the one step that can fail, and the first.
-    /// Must be followed by [`GiveBack::finish`] or [`GiveBack::take_back`].
+    /// Appends the entry to the stream of releases: the one step that can fail, and the first.
+    /// Must be followed by [`Release::finish`] or [`Release::take_back`].
     pub(super) fn append(&mut self) -> Result<(), CommandError> {
-        if let Some(released) = self.places.released.take() {
+        if let Some(released) = self.targets.released.take() {
             self.added = Some(released.add(&self.fields())?);
         }
         Ok(())
@@ -95,21 +95,21 @@ impl<'a> GiveBack<'a> {
     /// All the rest, from which there is no way back.
     pub(super) fn finish(mut self) {
         let (ctx, user, id) = (self.ctx, self.order.user, self.order.id);
-        let (added, booked) = (self.added.take(), self.places.booked.take());
+        let (added, booked) = (self.added.take(), self.targets.booked.take());
         let fields = self.fields();
-        let stock = self.places.stock;
-        let returned = self.places.left;
+        let stock = self.targets.stock;
+        let returned = self.targets.left;
         let returned = returned.and_then(|(left, after)| stock::change(ctx, stock, left, after));
         let mut written: [Option<Effect<'_>>; 3] = [None, None, None];
         let mut has_more = false;
-        if let Some(Booked { mut book, state, rest }) = booked {
+        if let Some(Booked { mut book, state, remaining }) = booked {
             let (units, deadline, bytes) = (self.order.units, 0, user.0.bytes());
             let entry = Entry { state: self.reason, units, deadline, user: bytes };
             let entered = book.enter(id, &entry);
-            let held = match &rest {
-                Rest::Unwritten => None,
-                Rest::Nothing => book.set_holding(user, None),
-                Rest::Units(units, order) => {
+            let held = match &remaining {
+                Remaining::Unwritten => None,
+                Remaining::Nothing => book.set_holding(user, None),
+                Remaining::Units(units, order) => {
                     has_more = true;
                     book.set_holding(user, Some(Holding { units: *units, order }))
                 }
@@ -121,7 +121,7 @@ impl<'a> GiveBack<'a> {
             written = [entered, held, lifted];
         }
         if !has_more {
-            Buyer::new(self.places.buyers, user).dismiss(ctx);
+            Buyer::new(self.targets.buyers, user).dismiss(ctx);
         }
         let appended = added.map(|added| added.effect(&fields));
         let effects = written.into_iter().chain([appended, returned]);

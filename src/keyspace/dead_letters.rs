@@ -5,13 +5,12 @@ use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::groups::Delivery;
 use crate::keyspace::orders::Orders;
-use domain::hash_tag::{StrayBraces, Tagged, tagged};
-use domain::integer::Decimal;
-use domain::rejection::{Fate, LETTER_PREFIX};
 use crate::server::{Call, Ctx, OwnedStr, Str};
-
-/// What comes behind the name of a stream in that of its dead letters.
-const SUFFIX: &[u8] = b".dlq";
+use domain::fields::DEAD_LETTER_PREFIX;
+use domain::hash_tag::StrayBraces;
+use domain::integer::Decimal;
+use domain::key_names::{DEAD_LETTERS_SUFFIX, companion};
+use domain::rejection::Fate;
 
 /// The reason of a rejection that gives none.
 const NO_REASON: &[u8] = b"unspecified";
@@ -19,21 +18,14 @@ const NO_REASON: &[u8] = b"unspecified";
 /// The name of the dead letters of a stream: in the stream's slot where there are slots, and known
 /// to be here.
 pub(crate) fn name(ctx: Ctx<'_>, stream: KeyName<'_>) -> Result<OwnedStr, CommandError> {
-    let text = stream.0.bytes();
-    let is_wrapped = config::hash_tags()
-        && match tagged(text) {
-            Ok(tagged) => tagged == Tagged::Wrapped,
-            Err(StrayBraces) => return Err(CommandError::StreamStrayBraces),
-        };
-    let name = OwnedStr::new(&match is_wrapped {
-        false => [text, SUFFIX].concat(),
-        true => [b"{", text, b"}", SUFFIX].concat(),
-    });
+    let name = companion(stream.0.bytes(), DEAD_LETTERS_SUFFIX, config::hash_tags())
+        .map_err(|StrayBraces| CommandError::StreamStrayBraces)?;
+    let name = OwnedStr::new(&name);
     if config::is_cluster() {
         // The client named only the stream: while its slot is moved the two may be apart.
         Call::read_all(ctx, c"EXISTS", &[stream.0, name.as_str()]).map_err(|error| {
             match CommandError::of_call(error, "EXISTS") {
-                CommandError::TryAgain => CommandError::LettersNotHere,
+                CommandError::TryAgain => CommandError::DeadLettersNotHere,
                 other => other,
             }
         })?;
@@ -49,22 +41,22 @@ pub(crate) fn open<'a>(ctx: Ctx<'a>, name: Str<'a>) -> Result<Orders<'a>, Comman
         Ok(letters)
     };
     open().map_err(|error| match error {
-        CommandError::StreamExhausted => CommandError::LettersExhausted,
+        CommandError::StreamExhausted => CommandError::DeadLettersExhausted,
         other => other,
     })
 }
 
 /// What a dead letter says beside the fields of its entry.
-pub(crate) struct Letter([OwnedStr; 12]);
+pub(crate) struct DeadLetter([OwnedStr; 12]);
 
-impl Letter {
+impl DeadLetter {
     pub(crate) fn new(
         delivery: &Delivery<'_>,
         deliveries: i64,
         reason: Option<Reason<'_>>,
         fate: Fate,
     ) -> Self {
-        let name = |word: &[u8]| OwnedStr::new(&[LETTER_PREFIX, word].concat());
+        let name = |word: &[u8]| OwnedStr::new(&[DEAD_LETTER_PREFIX, word].concat());
         let reason = reason.map_or(NO_REASON, |reason| reason.0.bytes());
         Self([
             name(b"Stream"),

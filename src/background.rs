@@ -1,0 +1,89 @@
+//! What happens without a command: events are heard, holds expire, locks are granted. In steps that
+//! are bounded by time and by work, so that clients never wait long.
+
+pub(crate) mod expiry;
+mod grants;
+
+use crate::memory::Memory;
+use crate::server::{Ctx, EventClass, Listener, ServerEvent, Str, subscribe, subscribe_to_turns};
+use std::ffi::CStr;
+use std::time::{Duration, Instant};
+
+/// The classes of everything that can happen to a sorted set, and of keys that appear or go. String
+/// events are not among them: each SET of everybody would pay.
+const CLASSES: [EventClass; 6] = [
+    EventClass::Generic,
+    EventClass::SortedSet,
+    EventClass::Expired,
+    EventClass::Evicted,
+    EventClass::Loaded,
+    EventClass::New,
+];
+
+/// A step of the clock that is worth a line in the log.
+const CLOCK_STEP_MS: i64 = 100;
+
+/// Begins to remember, to hear and to work. To be called when the load can't fail any more.
+pub(crate) fn begin(ctx: Ctx<'_>) {
+    let memory = Memory::begin(ctx.databases_with_keys(), subscribe_to_turns::<Ear>);
+    subscribe::<Ear>(ctx, &CLASSES);
+    expiry::begin(ctx, &memory);
+}
+
+/// Forgets everything: the module is being unloaded.
+pub(crate) fn end(ctx: Ctx<'_>) {
+    expiry::end(ctx);
+    grants::end(ctx);
+    Memory::end();
+}
+
+/// The one listener: lets the memory take note, then sees to what is to be done soon.
+struct Ear;
+
+impl Listener for Ear {
+    fn on_key(ctx: Ctx<'_>, event: &CStr, key: Str<'_>) {
+        let Some(memory) = Memory::current() else { return };
+        if memory.on_key(event, ctx.selected_db(), key.bytes()) {
+            expiry::wake(ctx);
+        }
+        grants::wake(&memory);
+    }
+
+    fn on_server(ctx: Ctx<'_>, event: ServerEvent) {
+        let Some(memory) = Memory::current() else { return };
+        memory.on_server(&event, ctx.now_ms());
+        if let ServerEvent::ClockSetBack { ms } = event {
+            // Timers that are armed go by the clock as it was.
+            expiry::end(ctx);
+            grants::end(ctx);
+            if ms >= CLOCK_STEP_MS {
+                ctx.warn(&format!(
+                    "the clock was set back by {ms} ms; holds and locks expire by the new clock"
+                ));
+            }
+        }
+        expiry::wake_if_needed(ctx, &memory);
+        grants::wake(&memory);
+    }
+
+    fn on_turn_end(ctx: Ctx<'_>) {
+        if let Some(memory) = Memory::current() {
+            grants::end_turn(ctx, &memory);
+        }
+    }
+}
+
+/// How long one step of background work may take, before what it did is replicated.
+struct Budget(Instant);
+
+impl Budget {
+    const DURATION: Duration = Duration::from_micros(800);
+
+    fn begin() -> Self {
+        Self(Instant::now())
+    }
+
+    fn is_left(&self) -> bool {
+        self.0.elapsed() < Self::DURATION
+    }
+}

@@ -1,0 +1,236 @@
+//! Holds whose deadline passes are released: by a timer of the primary, in bounded steps.
+//!
+//! The truth is in the holds keys. The index of [`crate::memory::holds`] knows when to look at
+//! which; events of keys mark what changed, and only the timer looks and writes. A replica looks,
+//! so that its index is up to date when it is promoted, and never writes.
+
+use super::Budget;
+use crate::args::Voucher;
+use crate::commands::managed::{ManagedSale, Reaped};
+use crate::config;
+use crate::error::CommandError;
+use crate::keyspace::voucher_keys::VoucherKeys;
+use crate::keyspace::{book, terms};
+use crate::memory::Memory;
+use crate::server::{Call, Ctx, OwnedStr, Str, Timer};
+use domain::db_key::DbKey;
+use domain::due::{HoldPosition, Skipped};
+use domain::key_names::{HOLDS_PREFIX, voucher_of_holds};
+use domain::terms::Millis;
+
+/// How long the server is left to its clients between two ticks when more is to be done.
+const REST_MS: u64 = 1;
+
+/// How many holds are taken up before the clock is looked at again.
+const BATCH_LEN: usize = 25;
+
+/// When to look again at holds that could not be released, say for a stream of the wrong type.
+const RETRY_MS: Millis = 1000;
+
+/// How many keys a step of the scan asks for.
+const SCAN_COUNT: &[u8] = b"100";
+
+static TIMER: Timer = Timer::new(on_tick);
+
+/// Looks for holds that were there before the module.
+///
+/// A small keyspace, and that of a server that is only starting, is done with at once, so that a
+/// module without holds can be unloaded again right away.
+pub(super) fn begin(ctx: Ctx<'_>, memory: &Memory) {
+    let db = ctx.selected_db();
+    let budget = Budget::begin();
+    while budget.is_left() && scan(ctx, memory) {}
+    ctx.select_db(db);
+    wake_if_needed(ctx, memory);
+}
+
+/// Stops the timer.
+pub(super) fn end(ctx: Ctx<'_>) {
+    TIMER.stop(ctx);
+}
+
+/// Sees to it that there is a tick soon.
+pub(super) fn wake(ctx: Ctx<'_>) {
+    if !TIMER.is_armed() {
+        TIMER.arm(ctx, REST_MS);
+    }
+}
+
+/// As [`wake`], if there is anything that a tick could do, now or later.
+pub(super) fn wake_if_needed(ctx: Ctx<'_>, memory: &Memory) {
+    if memory.holds.has_work() || memory.holds.first_due().is_some() && !ctx.is_replica() {
+        wake(ctx);
+    }
+}
+
+fn on_tick(ctx: Ctx<'_>) {
+    let Some(memory) = Memory::current() else { return };
+    let budget = Budget::begin();
+    // One step of the scan in any case, so that nothing keeps it from its end.
+    scan(ctx, &memory);
+    let mut now = ctx.now_ms();
+    while budget.is_left() && work(ctx, &memory, now) {
+        now = ctx.now_ms();
+    }
+    if let Some(wait_ms) = wait_ms(ctx, &memory, now) {
+        TIMER.arm(ctx, wait_ms);
+    }
+}
+
+/// When to tick again; none when there is nothing to wait for.
+fn wait_ms(ctx: Ctx<'_>, memory: &Memory, now: Millis) -> Option<u64> {
+    if memory.holds.has_work() {
+        return Some(REST_MS);
+    }
+    let sweep_ms = config::hold_sweep_ms();
+    match memory.holds.first_due()? {
+        // It begins to expire when it becomes a primary.
+        _ if ctx.is_replica() => None,
+        // Writes are paused, or the time for this tick is over.
+        at if at <= now && !ctx.may_write_in_background() => Some(sweep_ms),
+        at if at <= now => Some(REST_MS),
+        // Not later than a sweep: the clock may be set forward.
+        at => Some(u64::try_from(at.saturating_sub(now)).unwrap_or(1).min(sweep_ms)),
+    }
+}
+
+/// Does one step of what there is to do. False when there is nothing.
+fn work(ctx: Ctx<'_>, memory: &Memory, now: Millis) -> bool {
+    if let Some(key) = memory.holds.index(|index| index.take_marked()) {
+        look(ctx, memory, &key, now);
+        return true;
+    }
+    if ctx.may_write_in_background()
+        && let Some(key) = memory.holds.index(|index| index.due(now))
+    {
+        expire(ctx, memory, &key, now);
+        return true;
+    }
+    scan(ctx, memory)
+}
+
+/// Notes what there is at a holds key now.
+fn look(ctx: Ctx<'_>, memory: &Memory, key: &DbKey, now: Millis) {
+    let name = OwnedStr::new(&key.key);
+    let skipped = memory.holds.skipped(key, now);
+    let behind = skipped.as_ref().map(|skipped| &skipped.behind);
+    let found = ctx.select_db(key.db).then(|| book::holds(ctx, name.as_str(), behind)).flatten();
+    memory.holds.index(|index| match found {
+        Some(holds) => {
+            let again = skipped.as_ref().map(|skipped| skipped.until);
+            let at = holds.first.into_iter().chain(again).min().unwrap_or(Millis::MAX);
+            index.set(key, at, holds.count);
+        }
+        None => index.remove(key),
+    });
+}
+
+/// Releases what is due at a holds key, or a batch of it.
+fn expire(ctx: Ctx<'_>, memory: &Memory, key: &DbKey, now: Millis) {
+    if !ctx.select_db(key.db) {
+        memory.holds.index(|index| index.remove(key));
+        return;
+    }
+    let skipped = memory.holds.skipped(key, now);
+    match reap(ctx, memory, key, skipped.as_ref()) {
+        Ok(Found::Nothing) => memory.holds.index(|index| index.remove(key)),
+        // An event says when that changes.
+        Ok(Found::NoVoucher) => memory.holds.index(|index| index.park(key)),
+        Ok(Found::Holds(reaped)) => {
+            if let Some(error) = reaped.refused {
+                complain(ctx, memory, error, now);
+            }
+            let skipped = skip(skipped, reaped, now);
+            memory.holds.index(|index| index.skip(key, skipped));
+            look(ctx, memory, key, now);
+        }
+        Err(error) => {
+            complain(ctx, memory, error, now);
+            let at = now.saturating_add(RETRY_MS);
+            memory.holds.index(|index| index.retry(key, at));
+        }
+    }
+}
+
+/// Which holds to leave alone after a batch: none as long as all could be released. Else the batch
+/// and those before it, until they are all tried again.
+fn skip(before: Option<Skipped>, reaped: Reaped, now: Millis) -> Option<Skipped> {
+    if before.is_none() && reaped.refused.is_none() {
+        return None;
+    }
+    let until = before.map_or(now.saturating_add(RETRY_MS), |before| before.until);
+    let behind = match reaped.last {
+        Some(last) if reaped.taken_up >= BATCH_LEN => last,
+        // That was the rest of what is due now.
+        _ => HoldPosition { deadline: now, id: None },
+    };
+    Some(Skipped { behind, until })
+}
+
+/// Says in the log, at most once a minute, why holds could not be released.
+fn complain(ctx: Ctx<'_>, memory: &Memory, error: CommandError, now: Millis) {
+    // A slot on its way to another node is nobody's mistake.
+    if error != CommandError::TryAgain && memory.holds.may_complain(now) {
+        ctx.warn(&format!("expired holds stay for now: {error}"));
+    }
+}
+
+/// What is at a key that the index calls due.
+enum Found {
+    /// No such key.
+    Nothing,
+    /// Holds without terms, or named otherwise than the settings say: not ours.
+    NoVoucher,
+    Holds(Reaped),
+}
+
+/// Releases a batch of what is due.
+fn reap(
+    ctx: Ctx<'_>,
+    memory: &Memory,
+    key: &DbKey,
+    skipped: Option<&Skipped>,
+) -> Result<Found, CommandError> {
+    let name = OwnedStr::new(&key.key);
+    if !terms::exists(ctx, name.as_str()) {
+        return Ok(Found::Nothing);
+    }
+    let Some(voucher) = voucher_of_holds(&key.key, config::hash_tags()) else {
+        return Ok(Found::NoVoucher);
+    };
+    let voucher = OwnedStr::new(&voucher);
+    let voucher = Voucher(voucher.as_str());
+    let keys = VoucherKeys::of(&memory.names, voucher)?;
+    keys.check_here(ctx)?;
+    let Some(terms) = terms::read(&memory.names, ctx, keys.terms())? else {
+        return Ok(Found::NoVoucher);
+    };
+    let sale = ManagedSale::new(ctx, memory, &keys, voucher, terms)?;
+    if sale.keys.holds.bytes() != &*key.key {
+        return Ok(Found::NoVoucher);
+    }
+    let behind = skipped.map(|skipped| &skipped.behind);
+    Ok(Found::Holds(sale.reap(behind, BATCH_LEN)?))
+}
+
+/// Takes one step of the scan. False when it is over.
+fn scan(ctx: Ctx<'_>, memory: &Memory) -> bool {
+    let Some((db, cursor)) = memory.holds.scan(|scan| scan.next()) else { return false };
+    let pattern = [HOLDS_PREFIX, b"*"].concat();
+    let words: [&[u8]; 5] = [&cursor, b"MATCH", &pattern, b"COUNT", SCAN_COUNT];
+    let words = words.map(OwnedStr::new);
+    let words: Vec<Str<'_>> = words.iter().map(OwnedStr::as_str).collect();
+    let reply = if ctx.select_db(db) { Call::read_all(ctx, c"SCAN", &words).ok() } else { None };
+    let Some(reply) = reply else {
+        memory.holds.scan(|scan| scan.give_up());
+        return true;
+    };
+    for key in reply.texts_of(1) {
+        memory.holds.mark(db, key);
+    }
+    memory.holds.scan(|scan| match reply.texts().next() {
+        Some(cursor) => scan.went_on(cursor),
+        None => scan.give_up(),
+    });
+    true
+}

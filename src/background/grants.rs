@@ -1,0 +1,132 @@
+//! Locks for the clients in line: handed on at the end of the turn in which they became free.
+//!
+//! LOCK.RELEASE hands a lock on in its own step. Of everything else that may free one (expiry,
+//! deletion, flushes) the line only takes note when it happens; the end of that turn of the event
+//! loop looks, where a write is ordered behind what has happened. Clients are answered there too.
+
+use super::Budget;
+use crate::args::Token;
+use crate::commands::lock_line::{NOT_ACQUIRED, look_when_over, serve};
+use crate::keyspace::lock;
+use crate::memory::Memory;
+use crate::memory::lines::{Lines, LockWaiters};
+use crate::metrics;
+use crate::server::{Ctx, OwnedStr, Timer, turn_again};
+
+/// The longest that a server's event loop ever sleeps: it has work of its own, with `hz 1` too.
+const SLEEP_MS_MAX: i64 = 1000;
+
+/// Wakes the loop when a wait or a lease ends.
+static TIMER: Timer = Timer::new(on_time);
+
+/// That there is a turn is all that is needed: its end looks what is due.
+fn on_time(_: Ctx<'_>) {}
+
+/// Stops the timer.
+pub(super) fn end(ctx: Ctx<'_>) {
+    TIMER.stop(ctx);
+}
+
+/// Sees to it that what the lines took note of is done soon.
+pub(super) fn wake(memory: &Memory) {
+    if memory.lines.is_used() {
+        look_when_over();
+    }
+}
+
+/// Does what this turn of the event loop has made necessary. What it does not get done it does in
+/// the next turn, which follows at once.
+pub(super) fn end_turn(ctx: Ctx<'_>, memory: &Memory) {
+    let lines = &memory.lines;
+    lines.hear_again();
+    if !lines.is_used() {
+        return if TIMER.is_armed() {
+            TIMER.stop(ctx)
+        };
+    }
+    let budget = Budget::begin();
+    let now_ms = ctx.now_ms();
+    end_waits(lines, now_ms, &budget);
+    take_back_grants(ctx, lines);
+    if lines.with(|lines| lines.has_marked() || lines.has_lost()) {
+        serve_marked(ctx, memory, &budget);
+    }
+    // Whoever was granted a lock is answered in this turn, so that no grant has to be taken back.
+    while let Some(client) = lines.with(LockWaiters::next_unanswered) {
+        client.unblock();
+    }
+    arm(ctx, lines, now_ms);
+}
+
+fn end_waits(lines: &Lines, now_ms: i64, budget: &Budget) {
+    lines.with(|lines| {
+        while budget.is_left()
+            && let Some(client) = lines.next_overdue(now_ms)
+        {
+            metrics::LOCKS_WAITED_MS.add(lines.refuse(client, NOT_ACQUIRED, now_ms));
+            metrics::LOCKS_REFUSED.count();
+        }
+    });
+}
+
+/// A client that was granted a lock in this turn, and lost it again before it was answered, returns
+/// to its place in line.
+fn take_back_grants(ctx: Ctx<'_>, lines: &Lines) {
+    for (client, lock, token) in lines.with(|lines| lines.granted()) {
+        let (key, token) = (OwnedStr::new(&lock.key), OwnedStr::new(&token));
+        let is_held = ctx.select_db(lock.db)
+            && lock::is_held_by(ctx, key.as_str(), Token(token.as_str())).unwrap_or(false);
+        if !is_held {
+            lines.with(|lines| lines.return_to_line(client));
+        }
+    }
+}
+
+/// Undoes the grants that no client will learn of, then looks at the locks to which something may
+/// have happened.
+fn serve_marked(ctx: Ctx<'_>, memory: &Memory, budget: &Budget) {
+    let lines = &memory.lines;
+    if !ctx.may_write_in_background() {
+        if ctx.is_replica() {
+            // A lock that was granted here is held to the end of its lease.
+            lines.with(LockWaiters::forget_lost);
+        }
+        return;
+    }
+    while let Some(lost) = lines.with(LockWaiters::next_lost) {
+        let (key, token) = (OwnedStr::new(&lost.lock.key), OwnedStr::new(&lost.token));
+        let is_held = ctx.select_db(lost.lock.db)
+            && lock::is_held_by(ctx, key.as_str(), Token(token.as_str())).unwrap_or(false);
+        if is_held {
+            lock::delete(ctx, key.as_str()).publish(ctx);
+        }
+    }
+    while budget.is_left()
+        && let Some(lock) = lines.with(LockWaiters::next_marked)
+    {
+        let key = OwnedStr::new(&lock.key);
+        if ctx.select_db(lock.db) {
+            lines.unheard(|| serve(ctx, memory, &lock, key.as_str()));
+        }
+    }
+}
+
+/// Sees to it that the loop turns when something is due. A timer that is armed for too early a
+/// moment is left alone: it costs one idle turn, to arm it anew costs more.
+fn arm(ctx: Ctx<'_>, lines: &Lines, now_ms: i64) {
+    // What is marked still was too much for one turn. Or writes are paused: then the next turn is
+    // the server's own, of which there are ten a second.
+    let is_paused = ctx.is_paused();
+    let next = lines.with(|lines| {
+        let is_behind = lines.has_marked() && !is_paused;
+        if is_behind { Some(now_ms) } else { lines.next_due_ms() }
+    });
+    let Some(due_ms) = next else { return TIMER.stop(ctx) };
+    if TIMER.armed_for_ms().is_none_or(|armed_for_ms| due_ms < armed_for_ms) {
+        let after_ms = due_ms.saturating_sub(now_ms).max(0);
+        TIMER.arm(ctx, u64::try_from(after_ms).unwrap_or(0));
+        if after_ms < SLEEP_MS_MAX {
+            turn_again();
+        }
+    }
+}

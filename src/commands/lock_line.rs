@@ -1,0 +1,197 @@
+//! Waiting in line for a lock: joining, being handed a lock that is released, being answered.
+//!
+//! What frees a lock otherwise is the business of `background/grants.rs`.
+
+use super::acquisition::{Acquirer, Wanted, acquire, renew};
+use crate::args::{KeyName, Token};
+use crate::keyspace::lock::{self, Holder};
+use crate::memory::Memory;
+use crate::memory::lines::{Answer, Lines};
+use crate::metrics;
+use crate::reply::Reply;
+use crate::server::{
+    BlockedClient, Blocking, ClientId, Ctx, OwnedStr, Str, block, is_turn_over, turn_again,
+};
+use domain::db_key::DbKey;
+use domain::waiters::{Request, Wait};
+
+/// The answer to a client that does not get the lock.
+pub(crate) const NOT_ACQUIRED: Answer = Ok(0);
+
+/// How many clients are in line for a lock.
+pub(super) fn len(ctx: Ctx<'_>, lines: &Lines, key: KeyName<'_>) -> i64 {
+    if !lines.is_used() {
+        return 0;
+    }
+    let (db, key) = (ctx.selected_db(), key.0.bytes());
+    i64::try_from(lines.with(|lines| lines.len(db, key))).unwrap_or(i64::MAX)
+}
+
+pub(super) fn is_waited_for(ctx: Ctx<'_>, lines: &Lines, key: KeyName<'_>) -> bool {
+    len(ctx, lines, key) > 0
+}
+
+/// Sees to it that a lock is looked at when this turn is over.
+pub(super) fn look_soon(ctx: Ctx<'_>, lines: &Lines, key: KeyName<'_>) {
+    let (db, key) = (ctx.selected_db(), key.0.bytes());
+    lines.with(|lines| lines.mark(db, key));
+    look_when_over();
+}
+
+/// Sees to it that what was noted after the end of a turn does not wait until something else makes
+/// the loop turn. To be called only while a client is blocked.
+pub(crate) fn look_when_over() {
+    if is_turn_over() {
+        turn_again();
+    }
+}
+
+/// Puts the command's client in line behind `holder`, and blocks it. False where it can't wait.
+pub(super) fn join(
+    ctx: Ctx<'_>,
+    lines: &Lines,
+    wanted: &Wanted<'_>,
+    wait: Wait,
+    holder: Holder,
+) -> bool {
+    if !ctx.may_block() || ctx.is_replica() {
+        return false;
+    }
+    lines.hear_turns(ctx);
+    let lock = DbKey::new(ctx.selected_db(), wanted.key.0.bytes());
+    let request = Request {
+        token: wanted.token.0.bytes().into(),
+        lease_ms: wanted.lease_ms,
+        with_fence: wanted.with_fence,
+    };
+    let Some((id, client)) = block::<LockWaiter>(ctx) else { return false };
+    lines.with(|lines| {
+        lines.join(id, client, &lock, request, wait);
+        match holder {
+            Holder::Another { ends_at_ms } => lines.look_at(&lock, ends_at_ms.map(look_after)),
+            Holder::Nobody | Holder::ThisToken => lines.mark(lock.db, &lock.key),
+        }
+    });
+    look_when_over();
+    true
+}
+
+/// A key's time to live is over when its end has passed.
+fn look_after(ends_at_ms: i64) -> i64 {
+    ends_at_ms.saturating_add(1)
+}
+
+/// A client was answered that it holds the lock with this token.
+pub(super) fn confirm(ctx: Ctx<'_>, lines: &Lines, key: KeyName<'_>, token: Token<'_>) {
+    if lines.is_used() {
+        let (db, key, token) = (ctx.selected_db(), key.0.bytes(), token.0.bytes());
+        lines.with(|lines| lines.confirm(db, key, token));
+    }
+}
+
+/// Deletes a lock, and hands it to the first in line in the same step, if there is one.
+pub(super) fn release(ctx: Ctx<'_>, memory: &Memory, key: Str<'_>) {
+    if !memory.lines.is_used() {
+        return lock::delete(ctx, key).publish(ctx);
+    }
+    memory.lines.unheard(|| {
+        lock::delete(ctx, key).publish(ctx);
+        serve(ctx, memory, &DbKey::new(ctx.selected_db(), key.bytes()), key);
+    });
+    look_when_over();
+}
+
+/// Looks at a lock and gives it to the first in line if it is free. Its database is selected.
+pub(crate) fn serve(ctx: Ctx<'_>, memory: &Memory, lock: &DbKey, key: Str<'_>) {
+    let lines = &memory.lines;
+    while let Some((client, request)) = lines.with(|lines| lines.head(lock)) {
+        let token = OwnedStr::new(&request.token);
+        let wanted = Wanted {
+            key: KeyName(key),
+            token: Token(token.as_str()),
+            lease_ms: request.lease_ms,
+            with_fence: request.with_fence,
+        };
+        let now_ms = ctx.now_ms();
+        let answer = match lock::holder(ctx, key, wanted.token) {
+            Ok(Holder::Another { ends_at_ms }) => {
+                lines.with(|lines| lines.look_at(lock, ends_at_ms.map(look_after)));
+                return;
+            }
+            Ok(Holder::Nobody) => acquire(ctx, Acquirer::Waiter, &wanted, now_ms),
+            Ok(Holder::ThisToken) => renew(ctx, &wanted, now_ms),
+            Err(error) => Err(error),
+        };
+        let waited_ms = lines.with(|lines| match answer {
+            Ok(_) => {
+                let ends_at_ms = now_ms.saturating_add(request.lease_ms);
+                let waited_ms = lines.grant(client, answer, now_ms);
+                lines.look_at(lock, Some(look_after(ends_at_ms)));
+                waited_ms
+            }
+            Err(_) => lines.refuse(client, answer, now_ms),
+        });
+        metrics::LOCKS_WAITED_MS.add(waited_ms);
+        // The next may have the same token, and then holds the lock too.
+        let is_over =
+            answer.is_ok() && lines.with(|lines| lines.is_head_another(lock, &request.token));
+        if is_over {
+            return;
+        }
+    }
+}
+
+/// A blocked client, as the server speaks of it.
+struct LockWaiter;
+
+impl Blocking for LockWaiter {
+    fn reply(ctx: Ctx<'_>, client: ClientId) {
+        // The handle was used: that is why the server asks.
+        let answer = answer(client).map(|(answer, _)| answer);
+        send(ctx, answer.unwrap_or(NOT_ACQUIRED));
+    }
+
+    fn timed_out(ctx: Ctx<'_>, client: ClientId) {
+        let Some(memory) = Memory::current() else { return send(ctx, NOT_ACQUIRED) };
+        let now_ms = ctx.now_ms();
+        let (was_in_line, waited_ms, answer) = memory.lines.with(|lines| {
+            let (before, waited_ms) = (lines.in_line(), lines.refuse(client, NOT_ACQUIRED, now_ms));
+            (before != lines.in_line(), waited_ms, lines.answer(client))
+        });
+        if was_in_line {
+            metrics::LOCKS_WAITED_MS.add(waited_ms);
+            metrics::LOCKS_REFUSED.count();
+        }
+        let (answer, handle) = answer.unwrap_or((NOT_ACQUIRED, None));
+        send(ctx, answer);
+        if let Some(handle) = handle {
+            handle.unblock();
+        }
+    }
+
+    fn gone(ctx: Ctx<'_>, client: ClientId) {
+        let Some(memory) = Memory::current() else { return };
+        let now_ms = ctx.now_ms();
+        let Some((handle, waited_ms)) = memory.lines.with(|lines| lines.gone(client, now_ms))
+        else {
+            return;
+        };
+        metrics::LOCKS_WAITED_MS.add(waited_ms);
+        // Also makes the loop turn, so that a grant is undone soon.
+        if let Some(handle) = handle {
+            handle.unblock();
+        }
+    }
+}
+
+/// What the client is to be answered, which ends its being a waiter.
+fn answer(client: ClientId) -> Option<(Answer, Option<BlockedClient>)> {
+    Memory::current()?.lines.with(|lines| lines.answer(client))
+}
+
+fn send(ctx: Ctx<'_>, answer: Answer) {
+    match answer {
+        Ok(answer) => Reply::Integer(answer).send(ctx),
+        Err(error) => error.send(ctx),
+    }
+}

@@ -1,0 +1,59 @@
+//! What the settings say about names: read once per change of a setting, not once per command.
+
+use crate::config;
+use crate::error::CommandError;
+use crate::keyspace::fields::OrderFields;
+use crate::keyspace::name_cache::NameCache;
+use domain::hash_tag::StrayBraces;
+use domain::key_names::Naming;
+use std::rc::Rc;
+
+/// The settings about names, as they were at one moment.
+pub(crate) struct Configured {
+    generation: u64,
+    pub(super) stock_prefix: Vec<u8>,
+    pub(super) buyers_prefix: Vec<u8>,
+    /// Empty: no stream is kept.
+    pub(super) order_stream: Vec<u8>,
+    hash_tags: bool,
+    pub(crate) fields: OrderFields,
+}
+
+impl Configured {
+    /// The settings as they are now.
+    pub(crate) fn now(names: &NameCache) -> Rc<Self> {
+        if let Some(configured) = names.configured.cloned()
+            && configured.is_current()
+        {
+            return configured;
+        }
+        let configured = Rc::new(Self::read());
+        names.configured.set(Some(Rc::clone(&configured)));
+        configured
+    }
+
+    fn read() -> Self {
+        Self {
+            generation: config::naming_generation(),
+            stock_prefix: config::STOCK_PREFIX.with(<[u8]>::to_vec),
+            buyers_prefix: config::BUYERS_PREFIX.with(<[u8]>::to_vec),
+            order_stream: config::ORDER_STREAM.with(<[u8]>::to_vec),
+            hash_tags: config::hash_tags(),
+            fields: config::ORDER_FIELDS.with(OrderFields::configured),
+        }
+    }
+
+    /// Has no setting about names changed since?
+    pub(super) fn is_current(&self) -> bool {
+        self.generation == config::naming_generation()
+    }
+
+    /// How a voucher is written into the names of its keys.
+    pub(super) fn naming<'v>(&self, voucher: &'v [u8]) -> Result<Naming<'v>, CommandError> {
+        let prefixes = [&self.stock_prefix, &self.buyers_prefix, &self.order_stream];
+        if self.hash_tags && prefixes.iter().any(|prefix| prefix.contains(&b'{')) {
+            return Err(CommandError::BraceInPrefix);
+        }
+        Naming::of(voucher, self.hash_tags).map_err(|StrayBraces| CommandError::StrayBraces)
+    }
+}

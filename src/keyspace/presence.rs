@@ -1,0 +1,86 @@
+//! Whether a voucher's keys are all on this node of a cluster.
+//!
+//! A client names only the voucher, so the server can't know that the keys derived from it are on
+//! the other side while its slot is moved, and the API opens keys of foreign slots without an
+//! error. A call of the server does check: EXISTS fails when a key is not here.
+
+use crate::config;
+use crate::error::CommandError;
+use crate::keyspace::name_cache::NameCache;
+use crate::keyspace::terms;
+use crate::keyspace::voucher_keys::{ManagedKeys, SaleKeys, VoucherKeys};
+use crate::server::{Call, Ctx, Str};
+
+/// How much of a voucher is known to be on this node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// All its keys.
+    Whole,
+    /// Those that a sale on a managed voucher touches, while its slot is moved. A release touches
+    /// more.
+    Sale,
+}
+
+/// Fails when the keys are not all on this node: `TRYAGAIN`.
+fn call_exists(ctx: Ctx<'_>, keys: &[Str<'_>]) -> Result<(), CommandError> {
+    match Call::read_all(ctx, c"EXISTS", keys) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(CommandError::of_call(error, "EXISTS")),
+    }
+}
+
+impl VoucherKeys {
+    /// Refuses, in cluster mode, keys that are not all on this node.
+    #[inline]
+    pub(crate) fn check_here(&self, ctx: Ctx<'_>) -> Result<(), CommandError> {
+        if config::is_cluster() { self.check_here_in_cluster(ctx) } else { Ok(()) }
+    }
+
+    fn check_here_in_cluster(&self, ctx: Ctx<'_>) -> Result<(), CommandError> {
+        let SaleKeys { stock, buyers, orders } = self.sale()?;
+        // While the slot is stable every key is here, whether it exists or not. While it moves, a
+        // key that does not exist here may be on the other side. So everything must be seen, and a
+        // voucher without terms is not sold at all: it could be a managed one whose terms moved
+        // first.
+        let mut all = vec![stock, buyers, orders.unwrap_or(stock), self.terms()];
+        if terms::exists(ctx, self.terms()) {
+            let ManagedKeys { book, holdings, holds, extra, released, .. } = self.managed()?;
+            all.extend([book, holdings, holds, extra, released.unwrap_or(book)]);
+        }
+        call_exists(ctx, &all)
+    }
+
+    /// As [`check_here`](Self::check_here), but content with what a sale touches, and remembered
+    /// once all keys have been seen: see [`VoucherKeys::on_key`] for what ends that.
+    #[inline]
+    pub(crate) fn reach(&self, names: &NameCache, ctx: Ctx<'_>) -> Result<Reach, CommandError> {
+        if !config::is_cluster() || self.is_known_whole() {
+            return Ok(Reach::Whole);
+        }
+        self.reach_in_cluster(names, ctx)
+    }
+
+    fn reach_in_cluster(&self, names: &NameCache, ctx: Ctx<'_>) -> Result<Reach, CommandError> {
+        match self.check_here_in_cluster(ctx) {
+            Err(CommandError::TryAgain) => {}
+            Err(error) => return Err(error),
+            Ok(()) => {
+                self.set_known_whole(true);
+                return Ok(Reach::Whole);
+            }
+        }
+        // The slot is moved. A voucher that has released nothing and holds nothing lacks some keys
+        // for good, which a sale does not need to see.
+        let Ok(Some(terms)) = terms::read(names, ctx, self.terms()) else {
+            return Err(CommandError::TryAgain);
+        };
+        let ManagedKeys { sale, book, holdings, holds, .. } = self.managed()?;
+        let SaleKeys { stock, buyers, orders } = sale;
+        let mut touched =
+            vec![stock, buyers, orders.unwrap_or(stock), self.terms(), book, holdings];
+        if terms.hold.is_some() {
+            touched.push(holds);
+        }
+        call_exists(ctx, &touched).map(|()| Reach::Sale)
+    }
+}

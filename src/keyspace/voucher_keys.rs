@@ -1,0 +1,316 @@
+//! The names of a voucher's keys, made from the settings once per change, and what is known of
+//! these keys for as long as no event says otherwise.
+
+use crate::args::Voucher;
+use crate::error::CommandError;
+use crate::keyspace::configured::Configured;
+use crate::keyspace::fields::OrderFields;
+use crate::keyspace::name_cache::{NameCache, is_departure};
+use crate::keyspace::{stock, terms};
+use crate::server::{Ctx, OwnedStr, Str};
+use domain::key_names::{BOOK_PREFIX, EXTRA_PREFIX, HOLDINGS_PREFIX, HOLDS_PREFIX, TERMS_PREFIX};
+use domain::sale::Stock;
+use domain::terms::{Millis, Terms};
+use std::cell::{Cell, OnceCell};
+use std::collections::HashSet;
+use std::ffi::CStr;
+use std::rc::Rc;
+
+/// The keys that an unmanaged try touches. `orders` is none where no stream is kept.
+#[derive(Clone, Copy)]
+pub(crate) struct SaleKeys<'k> {
+    pub(crate) stock: Str<'k>,
+    pub(crate) buyers: Str<'k>,
+    pub(crate) orders: Option<Str<'k>>,
+}
+
+impl SaleKeys<'_> {
+    /// Refuses keys of which two are one: what is a stock for the one would be a set for the other.
+    pub(crate) fn check_differ(&self) -> Result<(), CommandError> {
+        let (stock, buyers) = (self.stock.bytes(), self.buyers.bytes());
+        let orders = self.orders.map(Str::bytes);
+        if stock == buyers || orders == Some(stock) || orders == Some(buyers) {
+            return Err(CommandError::SameKeys);
+        }
+        Ok(())
+    }
+}
+
+/// The keys of a managed voucher.
+#[derive(Clone, Copy)]
+pub(crate) struct ManagedKeys<'k> {
+    pub(crate) sale: SaleKeys<'k>,
+    pub(crate) terms: Str<'k>,
+    /// Order id to order.
+    pub(crate) book: Str<'k>,
+    /// User to units.
+    pub(crate) holdings: Str<'k>,
+    /// Order ids by deadline.
+    pub(crate) holds: Str<'k>,
+    /// Units of held orders beyond the first of each.
+    pub(crate) extra: Str<'k>,
+    /// The stream of releases; none where no stream is kept.
+    pub(crate) released: Option<Str<'k>>,
+}
+
+impl<'k> ManagedKeys<'k> {
+    /// Every key but the streams, which vouchers share.
+    pub(crate) fn own(self) -> [Str<'k>; 7] {
+        let Self {
+            sale: SaleKeys { stock, buyers, .. }, terms, book, holdings, holds, extra, ..
+        } = self;
+        [stock, buyers, terms, book, holdings, holds, extra]
+    }
+}
+
+/// The names of one voucher's keys, and what is known of the keys.
+///
+/// A losing try needs only a few names, so the others are made when first asked for.
+pub(crate) struct VoucherKeys {
+    configured: Rc<Configured>,
+    voucher: Vec<u8>,
+    stock: OwnedStr,
+    terms: OwnedStr,
+    sale: OnceCell<SaleNames>,
+    managed: OnceCell<ManagedNames>,
+    /// The database in which the voucher is known to have no terms, or none.
+    unmanaged_in: Cell<Option<i32>>,
+    /// The database in which no hold is due before a moment, and the moment.
+    none_due: Cell<Option<(i32, Millis)>>,
+    /// In a cluster: all keys were seen to be on this node.
+    is_whole: Cell<bool>,
+}
+
+struct SaleNames {
+    buyers: OwnedStr,
+    orders: Option<OwnedStr>,
+}
+
+struct ManagedNames {
+    book: OwnedStr,
+    holdings: OwnedStr,
+    holds: OwnedStr,
+    extra: OwnedStr,
+    released: Option<OwnedStr>,
+}
+
+impl VoucherKeys {
+    /// The keys of `voucher`. Costs next to nothing for the voucher asked for last.
+    #[inline]
+    pub(crate) fn of(names: &NameCache, voucher: Voucher<'_>) -> Result<Rc<Self>, CommandError> {
+        let voucher = voucher.0.bytes();
+        if let Some(last) = names.voucher.cloned()
+            && last.configured.is_current()
+            && last.voucher == voucher
+        {
+            return Ok(last);
+        }
+        Self::make(names, voucher)
+    }
+
+    /// Makes the keys of another voucher than the last, and keeps them.
+    #[cold]
+    fn make(names: &NameCache, voucher: &[u8]) -> Result<Rc<Self>, CommandError> {
+        let configured = Configured::now(names);
+        let naming = configured.naming(voucher)?;
+        let stock = OwnedStr::new(&naming.key(&configured.stock_prefix));
+        let terms = OwnedStr::new(&naming.key(TERMS_PREFIX));
+        let keys = Rc::new(Self {
+            configured,
+            voucher: voucher.to_vec(),
+            stock,
+            terms,
+            sale: OnceCell::new(),
+            managed: OnceCell::new(),
+            unmanaged_in: Cell::new(None),
+            none_due: Cell::new(None),
+            is_whole: Cell::new(false),
+        });
+        names.voucher.set(Some(Rc::clone(&keys)));
+        Ok(keys)
+    }
+
+    pub(crate) fn stock(&self) -> Str<'_> {
+        self.stock.as_str()
+    }
+
+    pub(crate) fn terms(&self) -> Str<'_> {
+        self.terms.as_str()
+    }
+
+    pub(crate) fn fields(&self) -> &OrderFields {
+        &self.configured.fields
+    }
+
+    /// The keys of a sale. An error when two of them are one.
+    pub(crate) fn sale(&self) -> Result<SaleKeys<'_>, CommandError> {
+        let names = match self.sale.get() {
+            Some(names) => names,
+            None => {
+                let names = self.make_sale()?;
+                self.sale_of(&names).check_differ()?;
+                self.sale.get_or_init(|| names)
+            }
+        };
+        Ok(self.sale_of(names))
+    }
+
+    fn make_sale(&self) -> Result<SaleNames, CommandError> {
+        let naming = self.configured.naming(&self.voucher)?;
+        let orders = match self.configured.order_stream.as_slice() {
+            [] => None,
+            stream => Some(OwnedStr::new(&naming.stream(stream))),
+        };
+        Ok(SaleNames { buyers: OwnedStr::new(&naming.key(&self.configured.buyers_prefix)), orders })
+    }
+
+    fn sale_of<'k>(&'k self, names: &'k SaleNames) -> SaleKeys<'k> {
+        SaleKeys {
+            stock: self.stock(),
+            buyers: names.buyers.as_str(),
+            orders: names.orders.as_ref().map(OwnedStr::as_str),
+        }
+    }
+
+    /// The keys of the voucher as a managed one. An error when two of them are one.
+    pub(crate) fn managed(&self) -> Result<ManagedKeys<'_>, CommandError> {
+        let sale = self.sale()?;
+        let names = match self.managed.get() {
+            Some(names) => names,
+            None => {
+                let names = self.make_managed()?;
+                check_all_differ(self.managed_of(sale, &names))?;
+                self.managed.get_or_init(|| names)
+            }
+        };
+        Ok(self.managed_of(sale, names))
+    }
+
+    fn make_managed(&self) -> Result<ManagedNames, CommandError> {
+        let naming = self.configured.naming(&self.voucher)?;
+        let key = |prefix| OwnedStr::new(&naming.key(prefix));
+        let released = match self.configured.order_stream.as_slice() {
+            [] => None,
+            stream => Some(OwnedStr::new(&naming.released_stream(stream))),
+        };
+        Ok(ManagedNames {
+            book: key(BOOK_PREFIX),
+            holdings: key(HOLDINGS_PREFIX),
+            holds: key(HOLDS_PREFIX),
+            extra: key(EXTRA_PREFIX),
+            released,
+        })
+    }
+
+    fn managed_of<'k>(&'k self, sale: SaleKeys<'k>, names: &'k ManagedNames) -> ManagedKeys<'k> {
+        ManagedKeys {
+            sale,
+            terms: self.terms(),
+            book: names.book.as_str(),
+            holdings: names.holdings.as_str(),
+            holds: names.holds.as_str(),
+            extra: names.extra.as_str(),
+            released: names.released.as_ref().map(OwnedStr::as_str),
+        }
+    }
+}
+
+/// Refuses configured names that are also those of a managed voucher's own keys.
+fn check_all_differ(keys: ManagedKeys<'_>) -> Result<(), CommandError> {
+    let streams = keys.sale.orders.into_iter().chain(keys.released);
+    let mut seen = HashSet::new();
+    if keys.own().into_iter().chain(streams).all(|key| seen.insert(key.bytes())) {
+        Ok(())
+    } else {
+        Err(CommandError::SameKeys)
+    }
+}
+
+/// What is known of the keys, until an event says otherwise.
+impl VoucherKeys {
+    /// The voucher's terms; none when it is not managed, which is remembered for its database.
+    #[inline]
+    pub(crate) fn terms_in(
+        &self,
+        names: &NameCache,
+        ctx: Ctx<'_>,
+    ) -> Result<Option<Terms>, CommandError> {
+        let db = ctx.selected_db();
+        if self.unmanaged_in.get() == Some(db) {
+            return Ok(None);
+        }
+        let terms = terms::read(names, ctx, self.terms())?;
+        if terms.is_none() {
+            self.unmanaged_in.set(Some(db));
+        }
+        Ok(terms)
+    }
+
+    /// Is it known that no hold of this database is due at `now`?
+    pub(crate) fn is_none_due(&self, db: i32, now: Millis) -> bool {
+        self.none_due.get().is_some_and(|(known, from)| known == db && now < from)
+    }
+
+    /// Remembers that no hold of this database is due before `from`.
+    pub(crate) fn set_none_due(&self, db: i32, from: Millis) {
+        self.none_due.set(Some((db, from)));
+    }
+
+    /// What the stock key says. In a cluster, where all keys are known to be here, a stock that is
+    /// missing is the reason to ask again: see [`VoucherKeys::on_key`].
+    #[inline]
+    pub(crate) fn read_stock(&self, ctx: Ctx<'_>) -> Result<Stock, CommandError> {
+        let stock = stock::read(ctx, self.stock())?;
+        if stock == Stock::Missing && self.is_whole.replace(false) {
+            self.check_here(ctx)?;
+        }
+        Ok(stock)
+    }
+
+    pub(super) fn is_known_whole(&self) -> bool {
+        self.is_whole.get()
+    }
+
+    pub(super) fn set_known_whole(&self, is_whole: bool) {
+        self.is_whole.set(is_whole);
+    }
+
+    /// Something happened to a key, in whichever database.
+    ///
+    /// - That the voucher has no terms ends with any event of the terms key: `new` comes before any
+    ///   command can see a key that appears.
+    /// - That no hold is due ends with any event of the holds key.
+    /// - That all keys are here ends when one of them leaves: a key that is migrated fires `del`.
+    ///   Keys of a slot that is lost at once are deleted without an event by Redis 7.0, the stock
+    ///   among them: a stock that appears ends it too, and it is not believed where the stock is
+    ///   missing ([`VoucherKeys::read_stock`]). So a slot that comes back key by key is asked anew.
+    pub(super) fn on_key(&self, event: &CStr, key: &[u8]) {
+        let managed = self.managed.get();
+        if self.terms().bytes() == key {
+            self.unmanaged_in.set(None);
+            self.is_whole.set(false);
+        } else if managed.is_none_or(|names| names.holds.as_str().bytes() == key) {
+            self.none_due.set(None);
+        }
+        if self.is_whole.get() && (self.leaves(event, key) || self.stock_appears(event, key)) {
+            self.is_whole.set(false);
+        }
+    }
+
+    fn stock_appears(&self, event: &CStr, key: &[u8]) -> bool {
+        event == c"new" && self.stock().bytes() == key
+    }
+
+    fn leaves(&self, event: &CStr, key: &[u8]) -> bool {
+        let sale =
+            self.sale.get().into_iter().flat_map(|names| {
+                [Some(&names.buyers), names.orders.as_ref()].into_iter().flatten()
+            });
+        let managed = self.managed.get().into_iter().flat_map(|names| {
+            let own = [&names.book, &names.holdings, &names.holds, &names.extra];
+            own.into_iter().chain(&names.released)
+        });
+        let mut keys = sale.chain(managed).chain([&self.stock, &self.terms]);
+        is_departure(event) && keys.any(|name| name.as_str().bytes() == key)
+    }
+}

@@ -1,0 +1,112 @@
+//! Everything that the module remembers: one value, made when the module is loaded and nothing can
+//! fail any more, dropped when it is unloaded.
+//!
+//! All of it is hint or index, never truth: every fact is in an ordinary key. ARCHITECTURE.md has
+//! the table of what each event does to each memory. [`Memory::on_key`] and
+//! [`Memory::on_server`] are that table; nothing else hears of events.
+
+pub(crate) mod holds;
+pub(crate) mod lines;
+
+use crate::keyspace::marks::Marks;
+use crate::keyspace::name_cache::NameCache;
+use crate::server::{Ctx, MainThread, ServerEvent};
+use domain::key_names::{holds_name_of_terms, is_holds_name};
+use domain::slot::Slot;
+use holds::Holds;
+use lines::Lines;
+use std::ffi::CStr;
+use std::rc::Rc;
+
+/// What is remembered.
+pub(crate) struct Memory {
+    /// Names made last, and what is known of the voucher tried last.
+    pub(crate) names: NameCache,
+    /// Marks of repeat buyers: wrong ones cost a call, so no event ends them.
+    pub(crate) marks: Marks,
+    /// When to look at which holds.
+    pub(crate) holds: Holds,
+    /// The clients that wait for locks.
+    pub(crate) lines: Lines,
+}
+
+static MEMORY: MainThread<Option<Rc<Memory>>> = MainThread::new(None);
+
+impl Memory {
+    /// Makes the memory: from now on there is a current one. `databases` are those with keys, in
+    /// which holds may be that nobody has heard of.
+    ///
+    /// `hear_turns` subscribes to the ends of turns, at the first client that waits.
+    pub(crate) fn begin(databases: Vec<i32>, hear_turns: fn(Ctx<'_>)) -> Rc<Self> {
+        let memory = Rc::new(Self {
+            names: NameCache::default(),
+            marks: Marks::new(),
+            holds: Holds::new(databases),
+            lines: Lines::new(hear_turns),
+        });
+        MEMORY.set(Some(Rc::clone(&memory)));
+        memory
+    }
+
+    /// The memory of the loaded module.
+    #[inline]
+    pub(crate) fn current() -> Option<Rc<Self>> {
+        MEMORY.cloned()
+    }
+
+    /// Drops the memory.
+    pub(crate) fn end() {
+        MEMORY.set(None);
+    }
+
+    /// Something happened to a key. True when it left holds to be looked at.
+    pub(crate) fn on_key(&self, event: &CStr, db: i32, key: &[u8]) -> bool {
+        self.names.on_key(event, key);
+        self.lines.mark(db, key);
+        if is_holds_name(key) {
+            self.holds.mark(db, key);
+            return true;
+        }
+        // Holds without terms are left alone. Now they may have some.
+        holds_name_of_terms(key).is_some_and(|holds| self.holds.mark_if_parked(db, &holds))
+    }
+
+    /// Something happened to the server or to whole databases.
+    pub(crate) fn on_server(&self, event: &ServerEvent, now_ms: i64) {
+        // Of a setting that is not about names nothing here depends, and names carry the settings
+        // that they were made of. Anything else may change any key, or what is due.
+        if *event != ServerEvent::Configured {
+            self.names.forget_voucher();
+        }
+        match event {
+            ServerEvent::Flushed { db } => {
+                self.holds.flushed(*db);
+                self.lines.mark_all(*db);
+            }
+            ServerEvent::Swapped { first, second } => {
+                self.holds.swapped(*first, *second);
+                self.lines.swapped(*first, *second);
+            }
+            // Each key that is loaded fires an event.
+            ServerEvent::LoadingStarted => {}
+            ServerEvent::Replaced => {
+                self.holds.replaced();
+                self.lines.mark_all(None);
+            }
+            // A replica has heard of each change of a key as its primary has.
+            ServerEvent::LoadingEnded | ServerEvent::BecamePrimary => self.lines.mark_all(None),
+            // The server itself ends the waits of a replica's clients.
+            ServerEvent::BecameReplica => {}
+            ServerEvent::Configured => self.holds.configured(),
+            ServerEvent::SlotsLeft(slots) => {
+                let left = |key: &[u8]| slots.contain(Slot::of(key).number());
+                self.holds.forget(left);
+                self.lines.leave(left, now_ms);
+            }
+            // Each key that arrives fires an event.
+            ServerEvent::SlotsArrived => {}
+            // Deadlines and ends of leases are moments of the new clock.
+            ServerEvent::ClockSetBack { .. } => {}
+        }
+    }
+}
