@@ -283,7 +283,8 @@ end
 local function extend(lock, fence, ends_at)
     local last = fence and last_fence(fence)
     local writes = {{'PEXPIREAT', lock, whole(ends_at)}}
-    if last then
+    -- A fence key always has a time to live. A key without one only has its name.
+    if last and (ask('PTTL', fence) or 0) > 0 then
         writes[2] = {'PEXPIREAT', fence, whole(ends_at + FENCE_OUTLIVES_MS)}
     end
     return write_all(writes)

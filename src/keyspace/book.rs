@@ -137,40 +137,44 @@ impl<'a> OpenBook<'a> {
     {
         // Deadlines are below 2^53, which a double holds exactly.
         self.holds.zset_add(deadline as f64, id.0).ok()?;
-        self.change_extra(self.units.get().saturating_sub(1));
+        self.count_extra(1);
         Some(Effect::Scored { key: self.keys.holds, score: deadline, member: id.0 })
     }
 
-    /// Takes an order from the holds. None when it was not there.
+    /// Takes an order that was held until now from the holds. None when it was not there.
     pub(crate) fn lift_hold<'e>(&mut self, id: OrderId<'e>) -> Option<Effect<'e>>
     where
         'a: 'e,
     {
+        self.count_extra(-1);
         if !self.holds.zset_rem(id.0) {
             return None;
         }
         let was_last = self.holds.kind() == Kind::Empty;
         if was_last {
-            self.drop_extra();
-        } else {
-            self.change_extra(1i64.saturating_sub(self.units.get()));
+            self.reset_extra();
         }
         Some(Effect::Unscored { key: self.keys.holds, member: id.0, was_last })
     }
 
-    /// Counts units of held orders beyond the first of each. Replicated by the server.
-    fn change_extra(&self, by: i64) {
+    /// Notes that an order of so many units is held from now on, or no more. Replicated by the server.
+    ///
+    /// The key was seen to be an integer when the book was opened, and goes when it would be 0. A
+    /// sum that does not fit, of a key that somebody has edited, is left for SECKILL.AUDIT.
+    fn count_extra(&self, sign: i64) {
+        let by = self.units.get().saturating_sub(1).saturating_mul(sign);
         if by == 0 {
             return;
         }
+        if read_extra(self.ctx, self.keys).unwrap_or(0).saturating_add(by) <= 0 {
+            return self.reset_extra();
+        }
         let by = OwnedStr::new(Decimal::new(by).bytes());
-        // The key was seen to be an integer when the book was opened. A sum that does not fit, of a
-        // key that somebody has edited, is left for SECKILL.AUDIT to report.
         drop(Call::write(self.ctx, c"INCRBY", self.keys.extra, by.as_str()));
     }
 
-    /// Nothing is held any more. So the count starts anew, whatever has become of the key.
-    fn drop_extra(&self) {
+    /// No order of several units is held.
+    fn reset_extra(&self) {
         if ReadKey::open(self.ctx, self.keys.extra).is_some() {
             drop(Call::write_all(self.ctx, c"DEL", &[self.keys.extra]));
         }

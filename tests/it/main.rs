@@ -11,8 +11,7 @@
 //! | `prizes_effects` | what draws write, random histories of them, random bytes |
 //! | `nextid`, `nextid_slots` | generated ids, and who else counts on their keys |
 //! | `afresh` | nothing remembered between tries hides what others did |
-//! | `comeback` | who tries again and again, and what others do to the buyers meanwhile |
-//! | `comeback_histories` | the same at random, with all that can happen to a set |
+//! | `repeats` | repeat buyers, and what others do to the buyers meanwhile |
 //! | `locks_line`, `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in line |
 //! | `locks_turns` | handed over in time by a server at rest; two with one token |
 //! | `locks_server`, `locks_histories` | pauses, failovers, clusters; many clients and a model |
@@ -43,8 +42,6 @@ mod acl;
 mod afresh;
 mod aof;
 mod cluster;
-mod comeback;
-mod comeback_histories;
 mod concurrency;
 mod config;
 mod context;
@@ -87,6 +84,7 @@ mod reject;
 mod reject_cluster;
 mod reject_effects;
 mod reject_odd;
+mod repeats;
 mod rules_appear;
 mod sales;
 mod security;

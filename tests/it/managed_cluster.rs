@@ -103,13 +103,14 @@ fn a_hold_that_falls_due_on_the_move_comes_back_once() {
         "seckill:buyer:V",
         "seckill:order:V",
         "stream.orders:V",
+        "seckill:extra:V",
     ];
     let mut backwards = keys;
     backwards.reverse();
-    let [a, b, c, d, e, f, g] = keys;
+    let [a, b, c, d, e, f, g, h] = keys;
     move_with_a_hold(&source, &target, "7", &keys);
     move_with_a_hold(&source, &target, "8", &backwards);
     // The rules and the holds first, the book last.
-    move_with_a_hold(&source, &target, "9", &[b, a, c, f, g, e, d]);
+    move_with_a_hold(&source, &target, "9", &[b, a, c, f, h, g, e, d]);
     source.check("> DBSIZE\n0");
 }

@@ -71,6 +71,7 @@ fn a_held_order_through_its_life() {
             "HSET seckill:book:7 o1 held:2:WHEN:alice",
             "HSET seckill:buyer:7 alice 2:o1",
             "ZADD seckill:hold:7 WHEN o1",
+            "INCRBY seckill:extra:7 1",
         ],
     );
     assert_transaction(
@@ -94,6 +95,7 @@ fn a_held_order_through_its_life() {
             "HSET seckill:book:7 o1 cancelled:2:0:alice",
             "HSET seckill:buyer:7 alice 1:o2",
             "ZREM seckill:hold:7 o1",
+            "DEL seckill:extra:7",
             "XADD stream.orders.released ID userId alice voucherId 7 id o1 units 2 \
              reason cancelled",
         ],
@@ -226,6 +228,7 @@ fn an_aof_is_replayed_without_the_module() {
         let name = shown(&argv);
         let plain = [
             "SET",
+            "DEL",
             "SADD",
             "SREM",
             "DECR",
@@ -303,7 +306,7 @@ fn events_are_those_of_the_plain_commands() {
     assert_like(&[create], "SECKILL.ALTER 7 LIMIT 2", &[rules]);
     assert_like(&[create], "SECKILL.RESTOCK 7 2", &[rules, "INCRBY seckill:stock:7 2"]);
     let all = "UNLINK seckill:stock:7 seckill:order:7 seckill:voucher:7 seckill:book:7 \
-               seckill:buyer:7 seckill:hold:7";
+               seckill:buyer:7 seckill:hold:7 seckill:extra:7";
     assert_like(&[create, one], "SECKILL.DROP 7", &[all]);
     let unmanaged = ["SET seckill:stock:7 5", one];
     let plain = [

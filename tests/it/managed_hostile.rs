@@ -6,13 +6,14 @@ use crate::harness::{Client, Server, text};
 use crate::hostile::{WORDS, random_arg};
 use redis::Value;
 
-const KEYS: [&[u8]; 9] = [
+const KEYS: [&[u8]; 10] = [
     b"seckill:voucher:7",
     b"seckill:stock:7",
     b"seckill:order:7",
     b"seckill:book:7",
     b"seckill:buyer:7",
     b"seckill:hold:7",
+    b"seckill:extra:7",
     b"stream.orders",
     b"stream.orders.released",
     b"stream.orders.dlq",

@@ -62,6 +62,14 @@ fn a_key_of_the_wrong_type_is_refused_before_anything_changes() {
             server.refused("SECKILL.TRY 7 alice * UNITS 1", "WRONGTYPE");
         }
     }
+    // Touched by orders of several units only.
+    server.run("FLUSHALL");
+    server.run("SECKILL.CREATE 7 5 LIMIT 3 HOLD 900000");
+    server.run("RPUSH seckill:extra:7 a");
+    server.refused("SECKILL.TRY 7 alice o1 UNITS 2", "WRONGTYPE");
+    server.run("SET seckill:extra:7 x");
+    server.refused("SECKILL.TRY 7 alice o1 UNITS 2", "ERR");
+    server.check("> SECKILL.TRY 7 alice o1\n0");
     server.run("FLUSHALL");
     server.run("SECKILL.CREATE 7 5 HOLD 900000");
     server.run("XADD stream.orders 18446744073709551615-18446744073709551615 a b");

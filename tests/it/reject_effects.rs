@@ -42,6 +42,7 @@ fn a_rejection_is_written_as_plain_commands() {
             "HSET seckill:book:7 o1 rejected:2:0:alice",
             "HDEL seckill:buyer:7 alice",
             "ZREM seckill:hold:7 o1",
+            "DEL seckill:extra:7",
             "SREM seckill:order:7 alice",
         ],
     );

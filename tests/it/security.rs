@@ -147,7 +147,8 @@ fn a_voucher_grants_its_own_keys_and_no_other() {
     let rules: Vec<_> = voucher.iter().map(|name| format!("+seckill.{name}")).collect();
     let mut ann = user(&server, &format!("~sale:1 {}", rules.join(" ")));
     server.run("SECKILL.CREATE sale:2 5");
-    ann.check("> SECKILL.CREATE sale:1 5 HOLD 900000\nOK\n> SECKILL.TRY sale:1 ann o1\n0");
+    ann.check("> SECKILL.CREATE sale:1 9 LIMIT 2 HOLD 900000\nOK\n> SECKILL.TRY sale:1 ann o1\n0");
+    ann.check("> SECKILL.TRY sale:1 eve o2 UNITS 2\n0");
     ann.check("> SECKILL.TRY sale:1 bob *\n1) 0\n2) ...\n> SECKILL.CONFIRM sale:1 ann o1\n1");
     ann.check("> SECKILL.CANCEL sale:1 ann o1\n1");
     let mut keys = words(server.run("KEYS *"));
@@ -156,6 +157,7 @@ fn a_voucher_grants_its_own_keys_and_no_other() {
     let wanted = [
         "seckill:book:sale:1",
         "seckill:buyer:sale:1",
+        "seckill:extra:sale:1",
         "seckill:hold:sale:1",
         "seckill:order:sale:1",
         "seckill:stock:sale:1",

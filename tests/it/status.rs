@@ -337,3 +337,42 @@ fn the_audit_names_no_user() {
     let told = words(server.field("SECKILL.AUDIT 7", "differences")).join("\n");
     assert!(!told.is_empty() && !told.contains("secret"), "{told}");
 }
+
+/// Units of held orders are counted as orders of several units come and go, so that SECKILL.INFO
+/// never reads the book.
+#[test]
+fn units_held_are_counted_without_reading_the_book() {
+    let server = Server::start();
+    server.run("SECKILL.CREATE 7 100 LIMIT 9 HOLD 900000");
+    let held = |wanted: [i64; 3], extra: &str| {
+        server.assert_book("7", wanted);
+        let [left, held, sold] = wanted;
+        let info = ["left", "held", "sold"].map(|field| server.field("SECKILL.INFO 7", field));
+        assert_eq!(info, [left, held, sold].map(Value::Int));
+        server.check(&format!("> GET seckill:extra:7\n{extra}"));
+    };
+    server.check("> SECKILL.TRY 7 ann o1\n0");
+    held([99, 1, 0], "(nil)");
+    server.check("> SECKILL.TRY 7 bob o2 UNITS 4\n0\n> SECKILL.TRY 7 cid o3 UNITS 2\n0");
+    held([93, 7, 0], "\"4\"");
+    server.check("> SECKILL.TRY 7 bob o2 UNITS 4\n0\n> SECKILL.CONFIRM 7 cid o3\n1");
+    held([93, 5, 2], "\"3\"");
+    // Sold orders of several units are not counted when they are released.
+    server.check("> SECKILL.CANCEL 7 cid o3\n1\n> SECKILL.CANCEL 7 ann o1\n1");
+    held([96, 4, 0], "\"3\"");
+    server.check("> SECKILL.ALTER 7 HOLD 1\nOK\n> SECKILL.TRY 7 dan o4 UNITS 3\n0");
+    server.wait_for_state("7", "o4", "expired");
+    held([96, 4, 0], "\"3\"");
+    server.check("> SECKILL.CANCEL 7 bob o2\n1");
+    held([100, 0, 0], "(nil)");
+    // A count that somebody has edited is reported, and goes with the last hold.
+    server.check("> SECKILL.ALTER 7 HOLD 900000\nOK\n> SECKILL.TRY 7 ann o5 UNITS 2\n0");
+    server.run("SET seckill:extra:7 50");
+    let differences = server.differences("7");
+    assert_eq!(differences.len(), 1, "{differences:?}");
+    assert!(differences[0].contains("beyond the first of each"), "{differences:?}");
+    server.check("> SECKILL.CANCEL 7 ann o5\n1");
+    held([100, 0, 0], "(nil)");
+    server.run("SET seckill:extra:7 x");
+    server.check("> SECKILL.DROP 7\n1\n> EXISTS seckill:extra:7\n0");
+}

@@ -329,7 +329,7 @@ fn keys_that_are_restored_copied_or_moved() {
     let server = Server::start();
     let mut other = server.client();
     other.run("SELECT 2");
-    let kinds = ["voucher", "stock", "order", "book", "buyer", "hold"];
+    let kinds = ["voucher", "stock", "order", "book", "buyer", "hold", "extra"];
     // Away with all, then one after the other by RESTORE, in both orders.
     for (voucher, back) in [("7", false), ("8", true)] {
         sale(&server, voucher, 40);

@@ -7,19 +7,21 @@ const VOUCHERS: [&[u8]; 7] = [b"7", b"7", b"7", b"8", b"{7}x", b"\0\xff", b"a}b"
 
 /// Keys of vouchers, pools, locks and counters, which everybody writes to. The others come from the
 /// grammar's own values.
-pub const KEYS: [&str; 26] = [
+pub const KEYS: [&str; 28] = [
     "seckill:stock:7",
     "seckill:order:7",
     "seckill:voucher:7",
     "seckill:book:7",
     "seckill:buyer:7",
     "seckill:hold:7",
+    "seckill:extra:7",
     "seckill:stock:8",
     "seckill:order:8",
     "seckill:voucher:8",
     "seckill:book:8",
     "seckill:buyer:8",
     "seckill:hold:8",
+    "seckill:extra:8",
     "seckill:codes:7",
     "seckill:winners:7",
     "stream.orders",
