@@ -2,51 +2,12 @@
 
 use crate::error::CommandError;
 use crate::server::Str;
+use crate::typed::Argument;
 use domain::entry_id::EntryId;
 use domain::integer;
 use domain::order_id::Count;
 use domain::sale::Units;
 use std::ops::RangeInclusive;
-
-/// An argument of one kind, so that two of them are never mistaken for each other.
-pub(crate) trait Argument<'a>: Sized {
-    fn of(raw: Str<'a>) -> Self;
-}
-
-macro_rules! arguments {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy)]
-        pub(crate) struct $name<'a>(pub(crate) Str<'a>);
-
-        impl<'a> Argument<'a> for $name<'a> {
-            fn of(raw: Str<'a>) -> Self {
-                Self(raw)
-            }
-        }
-    )*};
-}
-
-arguments! {
-    /// What is on sale.
-    Voucher;
-    /// Where prize codes are drawn from.
-    Pool;
-    /// Who buys.
-    User;
-    /// The order that an accepted try makes.
-    OrderId;
-    /// Who holds a lock.
-    Token;
-    /// What ids are counted under.
-    IdPrefix;
-    /// Who shares the entries of a stream among consumers.
-    Group;
-    /// Why an entry is rejected, for people.
-    Reason;
-    /// A key as the client spelled it.
-    KeyName;
-}
 
 /// The arguments not read yet.
 pub(crate) struct Args<'a>(&'a [Str<'a>]);

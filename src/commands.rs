@@ -8,6 +8,7 @@ pub(crate) mod lock_line;
 mod lock_release;
 mod lock_renew;
 pub(crate) mod managed;
+mod order;
 mod release;
 mod seckill_alter;
 mod seckill_audit;

@@ -35,3 +35,4 @@ mod metrics;
 mod reply;
 #[allow(unsafe_code)]
 mod server;
+mod typed;

@@ -8,8 +8,11 @@
 pub(crate) mod holds;
 pub(crate) mod lines;
 
+use crate::keyspace::counter::Counter;
+use crate::keyspace::kept::Kept;
 use crate::keyspace::marks::Marks;
-use crate::keyspace::name_cache::NameCache;
+use crate::keyspace::pool::PoolKeys;
+use crate::keyspace::voucher_keys::Vouchers;
 use crate::server::{Ctx, MainThread, ServerEvent};
 use domain::key_names::{holds_name_of_terms, is_holds_name};
 use domain::slot::Slot;
@@ -20,8 +23,12 @@ use std::rc::Rc;
 
 /// What is remembered.
 pub(crate) struct Memory {
-    /// Names made last, and what is known of the voucher tried last.
-    pub(crate) names: NameCache,
+    /// Names of the voucher tried last, and what is known of its keys.
+    pub(crate) vouchers: Vouchers,
+    /// Names of the pool drawn from last.
+    pub(crate) pool: Kept<PoolKeys>,
+    /// The name of the id counter used last.
+    pub(crate) counter: Kept<Counter>,
     /// Marks of repeat buyers: wrong ones cost a call, so no event ends them.
     pub(crate) marks: Marks,
     /// When to look at which holds.
@@ -39,7 +46,9 @@ impl Memory {
     /// `hear_turns` subscribes to the ends of turns, at the first client that waits.
     pub(crate) fn begin(databases: Vec<i32>, hear_turns: fn(Ctx<'_>)) -> Rc<Self> {
         let memory = Rc::new(Self {
-            names: NameCache::default(),
+            vouchers: Vouchers::default(),
+            pool: Kept::default(),
+            counter: Kept::default(),
             marks: Marks::new(),
             holds: Holds::new(databases),
             lines: Lines::new(hear_turns),
@@ -61,7 +70,7 @@ impl Memory {
 
     /// Something happened to a key. True when it left holds to be looked at.
     pub(crate) fn on_key(&self, event: &CStr, db: i32, key: &[u8]) -> bool {
-        self.names.on_key(event, key);
+        self.vouchers.on_key(event, key);
         self.lines.mark(db, key);
         if is_holds_name(key) {
             self.holds.mark(db, key);
@@ -76,7 +85,7 @@ impl Memory {
         // Of a setting that is not about names nothing here depends, and names carry the settings
         // that they were made of. Anything else may change any key, or what is due.
         if *event != ServerEvent::Configured {
-            self.names.forget_voucher();
+            self.vouchers.forget_last();
         }
         match event {
             ServerEvent::Flushed { db } => {

@@ -5,7 +5,6 @@
 //! so that its index is up to date when it is promoted, and never writes.
 
 use super::Budget;
-use crate::args::Voucher;
 use crate::commands::managed::{ManagedSale, Reaped};
 use crate::config;
 use crate::error::CommandError;
@@ -13,6 +12,7 @@ use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::keyspace::{book, terms};
 use crate::memory::Memory;
 use crate::server::{Call, Ctx, OwnedStr, Str, Timer};
+use crate::typed::Voucher;
 use domain::db_key::DbKey;
 use domain::due::{HoldPosition, Skipped};
 use domain::key_names::{HOLDS_PREFIX, voucher_of_holds};
@@ -200,9 +200,9 @@ fn reap(
     };
     let voucher = OwnedStr::new(&voucher);
     let voucher = Voucher(voucher.as_str());
-    let keys = VoucherKeys::of(&memory.names, voucher)?;
+    let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
     keys.check_here(ctx)?;
-    let Some(terms) = terms::read(&memory.names, ctx, keys.terms())? else {
+    let Some(terms) = terms::read(&memory.vouchers.terms, ctx, keys.terms())? else {
         return Ok(Found::NoVoucher);
     };
     let sale = ManagedSale::new(ctx, memory, &keys, voucher, terms)?;

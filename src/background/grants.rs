@@ -5,13 +5,13 @@
 //! loop looks, where a write is ordered behind what has happened. Clients are answered there too.
 
 use super::Budget;
-use crate::args::Token;
 use crate::commands::lock_line::{NOT_ACQUIRED, look_when_over, serve};
 use crate::keyspace::lock;
 use crate::memory::Memory;
 use crate::memory::lines::{Lines, LockWaiters};
 use crate::metrics;
 use crate::server::{Ctx, OwnedStr, Timer, turn_again};
+use crate::typed::Token;
 
 /// The longest that a server's event loop ever sleeps: it has work of its own, with `hz 1` too.
 const SLEEP_MS_MAX: i64 = 1000;

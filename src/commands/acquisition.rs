@@ -1,13 +1,13 @@
 //! Acquiring a lock that is free, and renewing one that is held: for commands, and for those in
 //! line.
 
-use crate::args::{KeyName, Token};
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::fence::{self, Fence};
 use crate::keyspace::lock;
 use crate::metrics;
 use crate::server::{Ctx, Str};
+use crate::typed::{KeyName, Token};
 
 /// What an acquirer wants.
 #[derive(Clone, Copy)]

@@ -1,12 +1,13 @@
 //! LOCK.INFO key: who holds a lock, for how long, and how many wait.
 
 use super::{Answering, Command, lock_line};
-use crate::args::{Args, KeyName};
+use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::{fence, lock};
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
+use crate::typed::KeyName;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"lock.info",

@@ -3,7 +3,6 @@
 //! What frees a lock otherwise is the business of `background/grants.rs`.
 
 use super::acquisition::{Acquirer, Wanted, acquire, renew};
-use crate::args::{KeyName, Token};
 use crate::keyspace::lock::{self, Holder};
 use crate::memory::Memory;
 use crate::memory::lines::{Answer, Lines};
@@ -12,6 +11,7 @@ use crate::reply::Reply;
 use crate::server::{
     BlockedClient, Blocking, ClientId, Ctx, OwnedStr, Str, block, is_turn_over, turn_again,
 };
+use crate::typed::{KeyName, Token};
 use domain::db_key::DbKey;
 use domain::waiters::{Request, Wait};
 

@@ -1,13 +1,14 @@
 //! LOCK.RELEASE key token: deletes a lock only if it is yours, and hands it to the next in line.
 
 use super::{Answering, Command, lock_line};
-use crate::args::{Args, KeyName, Token};
+use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::lock;
 use crate::memory::Memory;
 use crate::metrics;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
+use crate::typed::{KeyName, Token};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"lock.release",

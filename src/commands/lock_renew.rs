@@ -2,13 +2,14 @@
 
 use super::acquisition::extend;
 use super::{Answering, Command, lock_line};
-use crate::args::{Args, KeyName, Token};
+use crate::args::Args;
 use crate::config::LOCK_LEASE_MS_MAX;
 use crate::error::CommandError;
 use crate::keyspace::lock;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
+use crate::typed::{KeyName, Token};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"lock.renew",

@@ -1,8 +1,9 @@
 //! A try on a managed voucher, and what becomes of its order afterwards.
 
+use super::order::Order;
 use super::release::{Booked, Release, Remaining, Targets};
-use super::unmanaged::{Grant, Order, Sale, take};
-use crate::args::{Args, OrderId, User, Voucher};
+use super::unmanaged::{Grant, Sale, take};
+use crate::args::Args;
 use crate::config;
 use crate::effect::Effect;
 use crate::error::CommandError;
@@ -18,6 +19,7 @@ use crate::memory::Memory;
 use crate::metrics;
 use crate::reply::Reply;
 use crate::server::{Access, Ctx, KeySpec, OwnedStr, Str};
+use crate::typed::{OrderId, User, Voucher};
 use domain::book::{Entry, Holding, State};
 use domain::due::HoldPosition;
 use domain::integer::Decimal;

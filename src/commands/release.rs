@@ -1,7 +1,7 @@
 //! Releasing an order: its units go back on sale, and its user may buy again. What is written, once
 //! everything that can refuse has been checked.
 
-use super::unmanaged::Order;
+use super::order::Order;
 use crate::effect::Effect;
 use crate::error::CommandError;
 use crate::keyspace::book::OpenBook;

@@ -2,13 +2,14 @@
 
 use super::managed::{UPDATES_VOUCHER, terms_from};
 use super::{Answering, Command};
-use crate::args::{Args, Voucher};
+use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::terms;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
+use crate::typed::Voucher;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.alter",
@@ -34,9 +35,10 @@ struct Alter;
 impl Command for Alter {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let voucher: Voucher<'_> = args.next()?;
-        let keys = VoucherKeys::of(&memory.names, voucher)?;
+        let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
-        let terms = terms_from(args, terms::read_managed(&memory.names, ctx, keys.terms())?)?;
+        let terms =
+            terms_from(args, terms::read_managed(&memory.vouchers.terms, ctx, keys.terms())?)?;
         terms::write(ctx, keys.terms(), &terms)?;
         Ok(Reply::Ok)
     }

@@ -31,9 +31,9 @@ impl Command for Audit {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let voucher = args.next()?;
         args.finish()?;
-        let keys = VoucherKeys::of(&memory.names, voucher)?;
+        let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
-        let terms = terms::read_managed(&memory.names, ctx, keys.terms())?;
+        let terms = terms::read_managed(&memory.vouchers.terms, ctx, keys.terms())?;
         let managed = keys.managed()?;
         let left = match stock::read(ctx, managed.sale.stock)? {
             Stock::Missing => None,

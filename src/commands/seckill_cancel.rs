@@ -3,13 +3,14 @@
 use super::managed::{ManagedSale, UPDATES_VOUCHER};
 use super::unmanaged;
 use super::{Answering, Command};
-use crate::args::{Args, OrderId, User};
+use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::book;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
+use crate::typed::{OrderId, User};
 use domain::book::{Entry, State};
 use domain::managed::{Cancellation, cancel};
 
@@ -37,9 +38,9 @@ impl Command for Cancel {
         let (voucher, user, id) =
             (args.next()?, args.next::<User<'_>>()?, args.next::<OrderId<'_>>()?);
         args.finish()?;
-        let keys = VoucherKeys::of(&memory.names, voucher)?;
+        let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
-        let Some(terms) = keys.terms_in(&memory.names, ctx)? else {
+        let Some(terms) = keys.terms_in(&memory.vouchers, ctx)? else {
             return unmanaged::cancel(ctx, &keys, voucher, user, id).map(Reply::Integer);
         };
         let sale = ManagedSale::new(ctx, memory, &keys, voucher, terms)?;

@@ -2,7 +2,7 @@
 
 use super::managed::{ManagedSale, UPDATES_VOUCHER};
 use super::{Answering, Command};
-use crate::args::{Args, OrderId, User};
+use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::book;
 use crate::keyspace::terms;
@@ -10,6 +10,7 @@ use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
+use crate::typed::{OrderId, User};
 use domain::book::{Entry, State};
 use domain::managed::{Confirmation, confirm};
 
@@ -37,9 +38,9 @@ impl Command for Confirm {
         let (voucher, user, id) =
             (args.next()?, args.next::<User<'_>>()?, args.next::<OrderId<'_>>()?);
         args.finish()?;
-        let keys = VoucherKeys::of(&memory.names, voucher)?;
+        let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
-        let terms = terms::read_managed(&memory.names, ctx, keys.terms())?;
+        let terms = terms::read_managed(&memory.vouchers.terms, ctx, keys.terms())?;
         let sale = ManagedSale::new(ctx, memory, &keys, voucher, terms)?;
         let text = book::entry(ctx, sale.keys, id)?;
         let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;

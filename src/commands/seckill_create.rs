@@ -2,13 +2,14 @@
 
 use super::managed::{UPDATES_VOUCHER, terms_from};
 use super::{Answering, Command};
-use crate::args::{Args, Voucher};
+use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::keyspace::{stock, terms};
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
+use crate::typed::Voucher;
 use domain::terms::Terms;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
@@ -39,7 +40,7 @@ impl Command for Create {
         let total = args.next_integer("stock", 0..=i64::MAX)?;
         let terms = Terms { total, begin: None, end: None, limit: 1, hold: None };
         let terms = terms_from(args, terms)?;
-        let keys = VoucherKeys::of(&memory.names, voucher)?;
+        let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
         let own = keys.managed()?.own();
         if own.into_iter().any(|key| terms::exists(ctx, key)) {

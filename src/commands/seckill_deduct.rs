@@ -1,12 +1,13 @@
 //! `SECKILL.DEDUCT key [units]`: takes units from a bare stock, all of them or none.
 
 use super::{Answering, Command};
-use crate::args::{Args, KeyName};
+use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::stock;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, handler};
+use crate::typed::KeyName;
 use domain::deduction::{Deduction, deduct};
 use domain::integer::Decimal;
 use domain::sale::Units;

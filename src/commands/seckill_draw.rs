@@ -1,7 +1,7 @@
 //! SECKILL.DRAW pool user: gives a user a prize code, at most one a user, each once.
 
 use super::{Answering, Command};
-use crate::args::{Args, Pool, User};
+use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::pool::PoolKeys;
 use crate::keyspace::prizes;
@@ -9,6 +9,7 @@ use crate::memory::Memory;
 use crate::metrics;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, Str, handler};
+use crate::typed::{Pool, User};
 use domain::prize::Draw;
 
 /// What both commands on a pool declare.
@@ -41,7 +42,7 @@ impl Command for DrawCode {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let (pool, user) = (args.next::<Pool<'_>>()?, args.next::<User<'_>>()?);
         args.finish()?;
-        let keys = PoolKeys::of(&memory.names, pool)?;
+        let keys = PoolKeys::of(&memory.pool, pool)?;
         keys.check_here(ctx)?;
         if let Some(code) = prizes::code_of(ctx, &keys, user)? {
             return Ok(answer(Draw::Again, Some(code.as_str())));

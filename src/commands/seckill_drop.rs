@@ -2,12 +2,13 @@
 
 use super::managed::UPDATES_VOUCHER;
 use super::{Answering, Command};
-use crate::args::{Args, Voucher};
+use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, Call, CommandSpec, Ctx, handler};
+use crate::typed::Voucher;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.drop",
@@ -28,7 +29,7 @@ impl Command for Drop {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let voucher: Voucher<'_> = args.next()?;
         args.finish()?;
-        let keys = VoucherKeys::of(&memory.names, voucher)?;
+        let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
         match Call::write_all(ctx, c"UNLINK", &keys.managed()?.own()) {
             Ok(unlinked) => Ok(Reply::Integer(i64::from(unlinked.integer() > 0))),

@@ -32,7 +32,7 @@ impl Command for Info {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let voucher = args.next()?;
         args.finish()?;
-        let keys = VoucherKeys::of(&memory.names, voucher)?;
+        let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
         let SaleKeys { stock, buyers, .. } = keys.sale()?;
         let left = match stock::read(ctx, stock)? {
@@ -40,7 +40,7 @@ impl Command for Info {
             Stock::Left(left) => Some(left),
         };
         let buyers = buyers::count(ctx, buyers)?;
-        let Some(terms) = keys.terms_in(&memory.names, ctx)? else {
+        let Some(terms) = keys.terms_in(&memory.vouchers, ctx)? else {
             let left = left.ok_or(CommandError::NoVoucher)?;
             return Ok(unmanaged(left, buyers));
         };

@@ -1,12 +1,13 @@
 //! `SECKILL.NEXTID prefix [COUNT n]`: ids that never repeat and grow.
 
 use super::{Answering, Command};
-use crate::args::{Args, IdPrefix};
+use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::counter::{self, IdScope};
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
+use crate::typed::IdPrefix;
 use domain::order_id::Count;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
@@ -41,7 +42,7 @@ impl Command for NextId {
         }
         args.finish()?;
         let next =
-            counter::find_free(&memory.names, ctx, IdScope::Prefix(prefix), ctx.now_ms(), count)?;
+            counter::find_free(&memory.counter, ctx, IdScope::Prefix(prefix), ctx.now_ms(), count)?;
         Ok(Reply::Id(next.take(ctx)))
     }
 }

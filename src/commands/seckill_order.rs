@@ -2,13 +2,14 @@
 
 use super::managed::{READS_VOUCHER, deadline_of};
 use super::{Answering, Command};
-use crate::args::{Args, OrderId};
+use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::book;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
+use crate::typed::OrderId;
 use domain::book::Entry;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
@@ -33,7 +34,7 @@ impl Command for Order {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let (voucher, id) = (args.next()?, args.next::<OrderId<'_>>()?);
         args.finish()?;
-        let keys = VoucherKeys::of(&memory.names, voucher)?;
+        let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
         let Some(text) = book::entry(ctx, keys.managed()?, id)? else { return Ok(Reply::Null) };
         let entry = Entry::parse(text.as_str().bytes())?;

@@ -2,10 +2,11 @@
 //! can't make an order of.
 
 use super::managed;
+use super::order::Order;
 use super::release::Release;
-use super::unmanaged::{self, Order};
+use super::unmanaged;
 use super::{Answering, Command};
-use crate::args::{Args, KeyName, OrderId, Reason, User, Voucher};
+use crate::args::Args;
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::book;
@@ -17,6 +18,7 @@ use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, Str, handler};
+use crate::typed::{KeyName, OrderId, Reason, User, Voucher};
 use domain::book::{Entry, State};
 use domain::managed::{Cancellation, cancel};
 use domain::rejection::{Fate, parse_order_entry};
@@ -98,7 +100,7 @@ struct Rejection<'a> {
 /// An entry without a live order must be able to leave too, so that is no error.
 fn reject(memory: &Memory, rejection: Rejection<'_>) -> Result<(), CommandError> {
     let ctx = rejection.ctx;
-    let configured = Configured::now(&memory.names);
+    let configured = Configured::now(&memory.vouchers.configured);
     let Some(order) = parse_order_entry(rejection.entry, configured.fields.names()) else {
         return rejection.write(Fate::Unknown, None);
     };
@@ -107,7 +109,7 @@ fn reject(memory: &Memory, rejection: Rejection<'_>) -> Result<(), CommandError>
         return rejection.write(Fate::Unknown, None);
     };
     keys.check_here(ctx)?;
-    let Some(terms) = keys.terms_in(&memory.names, ctx)? else {
+    let Some(terms) = keys.terms_in(&memory.vouchers, ctx)? else {
         let order = Order { voucher, user, id, units: order.units };
         let release = unmanaged::prepare_release(ctx, &keys, order, State::Rejected)?;
         let fate = release.as_ref().map_or(Fate::Unknown, |_| Fate::Rejected);
@@ -136,7 +138,7 @@ fn keys_of(
     if config::is_cluster() && Slot::of(voucher.0.bytes()) != Slot::of(stream.0.bytes()) {
         return Ok(None);
     }
-    match VoucherKeys::of(&memory.names, voucher) {
+    match VoucherKeys::of(&memory.vouchers, voucher) {
         Ok(keys) => Ok(Some(keys)),
         Err(CommandError::StrayBraces) => Ok(None),
         Err(error) => Err(error),

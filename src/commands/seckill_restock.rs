@@ -2,13 +2,14 @@
 
 use super::managed::UPDATES_VOUCHER;
 use super::{Answering, Command};
-use crate::args::{Args, Voucher};
+use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::keyspace::{stock, terms};
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
+use crate::typed::Voucher;
 use domain::sale::Stock;
 use domain::terms::Terms;
 
@@ -35,9 +36,9 @@ impl Command for Restock {
         let voucher: Voucher<'_> = args.next()?;
         let delta = args.next_integer("delta", i64::MIN..=i64::MAX)?;
         args.finish()?;
-        let keys = VoucherKeys::of(&memory.names, voucher)?;
+        let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
-        let terms = terms::read_managed(&memory.names, ctx, keys.terms())?;
+        let terms = terms::read_managed(&memory.vouchers.terms, ctx, keys.terms())?;
         let Stock::Left(left) = stock::read(ctx, keys.stock())? else {
             return Err(CommandError::NoVoucher);
         };

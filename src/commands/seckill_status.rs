@@ -2,7 +2,7 @@
 
 use super::managed::{READS_VOUCHER, deadline_of};
 use super::{Answering, Command};
-use crate::args::{Args, OrderId, User};
+use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::book;
 use crate::keyspace::buyers::Buyer;
@@ -10,6 +10,7 @@ use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, OwnedStr, handler};
+use crate::typed::{OrderId, User};
 use domain::book::{Entry, Holding};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
@@ -34,10 +35,10 @@ impl Command for Status {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let (voucher, user) = (args.next()?, args.next::<User<'_>>()?);
         args.finish()?;
-        let keys = VoucherKeys::of(&memory.names, voucher)?;
+        let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
         let managed = keys.managed()?;
-        if keys.terms_in(&memory.names, ctx)?.is_none() {
+        if keys.terms_in(&memory.vouchers, ctx)?.is_none() {
             // The set says who has bought, and nothing more.
             let has_bought = Buyer::new(managed.sale.buyers, user).has_bought(ctx)?;
             return Ok(if has_bought { status(Reply::Null, None) } else { Reply::Null });

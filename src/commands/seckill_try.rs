@@ -1,8 +1,9 @@
 //! `SECKILL.TRY voucher user orderid [UNITS n]`: sells to a user, at most once a user.
 
-use super::unmanaged::{self, Order};
+use super::order::Order;
+use super::unmanaged;
 use super::{Answering, Command, managed};
-use crate::args::{Args, OrderId};
+use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::counter;
 use crate::keyspace::presence::Reach;
@@ -10,6 +11,7 @@ use crate::keyspace::voucher_keys::{SaleKeys, VoucherKeys};
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, handler};
+use crate::typed::OrderId;
 use domain::order_id::Count;
 use domain::sale::Outcome;
 
@@ -45,8 +47,8 @@ impl Command for Try {
             order.units = args.next_units()?;
         }
         args.finish()?;
-        let keys = VoucherKeys::of(&memory.names, order.voucher)?;
-        let reach = keys.reach(&memory.names, ctx)?;
+        let keys = VoucherKeys::of(&memory.vouchers, order.voucher)?;
+        let reach = keys.reach(&memory.vouchers, ctx)?;
         if order.id.0.bytes() == GENERATE {
             try_with_new_id(ctx, memory, &keys, reach, order)
         } else {
@@ -66,7 +68,7 @@ fn try_once(
     reach: Reach,
     order: &Order<'_>,
 ) -> Result<Outcome, CommandError> {
-    if let Some(terms) = keys.terms_in(&memory.names, ctx)? {
+    if let Some(terms) = keys.terms_in(&memory.vouchers, ctx)? {
         let sale = managed::ManagedSale::new(ctx, memory, keys, order.voucher, terms)?;
         return sale.with_reach(reach).sell(order);
     }
@@ -85,7 +87,7 @@ fn try_with_new_id(
     order: Order<'_>,
 ) -> Result<Reply, CommandError> {
     let scope = counter::IdScope::Voucher(order.voucher);
-    let next = counter::find_free(&memory.names, ctx, scope, ctx.now_ms(), Count::ONE)?;
+    let next = counter::find_free(&memory.counter, ctx, scope, ctx.now_ms(), Count::ONE)?;
     let SaleKeys { stock, buyers, orders } = keys.sale()?;
     let counter = next.key().bytes();
     if [Some(stock), Some(buyers), orders].into_iter().flatten().any(|key| key.bytes() == counter) {

@@ -1,9 +1,10 @@
 //! `SECKILL.TRYKEYS stock buyers orders voucher user orderid [UNITS n] [NOSTREAM]`: SECKILL.TRY
 //! with its keys spelled out.
 
-use super::unmanaged::{self, Order};
+use super::order::Order;
+use super::unmanaged;
 use super::{Answering, Command};
-use crate::args::{Args, KeyName};
+use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::configured::Configured;
 use crate::keyspace::stock;
@@ -11,6 +12,7 @@ use crate::keyspace::voucher_keys::SaleKeys;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
+use crate::typed::KeyName;
 use domain::sale::{Outcome, Units};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
@@ -68,7 +70,7 @@ impl Command for TryKeys {
         match unmanaged::ask(stock::read(ctx, keys.stock)?, &order)? {
             None => Ok(Outcome::SoldOut.into()),
             Some(grant) => {
-                let configured = Configured::now(&memory.names);
+                let configured = Configured::now(&memory.vouchers.configured);
                 unmanaged::sell(ctx, memory, grant, keys, &configured.fields, &order)
                     .map(Reply::from)
             }

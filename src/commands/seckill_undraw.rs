@@ -2,13 +2,14 @@
 
 use super::seckill_draw::{POOL, POOL_AND_USER};
 use super::{Answering, Command};
-use crate::args::{Args, Pool, User};
+use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::pool::PoolKeys;
 use crate::keyspace::prizes;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{CommandSpec, Ctx, handler};
+use crate::typed::{Pool, User};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.undraw",
@@ -29,7 +30,7 @@ impl Command for Undraw {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let (pool, user) = (args.next::<Pool<'_>>()?, args.next::<User<'_>>()?);
         args.finish()?;
-        let keys = PoolKeys::of(&memory.names, pool)?;
+        let keys = PoolKeys::of(&memory.pool, pool)?;
         keys.check_here(ctx)?;
         let Some(code) = prizes::code_of(ctx, &keys, user)? else {
             return Ok(Reply::Integer(0));

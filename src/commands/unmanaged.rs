@@ -1,7 +1,7 @@
 //! A try on a voucher that has only a stock key: what `seckill.lua` does, whole or not at all.
 
+use super::order::Order;
 use super::release::{Release, Targets};
-use crate::args::{Args, OrderId, User, Voucher};
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::buyers::Buyer;
@@ -12,38 +12,10 @@ use crate::keyspace::voucher_keys::{ManagedKeys, SaleKeys, VoucherKeys};
 use crate::memory::Memory;
 use crate::metrics;
 use crate::server::{Ctx, OwnedStr, Str};
+use crate::typed::{OrderId, User, Voucher};
 use domain::book::State;
 use domain::integer::Decimal;
 use domain::sale::{NoStock, Offer, Outcome, Stock, Units, offer};
-
-/// The order that an accepted try makes.
-pub(super) struct Order<'a> {
-    pub(super) voucher: Voucher<'a>,
-    pub(super) user: User<'a>,
-    pub(super) id: OrderId<'a>,
-    pub(super) units: Units,
-}
-
-impl<'a> Order<'a> {
-    /// Reads `voucher user orderid`, for one unit.
-    pub(super) fn parse(args: &mut Args<'a>) -> Result<Self, CommandError> {
-        let (voucher, user) = (args.next()?, args.next()?);
-        Ok(Self { voucher, user, id: args.next()?, units: Units::ONE })
-    }
-
-    /// Refuses ids of which an entry of a stream might not hold all, being limited to 1 GiB.
-    pub(super) fn check_fits(&self) -> Result<(), CommandError> {
-        const MAX: usize = 128 << 20;
-        for (argument, id) in
-            [("voucher", self.voucher.0), ("user", self.user.0), ("orderid", self.id.0)]
-        {
-            if id.bytes().len() > MAX {
-                return Err(CommandError::TooLong { argument, max: MAX });
-            }
-        }
-        Ok(())
-    }
-}
 
 /// What the stock grants to a try, before the buyer is looked at.
 pub(super) struct Grant {

@@ -1,11 +1,11 @@
 //! The book of a managed voucher: its orders, its users' units, and its holds by deadline. Three
 //! keys, written together, and a fourth where orders of several units are held.
 
-use crate::args::{OrderId, User};
 use crate::effect::Effect;
 use crate::error::CommandError;
 use crate::keyspace::voucher_keys::ManagedKeys;
 use crate::server::{Call, Ctx, Kind, OwnedStr, ReadKey, Str, WriteKey};
+use crate::typed::{OrderId, User};
 use domain::book::{Entry, Holding};
 use domain::due::HoldPosition;
 use domain::integer::{self, Decimal};

@@ -3,10 +3,10 @@
 //! The module API has no functions for sets, so these go by calls of the server, which replicate
 //! and announce themselves, and only when they changed something.
 
-use crate::args::User;
 use crate::error::CommandError;
 use crate::keyspace::marks::{Mark, Marks};
 use crate::server::{Call, Ctx, Kind, ReadKey, Str};
+use crate::typed::User;
 use std::collections::HashSet;
 
 /// A user, and the buyers key that contains the user or not.

@@ -3,7 +3,7 @@
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::fields::OrderFields;
-use crate::keyspace::name_cache::NameCache;
+use crate::keyspace::kept::Kept;
 use domain::hash_tag::StrayBraces;
 use domain::key_names::Naming;
 use std::rc::Rc;
@@ -21,15 +21,11 @@ pub(crate) struct Configured {
 
 impl Configured {
     /// The settings as they are now.
-    pub(crate) fn now(names: &NameCache) -> Rc<Self> {
-        if let Some(configured) = names.configured.cloned()
-            && configured.is_current()
-        {
-            return configured;
+    pub(crate) fn now(kept: &Kept<Self>) -> Rc<Self> {
+        match kept.get() {
+            Some(configured) if configured.is_current() => configured,
+            _ => kept.keep(Self::read()),
         }
-        let configured = Rc::new(Self::read());
-        names.configured.set(Some(Rc::clone(&configured)));
-        configured
     }
 
     fn read() -> Self {

@@ -4,12 +4,12 @@
 //! interleaves with us. With hash tags one a slot, which holds the last id: the slot is a part of
 //! the id, and so nodes never need to ask each other.
 
-use crate::args::{IdPrefix, Voucher};
 use crate::config;
 use crate::effect::Effect;
 use crate::error::CommandError;
-use crate::keyspace::name_cache::NameCache;
+use crate::keyspace::kept::Kept;
 use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str, WriteKey};
+use crate::typed::{IdPrefix, Voucher};
 use domain::hash_tag::tag_of;
 use domain::integer::{self, Decimal};
 use domain::order_id::{Count, Id, Second, Taken, after_counter, after_last, date};
@@ -47,7 +47,7 @@ enum Write {
 /// Finds the next `count` ids at `now_ms`, one behind the other. Writes nothing; whatever can go
 /// wrong with ids goes wrong here.
 pub(crate) fn find_free(
-    names: &NameCache,
+    kept: &Kept<Counter>,
     ctx: Ctx<'_>,
     scope: IdScope<'_>,
     now_ms: i64,
@@ -55,8 +55,8 @@ pub(crate) fn find_free(
 ) -> Result<FreeIds, CommandError> {
     let second = Second::at(now_ms, config::calendar())?;
     let counter = match scope {
-        IdScope::Prefix(prefix) => Counter::of_prefix(names, prefix, second)?,
-        IdScope::Voucher(voucher) => Counter::of_voucher(names, voucher, second)?,
+        IdScope::Prefix(prefix) => Counter::of_prefix(kept, prefix, second)?,
+        IdScope::Voucher(voucher) => Counter::of_voucher(kept, voucher, second)?,
     };
     let key = counter.key.as_str();
     if let Kind::Slot(slot) = counter.kind
@@ -158,7 +158,7 @@ enum Kind {
 
 impl Counter {
     fn of_prefix(
-        names: &NameCache,
+        kept: &Kept<Counter>,
         prefix: IdPrefix<'_>,
         second: Second,
     ) -> Result<Rc<Self>, CommandError> {
@@ -172,11 +172,11 @@ impl Counter {
         if kind.has_tag() && prefix.contains(&b'{') && tag_of(prefix).is_none() {
             return Err(CommandError::StrayPrefixBraces);
         }
-        Ok(Self::of(names, prefix, kind))
+        Ok(Self::of(kept, prefix, kind))
     }
 
     fn of_voucher(
-        names: &NameCache,
+        kept: &Kept<Counter>,
         voucher: Voucher<'_>,
         second: Second,
     ) -> Result<Rc<Self>, CommandError> {
@@ -185,13 +185,13 @@ impl Counter {
             if kind.has_tag() && prefix.contains(&b'{') {
                 return Err(CommandError::BraceInPrefix);
             }
-            Ok(Self::of(names, prefix, kind))
+            Ok(Self::of(kept, prefix, kind))
         })
     }
 
     /// Costs next to nothing for the counter used last.
-    fn of(names: &NameCache, prefix: &[u8], kind: Kind) -> Rc<Self> {
-        if let Some(last) = names.counter.cloned()
+    fn of(kept: &Kept<Counter>, prefix: &[u8], kind: Kind) -> Rc<Self> {
+        if let Some(last) = kept.get()
             && last.kind == kind
             && last.prefix == prefix
         {
@@ -203,9 +203,7 @@ impl Counter {
                 OwnedStr::new(&[b"icr:", prefix, b":{", &slot.tag(), b"}"].concat())
             }
         };
-        let counter = Rc::new(Self { prefix: prefix.to_vec(), kind, key });
-        names.counter.set(Some(Rc::clone(&counter)));
-        counter
+        kept.keep(Self { prefix: prefix.to_vec(), kind, key })
     }
 }
 

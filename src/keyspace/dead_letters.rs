@@ -1,11 +1,11 @@
 //! The streams of dead letters: entries that a consumer gave up, where they came from, and why.
 
-use crate::args::{KeyName, Reason};
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::groups::Delivery;
 use crate::keyspace::orders::Orders;
 use crate::server::{Call, Ctx, OwnedStr, Str};
+use crate::typed::{KeyName, Reason};
 use domain::fields::DEAD_LETTER_PREFIX;
 use domain::hash_tag::StrayBraces;
 use domain::integer::Decimal;

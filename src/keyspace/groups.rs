@@ -2,9 +2,9 @@
 //!
 //! The module API has no functions for groups, so these go by calls of the server.
 
-use crate::args::{Group, KeyName};
 use crate::error::CommandError;
 use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str};
+use crate::typed::{Group, KeyName};
 use domain::entry_id::EntryId;
 
 /// An entry of a stream and the group that it was delivered to, or not.

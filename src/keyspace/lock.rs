@@ -1,9 +1,9 @@
 //! Locks: a plain string key that holds its owner's token, with the lease as its time to live.
 
-use crate::args::Token;
 use crate::effect::Effect;
 use crate::error::CommandError;
 use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str, WriteKey};
+use crate::typed::Token;
 use domain::integer::Decimal;
 
 /// Who holds a lock, seen by somebody with a token.

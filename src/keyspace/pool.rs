@@ -1,12 +1,12 @@
 //! The names of a pool's keys, made anew when a setting changes, and kept for the pool drawn from
 //! last.
 
-use crate::args::Pool;
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::fields::DrawFields;
-use crate::keyspace::name_cache::NameCache;
+use crate::keyspace::kept::Kept;
 use crate::server::{Call, Ctx, OwnedStr, Str};
+use crate::typed::Pool;
 use domain::hash_tag::StrayBraces;
 use domain::key_names::{CODES_PREFIX, Naming, WINNERS_PREFIX};
 use std::rc::Rc;
@@ -24,17 +24,15 @@ pub(crate) struct PoolKeys {
 
 impl PoolKeys {
     /// The keys of `pool`. Costs next to nothing for the pool asked for last.
-    pub(crate) fn of(names: &NameCache, pool: Pool<'_>) -> Result<Rc<Self>, CommandError> {
+    pub(crate) fn of(kept: &Kept<Self>, pool: Pool<'_>) -> Result<Rc<Self>, CommandError> {
         let pool = pool.0.bytes();
-        if let Some(last) = names.pool.cloned()
+        if let Some(last) = kept.get()
             && last.generation == config::naming_generation()
             && last.pool == pool
         {
             return Ok(last);
         }
-        let keys = Rc::new(config::DRAW_STREAM.with(|stream| Self::make(pool, stream))?);
-        names.pool.set(Some(Rc::clone(&keys)));
-        Ok(keys)
+        Ok(kept.keep(config::DRAW_STREAM.with(|stream| Self::make(pool, stream))?))
     }
 
     fn make(pool: &[u8], stream: &[u8]) -> Result<Self, CommandError> {

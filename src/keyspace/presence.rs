@@ -6,9 +6,8 @@
 
 use crate::config;
 use crate::error::CommandError;
-use crate::keyspace::name_cache::NameCache;
 use crate::keyspace::terms;
-use crate::keyspace::voucher_keys::{ManagedKeys, SaleKeys, VoucherKeys};
+use crate::keyspace::voucher_keys::{ManagedKeys, SaleKeys, VoucherKeys, Vouchers};
 use crate::server::{Call, Ctx, Str};
 
 /// How much of a voucher is known to be on this node.
@@ -53,14 +52,14 @@ impl VoucherKeys {
     /// As [`check_here`](Self::check_here), but content with what a sale touches, and remembered
     /// once all keys have been seen: see [`VoucherKeys::on_key`] for what ends that.
     #[inline]
-    pub(crate) fn reach(&self, names: &NameCache, ctx: Ctx<'_>) -> Result<Reach, CommandError> {
+    pub(crate) fn reach(&self, vouchers: &Vouchers, ctx: Ctx<'_>) -> Result<Reach, CommandError> {
         if !config::is_cluster() || self.is_known_whole() {
             return Ok(Reach::Whole);
         }
-        self.reach_in_cluster(names, ctx)
+        self.reach_in_cluster(vouchers, ctx)
     }
 
-    fn reach_in_cluster(&self, names: &NameCache, ctx: Ctx<'_>) -> Result<Reach, CommandError> {
+    fn reach_in_cluster(&self, vouchers: &Vouchers, ctx: Ctx<'_>) -> Result<Reach, CommandError> {
         match self.check_here_in_cluster(ctx) {
             Err(CommandError::TryAgain) => {}
             Err(error) => return Err(error),
@@ -71,7 +70,7 @@ impl VoucherKeys {
         }
         // The slot is moved. A voucher that has released nothing and holds nothing lacks some keys
         // for good, which a sale does not need to see.
-        let Ok(Some(terms)) = terms::read(names, ctx, self.terms()) else {
+        let Ok(Some(terms)) = terms::read(&vouchers.terms, ctx, self.terms()) else {
             return Err(CommandError::TryAgain);
         };
         let ManagedKeys { sale, book, holdings, holds, .. } = self.managed()?;

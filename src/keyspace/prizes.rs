@@ -1,11 +1,11 @@
 //! The codes of a pool, a list, and who has drawn which, a hash.
 
-use crate::args::User;
 use crate::effect::Effect;
 use crate::error::CommandError;
 use crate::keyspace::orders::Orders;
 use crate::keyspace::pool::PoolKeys;
 use crate::server::{Ctx, Kind, OwnedStr, ReadKey, WriteKey};
+use crate::typed::User;
 
 /// The code that a user has drawn.
 pub(crate) fn code_of(

@@ -1,10 +1,9 @@
 //! Terms keys: a string with the JSON of a managed voucher's terms.
 
 use crate::error::CommandError;
-use crate::keyspace::name_cache::NameCache;
+use crate::keyspace::kept::Kept;
 use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str};
 use domain::terms::Terms;
-use std::rc::Rc;
 
 /// The JSON read last and what it means. Reading is a pure function of the bytes, so this can't
 /// be stale: other bytes are read anew.
@@ -15,19 +14,19 @@ pub(crate) struct ReadTerms {
 
 /// The terms; none when the voucher is not managed.
 pub(crate) fn read(
-    names: &NameCache,
+    kept: &Kept<ReadTerms>,
     ctx: Ctx<'_>,
     key: Str<'_>,
 ) -> Result<Option<Terms>, CommandError> {
     let Some(key) = ReadKey::open(ctx, key) else { return Ok(None) };
     let json = key.string()?;
-    if let Some(last) = names.terms.cloned()
+    if let Some(last) = kept.get()
         && last.json == json
     {
         return Ok(Some(last.terms));
     }
     let terms = Terms::parse(json)?;
-    names.terms.set(Some(Rc::new(ReadTerms { json: json.to_vec(), terms })));
+    kept.keep(ReadTerms { json: json.to_vec(), terms });
     Ok(Some(terms))
 }
 
@@ -38,11 +37,11 @@ pub(crate) fn exists(ctx: Ctx<'_>, key: Str<'_>) -> bool {
 
 /// The terms of a voucher that must be managed.
 pub(crate) fn read_managed(
-    names: &NameCache,
+    kept: &Kept<ReadTerms>,
     ctx: Ctx<'_>,
     key: Str<'_>,
 ) -> Result<Terms, CommandError> {
-    read(names, ctx, key)?.ok_or(CommandError::NotManaged)
+    read(kept, ctx, key)?.ok_or(CommandError::NotManaged)
 }
 
 /// Writes the terms; a time to live stays. Replicated and announced by the server.

@@ -1,13 +1,14 @@
 //! The names of a voucher's keys, made from the settings once per change, and what is known of
 //! these keys for as long as no event says otherwise.
 
-use crate::args::Voucher;
 use crate::error::CommandError;
 use crate::keyspace::configured::Configured;
 use crate::keyspace::fields::OrderFields;
-use crate::keyspace::name_cache::{NameCache, is_departure};
+use crate::keyspace::kept::Kept;
+use crate::keyspace::terms::ReadTerms;
 use crate::keyspace::{stock, terms};
 use crate::server::{Ctx, OwnedStr, Str};
+use crate::typed::Voucher;
 use domain::key_names::{BOOK_PREFIX, EXTRA_PREFIX, HOLDINGS_PREFIX, HOLDS_PREFIX, TERMS_PREFIX};
 use domain::sale::Stock;
 use domain::terms::{Millis, Terms};
@@ -63,6 +64,31 @@ impl<'k> ManagedKeys<'k> {
     }
 }
 
+/// What is kept for vouchers. Names are functions of a voucher and of the settings, and terms of some
+/// JSON, so they can't be stale: each carries what it was made of. What is *known* of a voucher's
+/// keys ends with events.
+#[derive(Default)]
+pub(crate) struct Vouchers {
+    pub(crate) configured: Kept<Configured>,
+    pub(crate) terms: Kept<ReadTerms>,
+    last: Kept<VoucherKeys>,
+}
+
+impl Vouchers {
+    /// Something happened to a key: what is known of the voucher tried last may be wrong.
+    pub(crate) fn on_key(&self, event: &CStr, key: &[u8]) {
+        if let Some(last) = self.last.get() {
+            last.on_key(event, key);
+        }
+    }
+
+    /// Anything may have happened to any key, or the clock may have been set back: nothing is known
+    /// of the voucher tried last.
+    pub(crate) fn forget_last(&self) {
+        self.last.forget();
+    }
+}
+
 /// The names of one voucher's keys, and what is known of the keys.
 ///
 /// A losing try needs only a few names, so the others are made when first asked for.
@@ -97,25 +123,25 @@ struct ManagedNames {
 impl VoucherKeys {
     /// The keys of `voucher`. Costs next to nothing for the voucher asked for last.
     #[inline]
-    pub(crate) fn of(names: &NameCache, voucher: Voucher<'_>) -> Result<Rc<Self>, CommandError> {
+    pub(crate) fn of(vouchers: &Vouchers, voucher: Voucher<'_>) -> Result<Rc<Self>, CommandError> {
         let voucher = voucher.0.bytes();
-        if let Some(last) = names.voucher.cloned()
+        if let Some(last) = vouchers.last.get()
             && last.configured.is_current()
             && last.voucher == voucher
         {
             return Ok(last);
         }
-        Self::make(names, voucher)
+        Self::make(vouchers, voucher)
     }
 
     /// Makes the keys of another voucher than the last, and keeps them.
     #[cold]
-    fn make(names: &NameCache, voucher: &[u8]) -> Result<Rc<Self>, CommandError> {
-        let configured = Configured::now(names);
+    fn make(vouchers: &Vouchers, voucher: &[u8]) -> Result<Rc<Self>, CommandError> {
+        let configured = Configured::now(&vouchers.configured);
         let naming = configured.naming(voucher)?;
         let stock = OwnedStr::new(&naming.key(&configured.stock_prefix));
         let terms = OwnedStr::new(&naming.key(TERMS_PREFIX));
-        let keys = Rc::new(Self {
+        Ok(vouchers.last.keep(Self {
             configured,
             voucher: voucher.to_vec(),
             stock,
@@ -125,9 +151,7 @@ impl VoucherKeys {
             unmanaged_in: Cell::new(None),
             none_due: Cell::new(None),
             is_whole: Cell::new(false),
-        });
-        names.voucher.set(Some(Rc::clone(&keys)));
-        Ok(keys)
+        }))
     }
 
     pub(crate) fn stock(&self) -> Str<'_> {
@@ -226,20 +250,23 @@ fn check_all_differ(keys: ManagedKeys<'_>) -> Result<(), CommandError> {
     }
 }
 
+/// The events of a key that leaves this node, or at least this name.
+const DEPARTURES: [&CStr; 5] = [c"del", c"expired", c"evicted", c"rename_from", c"move_from"];
+
 /// What is known of the keys, until an event says otherwise.
 impl VoucherKeys {
     /// The voucher's terms; none when it is not managed, which is remembered for its database.
     #[inline]
     pub(crate) fn terms_in(
         &self,
-        names: &NameCache,
+        vouchers: &Vouchers,
         ctx: Ctx<'_>,
     ) -> Result<Option<Terms>, CommandError> {
         let db = ctx.selected_db();
         if self.unmanaged_in.get() == Some(db) {
             return Ok(None);
         }
-        let terms = terms::read(names, ctx, self.terms())?;
+        let terms = terms::read(&vouchers.terms, ctx, self.terms())?;
         if terms.is_none() {
             self.unmanaged_in.set(Some(db));
         }
@@ -284,7 +311,7 @@ impl VoucherKeys {
     ///   Keys of a slot that is lost at once are deleted without an event by Redis 7.0, the stock
     ///   among them: a stock that appears ends it too, and it is not believed where the stock is
     ///   missing ([`VoucherKeys::read_stock`]). So a slot that comes back key by key is asked anew.
-    pub(super) fn on_key(&self, event: &CStr, key: &[u8]) {
+    fn on_key(&self, event: &CStr, key: &[u8]) {
         let managed = self.managed.get();
         if self.terms().bytes() == key {
             self.unmanaged_in.set(None);
@@ -311,6 +338,6 @@ impl VoucherKeys {
             own.into_iter().chain(&names.released)
         });
         let mut keys = sale.chain(managed).chain([&self.stock, &self.terms]);
-        is_departure(event) && keys.any(|name| name.as_str().bytes() == key)
+        DEPARTURES.contains(&event) && keys.any(|name| name.as_str().bytes() == key)
     }
 }
