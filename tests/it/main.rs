@@ -29,6 +29,7 @@
 //! | `leaks` | memory comes back |
 //! | `loading` | MODULE LOAD and UNLOAD |
 //! | `config`, `cluster`, `managed_cluster` | names and modes, hash tags, slots |
+//! | `memory` | what the module remembers between commands, and each event that may end it |
 //! | `metadata`, `acl`, `docs` | COMMAND INFO, DOCS, GETKEYS, INFO, ACL, redis.conf, pages |
 //! | `security` | every command by name, category and key; SECURITY.md |
 //! | `differential` | random histories against the reference scripts |
@@ -72,6 +73,7 @@ mod managed_history;
 mod managed_hostile;
 mod managed_odd;
 mod managed_terms;
+mod memory;
 mod metadata;
 mod nextid;
 mod nextid_slots;

@@ -1,0 +1,257 @@
+//! Events that a memory once missed: each test is a fault that was seen on a real server.
+
+use super::{calls, load};
+use crate::config::CONFIGS;
+use crate::harness::{Client, Server, module, text, wait_for};
+use crate::observe::integer;
+use crate::transcript::argv;
+use redis::Value;
+
+/// Lets the server do, after a module was refused, everything that a module can subscribe to.
+fn cause_every_event(server: &Server) {
+    for command in [
+        "SET a 1",
+        "ZADD seckill:hold:7 5 o1",
+        "SADD s m",
+        "SET e 1 PX 1",
+        "RENAME a seckill:voucher:7",
+        "ZREM seckill:hold:7 o1",
+        "CONFIG SET maxmemory 0",
+        "SWAPDB 0 1",
+        "FLUSHALL",
+        "SET a 1",
+        "SAVE",
+        "DEBUG RELOAD",
+        "REPLICAOF 127.0.0.1 1",
+        "REPLICAOF NO ONE",
+        "DEL a",
+    ] {
+        let reply = server.run(command);
+        assert!(!matches!(reply, Value::ServerError(_)), "{command}: {reply:?}");
+    }
+    // Some turns of the server's own clock.
+    server.wait_until(server.clock_ms() + 250);
+}
+
+#[test]
+fn a_refused_load_leaves_nothing_behind() {
+    for args in [
+        "hold-sweep-ms 99999",
+        "nosuch 1",
+        "stock-prefix",
+        "order-fields x",
+        "stock-prefix a: stock-prefix b:",
+    ] {
+        let server = Server::with().without_module().start();
+        let refused = text(&load(&server, args));
+        assert!(refused.starts_with("ERR"), "{args}: {refused}");
+        cause_every_event(&server);
+        assert_eq!(load(&server, ""), Value::Okay, "{args}");
+        server.check("> SECKILL.CREATE 7 5 HOLD 20\nOK\n> SECKILL.TRY 7 alice o1\n0");
+        server.wait_for_state("7", "o1", "expired");
+    }
+}
+
+/// A server without the module: 64 vouchers with a hold each that is due, in database 1, beside so
+/// many other keys in database 0 that a scan for holds takes several ticks.
+fn holds_behind_other_keys() -> (Server, Client) {
+    let first = Server::start();
+    let mut sales = first.client();
+    sales.run("SELECT 1");
+    for voucher in 0..VOUCHERS {
+        sales.check(&format!(
+            "> SECKILL.CREATE {voucher} 5 HOLD 900000\nOK\n> SECKILL.TRY {voucher} alice o1\n0"
+        ));
+    }
+    first.check("> DEBUG POPULATE 40000 filler 8\nOK\n> SAVE\nOK");
+    let server = Server::with().without_module().data_of(&first).start();
+    let mut sales = server.client();
+    sales.run("SELECT 1");
+    for voucher in 0..VOUCHERS {
+        sales.run(&format!("ZADD seckill:hold:{voucher} 5 o1"));
+    }
+    (server, sales)
+}
+
+const VOUCHERS: usize = 64;
+
+#[test]
+fn databases_that_are_swapped_during_the_scan_lose_no_hold() {
+    let (server, _) = holds_behind_other_keys();
+    let mut client = server.client();
+    // Sent together, so that the swap comes before the first tick of the scan.
+    client.send(&argv(&format!("MODULE LOAD {}", module().display())));
+    client.send(&argv("SWAPDB 0 1"));
+    assert_eq!((client.receive(), client.receive()), (Value::Okay, Value::Okay));
+    let held = || {
+        let is_held = |voucher: &usize| server.state(&voucher.to_string(), "o1") == "held";
+        (0..VOUCHERS).filter(is_held).collect::<Vec<_>>()
+    };
+    let expired = wait_for("all holds to expire", || held().is_empty().then_some(()));
+    expired.unwrap_or_else(|late| panic!("{late}: {} of {VOUCHERS} are held", held().len()));
+    for voucher in 0..VOUCHERS {
+        server.assert_book(&voucher.to_string(), [5, 0, 0]);
+    }
+}
+
+/// Other keys may have the name of a lock's companion. A companion always has a time to live.
+#[test]
+fn a_key_that_merely_looks_like_a_fence_is_left_alone() {
+    let server = Server::start();
+    let pttl = |key: &str| integer(&server.run(&format!("PTTL {key}")));
+    server.check("> SET job:fence 42\nOK\n> LOCK.ACQUIRE job t 1000000\n1");
+    for renew in ["LOCK.RENEW job t 1000000", "LOCK.ACQUIRE job t 1000000"] {
+        server.check(&format!("> {renew}\n1\n> GET job:fence\n42"));
+        assert_eq!(pttl("job:fence"), -1, "{renew}");
+    }
+    // A lock's own companion outlives a renewed lease.
+    let fence = integer(&server.run("LOCK.ACQUIRE other t 1000 FENCE"));
+    let before = pttl("other:fence");
+    server.check("> LOCK.RELEASE other t\n1\n> LOCK.ACQUIRE other t 1000\n1");
+    server.check("> LOCK.RENEW other t 80000000\n1");
+    assert!(pttl("other:fence") > before + 70_000_000, "{before}");
+    assert_eq!(text(&server.run("GET other:fence")), fence.to_string());
+}
+
+#[test]
+fn a_setting_that_changes_scans_no_keys() {
+    let server = Server::with().port().start();
+    server.run("DEBUG POPULATE 20000 filler 8");
+    // The timer has had its turn when a hold placed afterwards has expired.
+    let settle = |voucher: &str| {
+        server.run(&format!("SECKILL.CREATE {voucher} 5 HOLD 20"));
+        server.check(&format!("> SECKILL.TRY {voucher} alice o1\n0"));
+        server.wait_for_state(voucher, "o1", "expired");
+    };
+    settle("first");
+    let before = calls(&server, "scan");
+    for (name, default, other) in CONFIGS {
+        for value in [other, default] {
+            assert_eq!(server.call(&["CONFIG", "SET", name, value]), Value::Okay, "{name}");
+            // It was a dozen steps within the command, and more in each tick.
+            assert_eq!(calls(&server, "scan"), before, "after CONFIG SET {name} {value:?}");
+        }
+    }
+    settle("second");
+    assert_eq!(calls(&server, "scan"), before, "after CONFIG SET");
+}
+
+#[test]
+fn a_promotion_scans_no_keys() {
+    let server = Server::with().port().start();
+    server.run("DEBUG POPULATE 20000 filler 8");
+    let before = calls(&server, "scan");
+    server.check("> REPLICAOF 127.0.0.1 1\nOK\n> REPLICAOF NO ONE\nOK");
+    server.check("> SECKILL.CREATE 7 5 HOLD 20\nOK\n> SECKILL.TRY 7 alice o1\n0");
+    server.wait_for_state("7", "o1", "expired");
+    assert_eq!(calls(&server, "scan"), before, "after a promotion");
+}
+
+#[test]
+fn a_replica_keeps_nothing_of_vouchers_that_were_dropped() {
+    // The smallest backlog, so that hardly anything but the module's memory can grow.
+    let with = || Server::with().config("repl-backlog-size 16384");
+    let primary = with().port().start();
+    let replica = with().replica_of(&primary).start();
+    let mut client = primary.client();
+    let mut make_and_drop = |vouchers: std::ops::Range<usize>| {
+        for start in vouchers.step_by(1000) {
+            let mut pipeline = redis::pipe();
+            for voucher in start..start + 1000 {
+                pipeline.cmd("SECKILL.CREATE").arg(voucher).arg(5).arg("HOLD").arg(900_000);
+                pipeline.cmd("SECKILL.TRY").arg(voucher).arg("alice").arg("o1");
+                pipeline.cmd("SECKILL.CANCEL").arg(voucher).arg("alice").arg("o1");
+                pipeline.cmd("SECKILL.DROP").arg(voucher);
+                pipeline.cmd("DEL").arg("stream.orders").arg("stream.orders.released");
+            }
+            pipeline.query::<()>(client.raw()).expect("made and dropped");
+        }
+        primary.wait_for_replica(&replica);
+    };
+    make_and_drop(0..2000);
+    let before = replica.info_number("used_memory");
+    make_and_drop(2000..22_000);
+    assert_eq!(replica.run("DBSIZE"), Value::Int(0));
+    // It was 130 bytes per voucher.
+    let most = before + 20_000 * 25;
+    let settled = wait_for("the replica's memory", || {
+        (replica.info_number("used_memory") < most).then_some(())
+    });
+    settled.unwrap_or_else(|late| {
+        panic!("{late}: {before}, then {}", replica.info_number("used_memory"))
+    });
+}
+
+#[test]
+fn holds_that_cannot_be_released_never_stop_those_behind_them() {
+    let server = Server::start();
+    // More than a tick or a try takes at once.
+    let garbled = 150;
+    server.run("SECKILL.CREATE 7 1000 HOLD 900000");
+    for number in 0..garbled {
+        server.check(&format!("> SECKILL.TRY 7 u{number} o{number}\n0"));
+        server.run(&format!("HSET seckill:buyer:7 u{number} junk"));
+    }
+    server.check("> SECKILL.TRY 7 alice behind\n0");
+    // All are due at once, the sound one last.
+    server.run("MULTI");
+    for number in 0..garbled {
+        server.run(&format!("ZADD seckill:hold:7 {} o{number}", number + 5));
+    }
+    server.run("ZADD seckill:hold:7 1000000 behind");
+    assert!(matches!(server.run("EXEC"), Value::Array(_)));
+    server.wait_for_state("7", "behind", "expired");
+    assert_eq!(server.state("7", "o0"), "held");
+    server.check(&format!("> ZCARD seckill:hold:7\n{garbled}\n> GET seckill:stock:7\n850"));
+    // A hold that comes later, too.
+    server.check("> SECKILL.ALTER 7 HOLD 20\nOK\n> SECKILL.TRY 7 bob later\n0");
+    server.wait_for_state("7", "later", "expired");
+    // And they expire themselves as soon as they can.
+    for number in 0..garbled {
+        server.run(&format!("HSET seckill:buyer:7 u{number} 1:o{number}"));
+    }
+    for number in 0..garbled {
+        server.wait_for_state("7", &format!("o{number}"), "expired");
+    }
+    server.assert_book("7", [1000, 0, 0]);
+}
+
+/// Between the grant and its reply the lock moves with its database, and is deleted there.
+#[test]
+fn a_grant_that_is_lost_in_another_database_waits_where_it_was_asked_for() {
+    let server = Server::start();
+    let mut other = server.client();
+    other.check("> SELECT 1\nOK\n> SET lock zoe\nOK");
+    server.run("LOCK.ACQUIRE lock ann 1000000");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+    server.check(
+        "
+        > MULTI
+        OK
+        > LOCK.RELEASE lock ann
+        QUEUED
+        > SWAPDB 0 1
+        QUEUED
+        > SELECT 1
+        QUEUED
+        > DEL lock
+        QUEUED
+        > SELECT 0
+        QUEUED
+        > EXEC
+        1) 1
+        2) OK
+        3) OK
+        4) 1
+        5) OK
+        ",
+    );
+    // What was zoe's in database 1 is in database 0 now, where bob waits for it.
+    assert_eq!(server.field("LOCK.INFO lock", "waiters"), Value::Int(1));
+    assert_eq!((server.owner("lock").as_str(), server.in_line()), ("zoe", 1));
+    other.check("> EXISTS lock\n0");
+    server.check("> DEL lock\n1");
+    assert_eq!(bob.receive(), Value::Int(1));
+    assert_eq!(server.owner("lock"), "bob");
+    other.check("> EXISTS lock\n0");
+}
