@@ -1,5 +1,6 @@
 //! What the module remembers between commands, and what may end it.
 
+mod cluster;
 mod reported;
 mod slots;
 
