@@ -6,7 +6,7 @@ use crate::evidence::Evidence;
 use crate::harness::Server;
 use crate::load::{Log, Sent};
 use crate::world::{self, BARE, MANAGED, State, ask};
-use crate::{locks, orders};
+use crate::{locks, orders, rejected};
 use redis::Value;
 
 /// Fails unless everything that was answered is there, and nothing that nobody sent.
@@ -16,6 +16,7 @@ pub fn check(server: &Server, state: &State, logs: &[Log]) {
         assert_ne!(evidence.is_there(sent), Some(false), "lost: {sent:?}");
     }
     orders::check(state, logs);
+    rejected::check(state, logs);
     entries_were_asked_for(state, logs);
     sums(server, logs);
     ids(logs);

@@ -10,6 +10,7 @@
 //! | `whole` | what holds of these keys alone: nothing sold twice, nothing half done |
 //! | `acknowledged` | what the replies promise, against the keys |
 //! | `orders`, `locks` | the same of managed orders and of locks |
+//! | `rejected` | the same of entries that consumers read and rejected |
 //! | `evidence` | what a lossy end may lose: the end of the history, and whole commands |
 //! | `crash`, `files`, `disk` | SIGKILL at any moment; files that are cut, disks that are full |
 //! | `replicas` | replicas with and without the module; promotion in the middle |
@@ -45,6 +46,7 @@ mod load;
 mod locks;
 mod orders;
 mod recorded;
+mod rejected;
 mod replicas;
 mod script;
 mod sequential;

@@ -8,7 +8,7 @@ use crate::harness::Server;
 use crate::load::{Load, Log, Sent};
 use crate::whole::assert_whole;
 use crate::world::{State, make, run, wait_for_holds};
-use crate::{acknowledged, locks};
+use crate::{acknowledged, locks, rejected};
 use redis::Value;
 
 fn fails<T>(check: impl FnOnce() -> T) -> bool {
@@ -27,6 +27,7 @@ fn tamperings(state: &State) -> Vec<String> {
     let (winner, _) = state.winners.first_key_value().expect("a winner");
     let sold = state.books["s"].iter().find(|(_, order)| order.state == "sold");
     let (id, one) = sold.expect("a sold order");
+    let pending = state.pending.first().expect("a pending entry");
     vec![
         "INCR seckill:stock:m".to_owned(),
         "DECR seckill:stock:u".to_owned(),
@@ -37,6 +38,9 @@ fn tamperings(state: &State) -> Vec<String> {
         format!("XDEL stream.orders {order}"),
         format!("XDEL stream.orders.released {back}"),
         format!("XDEL stream.orders.dlq {}", state.letters[0].id),
+        format!("XACK stream.orders g {pending}"),
+        format!("SECKILL.REJECT stream.orders g {pending}"),
+        "XADD stream.orders.dlq * id onone dlqId 5-5".to_owned(),
         format!("XDEL k.orders {}", state.by_keys[0].id),
         format!("SREM seckill:order:u {unmanaged}"),
         "SADD seckill:order:u nobody".to_owned(),
@@ -80,6 +84,87 @@ fn every_tampering_is_noticed() {
     run(&copy, &format!("INCRBY k.stock {}", gone.units()));
     let state = assert_whole(&copy);
     assert!(fails(|| assert_suffix_lost(&state, &logs)), "not noticed: a sale undone");
+}
+
+/// What a server answers to some commands, one after the other.
+fn talk(server: &Server, log: &mut Log, lines: &[String]) {
+    for line in lines {
+        let at = Instant::now();
+        let reply = run(server, line);
+        assert!(!matches!(reply, Value::ServerError(_)), "{line}: {reply:?}");
+        let words = line.split(' ').map(str::to_owned).collect();
+        log.push(Sent { words, at, back: Some((Instant::now(), reply)) });
+    }
+}
+
+/// Rejects an entry of every kind of order, live and released before, with a reason and without.
+fn reject_every_kind(server: &Server) -> Log {
+    let mut log = Log::new();
+    talk(server, &mut log, &["SECKILL.CREATE t0 5 LIMIT 2".to_owned()]);
+    for voucher in ["m", "s", "u", "t0"] {
+        for number in 0..4 {
+            let order = format!("{voucher} u{number} o{voucher}{number}");
+            talk(server, &mut log, &[format!("SECKILL.TRY {order}")]);
+            if number < 2 && voucher != "t0" {
+                talk(server, &mut log, &[format!("SECKILL.CANCEL {order}")]);
+            }
+        }
+    }
+    let read = "XREADGROUP GROUP g c COUNT 100 STREAMS stream.orders >";
+    talk(server, &mut log, &["SECKILL.DROP t0".to_owned(), read.to_owned()]);
+    for (number, entry) in State::read(server).orders.iter().enumerate() {
+        let reason = if number % 2 == 0 { String::new() } else { format!(" REASON r{number}") };
+        let reject = format!("SECKILL.REJECT stream.orders g {}{reason}", entry.id);
+        talk(server, &mut log, &[reject]);
+    }
+    log
+}
+
+#[test]
+fn every_dead_letter_is_missed_and_every_change_of_one_is_noticed() {
+    let server = Server::start();
+    make(&server, 600_000);
+    let mut logs = [reject_every_kind(&server)];
+    check_all(&server, &logs);
+    let state = State::read(&server);
+    assert_eq!(state.letters.len(), 16);
+    // An answer that did not come excuses no letter that is gone.
+    for is_open in [false, true] {
+        for sent in logs[0].iter_mut().filter(|sent| is_open && sent.is("SECKILL.REJECT")) {
+            sent.back = None;
+        }
+        let is_noticed = |change: &dyn Fn(&mut State)| {
+            let mut state = state.clone();
+            change(&mut state);
+            fails(|| {
+                rejected::assert_whole(&state);
+                rejected::check(&state, &logs);
+            })
+        };
+        assert!(!is_noticed(&|_| {}), "as it was");
+        for (index, letter) in state.letters.iter().enumerate() {
+            assert!(is_noticed(&|state| drop(state.letters.remove(index))), "gone: {letter:?}");
+            let twice = |state: &mut State| state.letters.push(letter.clone());
+            assert!(is_noticed(&twice), "twice: {letter:?}");
+            let pending = |state: &mut State| {
+                state.pending.insert(letter.of("dlqId").to_owned());
+            };
+            assert!(is_noticed(&pending), "pending: {letter:?}");
+            for (field, value) in &letter.fields {
+                // Orders of a voucher that was dropped are on no record.
+                if (field.as_str(), letter.of("voucherId")) == ("dlqOrder", "t0") {
+                    continue;
+                }
+                for other in ["rejected", "released", "unknown", "0"] {
+                    let changed = |state: &mut State| {
+                        let fields = &mut state.letters[index].fields;
+                        fields.insert(field.clone(), other.to_owned());
+                    };
+                    assert!(other == value || is_noticed(&changed), "{field} {other}: {letter:?}");
+                }
+            }
+        }
+    }
 }
 
 /// An acquisition for a second, sent and answered so many ms after the start.

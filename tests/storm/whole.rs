@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::harness::{Server, wait_for};
+use crate::rejected;
 use crate::world::{self, Entry, MANAGED, STREAMS, State, UNMANAGED, ask};
 
 /// Fails unless the keys tell one story; gives them.
@@ -15,7 +16,7 @@ pub fn assert_whole(server: &Server) -> State {
     unmanaged(server, &state);
     by_keys(server, &state);
     prizes(&state);
-    letters(&state);
+    rejected::assert_whole(&state);
     state
 }
 
@@ -46,10 +47,6 @@ fn managed(server: &Server, state: &State, voucher: &str, limit: i64) {
     // Accepted orders are the entries of the stream, one by one.
     let orders = by_id(of(&state.orders, voucher), "an order");
     let released = by_id(of(&state.released, voucher), "a give-back");
-    let letters: BTreeSet<_> = of(&state.letters, voucher)
-        .filter(|letter| letter.of("dlqOrder") == "rejected")
-        .map(|letter| letter.of("id"))
-        .collect();
     assert!(orders.keys().eq(book.keys()), "{voucher}: the stream and the book differ");
     let mut units: BTreeMap<&str, i64> = BTreeMap::new();
     for (id, order) in book {
@@ -67,7 +64,6 @@ fn managed(server: &Server, state: &State, voucher: &str, limit: i64) {
                 assert_eq!(back.map(|back| back.units()), Some(order.units), "{id}");
             }
         }
-        assert_eq!(letters.contains(id.as_str()), order.state == "rejected", "{id}: {order:?}");
     }
     assert!(released.keys().all(|id| book.contains_key(*id)), "{voucher}: a give-back of nothing");
     let over = units.iter().find(|(_, units)| **units > limit);
@@ -111,16 +107,6 @@ fn prizes(state: &State) {
         state.draws.iter().map(|entry| (entry.of("userId"), entry.of("code"))).collect();
     for (user, code) in &state.winners {
         assert!(draws.contains(&(user, code)), "{user} has {code}, which was not drawn");
-    }
-}
-
-/// What was given up is acknowledged, and given up once.
-fn letters(state: &State) {
-    let mut seen = BTreeSet::new();
-    for letter in &state.letters {
-        let id = letter.of("dlqId");
-        assert!(seen.insert(id), "{letter:?} twice");
-        assert!(!state.pending.contains(id), "{letter:?} is pending");
     }
 }
 

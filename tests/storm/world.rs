@@ -102,7 +102,7 @@ pub struct Order {
 }
 
 /// What the keys hold. To be read when nothing changes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct State {
     /// The streams, from the first entry to the last.
     pub orders: Vec<Entry>,
@@ -116,6 +116,8 @@ pub struct State {
     pub winners: BTreeMap<String, String>,
     pub codes: Vec<String>,
     pub pending: BTreeSet<String>,
+    /// The id of the last entry that the group of consumers was given.
+    pub delivered: String,
 }
 
 pub const STREAMS: [&str; 5] =
@@ -126,8 +128,11 @@ impl State {
         let [orders, released, letters, draws, by_keys] = STREAMS.map(|name| stream(server, name));
         let books = MANAGED.map(|(voucher, ..)| (voucher.to_owned(), book(server, voucher)));
         let mut pending: Vec<(String, String, i64, i64)> = Vec::new();
+        let mut delivered = "0-0".to_owned();
         if ask::<i64>(server, "EXISTS stream.orders") == 1 {
             pending = ask(server, "XPENDING stream.orders g - + 1000000");
+            let groups: Vec<BTreeMap<String, Value>> = ask(server, "XINFO GROUPS stream.orders");
+            delivered = text(&groups[0]["last-delivered-id"]);
         }
         Self {
             orders,
@@ -140,6 +145,7 @@ impl State {
             winners: ask(server, "HGETALL seckill:winners:p"),
             codes: ask(server, "LRANGE seckill:codes:p 0 -1"),
             pending: pending.into_iter().map(|row| row.0).collect(),
+            delivered,
         }
     }
 }
