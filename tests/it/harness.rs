@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use redis::{Client as Address, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Value};
+use redis::{Client as Address, ConnectionInfo, Value};
 use tempfile::TempDir;
 
 #[path = "library.rs"]
@@ -22,13 +22,14 @@ pub mod library;
 #[path = "harness_parts.rs"]
 mod parts;
 
-pub use parts::{DEADLINE, free_port, text, wait_for};
-use parts::{copy_data, last_appended, read_log};
+pub use parts::{DEADLINE, Port, is_started_in, text, wait_for};
+use parts::{address, copy_data, last_appended, read_log};
 
 /// A running server, killed when dropped.
 pub struct Server {
     dir: TempDir,
-    port: Option<u16>,
+    port: Option<Port>,
+    _bus: Option<Port>,
     child: Child,
     client: Mutex<Client>,
 }
@@ -81,16 +82,12 @@ impl Server {
 
     /// How any Redis client reaches this server.
     pub fn address(&self) -> ConnectionInfo {
-        let address = match self.port {
-            Some(port) => ConnectionAddr::Tcp("127.0.0.1".into(), port),
-            None => ConnectionAddr::Unix(self.dir.path().join("socket")),
-        };
-        address.into_connection_info().expect("an address that we made")
+        address(self.dir(), self.port.as_ref())
     }
 
     /// The port of a server started with `port`, `replica_of` or `cluster`.
     pub fn port(&self) -> u16 {
-        self.port.expect("this server was started on a unix socket")
+        self.port.as_ref().expect("this server was started on a unix socket").number
     }
 
     pub fn dir(&self) -> &Path {
@@ -121,8 +118,8 @@ impl Server {
     /// Starts the dead or stopped server again in its directory, with the same configuration.
     pub fn start_again(&mut self) {
         self.child = spawn(self.dir.path());
-        let (address, log) = (self.address(), self.log_path());
-        let client = wait_until_up(&mut self.child, &address, &log);
+        let address = self.address();
+        let client = wait_until_up(&mut self.child, &address, self.dir.path());
         self.client = Mutex::new(client.unwrap_or_else(|log| panic!("no restart:\n{log}")));
     }
 
@@ -245,7 +242,7 @@ impl Builder {
 
     /// `Err` is the log of a server that ended instead of coming up.
     pub fn try_start(self) -> Result<Server, String> {
-        // Between the choice of a free port and its use somebody else may take it.
+        // A program that is no test may have taken a port that was free.
         for _ in 0..5 {
             match self.clone().start_once() {
                 Err(log) if log.contains("Address already in use") => {}
@@ -260,26 +257,26 @@ impl Builder {
         if let Some(data) = &self.data {
             copy_data(data, dir.path());
         }
-        let port = self.port.then(free_port);
-        fs::write(dir.path().join("redis.conf"), self.conf(dir.path(), port)).expect("conf");
+        let port = self.port.then(Port::free);
+        let is_node = self.lines.iter().any(|line| line == "cluster-enabled yes");
+        let bus = is_node.then(Port::free);
+        let conf = self.conf(dir.path(), port.as_ref(), bus.as_ref());
+        fs::write(dir.path().join("redis.conf"), conf).expect("conf");
         let mut child = spawn(dir.path());
-        let address = match port {
-            Some(port) => ConnectionAddr::Tcp("127.0.0.1".into(), port),
-            None => ConnectionAddr::Unix(dir.path().join("socket")),
-        };
-        let address = address.into_connection_info().expect("an address that we made");
-        let mut client = wait_until_up(&mut child, &address, &dir.path().join("log"))?;
+        let address = address(dir.path(), port.as_ref());
+        let mut client = wait_until_up(&mut child, &address, dir.path())?;
         library::load(&mut client, self.without_module);
-        Ok(Server { dir, port, child, client: Mutex::new(client) })
+        Ok(Server { dir, port, _bus: bus, child, client: Mutex::new(client) })
     }
 
-    fn conf(&self, dir: &Path, port: Option<u16>) -> String {
-        let mut conf = format!("port {}\nbind 127.0.0.1\n", port.unwrap_or(0));
+    fn conf(&self, dir: &Path, port: Option<&Port>, bus: Option<&Port>) -> String {
+        let number = port.map_or(0, |port| port.number);
+        let mut conf = format!("port {number}\nbind 127.0.0.1\n");
         if port.is_none() {
             conf += &format!("unixsocket {}\n", dir.join("socket").display());
         }
-        if self.lines.iter().any(|line| line == "cluster-enabled yes") {
-            conf += &format!("cluster-port {}\n", free_port());
+        if let Some(bus) = bus {
+            conf += &format!("cluster-port {}\n", bus.number);
         }
         conf += &format!("dir {}\nsave \"\"\n", dir.display());
         conf += "enable-debug-command yes\nenable-module-command yes\n";
@@ -377,18 +374,20 @@ fn spawn(dir: &Path) -> Child {
         .unwrap_or_else(|error| panic!("cannot run {}: {error}", program.display()))
 }
 
-fn wait_until_up(child: &mut Child, to: &ConnectionInfo, log: &Path) -> Result<Client, String> {
+fn wait_until_up(child: &mut Child, to: &ConnectionInfo, dir: &Path) -> Result<Client, String> {
+    let log = dir.join("log");
     let up = wait_for("the server to answer PING", || {
         if let Ok(Some(_)) = child.try_wait() {
-            return Some(Err(read_log(log)));
+            return Some(Err(read_log(&log)));
         }
-        let mut client = Client::connect(to, log.to_owned()).ok()?;
+        let mut client = Client::connect(to, log.clone()).ok()?;
         let pong = redis::cmd("PING").query::<String>(client.raw()).ok()?;
-        (pong == "PONG").then_some(Ok(client))
+        let is_up = pong == "PONG" && is_started_in(dir, client.raw());
+        is_up.then_some(Ok(client))
     });
     up.unwrap_or_else(|late| {
         let _ = child.kill();
         let _ = child.wait();
-        Err(format!("{late}\n{}", read_log(log)))
+        Err(format!("{late}\n{}", read_log(&log)))
     })
 }

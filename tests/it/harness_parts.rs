@@ -1,11 +1,11 @@
 //! What the harness needs besides processes: waiting, ports, texts and the files of servers.
 
 use std::fs;
-use std::net::TcpListener;
+use std::net::{TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use redis::Value;
+use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Value};
 
 /// How long anything a test waits for may take, on a busy machine too.
 pub const DEADLINE: Duration = Duration::from_secs(30);
@@ -39,9 +39,45 @@ pub fn text(value: &Value) -> String {
     }
 }
 
-pub fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    listener.local_addr().expect("its number").port()
+/// A free TCP port, kept for its owner until this is dropped.
+///
+/// The system would hand out a port that it chose for one server to the next one that asks, until
+/// the first server listens, and to outgoing connections. So the port is outside of the range from
+/// which the system chooses, and the UDP port of the same number, which no server uses, keeps it
+/// from all other tests, those of other processes too.
+pub struct Port {
+    pub number: u16,
+    _reserved: UdpSocket,
+}
+
+impl Port {
+    pub fn free() -> Self {
+        let free = wait_for("a free port", || {
+            let number = fastrand::u16(10_000..32_768);
+            let _reserved = UdpSocket::bind(("127.0.0.1", number)).ok()?;
+            // Programs other than tests listen too.
+            TcpListener::bind(("127.0.0.1", number)).ok()?;
+            Some(Self { number, _reserved })
+        });
+        free.unwrap_or_else(|late| panic!("{late}"))
+    }
+}
+
+/// The address of the server in a directory, on a port or its unix socket.
+pub fn address(dir: &Path, port: Option<&Port>) -> ConnectionInfo {
+    let address = match port {
+        Some(port) => ConnectionAddr::Tcp("127.0.0.1".into(), port.number),
+        None => ConnectionAddr::Unix(dir.join("socket")),
+    };
+    address.into_connection_info().expect("an address that we made")
+}
+
+/// Whether the server at the other end was started in a directory, and is no other one that has
+/// the port by now.
+pub fn is_started_in(dir: &Path, connection: &mut redis::Connection) -> bool {
+    let info = redis::cmd("INFO").arg("server").query::<String>(connection);
+    let line = format!("config_file:{}", dir.join("redis.conf").display());
+    info.is_ok_and(|info| info.lines().any(|shown| shown.trim_end() == line))
 }
 
 pub fn read_log(path: &Path) -> String {

@@ -3,6 +3,7 @@
 //! | file | what is in it |
 //! | --- | --- |
 //! | `harness` | starts and ends servers; the only file that does |
+//! | `ports` | the harness itself: ports, and whose server answers |
 //! | `transcript` | sessions as redis-cli shows them, run and compared |
 //! | `observe`, `aof` | what others see: keys, events, WATCH, invalidations, the append-only file |
 //! | `try`, `refusals`, `trykeys`, `lock` | each command's contract, row by row |
@@ -78,6 +79,7 @@ mod metadata;
 mod nextid;
 mod nextid_slots;
 mod observe;
+mod ports;
 mod prizes;
 mod prizes_context;
 mod prizes_effects;

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use redis::Value;
 
 use crate::docs::page;
-use crate::harness::{DEADLINE, Server, free_port, wait_for};
+use crate::harness::{DEADLINE, Port, Server, wait_for};
 use crate::program::{Service, url};
 
 /// The samples of a page: name with labels, and value.
@@ -138,12 +138,12 @@ fn other_requests_are_answered_too() {
 fn exposed() -> BTreeMap<String, BTreeSet<String>> {
     let server = sale();
     let (_top, address) = served(&server);
-    let port = free_port();
+    let port = Port::free();
     let program = env!("CARGO_BIN_EXE_seckill-worker");
-    let port_text = port.to_string();
+    let port_text = port.number.to_string();
     let options = ["--redis", &url(&server), "--metrics-port", &port_text, "--group", "g2"];
     let worker = Service::start(program, &options, server.dir());
-    let at_worker = SocketAddr::from(([127, 0, 0, 1], port));
+    let at_worker = SocketAddr::from(([127, 0, 0, 1], port.number));
     let all = wait_for("both pages", || {
         let mut both = samples(address)?;
         let workers = samples(at_worker)?;

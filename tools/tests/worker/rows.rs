@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::process::Command;
 
 use crate::databases::{Database, Kind};
-use crate::harness::{Server, free_port, wait_for};
+use crate::harness::{Port, Server, wait_for};
 use crate::shop::{GROUP, Shop, databases, random};
 
 /// A rush on an unmanaged voucher, and a managed sale with holds and orders of two units.
@@ -158,7 +158,8 @@ fn a_worker_that_waits_ends_at_once() {
 #[test]
 fn metrics_are_served() {
     let shop = sold_out(Database::sqlite());
-    let port = free_port();
+    let reserved = Port::free();
+    let port = reserved.number;
     let mut worker = shop.worker(&["--metrics-port", &port.to_string()]);
     shop.wait_until_drained(&mut worker);
     let page = wait_for("the metrics to tell all rows", || {
@@ -172,7 +173,8 @@ fn metrics_are_served() {
     // Not to others: what listens on all addresses answers at this one, too.
     assert!(TcpStream::connect(("127.0.0.2", port)).is_err());
     worker.terminate();
-    let open = free_port();
+    let reserved = Port::free();
+    let open = reserved.number;
     let _everywhere =
         shop.worker(&["--metrics-port", &open.to_string(), "--metrics-address", "0.0.0.0"]);
     let reached = || TcpStream::connect(("127.0.0.2", open)).ok();
