@@ -19,6 +19,11 @@ pub enum State {
 impl State {
     const ALL: [Self; 5] = [Self::Held, Self::Sold, Self::Cancelled, Self::Expired, Self::Rejected];
 
+    /// The state of a word, if it is one.
+    pub fn parse(word: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.word().as_bytes() == word)
+    }
+
     /// The word, in the book and on the wire.
     pub fn word(self) -> &'static str {
         match self {
@@ -56,8 +61,7 @@ impl<'a> Entry<'a> {
         let mut parts = text.splitn(4, |byte| *byte == b':');
         let mut next = || parts.next().ok_or(Garbled);
         let (word, units, deadline, user) = (next()?, next()?, next()?, next()?);
-        let state = State::ALL.into_iter().find(|state| state.word().as_bytes() == word);
-        let state = state.ok_or(Garbled)?;
+        let state = State::parse(word).ok_or(Garbled)?;
         let units = integer::parse(units).and_then(Units::new).ok_or(Garbled)?;
         let deadline = integer::parse(deadline).ok_or(Garbled)?;
         let is_sound = match state {

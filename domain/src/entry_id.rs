@@ -1,9 +1,10 @@
 //! The ids of a stream's entries, as clients spell them.
 
-use crate::integer::Decimal;
+use crate::integer::{Decimal, parse_digits};
+use std::fmt;
 
-/// When an entry came, and as which of that millisecond.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// When an entry came, and as which of that millisecond. Later entries of a stream have greater ids.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryId {
     pub ms: u64,
     pub seq: u64,
@@ -14,10 +15,10 @@ impl EntryId {
     /// `*` and `ms-*` name no single entry.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let Some(dash) = text.iter().position(|byte| *byte == b'-') else {
-            return number(text).map(|ms| Self { ms, seq: 0 });
+            return parse_digits(text).map(|ms| Self { ms, seq: 0 });
         };
         let (ms, seq) = text.split_at(dash);
-        Some(Self { ms: number(ms)?, seq: number(seq.get(1..)?)? })
+        Some(Self { ms: parse_digits(ms)?, seq: parse_digits(seq.get(1..)?)? })
     }
 
     /// `ms-seq`
@@ -26,15 +27,10 @@ impl EntryId {
     }
 }
 
-/// Digits only, within 64 bits.
-fn number(text: &[u8]) -> Option<u64> {
-    if text.is_empty() {
-        return None;
+impl fmt::Display for EntryId {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{}-{}", self.ms, self.seq)
     }
-    text.iter().try_fold(0u64, |value, byte| {
-        let digit = byte.checked_sub(b'0').filter(|digit| *digit <= 9)?;
-        value.checked_mul(10)?.checked_add(u64::from(digit))
-    })
 }
 
 #[cfg(test)]
@@ -81,5 +77,13 @@ mod tests {
         let last = EntryId { ms: u64::MAX, seq: u64::MAX };
         assert_eq!(last.text(), b"18446744073709551615-18446744073709551615");
         assert_eq!(EntryId::parse(&last.text()), Some(last));
+        assert_eq!(last.to_string().as_bytes(), last.text());
+    }
+
+    #[test]
+    fn later_ids_are_greater() {
+        let id = |ms, seq| EntryId { ms, seq };
+        assert!(id(9, 9) < id(10, 0) && id(10, 0) < id(10, 1));
+        assert_eq!(EntryId::default(), id(0, 0));
     }
 }

@@ -23,6 +23,17 @@ pub fn parse(text: &[u8]) -> Option<i64> {
     if negative { 0i64.checked_sub_unsigned(value) } else { i64::try_from(value).ok() }
 }
 
+/// Reads a number of digits only, within 64 bits. Zeros before it don't matter.
+pub fn parse_digits(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0u64, |value, byte| {
+        let digit = byte.checked_sub(b'0').filter(|digit| *digit <= 9)?;
+        value.checked_mul(10)?.checked_add(u64::from(digit))
+    })
+}
+
 /// An integer written in decimal, without a heap allocation.
 pub struct Decimal {
     bytes: [u8; Self::LEN_MAX],
@@ -56,7 +67,7 @@ impl Decimal {
 
 #[cfg(test)]
 mod tests {
-    use super::{Decimal, parse};
+    use super::{Decimal, parse, parse_digits};
 
     #[test]
     fn an_integer_has_one_spelling() {
@@ -85,6 +96,22 @@ mod tests {
         ];
         for (text, want) in rows {
             assert_eq!(parse(text), want, "{:?}", String::from_utf8_lossy(text));
+        }
+    }
+
+    #[test]
+    fn digits_are_read_with_zeros_before_them() {
+        for (text, want) in [
+            ("0", Some(0)),
+            ("007", Some(7)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("18446744073709551616", None),
+            ("", None),
+            ("-1", None),
+            ("+1", None),
+            ("1 ", None),
+        ] {
+            assert_eq!(parse_digits(text.as_bytes()), want, "{text}");
         }
     }
 

@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::entry::{Order, OrderKey, Reason, Release};
-use crate::stream_id::Seen;
+use domain::book::State;
+use domain::order_events::{Order, OrderKey, Reason, Release};
+use domain::seen_entries::SeenEntries;
 
 /// An entry that is to become part of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,36 +31,6 @@ impl Event {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    Held,
-    Sold,
-    Released(Reason),
-}
-
-impl State {
-    /// Anything else than the word of a give-back or `held` counts as sold.
-    pub fn parse(text: &str) -> Self {
-        match (text, Reason::parse(text.as_bytes())) {
-            (_, Some(reason)) => Self::Released(reason),
-            ("held", None) => Self::Held,
-            _ => Self::Sold,
-        }
-    }
-
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Held => "held",
-            Self::Sold => "sold",
-            Self::Released(reason) => reason.word(),
-        }
-    }
-
-    pub fn is_live(self) -> bool {
-        matches!(self, Self::Held | Self::Sold)
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     pub key: OrderKey,
@@ -69,7 +40,7 @@ pub struct Row {
     pub deadline_ms: Option<i64>,
     /// Whether the unique index sees the row.
     pub sole: Sole,
-    pub seen: Seen,
+    pub seen: SeenEntries,
 }
 
 impl Row {
@@ -198,7 +169,7 @@ fn draft_order<'e>(
             state: State::Sold,
             deadline_ms: None,
             sole: Sole::No,
-            seen: Seen::default(),
+            seen: SeenEntries::default(),
         });
         Draft { before, row, events: Vec::new(), is_changed: false }
     });
@@ -209,7 +180,7 @@ fn draft_order<'e>(
         }
         // Somebody else's give-back named this id; it was not of this order.
         row.user.clone_from(&order.user);
-        row.seen = Seen::default();
+        row.seen = SeenEntries::default();
     }
     if !row.seen.order(order.id) {
         return Outcome::Repeated;
@@ -246,10 +217,10 @@ fn draft_release<'e>(
             key: release.key.clone(),
             user: release.user.clone(),
             units: release.units,
-            state: State::Released(release.reason),
+            state: release.reason.state(),
             deadline_ms: None,
             sole: Sole::No,
-            seen: Seen::default(),
+            seen: SeenEntries::default(),
         });
         Draft { before, row, events: Vec::new(), is_changed: false }
     });
@@ -261,7 +232,7 @@ fn draft_release<'e>(
     draft.is_changed = true;
     let is_last = row.seen.last_release() == Some(release.id);
     if !row.seen.is_live() && (row.state.is_live() || is_last) {
-        row.state = State::Released(release.reason);
+        row.state = release.reason.state();
         row.sole = Sole::No;
     }
 }

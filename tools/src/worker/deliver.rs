@@ -4,22 +4,22 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use domain::entry_id::EntryId;
+use domain::order_events::{Order, Reason, Release, StreamEntry, Unfit};
 use tracing::{info, warn};
 
-use crate::batch::{Event, Outcome, Sole, State, Why};
-use crate::entry::{Entry, Order, Release, Unfit};
+use crate::batch::{Event, Outcome, Sole, Why};
 use crate::lane::{Halt, Lane};
 use crate::link::{Trouble, told, trouble};
 use crate::retry::{Pending, back_off};
 use crate::shown::shown;
 use crate::source::{Delivered, Source, Which};
-use crate::stream_id::StreamId;
 use crate::totals::Count;
 
 /// An entry whose data was refused.
 struct Refused {
     which: Which,
-    entry: Entry,
+    entry: StreamEntry,
     reason: String,
 }
 
@@ -58,7 +58,7 @@ impl Lane {
         source: &mut Source,
         delivered: Delivered,
     ) -> Result<Vec<Order>, Halt> {
-        let names = &self.options.order_fields;
+        let names = self.options.order_fields.names();
         let Delivered { orders, released } = &delivered;
         let (mut refused, mut rowless) = (Vec::new(), Vec::new());
         let (mut fit, mut releases) = (Vec::new(), Vec::new());
@@ -158,7 +158,7 @@ impl Lane {
         &mut self,
         source: &mut Source,
         which: Which,
-        entry: &Entry,
+        entry: &StreamEntry,
         reason: &str,
     ) -> Result<(), Halt> {
         let given_up = match which {
@@ -196,7 +196,7 @@ impl Lane {
             return Ok(false);
         }
         let mut waiting = Vec::new();
-        let mut refused: [(Which, Vec<StreamId>); 2] =
+        let mut refused: [(Which, Vec<EntryId>); 2] =
             [(Which::Orders, Vec::new()), (Which::Released, Vec::new())];
         for (which, id, pending) in due {
             match pending {
@@ -224,7 +224,7 @@ impl Lane {
     async fn retry_waiting(
         &mut self,
         source: &mut Source,
-        waiting: Vec<(Order, StreamId)>,
+        waiting: Vec<(Order, EntryId)>,
     ) -> Result<(), Halt> {
         let ids: Vec<_> = waiting.iter().map(|(order, _)| order.id).collect();
         if ids.is_empty() {
@@ -263,7 +263,7 @@ impl Lane {
         let known = source.order(&order.key).await?.filter(|known| known.user == order.user);
         let Some(known) = known else { return self.refuse_order(source, order, why).await };
         let mut events = vec![Event::Order(order.clone(), Sole::No)];
-        if let State::Released(reason) = State::parse(&known.state) {
+        if let Some(reason) = Reason::parse(known.state.as_bytes()) {
             let Order { id, key, user, units, .. } = order.clone();
             events.push(Event::Release(Release { id, key, user, units, reason }));
         }
@@ -285,13 +285,13 @@ impl Lane {
         order: &Order,
         why: &Why,
     ) -> Result<(), Halt> {
-        let entry = Entry { id: order.id, fields: Vec::new() };
+        let entry = StreamEntry { id: order.id, fields: Vec::new() };
         self.refuse(source, Refused { which: Which::Orders, entry, reason: reason(why) }).await
     }
 }
 
 /// The entry that an event is from.
-fn place(event: &Event) -> (Which, StreamId) {
+fn place(event: &Event) -> (Which, EntryId) {
     match event {
         Event::Order(order, _) => (Which::Orders, order.id),
         Event::Release(release) => (Which::Released, release.id),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
+use domain::entry_id::EntryId;
 use redis::RedisError;
 use tracing::{debug, info, warn};
 
@@ -14,7 +15,6 @@ use crate::retry::{Retries, back_off};
 use crate::settle::{Settler, Stop, Stopped, rest};
 use crate::shown::shown;
 use crate::source::{BOTH, Delivered, Source};
-use crate::stream_id::StreamId;
 use crate::totals::{Count, Totals};
 use crate::trim::trim;
 
@@ -185,7 +185,7 @@ impl Lane {
     /// name, or delivered when a connection broke.
     async fn recover(&mut self, source: &mut Source) -> Result<(), Halt> {
         for which in BOTH {
-            let mut after = StreamId::default();
+            let mut after = EntryId::default();
             loop {
                 let mut ids = source.own(which, after).await?;
                 let Some(last) = ids.last().copied() else { break };
@@ -263,7 +263,7 @@ impl Lane {
         let mut has_stolen = false;
         let idle = self.options.claim_after();
         for which in BOTH {
-            let mut next = Some(StreamId::default());
+            let mut next = Some(EntryId::default());
             while let Some(start) = next {
                 let (entries, behind) =
                     source.steal(which, idle, start, self.options.batch).await?;

@@ -10,7 +10,6 @@
 
 mod batch;
 mod deliver;
-mod entry;
 mod lane;
 mod limits;
 mod link;
@@ -20,7 +19,6 @@ mod settle;
 mod shown;
 mod source;
 mod store;
-mod stream_id;
 mod totals;
 mod trim;
 

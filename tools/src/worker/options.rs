@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use clap::{ArgAction, Parser};
-
-use crate::entry::FieldNames;
+use domain::fields::ORDER_FIELDS;
+use domain::key_names::{Naming, ORDER_STREAM};
+use domain::rejection::FieldNames;
 
 /// Turns the orders of a flash sale into rows of a database.
 ///
@@ -29,17 +30,17 @@ pub struct Options {
     pub tag: Vec<String>,
 
     /// The stream of orders
-    #[arg(long, value_name = "NAME", default_value = "stream.orders")]
+    #[arg(long, value_name = "NAME", default_value = ORDER_STREAM)]
     pub stream: String,
 
     /// The stream of give-backs
-    #[arg(long, value_name = "NAME", default_value = "stream.orders.released")]
+    #[arg(long, value_name = "NAME", default_value_t = released_stream())]
     pub released: String,
 
     /// The names of an entry's fields: user, voucher, order id
-    #[arg(long, value_name = "NAMES", default_value = "userId voucherId id",
+    #[arg(long, value_name = "NAMES", default_value = ORDER_FIELDS,
         value_parser = field_names)]
-    pub order_fields: FieldNames,
+    pub order_fields: OrderFields,
 
     /// The consumer group, of both streams; created where it is missing
     #[arg(long, default_value = "seckill-worker")]
@@ -102,6 +103,21 @@ pub struct Options {
     pub quiet: bool,
 }
 
+/// The names of an order's fields in the entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderFields {
+    user: String,
+    voucher: String,
+    id: String,
+}
+
+impl OrderFields {
+    pub fn names(&self) -> FieldNames<'_> {
+        let [user, voucher, id] = [&self.user, &self.voucher, &self.id].map(String::as_bytes);
+        FieldNames { user, voucher, id }
+    }
+}
+
 /// The streams of one hash tag, or those without.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Streams {
@@ -130,9 +146,10 @@ impl Options {
         let mut tags = self.tag.clone();
         tags.sort();
         tags.dedup();
-        let of_tag = |tag: &String| Streams {
-            orders: format!("{orders}:{{{tag}}}"),
-            released: format!("{released}:{{{tag}}}"),
+        let of_tag = |tag: &String| {
+            let named =
+                |stream: &str| text(Naming::Wrapped(tag.as_bytes()).stream(stream.as_bytes()));
+            Streams { orders: named(orders), released: named(released) }
         };
         tags.iter().map(of_tag).collect()
     }
@@ -173,15 +190,23 @@ impl Options {
     }
 }
 
-fn field_names(text: &str) -> std::result::Result<FieldNames, String> {
+/// The stream of releases of a server with the default settings.
+fn released_stream() -> String {
+    text(Naming::Plain(b"").released_stream(ORDER_STREAM.as_bytes()))
+}
+
+/// A name that is made of texts.
+fn text(name: Vec<u8>) -> String {
+    String::from_utf8_lossy(&name).into_owned()
+}
+
+fn field_names(text: &str) -> std::result::Result<OrderFields, String> {
     match text.split_whitespace().collect::<Vec<_>>()[..] {
-        [user, voucher, order] if user != voucher && user != order && voucher != order => {
-            Ok(FieldNames {
-                user: user.to_owned(),
-                voucher: voucher.to_owned(),
-                order: order.to_owned(),
-            })
-        }
+        [user, voucher, id] if user != voucher && user != id && voucher != id => Ok(OrderFields {
+            user: user.to_owned(),
+            voucher: voucher.to_owned(),
+            id: id.to_owned(),
+        }),
         _ => Err("three different names".to_owned()),
     }
 }
@@ -231,7 +256,7 @@ mod tests {
 
     #[test]
     fn fields_are_three_different_names() {
-        assert_eq!(field_names("u v o").unwrap().order, "o");
+        assert_eq!(field_names("u v o").unwrap().id, "o");
         for wrong in ["", "u v", "u v o x", "u u o"] {
             assert!(field_names(wrong).is_err(), "{wrong}");
         }

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use crate::entry::Order;
+use domain::entry_id::EntryId;
+use domain::order_events::Order;
+
 use crate::source::Which;
-use crate::stream_id::StreamId;
 
 /// However often an entry was tried, and however long a server is away.
 const WAIT_MAX: Duration = Duration::from_secs(60);
@@ -23,23 +24,23 @@ pub enum Pending {
     Refused,
     /// Its user has another live order, which may have been given back: it waits until the
     /// give-backs up to this one are in the database. That is nobody's fault and counts as nothing.
-    Waits(Order, StreamId),
+    Waits(Order, EntryId),
 }
 
 #[derive(Debug, Default)]
-pub struct Retries(HashMap<(Which, StreamId), (Instant, Pending)>);
+pub struct Retries(HashMap<(Which, EntryId), (Instant, Pending)>);
 
 impl Retries {
-    pub fn add(&mut self, which: Which, id: StreamId, due: Instant, pending: Pending) {
+    pub fn add(&mut self, which: Which, id: EntryId, due: Instant, pending: Pending) {
         self.0.insert((which, id), (due, pending));
     }
 
     /// The entry was delivered again, or is settled.
-    pub fn forget(&mut self, which: Which, id: StreamId) {
+    pub fn forget(&mut self, which: Which, id: EntryId) {
         self.0.remove(&(which, id));
     }
 
-    pub fn knows(&self, which: Which, id: StreamId) -> bool {
+    pub fn knows(&self, which: Which, id: EntryId) -> bool {
         self.0.contains_key(&(which, id))
     }
 
@@ -48,7 +49,7 @@ impl Retries {
     }
 
     /// Takes out what is due, the earliest entries first.
-    pub fn take_due(&mut self, now: Instant) -> Vec<(Which, StreamId, Pending)> {
+    pub fn take_due(&mut self, now: Instant) -> Vec<(Which, EntryId, Pending)> {
         let due = self.0.extract_if(|_, (due, _)| *due <= now);
         let mut due: Vec<_> = due.map(|((which, id), (_, pending))| (which, id, pending)).collect();
         due.sort_unstable_by_key(|(_, id, _)| *id);
@@ -77,14 +78,14 @@ mod tests {
         let start = Instant::now();
         for ms in [3, 1, 2] {
             let due = start + SECOND * u32::try_from(ms).unwrap();
-            retries.add(Which::Orders, StreamId { ms, seq: 0 }, due, Pending::Refused);
+            retries.add(Which::Orders, EntryId { ms, seq: 0 }, due, Pending::Refused);
         }
         assert_eq!(retries.next_due(), Some(start + SECOND));
         let due = retries.take_due(start + 2 * SECOND);
         assert_eq!(due.iter().map(|(_, id, _)| id.ms).collect::<Vec<_>>(), [1, 2]);
         assert!(retries.take_due(start + 2 * SECOND).is_empty());
-        assert!(retries.knows(Which::Orders, StreamId { ms: 3, seq: 0 }));
-        retries.forget(Which::Orders, StreamId { ms: 3, seq: 0 });
+        assert!(retries.knows(Which::Orders, EntryId { ms: 3, seq: 0 }));
+        retries.forget(Which::Orders, EntryId { ms: 3, seq: 0 });
         assert_eq!(retries.next_due(), None);
     }
 }

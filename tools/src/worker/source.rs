@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use domain::entry_id::EntryId;
+use domain::order_events::{OrderKey, StreamEntry};
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, RedisResult, Value, cmd};
 
-use crate::entry::{Entry, OrderKey};
 use crate::link::{Trouble, trouble};
 use crate::options::Streams;
-use crate::stream_id::StreamId;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Which {
@@ -28,12 +28,12 @@ pub struct Source {
 /// Entries that were delivered, of each stream in the order in which they stand there.
 #[derive(Debug, Default)]
 pub struct Delivered {
-    pub orders: Vec<Entry>,
-    pub released: Vec<Entry>,
+    pub orders: Vec<StreamEntry>,
+    pub released: Vec<StreamEntry>,
 }
 
 impl Delivered {
-    pub fn of(which: Which, entries: Vec<Entry>) -> Self {
+    pub fn of(which: Which, entries: Vec<StreamEntry>) -> Self {
         match which {
             Which::Orders => Self { orders: entries, ..Self::default() },
             Which::Released => Self { released: entries, ..Self::default() },
@@ -48,7 +48,7 @@ impl Delivered {
 /// How the group stands in a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
-    pub last_delivered: StreamId,
+    pub last_delivered: EntryId,
     pub pending: u64,
     /// None where the server can't tell.
     pub lag: Option<u64>,
@@ -135,7 +135,7 @@ impl Source {
     }
 
     /// Give-backs that no consumer has read.
-    pub async fn read_released(&mut self, count: u32) -> RedisResult<Vec<Entry>> {
+    pub async fn read_released(&mut self, count: u32) -> RedisResult<Vec<StreamEntry>> {
         let mut read = cmd("XREADGROUP");
         read.arg("GROUP").arg(&self.group).arg(&self.consumer).arg("COUNT").arg(count);
         read.arg("STREAMS").arg(&self.streams.released).arg(">");
@@ -152,20 +152,20 @@ impl Source {
         &mut self,
         which: Which,
         idle: Duration,
-        start: StreamId,
+        start: EntryId,
         count: u32,
-    ) -> RedisResult<(Vec<Entry>, Option<StreamId>)> {
+    ) -> RedisResult<(Vec<StreamEntry>, Option<EntryId>)> {
         let mut claim = cmd("XAUTOCLAIM");
         claim.arg(self.name(which)).arg(&self.group).arg(&self.consumer).arg(millis(idle));
         claim.arg(start.to_string()).arg("COUNT").arg(count);
         let reply = self.ask(&claim).await?;
         let [next, entries, ..] = items(&reply) else { return Ok((Vec::new(), None)) };
-        let next = id_of(next).filter(|next| *next != StreamId::default());
+        let next = id_of(next).filter(|next| *next != EntryId::default());
         Ok((entries_of(entries), next))
     }
 
     /// Ids behind `after` that are pending for this consumer.
-    pub async fn own(&mut self, which: Which, after: StreamId) -> RedisResult<Vec<StreamId>> {
+    pub async fn own(&mut self, which: Which, after: EntryId) -> RedisResult<Vec<EntryId>> {
         let mut pending = cmd("XPENDING");
         pending.arg(self.name(which)).arg(&self.group).arg(format!("({after}")).arg("+");
         pending.arg(1_000).arg(&self.consumer);
@@ -179,8 +179,8 @@ impl Source {
         &mut self,
         which: Which,
         idle: Duration,
-        ids: &[StreamId],
-    ) -> RedisResult<Vec<Entry>> {
+        ids: &[EntryId],
+    ) -> RedisResult<Vec<StreamEntry>> {
         let reply = self.ask(&self.claiming(which, idle, ids)).await?;
         Ok(entries_of(&reply))
     }
@@ -190,13 +190,13 @@ impl Source {
         &mut self,
         which: Which,
         idle: Duration,
-        ids: &[StreamId],
-    ) -> RedisResult<Vec<StreamId>> {
+        ids: &[EntryId],
+    ) -> RedisResult<Vec<EntryId>> {
         let reply = self.ask(self.claiming(which, idle, ids).arg("JUSTID")).await?;
         Ok(items(&reply).iter().filter_map(id_of).collect())
     }
 
-    fn claiming(&self, which: Which, idle: Duration, ids: &[StreamId]) -> Cmd {
+    fn claiming(&self, which: Which, idle: Duration, ids: &[EntryId]) -> Cmd {
         let mut claim = cmd("XCLAIM");
         claim.arg(self.name(which)).arg(&self.group).arg(&self.consumer).arg(millis(idle));
         for id in ids {
@@ -205,7 +205,7 @@ impl Source {
         claim
     }
 
-    pub async fn acknowledge(&mut self, which: Which, ids: &[StreamId]) -> RedisResult<()> {
+    pub async fn acknowledge(&mut self, which: Which, ids: &[EntryId]) -> RedisResult<()> {
         if ids.is_empty() {
             return Ok(());
         }
@@ -218,7 +218,7 @@ impl Source {
     }
 
     /// How often a pending entry was delivered; none when it is settled.
-    pub async fn deliveries(&mut self, which: Which, id: StreamId) -> RedisResult<Option<u64>> {
+    pub async fn deliveries(&mut self, which: Which, id: EntryId) -> RedisResult<Option<u64>> {
         let (text, name) = (id.to_string(), self.name(which).to_owned());
         let mut pending = cmd("XPENDING");
         pending.arg(name).arg(&self.group).arg(&text).arg(&text).arg(1);
@@ -228,7 +228,7 @@ impl Source {
     }
 
     /// Gives an order up: dead letter, give-back, acknowledgement. False when it is settled.
-    pub async fn reject(&mut self, id: StreamId, reason: &str) -> RedisResult<bool> {
+    pub async fn reject(&mut self, id: EntryId, reason: &str) -> RedisResult<bool> {
         let mut reject = cmd("SECKILL.REJECT");
         reject.arg(self.name(Which::Orders)).arg(&self.group).arg(id.to_string());
         reject.arg("REASON").arg(reason);
@@ -244,7 +244,7 @@ impl Source {
     }
 
     /// Gives a give-back up: a dead letter, and nothing is given back again.
-    pub async fn bury(&mut self, entry: &Entry, reason: &str) -> RedisResult<bool> {
+    pub async fn bury(&mut self, entry: &StreamEntry, reason: &str) -> RedisResult<bool> {
         let name = self.name(Which::Released).to_owned();
         let mut bury = cmd("EVAL");
         bury.arg(BURY).arg(2).arg(&name).arg(format!("{name}.dlq"));
@@ -258,7 +258,7 @@ impl Source {
     }
 
     /// The id of the last entry there ever was.
-    pub async fn last_id(&mut self, which: Which) -> RedisResult<StreamId> {
+    pub async fn last_id(&mut self, which: Which) -> RedisResult<EntryId> {
         let mut info = cmd("XINFO");
         info.arg("STREAM").arg(self.name(which));
         let reply = self.ask(&info).await?;
@@ -266,10 +266,10 @@ impl Source {
     }
 
     /// Is everything up to `id` settled, by whichever consumer of the group?
-    pub async fn is_settled(&mut self, which: Which, id: StreamId) -> RedisResult<bool> {
+    pub async fn is_settled(&mut self, which: Which, id: EntryId) -> RedisResult<bool> {
         // A stream that was deleted and begins anew has nothing left up to the id.
         let id = self.last_id(which).await?.min(id);
-        if id == StreamId::default() {
+        if id == EntryId::default() {
             return Ok(true);
         }
         let mut pending = cmd("XPENDING");
@@ -368,8 +368,8 @@ fn number(value: &Value) -> Option<u64> {
     }
 }
 
-fn id_of(value: &Value) -> Option<StreamId> {
-    std::str::from_utf8(bytes(value)).ok()?.parse().ok()
+fn id_of(value: &Value) -> Option<EntryId> {
+    EntryId::parse(bytes(value))
 }
 
 /// The value behind a name, of names and values in turn.
@@ -379,12 +379,12 @@ pub fn field<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
 }
 
 /// Entries, but for those that were deleted from the stream.
-fn entries_of(value: &Value) -> Vec<Entry> {
+fn entries_of(value: &Value) -> Vec<StreamEntry> {
     let entry = |value: &Value| {
         let [id, fields @ Value::Array(_)] = items(value) else { return None };
         let pairs = items(fields).chunks_exact(2);
         let fields = pairs.map(|pair| (bytes(&pair[0]).to_vec(), bytes(&pair[1]).to_vec()));
-        Some(Entry { id: id_of(id)?, fields: fields.collect() })
+        Some(StreamEntry { id: id_of(id)?, fields: fields.collect() })
     };
     items(value).iter().filter_map(entry).collect()
 }

@@ -9,11 +9,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
+use domain::order_events::OrderKey;
 use tokio::sync::RwLock;
 use tokio::time::timeout;
 
 use crate::batch::{Event, Holders, Outcome, Plan, Row, Sole, TooMany, plan};
-use crate::entry::OrderKey;
 pub use fault::Fault;
 use open::{FileId, Place};
 use statement::{ROWS_MAX, Written};

@@ -1,10 +1,11 @@
 //! Batches against rows in memory.
 
-use super::*;
-use crate::stream_id::StreamId;
+use domain::entry_id::EntryId;
 
-fn id(ms: u64) -> StreamId {
-    StreamId { ms, seq: 0 }
+use super::*;
+
+fn id(ms: u64) -> EntryId {
+    EntryId { ms, seq: 0 }
 }
 
 fn key(order: &str) -> OrderKey {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use domain::order_events::OrderKey;
+
 use crate::batch::{Row, Sole};
-use crate::entry::OrderKey;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
@@ -221,8 +222,8 @@ pub fn sales(dialect: Dialect, changes: &BTreeMap<String, i64>, now_ms: i64) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::State;
-    use crate::stream_id::Seen;
+    use domain::book::State;
+    use domain::seen_entries::SeenEntries;
 
     fn key(voucher: &str, order: &str) -> OrderKey {
         OrderKey { voucher: voucher.to_owned(), order: order.to_owned() }
@@ -259,7 +260,7 @@ mod tests {
             state: State::Held,
             deadline_ms: Some(5),
             sole: Sole::Yes,
-            seen: Seen::parse("1-1", ""),
+            seen: SeenEntries::parse("1-1", ""),
         };
         let rows = [Written::new(&row), Written::new(&row)];
         for dialect in [Dialect::Sqlite, Dialect::Postgres, Dialect::MySql] {

@@ -1,5 +1,8 @@
 //! A transaction of any of the databases.
 
+use domain::book::State;
+use domain::order_events::OrderKey;
+use domain::seen_entries::SeenEntries;
 use sqlx::mysql::MySqlPool;
 use sqlx::postgres::PgPool;
 use sqlx::query::Query;
@@ -7,9 +10,7 @@ use sqlx::sqlite::SqlitePool;
 use sqlx::{ColumnIndex, Database, Decode, Encode, MySql, Postgres, Sqlite, Transaction, Type};
 
 use super::statement::{Arg, Dialect, Statement};
-use crate::batch::{Row, Sole, State};
-use crate::entry::OrderKey;
-use crate::stream_id::Seen;
+use crate::batch::{Row, Sole};
 
 #[derive(Clone, Debug)]
 pub enum Pool {
@@ -115,10 +116,11 @@ where
         key: OrderKey { voucher: text(row, 0)?, order: text(row, 1)? },
         user: text(row, 2)?,
         units: row.try_get_unchecked(3)?,
-        state: State::parse(&text(row, 4)?),
+        // Whatever else stands there counts as sold.
+        state: State::parse(text(row, 4)?.as_bytes()).unwrap_or(State::Sold),
         deadline_ms: row.try_get_unchecked(5)?,
         sole: if only_user.is_some() { Sole::Yes } else { Sole::No },
-        seen: Seen::parse(&text(row, 7)?, &text(row, 8)?),
+        seen: SeenEntries::parse(&text(row, 7)?, &text(row, 8)?),
     })
 }
 

@@ -1,55 +1,29 @@
-//! The ids of entries, and the few of them that a row remembers.
+//! The few ids of stream entries that the row of an order remembers.
 
-use std::fmt;
-use std::str::FromStr;
-
-/// The id of an entry of a stream: later entries have greater ones.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StreamId {
-    pub ms: u64,
-    pub seq: u64,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-pub struct NotAnId;
-
-impl FromStr for StreamId {
-    type Err = NotAnId;
-
-    fn from_str(text: &str) -> Result<Self, NotAnId> {
-        let (ms, seq) = text.split_once('-').ok_or(NotAnId)?;
-        let number = |text: &str| text.parse().map_err(|_| NotAnId);
-        Ok(Self { ms: number(ms)?, seq: number(seq)? })
-    }
-}
-
-impl fmt::Display for StreamId {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "{}-{}", self.ms, self.seq)
-    }
-}
+use crate::entry_id::EntryId;
 
 /// How many ids a row keeps at least of each kind, once it had as many.
 const KEPT: usize = 16;
 
-/// What a row has seen of its order: its entries in the order stream and in that of give-backs.
+/// What a row has seen of its order: its entries in the order stream and in the stream of releases.
 ///
-/// Entries come again, and those of different streams and workers come in any order. So a row
-/// remembers which it has seen, and counts: it is live when more orders than give-backs were seen.
-/// Whatever the order in which the entries come, and however often, the outcome is the same. Only
-/// an unmanaged voucher sells an id that was given back again, so there is one of each at most
-/// elsewhere.
+/// Entries are delivered again, and those of different streams and workers in any order. So a row
+/// remembers which it has seen, and counts: it is live when more orders than releases were seen.
+/// The outcome is the same whatever the order in which the entries are delivered, and however
+/// often. Only an unmanaged voucher sells a released order id again, so other vouchers have at most
+/// one entry of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
-    orders: Vec<StreamId>,
-    releases: Vec<StreamId>,
+pub struct SeenEntries {
+    orders: Vec<EntryId>,
+    releases: Vec<EntryId>,
 }
 
-impl Seen {
-    /// From what two columns hold; what is no id there is passed over.
+impl SeenEntries {
+    /// From what two columns hold. Words there that are no ids are ignored.
     pub fn parse(orders: &str, releases: &str) -> Self {
         let ids = |text: &str| {
-            let mut ids: Vec<_> = text.split(' ').filter_map(|id| id.parse().ok()).collect();
+            let mut ids: Vec<_> =
+                text.split(' ').filter_map(|id| EntryId::parse(id.as_bytes())).collect();
             ids.sort_unstable();
             ids
         };
@@ -57,14 +31,14 @@ impl Seen {
     }
 
     /// True when the entry is new.
-    pub fn order(&mut self, id: StreamId) -> bool {
+    pub fn order(&mut self, id: EntryId) -> bool {
         let is_new = add(&mut self.orders, id);
         self.shorten();
         is_new
     }
 
     /// True when the entry is new.
-    pub fn release(&mut self, id: StreamId) -> bool {
+    pub fn release(&mut self, id: EntryId) -> bool {
         let is_new = add(&mut self.releases, id);
         self.shorten();
         is_new
@@ -75,18 +49,18 @@ impl Seen {
     }
 
     /// The latest entry in the order stream.
-    pub fn last_order(&self) -> Option<StreamId> {
+    pub fn last_order(&self) -> Option<EntryId> {
         self.orders.last().copied()
     }
 
-    pub fn last_release(&self) -> Option<StreamId> {
+    pub fn last_release(&self) -> Option<EntryId> {
         self.releases.last().copied()
     }
 
     /// What the two columns hold.
     pub fn texts(&self) -> (String, String) {
         let text =
-            |ids: &[StreamId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+            |ids: &[EntryId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
         (text(&self.orders), text(&self.releases))
     }
 
@@ -98,8 +72,8 @@ impl Seen {
     }
 }
 
-/// Adds an id in its place. An id from before the first of so many was seen, and forgotten.
-fn add(ids: &mut Vec<StreamId>, id: StreamId) -> bool {
+/// Adds an id in its place. An id before the first of so many was seen, and is forgotten.
+fn add(ids: &mut Vec<EntryId>, id: EntryId) -> bool {
     match ids.binary_search(&id) {
         Ok(_) => false,
         Err(0) if ids.len() >= KEPT => false,
@@ -114,27 +88,16 @@ fn add(ids: &mut Vec<StreamId>, id: StreamId) -> bool {
 mod tests {
     use super::*;
 
-    fn id(ms: u64) -> StreamId {
-        StreamId { ms, seq: 0 }
+    fn id(ms: u64) -> EntryId {
+        EntryId { ms, seq: 0 }
     }
 
     #[test]
-    fn ids_are_two_numbers() {
-        let id: StreamId = "1795259348145-3".parse().unwrap();
-        assert_eq!(id, StreamId { ms: 1_795_259_348_145, seq: 3 });
-        assert_eq!(id.to_string(), "1795259348145-3");
-        for wrong in ["", "1", "-", "1-", "a-1", "1-2-3"] {
-            assert_eq!(wrong.parse::<StreamId>(), Err(NotAnId), "{wrong}");
-        }
-        assert!(StreamId { ms: 9, seq: 9 } < StreamId { ms: 10, seq: 0 });
-    }
-
-    #[test]
-    fn what_comes_in_another_order_or_again_ends_the_same() {
-        // Sold, given back, sold again under the same id.
+    fn the_order_of_entries_and_repeats_do_not_matter() {
+        // Sold, released, sold again with the same id.
         let entries = [(true, id(1)), (false, id(1)), (true, id(2))];
         for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
-            let mut seen = Seen::default();
+            let mut seen = SeenEntries::default();
             for index in order.into_iter().chain(order) {
                 let (is_order, id) = entries[index];
                 if is_order {
@@ -150,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_release_may_come_before_its_order() {
-        let mut seen = Seen::default();
+        let mut seen = SeenEntries::default();
         assert!(seen.release(id(5)));
         assert!(!seen.is_live());
         assert!(seen.order(id(4)));
@@ -160,18 +123,18 @@ mod tests {
 
     #[test]
     fn columns_are_read_as_they_are_written() {
-        let mut seen = Seen::default();
+        let mut seen = SeenEntries::default();
         assert_eq!(seen.texts(), (String::new(), String::new()));
         seen.order(id(7));
         seen.order(id(9));
         seen.release(id(8));
         let (orders, releases) = seen.texts();
-        assert_eq!(Seen::parse(&orders, &releases), seen);
+        assert_eq!(SeenEntries::parse(&orders, &releases), seen);
     }
 
     #[test]
-    fn a_user_who_changes_their_mind_all_day_makes_no_endless_row() {
-        let mut seen = Seen::default();
+    fn a_row_stays_short_however_often_its_order_is_sold_again() {
+        let mut seen = SeenEntries::default();
         for ms in 0..1_000 {
             assert!(seen.order(id(ms)));
             assert!(seen.is_live());

@@ -1,31 +1,23 @@
-//! What an entry of a stream says: an order, a give-back, or nothing that a row can be made of.
+//! The entries of the order stream and of the stream of releases, as a consumer reads them that makes
+//! a row of each order.
 
-use crate::stream_id::StreamId;
+use crate::book::State;
+use crate::entry_id::EntryId;
+use crate::fields::{DEAD_LETTER_PREFIX, DEADLINE, REASON, UNITS};
+use crate::integer;
+use crate::rejection::FieldNames;
 
 /// The longest id that goes into a row: two of them must fit into an index of every database.
 const ID_LEN_MAX: usize = 512;
 
-/// A field of a give-back, and of no order.
-const REASON: &[u8] = b"reason";
-/// How the fields begin that only a dead letter has.
-const LETTER_PREFIX: &[u8] = b"dlq";
-
-/// The names of the fields of an entry that are configured.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FieldNames {
-    pub user: String,
-    pub voucher: String,
-    pub order: String,
-}
-
 /// An entry as it stands in a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    pub id: StreamId,
+pub struct StreamEntry {
+    pub id: EntryId,
     pub fields: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// What tells one order from another. Vouchers have ids of orders to themselves.
+/// What identifies an order. An order id means another order for each voucher.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OrderKey {
     pub voucher: String,
@@ -34,7 +26,7 @@ pub struct OrderKey {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
-    pub id: StreamId,
+    pub id: EntryId,
     pub key: OrderKey,
     pub user: String,
     pub units: i64,
@@ -43,14 +35,14 @@ pub struct Order {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Release {
-    pub id: StreamId,
+    pub id: EntryId,
     pub key: OrderKey,
     pub user: String,
     pub units: i64,
     pub reason: Reason,
 }
 
-/// Why an order was given back.
+/// Why an order was released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     Cancelled,
@@ -59,25 +51,28 @@ pub enum Reason {
 }
 
 impl Reason {
+    const ALL: [Self; 3] = [Self::Cancelled, Self::Expired, Self::Rejected];
+
     pub fn parse(text: &[u8]) -> Option<Self> {
-        match text {
-            b"cancelled" => Some(Self::Cancelled),
-            b"expired" => Some(Self::Expired),
-            b"rejected" => Some(Self::Rejected),
-            _ => None,
-        }
+        Self::ALL.into_iter().find(|reason| reason.word().as_bytes() == text)
     }
 
+    /// The word in the entry of the release.
     pub fn word(self) -> &'static str {
+        self.state().word()
+    }
+
+    /// The state of the order that was released.
+    pub fn state(self) -> State {
         match self {
-            Self::Cancelled => "cancelled",
-            Self::Expired => "expired",
-            Self::Rejected => "rejected",
+            Self::Cancelled => State::Cancelled,
+            Self::Expired => State::Expired,
+            Self::Rejected => State::Rejected,
         }
     }
 }
 
-/// Why no row can be made of an entry, whatever is tried.
+/// Why no row can be made of an entry, however often it is delivered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfit {
     /// It is not what a command appends.
@@ -96,43 +91,45 @@ impl Unfit {
 
 impl Order {
     /// An entry of the order stream.
-    pub fn parse(entry: &Entry, names: &FieldNames) -> Result<Self, Unfit> {
+    pub fn parse(entry: &StreamEntry, names: FieldNames<'_>) -> Result<Self, Unfit> {
         if entry.field(REASON)?.is_some() {
             return Err(unfit("a give-back is no order"));
         }
-        if entry.fields.iter().any(|(name, _)| name.starts_with(LETTER_PREFIX)) {
+        if entry.fields.iter().any(|(name, _)| name.starts_with(DEAD_LETTER_PREFIX)) {
             return Err(unfit("a dead letter is no order"));
         }
-        let deadline_ms = match entry.field(b"deadline")? {
+        let deadline_ms = match entry.field(DEADLINE)? {
             None => None,
             Some(text) => Some(integer(text).ok_or_else(|| unfit("deadline is no number"))?),
         };
-        let (key, user) = entry.whose(names)?;
+        let (key, user) = entry.order(names)?;
         Ok(Self { id: entry.id, key, user, units: entry.units()?, deadline_ms })
     }
 }
 
 impl Release {
-    /// An entry of the stream of give-backs.
-    pub fn parse(entry: &Entry, names: &FieldNames) -> Result<Self, Unfit> {
+    /// An entry of the stream of releases.
+    pub fn parse(entry: &StreamEntry, names: FieldNames<'_>) -> Result<Self, Unfit> {
         let reason = entry.field(REASON)?.ok_or_else(|| unfit("no field reason"))?;
         let reason = Reason::parse(reason)
             .ok_or_else(|| unfit("reason is neither cancelled nor expired nor rejected"))?;
-        let (key, user) = entry.whose(names)?;
+        let (key, user) = entry.order(names)?;
         Ok(Self { id: entry.id, key, user, units: entry.units()?, reason })
     }
 }
 
-impl Entry {
-    fn whose(&self, names: &FieldNames) -> Result<(OrderKey, String), Unfit> {
-        let voucher = self.id_of(&names.voucher)?;
-        let order = self.id_of(&names.order)?;
-        Ok((OrderKey { voucher, order }, self.id_of(&names.user)?))
+impl StreamEntry {
+    /// The order that the entry is about, and its user.
+    fn order(&self, names: FieldNames<'_>) -> Result<(OrderKey, String), Unfit> {
+        let voucher = self.id_in(names.voucher)?;
+        let order = self.id_in(names.id)?;
+        Ok((OrderKey { voucher, order }, self.id_in(names.user)?))
     }
 
-    /// An id that every database can keep as text.
-    fn id_of(&self, name: &str) -> Result<String, Unfit> {
-        let value = self.field(name.as_bytes())?;
+    /// The id in a field, if every database can keep it as text.
+    fn id_in(&self, name: &[u8]) -> Result<String, Unfit> {
+        let value = self.field(name)?;
+        let name = String::from_utf8_lossy(name);
         let value = value.ok_or_else(|| Unfit::Garbled(format!("no field {name}")))?;
         let unstorable = |why: String| Err(Unfit::Unstorable(format!("{name} {why}")));
         if value.len() > ID_LEN_MAX {
@@ -146,7 +143,7 @@ impl Entry {
     }
 
     fn units(&self) -> Result<i64, Unfit> {
-        match self.field(b"units")? {
+        match self.field(UNITS)? {
             None => Ok(1),
             Some(text) => integer(text)
                 .filter(|units| *units > 0)
@@ -154,7 +151,7 @@ impl Entry {
         }
     }
 
-    /// The value of a field; it must not be there twice, since then it says nothing.
+    /// The value of a field. An error when the field is there twice: either value could be meant.
     fn field(&self, name: &[u8]) -> Result<Option<&[u8]>, Unfit> {
         let mut found = self.fields.iter().filter(|(other, _)| other == name);
         let value = found.next().map(|(_, value)| value.as_slice());
@@ -169,34 +166,29 @@ fn unfit(why: &str) -> Unfit {
     Unfit::Garbled(why.to_owned())
 }
 
-/// Digits only, as the module writes them.
+/// A number that is not negative, as the module writes it. Zeros before it don't matter.
 fn integer(text: &[u8]) -> Option<i64> {
-    let text = std::str::from_utf8(text).ok()?;
-    let plain = text.bytes().all(|byte| byte.is_ascii_digit());
-    if plain { text.parse().ok() } else { None }
+    integer::parse_digits(text).and_then(|number| i64::try_from(number).ok())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn names() -> FieldNames {
-        let [user, voucher, order] = ["userId", "voucherId", "id"].map(str::to_owned);
-        FieldNames { user, voucher, order }
-    }
+    const NAMES: FieldNames<'_> = FieldNames { user: b"userId", voucher: b"voucherId", id: b"id" };
 
-    fn entry(fields: &[(&str, &[u8])]) -> Entry {
+    fn entry(fields: &[(&str, &[u8])]) -> StreamEntry {
         let fields = fields.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.to_vec()));
-        Entry { id: StreamId { ms: 1, seq: 2 }, fields: fields.collect() }
+        StreamEntry { id: EntryId { ms: 1, seq: 2 }, fields: fields.collect() }
     }
 
-    fn with(more: &[(&str, &[u8])]) -> Entry {
+    fn with(more: &[(&str, &[u8])]) -> StreamEntry {
         let ids: [(&str, &[u8]); 3] = [("userId", b"alice"), ("voucherId", b"7"), ("id", b"1001")];
         entry(&[&ids, more].concat())
     }
 
     fn order(more: &[(&str, &[u8])]) -> Result<Order, String> {
-        Order::parse(&with(more), &names()).map_err(|unfit| unfit.why().to_owned())
+        Order::parse(&with(more), NAMES).map_err(|unfit| unfit.why().to_owned())
     }
 
     #[test]
@@ -204,13 +196,13 @@ mod tests {
         let plain = order(&[]).unwrap();
         assert_eq!((plain.units, plain.deadline_ms), (1, None));
         assert_eq!((plain.key.voucher.as_str(), plain.key.order.as_str()), ("7", "1001"));
-        assert_eq!((plain.user.as_str(), plain.id.to_string().as_str()), ("alice", "1-2"));
+        assert_eq!((plain.user.as_str(), plain.id), ("alice", EntryId { ms: 1, seq: 2 }));
         let held = order(&[("units", b"3"), ("deadline", b"1795260248145")]).unwrap();
         assert_eq!((held.units, held.deadline_ms), (3, Some(1_795_260_248_145)));
     }
 
     #[test]
-    fn fields_that_nobody_asked_for_do_not_matter() {
+    fn other_fields_do_not_matter() {
         assert_eq!(order(&[("colour", b"\xff\x00")]), order(&[]));
     }
 
@@ -233,38 +225,38 @@ mod tests {
         for (user, why) in rows {
             let entry = entry(&[("userId", user), ("voucherId", b"7"), ("id", b"1")]);
             let unstorable = Unfit::Unstorable(why.to_owned());
-            assert_eq!(Order::parse(&entry, &names()), Err(unstorable));
+            assert_eq!(Order::parse(&entry, NAMES), Err(unstorable));
         }
         let longest =
             entry(&[("userId", &long[1..]), ("voucherId", b""), ("id", "\u{e9}".as_bytes())]);
-        assert_eq!(Order::parse(&longest, &names()).unwrap().user.len(), ID_LEN_MAX);
+        assert_eq!(Order::parse(&longest, NAMES).unwrap().user.len(), ID_LEN_MAX);
     }
 
     #[test]
-    fn what_no_try_has_appended_is_no_order() {
+    fn other_entries_are_no_orders() {
         let missing = entry(&[("userId", b"alice"), ("voucherId", b"7")]);
-        assert_eq!(Order::parse(&missing, &names()), Err(unfit("no field id")));
+        assert_eq!(Order::parse(&missing, NAMES), Err(unfit("no field id")));
         assert_eq!(order(&[("id", b"1002")]), Err("two fields id".to_owned()));
         assert_eq!(order(&[("reason", b"expired")]), Err("a give-back is no order".to_owned()));
         assert_eq!(order(&[("dlqId", b"1-1")]), Err("a dead letter is no order".to_owned()));
     }
 
     #[test]
-    fn a_release_says_why() {
+    fn a_release_has_a_reason() {
         for reason in [Reason::Cancelled, Reason::Expired, Reason::Rejected] {
             let release = with(&[("reason", reason.word().as_bytes()), ("units", b"2")]);
-            let release = Release::parse(&release, &names()).unwrap();
+            let release = Release::parse(&release, NAMES).unwrap();
             assert_eq!((release.reason, release.units), (reason, 2));
         }
         for wrong in [&[][..], &[("reason", &b"bored"[..])]] {
-            assert!(Release::parse(&with(wrong), &names()).is_err());
+            assert!(Release::parse(&with(wrong), NAMES).is_err());
         }
     }
 
     #[test]
-    fn the_names_of_fields_can_be_others() {
-        let names = FieldNames { user: "u".into(), voucher: "v".into(), order: "o".into() };
-        let order = Order::parse(&entry(&[("o", b"1"), ("u", b"bob"), ("v", b"8")]), &names);
+    fn the_fields_can_have_other_names() {
+        let names = FieldNames { user: b"u", voucher: b"v", id: b"o" };
+        let order = Order::parse(&entry(&[("o", b"1"), ("u", b"bob"), ("v", b"8")]), names);
         assert_eq!(order.unwrap().user, "bob");
     }
 }
