@@ -7,44 +7,11 @@
 //! `fuzz_targets` has libFuzzer find the bytes (`make fuzz`). As the test `pure` of the module's
 //! own workspace this file tries random ones, and all of `seeds`, without any of that.
 //!
-//! The module is a library for servers, not for Rust programs. So the files of its pure parts are
-//! included here as they stand; what needs a server is met by the fuzzer of commands instead.
+//! The parts are those of the crate `domain`. What needs a server is tested by the fuzzer of commands
+//! instead.
 
 mod input;
 mod oracles;
-
-#[path = "../../src"]
-#[allow(dead_code, reason = "the module uses the rest of it")]
-mod module {
-    pub(crate) mod rules;
-    pub(crate) mod waiters;
-
-    #[path = "keyspace"]
-    pub(crate) mod keyspace {
-        pub(crate) mod prefixes;
-    }
-}
-#[path = "../../tools/src/worker"]
-#[allow(dead_code, reason = "the worker uses the rest of it")]
-mod worker {
-    pub(crate) mod entry;
-    pub(crate) mod stream_id;
-}
-
-// Where the files look for each other.
-use module::{keyspace, rules, waiters};
-use worker::{entry, stream_id};
-
-/// The one setting that a pure part asks for.
-mod config {
-    use std::cell::Cell;
-
-    thread_local!(pub(crate) static HASH_TAGS: Cell<bool> = const { Cell::new(false) });
-
-    pub(crate) fn hash_tags() -> bool {
-        HASH_TAGS.get()
-    }
-}
 
 /// Panics when something does not hold for these bytes.
 pub type Oracle = fn(&[u8]);
@@ -53,18 +20,18 @@ pub type Oracle = fn(&[u8]);
 pub const ORACLES: [(&str, Oracle); 14] = [
     ("audit", oracles::sale::audits),
     ("book", oracles::texts::book),
-    ("due", oracles::lines::due),
+    ("due", oracles::due::due),
     ("entry_id", oracles::texts::entry_id),
     ("ids", oracles::numbers::ids),
     ("integer", oracles::texts::integers),
     ("numbers", oracles::numbers::stocks),
-    ("order_told", oracles::entries::order_told),
+    ("order_entry", oracles::entries::order_entry),
     ("prefixes", oracles::texts::prefixes),
     ("rows", oracles::entries::rows),
     ("sale", oracles::sale::sales),
     ("tags", oracles::texts::tags),
     ("terms", oracles::texts::terms),
-    ("waiters", oracles::lines::waiters),
+    ("waiters", oracles::waiters::waiters),
 ];
 
 /// The oracle of a target.

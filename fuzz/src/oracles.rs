@@ -1,7 +1,8 @@
-//! What must hold, and the models that tell.
+//! What must hold, and the models to compare with.
 
+pub(crate) mod due;
 pub(crate) mod entries;
-pub(crate) mod lines;
 pub(crate) mod numbers;
 pub(crate) mod sale;
 pub(crate) mod texts;
+pub(crate) mod waiters;

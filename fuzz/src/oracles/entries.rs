@@ -1,19 +1,21 @@
-//! Entries of streams, as the module and the worker read them, and what the worker remembers.
+//! Entries of streams, as the module and the worker read them, and which of them a row remembers.
 
 use std::collections::BTreeSet;
 
-use crate::entry::{Entry, FieldNames, Order, Reason, Release};
+use domain::entry_id::EntryId;
+use domain::order_events::{Order, Reason, Release, StreamEntry};
+use domain::rejection::{FieldNames, OrderEntry, parse_order_entry};
+use domain::seen_entries::SeenEntries;
+
 use crate::input::Input;
-use crate::rules::rejection::{self, Told};
-use crate::stream_id::{Seen, StreamId};
 
 const NAMES: [&str; 8] =
     ["userId", "voucherId", "id", "units", "deadline", "reason", "dlqId", "colour"];
 
 /// The module and the worker take the same entries for orders, and read them alike.
-pub(crate) fn order_told(bytes: &[u8]) {
+pub(crate) fn order_entry(bytes: &[u8]) {
     let mut input = Input::new(bytes);
-    let id = StreamId { ms: 1, seq: 2 };
+    let id = EntryId { ms: 1, seq: 2 };
     let mut fields: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     if input.flag() {
         for (name, value) in [("userId", "u"), ("voucherId", "7"), ("id", "o")] {
@@ -32,79 +34,72 @@ pub(crate) fn order_told(bytes: &[u8]) {
         fields.push((name, value));
     }
     let flat: Vec<&[u8]> = fields.iter().flat_map(|(name, value)| [&name[..], value]).collect();
-    let names = rejection::FieldNames {
-        user: b"userId",
-        voucher: b"voucherId",
-        id: b"id",
-        units: b"units",
-        reason: b"reason",
-    };
-    let told = rejection::order_told(&flat, names);
-    assert!(flat.is_empty() || rejection::order_told(&flat[1..], names).is_none());
+    let names = FieldNames { user: b"userId", voucher: b"voucherId", id: b"id" };
+    let parsed = parse_order_entry(&flat, names);
+    assert!(flat.is_empty() || parse_order_entry(&flat[1..], names).is_none());
     let count = |name: &str| fields.iter().filter(|(n, _)| n == name.as_bytes()).count();
     let value = |name: &str| {
         fields.iter().find(|(n, _)| n == name.as_bytes()).map(|(_, value)| value.as_slice())
     };
-    if let Some(Told { user, voucher, id, units }) = told {
-        let whose = ["userId", "voucherId", "id"].map(|name| value(name).expect("a field"));
-        assert_eq!([user, voucher, id], whose);
+    if let Some(OrderEntry { user, voucher, id, units }) = parsed {
+        let ids = ["userId", "voucherId", "id"].map(|name| value(name).expect("a field"));
+        assert_eq!([user, voucher, id], ids);
         assert!(["userId", "voucherId", "id"].iter().all(|name| count(name) == 1));
         let text = value("units").unwrap_or(b"1");
         assert_eq!(text, units.get().to_string().as_bytes());
         assert_eq!(count("reason") + count("dlqId"), 0);
     }
-    let entry = Entry { id, fields: fields.clone() };
-    let [user, voucher, order] = ["userId", "voucherId", "id"].map(str::to_owned);
-    let worker = FieldNames { user, voucher, order };
-    let release = Release::parse(&entry, &worker);
-    match Order::parse(&entry, &worker) {
+    let entry = StreamEntry { id, fields: fields.clone() };
+    let release = Release::parse(&entry, names);
+    match Order::parse(&entry, names) {
         Ok(order) => {
-            assert!(release.is_err(), "an order and a give-back at once");
-            // The worker takes a number with zeros in front, the module does not.
+            assert!(release.is_err(), "an order and a release at once");
+            // The worker takes a number with zeros before it, the module does not.
             let text = value("units").unwrap_or(b"1");
             if text.first() != Some(&b'0') {
-                let told = told.expect("an order for the worker");
-                assert_eq!(told.user, order.user.as_bytes());
-                assert_eq!(told.voucher, order.key.voucher.as_bytes());
-                assert_eq!((told.id, told.units.get()), (order.key.order.as_bytes(), order.units));
+                let parsed = parsed.expect("an order for the worker");
+                assert_eq!(parsed.user, order.user.as_bytes());
+                assert_eq!(parsed.voucher, order.key.voucher.as_bytes());
+                assert_eq!(
+                    (parsed.id, parsed.units.get()),
+                    (order.key.order.as_bytes(), order.units)
+                );
             }
         }
         Err(_) => {
             let storable = |value: &[u8]| value.len() <= 512 && !value.contains(&0);
             let plain = flat.iter().all(|text| text.is_ascii() && storable(text));
-            assert!(told.is_none() || !plain || count("deadline") > 0, "an order for the module");
+            assert!(parsed.is_none() || !plain || count("deadline") > 0, "an order for the module");
         }
     }
     if let Ok(release) = release {
         assert_eq!(value("reason").and_then(Reason::parse), Some(release.reason));
-        assert!(told.is_none() && release.units > 0);
+        assert!(parsed.is_none() && release.units > 0);
     }
 }
 
-/// A row remembers which entries it has seen, in whatever order and how often they come.
+/// A row remembers which entries it has seen, in whatever order they are delivered, and
+/// however often.
 pub(crate) fn rows(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    if let Ok(id) = text.parse::<StreamId>() {
-        assert_eq!(id.to_string().parse(), Ok(id));
-    }
     let (orders, releases) = text.split_once('|').unwrap_or((&text, ""));
-    // What others wrote into the columns is read, and forgotten where it means nothing.
-    let read = Seen::parse(orders, releases);
+    // Anything that others wrote into the columns can be read.
+    let read = SeenEntries::parse(orders, releases);
     let (orders, releases) = read.texts();
-    assert_eq!(Seen::parse(&orders, &releases), read);
+    assert_eq!(SeenEntries::parse(&orders, &releases), read);
 
     let mut input = Input::new(bytes);
-    let (mut seen, mut model) = (Seen::default(), [BTreeSet::new(), BTreeSet::new()]);
+    let (mut seen, mut model) = (SeenEntries::default(), [BTreeSet::new(), BTreeSet::new()]);
     // Fewer than are ever forgotten.
     while !input.is_empty() && model.iter().all(|ids| ids.len() < 16) {
         let (kind, ms) = (usize::from(input.below(2)), u64::from(input.below(12)));
-        let id = StreamId { ms, seq: 0 };
+        let id = EntryId { ms, seq: 0 };
         let is_new = if kind == 0 { seen.order(id) } else { seen.release(id) };
         assert_eq!(is_new, model[kind].insert(id));
         assert_eq!(seen.is_live(), model[0].len() > model[1].len());
         assert_eq!(seen.last_order(), model[0].last().copied());
         assert_eq!(seen.last_release(), model[1].last().copied());
         let (orders, releases) = seen.texts();
-        assert_eq!(Seen::parse(&orders, &releases), seen);
+        assert_eq!(SeenEntries::parse(&orders, &releases), seen);
     }
 }

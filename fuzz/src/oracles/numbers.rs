@@ -1,12 +1,13 @@
 //! Stocks, fencing tokens and ids, against the same in numbers that never overflow.
 
+use domain::deduction::{BadStock, Deduction, Restored, deduct, restore};
+use domain::fencing;
+use domain::managed::stock_after_return;
+use domain::order_id::{Calendar, Count, NoId, Second, after_counter, after_last, date};
+use domain::sale::{Offer, Policy, Stock, Units, offer};
+use domain::slot::Slot;
+
 use crate::input::Input;
-use crate::rules::deduction::{BadStock, Deduction, Restored, deduct, restore};
-use crate::rules::fencing;
-use crate::rules::managed::stock_after_return;
-use crate::rules::order_id::{Calendar, Count, NoId, Second, after_counter, after_last, date};
-use crate::rules::sale::{Offer, Policy, Stock, Units, offer};
-use crate::rules::slot::Slot;
 
 /// Units come and go by what the numbers say, and none is made of an overflow.
 pub(crate) fn stocks(bytes: &[u8]) {
@@ -134,7 +135,7 @@ fn one_by_one(
     *kept = Some(i64::try_from(taken.kept).expect("63 bits"));
 }
 
-fn number(text: &crate::rules::integer::Decimal) -> u64 {
+fn number(text: &domain::integer::Decimal) -> u64 {
     let text = std::str::from_utf8(text.bytes()).expect("digits");
     text.parse().expect("a number")
 }

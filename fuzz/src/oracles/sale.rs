@@ -3,14 +3,15 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::input::Input;
-use crate::rules::audit::{Books, audit};
-use crate::rules::book::{Entry, Holding, State};
-use crate::rules::managed::{
+use domain::audit::{Books, audit};
+use domain::book::{Entry, Holding, State};
+use domain::managed::{
     self, Cancellation, Confirmation, Known, accepted, known, refuse, stock_after_return,
 };
-use crate::rules::sale::{Offer, Outcome, Policy, Stock, Units, offer};
-use crate::rules::terms::Terms;
+use domain::sale::{Offer, Outcome, Policy, Stock, Units, offer};
+use domain::terms::Terms;
+
+use crate::input::Input;
 
 type Bytes = Vec<u8>;
 

@@ -1,15 +1,15 @@
 //! Texts in keys and arguments: read strictly, and read back as written.
 
-use crate::config::HASH_TAGS;
+use domain::book::{Entry, Holding, State};
+use domain::entry_id::EntryId;
+use domain::hash_tag::{Tagged, tag_of, tagged};
+use domain::integer::{self, Decimal};
+use domain::key_names::{self, HOLDS_PREFIX, Naming, TERMS_PREFIX};
+use domain::sale::Units;
+use domain::slot::Slot;
+use domain::terms::{BadTerms, MILLIS_MAX, Terms};
+
 use crate::input::Input;
-use crate::keyspace::prefixes;
-use crate::rules::book::{Entry, Holding, State};
-use crate::rules::entry_id::EntryId;
-use crate::rules::hash_tag::{Tagged, tag_of, tagged};
-use crate::rules::integer::{self, Decimal};
-use crate::rules::sale::Units;
-use crate::rules::slot::Slot;
-use crate::rules::terms::{BadTerms, MILLIS_MAX, Terms};
 
 /// Integers have one spelling: that of Rust's own formatter.
 pub(crate) fn integers(bytes: &[u8]) {
@@ -17,6 +17,9 @@ pub(crate) fn integers(bytes: &[u8]) {
     let number = Input::new(bytes).number();
     assert_eq!(Decimal::new(number).bytes(), number.to_string().as_bytes());
     assert_eq!(integer::parse(Decimal::new(number).bytes()), Some(number));
+    let digits = |text: &[u8]| text.iter().all(u8::is_ascii_digit) && !text.is_empty();
+    let text = std::str::from_utf8(bytes).ok().filter(|text| digits(text.as_bytes()));
+    assert_eq!(integer::parse_digits(bytes), text.and_then(|text| text.parse().ok()));
     let unsigned = number as u64;
     assert_eq!(Decimal::unsigned(unsigned).bytes(), unsigned.to_string().as_bytes());
 }
@@ -41,6 +44,7 @@ pub(crate) fn entry_id(bytes: &[u8]) {
     if let Some(id) = read {
         assert_eq!(id.text(), format!("{}-{}", id.ms, id.seq).as_bytes());
         assert_eq!(EntryId::parse(&id.text()), Some(id));
+        assert_eq!(id.to_string().as_bytes(), id.text());
     }
 }
 
@@ -163,26 +167,39 @@ fn crc16(bytes: &[u8]) -> u16 {
     crc
 }
 
-/// The name of a holds key tells its voucher: the one with just these keys.
+/// Keys and streams are named by the hash tag of their owner, and the name of a holds key gives the
+/// voucher: one that has just these keys.
 pub(crate) fn prefixes(bytes: &[u8]) {
     let Some((first, voucher)) = bytes.split_first() else { return };
-    HASH_TAGS.set(first & 1 == 1);
-    let in_name = |voucher: &[u8]| match (HASH_TAGS.get(), tagged(voucher)) {
+    let hash_tags = first & 1 == 1;
+    let in_name = |voucher: &[u8]| match (hash_tags, tagged(voucher)) {
         (false, _) | (true, Ok(Tagged::Own { .. })) => Some(voucher.to_vec()),
         (true, Ok(Tagged::Wrapped)) => Some([b"{", voucher, b"}"].concat()),
         (true, Err(_)) => None,
     };
-    if let Some(name) = in_name(voucher) {
-        let holds = [prefixes::HOLDS_PREFIX, &name].concat();
-        assert!(prefixes::is_holds_name(&holds) && !prefixes::is_terms_name(&holds));
-        let found = prefixes::voucher_of_holds(&holds).expect("it is the name of holds");
-        assert_eq!(in_name(&found), Some(name.clone()), "another voucher with other keys");
-        let terms = [b"seckill:voucher:".as_slice(), &name].concat();
-        assert!(prefixes::is_terms_name(&terms) && !prefixes::is_holds_name(&terms));
-        assert_eq!(prefixes::holds_name_of_terms(&terms), Some(holds));
+    let naming = Naming::of(voucher, hash_tags).ok();
+    let name = in_name(voucher);
+    assert_eq!(naming.map(|naming| naming.key(b"")), name);
+    let fence = key_names::companion(voucher, b":fence", hash_tags).ok();
+    assert_eq!(fence, name.as_ref().map(|name| [name, b":fence".as_slice()].concat()));
+    if let (Some(naming), Some(name)) = (naming, name) {
+        let streams = [naming.stream(b"orders"), naming.released_stream(b"orders")];
+        if hash_tags {
+            let all = streams.iter().chain(&fence);
+            assert!(all.map(|key| Slot::of(key)).all(|slot| slot == Slot::of(voucher)));
+        } else {
+            assert_eq!(streams, [b"orders".to_vec(), b"orders.released".to_vec()]);
+        }
+        let holds = naming.key(HOLDS_PREFIX);
+        assert!(key_names::is_holds_name(&holds) && !key_names::is_terms_name(&holds));
+        let found = key_names::voucher_of_holds(&holds, hash_tags).expect("the name of holds");
+        assert_eq!(in_name(&found), Some(name), "another voucher with other keys");
+        let terms = naming.key(TERMS_PREFIX);
+        assert!(key_names::is_terms_name(&terms) && !key_names::is_holds_name(&terms));
+        assert_eq!(key_names::holds_name_of_terms(&terms), Some(holds));
     }
-    let is_holds = prefixes::is_holds_name(voucher);
-    assert_eq!(prefixes::voucher_of_holds(voucher).is_some(), is_holds);
-    let is_terms = prefixes::is_terms_name(voucher);
-    assert_eq!(prefixes::holds_name_of_terms(voucher).is_some(), is_terms);
+    let is_holds = key_names::is_holds_name(voucher);
+    assert_eq!(key_names::voucher_of_holds(voucher, hash_tags).is_some(), is_holds);
+    let is_terms = key_names::is_terms_name(voucher);
+    assert_eq!(key_names::holds_name_of_terms(voucher).is_some(), is_terms);
 }

@@ -1,4 +1,0 @@
-//! The oracle `order_told` on the bytes that libFuzzer comes up with.
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| seckill_fuzz::oracle("order_told")(bytes));
