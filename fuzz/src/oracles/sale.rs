@@ -158,23 +158,29 @@ impl Sale {
         let report = audit(&self.books());
         assert_eq!(report.differences, Vec::<String>::new());
         assert_eq!(report.held + report.sold, units);
-        // One unit more or less is noticed.
+        // One unit more or less is noticed, and one more or less that is counted as held.
         let tampered = Books { left: Some(self.left + 1), ..self.books() };
+        assert_eq!(audit(&tampered).differences.len(), 1);
+        let books = self.books();
+        let tampered = Books { extra: books.extra.map(|extra| extra + 1), ..books };
         assert_eq!(audit(&tampered).differences.len(), 1);
     }
 
     fn books(&self) -> Books {
         let held = self.book.iter().filter_map(|(id, text)| {
             let entry = Entry::parse(text).expect("what was written");
-            (entry.state == State::Held).then(|| (id.clone(), entry.deadline))
+            let units = entry.units.get();
+            (entry.state == State::Held).then(|| ((id.clone(), entry.deadline), units - 1))
         });
+        let (holds, extra): (Vec<_>, Vec<i64>) = held.unzip();
         let pairs = |map: &BTreeMap<Bytes, Bytes>| map.clone().into_iter().collect();
         Books {
             total: self.terms.total,
             left: Some(self.left),
             orders: pairs(&self.book),
             holdings: pairs(&self.holdings),
-            holds: held.collect(),
+            holds,
+            extra: Some(extra.into_iter().sum()),
             buyers: self.holdings.keys().cloned().collect(),
         }
     }
@@ -190,6 +196,7 @@ pub(crate) fn audits(bytes: &[u8]) {
         orders: Vec::new(),
         holdings: Vec::new(),
         holds: Vec::new(),
+        extra: Some(0),
         buyers: HashSet::new(),
     };
     while !input.is_empty() {
@@ -202,6 +209,7 @@ pub(crate) fn audits(bytes: &[u8]) {
                 books.holdings.push((user, Holding { units, order: b"o" }.write()));
             }
             (2, _) => drop(books.buyers.insert(user)),
+            (4, None) => books.extra = input.flag().then_some(number),
             (3, _) if !books.holds.iter().any(|(other, _)| *other == id) => {
                 books.holds.push((id, number));
             }
@@ -223,6 +231,9 @@ pub(crate) fn audits(bytes: &[u8]) {
     assert_eq!(report.orders, books.orders.len() as i64);
     if report.differences.is_empty() {
         assert_eq!(entries.len(), books.orders.len());
+        let extra = entries.iter().filter(|e| e.state == State::Held);
+        let extra: i128 = extra.map(|e| i128::from(e.units.get()) - 1).sum();
+        assert_eq!(books.extra.map(i128::from), Some(extra.min(i64::MAX.into())));
         let live: HashSet<_> =
             entries.iter().filter(|e| e.state.is_live()).map(|e| e.user.to_vec()).collect();
         assert_eq!(live, books.buyers);
