@@ -1,28 +1,29 @@
 //! What an operator can set: one static a configuration, and the table of all of them.
 
 use crate::server::{Choice, MainThread, Number, Setting, Text};
-use domain::fields::parse_order_fields;
 use domain::order_id::Calendar;
 use domain::sale::Policy;
+use domain::{fields, key_names};
 
 /// What comes before the voucher in the name of its stock key.
 pub(crate) static STOCK_PREFIX: Text =
-    Text::new(c"stock-prefix", c"seckill:stock:", any_text, renames);
+    Text::new(c"stock-prefix", key_names::STOCK_PREFIX, any_text, renames);
 
 /// What comes before the voucher in the name of its buyers key.
 pub(crate) static BUYERS_PREFIX: Text =
-    Text::new(c"buyers-prefix", c"seckill:order:", any_text, renames);
+    Text::new(c"buyers-prefix", key_names::BUYERS_PREFIX, any_text, renames);
 
 /// The stream of accepted orders. Empty: none is kept.
 pub(crate) static ORDER_STREAM: Text =
-    Text::new(c"order-stream", c"stream.orders", any_text, renames);
+    Text::new(c"order-stream", key_names::ORDER_STREAM, any_text, renames);
 
 /// The names of the three fields of an order: user, voucher, order id.
 pub(crate) static ORDER_FIELDS: Text =
-    Text::new(c"order-fields", c"userId voucherId id", order_fields, renames);
+    Text::new(c"order-fields", fields::ORDER_FIELDS, order_fields, renames);
 
 /// The stream of draws. Empty: none is kept.
-pub(crate) static DRAW_STREAM: Text = Text::new(c"draw-stream", c"stream.draws", any_text, renames);
+pub(crate) static DRAW_STREAM: Text =
+    Text::new(c"draw-stream", key_names::DRAW_STREAM, any_text, renames);
 
 static HASH_TAGS: Choice = Choice::new(c"hash-tags", &[c"auto", c"yes", c"no"], renames);
 
@@ -32,7 +33,7 @@ static MISSING_STOCK: Choice =
 static UNLIMITED_STOCK: Choice = Choice::new(c"unlimited-stock", &[c"no", c"yes"], nothing_made);
 
 /// What generated ids of orders are counted under.
-pub(crate) static ID_PREFIX: Text = Text::new(c"id-prefix", c"order", any_text, nothing_made);
+pub(crate) static ID_PREFIX: Text = Text::new(c"id-prefix", "order", any_text, nothing_made);
 
 /// The unix second that ids count from; 2022-01-01 is where the usual Java generator starts.
 static ID_EPOCH: Number = Number::new(c"id-epoch", 1_640_995_200, 0..=4_294_967_295, nothing_made);
@@ -127,5 +128,5 @@ fn any_text(_: &[u8]) -> Result<(), &'static str> {
 }
 
 fn order_fields(text: &[u8]) -> Result<(), &'static str> {
-    parse_order_fields(text).map(drop)
+    fields::parse_order_fields(text).map(drop)
 }

@@ -78,7 +78,8 @@ fn load(context: &Context, args: &[RedisString]) -> Status {
     }
 }
 
-/// Registers everything but the subscriptions, or says in a sentence why the module can't work here.
+/// Registers everything but the subscriptions, or says in a sentence why the module can't work
+/// here.
 fn prepare(ctx: Ctx<'_>, args: &[RedisString]) -> Result<(), String> {
     if let Some(function) = missing_api() {
         return Err(format!(

@@ -3,7 +3,8 @@
 use crate::integer::{Decimal, parse_digits};
 use std::fmt;
 
-/// When an entry came, and as which of that millisecond. Later entries of a stream have greater ids.
+/// When an entry came, and as which of that millisecond. Later entries of a stream have greater
+/// ids.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryId {
     pub ms: u64,

@@ -7,8 +7,8 @@
 //! `fuzz_targets` has libFuzzer find the bytes (`make fuzz`). As the test `pure` of the module's
 //! own workspace this file tries random ones, and all of `seeds`, without any of that.
 //!
-//! The parts are those of the crate `domain`. What needs a server is tested by the fuzzer of commands
-//! instead.
+//! The parts are those of the crate `domain`. What needs a server is tested by the fuzzer of
+//! commands instead.
 
 mod input;
 mod oracles;

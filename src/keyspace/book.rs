@@ -157,7 +157,8 @@ impl<'a> OpenBook<'a> {
         Some(Effect::Unscored { key: self.keys.holds, member: id.0, was_last })
     }
 
-    /// Notes that an order of so many units is held from now on, or no more. Replicated by the server.
+    /// Notes that an order of so many units is held from now on (1), or no more (-1). Replicated by
+    /// the server.
     ///
     /// The key was seen to be an integer when the book was opened, and goes when it would be 0. A
     /// sum that does not fit, of a key that somebody has edited, is left for SECKILL.AUDIT.

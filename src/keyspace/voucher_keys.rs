@@ -64,9 +64,9 @@ impl<'k> ManagedKeys<'k> {
     }
 }
 
-/// What is kept for vouchers. Names are functions of a voucher and of the settings, and terms of some
-/// JSON, so they can't be stale: each carries what it was made of. What is *known* of a voucher's
-/// keys ends with events.
+/// What is kept for vouchers. Names are functions of a voucher and of the settings, and terms of
+/// some JSON, so they can't be stale: each carries what it was made of. What is *known* of a
+/// voucher's keys ends with events.
 #[derive(Default)]
 pub(crate) struct Vouchers {
     pub(crate) configured: Kept<Configured>,

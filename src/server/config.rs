@@ -32,7 +32,7 @@ pub(crate) trait Setting: Sync {
 /// A setting whose value is any text that `check` accepts. Never holds a NUL byte.
 pub(crate) struct Text {
     name: &'static CStr,
-    default: &'static CStr,
+    default: &'static str,
     check: fn(&[u8]) -> Result<(), &'static str>,
     changed: fn(),
     value: MainThread<Option<OwnedStr>>,
@@ -41,7 +41,7 @@ pub(crate) struct Text {
 impl Text {
     pub(crate) const fn new(
         name: &'static CStr,
-        default: &'static CStr,
+        default: &'static str,
         check: fn(&[u8]) -> Result<(), &'static str>,
         changed: fn(),
     ) -> Self {
@@ -52,7 +52,7 @@ impl Text {
     pub(crate) fn with<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
         self.value.with(|value| match value {
             Some(text) => read(text.as_str().bytes()),
-            None => read(self.default.to_bytes()),
+            None => read(self.default.as_bytes()),
         })
     }
 
@@ -75,12 +75,13 @@ impl Setting for Text {
 
     fn register(&'static self, ctx: Ctx<'_>, given: Option<&[u8]>) -> Result<(), String> {
         let default = match given {
-            None => self.default.to_owned(),
+            None => self.default.as_bytes(),
             Some(bytes) => {
                 (self.check)(bytes)?;
-                CString::new(bytes).map_err(|_| "must hold no NUL byte")?
+                bytes
             }
         };
+        let default = CString::new(default).map_err(|_| "must hold no NUL byte")?;
         // SAFETY: called while the module loads; the server copies name and default, and the
         // private data is a static.
         let status = unsafe {

@@ -1,0 +1,187 @@
+//! The documents, their links, the packages and the clients.
+
+use std::fs;
+use std::path::Path;
+
+use crate::{COLUMNS, LINES_A_FILE, files, root};
+
+#[test]
+fn a_version_stands_in_the_changelog() {
+    let changelog = fs::read_to_string(root().join("CHANGELOG.md")).expect("CHANGELOG.md");
+    let version = env!("CARGO_PKG_VERSION");
+    let stands = changelog.lines().any(|line| line.starts_with("## ") && line.contains(version));
+    assert!(stands, "CHANGELOG.md has no heading of {version}");
+}
+
+#[test]
+fn the_documents_are_there() {
+    for name in [
+        "README.md",
+        "README.zh-CN.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "LICENSE",
+        "redis.conf",
+    ] {
+        assert!(root().join(name).is_file(), "{name} is missing");
+    }
+}
+
+#[test]
+fn the_packages_have_every_configuration() {
+    let read = |name| fs::read_to_string(root().join(name)).expect("a configuration file");
+    let (ours, packaged) = (read("redis.conf"), read("packaging/seckill.conf"));
+    let first = ours.find("# What comes before the voucher").expect("the module's lines");
+    let commented = ours[first..].replace("\nseckill.", "\n#seckill.");
+    assert!(packaged.ends_with(&commented), "packaging/seckill.conf is not as redis.conf");
+    let manifest = read("Cargo.toml");
+    let folder = "\"usr/lib/redis/modules/\"";
+    assert!(manifest.contains(folder), "Cargo.toml: the package has the module elsewhere");
+    assert!(packaged.contains("\nloadmodule /usr/lib/redis/modules/libseckill.so\n"));
+    assert_eq!(packaged.lines().filter(|line| line.starts_with("seckill.")).count(), 0);
+}
+
+/// All pages: those at the top and those below clients and docs.
+fn pages() -> Vec<(String, String)> {
+    let mut pages = files(&["clients", "docs"], "md");
+    for entry in fs::read_dir(root()).expect("list the root").flatten() {
+        let path = entry.path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            let text = fs::read_to_string(&path).expect("read a page");
+            pages.push((entry.file_name().to_string_lossy().into_owned(), text));
+        }
+    }
+    pages
+}
+
+/// A page without its code blocks and inline code, in which brackets are no links.
+fn prose(page: &str) -> String {
+    let mut fenced = false;
+    let mut prose = String::new();
+    for line in page.lines() {
+        let fence = line.trim_start().starts_with("```");
+        fenced ^= fence;
+        if !fenced && !fence {
+            let outside = line.split('`').step_by(2);
+            prose.extend(outside.chain(["\n"]));
+        }
+    }
+    prose
+}
+
+/// Where the links and images of a page lead: `](target)`, `src="target"`, `href="target"`.
+fn targets(page: &str) -> Vec<String> {
+    let prose = prose(page);
+    let mut targets = Vec::new();
+    for (start, end) in [("](", ')'), ("src=\"", '"'), ("href=\"", '"')] {
+        for rest in prose.split(start).skip(1) {
+            let target = rest.split(end).next().unwrap_or_default();
+            targets.push(target.split(' ').next().unwrap_or_default().to_owned());
+        }
+    }
+    targets
+}
+
+/// The anchors of a page's headings, as GitHub makes them.
+fn anchors(page: &str) -> Vec<String> {
+    let mut fenced = false;
+    let mut anchors: Vec<String> = Vec::new();
+    for line in page.lines() {
+        fenced ^= line.trim_start().starts_with("```");
+        if fenced || !line.starts_with('#') {
+            continue;
+        }
+        let heading = line.trim_start_matches('#').trim().to_lowercase();
+        let kept =
+            heading.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
+        anchors.push(kept.map(|letter| if letter == ' ' { '-' } else { letter }).collect());
+    }
+    anchors
+}
+
+#[test]
+fn links_of_the_documents_lead_somewhere() {
+    let mut complaints = Vec::new();
+    for (name, page) in pages() {
+        for target in targets(&page) {
+            if target.contains("://") || target.starts_with("mailto:") {
+                continue;
+            }
+            let (path, anchor) = target.split_once('#').unwrap_or((&target, ""));
+            let folder = Path::new(&name).parent().unwrap_or(Path::new(""));
+            let file =
+                if path.is_empty() { root().join(&name) } else { root().join(folder).join(path) };
+            if !file.exists() {
+                complaints.push(format!("{name}: {target} is missing"));
+            } else if !anchor.is_empty() {
+                let there = fs::read_to_string(&file).expect("read the page that is linked to");
+                if !anchors(&there).contains(&anchor.to_owned()) {
+                    complaints.push(format!("{name}: {target} has no such heading"));
+                }
+            }
+        }
+    }
+    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+}
+
+/// The folders of `clients/`: one a client.
+fn clients() -> Vec<String> {
+    let entries = fs::read_dir(root().join("clients")).expect("list the clients").flatten();
+    let folders = entries.filter(|entry| entry.path().is_dir());
+    let mut names: Vec<_> =
+        folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    assert!(!names.is_empty(), "no clients");
+    names
+}
+
+#[test]
+fn every_client_is_run_and_explained() {
+    let read = |name: &str| fs::read_to_string(root().join(name)).expect("read a file");
+    let run = read("clients/run");
+    let all = format!("all=({})\n", clients().join(" "));
+    assert!(run.contains(&all), "clients/run should have the line {all}");
+    // The one golden file, and none beside it that a client could be compared with instead.
+    assert_eq!(run.matches("same transcript.txt").count(), 1, "who is not compared?");
+
+    for name in clients() {
+        assert!(
+            read("clients/README.md").contains(&format!("| [{name}]({name}/")),
+            "{name}: no row"
+        );
+        let link = format!("](../clients/{name}/");
+        let spring = name == "java-spring"; // has a chapter of its own
+        assert!(spring || read("docs/clients.md").contains(&link), "{name}: no section");
+    }
+}
+
+#[test]
+fn clients_are_narrow_and_name_no_registry() {
+    let mut complaints = Vec::new();
+    for extension in ["c", "go", "java", "js", "php", "py", "rb", "lua"] {
+        for (name, text) in files(&["clients"], extension) {
+            let wide = text.lines().filter(|line| line.chars().count() > COLUMNS).count();
+            let wide = wide + text.lines().filter(|line| !line.is_ascii()).count();
+            if wide > 0 || text.lines().count() > LINES_A_FILE {
+                complaints.push(format!("{name} is too wide, too long or not ASCII"));
+            }
+        }
+    }
+    // Where packages come from is for the machine to say that fetches them.
+    for extension in ["json", "xml", "txt", "mod", "sum"] {
+        for (name, text) in files(&["clients"], extension) {
+            if text.contains("\"resolved\"") || text.contains("<repositor") {
+                complaints.push(format!("{name} names a registry"));
+            }
+        }
+    }
+    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+}
+
+#[test]
+fn the_checks_of_this_file_can_fail() {
+    let page = "[a](b.md) `[c](d)` <img src=\"e.svg\">\n```\n[f](g)\n```\n# A b: `c.d`\n";
+    assert_eq!(targets(page), ["b.md", "e.svg"]);
+    assert_eq!(anchors(page), ["a-b-cd"]);
+}
