@@ -1,5 +1,5 @@
-//! The entries of the order stream and of the stream of releases, as read by a consumer that makes a
-//! row of each order.
+//! The entries of the order stream and of the stream of releases, as read by a consumer that makes
+//! a row of each order.
 
 use crate::book::State;
 use crate::entry_id::EntryId;

@@ -158,11 +158,8 @@ impl<'a> ManagedSale<'a> {
         let Self { ctx, keys, .. } = *self;
         order.check_fits()?;
         let (state, deadline) = accepted(&self.terms, self.now);
-        if state == State::Held && order.units != Units::ONE {
-            // Also counts units beyond the first, in a key that may not be here yet.
-            self.check_whole()?;
-        }
-        let mut book = OpenBook::open(ctx, keys, order.units)?;
+        let held = if state == State::Held { order.units } else { Units::ONE };
+        let mut book = OpenBook::open(ctx, keys, held)?;
         let stream = keys.sale.orders.map(|key| Orders::open(ctx, key)).transpose()?;
         if let Some(stream) = &stream {
             stream.check_room(ctx)?;
@@ -184,13 +181,13 @@ impl<'a> ManagedSale<'a> {
         let units = Units::new(has.saturating_add(order.units.get())).unwrap_or(order.units);
         let holding = Holding { units, order: order.id.0.bytes() };
         let entered = book.enter(order.id, &entry);
-        let held = book.set_holding(order.user, Some(holding));
+        let has = book.set_holding(order.user, Some(holding));
         let placed = match state {
             State::Held => book.place_hold(order.id, deadline),
             _ => None,
         };
         drop(book);
-        publish(ctx, [entered, held, placed]);
+        publish(ctx, [entered, has, placed]);
         Ok(Outcome::Accepted)
     }
 
@@ -228,7 +225,8 @@ impl<'a> ManagedSale<'a> {
         reason: State,
     ) -> Result<Release<'b>, CommandError> {
         let Self { ctx, keys, .. } = *self;
-        let book = OpenBook::open(ctx, keys, entry.units)?;
+        let held = if entry.state == State::Held { entry.units } else { Units::ONE };
+        let book = OpenBook::open(ctx, keys, held)?;
         Buyer::new(keys.sale.buyers, user).check_kind(ctx)?;
         let left = match stock::read(ctx, keys.sale.stock)? {
             Stock::Missing => None,

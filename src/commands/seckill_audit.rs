@@ -45,7 +45,7 @@ impl Command for Audit {
             orders: book::all_fields(ctx, managed.book)?,
             holdings: book::all_fields(ctx, managed.holdings)?,
             holds: book::all_holds(ctx, managed)?,
-            extra: book::extra(ctx, managed),
+            extra: book::extra(ctx, managed)?,
             buyers: buyers::all(ctx, managed.sale.buyers)?,
         });
         let differences = report.differences.iter().map(|line| Reply::text(line)).collect();

@@ -3,6 +3,7 @@
 
 use crate::effect::Effect;
 use crate::error::CommandError;
+use crate::keyspace::presence::check_extra_here;
 use crate::keyspace::voucher_keys::ManagedKeys;
 use crate::server::{Call, Ctx, Kind, OwnedStr, ReadKey, Str, WriteKey};
 use crate::typed::{OrderId, User};
@@ -76,8 +77,9 @@ pub(crate) struct OpenBook<'a> {
 }
 
 impl<'a> OpenBook<'a> {
-    /// Opens the keys for an order of so many units, whether they exist or not. An error when one
-    /// holds something else than a book does. Nothing is changed by this, and no event fires.
+    /// Opens the keys, whether they exist or not, for an order that is held, before or afterwards,
+    /// with so many units (else for one unit). An error when one holds something else than a book
+    /// does. Nothing is changed by this, and no event fires.
     pub(crate) fn open(
         ctx: Ctx<'a>,
         keys: ManagedKeys<'a>,
@@ -184,7 +186,9 @@ impl<'a> OpenBook<'a> {
 
 /// Units of held orders beyond the first of each.
 fn read_extra(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Result<i64, CommandError> {
-    let Some(key) = ReadKey::open(ctx, keys.extra) else { return Ok(0) };
+    let Some(key) = ReadKey::open(ctx, keys.extra) else {
+        return check_extra_here(ctx, keys).map(|()| 0);
+    };
     integer::parse(key.string()?).ok_or(CommandError::Garbled)
 }
 
@@ -262,8 +266,12 @@ pub(crate) fn units_held(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Result<i64, Com
 }
 
 /// Units of held orders beyond the first of each, as the key says; none when it is no integer.
-pub(crate) fn extra(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Option<i64> {
-    read_extra(ctx, keys).ok()
+pub(crate) fn extra(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Result<Option<i64>, CommandError> {
+    match read_extra(ctx, keys) {
+        Ok(extra) => Ok(Some(extra)),
+        Err(CommandError::WrongType | CommandError::Garbled) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// A field of a hash and its value.

@@ -287,8 +287,8 @@ pub(crate) fn is_turn_over() -> bool {
 /// Makes the event loop turn once more before it sleeps.
 ///
 /// Needed for a timer that [`Listener::on_turn_end`] arms: Redis 7.0 has decided by then how long
-/// it is going to sleep. To be used only while a timer is armed or a client blocked, which keeps the
-/// module from being unloaded before the turn.
+/// it is going to sleep. To be used only while a timer is armed or a client blocked, which keeps
+/// the module from being unloaded before the turn.
 pub(crate) fn turn_again() {
     if LOOP.get().turns_again {
         return;
