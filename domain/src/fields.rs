@@ -13,6 +13,13 @@ pub const REASON: &[u8] = b"reason";
 /// How the fields begin that a dead letter has beside those of its entry.
 pub const DEAD_LETTER_PREFIX: &[u8] = b"dlq";
 
+/// Where a dead letter comes from: the stream, the consumer group, and the id of its entry there.
+pub const DEAD_LETTER_STREAM: &[u8] = b"dlqStream";
+pub const DEAD_LETTER_GROUP: &[u8] = b"dlqGroup";
+pub const DEAD_LETTER_ID: &[u8] = b"dlqId";
+/// Why the consumer gave the entry up.
+pub const DEAD_LETTER_REASON: &[u8] = b"dlqReason";
+
 /// The fields of the entry of a draw.
 pub const DRAW_FIELDS: [&[u8]; 3] = [b"userId", b"poolId", b"code"];
 

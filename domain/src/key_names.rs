@@ -1,7 +1,7 @@
 //! How every key is named: the defaults of the settings, the prefixes that are fixed, and how a
 //! voucher, a pool, a lock or a stream is written into the names derived from it.
 
-use crate::hash_tag::{StrayBraces, Tagged, tagged};
+use crate::hash_tag::{StrayBraces, Tagged, tag_of, tagged};
 
 /// Default of `seckill.stock-prefix`: units left, a string.
 pub const STOCK_PREFIX: &str = "seckill:stock:";
@@ -24,12 +24,21 @@ pub const EXTRA_PREFIX: &[u8] = b"seckill:extra:";
 pub const CODES_PREFIX: &[u8] = b"seckill:codes:";
 pub const WINNERS_PREFIX: &[u8] = b"seckill:winners:";
 
+/// What comes before a shard of a sale, in braces, in the name of its journal of moved units.
+pub const JOURNAL_PREFIX: &[u8] = b"seckill:shard:";
+
 /// What follows the order stream's name in that of the stream of releases.
 const RELEASED_SUFFIX: &[u8] = b".released";
 /// What follows a stream's name in that of its dead letters.
 pub const DEAD_LETTERS_SUFFIX: &[u8] = b".dlq";
 /// What follows a lock's name in that of its fence key.
 pub const FENCE_SUFFIX: &[u8] = b":fence";
+
+/// Do the names of keys have hash tags? `setting` is the value of `seckill.hash-tags`. A cluster
+/// has them always.
+pub fn uses_hash_tags(setting: &[u8], is_cluster: bool) -> bool {
+    is_cluster || setting == b"yes"
+}
 
 /// How a voucher or a pool is written into the names of its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,14 +114,21 @@ pub fn holds_name_of_terms(key: &[u8]) -> Option<Vec<u8>> {
 /// The voucher whose holds have this name. Of `{7}` and `7`, whose keys are the same where hash
 /// tags are on, it is `7`.
 pub fn voucher_of_holds(key: &[u8], hash_tags: bool) -> Option<Vec<u8>> {
-    let voucher = key.strip_prefix(HOLDS_PREFIX)?;
-    if let Some(inner) = voucher.strip_prefix(b"{").and_then(|rest| rest.strip_suffix(b"}"))
-        && hash_tags
-        && tagged(inner) == Ok(Tagged::Wrapped)
-    {
-        return Some(inner.to_vec());
-    }
-    Some(voucher.to_vec())
+    key.strip_prefix(HOLDS_PREFIX).map(|part| unwrapped(part, hash_tags).to_vec())
+}
+
+/// The voucher or pool that has a key with this name, made with this prefix: as `voucher_of_holds`,
+/// but none when hash tags are on and the name lacks one.
+pub fn owner_of(key: &[u8], prefix: &[u8], hash_tags: bool) -> Option<Vec<u8>> {
+    let part = key.strip_prefix(prefix)?;
+    let has_tag = !hash_tags || tag_of(part).is_some();
+    has_tag.then(|| unwrapped(part, hash_tags).to_vec())
+}
+
+/// The owner that stands as `part` in the names of its keys: without the braces that it got there.
+fn unwrapped(part: &[u8], hash_tags: bool) -> &[u8] {
+    let inner = part.strip_prefix(b"{").and_then(|rest| rest.strip_suffix(b"}"));
+    inner.filter(|inner| hash_tags && tagged(inner) == Ok(Tagged::Wrapped)).unwrap_or(part)
 }
 
 #[cfg(test)]
@@ -131,6 +147,31 @@ mod tests {
         assert_eq!(names(b"{a}:7", true), ["k:{a}:7", "s:{a}", "s.released:{a}"]);
         assert_eq!(Naming::of(b"a}b", true), Err(StrayBraces));
         assert_eq!(Naming::of(b"a}b", false), Ok(Naming::Plain(b"a}b")));
+    }
+
+    #[test]
+    fn the_owner_of_a_key_is_found_by_its_name() {
+        for (key, tags, want) in [
+            ("k:7", false, Some("7")),
+            ("k:{7}", false, Some("{7}")),
+            ("k:{7}", true, Some("7")),
+            ("k:{a}:7", true, Some("{a}:7")),
+            ("k:7", true, None),
+            ("k:{{x}}", true, Some("{{x}}")),
+            ("k:{}a}", true, None),
+            ("x:7", false, None),
+        ] {
+            let found = owner_of(key.as_bytes(), b"k:", tags);
+            assert_eq!(found.as_deref(), want.map(str::as_bytes), "{key} {tags}");
+        }
+    }
+
+    #[test]
+    fn a_cluster_has_hash_tags_whatever_the_setting_is() {
+        for (setting, alone) in [("auto", false), ("yes", true), ("no", false)] {
+            assert_eq!(uses_hash_tags(setting.as_bytes(), false), alone, "{setting}");
+            assert!(uses_hash_tags(setting.as_bytes(), true), "{setting}");
+        }
     }
 
     #[test]

@@ -20,8 +20,35 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    pub fn code(self) -> i64 {
+    /// In the order of their codes.
+    pub const ALL: [Self; 6] = [
+        Self::Accepted,
+        Self::SoldOut,
+        Self::AlreadyBought,
+        Self::NotStarted,
+        Self::Ended,
+        Self::Released,
+    ];
+
+    pub const fn code(self) -> i64 {
         self as i64
+    }
+
+    /// The outcome that clients see as this number.
+    pub fn of_code(code: i64) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.code() == code)
+    }
+
+    /// In words, for people.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::SoldOut => "sold out",
+            Self::AlreadyBought => "already bought",
+            Self::NotStarted => "not started",
+            Self::Ended => "ended",
+            Self::Released => "released",
+        }
     }
 }
 
@@ -91,7 +118,7 @@ pub fn offer(stock: Stock, units: Units, policy: Policy) -> Result<Offer, NoStoc
 
 #[cfg(test)]
 mod tests {
-    use super::{NoStock, Offer, Policy, Stock, Units, offer};
+    use super::{NoStock, Offer, Outcome, Policy, Stock, Units, offer};
 
     #[test]
     fn the_stock_decides_first() {
@@ -119,6 +146,14 @@ mod tests {
             let units = Units::new(units).unwrap();
             assert_eq!(offer(stock, units, policy), want, "{stock:?} {units:?} {policy:?}");
         }
+    }
+
+    #[test]
+    fn outcomes_are_numbered_from_0() {
+        for (code, outcome) in (0..).zip(Outcome::ALL) {
+            assert_eq!((outcome.code(), Outcome::of_code(code)), (code, Some(outcome)));
+        }
+        assert_eq!((Outcome::of_code(-1), Outcome::of_code(6)), (None, None));
     }
 
     #[test]

@@ -51,7 +51,7 @@ const TURNS: [u32; Slot::BITS as usize] = [
 
 /// CRC-16/XMODEM: the polynomial 0x1021, from 0, nothing mirrored. A byte at a time, without a
 /// table: shifts add what the byte's bits leave of the polynomial.
-fn crc16(bytes: &[u8]) -> u16 {
+pub fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc: u16, byte| {
         let top = (crc >> 8) ^ u16::from(*byte);
         let top = top ^ (top >> 4);
@@ -78,6 +78,8 @@ mod tests {
             (b"foo{hash_tag}", 2515),
             (b"bar{hash_tag}", 2515),
             (b"7", 1716),
+            (b"foo", 12182),
+            (b"order", 16025),
             (b"", 0),
         ] {
             assert_eq!(Slot::of(key).number(), want, "{:?}", String::from_utf8_lossy(key));

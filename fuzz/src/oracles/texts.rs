@@ -194,9 +194,14 @@ pub(crate) fn prefixes(bytes: &[u8]) {
         assert!(key_names::is_holds_name(&holds) && !key_names::is_terms_name(&holds));
         let found = key_names::voucher_of_holds(&holds, hash_tags).expect("the name of holds");
         assert_eq!(in_name(&found), Some(name), "another voucher with other keys");
+        assert_eq!(key_names::owner_of(&holds, HOLDS_PREFIX, hash_tags), Some(found));
         let terms = naming.key(TERMS_PREFIX);
         assert!(key_names::is_terms_name(&terms) && !key_names::is_holds_name(&terms));
         assert_eq!(key_names::holds_name_of_terms(&terms), Some(holds));
+    }
+    if let Some(owner) = key_names::owner_of(voucher, HOLDS_PREFIX, hash_tags) {
+        let naming = Naming::of(&owner, hash_tags).ok();
+        assert_eq!(naming.map(|naming| naming.key(HOLDS_PREFIX)).as_deref(), Some(voucher));
     }
     let is_holds = key_names::is_holds_name(voucher);
     assert_eq!(key_names::voucher_of_holds(voucher, hash_tags).is_some(), is_holds);

@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each program that includes it uses a part of it")]
 
 use anyhow::{Result, ensure};
+use domain::key_names::{JOURNAL_PREFIX, Naming};
+use domain::slot::crc16;
 
 /// More shards than this make no sale faster.
 pub const SHARDS_MAX: u32 = 4_096;
@@ -15,7 +17,9 @@ pub fn shard_voucher(sale: &str, shard: u32) -> String {
 
 /// The key beside a shard's own keys that keeps the journal of moved units: in their slot.
 pub fn journal_key(sale: &str, shard: u32) -> String {
-    format!("seckill:shard:{{{sale}#{shard}}}")
+    let voucher = shard_voucher(sale, shard);
+    let key = Naming::Wrapped(voucher.as_bytes()).key(JOURNAL_PREFIX);
+    String::from_utf8_lossy(&key).into_owned()
 }
 
 /// Refuses a sale whose name would spoil the hash tags.
@@ -31,32 +35,6 @@ pub fn shard_of(user: &[u8], shards: u32) -> u32 {
     u32::from(crc16(user)) % shards.max(1)
 }
 
-/// CRC16/XMODEM: polynomial 0x1021, from 0, nothing reflected.
-pub fn crc16(bytes: &[u8]) -> u16 {
-    bytes.iter().fold(0, |crc, byte| {
-        let index = (crc >> 8) ^ u16::from(*byte);
-        (crc << 8) ^ TABLE[usize::from(index & 0xff)]
-    })
-}
-
-const TABLE: [u16; 256] = table();
-
-const fn table() -> [u16; 256] {
-    let mut table = [0u16; 256];
-    let mut byte = 0;
-    while byte < table.len() {
-        let mut crc = (byte as u16) << 8;
-        let mut bit = 0;
-        while bit < 8 {
-            crc = if crc & 0x8000 != 0 { (crc << 1) ^ 0x1021 } else { crc << 1 };
-            bit += 1;
-        }
-        table[byte] = crc;
-        byte += 1;
-    }
-    table
-}
-
 /// The units of each shard at the start: the same for all, and one more for the first ones.
 pub fn split(units: i64, shards: u32) -> Vec<i64> {
     let count = i64::from(shards.max(1));
@@ -67,15 +45,6 @@ pub fn split(units: i64, shards: u32) -> Vec<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_hash_is_that_of_the_cluster_specification() {
-        assert_eq!(crc16(b"123456789"), 0x31c3);
-        assert_eq!(crc16(b""), 0);
-        // CLUSTER KEYSLOT: the same number modulo 16384.
-        assert_eq!(crc16(b"foo") % 16_384, 12_182);
-        assert_eq!(crc16(b"order") % 16_384, 16_025);
-    }
 
     #[test]
     fn users_are_spread_evenly_and_stay() {
@@ -92,6 +61,8 @@ mod tests {
             assert!(*least > mean / 2 && *most < mean * 2, "{shards}: {least} to {most}");
         }
         assert_eq!(shard_of(b"alice", 1), 0);
+        // CLUSTER KEYSLOT: the same number modulo 16384.
+        assert_eq!((shard_of(b"foo", 16_384), shard_of(b"order", 16_384)), (12_182, 16_025));
     }
 
     #[test]

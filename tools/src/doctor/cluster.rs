@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use domain::key_names::{Naming, STOCK_PREFIX};
+use domain::sale::Outcome;
 use redis::Value;
 
 use crate::cure::{self, Cure};
@@ -156,8 +158,9 @@ fn of_module(
     let user = &a_try().user;
     let reply = if by_voucher {
         let prefix = cure.settings.iter().find(|(name, _)| *name == "seckill.stock-prefix");
-        let prefix = prefix.map_or("seckill:stock:", |(_, value)| value);
-        node.call(&["SET", &format!("{prefix}{{7}}"), "5"])?;
+        let prefix = prefix.map_or(STOCK_PREFIX, |(_, value)| value);
+        let stock = Naming::Wrapped(b"7").key(prefix.as_bytes());
+        node.call(&[&b"SET"[..], &stock, b"5"])?;
         node.call(&[&b"EVAL"[..], script.as_bytes(), b"1", b"7", user, b"5001"])?
     } else {
         let stock = shape.stock.text(&|slot| shape.value(slot, &a_try(), true));
@@ -170,7 +173,9 @@ fn of_module(
         slots.push(node.must(&[&b"CLUSTER"[..], b"KEYSLOT", key])?);
     }
     slots.dedup();
-    let failed = reply.is_error() || (by_voucher && reply != Reply::Int(0)) || slots.len() != 1;
+    let failed = reply.is_error()
+        || (by_voucher && reply != Reply::Int(Outcome::Accepted.code()))
+        || slots.len() != 1;
     let how = if by_voucher {
         format!("{script}, called with the voucher as KEYS[1]")
     } else {

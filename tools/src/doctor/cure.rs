@@ -1,11 +1,20 @@
 //! What takes a script's place: settings of the module, and a script that calls it.
 
+use domain::fields::ORDER_FIELDS;
+use domain::key_names::{BUYERS_PREFIX, ORDER_STREAM, STOCK_PREFIX};
+use domain::sale::Outcome;
+
 use crate::codes::{Accepted, Codes, Runs};
 use crate::reply::Reply;
 use crate::scenario;
 use crate::shape::{Shape, Try};
 use crate::state;
 use crate::template::{Part, Slot, Template};
+
+/// What the module replies to a try.
+const ACCEPTED: i64 = Outcome::Accepted.code();
+const SOLD_OUT: i64 = Outcome::SoldOut.code();
+const BOUGHT: i64 = Outcome::AlreadyBought.code();
 
 pub struct Cure {
     /// Names and values of configurations that are not at their defaults.
@@ -66,9 +75,9 @@ impl Cure {
         match names(shape, buyers) {
             Ok(names) => {
                 let settings = &mut settings;
-                set(settings, "seckill.stock-prefix", &names.stock, "seckill:stock:");
-                set(settings, "seckill.buyers-prefix", &names.buyers, "seckill:order:");
-                set(settings, "seckill.order-stream", &names.stream, "stream.orders");
+                set(settings, "seckill.stock-prefix", &names.stock, STOCK_PREFIX);
+                set(settings, "seckill.buyers-prefix", &names.buyers, BUYERS_PREFIX);
+                set(settings, "seckill.order-stream", &names.stream, ORDER_STREAM);
                 call += &format!("'SECKILL.TRY', {}, {user}, {}", names.voucher, order(shape));
             }
             Err(why) => {
@@ -87,7 +96,7 @@ impl Cure {
                 &mut settings,
                 "seckill.order-fields",
                 orders.fields.join(" ").as_bytes(),
-                "userId voucherId id",
+                ORDER_FIELDS,
             );
         }
         if codes.missing.is_some() && codes.missing == codes.sold_out {
@@ -218,12 +227,12 @@ impl Told {
             free
         };
         let accepted = match &codes.accepted {
-            Some(Accepted::Code(reply)) => tell(Some(reply), 0, "that a try is accepted"),
-            Some(_) => "0".into(),
-            None => tell(None, 0, "that a try is accepted"),
+            Some(Accepted::Code(reply)) => tell(Some(reply), ACCEPTED, "that a try is accepted"),
+            Some(_) => ACCEPTED.to_string(),
+            None => tell(None, ACCEPTED, "that a try is accepted"),
         };
-        let sold_out = tell(codes.sold_out.as_ref(), 1, "that all is sold");
-        let bought = tell(codes.bought.as_ref(), 2, "that the user has bought before");
+        let sold_out = tell(codes.sold_out.as_ref(), SOLD_OUT, "that all is sold");
+        let bought = tell(codes.bought.as_ref(), BOUGHT, "that the user has bought before");
         Self { accepted, sold_out, bought }
     }
 }
@@ -255,7 +264,8 @@ fn script(
     if buyers_first {
         let buyers = buyers.lua();
         steps.push(format!(
-            "if r == 1 and redis.call('SISMEMBER', {buyers}, {user}) == 1 then r = 2 end"
+            "if r == {SOLD_OUT} and redis.call('SISMEMBER', {buyers}, {user}) == 1 then \
+             r = {BOUGHT} end"
         ));
     }
     let extras: Vec<String> = shape
@@ -267,21 +277,23 @@ fn script(
         })
         .collect();
     if !extras.is_empty() {
-        steps.push(format!("if r == 0 then {} end", extras.join(" ")));
+        steps.push(format!("if r == {ACCEPTED} then {} end", extras.join(" ")));
     }
+    let own = [ACCEPTED, SOLD_OUT, BOUGHT].map(|code| code.to_string());
     let accepted = match &codes.accepted {
         Some(Accepted::Left) => {
             steps.push(format!(
-                "if r == 0 then return tonumber(redis.call('GET', {})) end",
+                "if r == {ACCEPTED} then return tonumber(redis.call('GET', {})) end",
                 shape.stock.lua()
             ));
-            "0"
+            &own[0]
         }
         Some(Accepted::Varies) => return None,
         _ => accepted,
     };
-    let same = [accepted, sold_out, bought] == ["0", "1", "2"];
-    let table = format!("{{[0] = {accepted}, [1] = {sold_out}, [2] = {bought}}}");
+    let same = [accepted, sold_out, bought] == own.each_ref();
+    let table =
+        format!("{{[{ACCEPTED}] = {accepted}, [{SOLD_OUT}] = {sold_out}, [{BOUGHT}] = {bought}}}");
     let caller = if apart.is_some() { "pcall" } else { "call" };
     let call = format!("redis.{caller}({call})");
     Some(match (steps.is_empty(), same) {

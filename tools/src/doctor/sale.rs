@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use domain::fields::ORDER_FIELDS;
+use domain::key_names::{BUYERS_PREFIX, ORDER_STREAM, STOCK_PREFIX};
 
 use crate::cluster::Cluster;
 use crate::codes::{Accepted, Codes, Runs};
@@ -138,10 +140,10 @@ fn beside(
 
 /// The configurations that the doctor changes, at their defaults.
 const DEFAULTS: [(&str, &str); 6] = [
-    ("seckill.stock-prefix", "seckill:stock:"),
-    ("seckill.buyers-prefix", "seckill:order:"),
-    ("seckill.order-stream", "stream.orders"),
-    ("seckill.order-fields", "userId voucherId id"),
+    ("seckill.stock-prefix", STOCK_PREFIX),
+    ("seckill.buyers-prefix", BUYERS_PREFIX),
+    ("seckill.order-stream", ORDER_STREAM),
+    ("seckill.order-fields", ORDER_FIELDS),
     ("seckill.missing-stock", "error"),
     ("seckill.unlimited-stock", "no"),
 ];

@@ -1,6 +1,7 @@
 //! The situations that a selling script is put into, and how it is put into one.
 
 use anyhow::Result;
+use domain::integer;
 
 use crate::reply::Reply;
 use crate::server::Client;
@@ -131,7 +132,7 @@ impl Scenario {
     /// Whether its keys are damaged: there a script may do what it likes, and the module refuses.
     pub fn is_damaged(&self) -> bool {
         let number = match self.stock {
-            Stock::Units(text) | Stock::Lasting(text) => text.parse::<i64>().is_ok(),
+            Stock::Units(text) | Stock::Lasting(text) => integer::parse(text.as_bytes()).is_some(),
             Stock::Missing => true,
             Stock::List => false,
         };

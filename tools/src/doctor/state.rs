@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use domain::integer;
 use redis::Value;
 
 use crate::server::Client;
@@ -70,8 +71,7 @@ fn entries(value: Value) -> Vec<Vec<u8>> {
 
 /// The number in a key, if it is one.
 pub fn number(state: &State, key: &[u8]) -> Option<i64> {
-    let text = state.get(key)?.items.first()?;
-    std::str::from_utf8(text).ok()?.parse().ok()
+    integer::parse(state.get(key)?.items.first()?)
 }
 
 pub fn len(state: &State, key: &[u8]) -> usize {

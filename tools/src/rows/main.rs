@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
+use domain::book::State;
 use redis::Value;
 use sqlx::{AnyConnection, Connection, Row};
 
@@ -108,7 +109,8 @@ async fn ask_database(options: &Options, sold: &Sold) -> Result<Rows> {
         let Some(row) = query.fetch_optional(&mut connection).await? else { return Ok(vec![]) };
         Ok((0..row.len()).map(|column| row.try_get(column)).collect::<Result<_, _>>()?)
     };
-    let live = "FROM orders WHERE state IN ('held', 'sold') AND";
+    let words = [State::Held, State::Sold].map(State::word);
+    let live = format!("FROM orders WHERE state IN ('{}', '{}') AND", words[0], words[1]);
     let sum = format!("CAST(COALESCE(SUM(units), 0) AS {integer})");
     let counts = format!("SELECT COUNT(*), {sum}, COUNT(DISTINCT user_id) {live}");
     let counts = numbers(&counts).await?;

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use anyhow::Result;
+use domain::managed::{Cancellation, Confirmation};
 use redis::RedisResult;
 
 use crate::link::Link;
@@ -52,13 +53,21 @@ impl Fates {
 /// What the server answered to SECKILL.CONFIRM and SECKILL.CANCEL.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Settled {
-    /// No such order, confirmed, was sold already, too late.
+    /// In the order of `Confirmation`.
     pub confirmed: [u64; 4],
-    /// No such order, given back, was released already.
+    /// In the order of `Cancellation`.
     pub cancelled: [u64; 3],
 }
 
 impl Settled {
+    pub fn confirmed(&self, answer: Confirmation) -> u64 {
+        self.confirmed[answer as usize]
+    }
+
+    pub fn cancelled(&self, answer: Cancellation) -> u64 {
+        self.cancelled[answer as usize]
+    }
+
     pub fn merge(&mut self, other: &Settled) {
         let both = self.confirmed.iter_mut().zip(other.confirmed);
         both.chain(self.cancelled.iter_mut().zip(other.cancelled)).for_each(|(a, b)| *a += b);

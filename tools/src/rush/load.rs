@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use domain::sale::Outcome;
 use redis::RedisResult;
 use serde::Serialize;
 use tokio::sync::watch::{Receiver, channel};
@@ -20,16 +21,11 @@ use crate::plan::{Plan, user_id};
 use crate::progress::{Progress, Tally};
 use crate::spread::Spread;
 
-/// The outcomes of a try, by the integer that the server replies.
-pub const OUTCOMES: [&str; 6] =
-    ["accepted", "sold out", "already bought", "not started", "ended", "released"];
-const ACCEPTED: usize = 0;
-
 /// What the server answered to the tries sent.
 #[derive(Debug, Default)]
 pub struct Answers {
-    /// How often each outcome was replied, as listed in `OUTCOMES`.
-    pub outcomes: [u64; OUTCOMES.len()],
+    /// How often each outcome was replied, in the order of `Outcome::ALL`.
+    pub outcomes: [u64; Outcome::ALL.len()],
     /// Numbers of the accepted tries, in no order.
     pub accepted: Vec<u32>,
     /// Errors by code word.
@@ -51,12 +47,11 @@ impl Answers {
             Ok(outcome) => outcome,
             Err(error) => return self.add_redis_error(&error),
         };
-        let index = usize::try_from(outcome).unwrap_or(usize::MAX);
-        match self.outcomes.get_mut(index) {
-            Some(count) => *count += 1,
-            None => self.add_error("UNKNOWN".to_owned(), format!("the outcome {outcome}")),
-        }
-        if index == ACCEPTED {
+        let Some(outcome) = Outcome::of_code(outcome) else {
+            return self.add_error("UNKNOWN".to_owned(), format!("the outcome {outcome}"));
+        };
+        self.outcomes[outcome as usize] += 1;
+        if outcome == Outcome::Accepted {
             self.accepted.push(number);
         }
     }

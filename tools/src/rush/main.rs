@@ -93,7 +93,7 @@ async fn rush(options: &Options) -> Result<Report> {
             sale::need_module(&mut link).await?;
             Names::of_module(&mut link, &spread.vouchers(), server.cluster).await?
         }
-        Method::Script => vec![Names::of_script(&options.voucher)],
+        Method::Script => vec![Names::of_script(&options.voucher)?],
     };
     let before = sale::open(&mut link, &shards, &spread, options).await?;
     let book_before = match options.managed.managed {

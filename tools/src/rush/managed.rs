@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
+use domain::book::{Entry, State};
 use futures_util::future::try_join_all;
 use redis::{FromRedisValue, Value};
 use serde::Serialize;
@@ -90,24 +91,19 @@ fn of<T: FromRedisValue>(map: &HashMap<String, Value>, name: &str) -> Result<T> 
 
 /// An order in the book.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct BookedOrder {
     pub order_id: String,
-    pub state: String,
+    pub state: State,
     pub units: i64,
     pub user: String,
 }
 
-impl Entry {
-    /// None when `text` is no `state:units:deadline:user`.
-    pub fn parse(order_id: String, text: &str) -> Option<Entry> {
-        let mut parts = text.splitn(4, ':');
-        let (state, units, _, user) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-        let (state, units, user) = (state.to_owned(), units.parse().ok()?, user.to_owned());
-        Some(Entry { order_id, state, units, user })
-    }
-
-    pub fn is_live(&self) -> bool {
-        matches!(self.state.as_str(), "held" | "sold")
+impl BookedOrder {
+    /// None when `text` is no entry of a book.
+    pub fn parse(order_id: String, text: &str) -> Option<BookedOrder> {
+        let Entry { state, units, user, .. } = Entry::parse(text.as_bytes()).ok()?;
+        let user = String::from_utf8_lossy(user).into_owned();
+        Some(BookedOrder { order_id, state, units: units.get(), user })
     }
 }
 
@@ -115,7 +111,7 @@ impl Entry {
 #[derive(Debug)]
 pub struct Ledger {
     pub audit: Audit,
-    pub book: Vec<Entry>,
+    pub book: Vec<BookedOrder>,
     pub stock: i64,
     pub buyers: u64,
 }
@@ -152,9 +148,9 @@ impl Ledger {
         type Replies = (HashMap<String, Value>, HashMap<String, String>, i64, u64);
         let (audit, book, stock, buyers): Replies = all.query_async(connection).await?;
         let entries = book.into_iter().map(|(id, text)| {
-            Entry::parse(id, &text).with_context(|| format!("the book holds \"{text}\""))
+            BookedOrder::parse(id, &text).with_context(|| format!("the book holds \"{text}\""))
         });
-        let book = entries.collect::<Result<Vec<Entry>>>()?;
+        let book = entries.collect::<Result<Vec<BookedOrder>>>()?;
         Ok(Ledger { audit: audit_of(&audit)?, book, stock, buyers })
     }
 }
@@ -227,12 +223,12 @@ mod tests {
 
     #[test]
     fn an_entry_is_read_with_any_user() {
-        let entry = Entry::parse("o1".to_owned(), "held:2:1700000000000:a:b").unwrap();
-        assert_eq!((entry.units, entry.user.as_str(), entry.is_live()), (2, "a:b", true));
-        let released = Entry::parse("o1".to_owned(), "expired:1:0:").unwrap();
-        assert!(!released.is_live() && released.user.is_empty());
+        let entry = BookedOrder::parse("o1".to_owned(), "held:2:1700000000000:a:b").unwrap();
+        assert_eq!((entry.units, entry.user.as_str(), entry.state.is_live()), (2, "a:b", true));
+        let released = BookedOrder::parse("o1".to_owned(), "expired:1:0:").unwrap();
+        assert!(!released.state.is_live() && released.user.is_empty());
         for wrong in ["", "sold", "sold:1:0", "sold:x:0:u"] {
-            assert_eq!(Entry::parse("o1".to_owned(), wrong), None, "{wrong}");
+            assert_eq!(BookedOrder::parse("o1".to_owned(), wrong), None, "{wrong}");
         }
     }
 

@@ -3,6 +3,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use domain::book::State;
+use domain::managed::{Cancellation, Confirmation};
+
 use crate::fate;
 use crate::load::Answers;
 use crate::managed::Ledger;
@@ -38,9 +41,10 @@ pub struct Facts<'a> {
 /// The comparisons, in the order in which they are shown.
 pub fn checks(facts: &Facts<'_>) -> Vec<Check> {
     let Ledger { audit, book, stock, buyers } = facts.ledger;
+    let settled = &facts.answers.settled;
     let fresh = !facts.options.keep;
     let ids = fate::orders(facts.plan, &facts.answers.accepted);
-    let in_state = |state: &str| count(book.iter().filter(|entry| entry.state == state).count());
+    let in_state = |state: State| count(book.iter().filter(|entry| entry.state == state).count());
     let mut checks = Vec::new();
     let mut check = |what, expected, found| checks.push(Check { what, expected, found });
 
@@ -60,17 +64,21 @@ pub fn checks(facts: &Facts<'_>) -> Vec<Check> {
     check("users over the limit", 0, count(users.values().filter(|n| **n > facts.limit).count()));
     check("buyers", count(users.len()), i64::try_from(*buyers).unwrap_or(i64::MAX));
     if fresh && facts.options.managed.hold_ms.is_some() {
-        check("orders paid", number(facts.answers.settled.confirmed[1]), in_state("sold"));
+        check(
+            "orders paid",
+            number(settled.confirmed(Confirmation::Confirmed)),
+            in_state(State::Sold),
+        );
     }
     if fresh {
         check(
             "orders cancelled",
-            number(facts.answers.settled.cancelled[1]),
-            in_state("cancelled"),
+            number(settled.cancelled(Cancellation::GivenBack)),
+            in_state(State::Cancelled),
         );
     }
     if facts.waited {
-        check("holds left over", 0, in_state("held"));
+        check("holds left over", 0, in_state(State::Held));
     }
     if let Some(orders) = facts.orders {
         check("orders in the stream", count(ids.len()), count(orders.len()));
@@ -83,7 +91,7 @@ pub fn checks(facts: &Facts<'_>) -> Vec<Check> {
     }
     // Meanwhile more holds may have expired than the book said.
     if let Some(released) = facts.released.filter(|_| fresh && facts.waited) {
-        let gone = book.iter().filter(|entry| !entry.is_live()).count();
+        let gone = book.iter().filter(|entry| !entry.state.is_live()).count();
         check("give-backs in the stream", count(gone), count(released.len()));
     }
     checks
@@ -120,7 +128,7 @@ fn booked(facts: &Facts<'_>, ids: &HashSet<u32>) -> i64 {
 /// Units of live orders.
 fn units_by_user(ledger: &Ledger) -> HashMap<&str, i64> {
     let mut users: HashMap<&str, i64> = HashMap::new();
-    for entry in ledger.book.iter().filter(|entry| entry.is_live()) {
+    for entry in ledger.book.iter().filter(|entry| entry.state.is_live()) {
         let units = users.entry(&entry.user).or_default();
         *units = units.saturating_add(entry.units);
     }
@@ -135,7 +143,7 @@ fn number(count: u64) -> i64 {
 mod tests {
     use super::*;
     use crate::fate::Settled;
-    use crate::managed::{Audit, Entry};
+    use crate::managed::{Audit, BookedOrder};
     use clap::Parser;
 
     /// Five units, ten users: the first paid, the second cancelled, the third expired.
@@ -148,9 +156,9 @@ mod tests {
         released: Vec<Order>,
     }
 
-    fn entry(plan: &Plan, number: u32, state: &str) -> Entry {
+    fn entry(plan: &Plan, number: u32, state: State) -> BookedOrder {
         let user = user_id(plan.user(number).unwrap());
-        Entry { order_id: plan.order_id(number), state: state.to_owned(), units: 1, user }
+        BookedOrder { order_id: plan.order_id(number), state, units: 1, user }
     }
 
     fn order(plan: &Plan, number: u32) -> Order {
@@ -164,7 +172,7 @@ mod tests {
         let settled = Settled { confirmed: [0, 1, 0, 0], cancelled: [0, 1, 0] };
         let answers = Answers { accepted: vec![0, 1, 2], settled, ..Answers::default() };
         let audit = Audit { total: 5, left: 4, held: 0, sold: 1, buyers: 1, ..Audit::default() };
-        let states = ["sold", "cancelled", "expired"];
+        let states = [State::Sold, State::Cancelled, State::Expired];
         let book = (0..3).map(|n| entry(&plan, n, states[n as usize])).collect();
         let ledger = Ledger { audit, book, stock: 4, buyers: 1 };
         let orders = (0..3).map(|number| order(&plan, number)).collect();
@@ -226,7 +234,8 @@ mod tests {
     #[test]
     fn somebody_over_the_limit_shows() {
         let mut sale = sale();
-        sale.ledger.book[1] = Entry { user: "u0".to_owned(), ..entry(&sale.plan, 1, "sold") };
+        sale.ledger.book[1] =
+            BookedOrder { user: "u0".to_owned(), ..entry(&sale.plan, 1, State::Sold) };
         let differences = [
             "accepted orders in it",
             "users over the limit",
@@ -240,7 +249,7 @@ mod tests {
     #[test]
     fn a_hold_that_stays_shows() {
         let mut sale = sale();
-        sale.ledger.book[2] = entry(&sale.plan, 2, "held");
+        sale.ledger.book[2] = entry(&sale.plan, 2, State::Held);
         let differences = ["buyers", "holds left over", "give-backs in the stream"];
         assert_eq!(sale.differences(), differences);
     }

@@ -2,7 +2,12 @@
 
 use std::collections::HashMap;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
+use domain::fields::{ORDER_FIELDS, parse_order_fields};
+use domain::hash_tag::StrayBraces;
+use domain::key_names::{
+    BOOK_PREFIX, BUYERS_PREFIX, Naming, ORDER_STREAM, STOCK_PREFIX, TERMS_PREFIX, uses_hash_tags,
+};
 
 use crate::link::Link;
 
@@ -26,20 +31,9 @@ pub struct Names {
 }
 
 impl Names {
-    /// The names that every script uses.
-    pub fn of_script(voucher: &str) -> Names {
-        Names {
-            voucher: voucher.to_owned(),
-            stock: format!("seckill:stock:{voucher}"),
-            buyers: format!("seckill:order:{voucher}"),
-            stream: Some("stream.orders".to_owned()),
-            book: format!("seckill:book:{voucher}"),
-            rules: format!("seckill:voucher:{voucher}"),
-            released: Some("stream.orders.released".to_owned()),
-            user_field: "userId".to_owned(),
-            voucher_field: "voucherId".to_owned(),
-            order_field: "id".to_owned(),
-        }
+    /// The names that the usual script uses, and the module unless it is configured otherwise.
+    pub fn of_script(voucher: &str) -> Result<Names> {
+        Names::from_configs(voucher, false, &HashMap::new())
     }
 
     /// The names that the module on this server is configured to use.
@@ -68,43 +62,35 @@ impl Names {
             let value = configs.get(&format!("seckill.{name}"));
             value.cloned().unwrap_or_else(|| default.to_owned())
         };
-        // A cluster has them whatever the config says.
-        let tagged = cluster || config("hash-tags", "auto") == "yes";
-        let (key_part, stream_tail) =
-            if tagged { tag(voucher)? } else { (voucher.to_owned(), String::new()) };
+        let hash_tags = uses_hash_tags(config("hash-tags", "auto").as_bytes(), cluster);
+        let naming = Naming::of(voucher.as_bytes(), hash_tags)
+            .map_err(|StrayBraces| anyhow!("the braces in voucher {voucher} make no hash tag"))?;
+        let key = |prefix: &[u8]| text(&naming.key(prefix));
 
-        let fields = config("order-fields", "userId voucherId id");
-        let [user_field, voucher_field, order_field] =
-            fields.split_whitespace().collect::<Vec<_>>()[..]
-        else {
-            bail!("seckill.order-fields is \"{fields}\", not three names");
-        };
-        let stream = config("order-stream", "stream.orders");
+        let fields = config("order-fields", ORDER_FIELDS);
+        let [user_field, voucher_field, order_field] = parse_order_fields(fields.as_bytes())
+            .map_err(|_| anyhow!("seckill.order-fields is \"{fields}\", not three names"))?
+            .map(text);
+        let stream = config("order-stream", ORDER_STREAM);
+        let stream = (!stream.is_empty()).then_some(stream.as_bytes());
         Ok(Names {
             voucher: voucher.to_owned(),
-            stock: format!("{}{key_part}", config("stock-prefix", "seckill:stock:")),
-            buyers: format!("{}{key_part}", config("buyers-prefix", "seckill:order:")),
-            book: format!("seckill:book:{key_part}"),
-            rules: format!("seckill:voucher:{key_part}"),
-            released: (!stream.is_empty()).then(|| format!("{stream}.released{stream_tail}")),
-            stream: (!stream.is_empty()).then(|| stream + &stream_tail),
-            user_field: user_field.to_owned(),
-            voucher_field: voucher_field.to_owned(),
-            order_field: order_field.to_owned(),
+            stock: key(config("stock-prefix", STOCK_PREFIX).as_bytes()),
+            buyers: key(config("buyers-prefix", BUYERS_PREFIX).as_bytes()),
+            book: key(BOOK_PREFIX),
+            rules: key(TERMS_PREFIX),
+            released: stream.map(|stream| text(&naming.released_stream(stream))),
+            stream: stream.map(|stream| text(&naming.stream(stream))),
+            user_field,
+            voucher_field,
+            order_field,
         })
     }
 }
 
-/// With hash tags on: what stands for the voucher in a key, and what follows the stream's name.
-/// A voucher that has a tag keeps it; one without is made its own tag.
-fn tag(voucher: &str) -> Result<(String, String)> {
-    let own = voucher.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
-    if let Some((tag, _)) = own.filter(|(tag, _)| !tag.is_empty()) {
-        return Ok((voucher.to_owned(), format!(":{{{tag}}}")));
-    }
-    let usable = !voucher.is_empty() && !voucher.contains('}');
-    ensure!(usable, "the braces in voucher {voucher} make no hash tag");
-    Ok((format!("{{{voucher}}}"), format!(":{{{voucher}}}")))
+/// A name that is made of texts.
+fn text(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
 }
 
 #[cfg(test)]
@@ -117,8 +103,14 @@ mod tests {
 
     #[test]
     fn defaults_are_the_names_of_the_scripts() {
-        let names = Names::from_configs("7", false, &configs(&[])).unwrap();
-        assert_eq!(names, Names::of_script("7"));
+        let names = Names::of_script("7").unwrap();
+        let keys = [names.stock, names.buyers, names.book, names.rules];
+        let wanted = ["seckill:stock:7", "seckill:order:7", "seckill:book:7", "seckill:voucher:7"];
+        assert_eq!(keys, wanted);
+        assert_eq!(names.stream.as_deref(), Some("stream.orders"));
+        assert_eq!(names.released.as_deref(), Some("stream.orders.released"));
+        let fields = [names.user_field, names.voucher_field, names.order_field];
+        assert_eq!(fields, ["userId", "voucherId", "id"]);
     }
 
     #[test]

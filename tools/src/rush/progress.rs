@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
+use domain::sale::Outcome;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use redis::RedisResult;
 
@@ -24,10 +25,11 @@ pub struct Tally {
 
 impl Tally {
     pub fn count(&self, answer: &RedisResult<i64>) {
-        let counter = match answer {
-            Ok(0) => &self.accepted,
-            Ok(1) => &self.sold_out,
-            Ok(2) => &self.already_bought,
+        let outcome = answer.as_ref().ok().copied().and_then(Outcome::of_code);
+        let counter = match outcome {
+            Some(Outcome::Accepted) => &self.accepted,
+            Some(Outcome::SoldOut) => &self.sold_out,
+            Some(Outcome::AlreadyBought) => &self.already_bought,
             _ => &self.other,
         };
         counter.fetch_add(1, Relaxed);

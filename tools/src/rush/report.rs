@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
+use domain::book::State;
+use domain::managed::{Cancellation, Confirmation};
+use domain::sale::Outcome;
 use indicatif::HumanCount;
 use serde::Serialize;
 
 use crate::fate;
-use crate::load::{Answers, Errors, OUTCOMES, Rush};
+use crate::load::{Answers, Errors, Rush};
 use crate::managed::{Audit, Ledger, Standing};
 use crate::options::{Method, Options};
 use crate::plan::Plan;
@@ -47,15 +50,15 @@ impl ManagedReport {
         answers: &Answers,
     ) -> ManagedReport {
         let orders = fate::orders(plan, &answers.accepted).len();
-        let expired = ledger.book.iter().filter(|entry| entry.state == "expired").count();
+        let expired = ledger.book.iter().filter(|entry| entry.state == State::Expired).count();
         ManagedReport {
             limit: standing.limit,
             hold_ms: standing.hold_ms,
             orders: orders as u64,
             repeated: (answers.accepted.len() - orders) as u64,
-            paid: answers.settled.confirmed[1],
-            too_late: answers.settled.confirmed[3],
-            cancelled: answers.settled.cancelled[1],
+            paid: answers.settled.confirmed(Confirmation::Confirmed),
+            too_late: answers.settled.confirmed(Confirmation::TooLate),
+            cancelled: answers.settled.cancelled(Cancellation::GivenBack),
             expired: expired as u64,
             audit: ledger.audit.clone(),
         }
@@ -124,7 +127,11 @@ impl Report {
             tries_planned: plan.tries(),
             users: plan.users_among(rush.sent),
             stock_left,
-            outcomes: OUTCOMES.into_iter().zip(rush.answers.outcomes).collect(),
+            outcomes: Outcome::ALL
+                .map(Outcome::words)
+                .into_iter()
+                .zip(rush.answers.outcomes)
+                .collect(),
             errors: rush.answers.errors.clone(),
             elapsed_ms: u64::try_from(rush.elapsed.as_millis()).unwrap_or(u64::MAX),
             tries_per_s: per_second(rush.sent, rush.elapsed),
@@ -139,6 +146,10 @@ impl Report {
         serde_json::json!(self)
     }
 
+    fn count(&self, outcome: Outcome) -> u64 {
+        self.outcomes.get(outcome.words()).copied().unwrap_or(0)
+    }
+
     pub fn text(&self) -> String {
         let mut text = String::new();
         let mut row = |name: &str, value: String| {
@@ -151,11 +162,11 @@ impl Report {
         row("", format!("{sent_by}, in {seconds:.2} s"));
         row("tries a second", n(self.tries_per_s));
         row("server CPU a try", format!("{:.2} us", self.server_cpu_us_per_try));
-        for (index, outcome) in OUTCOMES.into_iter().enumerate() {
-            let count = self.outcomes.get(outcome).copied().unwrap_or(0);
+        for outcome in Outcome::ALL {
+            let count = self.count(outcome);
             // The last three are outcomes of managed vouchers only.
-            if index < 3 || count > 0 {
-                row(&format!("{outcome} ({index})"), n(count));
+            if outcome.code() < 3 || count > 0 {
+                row(&format!("{} ({})", outcome.words(), outcome.code()), n(count));
             }
         }
         for (name, value) in self.managed.iter().flat_map(ManagedReport::rows) {
@@ -197,7 +208,7 @@ impl Report {
                 audit.total
             );
         }
-        let sold = self.outcomes.get(OUTCOMES[0]).copied().unwrap_or(0);
+        let sold = self.count(Outcome::Accepted);
         format!("PROVED: {} sold, each to another user, {left} left{stopped}", n(sold))
     }
 }

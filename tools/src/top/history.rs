@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use domain::sale::Outcome;
+
 use crate::reading::Reading;
 
 /// Rates that are kept for the chart.
@@ -9,11 +11,11 @@ const KEPT: usize = 400;
 
 /// The outcomes of tries: what a reader calls them, and their counters.
 pub const TRIES: [(&str, &str); 6] = [
-    ("accepted", "tries_accepted"),
-    ("sold out", "tries_sold_out"),
-    ("already bought", "tries_already_bought"),
-    ("not started", "tries_not_started"),
-    ("ended", "tries_ended"),
+    (Outcome::Accepted.words(), "tries_accepted"),
+    (Outcome::SoldOut.words(), "tries_sold_out"),
+    (Outcome::AlreadyBought.words(), "tries_already_bought"),
+    (Outcome::NotStarted.words(), "tries_not_started"),
+    (Outcome::Ended.words(), "tries_ended"),
     ("repeated", "tries_repeated"),
 ];
 

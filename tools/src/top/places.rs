@@ -2,6 +2,11 @@
 
 use std::collections::HashMap;
 
+use domain::key_names::{
+    BUYERS_PREFIX, DEAD_LETTERS_SUFFIX, DRAW_STREAM, Naming, ORDER_STREAM, STOCK_PREFIX, owner_of,
+    uses_hash_tags,
+};
+
 /// What the configurations of the module say about names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places {
@@ -20,12 +25,11 @@ impl Places {
             value.cloned().unwrap_or_else(|| default.as_bytes().to_vec())
         };
         Self {
-            stock_prefix: config("stock-prefix", "seckill:stock:"),
-            buyers_prefix: config("buyers-prefix", "seckill:order:"),
-            order_stream: config("order-stream", "stream.orders"),
-            draw_stream: config("draw-stream", "stream.draws"),
-            // A cluster has them whatever the configuration says.
-            is_tagged: is_cluster || config("hash-tags", "auto") == b"yes",
+            stock_prefix: config("stock-prefix", STOCK_PREFIX),
+            buyers_prefix: config("buyers-prefix", BUYERS_PREFIX),
+            order_stream: config("order-stream", ORDER_STREAM),
+            draw_stream: config("draw-stream", DRAW_STREAM),
+            is_tagged: uses_hash_tags(&config("hash-tags", "auto"), is_cluster),
         }
     }
 
@@ -50,42 +54,36 @@ impl Places {
     }
 
     pub fn stock_key(&self, voucher: &[u8]) -> Vec<u8> {
-        [&self.stock_prefix, self.part(voucher).as_slice()].concat()
+        self.naming(voucher).key(&self.stock_prefix)
     }
 
     pub fn buyers_key(&self, voucher: &[u8]) -> Vec<u8> {
-        [&self.buyers_prefix, self.part(voucher).as_slice()].concat()
+        self.naming(voucher).key(&self.buyers_prefix)
     }
 
     /// The voucher of a stock key; none of a key that is none.
     pub fn voucher_of(&self, stock_key: &[u8]) -> Option<Vec<u8>> {
-        let part = stock_key.strip_prefix(self.stock_prefix.as_slice())?;
-        if !self.is_tagged {
-            return Some(part.to_vec());
-        }
-        let tag = tag(part)?;
-        let is_made = part.len() == tag.len() + 2;
-        Some(if is_made { tag.to_vec() } else { part.to_vec() })
+        owner_of(stock_key, &self.stock_prefix, self.is_tagged)
     }
 
     /// The streams of orders, of give-backs, of dead letters and of draws.
     pub fn streams(&self, vouchers: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let mut names = Vec::new();
-        let mut tails: Vec<Vec<u8>> = vec![Vec::new()];
-        if self.is_tagged {
-            let tagged = |voucher: &Vec<u8>| {
-                let part = self.part(voucher);
-                Some([b":{", tag(&part)?, b"}"].concat())
+        if !self.order_stream.is_empty() {
+            let namings: Vec<Naming<'_>> = match self.is_tagged {
+                true => vouchers.iter().filter_map(|v| Naming::of(v, true).ok()).collect(),
+                false => vec![Naming::Plain(b"")],
             };
-            tails = vouchers.iter().filter_map(tagged).collect();
-            tails.sort();
-            tails.dedup();
-        }
-        for tail in tails.iter().filter(|_| !self.order_stream.is_empty()) {
-            for middle in [&b""[..], b".released"] {
-                let stream = [&self.order_stream, middle, tail].concat();
+            let of = |naming: &Naming<'_>| {
+                [naming.stream(&self.order_stream), naming.released_stream(&self.order_stream)]
+            };
+            // Vouchers that share a hash tag share their streams.
+            let mut streams: Vec<_> = namings.iter().map(of).collect();
+            streams.sort();
+            streams.dedup();
+            for stream in streams.into_iter().flatten() {
                 names.push(stream.clone());
-                names.push([&stream, &b".dlq"[..]].concat());
+                names.push([stream.as_slice(), DEAD_LETTERS_SUFFIX].concat());
             }
         }
         if !self.is_tagged && !self.draw_stream.is_empty() {
@@ -94,21 +92,11 @@ impl Places {
         names
     }
 
-    /// What stands for the voucher in the names of its keys.
-    fn part(&self, voucher: &[u8]) -> Vec<u8> {
-        if self.is_tagged && tag(voucher).is_none() {
-            return [b"{", voucher, b"}"].concat();
-        }
-        voucher.to_vec()
+    /// How keys of a voucher are named. The module refuses vouchers whose braces make no hash tag:
+    /// there are no keys of them.
+    fn naming<'v>(&self, voucher: &'v [u8]) -> Naming<'v> {
+        Naming::of(voucher, self.is_tagged).unwrap_or(Naming::Wrapped(voucher))
     }
-}
-
-/// The hash tag of a name, as the server sees it.
-fn tag(name: &[u8]) -> Option<&[u8]> {
-    let open = name.iter().position(|byte| *byte == b'{')?;
-    let rest = name.get(open + 1..)?;
-    let close = rest.iter().position(|byte| *byte == b'}')?;
-    rest.get(..close).filter(|tag| !tag.is_empty())
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ pub fn by_keys(voucher: &mut Voucher, replies: &[Value]) -> bool {
         }
         return false;
     };
-    let Ok(left) = String::from_utf8_lossy(stock).parse::<i64>() else { return false };
+    let Some(left) = domain::integer::parse(stock) else { return false };
     voucher.left = Some(left);
     voucher.buyers = integer(buyers);
     voucher.state = if left > 0 { "open" } else { "soldout" }.to_owned();

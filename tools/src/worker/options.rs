@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use clap::{ArgAction, Parser};
 use domain::fields::ORDER_FIELDS;
+use domain::hash_tag::{Tagged, tagged};
 use domain::key_names::{Naming, ORDER_STREAM};
 use domain::rejection::FieldNames;
 
@@ -130,7 +131,8 @@ impl Options {
     pub fn check(&self) -> Result<()> {
         ensure!(self.stream != self.released, "--stream and --released must be two streams");
         for tag in &self.tag {
-            ensure!(!tag.is_empty() && !tag.contains('}'), "--tag {tag} makes no hash tag");
+            let is_tag = tagged(tag.as_bytes()) == Ok(Tagged::Wrapped);
+            ensure!(is_tag, "--tag {tag} makes no hash tag");
             let braces = self.stream.contains('{') || self.released.contains('{');
             ensure!(!braces, "the streams' names can't have braces where there are tags");
         }

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use domain::entry_id::EntryId;
+use domain::fields::{DEAD_LETTER_GROUP, DEAD_LETTER_ID, DEAD_LETTER_REASON, DEAD_LETTER_STREAM};
+use domain::key_names::DEAD_LETTERS_SUFFIX;
 use domain::order_events::{OrderKey, StreamEntry};
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, RedisResult, Value, cmd};
@@ -247,13 +249,14 @@ impl Source {
     pub async fn bury(&mut self, entry: &StreamEntry, reason: &str) -> RedisResult<bool> {
         let name = self.name(Which::Released).to_owned();
         let mut bury = cmd("EVAL");
-        bury.arg(BURY).arg(2).arg(&name).arg(format!("{name}.dlq"));
+        let dead_letters = [name.as_bytes(), DEAD_LETTERS_SUFFIX].concat();
+        bury.arg(BURY).arg(2).arg(&name).arg(dead_letters);
         bury.arg(&self.group).arg(entry.id.to_string());
         for (name, value) in &entry.fields {
             bury.arg(name).arg(value);
         }
-        bury.arg("dlqStream").arg(&name).arg("dlqGroup").arg(&self.group);
-        bury.arg("dlqId").arg(entry.id.to_string()).arg("dlqReason").arg(reason);
+        bury.arg(DEAD_LETTER_STREAM).arg(&name).arg(DEAD_LETTER_GROUP).arg(&self.group);
+        bury.arg(DEAD_LETTER_ID).arg(entry.id.text()).arg(DEAD_LETTER_REASON).arg(reason);
         Ok(number(&self.ask(&bury).await?) == Some(1))
     }
 
