@@ -1,7 +1,15 @@
 //! What the module remembers between commands, and what may end it.
 
+mod clock;
 mod cluster;
+mod databases;
+mod keys;
+mod loads;
+mod primed;
 mod reported;
+mod roles;
+mod scan;
+mod settings;
 mod slots;
 
 use crate::harness::{Server, module, text};

@@ -1,10 +1,9 @@
 //! Events that a memory once missed: each test is a fault that was seen on a real server.
 
-use super::{calls, load};
+use super::{calls, load, scan};
 use crate::config::CONFIGS;
-use crate::harness::{Client, Server, module, text, wait_for};
+use crate::harness::{Server, text, wait_for};
 use crate::observe::integer;
-use crate::transcript::argv;
 use redis::Value;
 
 /// Lets the server do, after a module was refused, everything that a module can subscribe to.
@@ -52,46 +51,13 @@ fn a_refused_load_leaves_nothing_behind() {
     }
 }
 
-/// A server without the module: 64 vouchers with a hold each that is due, in database 1, beside so
-/// many other keys in database 0 that a scan for holds takes several ticks.
-fn holds_behind_other_keys() -> (Server, Client) {
-    let first = Server::start();
-    let mut sales = first.client();
-    sales.run("SELECT 1");
-    for voucher in 0..VOUCHERS {
-        sales.check(&format!(
-            "> SECKILL.CREATE {voucher} 5 HOLD 900000\nOK\n> SECKILL.TRY {voucher} alice o1\n0"
-        ));
-    }
-    first.check("> DEBUG POPULATE 40000 filler 8\nOK\n> SAVE\nOK");
-    let server = Server::with().without_module().data_of(&first).start();
-    let mut sales = server.client();
-    sales.run("SELECT 1");
-    for voucher in 0..VOUCHERS {
-        sales.run(&format!("ZADD seckill:hold:{voucher} 5 o1"));
-    }
-    (server, sales)
-}
-
-const VOUCHERS: usize = 64;
-
 #[test]
 fn databases_that_are_swapped_during_the_scan_lose_no_hold() {
-    let (server, _) = holds_behind_other_keys();
-    let mut client = server.client();
-    // Sent together, so that the swap comes before the first tick of the scan.
-    client.send(&argv(&format!("MODULE LOAD {}", module().display())));
-    client.send(&argv("SWAPDB 0 1"));
-    assert_eq!((client.receive(), client.receive()), (Value::Okay, Value::Okay));
-    let held = || {
-        let is_held = |voucher: &usize| server.state(&voucher.to_string(), "o1") == "held";
-        (0..VOUCHERS).filter(is_held).collect::<Vec<_>>()
-    };
-    let expired = wait_for("all holds to expire", || held().is_empty().then_some(()));
-    expired.unwrap_or_else(|late| panic!("{late}: {} of {VOUCHERS} are held", held().len()));
-    for voucher in 0..VOUCHERS {
-        server.assert_book(&voucher.to_string(), [5, 0, 0]);
-    }
+    let file = scan::holds_among_other_keys();
+    let server = Server::with().without_module().data_of(&file).start();
+    let replies = scan::load_and(&server, &["SWAPDB 0 1".to_owned()]);
+    assert_eq!(replies, [Value::Okay]);
+    scan::wait_until_all_have_expired(&server, "a swap");
 }
 
 /// Other keys may have the name of a lock's companion. A companion always has a time to live.

@@ -1,0 +1,149 @@
+//! The clock of the calendar is set while a server runs, by libfaketime; its other clock goes on.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::primed::{LASTS, Primed};
+use crate::harness::{Server, wait_for};
+use redis::Value;
+use tempfile::TempDir;
+
+/// Where distributions put the library.
+const LIBRARIES: [&str; 4] = [
+    "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
+    "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1",
+    "/usr/lib/faketime/libfaketime.so.1",
+    "/usr/lib64/faketime/libfaketime.so.1",
+];
+
+const HOUR_MS: i64 = 3_600_000;
+
+/// Where the offset of a server's clock is written.
+struct Clock {
+    offset: PathBuf,
+    _dir: TempDir,
+}
+
+impl Clock {
+    /// A server whose clock can be set. None where the library can't be had, or the server does not run with it.
+    fn start() -> Option<(Self, Server)> {
+        let library = LIBRARIES.iter().find(|path| fs::exists(path).unwrap_or(false));
+        let Some(library) = library else {
+            println!("left out: libfaketime is not installed");
+            return None;
+        };
+        let dir = tempfile::tempdir().expect("a directory");
+        let offset = dir.path().join("offset");
+        fs::write(&offset, "+0\n").expect("the offset");
+        let with = || {
+            let server = Server::with().env("FAKETIME_TIMESTAMP_FILE", &offset);
+            let server = server.env("FAKETIME_NO_CACHE", "1");
+            let server = server.env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+            // jemalloc looks at the clock before the library is ready for it, so it is passed over.
+            server.env("LD_PRELOAD", format!("{library} libc.so.6"))
+        };
+        if let Err(log) = with().without_module().try_start() {
+            println!("left out: this server does not run with libfaketime: {log}");
+            return None;
+        }
+        let server = with().start();
+        Some((Self { offset, _dir: dir }, server))
+    }
+
+    /// Sets the clock so many hours off the true one.
+    fn set(&self, server: &Server, hours: i64) {
+        let new = self.offset.with_extension("new");
+        fs::write(&new, format!("{:+}\n", hours * HOUR_MS / 1000)).expect("the offset");
+        // Renamed, so that the server never reads half of it.
+        fs::rename(new, &self.offset).expect("the offset is replaced");
+        let off = || {
+            let truth = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+            server.clock_ms() - i64::try_from(truth.as_millis()).expect("a time")
+        };
+        let is_set = wait_for("the clock to be set", || {
+            ((off() - hours * HOUR_MS).abs() < HOUR_MS / 2).then_some(())
+        });
+        is_set.unwrap_or_else(|late| panic!("{late}: {} off", off()));
+    }
+}
+
+/// Waits until the module has said in the log, so many times, that the clock was set back.
+fn wait_until_noticed(server: &Server, times: usize) {
+    let noticed = wait_for("the module to notice the clock", || {
+        let log = server.log();
+        let lines = log.lines().filter(|line| line.contains("seckill") && line.contains("clock"));
+        (lines.count() >= times).then_some(())
+    });
+    noticed.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+}
+
+#[test]
+fn holds_expire_in_time_by_the_new_clock() {
+    let Some((clock, server)) = Clock::start() else { return };
+    // Its timer is armed by the old clock.
+    server.check("> SECKILL.CREATE 7 9 HOLD 900000\nOK\n> SECKILL.TRY 7 ann kept\n0");
+    for (time, hours) in [(1, -1), (2, -2), (3, -5)] {
+        clock.set(&server, hours);
+        server.check("> SECKILL.ALTER 7 HOLD 100\nOK");
+        let id = format!("due{time}");
+        server.check(&format!("> SECKILL.TRY 7 u{time} {id}\n0"));
+        server.wait_for_state("7", &id, "expired");
+        wait_until_noticed(&server, time);
+    }
+    server.assert_book("7", [8, 1, 0]);
+    // Set forward, too: what is due by the new clock expires, and nothing else.
+    clock.set(&server, 0);
+    assert_eq!(server.state("7", "kept"), "held");
+    clock.set(&server, 1);
+    server.wait_for_state("7", "kept", "expired");
+    server.assert_book("7", [9, 0, 0]);
+}
+
+/// After a hold could not be released, tries leave holds alone for a moment: by the old clock that
+/// would be an hour.
+#[test]
+fn a_losing_try_does_not_trust_what_it_knew_by_the_old_clock() {
+    let Some((clock, server)) = Clock::start() else { return };
+    server.check("> SECKILL.CREATE 7 1 HOLD 900000\nOK\n> SECKILL.TRY 7 ann a1\n0");
+    server.check("> SET stream.orders.released junk\nOK\n> ZADD seckill:hold:7 5 a1\n0");
+    server.check("> SECKILL.TRY 7 bob b1\n1\n> SECKILL.TRY 7 bob b1\n1");
+    clock.set(&server, -1);
+    wait_until_noticed(&server, 1);
+    // In one step, so that no timer releases it.
+    server.run("MULTI");
+    server.run("DEL stream.orders.released");
+    server.run("SECKILL.TRY 7 bob b1");
+    assert_eq!(server.run("EXEC"), Value::Array(vec![Value::Int(1), Value::Int(0)]));
+    assert_eq!(server.state("7", "a1"), "expired");
+}
+
+#[test]
+fn lines_go_on_by_the_new_clock() {
+    let Some((clock, server)) = Clock::start() else { return };
+    server.check("> LOCK.ACQUIRE lock ann 1000000\n1");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 600000");
+    let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 600000");
+    clock.set(&server, -1);
+    // A lease that begins and ends by the new clock.
+    server.check("> SET lock zoe PX 100\nOK");
+    assert_eq!(bob.receive(), Value::Int(1));
+    let mut late = server.waiter("LOCK.ACQUIRE lock late 1000 WAIT 100");
+    assert_eq!(late.receive(), Value::Int(0));
+    server.check("> LOCK.RELEASE lock bob\n1");
+    assert_eq!(cid.receive(), Value::Int(1));
+    assert_eq!(server.in_line(), 0);
+}
+
+#[test]
+fn nothing_that_was_known_by_the_old_clock_is_stale() {
+    let Some((clock, server)) = Clock::start() else { return };
+    let mut primed = Primed::on(server);
+    for (hours, last) in (1..).zip(LASTS) {
+        primed.again("the clock is set back", last);
+        clock.set(&primed.server, -hours);
+        primed.at_once(&["ZADD seckill:hold:{t}m 5 a1"]);
+        primed.run(&["ZADD seckill:hold:{t}m 5 b1"]);
+        primed.check();
+    }
+}

@@ -1,0 +1,161 @@
+//! Events of whole databases: emptied, swapped, loaded.
+
+use std::fs;
+
+use super::primed::{LASTS, Primed, each};
+use crate::harness::{Server, wait_for};
+use redis::Value;
+
+/// Rules by which the sale is over, so that an unmanaged voucher answers otherwise.
+const OVER: &str = "SET seckill:voucher:{t}u \
+    '{\"total\":9,\"begin\":null,\"end\":1,\"limit\":1,\"hold\":null}'";
+
+const CREATE: &str = "SECKILL.CREATE {t}m 1 HOLD 900000";
+const SELL: &str = "SECKILL.TRY {t}m ann a1";
+const DUE: &str = "ZADD seckill:hold:{t}m 5 a1";
+
+#[test]
+fn a_flush_ends_all_that_was_known() {
+    let ways: [&[&'static str]; 8] = [
+        &["FLUSHALL"],
+        &["FLUSHDB"],
+        &["FLUSHDB ASYNC", "SET seckill:stock:{t}u 1"],
+        &["FLUSHALL ASYNC", "SET seckill:stock:{t}u 1", OVER],
+        &["FLUSHALL", CREATE],
+        &["FLUSHDB", CREATE, SELL],
+        &["FLUSHALL", CREATE, SELL, DUE],
+        &["FLUSHDB ASYNC", CREATE, SELL, DUE, "SET {t}lock zoe PX 50"],
+    ];
+    let fire = |primed: &mut Primed, way: &[&'static str]| {
+        primed.at_once(way);
+        primed.check();
+    };
+    each(Primed::cluster(), &ways, fire);
+    each(Primed::single(), &ways, fire);
+    // Another database takes nothing along, and nothing of it stays.
+    let elsewhere: [&[&'static str]; 2] = [
+        &["SELECT 1", CREATE, SELL, DUE, "FLUSHDB", "SELECT 0"],
+        &["SELECT 1", CREATE, SELL, DUE, "FLUSHDB ASYNC", CREATE, "SELECT 0"],
+    ];
+    each(Primed::single(), &elsewhere, fire);
+}
+
+#[test]
+fn databases_that_change_places_take_what_is_known_along() {
+    let ways: [&[&'static str]; 7] = [
+        &["SWAPDB 0 1"],
+        &["SWAPDB 0 1", "SWAPDB 1 0"],
+        &["SELECT 1", "SET seckill:stock:{t}u 5", OVER, "SELECT 0", "SWAPDB 0 1"],
+        &["SELECT 1", CREATE, SELL, DUE, "SELECT 0", "SWAPDB 1 0"],
+        &["SELECT 1", CREATE, SELL, "SELECT 0", "SWAPDB 1 0", DUE],
+        &["SELECT 1", "SET {t}lock zoe PX 50", "SELECT 0", "SWAPDB 0 1"],
+        // Neither is the one that is in use.
+        &["SELECT 2", CREATE, SELL, DUE, "SELECT 0", "SWAPDB 2 1"],
+    ];
+    each(Primed::single(), &ways, |primed, way| {
+        primed.at_once(way);
+        primed.check();
+    });
+    // What was here is there: the tries are made in the other database.
+    each(Primed::single(), &[&["SWAPDB 0 1"], &["SWAPDB 0 1", DUE]], |primed, way| {
+        let way: Vec<&str> = way.iter().copied().chain(["SELECT 1"]).collect();
+        primed.at_once(&way[..way.len() - 1]);
+        primed.run(&["SELECT 1"]);
+        primed.at_once(&[DUE]);
+        primed.check_tries();
+        primed.check_holds();
+        primed.run(&["SELECT 0"]);
+        primed.check_line();
+    });
+}
+
+/// A file in which the unmanaged voucher has rules, and a hold of the managed one is due.
+fn other_data() -> Server {
+    let first = Server::start();
+    for command in ["SET seckill:stock:{t}u 5", OVER, CREATE, SELL, "SAVE"] {
+        first.run(command);
+    }
+    // Without the module nothing expires.
+    let second = Server::with().without_module().data_of(&first).port().start();
+    second.check(&format!("> {DUE}\n0\n> SAVE\nOK"));
+    second
+}
+
+#[test]
+fn data_that_is_loaded_ends_all_that_was_known() {
+    let other = other_data();
+    let file = other.dir().join("dump.rdb");
+    for mut primed in [Primed::single(), Primed::cluster()] {
+        for last in LASTS {
+            primed.again("data is loaded", last);
+            fs::copy(&file, primed.server.dir().join("dump.rdb")).expect("copy");
+            // Some servers go elsewhere: see docs/operating.md.
+            primed.run(&["DEBUG RELOAD NOSAVE", "SELECT 0"]);
+            primed.check();
+            assert_eq!(primed.server.state("{t}m", "a1"), "expired", "{last:?}");
+            primed.again("data is loaded again", last);
+            primed.run(&["DEBUG RELOAD", "SELECT 0"]);
+            primed.check();
+        }
+    }
+}
+
+/// By a full synchronization, of a server that had no data in common with its new primary.
+#[test]
+fn data_of_a_primary_ends_all_that_was_known() {
+    let other = other_data();
+    let mut primed = Primed::on(Server::with().port().start());
+    for last in LASTS {
+        primed.again("a full synchronization", last);
+        primed.run(&[format!("REPLICAOF 127.0.0.1 {}", other.port())]);
+        primed.check_line_ended("UNBLOCKED");
+        other.wait_for_replica(&primed.server);
+        primed.run(&["REPLICAOF NO ONE"]);
+        primed.check_tries();
+        primed.check_holds();
+        assert_eq!(primed.server.state("{t}m", "a1"), "expired", "{last:?}");
+    }
+}
+
+/// A replica that loads beside the data that it has, and puts the new in its place.
+#[test]
+fn data_that_is_loaded_beside_the_old_ends_what_was_known_of_the_old() {
+    let primary = Server::with().port().config("repl-backlog-size 16384").start();
+    let replica = Server::with().config("repl-diskless-load swapdb").replica_of(&primary).start();
+    let sell = |voucher: &str| {
+        primary.check(&format!("> SECKILL.CREATE {voucher} 5 HOLD 900000\nOK"));
+        primary.check(&format!("> SECKILL.TRY {voucher} ann a1\n0"));
+    };
+    ["stays", "goes", "sooner", "paid"].iter().for_each(|voucher| sell(voucher));
+    primary.wait_for_replica(&replica);
+    replica.freeze();
+    primary.run("CLIENT KILL TYPE replica");
+    sell("comes");
+    primary.check("> SECKILL.CANCEL goes ann a1\n1\n> SECKILL.DROP goes\n1");
+    primary.check("> SECKILL.CONFIRM paid ann a1\n1");
+    let soon = primary.clock_ms() + 2500;
+    primary.check(&format!("> ZADD seckill:hold:sooner {soon} a1\n0"));
+    // More than the backlog has room for.
+    let large = "x".repeat(100_000);
+    primary.call(&["SET", "filler", &large]);
+    replica.wake();
+    let again = wait_for("another full synchronization", || {
+        (primary.info_number("sync_full") >= 2).then_some(())
+    });
+    again.unwrap_or_else(|late| panic!("{late}\n{}", replica.log()));
+    primary.wait_for_replica(&replica);
+    replica.check("> REPLICAOF NO ONE\nOK");
+    replica.wait_for_state("sooner", "a1", "expired");
+    let open = || replica.info_number("seckill_holds_open");
+    let counted = wait_for("the count of holds", || (open() == 2).then_some(()));
+    counted.unwrap_or_else(|late| panic!("{late}: {}, not 2", open()));
+    for (voucher, book) in [("stays", [4, 1, 0]), ("comes", [4, 1, 0]), ("paid", [4, 0, 1])] {
+        replica.assert_book(voucher, book);
+    }
+    // And those that stayed are still known.
+    replica.run("ZADD seckill:hold:stays 5 a1");
+    replica.run("ZADD seckill:hold:comes 5 a1");
+    replica.wait_for_state("stays", "a1", "expired");
+    replica.wait_for_state("comes", "a1", "expired");
+    assert_eq!(replica.run("EXISTS seckill:hold:goes"), Value::Int(0));
+}

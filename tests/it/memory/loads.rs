@@ -1,0 +1,55 @@
+//! The module is unloaded, and loaded again into a server where everything may have changed.
+
+use super::load;
+use super::primed::{LASTS, Primed};
+use crate::harness::{Server, wait_for};
+use redis::Value;
+
+const OVER: &str = "SET seckill:voucher:{t}u \
+    '{\"total\":9,\"begin\":null,\"end\":1,\"limit\":1,\"hold\":null}'";
+
+fn unload(server: &Server) {
+    // The latest command of the client must be none of the module's.
+    server.run("PING");
+    let unloaded = wait_for("the unload", || {
+        (server.run("MODULE UNLOAD seckill") == Value::Okay).then_some(())
+    });
+    unloaded.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+}
+
+#[test]
+fn what_happens_between_an_unload_and_a_load_is_seen() {
+    // Back come the holds, which would have kept the module from being unloaded.
+    let back = ["RENAME {t}hold-m seckill:hold:{t}m", "RENAME {t}hold-p seckill:hold:{t}p"];
+    let changes: [&[&str]; 6] = [
+        &[],
+        &[OVER],
+        &["ZADD {t}hold-m 5 a1"],
+        &["DEL seckill:order:{t}u", "INCRBY seckill:stock:{t}m 1"],
+        &["DEL seckill:voucher:{t}m", "DEL seckill:stock:{t}u"],
+        &["ZADD {t}hold-p 5 b1", "RENAME {t}rules-of-p seckill:voucher:{t}p"],
+    ];
+    for mut primed in [Primed::single(), Primed::cluster()] {
+        for change in changes {
+            for last in LASTS {
+                primed.again(&format!("{change:?}, unloaded"), last);
+                // bob goes, and is waited for to be gone, when the next is primed.
+                primed.bob = None;
+                primed.server.wait_for_line(0);
+                for voucher in ["m", "p"] {
+                    primed
+                        .run(&[format!("RENAME seckill:hold:{{t}}{voucher} {{t}}hold-{voucher}")]);
+                }
+                unload(&primed.server);
+                primed.run(change);
+                primed.run(&back);
+                assert_eq!(load(&primed.server, ""), Value::Okay);
+                primed.check_tries();
+                primed.check_holds();
+                primed.bob =
+                    Some(primed.server.waiter("LOCK.ACQUIRE {t}lock bob 1000000 WAIT 600000"));
+                primed.check_line();
+            }
+        }
+    }
+}
