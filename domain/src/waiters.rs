@@ -283,6 +283,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
             return;
         }
         waiter.stage = Stage::InLine;
+        waiter.is_shared = false;
         waiter.lock.db = waiter.home_db;
         let (lock, ticket, wait) = (waiter.lock.clone(), waiter.ticket, waiter.wait);
         self.unanswered.retain(|other| *other != client);

@@ -272,3 +272,22 @@ fn random_histories_are_those_of_a_list() {
         assert!(lines.is_idle() && lines.next_due_ms().is_none(), "seed {seed}");
     }
 }
+
+#[test]
+fn a_grant_after_one_that_was_shared_is_undone_like_any_other() {
+    let mut lines = Lines::default();
+    let a = place(0, "a");
+    for client in [1, 2] {
+        let request = Request { token: token(7), lease_ms: 10, with_fence: false };
+        lines.join(client, client, &a, request, Wait { since_ms: 0, until_ms: 100 });
+        lines.grant(client, 'y', 5);
+    }
+    // The first is answered, so the second shares a grant that somebody knows of, and loses it.
+    assert_eq!(lines.next_unanswered(), Some(1));
+    assert!(lines.answer(1).is_some());
+    lines.return_to_line(2);
+    // Its own grant nobody knows of.
+    lines.grant(2, 'y', 8);
+    assert!(lines.gone(2, 9).is_some());
+    assert_eq!(lines.next_lost(), Some(Lost { lock: a, token: token(7) }));
+}
