@@ -1,6 +1,6 @@
 //! Real servers for tests: started in fresh directories, killed by their child handles.
 //!
-//! The only file of the tests that starts processes. It owns where a server lives, how it is
+//! The only file of the tests that starts servers. It owns where a server lives, how it is
 //! configured and when it counts as up; it knows no command of the module.
 //! The server program is REDIS_SERVER (`redis-server` by default), the module SECKILL_MODULE
 //! (by default it is built once a test process).
@@ -12,7 +12,7 @@ use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use redis::{Client as Address, ConnectionInfo, Value};
 use tempfile::TempDir;
@@ -22,7 +22,7 @@ pub mod library;
 #[path = "harness_parts.rs"]
 mod parts;
 
-pub use parts::{DEADLINE, Port, is_started_in, text, wait_for};
+pub use parts::{DEADLINE, Port, is_started_in, module, text, wait_for};
 use parts::{address, copy_data, last_appended, read_log};
 
 /// A running server, killed when dropped.
@@ -30,6 +30,7 @@ pub struct Server {
     dir: TempDir,
     port: Option<Port>,
     _bus: Option<Port>,
+    env: Vec<(String, OsString)>,
     child: Child,
     client: Mutex<Client>,
 }
@@ -38,6 +39,7 @@ pub struct Server {
 #[derive(Clone, Default)]
 pub struct Builder {
     lines: Vec<String>,
+    env: Vec<(String, OsString)>,
     module_args: String,
     without_module: bool,
     port: bool,
@@ -117,7 +119,7 @@ impl Server {
 
     /// Starts the dead or stopped server again in its directory, with the same configuration.
     pub fn start_again(&mut self) {
-        self.child = spawn(self.dir.path());
+        self.child = spawn(self.dir.path(), &self.env);
         let address = self.address();
         let client = wait_until_up(&mut self.child, &address, self.dir.path());
         self.client = Mutex::new(client.unwrap_or_else(|log| panic!("no restart:\n{log}")));
@@ -199,6 +201,12 @@ impl Builder {
         self
     }
 
+    /// Adds a variable to the environment of the server's process.
+    pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.env.push((name.to_owned(), value.into()));
+        self
+    }
+
     /// Arguments behind `loadmodule <path>`, spelled as in redis.conf.
     pub fn module_args(mut self, args: &str) -> Self {
         args.clone_into(&mut self.module_args);
@@ -262,11 +270,11 @@ impl Builder {
         let bus = is_node.then(Port::free);
         let conf = self.conf(dir.path(), port.as_ref(), bus.as_ref());
         fs::write(dir.path().join("redis.conf"), conf).expect("conf");
-        let mut child = spawn(dir.path());
+        let mut child = spawn(dir.path(), &self.env);
         let address = address(dir.path(), port.as_ref());
         let mut client = wait_until_up(&mut child, &address, dir.path())?;
         library::load(&mut client, self.without_module);
-        Ok(Server { dir, port, _bus: bus, child, client: Mutex::new(client) })
+        Ok(Server { dir, port, _bus: bus, env: self.env, child, client: Mutex::new(client) })
     }
 
     fn conf(&self, dir: &Path, port: Option<&Port>, bus: Option<&Port>) -> String {
@@ -324,30 +332,6 @@ impl Client {
     }
 }
 
-/// The module's file.
-pub fn module() -> &'static Path {
-    static MODULE: OnceLock<PathBuf> = OnceLock::new();
-    MODULE.get_or_init(|| match std::env::var_os("SECKILL_MODULE") {
-        Some(path) => fs::canonicalize(path).expect("SECKILL_MODULE names a file"),
-        None => build_module(),
-    })
-}
-
-fn build_module() -> PathBuf {
-    let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    let root = folders.find(|dir| dir.join("Cargo.lock").is_file()).expect("the workspace's root");
-    let built = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["build", "--release", "--lib", "--package", "seckill"])
-        .current_dir(root)
-        .stdin(Stdio::null())
-        .output()
-        .expect("run cargo");
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    // A relative CARGO_TARGET_DIR is relative to where cargo ran; an absolute one wins the join.
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    root.join(target).join("release/libseckill.so")
-}
-
 /// Runs a program of the system. Whether it went well.
 pub fn tool(words: &[&str]) -> bool {
     let status = Command::new(words[0]).args(&words[1..]).stderr(Stdio::null()).status();
@@ -358,7 +342,7 @@ fn program() -> OsString {
     std::env::var_os("REDIS_SERVER").unwrap_or_else(|| "redis-server".into())
 }
 
-fn spawn(dir: &Path) -> Child {
+fn spawn(dir: &Path, env: &[(String, OsString)]) -> Child {
     let program = program();
     let conf = fs::read_to_string(dir.join("redis.conf")).expect("conf");
     let is_sentinel = conf.contains("\nsentinel monitor ");
@@ -367,6 +351,7 @@ fn spawn(dir: &Path) -> Child {
         .arg(dir.join("redis.conf"))
         .args(is_sentinel.then_some("--sentinel"))
         .current_dir(dir)
+        .envs(env.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(log.try_clone().expect("log"))
         .stderr(log)

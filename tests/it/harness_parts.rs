@@ -1,8 +1,11 @@
-//! What the harness needs besides processes: waiting, ports, texts and the files of servers.
+//! What the harness needs besides servers: waiting, ports, texts, the files of servers, and the
+//! module.
 
 use std::fs;
 use std::net::{TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Value};
@@ -107,4 +110,28 @@ pub fn last_appended(dir: &Path) -> PathBuf {
     let manifest = fs::read_to_string(folder.join("appendonly.aof.manifest")).expect("a manifest");
     let last = manifest.lines().rfind(|line| line.contains(" type i")).expect("a file");
     folder.join(last.split(' ').nth(1).expect("its name"))
+}
+
+/// The module's file.
+pub fn module() -> &'static Path {
+    static MODULE: OnceLock<PathBuf> = OnceLock::new();
+    MODULE.get_or_init(|| match std::env::var_os("SECKILL_MODULE") {
+        Some(path) => fs::canonicalize(path).expect("SECKILL_MODULE names a file"),
+        None => build_module(),
+    })
+}
+
+fn build_module() -> PathBuf {
+    let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let root = folders.find(|dir| dir.join("Cargo.lock").is_file()).expect("the workspace's root");
+    let built = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["build", "--release", "--lib", "--package", "seckill"])
+        .current_dir(root)
+        .stdin(Stdio::null())
+        .output()
+        .expect("run cargo");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    // A relative CARGO_TARGET_DIR is relative to where cargo ran; an absolute one wins the join.
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    root.join(target).join("release/libseckill.so")
 }

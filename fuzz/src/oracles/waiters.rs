@@ -184,7 +184,7 @@ impl Model {
                 None => assert!(self.lost.is_empty(), "a grant is never undone"),
             },
             _ => {
-                let can_return = |one: &Unanswered| one.answer == 'y' && !one.is_shared;
+                let can_return = |one: &Unanswered| one.answer == 'y';
                 let Some(index) = self.unanswered.iter().position(can_return) else { return };
                 let Unanswered { client, waiting, .. } = self.unanswered.remove(index);
                 lines.return_to_line(client);
