@@ -11,8 +11,7 @@ use domain::integer::Decimal;
 /// A write that nobody else has heard of yet.
 #[must_use = "an effect that is not published leaves replicas and the append-only file behind"]
 pub(crate) enum Effect<'a> {
-    /// `DECRBY key units`, the units as text; without them `DECR key`, which is shorter for all who
-    /// get it
+    /// `DECRBY key units`, the units as text; without them `DECR key`, which is shorter
     Deducted { key: Str<'a>, units: Option<Str<'a>> },
     /// `INCRBY key by`
     Changed { key: Str<'a>, by: OwnedStr },

@@ -95,7 +95,7 @@ pub(crate) enum CommandError {
 }
 
 impl CommandError {
-    /// The first word of the error, by which clients tell errors apart.
+    /// The first word of the error, by which clients distinguish errors.
     fn code(self) -> &'static str {
         match self {
             Self::NoVoucher | Self::NotManaged => "NOVOUCHER",

@@ -20,7 +20,7 @@ pub(crate) enum Reply {
     Pair(i64, Option<Vec<u8>>),
     /// Names and values; pairs in one flat array for clients of RESP2.
     Map(Vec<(&'static str, Reply)>),
-    /// A bulk string: ids are greater than the integers that JavaScript can tell apart.
+    /// A bulk string: ids exceed 2^53, beyond which JavaScript rounds integers.
     Id(Id),
 }
 

@@ -26,15 +26,15 @@ arguments! {
     Voucher;
     /// Where prize codes are drawn from.
     Pool;
-    /// Who buys.
+    /// The buyer.
     User;
     /// The order that an accepted try makes.
     OrderId;
-    /// Who holds a lock.
+    /// The owner of a lock.
     Token;
     /// What ids are counted under.
     IdPrefix;
-    /// Who shares the entries of a stream among consumers.
+    /// The consumer group that an entry of a stream was delivered to.
     Group;
     /// Why an entry is rejected, for people.
     Reason;

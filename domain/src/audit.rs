@@ -1,4 +1,4 @@
-//! Whether the keys of a managed voucher tell one story.
+//! Whether the keys of a managed voucher agree.
 
 use crate::book::{Entry, Holding, State};
 use std::collections::{HashMap, HashSet};

@@ -5,7 +5,7 @@ use crate::integer::{self, Decimal};
 use crate::sale::Units;
 use crate::terms::{MILLIS_MAX, Millis};
 
-/// Where an order stands.
+/// The state of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Set aside until the deadline, for the user to confirm.
@@ -43,7 +43,7 @@ impl State {
 
 /// An order in the book: `state:units:deadline:user`.
 ///
-/// The user stands last, so it may be any bytes. The deadline is 0 unless the order is held.
+/// The user is last, so it may be any bytes. The deadline is 0 unless the order is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     pub state: State,

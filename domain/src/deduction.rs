@@ -31,12 +31,12 @@ impl Deduction {
     }
 }
 
-/// Why nothing can be taken or given back.
+/// Why nothing can be taken or restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadStock {
     /// It is negative, and not the one negative number that means something.
     Negative,
-    /// With the units given back it would leave 64 bits.
+    /// With the units restored it would exceed 64 bits.
     Overflow,
 }
 
@@ -53,7 +53,7 @@ pub fn deduct(stock: Stock, units: Units) -> Result<Deduction, BadStock> {
     }
 }
 
-/// A stock before and after units were given back.
+/// A stock before and after units were restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restored {
     pub left: i64,

@@ -1,7 +1,7 @@
 //! Where a cluster puts a key, and how a voucher's keys come to share a slot.
 //!
 //! The rule is the cluster specification's: if a key has a `{`, and a `}` behind the first `{`,
-//! with something between, only what stands between decides the slot; else the whole key does.
+//! with something between, only what is between decides the slot; else the whole key does.
 
 /// The part of `key` that decides its slot when that is not the whole key.
 pub fn tag_of(key: &[u8]) -> Option<&[u8]> {
@@ -12,12 +12,12 @@ pub fn tag_of(key: &[u8]) -> Option<&[u8]> {
     (!tag.is_empty()).then_some(tag)
 }
 
-/// How a voucher stands in the names of its keys.
+/// How a voucher is written into the names of its keys.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Tagged<'v> {
-    /// It has a tag of its own and stands as it is.
+    /// It has a tag of its own and is written as it is.
     Own { tag: &'v [u8] },
-    /// It has none, and stands in braces.
+    /// It has none, and is written in braces.
     Wrapped,
 }
 

@@ -1,4 +1,4 @@
-//! Who gets a unit of a managed voucher, and what happens to it afterwards.
+//! Sales on a managed voucher, and the life of an order.
 //!
 //! Everything is a pure function of the terms, the facts found in the keys and one `now`.
 
@@ -6,7 +6,7 @@ use crate::book::{Entry, State};
 use crate::sale::{Outcome, Units};
 use crate::terms::{Millis, Terms};
 
-/// Where the window of the terms stands.
+/// The state of the window of the terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
     NotStarted,
@@ -30,7 +30,7 @@ pub fn window(terms: &Terms, now: Millis) -> Window {
 pub enum Known {
     /// The try is a retry, and has its answer already.
     Repeated(Outcome),
-    /// The order is still held, but its deadline has passed: it is to be given back.
+    /// The order is still held, but its deadline has passed: it is to be released.
     Overdue,
     /// The order is somebody else's.
     NotYours,
@@ -76,8 +76,8 @@ pub enum Confirmation {
     TooLate = 3,
 }
 
-/// What confirming does. Of a hold whose deadline has passed the units go back, even where nobody
-/// has come to take them yet: what is late does not depend on how busy the server is.
+/// What confirming does. A hold whose deadline has passed is released, even if the timer has not
+/// reached it yet: what is late does not depend on how busy the server is.
 pub fn confirm(entry: Option<&Entry<'_>>, user: &[u8], now: Millis) -> Confirmation {
     match entry {
         None => Confirmation::NoSuchOrder,
@@ -95,14 +95,14 @@ pub fn confirm(entry: Option<&Entry<'_>>, user: &[u8], now: Millis) -> Confirmat
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cancellation {
     NoSuchOrder = 0,
-    GivenBack = 1,
+    Released = 1,
     WasReleased = 2,
 }
 
 /// What cancelling does.
 pub fn cancel(entry: Option<&Entry<'_>>, user: &[u8]) -> Cancellation {
     match entry {
-        Some(entry) if entry.user == user && entry.state.is_live() => Cancellation::GivenBack,
+        Some(entry) if entry.user == user && entry.state.is_live() => Cancellation::Released,
         Some(entry) if entry.user == user => Cancellation::WasReleased,
         _ => Cancellation::NoSuchOrder,
     }
@@ -191,10 +191,10 @@ mod tests {
 
     #[test]
     fn an_order_is_given_back_once() {
-        use Cancellation::{GivenBack, NoSuchOrder, WasReleased};
+        use Cancellation::{NoSuchOrder, Released, WasReleased};
         for (state, want) in [
-            (State::Held, GivenBack),
-            (State::Sold, GivenBack),
+            (State::Held, Released),
+            (State::Sold, Released),
             (State::Cancelled, WasReleased),
             (State::Expired, WasReleased),
             (State::Rejected, WasReleased),

@@ -10,7 +10,7 @@ use crate::rejection::FieldNames;
 /// The longest id that goes into a row: two of them must fit into an index of every database.
 const ID_LEN_MAX: usize = 512;
 
-/// An entry as it stands in a stream.
+/// An entry of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamEntry {
     pub id: EntryId,

@@ -1,4 +1,4 @@
-//! Who gets a prize code.
+//! The outcomes of a draw.
 
 /// How a draw ends. The numbers are what clients see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub enum Draw {
     Drawn = 0,
     /// No code is left.
     Empty = 1,
-    /// The user has a code of this pool already, and is told it again.
+    /// The user has a code of this pool already, which is repeated.
     Again = 2,
 }
 

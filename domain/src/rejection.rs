@@ -57,9 +57,9 @@ pub fn parse_order_entry<V: Copy + AsRef<[u8]>>(
 /// What becomes of the order that a rejected entry is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is given back.
+    /// It is released.
     Rejected,
-    /// It was given back before.
+    /// It was released before.
     Released,
     /// There is no live order of this id and user on record.
     Unknown,
@@ -80,7 +80,7 @@ impl Fate {
 impl From<Cancellation> for Fate {
     fn from(answer: Cancellation) -> Self {
         match answer {
-            Cancellation::GivenBack => Self::Rejected,
+            Cancellation::Released => Self::Rejected,
             Cancellation::WasReleased => Self::Released,
             Cancellation::NoSuchOrder => Self::Unknown,
         }

@@ -1,11 +1,11 @@
-//! Who gets a unit.
+//! The outcomes of a try, and what a stock offers.
 
 use std::num::NonZeroU64;
 
 /// How a try ends. The numbers are what clients see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The order stands.
+    /// The order is made.
     Accepted = 0,
     /// There are not enough units left.
     SoldOut = 1,
@@ -15,7 +15,7 @@ pub enum Outcome {
     NotStarted = 3,
     /// The window of a managed voucher is over.
     Ended = 4,
-    /// The order was given back, and its id never sells again.
+    /// The order was released, and its id never sells again.
     Released = 5,
 }
 

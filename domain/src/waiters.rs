@@ -107,13 +107,13 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         self.lines.get(&db)?.get(key)
     }
 
-    /// Who is first in line for this lock, and what for.
+    /// The first client in line for this lock, and its request.
     pub fn head(&self, lock: &DbKey) -> Option<(C, Request)> {
         let (_, client) = self.line(lock.db, &lock.key)?.waiters.first_key_value()?;
         Some((*client, self.clients.get(client)?.request.clone()))
     }
 
-    /// Is whoever is first in line, if anybody, without this token?
+    /// Has the first client in line, if there is one, another token?
     pub fn is_head_another(&self, lock: &DbKey, token: &[u8]) -> bool {
         let head = self.line(lock.db, &lock.key).and_then(|line| line.waiters.first_key_value());
         let waiter = head.and_then(|(_, client)| self.clients.get(client));
@@ -129,7 +129,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         self.leave_line(client, Stage::Granted(answer), now_ms)
     }
 
-    /// The client is to be told that it does not get the lock. Gives how long it was in line.
+    /// The client is to be answered that it does not get the lock. Returns how long it was in line.
     pub fn refuse(&mut self, client: C, answer: A, now_ms: i64) -> u64 {
         self.leave_line(client, Stage::Refused(answer), now_ms)
     }
@@ -265,7 +265,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         !self.lost.is_empty()
     }
 
-    /// Who was granted a lock and has not been told, with the lock and the token.
+    /// The clients that were granted a lock and are not answered yet, with the lock and the token.
     pub fn granted(&self) -> Vec<(C, DbKey, Rc<[u8]>)> {
         let waiters = self.unanswered.iter().filter_map(|client| {
             let waiter = self.clients.get(client)?;
@@ -291,7 +291,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         self.mark(lock.db, &lock.key);
     }
 
-    /// What answers the next client that is to be told something. The client counts until
+    /// What answers the next client that is to be answered. The client counts until
     /// [`Waiters::answer`] or [`Waiters::gone`].
     pub fn next_unanswered(&mut self) -> Option<H> {
         while let Some(client) = self.unanswered.pop_front() {
@@ -302,7 +302,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         None
     }
 
-    /// What the client is to be told, which ends its being a waiter. None when it is still in
+    /// The client's answer, which ends its being a waiter. None when it is still in
     /// line, or unknown.
     pub fn answer(&mut self, client: C) -> Option<(A, Option<H>)> {
         let (Stage::Granted(answer) | Stage::Refused(answer)) = self.clients.get(&client)?.stage
@@ -320,7 +320,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         Some((answer, waiter.handle))
     }
 
-    /// The client can't be told anything any more. What it was granted is to be undone. Gives what
+    /// The client can't be answered any more. What it was granted is to be undone. Returns what
     /// ends its being blocked, and how long it was in line if it was.
     pub fn gone(&mut self, client: C, now_ms: i64) -> Option<(Option<H>, u64)> {
         let waiter = self.clients.remove(&client)?;
@@ -341,7 +341,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         Some((waiter.handle, waited_ms))
     }
 
-    /// Is another, who had the same token in the same step, still to be told of the same grant?
+    /// Is another client with the same token still to be answered with the same grant?
     fn is_granted_to_another(&self, gone: &Waiter<H, A>) -> bool {
         self.unanswered.iter().filter_map(|client| self.clients.get(client)).any(|other| {
             matches!(other.stage, Stage::Granted(_))
@@ -367,7 +367,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         lines.flat_map(|(_, line)| line.waiters.values().copied()).collect()
     }
 
-    /// Somebody was told that they hold this lock with this token: no grant of it is to be undone.
+    /// A client was answered that it holds this lock with this token: no grant of it is undone.
     pub fn confirm(&mut self, db: i32, key: &[u8], token: &[u8]) {
         let is_it =
             |lock: &DbKey, other: &[u8]| lock.db == db && *lock.key == *key && *other == *token;

@@ -51,7 +51,7 @@ pub(super) fn end_turn(ctx: Ctx<'_>, memory: &Memory) {
     if lines.with(|lines| lines.has_marked() || lines.has_lost()) {
         serve_marked(ctx, memory, &budget);
     }
-    // Whoever was granted a lock is answered in this turn, so that no grant has to be taken back.
+    // A client that was granted a lock is answered in this turn, so that no grant must be undone.
     while let Some(client) = lines.with(LockWaiters::next_unanswered) {
         client.unblock();
     }

@@ -1,4 +1,4 @@
-//! LOCK.INFO key: who holds a lock, for how long, and how many wait.
+//! LOCK.INFO key: the owner of a lock, its lease, and the number of waiters.
 
 use super::{Answering, Command, lock_line};
 use crate::args::Args;

@@ -47,7 +47,7 @@ impl Command for Cancel {
         let text = book::entry(ctx, sale.keys, id)?;
         let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;
         let answer = cancel(entry.as_ref(), user.0.bytes());
-        if let (Cancellation::GivenBack, Some(entry)) = (answer, entry) {
+        if let (Cancellation::Released, Some(entry)) = (answer, entry) {
             sale.release(id, &entry, State::Cancelled)?;
         }
         Ok(Reply::Integer(answer as i64))

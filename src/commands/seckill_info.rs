@@ -1,4 +1,4 @@
-//! SECKILL.INFO voucher: how a sale stands.
+//! SECKILL.INFO voucher: the state of a sale.
 
 use super::managed::{ManagedSale, READS_VOUCHER};
 use super::{Answering, Command};

@@ -1,4 +1,4 @@
-//! SECKILL.ORDER voucher orderid: where an order stands.
+//! SECKILL.ORDER voucher orderid: the state of an order.
 
 use super::managed::{READS_VOUCHER, deadline_of};
 use super::{Answering, Command};

@@ -120,7 +120,7 @@ fn reject(memory: &Memory, rejection: Rejection<'_>) -> Result<(), CommandError>
     let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;
     let answer = cancel(entry.as_ref(), user.0.bytes());
     let release = match (answer, entry) {
-        (Cancellation::GivenBack, Some(entry)) => {
+        (Cancellation::Released, Some(entry)) => {
             Some(sale.prepare_release(user, id, &entry, State::Rejected)?)
         }
         _ => None,

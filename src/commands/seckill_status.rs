@@ -39,7 +39,7 @@ impl Command for Status {
         keys.check_here(ctx)?;
         let managed = keys.managed()?;
         if keys.terms_in(&memory.vouchers, ctx)?.is_none() {
-            // The set says who has bought, and nothing more.
+            // The set contains buyers, and nothing more.
             let has_bought = Buyer::new(managed.sale.buyers, user).has_bought(ctx)?;
             return Ok(if has_bought { status(Reply::Null, None) } else { Reply::Null });
         }
@@ -53,7 +53,7 @@ impl Command for Status {
     }
 }
 
-/// The reply: the units, and the latest order with where it stands.
+/// The reply: the units, and the latest order with its state.
 fn status(units: Reply, latest: Option<(&[u8], Entry<'_>)>) -> Reply {
     let (order, state, deadline) = match latest {
         None => (Reply::Null, Reply::Null, Reply::Null),

@@ -1,4 +1,4 @@
-//! Buyers keys: the set of users who hold a unit.
+//! Buyers keys: the set of users with a unit.
 //!
 //! The module API has no functions for sets, so these go by calls of the server, which replicate
 //! and announce themselves, and only when they changed something.

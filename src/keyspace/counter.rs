@@ -1,7 +1,7 @@
 //! Counter keys: which ids are taken.
 //!
-//! Without hash tags one a day, a string as `INCR` counts it; who else counts ids on the same key
-//! interleaves with us. With hash tags one a slot, which holds the last id: the slot is a part of
+//! Without hash tags one per day, a string as `INCR` counts it; other generators that count on the
+//! same key interleave with us. With hash tags one per slot, which holds the last id: the slot is a part of
 //! the id, and so nodes never need to ask each other.
 
 use crate::config;
@@ -20,7 +20,7 @@ use std::rc::Rc;
 /// clock is so far behind that it would ask for the day again.
 const KEPT_MS: i64 = 48 * 60 * 60 * 1000;
 
-/// Whose ids are wanted.
+/// What ids are wanted for.
 #[derive(Clone, Copy)]
 pub(crate) enum IdScope<'a> {
     /// Those of a prefix, counted in the prefix's own slot.
@@ -91,7 +91,7 @@ impl FreeIds {
         self.taken.first
     }
 
-    /// Takes the ids, and tells replicas, the append-only file and subscribers. The first of them.
+    /// Takes the ids; replicates and publishes that. Returns the first of them.
     pub(crate) fn take(self, ctx: Ctx<'_>) -> Id {
         let key = self.counter.key.as_str();
         let kept = Decimal::unsigned(self.taken.kept);

@@ -6,11 +6,11 @@ use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str, WriteKey};
 use crate::typed::Token;
 use domain::integer::Decimal;
 
-/// Who holds a lock, seen by somebody with a token.
+/// The holder of a lock, from the view of a client with a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holder {
     Nobody,
-    /// Whoever has this very token, byte for byte.
+    /// A client with this very token, byte for byte.
     ThisToken,
     /// Somebody else. None: there is no end.
     Another {
@@ -18,7 +18,7 @@ pub(crate) enum Holder {
     },
 }
 
-/// Looks who holds the lock. Changes nothing.
+/// Reads the holder of the lock. Changes nothing.
 pub(crate) fn holder(ctx: Ctx<'_>, key: Str<'_>, token: Token<'_>) -> Result<Holder, CommandError> {
     let Some(lock) = ReadKey::open(ctx, key) else { return Ok(Holder::Nobody) };
     if lock.string()? == token.0.bytes() {

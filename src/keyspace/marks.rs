@@ -1,4 +1,4 @@
-//! Marks of repeat buyers: users who were seen lately among the buyers of a voucher.
+//! Marks of repeat buyers: users seen lately among the buyers of a voucher.
 //!
 //! A mark is a hint of what to ask first and never an answer: asking SISMEMBER costs less than
 //! what a try of somebody new needs. A wrong mark costs one call, so no event has to end it.

@@ -1,4 +1,4 @@
-//! The streams: of orders, one entry an accepted try; of give-backs; of draws.
+//! The streams: of orders, one entry per accepted try; of releases; of draws.
 
 use crate::effect::Effect;
 use crate::error::CommandError;
@@ -15,7 +15,7 @@ pub(crate) struct Orders<'a> {
 
 impl<'a> Orders<'a> {
     /// Opens the stream; an error when it can't take an entry. Nothing is changed by this, and
-    /// nobody is told.
+    /// no event fires.
     pub(crate) fn open(ctx: Ctx<'a>, key: Str<'a>) -> Result<Self, CommandError> {
         let mut stream = WriteKey::open(ctx, key);
         let is_empty_stream = match stream.kind() {
@@ -55,7 +55,7 @@ impl<'a> Orders<'a> {
         Ok(self.add(fields)?.effect(fields))
     }
 
-    /// The same, for a caller who may still have to take the entry back.
+    /// The same, for a caller that may still have to delete the entry.
     pub(crate) fn add(mut self, fields: &[Str<'_>]) -> Result<Added<'a>, CommandError> {
         match self.stream.append(fields) {
             Some(id) => Ok(Added { key: self.key, id }),

@@ -1,4 +1,4 @@
-//! The codes of a pool, a list, and who has drawn which, a hash.
+//! The codes of a pool, a list, and their winners, a hash.
 
 use crate::effect::Effect;
 use crate::error::CommandError;
@@ -36,7 +36,7 @@ pub(crate) fn check_codes(ctx: Ctx<'_>, keys: &PoolKeys) -> Result<(), CommandEr
 }
 
 /// Opens the stream of draws, if there is one to be kept; an error when it can't take an entry.
-/// Nothing is changed by this, and nobody is told.
+/// Nothing is changed by this, and no event fires.
 pub(crate) fn open_draws<'a>(
     ctx: Ctx<'a>,
     keys: &'a PoolKeys,
@@ -72,7 +72,7 @@ pub(crate) fn put_first<'a>(
     Some(Effect::PushedFirst { key, element })
 }
 
-/// Writes down whose the code is. None when the key is no hash any more.
+/// Records the winner of a code. None when the key is no hash any more.
 pub(crate) fn set_winner<'a>(
     ctx: Ctx<'a>,
     keys: &'a PoolKeys,

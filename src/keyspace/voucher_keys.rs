@@ -310,7 +310,7 @@ impl VoucherKeys {
     /// - That all keys are here ends when one of them leaves: a key that is migrated fires `del`.
     ///   Keys of a slot that is lost at once are deleted without an event by Redis 7.0, the stock
     ///   among them: a stock that appears ends it too, and it is not believed where the stock is
-    ///   missing ([`VoucherKeys::read_stock`]). So a slot that comes back key by key is asked anew.
+    ///   missing ([`VoucherKeys::read_stock`]). So a slot that returns key by key is asked anew.
     fn on_key(&self, event: &CStr, key: &[u8]) {
         let managed = self.managed.get();
         if self.terms().bytes() == key {

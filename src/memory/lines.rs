@@ -49,7 +49,7 @@ impl Lines {
             metrics::LOCKS_WAITING.set(waiters.in_line() as u64);
             self.is_used.set(!waiters.is_idle());
             if waiters.is_idle() {
-                // Gives back the memory of lines that were long.
+                // Frees the memory of lines that were long.
                 *waiters = LockWaiters::default();
             }
             result

@@ -7,7 +7,7 @@ use redis_module::raw;
 
 /// Calls a function of the module API.
 ///
-/// Must stand in an `unsafe` block whose SAFETY comment argues for the arguments. The pointer
+/// Must be in an `unsafe` block whose SAFETY comment argues for the arguments. The pointer
 /// itself is good: every name used with this macro is in [`REQUIRED`] (a test reads the sources
 /// to make sure), and a module that lacks one of these is never loaded.
 macro_rules! api {

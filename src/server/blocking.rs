@@ -31,7 +31,7 @@ pub(crate) struct ClientId(usize);
 #[must_use = "the client stays blocked"]
 pub(crate) struct BlockedClient(NonNull<raw::RedisModuleBlockedClient>);
 
-/// Blocks the client of a command, which may not answer it then. No timeout: who blocks ends it.
+/// Blocks the client of a command, which may not answer it then. No timeout: the caller ends it.
 ///
 /// Must be called only where [`Ctx::may_block`]. None when the server would not.
 pub(crate) fn block<B: Blocking>(ctx: Ctx<'_>) -> Option<(ClientId, BlockedClient)> {

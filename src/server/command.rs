@@ -161,7 +161,7 @@ fn zeroed_key_spec() -> raw::RedisModuleCommandKeySpec {
     unsafe { mem::zeroed() }
 }
 
-/// Everything that the server is told about a command.
+/// Everything that the server knows about a command.
 pub(crate) struct CommandSpec {
     /// Lower case, as the server lists it.
     pub(crate) name: &'static CStr,

@@ -98,7 +98,7 @@ impl<'a> Ctx<'a> {
         unsafe { api!(RedisModule_ReplyWithError(self.raw, text.as_ptr())) };
     }
 
-    /// Tells subscribers of keyspace events what a plain command would have told them.
+    /// Notifies subscribers of keyspace events as the plain command would have.
     pub(crate) fn notify(self, class: EventClass, event: &CStr, key: Str<'_>) {
         // SAFETY: context and key are live; the server copies what it keeps. It fails only
         // without a client, and then nobody can have asked for anything.

@@ -109,7 +109,7 @@ impl<'a> ReadKey<'a> {
 
 /// A key opened for writing, there or not.
 ///
-/// Who watches the key (WATCH, client-side caches) is told when this is dropped, and only if
+/// Watchers of the key (WATCH, client-side caches) are notified when this is dropped, and only if
 /// something was changed.
 pub(crate) struct WriteKey<'a> {
     handle: Option<Handle<'a>>,

@@ -50,7 +50,7 @@ fn first_come_first_served_for_each_database_and_key() {
 
 #[test]
 fn a_grant_stays_while_somebody_with_the_same_token_hears_of_it() {
-    // Who goes, who is answered, and whether the grant is undone.
+    // Which client goes, which is answered, and whether the grant is undone.
     for (ends, is_undone) in [("g1 a2", false), ("a2 g1", false), ("g2 a1", false), ("g1 g2", true)]
     {
         let mut lines = Lines::default();
@@ -97,11 +97,11 @@ fn a_grant_that_nobody_will_hear_of_is_to_be_undone() {
     assert_eq!(lines.gone(1, 7), Some((Some(1), 0)));
     assert_eq!(lines.next_unanswered(), None);
     assert_eq!(lines.next_lost(), Some(Lost { lock: a.clone(), token: token(1) }));
-    // Who was only in line has nothing to undo.
+    // A client that was only in line has nothing to undo.
     assert_eq!(lines.gone(2, 7), Some((Some(2), 7)));
     assert_eq!(lines.gone(2, 7), None);
     assert!(!lines.has_lost());
-    // Unblocked, and gone before it was told.
+    // Unblocked, and gone before it was answered.
     lines.grant(3, 'y', 5);
     assert_eq!(lines.next_unanswered(), Some(3));
     assert_eq!(lines.gone(3, 7), Some((None, 0)));

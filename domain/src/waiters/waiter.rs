@@ -5,9 +5,9 @@ use super::{DbKey, Request, Wait};
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage<A> {
     InLine,
-    /// Holds the lock, and has not been told.
+    /// Holds the lock, and is not answered yet.
     Granted(A),
-    /// Leaves without the lock, and has not been told.
+    /// Leaves without the lock, and is not answered yet.
     Refused(A),
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Waiter<H, A> {
     pub(super) ticket: u64,
     pub(super) wait: Wait,
     pub(super) stage: Stage<A>,
-    /// Another client has been told that it holds the lock with the same token.
+    /// Another client was answered that it holds the lock with the same token.
     pub(super) is_shared: bool,
 }
 

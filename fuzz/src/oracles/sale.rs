@@ -121,7 +121,7 @@ impl Sale {
         let answer = managed::cancel(entry.as_ref(), user);
         assert_eq!(answer == Cancellation::NoSuchOrder, has.is_none());
         assert_eq!(answer == Cancellation::WasReleased, has == Some(0));
-        if answer == Cancellation::GivenBack {
+        if answer == Cancellation::Released {
             self.give_back(id, State::Cancelled, model);
         }
     }

@@ -26,7 +26,8 @@ struct Clock {
 }
 
 impl Clock {
-    /// A server whose clock can be set. None where the library can't be had, or the server does not run with it.
+    /// A server whose clock can be set. None where the library can't be had, or the server does not
+    /// run with it.
     fn start() -> Option<(Self, Server)> {
         let library = LIBRARIES.iter().find(|path| fs::exists(path).unwrap_or(false));
         let Some(library) = library else {

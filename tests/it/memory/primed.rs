@@ -4,7 +4,7 @@
 //!
 //! | key | what it primes |
 //! | --- | --- |
-//! | voucher `{t}u`, unmanaged, bought by alice | that it has no rules; alice's mark; in a cluster: whole |
+//! | voucher `{t}u`, unmanaged, bought by alice | that it has no rules; alice's mark; whole |
 //! | voucher `{t}m`, managed, sold out, two orders held | that no hold is due; whole; the index |
 //! | voucher `{t}p`, whose rules are away, with a hold that is due | the index: a parked key |
 //! | lock `{t}lock`, held by ann; bob waits | the lines |
@@ -279,8 +279,8 @@ fn count_holds(client: &mut Client, until_ms: i64) -> [i64; 2] {
     counts
 }
 
-/// Primes a server for each way in which an event can come, with either voucher tried last, and lets
-/// `fire` do the rest.
+/// Primes a server for each way in which an event can come, with either voucher tried last, and
+/// lets `fire` do the rest.
 pub fn each(
     mut primed: Primed,
     ways: &[&[&'static str]],

@@ -9,7 +9,7 @@ use redis::Value;
 const RULES: &str = "SET seckill:voucher:{t}u \
     '{\"total\":9,\"begin\":null,\"end\":1,\"limit\":1,\"hold\":null}'";
 
-/// As a replica it is written to by hand, so that something happens while it does nothing by itself.
+/// As a replica it is written to directly: something happens while it does nothing by itself.
 #[test]
 fn what_happens_between_a_demotion_and_a_promotion_is_seen() {
     let mut primed = Primed::on(Server::with().port().config("replica-read-only no").start());

@@ -73,7 +73,7 @@ pub fn checks(facts: &Facts<'_>) -> Vec<Check> {
     if fresh {
         check(
             "orders cancelled",
-            number(settled.cancelled(Cancellation::GivenBack)),
+            number(settled.cancelled(Cancellation::Released)),
             in_state(State::Cancelled),
         );
     }

@@ -58,7 +58,7 @@ impl ManagedReport {
             repeated: (answers.accepted.len() - orders) as u64,
             paid: answers.settled.confirmed(Confirmation::Confirmed),
             too_late: answers.settled.confirmed(Confirmation::TooLate),
-            cancelled: answers.settled.cancelled(Cancellation::GivenBack),
+            cancelled: answers.settled.cancelled(Cancellation::Released),
             expired: expired as u64,
             audit: ledger.audit.clone(),
         }
