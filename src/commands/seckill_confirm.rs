@@ -47,7 +47,7 @@ impl Command for Confirm {
         let answer = confirm(entry.as_ref(), user.0.bytes(), sale.now);
         match (answer, entry) {
             (Confirmation::Confirmed, Some(entry)) => sale.confirm(id, &entry)?,
-            // Late, and the timer has not reached it: it is released here, so that the answer is final.
+            // Late, and the timer has not reached it: released here, so that the answer is final.
             (Confirmation::TooLate, Some(entry)) if entry.state == State::Held => {
                 sale.release(id, &entry, State::Expired)?;
             }

@@ -1,8 +1,8 @@
 //! Counter keys: which ids are taken.
 //!
 //! Without hash tags one per day, a string as `INCR` counts it; other generators that count on the
-//! same key interleave with us. With hash tags one per slot, which holds the last id: the slot is a part of
-//! the id, and so nodes never need to ask each other.
+//! same key interleave with us. With hash tags one per slot, which holds the last id: the slot is a
+//! part of the id, and so nodes never need to ask each other.
 
 use crate::config;
 use crate::effect::Effect;

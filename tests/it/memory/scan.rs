@@ -31,7 +31,7 @@ pub fn holds_among_other_keys() -> Server {
     second
 }
 
-/// Loads the module and sends commands right behind, so that they come before the scan's first tick.
+/// Loads the module and sends commands right behind, so that they come before the first tick.
 pub fn load_and(server: &Server, commands: &[String]) -> Vec<Value> {
     let load = format!("MODULE LOAD {}", module().display());
     let all: Vec<String> = [load].into_iter().chain(commands.iter().cloned()).collect();
