@@ -220,10 +220,13 @@ fn declared_keys_obey_the_cluster() {
     );
 }
 
-/// Makes two nodes know each other; the first owns every slot.
+/// Makes two nodes know each other; the first owns every slot. Nodes of one epoch would settle
+/// later which of them takes the next, and could then take back a slot that has moved meanwhile.
 pub fn two_nodes() -> (Server, Server) {
     let source = whole_cluster();
     let target = Server::with().cluster().start();
+    source.check("> CLUSTER SET-CONFIG-EPOCH 1\nOK");
+    target.check("> CLUSTER SET-CONFIG-EPOCH 2\nOK");
     let bus =
         text(&Value::BulkString(bytes_list(target.run("CONFIG GET cluster-port"))[1].clone()));
     let meet = format!("CLUSTER MEET 127.0.0.1 {} {bus}", target.port());
@@ -231,7 +234,9 @@ pub fn two_nodes() -> (Server, Server) {
     let met = wait_for("the nodes to meet", || {
         let knows = |server: &Server| {
             let nodes = text(&server.run("CLUSTER NODES"));
-            nodes.lines().count() == 2 && !nodes.contains("handshake")
+            let epochs = text(&server.run("CLUSTER INFO"));
+            let is_told = epochs.contains("cluster_current_epoch:2\r\n");
+            nodes.lines().count() == 2 && !nodes.contains("handshake") && is_told
         };
         (knows(&source) && knows(&target)).then_some(())
     });

@@ -4,7 +4,7 @@
 //! configured and when it counts as up; it knows no command of the module.
 //! The server program is REDIS_SERVER (`redis-server` by default), the module SECKILL_MODULE
 //! (by default it is built once a test process).
-#![allow(dead_code, reason = "benchmarks and the worker's tests include it and use a part of it")]
+#![allow(dead_code, unused_imports, reason = "every crate that includes it uses a part of it")]
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -22,7 +22,7 @@ pub mod library;
 #[path = "harness_parts.rs"]
 mod parts;
 
-pub use parts::{DEADLINE, Port, is_started_in, module, text, wait_for};
+pub use parts::{DEADLINE, Port, in_time, is_started_in, module, text, wait_for};
 use parts::{address, copy_data, last_appended, read_log};
 
 /// A running server, killed when dropped.

@@ -27,6 +27,13 @@ pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T, 
     }
 }
 
+/// Sets up what must be ready before so many milliseconds are over, a lease or a hold; on a machine
+/// that was too slow for it, which `None` says, once more with four times as many.
+pub fn in_time<T>(ms: u64, mut set_up: impl FnMut(u64) -> Option<T>) -> T {
+    let done = [1, 4, 16, 64].into_iter().find_map(|factor| set_up(ms * factor));
+    done.unwrap_or_else(|| panic!("not ready in {} ms either", ms * 64))
+}
+
 /// The text of a string reply, an error included.
 pub fn text(value: &Value) -> String {
     match value {

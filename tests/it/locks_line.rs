@@ -30,6 +30,19 @@ impl Server {
         self.wait_for_line(before + 1);
     }
 
+    /// Sends a request for a lock that may become free at any time. Whether it is in line, and has
+    /// not got the lock.
+    pub fn queue_in_time(&self, client: &mut Client, request: &str) -> bool {
+        let granted = || self.info_number("seckill_locks_acquired");
+        let before = (self.in_line(), granted());
+        client.send(&argv(request));
+        let is_queued = wait_for("a place in line, or the lock", || {
+            let is_in_line = self.in_line() > before.0;
+            (is_in_line || granted() > before.1).then_some(is_in_line)
+        });
+        is_queued.unwrap_or_else(|late| panic!("{late}: {request}"))
+    }
+
     /// The token that a lock is held with; empty when it is free.
     pub fn owner(&self, lock: &str) -> String {
         match self.call(&["GET", lock]) {

@@ -1,9 +1,11 @@
 //! Locks and lines while the server is paused, restarted, replicated, promoted, demoted or part of
 //! a cluster.
 
+use std::time::{Duration, Instant};
+
 use crate::aof::shown;
 use crate::cluster::{slot, two_nodes, whole_cluster};
-use crate::harness::{Client, Server, text, wait_for};
+use crate::harness::{Client, Server, in_time, text, wait_for};
 use crate::observe::{assert_error, integer};
 use redis::Value;
 
@@ -46,8 +48,7 @@ fn grants_are_replicated_as_what_they_did() {
     // Whoever waits or is refused writes nothing.
     server.run("SET lock zoe");
     let written = effects(&server, || {
-        let mut late = server.waiter("LOCK.ACQUIRE lock late 1000000 WAIT 50");
-        assert_eq!(late.receive(), Value::Int(0));
+        assert_eq!(server.run("LOCK.ACQUIRE lock late 1000000 WAIT 50"), Value::Int(0));
     });
     assert!(written.is_empty(), "{written:?}");
 }
@@ -118,14 +119,13 @@ fn who_was_granted_a_lock_in_line_can_wait_for_replicas() {
     let mut bob = primary.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
     primary.wait_for_replica(&replica);
     // The replica acknowledges nothing for a while.
-    let mut busy = replica.client();
-    busy.send(&["DEBUG", "SLEEP", "2"]);
+    replica.freeze();
     primary.run("LOCK.RELEASE lock ann");
     assert_eq!(bob.receive(), Value::Int(1));
     assert_eq!(bob.run("WAIT 1 200"), Value::Int(0));
+    replica.wake();
     assert_eq!(bob.run("WAIT 1 20000"), Value::Int(1));
     assert_eq!(replica.owner("lock"), "bob");
-    assert_eq!(busy.receive(), Value::Okay);
 }
 
 #[test]
@@ -148,12 +148,20 @@ fn who_waits_on_a_server_that_turns_replica_is_told() {
 
 #[test]
 fn nothing_is_granted_while_writes_are_paused() {
-    let server = Server::with().aof().start();
-    server.run("LOCK.ACQUIRE lock ann 500");
-    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
-    let mut late = server.waiter("LOCK.ACQUIRE lock late 1000000 WAIT 900");
-    let gone = server.waiter("LOCK.ACQUIRE lock gone 1000000 WAIT 60000");
-    server.run("CLIENT PAUSE 60000 WRITE");
+    // In line and paused before the lease ends; the second wait ends after it.
+    let (server, [mut bob, mut late, gone]) = in_time(500, |ms| {
+        let server = Server::with().aof().start();
+        let mut clients = [server.client(), server.client(), server.client()];
+        let begun = Instant::now();
+        server.run(&format!("LOCK.ACQUIRE lock ann {ms}"));
+        let waits = [("bob", 60_000), ("late", ms * 2), ("gone", 60_000)];
+        for (client, (token, wait_ms)) in clients.iter_mut().zip(waits) {
+            let request = format!("LOCK.ACQUIRE lock {token} 1000000 WAIT {wait_ms}");
+            server.queue_in_time(client, &request).then_some(())?;
+        }
+        server.run("CLIENT PAUSE 60000 WRITE");
+        (begun.elapsed() < Duration::from_millis(ms)).then_some((server, clients))
+    });
     // Waits end all the same, in time, and who is gone leaves.
     assert_eq!(late.receive(), Value::Int(0));
     drop(gone);

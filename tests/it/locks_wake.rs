@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::harness::{Client, Server, text, wait_for};
+use crate::harness::{Client, Server, in_time, text, wait_for};
 use crate::locks_line::id_of;
 use crate::observe::integer;
 use redis::Value;
@@ -96,17 +96,33 @@ fn eviction_serves_the_next() {
 #[test]
 fn a_lease_that_is_lengthened_ends_later() {
     let server = Server::start();
-    for lengthen in ["PEXPIRE lock 400", "LOCK.RENEW lock ann 400", "SET lock ann PX 400"] {
-        server.run("SET lock ann PX 100");
-        let start = Instant::now();
-        let mut waiter = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
-        server.run(lengthen);
+    for lengthen in ["PEXPIRE lock LEASE", "LOCK.RENEW lock ann LEASE", "SET lock ann PX LEASE"] {
+        let (mut waiter, start, lease_ms) = in_time(100, |ms| {
+            let (waiter, begun) = waiter_for_a_lease(&server, ms, 60_000)?;
+            let start = Instant::now();
+            server.run(&lengthen.replace("LEASE", &(ms * 4).to_string()));
+            if begun.elapsed() >= Duration::from_millis(ms) {
+                return None;
+            }
+            Some((waiter, start, ms * 4))
+        });
         assert_eq!(waiter.receive(), Value::Int(1));
         let took = start.elapsed();
         // Not when the first lease would have ended. Clocks count whole milliseconds.
-        assert!(took > Duration::from_millis(380), "{lengthen}: {took:?}");
-        server.run("DEL lock");
+        assert!(took > Duration::from_millis(lease_ms - 20), "{lengthen}: {took:?}");
     }
+}
+
+/// A lease of ann that ends soon, and bob in line for the lock; when that began. None when the
+/// lease was over before bob was in line.
+fn waiter_for_a_lease(server: &Server, ms: u64, wait_ms: u64) -> Option<(Client, Instant)> {
+    server.wait_for_line(0);
+    server.run("DEL lock");
+    let begun = Instant::now();
+    server.run(&format!("SET lock ann PX {ms}"));
+    let mut waiter = server.client();
+    let request = format!("LOCK.ACQUIRE lock bob 1000000 WAIT {wait_ms}");
+    server.queue_in_time(&mut waiter, &request).then_some((waiter, begun))
 }
 
 /// The server's own search for expired keys may be slow, or not come by for long.
@@ -115,11 +131,9 @@ fn the_end_of_a_lease_needs_no_search_for_expired_keys() {
     let server = Server::start();
     server.check("> DEBUG SET-ACTIVE-EXPIRE 0\nOK");
     for change in ["PING", "PEXPIRE lock 60", "SET lock ann PX 60"] {
-        server.run("SET lock ann PX 100");
-        let mut waiter = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 20000");
+        let (mut waiter, _) = in_time(100, |ms| waiter_for_a_lease(&server, ms, 20_000));
         server.run(change);
         assert_eq!(waiter.receive(), Value::Int(1), "{change}");
-        server.run("DEL lock");
     }
 }
 
@@ -127,9 +141,12 @@ fn the_end_of_a_lease_needs_no_search_for_expired_keys() {
 fn a_lock_that_has_no_end_any_more_is_not_taken_away() {
     let server = Server::start();
     for keep in ["PERSIST lock", "SET lock zoe"] {
-        server.run("SET lock ann PX 50");
-        let mut waiter = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 300");
-        server.run(keep);
+        // The wait ends long after the lease would have.
+        let mut waiter = in_time(50, |ms| {
+            let (waiter, begun) = waiter_for_a_lease(&server, ms, ms * 6)?;
+            server.run(keep);
+            (begun.elapsed() < Duration::from_millis(ms)).then_some(waiter)
+        });
         assert_eq!(waiter.receive(), Value::Int(0), "{keep}");
         assert_ne!(server.owner("lock"), "bob");
         assert_ne!(server.owner("lock"), "");
@@ -161,37 +178,11 @@ fn a_key_that_becomes_no_lock_refuses_who_waits() {
 }
 
 #[test]
-fn a_lock_is_handed_over_soon() {
-    let (server, mut waiter) = held_and_waited_for();
-    let mut took = Vec::new();
-    let mut owner = "bob".to_owned();
-    server.run("LOCK.RELEASE lock ann");
-    assert_eq!(waiter.receive(), Value::Int(1));
-    for turn in 0..50 {
-        let next = format!("t{turn}");
-        server.queue(&mut waiter, &format!("LOCK.ACQUIRE lock {next} 1000000 WAIT 60000"));
-        let start = Instant::now();
-        // The lease's end, a deletion, a release: none is found by polling.
-        let (cause, after) = match turn % 3 {
-            0 => (format!("LOCK.RELEASE lock {owner}"), 0),
-            1 => ("DEL lock".to_owned(), 0),
-            _ => ("PEXPIRE lock 30".to_owned(), 30),
-        };
-        server.run(&cause);
-        assert_eq!(waiter.receive(), Value::Int(1), "{cause}");
-        took.push(start.elapsed().saturating_sub(Duration::from_millis(after)));
-        owner = next;
-    }
-    took.sort();
-    assert!(took[25] < Duration::from_millis(10), "half of them took more than {:?}", took[25]);
-}
-
-#[test]
 fn a_wait_ends() {
     let (server, mut bob) = held_and_waited_for();
+    let mut waiter = server.client();
     let start = Instant::now();
-    let mut waiter = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 150");
-    assert_eq!(waiter.receive(), Value::Int(0));
+    assert_eq!(waiter.run("LOCK.ACQUIRE lock cid 1000000 WAIT 150"), Value::Int(0));
     assert!(start.elapsed() >= Duration::from_millis(149), "{:?}", start.elapsed());
     server.wait_for_line(1);
     server.run("DEL lock");

@@ -1,8 +1,8 @@
 //! Managed sales under hash tags and in clusters: one slot a voucher, and holds that move with it.
 
 use crate::cluster::{slot, two_nodes, whole_cluster};
-use crate::harness::{Server, text};
-use crate::observe::{integer, words};
+use crate::harness::{Server, in_time, text};
+use crate::observe::words;
 use redis::Value;
 
 #[test]
@@ -14,14 +14,16 @@ fn every_key_of_a_managed_voucher_is_in_its_slot() {
             server.run("FLUSHALL");
             server.check(&format!(
                 "
-                > SECKILL.CREATE {voucher} 5 HOLD 400
+                > SECKILL.CREATE {voucher} 5 HOLD 900000
                 OK
-                > SECKILL.TRY {voucher} alice o1
-                0
                 > SECKILL.TRY {voucher} bob o2
                 0
                 > SECKILL.CONFIRM {voucher} bob o2
                 1
+                > SECKILL.ALTER {voucher} HOLD 400
+                OK
+                > SECKILL.TRY {voucher} alice o1
+                0
                 "
             ));
             server.wait_for_state(voucher, "o1", "expired");
@@ -56,22 +58,6 @@ fn a_cluster_makes_ids_for_managed_vouchers() {
 fn move_with_a_hold(source: &Server, target: &Server, voucher: &str, keys: &[&str]) {
     let id = |server: &Server| text(&server.run("CLUSTER MYID"));
     let (from, to, moving) = (id(source), id(target), slot(source, voucher.as_bytes()));
-    source.check(&format!(
-        "
-        > SECKILL.CREATE {voucher} 5 LIMIT 2 HOLD 900000
-        OK
-        > SECKILL.TRY {voucher} bob kept
-        0
-        > SECKILL.ALTER {voucher} HOLD 200
-        OK
-        > SECKILL.TRY {voucher} alice due UNITS 2
-        0
-        "
-    ));
-    let order = format!("SECKILL.ORDER {voucher} due");
-    let over = integer(&source.field(&order, "deadline"));
-    target.run(&format!("CLUSTER SETSLOT {moving} IMPORTING {from}"));
-    source.run(&format!("CLUSTER SETSLOT {moving} MIGRATING {to}"));
     let migrate = |keys: &[&str]| {
         for key in keys {
             let key = key.replace('V', &format!("{{{voucher}}}"));
@@ -80,7 +66,16 @@ fn move_with_a_hold(source: &Server, target: &Server, voucher: &str, keys: &[&st
         }
     };
     let (first, last) = keys.split_at(3);
-    migrate(first);
+    let over = in_time(200, |hold_ms| {
+        for server in [source, target] {
+            server.check(&format!("> FLUSHALL\nOK\n> CLUSTER SETSLOT {moving} STABLE\nOK"));
+        }
+        let over = place_two_holds(source, voucher, hold_ms);
+        target.check(&format!("> CLUSTER SETSLOT {moving} IMPORTING {from}\nOK"));
+        source.check(&format!("> CLUSTER SETSLOT {moving} MIGRATING {to}\nOK"));
+        migrate(first);
+        (source.clock_ms() < over).then_some(over)
+    });
     // Half is here, half is there, and the hold is over: nobody may touch it.
     target.wait_until(over + 80);
     migrate(last);
@@ -90,6 +85,21 @@ fn move_with_a_hold(source: &Server, target: &Server, voucher: &str, keys: &[&st
     target.wait_for_state(voucher, "due", "expired");
     target.assert_book(voucher, [4, 1, 0]);
     target.check(&format!("> SECKILL.CONFIRM {voucher} bob kept\n1"));
+}
+
+/// A sale with a long hold and a short one; the moment at which the short one is over.
+fn place_two_holds(source: &Server, voucher: &str, hold_ms: u64) -> i64 {
+    source.check(&format!(
+        "
+        > SECKILL.CREATE {voucher} 5 LIMIT 2 HOLD 900000
+        OK
+        > SECKILL.TRY {voucher} bob kept
+        0
+        > SECKILL.ALTER {voucher} HOLD {hold_ms}
+        OK
+        "
+    ));
+    source.place_hold(&format!("{voucher} alice due UNITS 2"))
 }
 
 #[test]

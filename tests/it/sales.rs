@@ -20,6 +20,29 @@ impl Server {
         self.own().state(voucher, id)
     }
 
+    /// Runs commands in one step: no timer fires between them.
+    pub fn transaction(&self, commands: &[&str]) -> Vec<Value> {
+        self.check("> MULTI\nOK");
+        commands.iter().for_each(|command| self.check(&format!("> {command}\nQUEUED")));
+        let Value::Array(replies) = self.run("EXEC") else { panic!("no replies to {commands:?}") };
+        replies
+    }
+
+    /// Places a hold by `voucher user orderid ...`; gives the deadline, which nobody is told once
+    /// the hold is over.
+    pub fn place_hold(&self, order: &str) -> i64 {
+        let words: Vec<_> = order.split(' ').collect();
+        let (attempt, look) =
+            (format!("SECKILL.TRY {order}"), format!("SECKILL.ORDER {} {}", words[0], words[2]));
+        let [accepted, found] = &self.transaction(&[&attempt, &look])[..] else {
+            panic!("{order}")
+        };
+        assert_eq!(*accepted, Value::Int(0), "{order}");
+        let found = pairs(found.clone());
+        let deadline = found.iter().find(|(field, _)| field == "deadline").expect("a deadline");
+        integer(&deadline.1)
+    }
+
     /// Waits until an order has come to a state.
     pub fn wait_for_state(&self, voucher: &str, id: &str, state: &str) {
         let reached = wait_for(&format!("order {id} of {voucher} to be {state}"), || {

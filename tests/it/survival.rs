@@ -1,11 +1,12 @@
 //! Whatever happens to servers and keys, holds come back once, and no unit is lost or made.
 
-use crate::harness::{Server, module};
-use crate::observe::{bytes_list, integer};
+use crate::harness::{Port, Server, in_time, module};
+use crate::observe::bytes_list;
 use redis::Value;
 
-/// A sale of 9: `due` held for a moment, `kept` for long, `paid` sold, `gone` cancelled.
-fn sale(server: &Server, voucher: &str, hold_ms: u32) {
+/// A sale of 9: `due` held for a moment, `kept` for long, `paid` sold, `gone` cancelled. Gives the
+/// moment at which the first hold is over.
+fn sale(server: &Server, voucher: &str, hold_ms: u64) -> i64 {
     server.check(&format!(
         "
         > SECKILL.CREATE {voucher} 9 LIMIT 3 HOLD 900000
@@ -22,14 +23,9 @@ fn sale(server: &Server, voucher: &str, hold_ms: u32) {
         1
         > SECKILL.ALTER {voucher} HOLD {hold_ms}
         OK
-        > SECKILL.TRY {voucher} dave due
-        0
         "
     ));
-}
-
-fn deadline(server: &Server, voucher: &str) -> i64 {
-    integer(&server.field(&format!("SECKILL.ORDER {voucher} due"), "deadline"))
+    server.place_hold(&format!("{voucher} dave due"))
 }
 
 /// What becomes of `sale` in the end, and that it goes on selling.
@@ -62,8 +58,7 @@ fn holds_survive_a_crash_by_the_aof() {
         let config = format!("aof-use-rdb-preamble {preamble}");
         let mut server = Server::with().aof().config(config).start();
         sale(&server, "8", 900_000);
-        sale(&server, "7", 1000);
-        let over = deadline(&server, "7");
+        let over = sale(&server, "7", 1000);
         server.kill9();
         // Due while nobody was there.
         while unix_ms() <= over {
@@ -83,10 +78,15 @@ fn unix_ms() -> i64 {
 
 #[test]
 fn holds_survive_a_crash_by_the_rdb() {
-    let mut server = Server::start();
-    sale(&server, "7", 100);
-    sale(&server, "8", 300);
-    server.check("> SAVE\nOK\n> SECKILL.CONFIRM 8 dave due\n1");
+    let mut server = in_time(300, |hold_ms| {
+        let server = Server::start();
+        sale(&server, "7", 100);
+        let over = sale(&server, "8", hold_ms);
+        server.check("> SAVE\nOK");
+        let confirmed = server.run("SECKILL.CONFIRM 8 dave due") == Value::Int(1);
+        assert!(confirmed || server.clock_ms() >= over, "too late before the deadline");
+        confirmed.then_some(server)
+    });
     server.kill9();
     server.start_again();
     assert_over(&server, "7");
@@ -109,15 +109,17 @@ fn holds_survive_a_reload_in_place() {
 
 #[test]
 fn a_replica_expires_nothing_until_it_is_promoted() {
-    let mut primary = Server::with().port().start();
-    // One comes with the snapshot, one command by command.
-    sale(&primary, "7", 4000);
-    let replica = Server::with().replica_of(&primary).start();
-    primary.wait_for_replica(&replica);
-    sale(&primary, "8", 3000);
-    primary.wait_for_replica(&replica);
-    let over = deadline(&primary, "7").max(deadline(&primary, "8"));
-    primary.kill9();
+    let (replica, over) = in_time(1500, |hold_ms| {
+        let mut primary = Server::with().port().start();
+        // One comes with the snapshot, one command by command.
+        let first = sale(&primary, "7", hold_ms);
+        let replica = Server::with().replica_of(&primary).start();
+        primary.wait_for_replica(&replica);
+        let second = sale(&primary, "8", hold_ms);
+        primary.wait_for_replica(&replica);
+        primary.kill9();
+        (replica.clock_ms() < first).then_some((replica, second))
+    });
     replica.wait_until(over + 120);
     for voucher in ["7", "8"] {
         assert_eq!(replica.state(voucher, "due"), "held", "{voucher}");
@@ -145,19 +147,17 @@ fn a_replica_follows_what_its_primary_expires() {
 #[test]
 fn a_primary_that_is_demoted_expires_no_more() {
     let server = Server::start();
-    sale(&server, "7", 60);
-    let over = deadline(&server, "7");
-    server.check(&format!("> REPLICAOF 127.0.0.1 {}\nOK", free_of_servers()));
+    let nobody = Port::free().number;
+    let over = in_time(60, |hold_ms| {
+        server.check("> REPLICAOF NO ONE\nOK\n> FLUSHALL\nOK");
+        let over = sale(&server, "7", hold_ms);
+        server.check(&format!("> REPLICAOF 127.0.0.1 {nobody}\nOK"));
+        (server.clock_ms() < over).then_some(over)
+    });
     server.wait_until(over + 120);
     assert_eq!(server.state("7", "due"), "held");
     server.check("> REPLICAOF NO ONE\nOK");
     assert_over(&server, "7");
-}
-
-/// A port on which nobody listens.
-fn free_of_servers() -> u16 {
-    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-    listener.local_addr().expect("its number").port()
 }
 
 #[test]
@@ -204,8 +204,7 @@ fn flushing_ends_a_sale_and_its_holds() {
     let mut other = server.client();
     other.run("SELECT 3");
     for flush in ["FLUSHALL", "FLUSHALL ASYNC", "FLUSHDB", "FLUSHDB ASYNC"] {
-        sale(&server, "7", 40);
-        let over = deadline(&server, "7");
+        let over = sale(&server, "7", 40);
         other.check("> FLUSHDB\nOK\n> SECKILL.CREATE 7 5 HOLD 40\nOK\n> SECKILL.TRY 7 alice o1\n0");
         server.check(&format!("> {flush}\nOK"));
         server.wait_until(over + 60);
@@ -239,8 +238,7 @@ fn holds_go_with_their_database() {
     server.check("> EXISTS seckill:book:8\n0");
     // Swapped after the deadline, while writes are paused.
     server.run("FLUSHALL");
-    sale(&server, "7", 30);
-    let over = deadline(&server, "7");
+    let over = sale(&server, "7", 30);
     server.check("> SWAPDB 0 6\nOK\n> CLIENT PAUSE 60000 WRITE\nOK");
     server.wait_until(over + 20);
     server.check("> CLIENT UNPAUSE\nOK\n> SWAPDB 6 0\nOK");
@@ -271,12 +269,16 @@ fn every_database_expires() {
 fn keys_that_go_away_and_come_back() {
     let server = Server::start();
     let kinds = ["hold", "voucher", "book", "buyer", "stock", "order"];
-    for kind in kinds {
-        sale(&server, kind, 40);
-        server.check(&format!("> RENAME seckill:{kind}:{kind} away-{kind}\nOK"));
-    }
-    let over = deadline(&server, "order");
-    server.wait_until(over + 20);
+    let over = in_time(40, |hold_ms| {
+        server.run("FLUSHALL");
+        let overs = kinds.map(|kind| {
+            let over = sale(&server, kind, hold_ms);
+            server.check(&format!("> RENAME seckill:{kind}:{kind} away-{kind}\nOK"));
+            (server.clock_ms() < over).then_some(over)
+        });
+        overs.into_iter().collect::<Option<Vec<_>>>()
+    });
+    server.wait_until(over[5] + 20);
     for kind in ["hold", "voucher", "book"] {
         server.check(&format!("> RENAME away-{kind} seckill:{kind}:{kind}\nOK"));
         assert_over(&server, kind);
@@ -296,31 +298,23 @@ fn keys_that_go_away_and_come_back() {
 #[test]
 fn holds_whose_key_was_lost_can_still_be_settled() {
     let server = Server::start();
-    for (number, lose) in [
-        "DEL seckill:hold:V",
-        "UNLINK seckill:hold:V",
-        "PEXPIRE seckill:hold:V 1",
-        "ZREM seckill:hold:V due kept",
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let voucher = format!("v{number}");
-        sale(&server, &voucher, 40);
-        let over = deadline(&server, &voucher);
-        server.run(&lose.replace('V', &voucher));
+    for lose in [
+        "DEL seckill:hold:7",
+        "UNLINK seckill:hold:7",
+        "PEXPIRE seckill:hold:7 1",
+        "ZREM seckill:hold:7 due kept",
+    ] {
+        let over = in_time(40, |hold_ms| {
+            server.run("FLUSHALL");
+            let over = sale(&server, "7", hold_ms);
+            server.run(lose);
+            (server.clock_ms() < over).then_some(over)
+        });
         server.wait_until(over + 20);
-        assert_eq!(server.state(&voucher, "due"), "held", "{lose}");
-        assert_eq!(server.differences(&voucher), ["2 held orders have no hold"], "{lose}");
-        server.check(&format!(
-            "
-            > SECKILL.CONFIRM {voucher} alice kept
-            1
-            > SECKILL.CONFIRM {voucher} dave due
-            3
-            "
-        ));
-        server.assert_book(&voucher, [6, 0, 3]);
+        assert_eq!(server.state("7", "due"), "held", "{lose}");
+        assert_eq!(server.differences("7"), ["2 held orders have no hold"], "{lose}");
+        server.check("> SECKILL.CONFIRM 7 alice kept\n1\n> SECKILL.CONFIRM 7 dave due\n3");
+        server.assert_book("7", [6, 0, 3]);
     }
 }
 
@@ -332,8 +326,7 @@ fn keys_that_are_restored_copied_or_moved() {
     let kinds = ["voucher", "stock", "order", "book", "buyer", "hold", "extra"];
     // Away with all, then one after the other by RESTORE, in both orders.
     for (voucher, back) in [("7", false), ("8", true)] {
-        sale(&server, voucher, 40);
-        let over = deadline(&server, voucher);
+        let over = sale(&server, voucher, 40);
         let mut keys = kinds.map(|kind| format!("seckill:{kind}:{voucher}"));
         if back {
             keys.reverse();
@@ -353,10 +346,14 @@ fn keys_that_are_restored_copied_or_moved() {
         assert_over(&server, voucher);
     }
     // A copy under another name is another sale, with the same holds.
-    sale(&server, "9", 60);
-    for kind in kinds {
-        server.check(&format!("> COPY seckill:{kind}:9 seckill:{kind}:10\n1"));
-    }
+    in_time(60, |hold_ms| {
+        server.run("FLUSHALL");
+        let over = sale(&server, "9", hold_ms);
+        for kind in kinds {
+            server.check(&format!("> COPY seckill:{kind}:9 seckill:{kind}:10\n1"));
+        }
+        (server.clock_ms() < over).then_some(())
+    });
     assert_over(&server, "9");
     assert_over(&server, "10");
     // Moved to another database while held. Some servers go along: see docs/operating.md.
@@ -374,9 +371,12 @@ fn keys_that_are_restored_copied_or_moved() {
 #[test]
 fn expiry_waits_while_writes_are_paused() {
     let server = Server::with().aof().start();
-    sale(&server, "7", 50);
-    let over = deadline(&server, "7");
-    server.check("> CLIENT PAUSE 60000 WRITE\nOK");
+    let over = in_time(50, |hold_ms| {
+        server.check("> CLIENT UNPAUSE\nOK\n> FLUSHALL\nOK");
+        let over = sale(&server, "7", hold_ms);
+        server.check("> CLIENT PAUSE 60000 WRITE\nOK");
+        (server.clock_ms() < over).then_some(over)
+    });
     server.wait_until(over + 60);
     assert_eq!(server.state("7", "due"), "held");
     server.check("> CLIENT UNPAUSE\nOK");
@@ -391,8 +391,7 @@ fn expiry_waits_while_writes_are_paused() {
 #[test]
 fn a_change_of_names_does_not_lose_holds() {
     let server = Server::start();
-    sale(&server, "7", 40);
-    let over = deadline(&server, "7");
+    let over = sale(&server, "7", 40);
     server.check("> CONFIG SET seckill.hash-tags yes\nOK");
     server.wait_until(over + 20);
     server.check("> CONFIG SET seckill.hash-tags no\nOK");

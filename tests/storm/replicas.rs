@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::crash::hold_ms;
 use crate::evidence::{Evidence, assert_suffix_lost};
-use crate::harness::{Server, text, wait_for};
+use crate::harness::{Server, in_time, text, wait_for};
 use crate::length::{Tally, histories};
 use crate::load::{Load, Log, tally};
 use crate::whole::{assert_same, assert_whole};
@@ -118,22 +118,30 @@ fn a_promotion_loses_the_end_of_the_history_at_most() {
 #[test]
 fn holds_and_waits_go_over_to_the_new_primary() {
     histories("promotion amid holds and waits", 1, |_| {
-        let old = Server::with().port().start();
-        make(&old, 1500);
-        let new = Server::with().replica_of(&old).start();
-        old.wait_for_replica(&new);
-        let fence: i64 = ask(&old, "LOCK.ACQUIRE l holder 600000 FENCE");
-        let mut waiter = old.client();
-        waiter.send(&["LOCK.ACQUIRE", "l", "waiter", "600000", "WAIT", "60000", "FENCE"]);
-        for order in 0..20 {
-            assert_eq!(run(&old, &format!("SECKILL.TRY m u{order} o{order}")), Value::Int(0));
-        }
-        assert_eq!(run(&old, "SECKILL.CONFIRM m u0 o0"), Value::Int(1));
-        assert_eq!(run(&old, "SECKILL.CANCEL m u1 o1"), Value::Int(1));
-        old.wait_for_replica(&new);
+        let (old, new, mut waiter, fence, due) = in_time(1500, |hold_ms| {
+            let old = Server::with().port().start();
+            make(&old, i64::try_from(hold_ms).expect("ms"));
+            let new = Server::with().replica_of(&old).start();
+            old.wait_for_replica(&new);
+            let fence: i64 = ask(&old, "LOCK.ACQUIRE l holder 600000 FENCE");
+            let mut waiter = old.client();
+            waiter.send(&["LOCK.ACQUIRE", "l", "waiter", "600000", "WAIT", "60000", "FENCE"]);
+            let begun = Instant::now();
+            for order in 0..20 {
+                assert_eq!(run(&old, &format!("SECKILL.TRY m u{order} o{order}")), Value::Int(0));
+            }
+            let done = ["SECKILL.CONFIRM m u0 o0", "SECKILL.CANCEL m u1 o1"];
+            let done = done.map(|command| run(&old, command) == Value::Int(1));
+            old.wait_for_replica(&new);
+            old.freeze();
+            let hold = Duration::from_millis(hold_ms);
+            if begun.elapsed() >= hold {
+                return None;
+            }
+            assert_eq!(done, [true, true]);
+            Some((old, new, waiter, fence, Instant::now() + hold + Duration::from_millis(100)))
+        });
         // On the replica nothing expires, however late it is.
-        old.freeze();
-        let due = Instant::now() + Duration::from_millis(1600);
         let late = wait_for("the deadline", || (Instant::now() > due).then_some(()));
         late.expect("time passes");
         assert_eq!(ask::<i64>(&new, "ZCARD seckill:hold:m"), 18);

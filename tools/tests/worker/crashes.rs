@@ -27,7 +27,7 @@ fn workers_are_killed(kind: Kind) {
         let batch = random.choice(["1", "7", "30"]).expect("one");
         let options = ["--batch", batch, "--claim-after-ms", "10", "--trim-every-ms", "10"];
         let mut worker = shop.worker(&options);
-        worker.kill9_somewhen(&mut random);
+        worker.kill9_somewhen(&mut random, rounds);
         let group = shop.group("stream.orders", GROUP);
         in_the_middle += u32::from(group.is_some_and(|group| group["pending"] != "0"));
         rounds += 1;
@@ -129,7 +129,7 @@ fn the_other_takes_over(kind: Kind) {
         shop.rush(&format!("r{round}"), 1_000, &mut random);
         let name = format!("victim{round}");
         let mut victim = shop.worker(&[&options[..], &["--consumer", &name]].concat());
-        victim.kill9_somewhen(&mut random);
+        victim.kill9_somewhen(&mut random, round);
         let consumers = shop.run(&format!("XINFO CONSUMERS stream.orders {GROUP}"));
         let Value::Array(consumers) = consumers else { continue };
         let mut consumers = consumers.into_iter().map(pairs);

@@ -127,7 +127,7 @@ fn poison_is_a_dead_letter_once_though_workers_die() {
         let mut random = random();
         let mut workers = [shop.worker(&IMPATIENT), shop.worker(&IMPATIENT)];
         for round in 0..12 {
-            workers[round % 2].kill9_somewhen(&mut random);
+            workers[round % 2].kill9_somewhen(&mut random, 0);
             workers[round % 2] = shop.worker(&IMPATIENT);
         }
         for worker in &mut workers {

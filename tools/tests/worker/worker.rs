@@ -88,12 +88,14 @@ impl Worker {
         self.child.wait().expect("reap the worker");
     }
 
-    /// Kills it at some moment: mostly soon after it has begun to work, sometimes before.
-    pub fn kill9_somewhen(&mut self, random: &mut fastrand::Rng) {
+    /// Kills it at some moment: mostly soon after it has begun to work, sometimes before. In later
+    /// rounds it can be later, for machines that are so busy that it has hardly begun by then.
+    pub fn kill9_somewhen(&mut self, random: &mut fastrand::Rng, round: u32) {
         if random.u32(0..4) > 0 {
             self.wait_until_started();
         }
-        std::thread::sleep(Duration::from_millis(40).mul_f64(random.f64()));
+        let longest = Duration::from_millis(u64::from(40 + 4 * round));
+        std::thread::sleep(longest.mul_f64(random.f64()));
         self.kill9();
     }
 
