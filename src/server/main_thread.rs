@@ -72,3 +72,22 @@ impl<T: Clone + Default> MainThread<T> {
         clone
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::MainThread;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    #[test]
+    fn a_value_is_back_in_its_place_after_a_panic() {
+        let waiting = MainThread::new(vec![1]);
+        let work = AssertUnwindSafe(|| {
+            waiting.with(|value: &mut Vec<i32>| {
+                value.push(2);
+                panic!("a bug");
+            })
+        });
+        assert!(catch_unwind(work).is_err());
+        assert_eq!(waiting.with(|value| value.clone()), [1, 2]);
+    }
+}
