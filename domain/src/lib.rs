@@ -36,6 +36,7 @@ pub mod prize;
 pub mod rejection;
 pub mod sale;
 pub mod seen_entries;
+pub mod sessions;
 pub mod slot;
 pub mod terms;
 pub mod waiters;

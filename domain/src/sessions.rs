@@ -1,0 +1,184 @@
+//! Locks that are tied to connections: what to release when a connection closes.
+//!
+//! A pure structure, without server or clock. A tie is a hint: whoever releases a lock for it looks
+//! first whether the lock is still held with the token. Each step takes constant time, but for
+//! those that concern whole databases or slots.
+
+use crate::db_key::DbKey;
+use std::collections::hash_set::IntoIter;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::rc::Rc;
+
+/// The connection of a client, by a number that is never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId(pub u64);
+
+/// A lock, and the token with which it was tied.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Tied {
+    pub lock: DbKey,
+    pub token: Rc<[u8]>,
+}
+
+struct Tie {
+    token: Rc<[u8]>,
+    connection: ConnectionId,
+}
+
+/// All ties, at most one per lock.
+///
+/// Within, a database goes by a label that it keeps when its number changes.
+#[derive(Default)]
+pub struct Sessions {
+    labels: Labels,
+    ties: HashMap<i32, HashMap<Rc<[u8]>, Tie>>,
+    /// The locks of each open connection that has any.
+    open: HashMap<ConnectionId, HashSet<DbKey>>,
+    /// What is left of the locks of closed connections. Ties of some may be over.
+    closed: VecDeque<(ConnectionId, IntoIter<DbKey>)>,
+}
+
+impl Sessions {
+    /// The lock is held with this token until the connection closes. Ends an earlier tie.
+    pub fn tie(&mut self, lock: &DbKey, token: Rc<[u8]>, connection: ConnectionId) {
+        self.end(lock.db, &lock.key);
+        let label = self.labels.of(lock.db);
+        let ties = self.ties.entry(label).or_default();
+        ties.insert(Rc::clone(&lock.key), Tie { token, connection });
+        let name = DbKey { db: label, key: Rc::clone(&lock.key) };
+        self.open.entry(connection).or_default().insert(name);
+    }
+
+    /// The lock is tied to no connection any more.
+    pub fn end(&mut self, db: i32, key: &[u8]) {
+        let label = self.labels.of(db);
+        let Some(ties) = self.ties.get_mut(&label) else { return };
+        let Some((key, tie)) = ties.remove_entry(key) else { return };
+        if ties.is_empty() {
+            self.ties.remove(&label);
+        }
+        self.let_go(tie.connection, &DbKey { db: label, key });
+    }
+
+    /// The tie of a lock was taken out: its connection does not have it any more.
+    fn let_go(&mut self, connection: ConnectionId, name: &DbKey) {
+        let Some(names) = self.open.get_mut(&connection) else { return };
+        names.remove(name);
+        if names.is_empty() {
+            self.open.remove(&connection);
+        }
+    }
+
+    /// Somebody was answered that the lock is theirs: it is not released for a connection that has
+    /// closed before.
+    pub fn keep(&mut self, db: i32, key: &[u8]) {
+        let tie = self.ties.get(&self.labels.of(db)).and_then(|ties| ties.get(key));
+        if tie.is_some_and(|tie| !self.open.contains_key(&tie.connection)) {
+            self.end(db, key);
+        }
+    }
+
+    /// The connection has closed. False when no lock was tied to it.
+    pub fn close(&mut self, connection: ConnectionId) -> bool {
+        let Some(names) = self.open.remove(&connection) else { return false };
+        self.closed.push_back((connection, names.into_iter()));
+        true
+    }
+
+    /// The next lock to be released for a closed connection. Its tie is over.
+    pub fn next_closed(&mut self) -> Option<Tied> {
+        while let Some((connection, names)) = self.closed.front_mut() {
+            let connection = *connection;
+            let Some(name) = names.next() else {
+                self.closed.pop_front();
+                continue;
+            };
+            let Some(ties) = self.ties.get_mut(&name.db) else { continue };
+            // The lock may have been tied to another connection since.
+            if ties.get(&name.key).is_none_or(|tie| tie.connection != connection) {
+                continue;
+            }
+            let Some(tie) = ties.remove(&name.key) else { continue };
+            if ties.is_empty() {
+                self.ties.remove(&name.db);
+            }
+            let lock = DbKey { db: self.labels.number(name.db), key: name.key };
+            return Some(Tied { lock, token: tie.token });
+        }
+        None
+    }
+
+    /// May there be a lock to be released?
+    pub fn has_closed(&self) -> bool {
+        !self.closed.is_empty()
+    }
+
+    /// Is no lock tied, and none to be released?
+    pub fn is_empty(&self) -> bool {
+        self.ties.is_empty() && self.closed.is_empty()
+    }
+
+    /// How many locks are tied, those of closed connections included.
+    pub fn len(&self) -> usize {
+        self.ties.values().map(HashMap::len).sum()
+    }
+
+    /// The connection that a lock is tied to, open or closed.
+    pub fn connection(&self, db: i32, key: &[u8]) -> Option<ConnectionId> {
+        let tie = self.ties.get(&self.labels.of(db))?.get(key)?;
+        Some(tie.connection)
+    }
+
+    /// Two databases have changed places, with their locks.
+    pub fn swap(&mut self, first: i32, second: i32) {
+        self.labels.swap(first, second);
+    }
+
+    /// A database was emptied. Takes time for each lock that was tied in it.
+    pub fn flushed(&mut self, db: i32) {
+        let label = self.labels.of(db);
+        for (key, tie) in self.ties.remove(&label).unwrap_or_default() {
+            self.let_go(tie.connection, &DbKey { db: label, key });
+        }
+    }
+
+    /// The locks for which `left` is true are on another node. Takes time for each lock that is
+    /// tied.
+    pub fn leave(&mut self, left: impl Fn(&[u8]) -> bool) {
+        let names = self.ties.iter().flat_map(|(label, ties)| {
+            let keys = ties.keys().filter(|key| left(key));
+            keys.map(|key| DbKey { db: self.labels.number(*label), key: Rc::clone(key) })
+        });
+        for name in names.collect::<Vec<_>>() {
+            self.end(name.db, &name.key);
+        }
+    }
+}
+
+/// What databases are called while their numbers change: at first, by their numbers.
+#[derive(Default)]
+struct Labels {
+    by_number: HashMap<i32, i32>,
+    by_label: HashMap<i32, i32>,
+}
+
+impl Labels {
+    fn of(&self, db: i32) -> i32 {
+        self.by_number.get(&db).copied().unwrap_or(db)
+    }
+
+    fn number(&self, label: i32) -> i32 {
+        self.by_label.get(&label).copied().unwrap_or(label)
+    }
+
+    fn swap(&mut self, first: i32, second: i32) {
+        let (of_first, of_second) = (self.of(first), self.of(second));
+        for (db, label) in [(first, of_second), (second, of_first)] {
+            self.by_number.insert(db, label);
+            self.by_label.insert(label, db);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
