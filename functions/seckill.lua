@@ -298,14 +298,16 @@ local function acquire_fenced(write, fence, number, ends_at)
 end
 
 -- Is there FENCE behind `token lease-ms`? Or an error. A function can't block, so that WAIT counts
--- as none, as it does for the module in a script.
+-- as none, and has no connection for SESSION, as it is for the module in a script.
 local function acquire_options(args)
-    local with_fence, with_wait = false, false
+    local with_fence, with_wait, with_session = false, false, false
     local at = 3
     while args[at] do
         local option = string.upper(args[at])
         if option == 'FENCE' and not with_fence then
             with_fence = true
+        elseif option == 'SESSION' and not with_session then
+            with_session = true
         elseif option == 'WAIT' and not with_wait then
             with_wait = true
             at = at + 1
@@ -316,6 +318,9 @@ local function acquire_options(args)
             return nil, fail('ERR syntax error')
         end
         at = at + 1
+    end
+    if with_session then
+        return nil, fail('ERR SESSION needs the connection of a client, which no script has')
     end
     return with_fence
 end

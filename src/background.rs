@@ -5,7 +5,10 @@ pub(crate) mod expiry;
 mod grants;
 
 use crate::memory::Memory;
-use crate::server::{Ctx, EventClass, Listener, ServerEvent, Str, subscribe, subscribe_to_turns};
+use crate::server::{
+    Ctx, EventClass, Listener, ServerEvent, Str, subscribe, subscribe_to_connections,
+    subscribe_to_turns,
+};
 use std::ffi::CStr;
 use std::time::{Duration, Instant};
 
@@ -25,7 +28,11 @@ const CLOCK_STEP_MS: i64 = 100;
 
 /// Begins to remember, to hear and to work. To be called when the load can't fail any more.
 pub(crate) fn begin(ctx: Ctx<'_>) {
-    let memory = Memory::begin(ctx.databases_with_keys(), subscribe_to_turns::<Ear>);
+    let memory = Memory::begin(
+        ctx.databases_with_keys(),
+        subscribe_to_turns::<Ear>,
+        subscribe_to_connections::<Ear>,
+    );
     subscribe::<Ear>(ctx, &CLASSES);
     expiry::begin(ctx, &memory);
 }
@@ -46,7 +53,7 @@ impl Listener for Ear {
         if memory.on_key(event, ctx.selected_db(), key.bytes()) {
             expiry::wake(ctx);
         }
-        grants::wake(&memory);
+        grants::wake(ctx, &memory);
     }
 
     fn on_server(ctx: Ctx<'_>, event: ServerEvent) {
@@ -63,7 +70,7 @@ impl Listener for Ear {
             }
         }
         expiry::wake_if_needed(ctx, &memory);
-        grants::wake(&memory);
+        grants::wake(ctx, &memory);
     }
 
     fn on_turn_end(ctx: Ctx<'_>) {

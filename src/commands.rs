@@ -7,6 +7,7 @@ mod lock_info;
 pub(crate) mod lock_line;
 mod lock_release;
 mod lock_renew;
+pub(crate) mod lock_session;
 pub(crate) mod managed;
 mod order;
 mod release;

@@ -66,6 +66,8 @@ pub(crate) enum CommandError {
     ClockOutOfIds,
     /// `*` as order id, where none is made.
     GeneratedId,
+    /// SESSION in a script, which has no connection.
+    NoConnection,
     /// An option that the command does not have.
     Syntax,
     /// A word is missing, or is not an integer in `min..=max`.
@@ -155,6 +157,7 @@ impl CommandError {
                 "the clock must be within 68 years from seckill.id-epoch on to make ids"
             }
             Self::GeneratedId => "orderid * is for SECKILL.TRY, give an id here",
+            Self::NoConnection => "SESSION needs the connection of a client, which no script has",
             Self::Syntax => "syntax error",
             Self::NotInRange { argument, min, max } => {
                 return format!("{argument} must be an integer from {min} to {max}").into();
@@ -300,6 +303,7 @@ mod tests {
             CommandError::PoolNotHere,
             CommandError::CounterNotHere,
             CommandError::GeneratedId,
+            CommandError::NoConnection,
             CommandError::Syntax,
             CommandError::NotInRange { argument: "units", min: 1, max: i64::MAX },
             CommandError::TooLong { argument: "user", max: 1 },

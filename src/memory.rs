@@ -7,6 +7,7 @@
 
 pub(crate) mod holds;
 pub(crate) mod lines;
+pub(crate) mod sessions;
 
 use crate::keyspace::counter::Counter;
 use crate::keyspace::kept::Kept;
@@ -18,6 +19,7 @@ use domain::key_names::{holds_name_of_terms, is_holds_name};
 use domain::slot::Slot;
 use holds::Holds;
 use lines::Lines;
+use sessions::Sessions;
 use std::ffi::CStr;
 use std::rc::Rc;
 
@@ -35,6 +37,8 @@ pub(crate) struct Memory {
     pub(crate) holds: Holds,
     /// The clients that wait for locks.
     pub(crate) lines: Lines,
+    /// Which locks are tied to which connections.
+    pub(crate) sessions: Sessions,
 }
 
 static MEMORY: MainThread<Option<Rc<Memory>>> = MainThread::new(None);
@@ -43,8 +47,13 @@ impl Memory {
     /// Makes the memory: from now on there is a current one. `databases` are those with keys, in
     /// which holds may be that nobody has heard of.
     ///
-    /// `hear_turns` subscribes to the ends of turns, at the first client that waits.
-    pub(crate) fn begin(databases: Vec<i32>, hear_turns: fn(Ctx<'_>)) -> Rc<Self> {
+    /// `hear_turns` subscribes to the ends of turns, at the first client that waits or has a lock
+    /// with SESSION, and `hear_connections` to connections that close, at the first such lock.
+    pub(crate) fn begin(
+        databases: Vec<i32>,
+        hear_turns: fn(Ctx<'_>),
+        hear_connections: fn(Ctx<'_>),
+    ) -> Rc<Self> {
         let memory = Rc::new(Self {
             vouchers: Vouchers::default(),
             pool: Kept::default(),
@@ -52,6 +61,7 @@ impl Memory {
             marks: Marks::new(),
             holds: Holds::new(databases),
             lines: Lines::new(hear_turns),
+            sessions: Sessions::new(hear_connections),
         });
         MEMORY.set(Some(Rc::clone(&memory)));
         memory
@@ -72,6 +82,7 @@ impl Memory {
     pub(crate) fn on_key(&self, event: &CStr, db: i32, key: &[u8]) -> bool {
         self.vouchers.on_key(event, key);
         self.lines.mark(db, key);
+        self.sessions.on_key(event, db, key);
         if is_holds_name(key) {
             self.holds.mark(db, key);
             return true;
@@ -83,39 +94,45 @@ impl Memory {
     /// Something happened to the server or to whole databases.
     pub(crate) fn on_server(&self, event: &ServerEvent, now_ms: i64) {
         // Of a setting that is not about names nothing here depends, and names carry the settings
-        // that they were made of. Anything else may change any key, or what is due.
-        if *event != ServerEvent::Configured {
+        // that they were made of. A connection that closes changes nothing by itself. Anything else
+        // may change any key, or what is due.
+        if !matches!(event, ServerEvent::Configured | ServerEvent::Disconnected { .. }) {
             self.vouchers.forget_last();
         }
         match event {
             ServerEvent::Flushed { db } => {
                 self.holds.flushed(*db);
                 self.lines.mark_all(*db);
+                self.sessions.flushed(*db);
             }
             ServerEvent::Swapped { first, second } => {
                 self.holds.swapped(*first, *second);
                 self.lines.swapped(*first, *second);
+                self.sessions.swapped(*first, *second);
             }
             // Each key that is loaded fires an event.
             ServerEvent::LoadingStarted => {}
             ServerEvent::Replaced => {
                 self.holds.replaced();
                 self.lines.mark_all(None);
+                self.sessions.forget();
             }
             // A replica has heard of each change of a key as its primary has.
             ServerEvent::LoadingEnded | ServerEvent::BecamePrimary => self.lines.mark_all(None),
             // The server itself ends the waits of a replica's clients.
-            ServerEvent::BecameReplica => {}
+            ServerEvent::BecameReplica => self.sessions.forget(),
             ServerEvent::Configured => self.holds.configured(),
             ServerEvent::SlotsLeft(slots) => {
                 let left = |key: &[u8]| slots.contain(Slot::of(key).number());
                 self.holds.forget(left);
                 self.lines.leave(left, now_ms);
+                self.sessions.leave(left);
             }
             // Each key that arrives fires an event.
             ServerEvent::SlotsArrived => {}
             // Deadlines and ends of leases are moments of the new clock.
             ServerEvent::ClockSetBack { .. } => {}
+            ServerEvent::Disconnected { connection } => self.sessions.closed(*connection),
         }
     }
 }

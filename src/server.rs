@@ -34,8 +34,8 @@ pub(crate) use command::{
 pub(crate) use config::{Choice, Number, Setting, Text};
 pub(crate) use ctx::{Ctx, EventClass};
 pub(crate) use events::{
-    Listener, ServerEvent, are_events_known, is_turn_over, subscribe, subscribe_to_turns,
-    turn_again,
+    Listener, ServerEvent, are_events_known, is_turn_over, subscribe, subscribe_to_connections,
+    subscribe_to_turns, turn_again,
 };
 pub(crate) use info::{FillInfo, InfoSection, register as register_info};
 pub(crate) use key::{Kind, NotAString, ReadKey, WriteKey};

@@ -302,6 +302,13 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         None
     }
 
+    /// The grant of a client that has not been answered: the lock, and what was asked for.
+    pub fn grant_of(&self, client: C) -> Option<(DbKey, Request)> {
+        let waiter = self.clients.get(&client)?;
+        let is_granted = matches!(waiter.stage, Stage::Granted(_));
+        is_granted.then(|| (waiter.lock.clone(), waiter.request.clone()))
+    }
+
     /// The client's answer, which ends its being a waiter. None when it is still in
     /// line, or unknown.
     pub fn answer(&mut self, client: C) -> Option<(A, Option<H>)> {

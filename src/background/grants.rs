@@ -6,6 +6,7 @@
 
 use super::Budget;
 use crate::commands::lock_line::{NOT_ACQUIRED, look_when_over, serve};
+use crate::commands::lock_session::release_next;
 use crate::keyspace::lock;
 use crate::memory::Memory;
 use crate::memory::lines::{Lines, LockWaiters};
@@ -27,9 +28,16 @@ pub(super) fn end(ctx: Ctx<'_>) {
     TIMER.stop(ctx);
 }
 
-/// Sees to it that what the lines took note of is done soon.
-pub(super) fn wake(memory: &Memory) {
-    if memory.lines.is_used() {
+/// Sees to it that what lines and sessions took note of is done soon.
+pub(super) fn wake(ctx: Ctx<'_>, memory: &Memory) {
+    if memory.sessions.has_closed() {
+        // Wakes the loop, and keeps the module from being unloaded before.
+        let soon_ms = ctx.now_ms().saturating_add(1);
+        if TIMER.armed_for_ms().is_none_or(|armed_for_ms| soon_ms < armed_for_ms) {
+            TIMER.arm(ctx, 0);
+        }
+        look_when_over();
+    } else if memory.lines.is_used() {
         look_when_over();
     }
 }
@@ -39,7 +47,7 @@ pub(super) fn wake(memory: &Memory) {
 pub(super) fn end_turn(ctx: Ctx<'_>, memory: &Memory) {
     let lines = &memory.lines;
     lines.hear_again();
-    if !lines.is_used() {
+    if !lines.is_used() && !memory.sessions.has_closed() {
         return if TIMER.is_armed() {
             TIMER.stop(ctx)
         };
@@ -48,14 +56,14 @@ pub(super) fn end_turn(ctx: Ctx<'_>, memory: &Memory) {
     let now_ms = ctx.now_ms();
     end_waits(lines, now_ms, &budget);
     take_back_grants(ctx, lines);
-    if lines.with(|lines| lines.has_marked() || lines.has_lost()) {
+    if memory.sessions.has_closed() || lines.with(|lines| lines.has_marked() || lines.has_lost()) {
         serve_marked(ctx, memory, &budget);
     }
     // A client that was granted a lock is answered in this turn, so that no grant must be undone.
     while let Some(client) = lines.with(LockWaiters::next_unanswered) {
         client.unblock();
     }
-    arm(ctx, lines, now_ms);
+    arm(ctx, memory, now_ms);
 }
 
 fn end_waits(lines: &Lines, now_ms: i64, budget: &Budget) {
@@ -82,8 +90,8 @@ fn take_back_grants(ctx: Ctx<'_>, lines: &Lines) {
     }
 }
 
-/// Undoes the grants that no client will learn of, then looks at the locks to which something may
-/// have happened.
+/// Undoes the grants that no client will learn of, releases the locks of connections that have
+/// closed, then looks at the locks to which something may have happened.
 fn serve_marked(ctx: Ctx<'_>, memory: &Memory, budget: &Budget) {
     let lines = &memory.lines;
     if !ctx.may_write_in_background() {
@@ -101,6 +109,7 @@ fn serve_marked(ctx: Ctx<'_>, memory: &Memory, budget: &Budget) {
             lock::delete(ctx, key.as_str()).publish(ctx);
         }
     }
+    while budget.is_left() && release_next(ctx, memory) {}
     while budget.is_left()
         && let Some(lock) = lines.with(LockWaiters::next_marked)
     {
@@ -113,12 +122,13 @@ fn serve_marked(ctx: Ctx<'_>, memory: &Memory, budget: &Budget) {
 
 /// Sees to it that the loop turns when something is due. A timer that is armed for too early a
 /// moment is left alone: it costs one idle turn, to arm it anew costs more.
-fn arm(ctx: Ctx<'_>, lines: &Lines, now_ms: i64) {
-    // What is marked still was too much for one turn. Or writes are paused: then the next turn is
-    // the server's own, of which there are ten a second.
+fn arm(ctx: Ctx<'_>, memory: &Memory, now_ms: i64) {
+    // What is left to be done was too much for one turn. Or writes are paused: then the next turn
+    // is the server's own, of which there are ten a second.
     let is_paused = ctx.is_paused();
-    let next = lines.with(|lines| {
-        let is_behind = lines.has_marked() && !is_paused;
+    let has_closed = memory.sessions.has_closed();
+    let next = memory.lines.with(|lines| {
+        let is_behind = (lines.has_marked() || has_closed) && !is_paused;
         if is_behind { Some(now_ms) } else { lines.next_due_ms() }
     });
     let Some(due_ms) = next else { return TIMER.stop(ctx) };

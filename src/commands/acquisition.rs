@@ -8,6 +8,7 @@ use crate::keyspace::lock;
 use crate::metrics;
 use crate::server::{Ctx, Str};
 use crate::typed::{KeyName, Token};
+use domain::sessions::ConnectionId;
 
 /// What an acquirer wants.
 #[derive(Clone, Copy)]
@@ -16,6 +17,8 @@ pub(super) struct Wanted<'a> {
     pub(super) token: Token<'a>,
     pub(super) lease_ms: i64,
     pub(super) with_fence: bool,
+    /// The connection that the lock is to be tied to.
+    pub(super) connection: Option<ConnectionId>,
 }
 
 /// On whose behalf a lock is acquired.
@@ -37,7 +40,7 @@ pub(super) fn acquire(
     wanted: &Wanted<'_>,
     now_ms: i64,
 ) -> Result<i64, CommandError> {
-    let Wanted { key: KeyName(key), token, lease_ms, with_fence } = *wanted;
+    let Wanted { key: KeyName(key), token, lease_ms, with_fence, .. } = *wanted;
     let fence = with_fence.then(|| Fence::read(ctx, key)).transpose()?;
     let number = fence.as_ref().map(|fence| fence.next(now_ms)).transpose()?;
     let ends_at_ms = now_ms.saturating_add(lease_ms);

@@ -1,7 +1,8 @@
-//! `LOCK.ACQUIRE key token lease-ms [WAIT ms] [FENCE]`: acquires a lock, in line if need be.
+//! `LOCK.ACQUIRE key token lease-ms [WAIT ms] [FENCE] [SESSION]`: acquires a lock, in line if need
+//! be, for as long as a connection is open if wanted.
 
 use super::acquisition::{Acquirer, Wanted, acquire, renew};
-use super::{Answering, Command, lock_line};
+use super::{Answering, Command, lock_line, lock_session};
 use crate::args::Args;
 use crate::config::{LOCK_LEASE_MS_MAX, LOCK_WAIT_MS_MAX};
 use crate::error::CommandError;
@@ -33,6 +34,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
         ArgSpec { name: c"lease-ms", kind: ArgKind::Integer },
         ArgSpec { name: c"wait-ms", kind: ArgKind::OptionalInteger(c"WAIT") },
         ArgSpec { name: c"fence", kind: ArgKind::OptionalToken(c"FENCE") },
+        ArgSpec { name: c"session", kind: ArgKind::OptionalToken(c"SESSION") },
     ],
 };
 
@@ -41,42 +43,50 @@ struct Acquire;
 struct Request<'a> {
     wanted: Wanted<'a>,
     wait_ms: i64,
+    with_session: bool,
 }
 
 impl<'a> Request<'a> {
     fn parse(args: &mut Args<'a>) -> Result<Self, CommandError> {
         let (key, token) = (args.next()?, args.next()?);
         let lease_ms = args.next_integer("lease-ms", 1..=LOCK_LEASE_MS_MAX.get())?;
-        let (mut wait_ms, mut with_fence) = (None, false);
+        let (mut wait_ms, mut with_fence, mut with_session) = (None, false, false);
         while !args.is_empty() {
-            match args.next_word(&["WAIT", "FENCE"])? {
+            match args.next_word(&["WAIT", "FENCE", "SESSION"])? {
                 "WAIT" if wait_ms.is_none() => {
                     wait_ms = Some(args.next_integer("wait-ms", 0..=LOCK_WAIT_MS_MAX.get())?);
                 }
                 "FENCE" if !with_fence => with_fence = true,
+                "SESSION" if !with_session => with_session = true,
                 _ => return Err(CommandError::Syntax),
             }
         }
-        let wanted = Wanted { key, token, lease_ms, with_fence };
-        Ok(Self { wanted, wait_ms: wait_ms.unwrap_or(0) })
+        let wanted = Wanted { key, token, lease_ms, with_fence, connection: None };
+        Ok(Self { wanted, wait_ms: wait_ms.unwrap_or(0), with_session })
     }
 }
 
 impl Command for Acquire {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let Request { wanted, wait_ms } = Request::parse(&mut args)?;
+        let Request { mut wanted, wait_ms, with_session } = Request::parse(&mut args)?;
         args.finish()?;
+        if with_session {
+            wanted.connection = Some(lock_session::connection(ctx, memory)?);
+        }
         let (lines, now_ms) = (&memory.lines, ctx.now_ms());
         let holder = lock::holder(ctx, wanted.key.0, wanted.token)?;
         match holder {
             Holder::ThisToken => {
                 let answer = renew(ctx, &wanted, now_ms)?;
+                lock_session::acquired(ctx, memory, &wanted);
                 lock_line::confirm(ctx, lines, wanted.key, wanted.token);
                 return Ok(Reply::Integer(answer));
             }
             // A free lock with a line is for the first in line, at the end of this turn.
             Holder::Nobody if !lock_line::is_waited_for(ctx, lines, wanted.key) => {
-                return acquire(ctx, Acquirer::Command, &wanted, now_ms).map(Reply::Integer);
+                let answer = acquire(ctx, Acquirer::Command, &wanted, now_ms)?;
+                lock_session::acquired(ctx, memory, &wanted);
+                return Ok(Reply::Integer(answer));
             }
             Holder::Nobody => lock_line::look_soon(ctx, lines, wanted.key),
             Holder::Another { .. } => {}

@@ -63,6 +63,7 @@ pub(super) fn join(
         token: wanted.token.0.bytes().into(),
         lease_ms: wanted.lease_ms,
         with_fence: wanted.with_fence,
+        connection: wanted.connection,
     };
     let Some((id, client)) = block::<LockWaiter>(ctx) else { return false };
     lines.with(|lines| {
@@ -111,6 +112,7 @@ pub(crate) fn serve(ctx: Ctx<'_>, memory: &Memory, lock: &DbKey, key: Str<'_>) {
             token: Token(token.as_str()),
             lease_ms: request.lease_ms,
             with_fence: request.with_fence,
+            connection: request.connection,
         };
         let now_ms = ctx.now_ms();
         let answer = match lock::holder(ctx, key, wanted.token) {
@@ -122,6 +124,10 @@ pub(crate) fn serve(ctx: Ctx<'_>, memory: &Memory, lock: &DbKey, key: Str<'_>) {
             Ok(Holder::ThisToken) => renew(ctx, &wanted, now_ms),
             Err(error) => Err(error),
         };
+        if answer.is_ok() {
+            // Whoever had it with the same token leaves it to the waiter, who is told soon.
+            memory.sessions.end(lock.db, &lock.key);
+        }
         let waited_ms = lines.with(|lines| match answer {
             Ok(_) => {
                 let ends_at_ms = now_ms.saturating_add(request.lease_ms);
@@ -147,17 +153,19 @@ struct LockWaiter;
 impl Blocking for LockWaiter {
     fn reply(ctx: Ctx<'_>, client: ClientId) {
         // The handle was used: that is why the server asks.
-        let answer = answer(client).map(|(answer, _)| answer);
+        let memory = Memory::current();
+        let answer = memory.and_then(|memory| answer(&memory, client)).map(|(answer, _)| answer);
         send(ctx, answer.unwrap_or(NOT_ACQUIRED));
     }
 
     fn timed_out(ctx: Ctx<'_>, client: ClientId) {
         let Some(memory) = Memory::current() else { return send(ctx, NOT_ACQUIRED) };
         let now_ms = ctx.now_ms();
-        let (was_in_line, waited_ms, answer) = memory.lines.with(|lines| {
+        let (was_in_line, waited_ms) = memory.lines.with(|lines| {
             let (before, waited_ms) = (lines.in_line(), lines.refuse(client, NOT_ACQUIRED, now_ms));
-            (before != lines.in_line(), waited_ms, lines.answer(client))
+            (before != lines.in_line(), waited_ms)
         });
+        let answer = answer(&memory, client);
         if was_in_line {
             metrics::LOCKS_WAITED_MS.add(waited_ms);
             metrics::LOCKS_REFUSED.count();
@@ -184,9 +192,14 @@ impl Blocking for LockWaiter {
     }
 }
 
-/// What the client is to be answered, which ends its being a waiter.
-fn answer(client: ClientId) -> Option<(Answer, Option<BlockedClient>)> {
-    Memory::current()?.lines.with(|lines| lines.answer(client))
+/// What the client is to be answered, which ends its being a waiter. A lock that it holds from now
+/// on is tied to its connection, if it asked for that.
+fn answer(memory: &Memory, client: ClientId) -> Option<(Answer, Option<BlockedClient>)> {
+    let (grant, answer) = memory.lines.with(|lines| (lines.grant_of(client), lines.answer(client)));
+    if let Some((lock, Request { token, connection: Some(connection), .. })) = grant {
+        memory.sessions.tie(&lock, token, connection);
+    }
+    answer
 }
 
 fn send(ctx: Ctx<'_>, answer: Answer) {

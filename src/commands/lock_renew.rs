@@ -40,6 +40,7 @@ impl Command for Renew {
         }
         extend(ctx, key.0, ctx.now_ms().saturating_add(lease_ms));
         lock_line::confirm(ctx, &memory.lines, key, token);
+        memory.sessions.keep(ctx.selected_db(), key.0.bytes());
         Ok(Reply::Integer(1))
     }
 }

@@ -52,6 +52,8 @@ required! {
     RedisModule_GetAbsExpire
     RedisModule_GetBlockedClientHandle
     RedisModule_GetCommand
+    RedisModule_GetClientId
+    RedisModule_GetClientInfoById
     RedisModule_GetContextFlags
     RedisModule_GetSelectedDb
     RedisModule_HashGet

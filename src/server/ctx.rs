@@ -5,6 +5,7 @@ use super::string::Str;
 use redis_module::raw;
 use std::ffi::{CStr, CString, c_char};
 use std::marker::PhantomData;
+use std::ptr;
 
 /// The server's context of one callback. Everything done to keys goes through it.
 #[derive(Clone, Copy)]
@@ -254,6 +255,20 @@ impl<'a> Ctx<'a> {
                 | raw::REDISMODULE_CTX_FLAGS_MULTI
                 | raw::REDISMODULE_CTX_FLAGS_DENY_BLOCKING,
         )
+    }
+
+    /// The connection that this command came by: a number that is never used again while the server
+    /// runs. None for a command that a script or another module runs: that has none of its own.
+    pub(crate) fn connection(self) -> Option<u64> {
+        if self.has_any_flag(raw::REDISMODULE_CTX_FLAGS_LUA) {
+            return None;
+        }
+        // SAFETY: the context is live.
+        let id = unsafe { api!(RedisModule_GetClientId(self.raw)) };
+        // SAFETY: without a struct to fill, this only says whether the server has a connection of
+        // this number.
+        let status = unsafe { api!(RedisModule_GetClientInfoById(ptr::null_mut(), id)) };
+        (status == raw::REDISMODULE_OK as i32).then_some(id)
     }
 
     fn has_any_flag(self, wanted: u32) -> bool {

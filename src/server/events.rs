@@ -58,6 +58,10 @@ pub(crate) enum ServerEvent {
     SlotsLeft(SlotRanges),
     /// Slots have come from another node as a whole.
     SlotsArrived,
+    /// The connection of a client has closed: see [`Ctx::connection`].
+    Disconnected {
+        connection: u64,
+    },
     /// The clock of the calendar was set back, by so many milliseconds.
     ClockSetBack {
         ms: i64,
@@ -91,7 +95,8 @@ pub(crate) fn are_events_known() -> bool {
     // The server answers for the parts of an event, and two of ours have none. Those are older
     // than others here.
     let without_parts = [raw::REDISMODULE_EVENT_SWAPDB, raw::REDISMODULE_EVENT_CRON_LOOP];
-    let events = SERVER_EVENTS.into_iter().chain([raw::REDISMODULE_EVENT_EVENTLOOP]);
+    let at_need = [raw::REDISMODULE_EVENT_EVENTLOOP, raw::REDISMODULE_EVENT_CLIENT_CHANGE];
+    let events = SERVER_EVENTS.into_iter().chain(at_need);
     events.filter(|id| !without_parts.contains(id)).all(|id| {
         let event = raw::RedisModuleEvent { id, dataver: 1 };
         // SAFETY: a question without side effects.
@@ -125,6 +130,15 @@ pub(crate) fn subscribe_to_turns<L: Listener>(ctx: Ctx<'_>) {
     if !LOOP.get().hears_turns {
         LOOP.set(Loop { hears_turns: true, ..LOOP.get() });
         subscribe_to(ctx, raw::REDISMODULE_EVENT_EVENTLOOP, on_turn::<L>);
+    }
+}
+
+/// Makes `L` hear of connections that close, too. Costs each connection a little when it opens and
+/// when it closes: to be called at the first need. A second call changes nothing.
+pub(crate) fn subscribe_to_connections<L: Listener>(ctx: Ctx<'_>) {
+    if !LOOP.get().hears_connections {
+        LOOP.set(Loop { hears_connections: true, ..LOOP.get() });
+        subscribe_to(ctx, raw::REDISMODULE_EVENT_CLIENT_CHANGE, on_server::<L>);
     }
 }
 
@@ -225,6 +239,14 @@ unsafe fn server_event(id: u64, part: u64, data: *mut c_void) -> Option<ServerEv
             raw::REDISMODULE_SUBEVENT_CLUSTER_SLOT_MIGRATION_IMPORT_STARTED
             | raw::REDISMODULE_SUBEVENT_CLUSTER_SLOT_MIGRATION_IMPORT_COMPLETED,
         ) => ServerEvent::SlotsArrived,
+        (
+            raw::REDISMODULE_EVENT_CLIENT_CHANGE,
+            raw::REDISMODULE_SUBEVENT_CLIENT_CHANGE_DISCONNECTED,
+        ) => {
+            // SAFETY: by the caller; the server passes this struct with this event.
+            let info = unsafe { data.cast::<raw::RedisModuleClientInfo>().as_ref() }?;
+            ServerEvent::Disconnected { connection: info.id }
+        }
         _ => return None,
     })
 }
@@ -247,6 +269,7 @@ unsafe fn slot_ranges(array: *const raw::RedisModuleSlotRangeArray) -> SlotRange
 #[derive(Clone, Copy)]
 struct Loop {
     hears_turns: bool,
+    hears_connections: bool,
     /// From the end of a turn to the beginning of the next. Redis 7.0 still runs commands then:
     /// those that a client sent behind one that blocked it.
     is_turn_over: bool,
@@ -257,8 +280,13 @@ struct Loop {
 }
 
 impl Loop {
-    const START: Self =
-        Self { hears_turns: false, is_turn_over: false, turns_again: false, cron_ms: i64::MIN };
+    const START: Self = Self {
+        hears_turns: false,
+        hears_connections: false,
+        is_turn_over: false,
+        turns_again: false,
+        cron_ms: i64::MIN,
+    };
 }
 
 static LOOP: MainThread<Loop> = MainThread::new(Loop::START);

@@ -196,6 +196,10 @@ fn keys_and_arguments_are_counted() {
         (error) ERR wrong number of arguments for 'lock_acquire' function
         > FCALL lock_acquire 1 l ann 1000 FENCE
         (error) ERR with FENCE the second key is the fence key
+        > FCALL lock_acquire 1 l ann 1000 SESSION
+        (error) ERR SESSION needs the connection of a client, which no script has
+        > FCALL lock_acquire 1 l ann 1000 SESSION SESSION
+        (error) ERR syntax error
         > FCALL lock_release 2 l f ann
         (error) ERR lock_release takes one key, the lock
         > FCALL lock_release 1 l

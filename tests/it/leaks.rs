@@ -91,6 +91,11 @@ const ROUND: &str = r#"
     LOCK.ACQUIRE lock@ t 100000 FENCE
     LOCK.ACQUIRE lock@ u 100000
     LOCK.ACQUIRE lock@ u 100000 WAIT x
+    LOCK.ACQUIRE tied@ t 100000 SESSION
+    LOCK.ACQUIRE tied@ t 100000 FENCE SESSION
+    LOCK.ACQUIRE tied@ u 100000 SESSION
+    LOCK.RELEASE tied@ t
+    LOCK.ACQUIRE tied@ u 100000 SESSION
     LOCK.RENEW lock@ t 200000
     LOCK.RENEW lock@ u 200000
     LOCK.INFO lock@
@@ -128,6 +133,7 @@ const SCRIPTS: [(&str, &str); 2] = [
     (
         "NESTED",
         "redis.pcall('SECKILL.TRY', KEYS[1], 'u', 'o') \
+         redis.pcall('LOCK.ACQUIRE', 'l', 't', '9', 'SESSION') \
          redis.pcall('SECKILL.TRY', 'none', 'u', 'o') \
          redis.pcall('LOCK.ACQUIRE', 'l', 't', '9') \
          return redis.pcall('LOCK.ACQUIRE', 'l', 'u', '9', 'WAIT', '9')",

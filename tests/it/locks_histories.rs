@@ -113,16 +113,24 @@ fn no_update_is_lost_while_clients_die() {
 #[derive(Default)]
 struct Model {
     owner: Option<String>,
-    line: VecDeque<usize>,
+    /// The seat whose connection the lock is tied to.
+    tied: Option<usize>,
+    line: VecDeque<InLine>,
     fence: i64,
+}
+
+struct InLine {
+    seat: usize,
+    with_session: bool,
 }
 
 impl Model {
     /// The lock is free: the first in line has it. Gives who.
     fn hand_over(&mut self, token: impl Fn(usize) -> String) -> Option<usize> {
         let next = self.line.pop_front();
-        self.owner = next.map(token);
-        next
+        self.owner = next.as_ref().map(|next| token(next.seat));
+        self.tied = next.as_ref().filter(|next| next.with_session).map(|next| next.seat);
+        next.map(|next| next.seat)
     }
 }
 
@@ -178,7 +186,9 @@ impl History {
 
     fn acquire(&mut self, seat: usize) {
         let wait = if self.random.bool() { " WAIT 60000" } else { "" };
-        let ask = format!("LOCK.ACQUIRE lock {} 1000000{wait} FENCE", token(seat));
+        let with_session = self.random.bool();
+        let session = if with_session { " SESSION" } else { "" };
+        let ask = format!("LOCK.ACQUIRE lock {} 1000000{wait} FENCE{session}", token(seat));
         let is_own = self.model.owner == Some(token(seat));
         if self.model.owner.is_none() || is_own {
             self.seats[seat].client.send(&crate::transcript::argv(&ask));
@@ -187,19 +197,20 @@ impl History {
             assert!(fence >= self.model.fence);
             self.model.fence = fence;
             self.model.owner = Some(token(seat));
+            self.model.tied = with_session.then_some(seat);
         } else if wait.is_empty() {
             assert_eq!(self.seats[seat].client.run(&ask), Value::Int(0));
         } else {
             self.server.queue(&mut self.seats[seat].client, &ask);
-            self.model.line.push_back(seat);
+            self.model.line.push_back(InLine { seat, with_session });
         }
     }
 
     fn step(&mut self) {
         let seat = self.random.usize(..SEATS);
-        let is_waiting = self.model.line.contains(&seat);
+        let is_waiting = self.model.line.iter().any(|other| other.seat == seat);
         let is_owner = self.model.owner == Some(token(seat));
-        let what = self.random.u8(0..12);
+        let what = self.random.u8(0..13);
         match what {
             0..4 if !is_waiting => self.acquire(seat),
             4 | 5 if !is_waiting => {
@@ -221,16 +232,23 @@ impl History {
                 self.freed();
             }
             9 if is_waiting => {
-                self.model.line.retain(|other| *other != seat);
+                self.model.line.retain(|other| other.seat != seat);
                 self.seats[seat] = sit(&self.server);
             }
             10 if is_waiting => {
-                self.model.line.retain(|other| *other != seat);
+                self.model.line.retain(|other| other.seat != seat);
                 self.server.run(&format!("CLIENT UNBLOCK {}", self.seats[seat].id));
                 assert_eq!(self.seats[seat].client.receive(), Value::Int(0));
             }
             11 if is_owner && !is_waiting => {
                 self.die_between(seat);
+            }
+            12 if !is_waiting => {
+                // Closes, with the lock if it is tied to this connection.
+                self.seats[seat] = sit(&self.server);
+                if self.model.tied == Some(seat) {
+                    self.freed();
+                }
             }
             _ => return,
         }
@@ -240,6 +258,7 @@ impl History {
     /// The owner releases, and in the same step the first in line dies.
     fn die_between(&mut self, owner: usize) {
         let Some(first) = self.model.line.pop_front() else { return };
+        let first = first.seat;
         let kill = format!("CLIENT KILL ID {}", self.seats[first].id);
         let client = &mut self.seats[owner].client;
         client.run("MULTI");
@@ -269,7 +288,7 @@ fn random_histories_are_those_of_the_model() {
     }
 }
 
-const WORDS: [&[u8]; 18] = [
+const WORDS: [&[u8]; 19] = [
     b"",
     b"lock",
     b"a}b",
@@ -286,6 +305,7 @@ const WORDS: [&[u8]; 18] = [
     b"9223372036854775808",
     b"WAIT",
     b"fence",
+    b"Session",
     b"NX",
     b"{lock}",
 ];

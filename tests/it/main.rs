@@ -15,6 +15,7 @@
 //! | `repeats` | repeat buyers, and what others do to the buyers meanwhile |
 //! | `locks_line`, `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in line |
 //! | `locks_turns` | handed over in time by a server at rest; two with one token |
+//! | `locks_session`, `locks_session_server` | locks that a closed connection releases |
 //! | `locks_server`, `locks_histories` | pauses, failovers, clusters; many clients and a model |
 //! | `managed`, `managed_odd`, `managed_terms` | managed vouchers: who buys; odd keys; rules |
 //! | `holds`, `holds_mended` | confirm, cancel, expiry; spoiled keys |
@@ -65,6 +66,8 @@ mod locks_acquire;
 mod locks_histories;
 mod locks_line;
 mod locks_server;
+mod locks_session;
+mod locks_session_server;
 mod locks_turns;
 mod locks_wake;
 mod managed;

@@ -24,6 +24,7 @@ fn texts(list: &Value) -> Vec<String> {
 /// required arguments, tokens of the others (- for one without).
 type Row = (&'static str, i64, &'static str, [i64; 2], &'static str, &'static str);
 
+const IN_LINE: &str = "WAIT FENCE SESSION";
 const TRYKEYS: &str = "stock buyers orders voucher user orderid";
 
 #[rustfmt::skip]
@@ -46,7 +47,7 @@ pub const COMMANDS: [Row; 22] = [
     ("seckill.draw", 3, "write denyoom fast", [1, 1], "pool user", ""),
     ("seckill.undraw", 3, "write fast", [1, 1], "pool user", ""),
     ("seckill.nextid", -2, "write denyoom fast", [1, 1], "prefix", "COUNT"),
-    ("lock.acquire", -4, "write denyoom fast blocking", [1, 1], "key token lease-ms", "WAIT FENCE"),
+    ("lock.acquire", -4, "write denyoom fast blocking", [1, 1], "key token lease-ms", IN_LINE),
     ("lock.release", 3, "write fast", [1, 1], "key token", ""),
     ("lock.renew", 4, "write fast", [1, 1], "key token lease-ms", ""),
     ("lock.info", 2, "readonly fast", [1, 1], "key", ""),

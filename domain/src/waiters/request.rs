@@ -1,6 +1,7 @@
 //! What a waiter wants, since when and until when.
 
 use crate::db_key::DbKey;
+use crate::sessions::ConnectionId;
 use std::rc::Rc;
 
 /// What a waiter wants.
@@ -9,6 +10,8 @@ pub struct Request {
     pub token: Rc<[u8]>,
     pub lease_ms: i64,
     pub with_fence: bool,
+    /// The connection that the lock is to be tied to.
+    pub connection: Option<ConnectionId>,
 }
 
 /// When a waiter came and when it wants to give up.

@@ -14,7 +14,8 @@ fn token(client: u32) -> Rc<[u8]> {
 }
 
 fn join(lines: &mut Lines, client: u32, at: &DbKey, since_ms: i64, until_ms: i64) {
-    let request = Request { token: token(client), lease_ms: 10, with_fence: false };
+    let request =
+        Request { token: token(client), lease_ms: 10, with_fence: false, connection: None };
     lines.join(client, client, at, request, Wait { since_ms, until_ms });
 }
 
@@ -56,7 +57,8 @@ fn a_grant_stays_while_somebody_with_the_same_token_hears_of_it() {
         let mut lines = Lines::default();
         let a = place(0, "a");
         for client in [1, 2] {
-            let request = Request { token: token(7), lease_ms: 10, with_fence: false };
+            let request =
+                Request { token: token(7), lease_ms: 10, with_fence: false, connection: None };
             lines.join(client, client, &a, request, Wait { since_ms: 0, until_ms: 100 });
             lines.grant(client, 'y', 5);
         }
@@ -76,7 +78,8 @@ fn a_grant_that_is_made_anew_is_not_undone() {
     let mut lines = Lines::default();
     let a = place(0, "a");
     for client in [1, 2] {
-        let request = Request { token: token(7), lease_ms: 10, with_fence: false };
+        let request =
+            Request { token: token(7), lease_ms: 10, with_fence: false, connection: None };
         lines.join(client, client, &a, request, Wait { since_ms: 0, until_ms: 100 });
     }
     lines.grant(1, 'y', 5);

@@ -85,7 +85,8 @@ impl Model {
     fn join(&mut self, lines: &mut Lines, lock: &DbKey, wait_ms: i64) {
         let (client, until_ms) = (self.next, self.now_ms + wait_ms);
         self.next += 1;
-        let request = Request { token: token(client), lease_ms: 9, with_fence: false };
+        let request =
+            Request { token: token(client), lease_ms: 9, with_fence: false, connection: None };
         let wait = Wait { since_ms: self.now_ms, until_ms };
         lines.join(client, client, lock, request, wait);
         self.line.insert(client, Waiting { lock: lock.clone(), until_ms });

@@ -1,0 +1,112 @@
+//! The ties of locks to the connections of their holders.
+
+use crate::server::{Ctx, MainThread};
+use domain::db_key::DbKey;
+use domain::sessions::{ConnectionId, Sessions as Ties, Tied};
+use std::ffi::CStr;
+use std::rc::Rc;
+
+/// All ties. Costs nothing while no lock is tied.
+pub(crate) struct Sessions {
+    hear_connections: fn(Ctx<'_>),
+    ties: MainThread<Ties>,
+    is_used: MainThread<bool>,
+}
+
+impl Sessions {
+    pub(super) fn new(hear_connections: fn(Ctx<'_>)) -> Self {
+        Self {
+            hear_connections,
+            ties: MainThread::new(Ties::default()),
+            is_used: MainThread::new(false),
+        }
+    }
+
+    /// A lock is going to be tied: from now on connections that close are heard of, for which
+    /// nobody pays before.
+    pub(crate) fn hear_connections(&self, ctx: Ctx<'_>) {
+        (self.hear_connections)(ctx);
+    }
+
+    fn with<R>(&self, work: impl FnOnce(&mut Ties) -> R) -> R {
+        self.ties.with(|ties| {
+            let result = work(ties);
+            self.is_used.set(!ties.is_empty());
+            if ties.is_empty() {
+                // Returns the memory of many ties.
+                *ties = Ties::default();
+            }
+            result
+        })
+    }
+
+    #[inline]
+    fn with_if_used(&self, work: impl FnOnce(&mut Ties)) {
+        if self.is_used.get() {
+            self.with(work);
+        }
+    }
+
+    /// The lock is held with this token until the connection closes. Ends an earlier tie.
+    pub(crate) fn tie(&self, lock: &DbKey, token: Rc<[u8]>, connection: ConnectionId) {
+        self.with(|ties| ties.tie(lock, token, connection));
+    }
+
+    /// The lock is tied to no connection any more.
+    #[inline]
+    pub(crate) fn end(&self, db: i32, key: &[u8]) {
+        self.with_if_used(|ties| ties.end(db, key));
+    }
+
+    /// Somebody was answered that the lock is theirs: a connection that has closed before no longer
+    /// releases it.
+    #[inline]
+    pub(crate) fn keep(&self, db: i32, key: &[u8]) {
+        self.with_if_used(|ties| ties.keep(db, key));
+    }
+
+    /// May there be a lock to be released for a connection that has closed?
+    #[inline]
+    pub(crate) fn has_closed(&self) -> bool {
+        self.is_used.get() && self.ties.with(|ties| ties.has_closed())
+    }
+
+    /// The next lock to be released for a connection that has closed. Its tie is over.
+    pub(crate) fn next_closed(&self) -> Option<Tied> {
+        self.with(Ties::next_closed)
+    }
+
+    /// Something happened to a key. Unless it has merely another time to live, it is no longer the
+    /// lock that was tied.
+    #[inline]
+    pub(super) fn on_key(&self, event: &CStr, db: i32, key: &[u8]) {
+        if self.is_used.get() && event != c"expire" && event != c"persist" {
+            self.with(|ties| ties.end(db, key));
+        }
+    }
+
+    pub(super) fn closed(&self, connection: u64) {
+        self.with_if_used(|ties| _ = ties.close(ConnectionId(connection)));
+    }
+
+    pub(super) fn flushed(&self, db: Option<i32>) {
+        match db {
+            Some(db) => self.with_if_used(|ties| ties.flushed(db)),
+            None => self.forget(),
+        }
+    }
+
+    /// From now on the leases alone decide.
+    pub(super) fn forget(&self) {
+        self.with_if_used(|ties| *ties = Ties::default());
+    }
+
+    pub(super) fn swapped(&self, first: i32, second: i32) {
+        self.with_if_used(|ties| ties.swap(first, second));
+    }
+
+    /// The locks for which `left` is true are on another node.
+    pub(super) fn leave(&self, left: impl Fn(&[u8]) -> bool) {
+        self.with_if_used(|ties| ties.leave(left));
+    }
+}

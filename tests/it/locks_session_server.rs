@@ -1,0 +1,306 @@
+//! Locks with SESSION while the server is paused, unloaded, demoted, restarted or part of a
+//! cluster, while databases are swapped, and while many clients come and go.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::cluster::{slot, two_nodes};
+use crate::harness::{Client, Server, module, text, wait_for};
+use crate::locks_line::id_of;
+use crate::locks_session::{holder, wait_for_closed};
+use crate::memory::knows;
+use crate::transcript::argv;
+use redis::Value;
+
+#[test]
+fn a_tie_moves_with_its_database() {
+    let server = Server::start();
+    let ann = holder(&server, "lock", "ann");
+    let mut zoe = server.client();
+    zoe.check("> SELECT 1\nOK\n> LOCK.ACQUIRE lock ann 1000000\n1");
+    server.check("> SWAPDB 0 1\nOK\n> SWAPDB 1 2\nOK");
+    // Hers is in database 2 now; the other, held with the same token, is in database 0.
+    let mut bob = server.client();
+    bob.run("SELECT 2");
+    server.queue(&mut bob, "LOCK.ACQUIRE lock bob 1000000 WAIT 60000 SESSION");
+    drop(ann);
+    assert_eq!(bob.receive(), Value::Int(1));
+    assert_eq!(server.owner("lock"), "ann");
+    // In the very step in which the connection closes, too.
+    let id = id_of(&mut bob);
+    server.check(&format!(
+        "> MULTI\nOK\n> CLIENT KILL ID {id}\nQUEUED\n> SWAPDB 2 3\nQUEUED\n> EXEC\n1) 1\n2) OK"
+    ));
+    server.check("> SELECT 3\nOK");
+    server.wait_for_owner("lock", "");
+    server.check("> SELECT 0\nOK\n> GET lock\nann");
+}
+
+/// Granted in one database, and moved before it was told.
+#[test]
+fn a_grant_that_moves_is_tied_where_it_is() {
+    let server = Server::start();
+    server.run("LOCK.ACQUIRE lock ann 1000000");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000 SESSION");
+    server.check(
+        "> MULTI\nOK\n> LOCK.RELEASE lock ann\nQUEUED\n> SWAPDB 0 1\nQUEUED\n> EXEC\n1) 1\n2) OK",
+    );
+    assert_eq!(bob.receive(), Value::Int(1));
+    server.check("> SELECT 1\nOK\n> GET lock\nbob");
+    drop(bob);
+    server.wait_for_owner("lock", "");
+}
+
+#[test]
+fn nothing_is_released_while_writes_are_paused() {
+    let server = Server::with().aof().start();
+    let ann = holder(&server, "lock", "ann");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+    server.run("CLIENT PAUSE 60000 WRITE");
+    drop(ann);
+    // A few turns of the server's own clock.
+    server.wait_until(server.clock_ms() + 250);
+    server.check("> GET lock\nann");
+    server.run("CLIENT UNPAUSE");
+    assert_eq!(bob.receive(), Value::Int(1));
+    assert_eq!(server.owner("lock"), "bob");
+}
+
+#[test]
+fn eviction_ends_a_tie() {
+    let server = Server::with().config("maxmemory-policy volatile-ttl").start();
+    let ann = holder(&server, "lock", "ann");
+    server.run("CONFIG SET maxmemory 1");
+    server.wait_for_owner("lock", "");
+    server.check("> CONFIG SET maxmemory 0\nOK\n> SET lock ann\nOK");
+    drop(ann);
+    wait_for_closed(&server);
+    assert_eq!(server.owner("lock"), "ann");
+}
+
+#[test]
+fn a_module_with_ties_can_be_unloaded() {
+    let server = Server::start();
+    let mut ann = holder(&server, "lock", "ann");
+    let unload = |client: &mut Client| {
+        client.run("PING");
+        server.run("PING");
+        let unloaded = wait_for("the unload", || {
+            (server.run("MODULE UNLOAD seckill") == Value::Okay).then_some(())
+        });
+        unloaded.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+    };
+    unload(&mut ann);
+    drop(ann);
+    drop(server.client());
+    server.check("> GET lock\nann");
+    assert_eq!(server.run(&format!("MODULE LOAD {}", module().display())), Value::Okay);
+    // The lease decides, and all begins anew.
+    server.check("> GET lock\nann");
+    drop(holder(&server, "lock", "ann"));
+    server.wait_for_owner("lock", "");
+    // Right behind the end of a connection.
+    for _ in 0..20 {
+        let ann = holder(&server, "lock", "ann");
+        server.run("PING");
+        drop(ann);
+        unload(&mut server.client());
+        server.run("DEL lock");
+        assert_eq!(server.run(&format!("MODULE LOAD {}", module().display())), Value::Okay);
+    }
+}
+
+#[test]
+fn a_demotion_or_a_failover_forgets_ties() {
+    let primary = Server::with().port().start();
+    let replica = Server::with().replica_of(&primary).start();
+    let ann = holder(&primary, "lock", "ann");
+    let bob = holder(&primary, "other", "bob");
+    primary.wait_for_replica(&replica);
+    replica.run("REPLICAOF NO ONE");
+    // On the new primary the lease decides.
+    primary.run(&format!("REPLICAOF 127.0.0.1 {}", replica.port()));
+    drop(ann);
+    replica.wait_for_replica(&primary);
+    replica.check("> GET lock\nann\n> GET other\nbob");
+    // On the old one nothing is tied, also when it becomes the primary again.
+    primary.run("REPLICAOF NO ONE");
+    drop(bob);
+    wait_for_closed(&primary);
+    primary.check("> GET lock\nann\n> GET other\nbob");
+    drop(holder(&primary, "lock", "ann"));
+    primary.wait_for_owner("lock", "");
+}
+
+#[test]
+fn a_release_reaches_replicas_and_a_restart_forgets_ties() {
+    let mut primary = Server::with().aof().port().start();
+    let replica = Server::with().replica_of(&primary).start();
+    let ann = holder(&primary, "lock", "ann");
+    let mut bob = primary.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000 SESSION");
+    drop(ann);
+    assert_eq!(bob.receive(), Value::Int(1));
+    primary.wait_for_replica(&replica);
+    assert_eq!((replica.owner("lock").as_str(), primary.digest()), ("bob", replica.digest()));
+    primary.kill9();
+    drop(bob);
+    primary.start_again();
+    primary.check("> GET lock\nbob");
+    wait_for_closed(&primary);
+    primary.check("> GET lock\nbob\n> LOCK.RELEASE lock bob\n1");
+}
+
+#[test]
+fn a_lock_that_moved_to_another_node_is_left_alone() {
+    let (source, target) = two_nodes();
+    let id = |server: &Server| text(&server.run("CLUSTER MYID"));
+    let (from, to, moving) = (id(&source), id(&target), slot(&source, b"lock"));
+    let ann = holder(&source, "lock", "ann");
+    let stays = holder(&source, "{lock}:stays", "ann");
+    target.run(&format!("CLUSTER SETSLOT {moving} IMPORTING {from}"));
+    source.run(&format!("CLUSTER SETSLOT {moving} MIGRATING {to}"));
+    let migrate = format!("MIGRATE 127.0.0.1 {} lock 0 5000", target.port());
+    assert_eq!(source.run(&migrate), Value::Okay);
+    // One lock has gone, one is here still, and its slot too.
+    drop((ann, stays));
+    let gone = wait_for("the release", || (source.run("DBSIZE") == Value::Int(0)).then_some(()));
+    gone.expect("a release");
+    for server in [&target, &source] {
+        assert_eq!(server.run(&format!("CLUSTER SETSLOT {moving} NODE {to}")), Value::Okay);
+    }
+    target.check("> GET lock\nann\n> DBSIZE\n1\n> LOCK.RELEASE lock ann\n1");
+}
+
+#[test]
+fn a_slot_that_left_whole_takes_its_ties_with_it() {
+    let (source, target) = two_nodes();
+    if !knows(&source, "CLUSTER MIGRATION STATUS ALL") {
+        return;
+    }
+    let moving = slot(&source, b"lock");
+    let ann = holder(&source, "lock", "ann");
+    let reply = target.run(&format!("CLUSTER MIGRATION IMPORT {moving} {moving}"));
+    assert!(!matches!(reply, Value::ServerError(_)), "{reply:?}");
+    let come =
+        wait_for("the slot", || matches!(target.run("EXISTS lock"), Value::Int(_)).then_some(()));
+    come.unwrap_or_else(|late| panic!("{late}\n{}", target.log()));
+    drop(ann);
+    wait_for_closed(&source);
+    target.check("> GET lock\nann");
+}
+
+/// Connections with locks, and many more without.
+#[test]
+fn nothing_grows_while_clients_come_and_go() {
+    let server = Server::start();
+    let used = || server.info_number("used_memory");
+    let round = |clients: usize| {
+        for number in 0..clients {
+            let mut client = server.client();
+            if number % 8 == 0 {
+                client.check("> LOCK.ACQUIRE lock ann 1000000 SESSION\n1");
+            }
+            if number % 16 == 0 {
+                client.check("> LOCK.RELEASE lock ann\n1");
+            }
+        }
+        wait_for_closed(&server);
+        server.wait_for_owner("lock", "");
+    };
+    round(500);
+    // On a connection that stays: locks that are released, and locks that are lost.
+    let mut stays = server.client();
+    let mut rounds = |from: usize| {
+        for number in from..from + 3000 {
+            let lose = ["LOCK.RELEASE l t", "DEL l", "RENAME l r", "FLUSHALL", "PEXPIRE l -1"];
+            stays.check("> LOCK.ACQUIRE l t 1000000 SESSION\n1");
+            stays.run(lose[number % lose.len()]);
+        }
+        stays.run("FLUSHALL");
+    };
+    rounds(0);
+    let before = used();
+    round(1500);
+    rounds(3000);
+    let settled = wait_for("the memory", || (used() < before + (48 << 10)).then_some(()));
+    settled.unwrap_or_else(|late| panic!("{late}: {before}, then {}", used()));
+}
+
+/// Sixty-four want one lock; whoever gets it is killed. How long from the kill to the next holder.
+#[test]
+fn a_killed_holder_is_followed_soon() {
+    const CONTENDERS: usize = 64;
+    let server = Server::start();
+    let killed = |mut client: Client, id: String| {
+        thread::spawn(move || {
+            let told = client.receive();
+            (told, Instant::now(), client, id)
+        })
+    };
+    let mut first = holder(&server, "lock", "t0");
+    let mut id = id_of(&mut first);
+    let mut line = std::collections::VecDeque::new();
+    for number in 1..=CONTENDERS {
+        let mut client = server.client();
+        let id = id_of(&mut client);
+        let ask = format!("LOCK.ACQUIRE lock t{number} 1000000 WAIT 60000 SESSION");
+        server.queue(&mut client, &ask);
+        line.push_back(killed(client, id));
+    }
+    let mut took = Vec::new();
+    for number in 1..=CONTENDERS {
+        let start = Instant::now();
+        server.run(&format!("CLIENT KILL ID {id}"));
+        let next = line.pop_front().expect("a contender").join().expect("an answer");
+        let (told, at, client, next) = next;
+        assert_eq!((told, server.owner("lock")), (Value::Int(1), format!("t{number}")));
+        took.push(at.saturating_duration_since(start));
+        (first, id) = (client, next);
+    }
+    drop(first);
+    server.wait_for_owner("lock", "");
+    took.sort();
+    println!("from the kill to the next holder: median {:?}, longest {:?}", took[32], took[63]);
+    assert!(took[32] < Duration::from_millis(100), "{took:?}");
+}
+
+#[test]
+fn options_may_stand_in_any_order_and_once() {
+    let server = Server::start();
+    server.check(
+        "
+        > LOCK.ACQUIRE a t 1000000 session
+        1
+        > LOCK.ACQUIRE b t 1000000 SESSION WAIT 5
+        1
+        > LOCK.ACQUIRE c t 1000000 WAIT 5 Session FENCE
+        (integer) ...
+        > LOCK.ACQUIRE d t 1000000 SESSION SESSION
+        (error) ERR syntax error
+        > LOCK.ACQUIRE d t 1000000 SESSION 1
+        (error) ERR syntax error
+        > EXISTS d
+        0
+        ",
+    );
+}
+
+/// Leaving it to the deadline of a poll would hide that the loop has to be woken up.
+#[test]
+fn a_server_at_rest_hands_the_lock_on_at_once() {
+    let server = Server::with().config("hz 1").config("dynamic-hz no").start();
+    let mut took = Vec::new();
+    for _ in 0..9 {
+        let ann = holder(&server, "lock", "ann");
+        let mut bob = server.client();
+        bob.send(&argv("LOCK.ACQUIRE lock bob 1000000 WAIT 60000"));
+        server.wait_for_line(1);
+        let start = Instant::now();
+        drop(ann);
+        assert_eq!(bob.receive(), Value::Int(1));
+        took.push(start.elapsed());
+        bob.run("LOCK.RELEASE lock bob");
+    }
+    took.sort();
+    assert!(took[4] < Duration::from_millis(200), "{took:?}");
+}
