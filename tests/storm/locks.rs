@@ -1,5 +1,5 @@
 //! What locks promise, against the answers: fencing tokens grow, and a lock is its owner's alone
-//! until the lease ends or is given up.
+//! until the lease ends, is given up, or, with SESSION, the connection closes.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -14,7 +14,8 @@ struct Grant<'l> {
     answered: Instant,
     /// Until when nobody else can have the lock: the end of the lease as the server reckons it is
     /// no earlier than the lease from the sending on, and it is the owner's until the owner sends
-    /// anything about it.
+    /// anything about it. With SESSION it is also the owner's no longer than the connection is
+    /// open, which is at least until it sends its last command.
     until: Instant,
 }
 
@@ -65,6 +66,8 @@ fn grant<'l>(sent: &'l Sent, later: &[Sent]) -> Option<Grant<'l>> {
     let (answered, _) = sent.back.as_ref()?;
     let touched = later.iter().find(|sent| sent.words.get(2) == Some(token)).map(|sent| sent.at);
     let end = sent.at + lease - CLOCK_STEP;
-    let until = touched.map_or(end, |touched| touched.min(end));
+    let with_session = sent.words.iter().any(|word| word == "SESSION");
+    let closed = with_session.then(|| later.last().map_or(*answered, |last| last.at));
+    let until = [touched, closed].into_iter().flatten().fold(end, Instant::min);
     Some(Grant { token, fence, sent: sent.at, answered: *answered, until })
 }

@@ -163,15 +163,18 @@ impl Script {
     fn lock(&mut self) -> String {
         let latest = self.tokens.iter().rev().take(2).cloned().collect::<Vec<_>>();
         let lease = self.random.choice([20, 200, 2000]).expect("one");
+        let session = if self.random.u8(0..3) == 0 { " SESSION" } else { "" };
         match (self.random.u8(0..8), self.random.choice(&latest)) {
             (0..3, Some([lock, token])) => format!("LOCK.RELEASE {lock} {token}"),
             (3, Some([lock, token])) => format!("LOCK.RENEW {lock} {token} {lease}"),
-            (4, Some([lock, token])) => format!("LOCK.ACQUIRE {lock} {token} {lease} FENCE"),
+            (4, Some([lock, token])) => {
+                format!("LOCK.ACQUIRE {lock} {token} {lease} FENCE{session}")
+            }
             _ => {
                 let lock = format!("lock{}", self.random.u32(0..LOCKS));
                 let token = format!("t{}-{}", self.me, self.count);
                 let wait = if self.random.bool() { " WAIT 4" } else { "" };
-                let line = format!("LOCK.ACQUIRE {lock} {token} {lease}{wait} FENCE");
+                let line = format!("LOCK.ACQUIRE {lock} {token} {lease}{wait} FENCE{session}");
                 self.tokens.push([lock, token]);
                 line
             }
