@@ -5,6 +5,8 @@ mod cluster;
 mod databases;
 mod keys;
 mod loads;
+mod moves;
+mod moving;
 mod primed;
 mod reported;
 mod roles;

@@ -1,0 +1,247 @@
+//! Slots that leave and arrive key by key: after every step both nodes answer what their keys
+//! demand, however often they were asked before.
+
+use super::moving::{Moving, Step, nodes};
+use crate::differential::seed;
+use crate::harness::wait_for;
+use redis::Value;
+
+/// Rules that a voucher may get while its slot moves.
+const RULES: &str = "'{\"total\":9,\"begin\":null,\"end\":null,\"limit\":1,\"hold\":null}'";
+
+fn walk(moving: &mut Moving<'_>, steps: impl IntoIterator<Item = Step>) {
+    for step in steps {
+        moving.step(step);
+        moving.probe();
+    }
+}
+
+/// What a voucher is before its slot moves.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Unmanaged,
+    SoldOut,
+    /// With units left, and all eight keys.
+    Managed,
+    /// With a hold that was placed, and nothing released: seven keys.
+    Held,
+    /// Managed and sold out, with orders that are held.
+    Full,
+}
+
+const KINDS: [Kind; 5] = [Kind::Unmanaged, Kind::SoldOut, Kind::Managed, Kind::Held, Kind::Full];
+
+fn make(moving: &mut Moving<'_>, kind: Kind) {
+    let voucher = moving.voucher.clone();
+    let commands: Vec<String> = match kind {
+        Kind::Unmanaged => vec![
+            format!("SET seckill:stock:{voucher} 500"),
+            format!("SECKILL.TRY {voucher} ann a1"),
+        ],
+        Kind::SoldOut => {
+            vec![format!("SET seckill:stock:{voucher} 1"), format!("SECKILL.TRY {voucher} ann a1")]
+        }
+        Kind::Managed => vec![
+            format!("SECKILL.CREATE {voucher} 500 HOLD 900000"),
+            format!("SECKILL.TRY {voucher} ann a1"),
+            format!("SECKILL.TRY {voucher} bob b1"),
+            format!("SECKILL.CANCEL {voucher} bob b1"),
+            format!("SECKILL.TRY {voucher} eve e1"),
+        ],
+        Kind::Held => vec![
+            format!("SECKILL.CREATE {voucher} 500 HOLD 900000"),
+            format!("SECKILL.TRY {voucher} ann a1"),
+            format!("SECKILL.TRY {voucher} eve e1"),
+        ],
+        Kind::Full => vec![
+            format!("SECKILL.CREATE {voucher} 2 HOLD 900000"),
+            format!("SECKILL.TRY {voucher} bob b1"),
+            format!("SECKILL.CANCEL {voucher} bob b1"),
+            format!("SECKILL.TRY {voucher} ann a1"),
+            format!("SECKILL.TRY {voucher} eve e1"),
+        ],
+    };
+    commands.into_iter().for_each(|command| moving.step(Step::AtOwner(command)));
+}
+
+/// All keys of the slot, in an order by number.
+fn ordered(moving: &Moving<'_>, order: usize) -> Vec<String> {
+    let mut keys = moving.keys();
+    let count = keys.len();
+    match order {
+        0 => {}
+        1 => keys.reverse(),
+        // The stock last, and the stock first.
+        2 => keys.sort_by_key(|key| key.starts_with("seckill:stock")),
+        3 => keys.sort_by_key(|key| !key.starts_with("seckill:stock")),
+        other => keys.rotate_left(other % count),
+    }
+    keys
+}
+
+/// Away and back again, so that each node was the owner of a whole voucher before.
+#[test]
+fn a_slot_that_moves_key_by_key_is_seen_as_it_is() {
+    let nodes = nodes();
+    for (number, kind) in KINDS.into_iter().enumerate() {
+        for order in 0..5 {
+            for has_own_name in [false, true] {
+                let mut moving =
+                    Moving::new(&nodes, &format!("{{m{number}-{order}-{has_own_name}}}"));
+                make(&mut moving, kind);
+                if has_own_name {
+                    // The server does not send tries away then.
+                    moving.step(Step::AtOwner(format!("SET {} here", moving.voucher)));
+                }
+                moving.probe();
+                for _ in 0..2 {
+                    walk(&mut moving, [Step::Begin]);
+                    let keys = ordered(&moving, order);
+                    walk(&mut moving, keys.into_iter().map(Step::Migrate));
+                    // What a sale at the source has made meanwhile.
+                    let keys = moving.keys();
+                    walk(&mut moving, keys.into_iter().map(Step::Migrate));
+                    walk(&mut moving, [Step::Finish]);
+                }
+                moving.check_holds_open(false);
+            }
+        }
+    }
+}
+
+/// The move is broken off with half of the keys gone, begun again, and ended.
+#[test]
+fn a_move_that_is_broken_off_is_seen_as_it_is() {
+    let nodes = nodes();
+    for (number, kind) in KINDS.into_iter().enumerate() {
+        for order in 0..4 {
+            let mut moving = Moving::new(&nodes, &format!("{{b{number}-{order}}}"));
+            make(&mut moving, kind);
+            moving.probe();
+            for _ in 0..2 {
+                walk(&mut moving, [Step::Begin]);
+                let mut keys = ordered(&moving, order);
+                keys.truncate(keys.len() / 2);
+                walk(&mut moving, keys.into_iter().map(Step::Migrate));
+                // Half of it is left, and sells what it can: the keys of others went astray.
+                walk(&mut moving, [Step::Abort]);
+            }
+            walk(&mut moving, [Step::Begin]);
+            let keys = moving.keys();
+            walk(&mut moving, keys.into_iter().map(Step::Migrate));
+            walk(&mut moving, [Step::Finish]);
+            moving.check_holds_open(false);
+        }
+    }
+}
+
+/// The source learns from the cluster that the slot is gone, with keys that it has left. Redis 7.0
+/// tells no module that it deletes them. Then the slot comes back, other than it was.
+#[test]
+fn a_slot_that_is_lost_with_its_keys_is_forgotten() {
+    let nodes = nodes();
+    let cases = [
+        // How many keys go along; what is made at the new owner.
+        (Kind::Unmanaged, 0, vec!["SET seckill:stock:V 5", "SADD seckill:order:V ann"]),
+        (Kind::Unmanaged, 0, vec!["SECKILL.CREATE V 5 HOLD 900000", "SECKILL.TRY V ann a1"]),
+        (Kind::Unmanaged, 2, vec!["SET seckill:voucher:V RULES"]),
+        (Kind::SoldOut, 1, vec!["SET seckill:stock:V 5"]),
+        (Kind::Full, 4, vec!["PING"]),
+        (Kind::Held, 0, vec!["SET seckill:stock:V 0", "SET seckill:voucher:V RULES"]),
+    ];
+    for (number, (kind, count, made)) in cases.into_iter().enumerate() {
+        let mut moving = Moving::new(&nodes, &format!("{{l{number}}}"));
+        make(&mut moving, kind);
+        moving.probe();
+        moving.step(Step::Begin);
+        let mut keys = ordered(&moving, number % 4);
+        keys.truncate(count);
+        keys.into_iter().for_each(|key| moving.step(Step::Migrate(key)));
+        walk(&mut moving, [Step::Take]);
+        for command in made {
+            let command = command.replace("RULES", RULES).replace('V', &moving.voucher);
+            walk(&mut moving, [Step::AtOwner(command)]);
+        }
+        walk(&mut moving, [Step::Begin]);
+        let keys = ordered(&moving, 3);
+        let half = keys.len() / 2;
+        walk(&mut moving, keys.into_iter().take(half).map(Step::Migrate));
+        // And back with half of its keys.
+        walk(&mut moving, [Step::Take]);
+        moving.check_holds_open(true);
+    }
+}
+
+/// The source learns from the cluster that the slot is gone. What it knew of the holds ends when they
+/// are due, at the latest.
+#[test]
+fn holds_of_a_slot_that_was_lost_are_not_tried_for_ever() {
+    let nodes = nodes();
+    let [source, target] = &nodes;
+    let mut moving = Moving::new(&nodes, "{gone}");
+    source.check("> SECKILL.CREATE {gone}v 5 HOLD 1500\nOK\n> SECKILL.TRY {gone}v ann a1\n0");
+    moving.step(Step::Begin);
+    moving.step(Step::Take);
+    target.check("> SET seckill:stock:{gone}v 0\nOK\n> SECKILL.TRY {gone}v ann a2\n1");
+    let open = || source.info_number("seckill_holds_open");
+    let forgotten = wait_for("the holds to be forgotten", || (open() == 0).then_some(()));
+    forgotten.unwrap_or_else(|late| panic!("{late}: {} are open\n{}", open(), source.log()));
+    let unloaded = wait_for("the unload", || {
+        (source.run("MODULE UNLOAD seckill") == Value::Okay).then_some(())
+    });
+    unloaded.unwrap_or_else(|late| panic!("{late}\n{}", source.log()));
+}
+
+/// A step that can be taken now.
+fn random_step(moving: &Moving<'_>, random: &mut fastrand::Rng, takes_left: &mut usize) -> Step {
+    let voucher = &moving.voucher;
+    let commands = [
+        format!("SET seckill:voucher:{voucher} {RULES}"),
+        format!("DEL seckill:voucher:{voucher}"),
+        format!("SET seckill:stock:{voucher} {}", random.u8(0..3)),
+        format!("DEL seckill:stock:{voucher}"),
+        format!("SADD seckill:order:{voucher} ann"),
+        format!("SREM seckill:order:{voucher} ann"),
+        format!("ZADD seckill:hold:{voucher} 5 e1"),
+        format!("DEL seckill:hold:{voucher}"),
+        format!("SET {voucher} here"),
+        format!("DEL {voucher}"),
+    ];
+    let command = random.choice(commands).expect("one");
+    let keys = moving.keys();
+    match (moving.is_moving(), random.u8(0..100)) {
+        (false, 0..40) => Step::Begin,
+        (false, 40..50) => Step::AtOwner(format!("SECKILL.CANCEL {voucher} ann a1")),
+        (false, _) => Step::AtOwner(command),
+        (true, _) if keys.is_empty() => Step::Finish,
+        (true, 0..6) => Step::Abort,
+        (true, 6..10) if *takes_left > 0 => {
+            *takes_left -= 1;
+            Step::Take
+        }
+        (true, 10..30) => Step::AtTarget(command),
+        (true, _) => Step::Migrate(random.choice(keys).expect("one")),
+    }
+}
+
+/// The source hears of it only after a while, so that it is done but a few times.
+const TAKES: usize = 4;
+
+#[test]
+fn random_moves_are_seen_as_they_are() {
+    let seed = seed();
+    println!("SEED={seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let nodes = nodes();
+    let mut takes_left = TAKES;
+    for number in 0..12 {
+        let mut moving = Moving::new(&nodes, &format!("{{r{number}}}"));
+        make(&mut moving, KINDS[number % KINDS.len()]);
+        moving.probe();
+        for _ in 0..60 {
+            let step = random_step(&moving, &mut random, &mut takes_left);
+            walk(&mut moving, [step]);
+        }
+        moving.check_holds_open(takes_left < TAKES);
+    }
+}

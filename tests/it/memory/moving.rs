@@ -1,0 +1,314 @@
+//! A slot that moves between two nodes key by key, and what the keys that a node has demand of it.
+
+use std::collections::BTreeSet;
+
+use crate::cluster::{slot, two_nodes};
+use crate::harness::{Server, text, wait_for};
+use crate::observe::words;
+use redis::Value;
+
+/// What can be done to a slot, or to the keys in it.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// The owner begins to give it away.
+    Begin,
+    Migrate(String),
+    /// Both nodes are told that the slot has moved, which the source refuses while it has keys.
+    Finish,
+    /// Only the target is told; the source hears of it later, and deletes the keys that it has left.
+    /// Redis 7.0 tells no module of that.
+    Take,
+    /// The slot stays where it was, whatever has moved.
+    Abort,
+    /// Sent to the owner, or to the target of a move.
+    AtOwner(String),
+    AtTarget(String),
+}
+
+/// One voucher, alone in its slot.
+pub struct Moving<'a> {
+    nodes: &'a [Server; 2],
+    pub voucher: String,
+    slot: i64,
+    owner: usize,
+    is_moving: bool,
+    tries: u32,
+    /// What was done, for messages.
+    pub history: Vec<String>,
+}
+
+/// Two nodes, each with slots of its own beside the one that moves: whoever lost the last one would
+/// become a replica.
+pub fn nodes() -> [Server; 2] {
+    let (first, second) = two_nodes();
+    let nodes = [first, second];
+    let mut other = Moving::new(&nodes, "{other}");
+    [Step::Begin, Step::Finish].into_iter().for_each(|step| other.step(step));
+    nodes
+}
+
+const KINDS: [&str; 6] = ["stock", "order", "voucher", "book", "buyer", "hold"];
+
+impl<'a> Moving<'a> {
+    /// All slots but one are the first node's.
+    pub fn new(nodes: &'a [Server; 2], tag: &str) -> Self {
+        let slot = slot(&nodes[0], tag.as_bytes());
+        let (voucher, history) = (format!("{tag}v"), Vec::new());
+        Self { nodes, voucher, slot, owner: 0, is_moving: false, tries: 0, history }
+    }
+
+    pub fn owner(&self) -> &Server {
+        &self.nodes[self.owner]
+    }
+
+    fn target(&self) -> &Server {
+        &self.nodes[1 - self.owner]
+    }
+
+    pub fn is_moving(&self) -> bool {
+        self.is_moving
+    }
+
+    pub fn key(&self, kind: &str) -> String {
+        format!("seckill:{kind}:{}", self.voucher)
+    }
+
+    /// The keys of the slot that the owner has.
+    pub fn keys(&self) -> Vec<String> {
+        self.keys_at(self.owner).into_iter().collect()
+    }
+
+    fn keys_at(&self, node: usize) -> BTreeSet<String> {
+        words(self.nodes[node].run(&format!("CLUSTER GETKEYSINSLOT {} 100", self.slot)))
+            .into_iter()
+            .collect()
+    }
+
+    fn set_slot(&self, node: &Server, what: &str) {
+        let reply = node.run(&format!("CLUSTER SETSLOT {} {what}", self.slot));
+        assert_eq!(reply, Value::Okay, "{what}\n{}", self.history.join("\n"));
+    }
+
+    pub fn step(&mut self, step: Step) {
+        self.history.push(format!("{step:?} (owner {})", self.owner));
+        let id = |server: &Server| text(&server.run("CLUSTER MYID"));
+        match step {
+            Step::Begin => {
+                self.wait_for_agreement();
+                let (from, to) = (id(self.owner()), id(self.target()));
+                self.set_slot(self.target(), &format!("IMPORTING {from}"));
+                self.set_slot(self.owner(), &format!("MIGRATING {to}"));
+                self.is_moving = true;
+            }
+            Step::Migrate(key) => {
+                let port = self.target().port();
+                let migrate = format!("MIGRATE 127.0.0.1 {port} {key} 0 5000 REPLACE");
+                assert_eq!(self.owner().run(&migrate), Value::Okay, "{}", self.history.join("\n"));
+            }
+            Step::Finish => {
+                let node = format!("NODE {}", id(self.target()));
+                self.set_slot(self.target(), &node);
+                self.set_slot(self.owner(), &node);
+                (self.owner, self.is_moving) = (1 - self.owner, false);
+            }
+            Step::Take => {
+                self.set_slot(self.target(), &format!("NODE {}", id(self.target())));
+                let lost = wait_for("the source to lose the slot", || {
+                    // Asks for no key of the voucher.
+                    let reply = self.owner().call(&["EXISTS", &self.voucher]);
+                    let has_lost =
+                        matches!(&reply, Value::ServerError(error) if error.code() == "MOVED");
+                    (has_lost && self.keys_at(self.owner).is_empty()).then_some(())
+                });
+                lost.unwrap_or_else(|late| panic!("{late}\n{}", self.owner().log()));
+                // Redis 7.0 still has it as one that it gives away.
+                self.set_slot(self.owner(), "STABLE");
+                (self.owner, self.is_moving) = (1 - self.owner, false);
+            }
+            Step::Abort => {
+                self.nodes.iter().for_each(|node| self.set_slot(node, "STABLE"));
+                self.is_moving = false;
+            }
+            Step::AtOwner(command) => self.done(self.owner(), &command),
+            Step::AtTarget(command) => {
+                self.target().run("ASKING");
+                self.done(self.target(), &command);
+            }
+        }
+    }
+
+    /// Waits until the nodes know each other's epochs: a slot that is given back before the news of
+    /// its last move has come would be taken away again by that news.
+    fn wait_for_agreement(&self) {
+        let epochs = |server: &Server| -> BTreeSet<(String, String)> {
+            let nodes = text(&server.run("CLUSTER NODES"));
+            let words = nodes.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+            words.map(|words| (words[0].to_owned(), words[6].to_owned())).collect()
+        };
+        let agreed = wait_for("the nodes to agree", || {
+            (epochs(&self.nodes[0]) == epochs(&self.nodes[1])).then_some(())
+        });
+        agreed.unwrap_or_else(|late| panic!("{late}"));
+    }
+
+    fn done(&self, node: &Server, command: &str) {
+        let reply = node.run(command);
+        assert!(!matches!(reply, Value::ServerError(_)), "{reply:?}: {}", self.history.join("\n"));
+    }
+
+    /// Tries and looks at both nodes, with ASKING and without, twice each, and compares every reply
+    /// with what the keys demand. Twice, so that the second finds whatever the first has left.
+    pub fn probe(&mut self) {
+        for node in [self.owner, 1 - self.owner] {
+            for is_asking in [false, true] {
+                for user in ["ann", "ann", "new", "new"] {
+                    self.tries += 1;
+                    let user = match user {
+                        "new" => format!("new{}", self.tries),
+                        known => known.to_owned(),
+                    };
+                    let demanded = self.demanded(node, is_asking, Some(&user));
+                    let attempt = format!("SECKILL.TRY {} {user} o{}", self.voucher, self.tries);
+                    self.assert_answer(node, is_asking, &attempt, &demanded);
+                }
+                let demanded = self.demanded(node, is_asking, None);
+                self.assert_answer(
+                    node,
+                    is_asking,
+                    &format!("SECKILL.INFO {}", self.voucher),
+                    &demanded,
+                );
+            }
+        }
+    }
+
+    fn assert_answer(&self, node: usize, is_asking: bool, command: &str, demanded: &str) {
+        let server = &self.nodes[node];
+        if is_asking {
+            server.run("ASKING");
+        }
+        let answer = match server.run(command) {
+            Value::Array(_) => "shown".to_owned(),
+            reply => text(&reply).split(' ').next().unwrap_or_default().to_owned(),
+        };
+        let keys = self.keys_at(node);
+        assert_eq!(
+            answer,
+            demanded,
+            "{command} at node {node}, asking: {is_asking}, which has {keys:?}\n{}",
+            self.history.join("\n")
+        );
+    }
+
+    /// What the node must answer to a try of this user, or to SECKILL.INFO, as if it remembered
+    /// nothing: docs/cluster.md has the table.
+    fn demanded(&self, node: usize, is_asking: bool, user: Option<&str>) -> String {
+        let here = self.keys_at(node);
+        let is_owner = node == self.owner;
+        if !is_owner && !(self.is_moving && is_asking) {
+            return "MOVED".into();
+        }
+        if is_owner && self.is_moving && !here.contains(&self.voucher) {
+            return "ASK".into();
+        }
+        let tag = self.voucher.trim_end_matches('v');
+        let [orders, released] =
+            ["stream.orders", "stream.orders.released"].map(|stream| format!("{stream}:{tag}"));
+        let has = |names: &[&str]| names.iter().all(|kind| here.contains(&self.key(kind)));
+        let is_managed = has(&["voucher"]);
+        let is_whole = has(&KINDS) && here.contains(&orders) && here.contains(&released);
+        let read = |command: String| {
+            if is_asking {
+                self.nodes[node].run("ASKING");
+            }
+            self.nodes[node].run(&command)
+        };
+        let rules = if is_managed {
+            text(&read(format!("GET {}", self.key("voucher"))))
+        } else {
+            String::new()
+        };
+        if self.is_moving {
+            let is_held = is_managed && !rules.contains("\"hold\":null");
+            let is_enough = has(&["stock", "order", "voucher", "book", "buyer"])
+                && here.contains(&orders)
+                && (!is_held || has(&["hold"]));
+            if !is_whole && (user.is_none() || !is_enough) {
+                return "TRYAGAIN".into();
+            }
+        }
+        let Some(user) = user else {
+            return if is_managed || has(&["stock"]) { "shown" } else { "NOVOUCHER" }.into();
+        };
+        if is_managed {
+            let units = read(format!("HGET {} {user}", self.key("buyer")));
+            if units != Value::Nil {
+                // All rules of these tests have a limit of one unit.
+                return "2".into();
+            }
+        }
+        if !has(&["stock"]) {
+            return "NOVOUCHER".into();
+        }
+        // Before the stock, which the timer may raise meanwhile.
+        let due = if is_managed && has(&["hold"]) {
+            words(read(format!("ZRANGEBYSCORE {} -inf 1000", self.key("hold"))))
+        } else {
+            Vec::new()
+        };
+        let is_held = |order: &String| match read(format!("HGET {} {order}", self.key("book"))) {
+            Value::BulkString(entry) => entry.starts_with(b"held"),
+            _ => false,
+        };
+        let has_due = due.iter().any(is_held);
+        let stock: i64 = text(&read(format!("GET {}", self.key("stock")))).parse().expect("units");
+        if !is_managed {
+            let member = read(format!("SISMEMBER {} {user}", self.key("order")));
+            return if stock < 1 {
+                "1"
+            } else if member == Value::Int(1) {
+                "2"
+            } else {
+                "0"
+            }
+            .into();
+        }
+        if stock > 0 {
+            return "0".into();
+        }
+        if self.is_moving && !is_whole {
+            return "TRYAGAIN".into();
+        }
+        if has_due { "0" } else { "1" }.into()
+    }
+
+    /// INFO counts the holds of managed vouchers that a node has, and none that it does not have. It
+    /// may count more where a node has lost keys without a word, until they are due.
+    pub fn check_holds_open(&self, may_be_more: bool) {
+        for (number, node) in self.nodes.iter().enumerate() {
+            let mut found = (0, [0, 0]);
+            let counted = wait_for("the count of holds", || {
+                let keys: BTreeSet<String> =
+                    words(node.run("KEYS seckill:*")).into_iter().collect();
+                let mut held = [0, 0];
+                for key in &keys {
+                    let Some(voucher) = key.strip_prefix("seckill:hold:") else { continue };
+                    let Value::Int(count) = node.call(&["ZCARD", key]) else {
+                        // Of a slot that has not come yet, or has left: looked at or not.
+                        held[1] += 1000;
+                        continue;
+                    };
+                    let has = |kind: &str| keys.contains(&format!("seckill:{kind}:{voucher}"));
+                    held[usize::from(!(has("voucher") && has("book")))] += count;
+                }
+                found = (node.info_number("seckill_holds_open"), held);
+                let [managed, other] = held;
+                let most = if may_be_more { i64::MAX } else { managed + other };
+                (managed..=most).contains(&found.0).then_some(())
+            });
+            counted.unwrap_or_else(|late| {
+                panic!("{late}: {found:?} at node {number}\n{}", self.history.join("\n"))
+            });
+        }
+    }
+}
