@@ -2,7 +2,7 @@
 
 use super::load;
 use super::primed::{LASTS, Primed};
-use crate::harness::{Server, wait_for};
+use crate::harness::{Server, module, text, wait_for};
 use redis::Value;
 
 const OVER: &str = "SET seckill:voucher:{t}u \
@@ -52,4 +52,25 @@ fn what_happens_between_an_unload_and_a_load_is_seen() {
             }
         }
     }
+}
+
+/// MODULE LOADEX sets configurations after the module has loaded, and unloads it when one of them
+/// is refused. Nothing may be under way by then.
+#[test]
+fn a_load_that_is_refused_at_its_end_leaves_nothing_behind() {
+    let first = Server::start();
+    first.check("> SECKILL.CREATE 7 5 HOLD 900000\nOK\n> SECKILL.TRY 7 ann a1\n0\n> SAVE\nOK");
+    let server = Server::with().without_module().data_of(&first).start();
+    let path = module().display();
+    for refused in ["CONFIG seckill.nosuch 1", "CONFIG seckill.hold-sweep-ms 99999"] {
+        let reply = text(&server.run(&format!("MODULE LOADEX {path} {refused}")));
+        assert!(reply.starts_with("ERR"), "{refused}: {reply}");
+        let modules = format!("{:?}", server.run("MODULE LIST"));
+        assert!(!modules.contains("seckill"), "{refused}: {modules}");
+        server.check("> ZADD seckill:hold:7 9000000000000 a1\n0");
+        server.check("> SET a 1\nOK\n> DEBUG RELOAD\nOK\n> PING\nPONG");
+    }
+    assert_eq!(load(&server, ""), Value::Okay);
+    server.run("ZADD seckill:hold:7 5 a1");
+    server.wait_for_state("7", "a1", "expired");
 }
