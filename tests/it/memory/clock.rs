@@ -136,6 +136,17 @@ fn lines_go_on_by_the_new_clock() {
     assert_eq!(server.in_line(), 0);
 }
 
+/// The wait is a span of time, and not a moment of the calendar.
+#[test]
+fn a_wait_that_has_begun_ends_in_time_by_the_new_clock() {
+    let Some((clock, server)) = Clock::start() else { return };
+    server.check("> LOCK.ACQUIRE lock ann 1000000\n1");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 1500");
+    clock.set(&server, -1);
+    assert_eq!(bob.receive(), Value::Int(0));
+    assert_eq!(server.in_line(), 0);
+}
+
 #[test]
 fn nothing_that_was_known_by_the_old_clock_is_stale() {
     let Some((clock, server)) = Clock::start() else { return };
