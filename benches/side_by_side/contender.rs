@@ -2,17 +2,8 @@
 
 use serde::Serialize;
 
-use crate::managed;
+use crate::stand::Stand;
 use crate::wire::Load;
-
-/// The reference scripts by their SHA1 on the server under test.
-pub struct Scripts {
-    pub buy: String,
-    pub unlock: String,
-    pub managed: managed::Scripts,
-    /// Unlocks, and tells one who waits by BLPOP.
-    pub signal: String,
-}
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -101,7 +92,7 @@ impl Contender {
     /// The tries as this contender spells them, each answered as `outcome` says.
     pub fn load(
         self,
-        scripts: &Scripts,
+        stand: &Stand,
         outcome: Outcome,
         depth: usize,
         tries: impl Iterator<Item = Try>,
@@ -114,9 +105,14 @@ impl Contender {
             let (voucher, user, order_id) =
                 (voucher.as_bytes(), user.as_bytes(), order_id.as_bytes());
             match self {
-                Self::Script => {
-                    load.push(&[b"EVALSHA", scripts.buy.as_bytes(), b"0", voucher, user, order_id])
-                }
+                Self::Script => load.push(&[
+                    b"EVALSHA",
+                    stand.scripts.buy.as_bytes(),
+                    b"0",
+                    voucher,
+                    user,
+                    order_id,
+                ]),
                 Self::RmCall => load.push(&[b"BASELINE.TRY", voucher, user, order_id]),
                 Self::Seckill => load.push(&[b"SECKILL.TRY", voucher, user, order_id]),
                 Self::Noop => load.push(&[b"BASELINE.NOOP", voucher, user, order_id]),
@@ -138,7 +134,7 @@ impl Contender {
     /// Releases of `locks` by `token`, each answered `reply`.
     pub fn releases(
         self,
-        scripts: &Scripts,
+        stand: &Stand,
         depth: usize,
         locks: impl Iterator<Item = String>,
         token: &str,
@@ -148,7 +144,7 @@ impl Contender {
         for lock in locks {
             let (lock, token) = (lock.as_bytes(), token.as_bytes());
             if self == Self::UnlockScript {
-                load.push(&[b"EVALSHA", scripts.unlock.as_bytes(), b"1", lock, token]);
+                load.push(&[b"EVALSHA", stand.scripts.unlock.as_bytes(), b"1", lock, token]);
             } else {
                 load.push(&[b"LOCK.RELEASE", lock, token]);
             }

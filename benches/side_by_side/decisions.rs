@@ -4,8 +4,9 @@ use serde::Serialize;
 
 use crate::Result;
 use crate::contender::{Contender, DECIDING, Outcome, Try};
+use crate::figures::{Figure, cost_of, in_rounds};
 use crate::options::Size;
-use crate::stand::{Figure, Lab, Stand, cost_of, in_rounds};
+use crate::stand::{Lab, Stand};
 use crate::wire::{Load, PIPELINE};
 
 const VOUCHER: usize = 7;
@@ -31,6 +32,13 @@ pub struct Ratios {
     pub script_to_seckill: f64,
     pub rm_call_to_seckill: f64,
     pub seckill_to_get: f64,
+}
+
+impl Decision {
+    pub fn name(&self) -> String {
+        let aof = if self.aof { ", AOF everysec" } else { "" };
+        format!("{}{aof}", self.outcome.label())
+    }
 }
 
 pub fn measure(lab: &Lab, size: Size, outcome: Outcome, aof: bool) -> Result<Decision> {
@@ -64,7 +72,7 @@ fn losing(stand: &mut Stand, size: Size, outcome: Outcome) -> Result<Vec<Figure>
         .iter()
         .map(|c| {
             let tries = (0..DIFFERENT).map(|n| a_try(users(n), n));
-            c.load(&stand.scripts, outcome, PIPELINE, tries, stock)
+            c.load(stand, outcome, PIPELINE, tries, stock)
         })
         .collect();
     in_rounds(size.rounds, DECIDING, |place| {
@@ -84,7 +92,7 @@ fn accepted(stand: &mut Stand, size: Size) -> Result<Vec<Figure>> {
         .map(|c| {
             let some = |from: usize, n: usize| {
                 let tries = (from..from + n).map(|n| a_try(FIRST_USER + n, n));
-                c.load(&stand.scripts, Outcome::Accepted, PIPELINE, tries, stock)
+                c.load(stand, Outcome::Accepted, PIPELINE, tries, stock)
             };
             (some(sold, WARM_UP), some(0, sold))
         })

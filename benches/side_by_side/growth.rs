@@ -4,8 +4,9 @@ use serde::Serialize;
 
 use crate::Result;
 use crate::contender::{Outcome, SELLING, Try};
+use crate::figures::{Figure, in_rounds};
 use crate::options::Size;
-use crate::stand::{Figure, Lab, Stand, in_rounds};
+use crate::stand::{Lab, Stand};
 use crate::wire::{Load, PIPELINE};
 
 const FIRST_BUYER: usize = 1_000_001;
@@ -57,7 +58,7 @@ fn duplicates(stand: &mut Stand, size: Size, field: Field) -> Result<Vec<Figure>
                 user: FIRST_BUYER + random.usize(..field.buyers),
                 order_id: FIRST_ORDER + n,
             });
-            c.load(&stand.scripts, Outcome::Duplicate, PIPELINE, tries, 0)
+            c.load(stand, Outcome::Duplicate, PIPELINE, tries, 0)
         })
         .collect();
     in_rounds(size.rounds, SELLING, |place| stand.measure(&loads[place], 1))
@@ -73,7 +74,7 @@ fn accepted(stand: &mut Stand, size: Size, field: Field) -> Result<Vec<Figure>> 
                 user: FIRST_NEWCOMER + n % field.newcomers,
                 order_id: FIRST_ORDER + n,
             });
-            c.load(&stand.scripts, Outcome::Accepted, PIPELINE, tries, 0)
+            c.load(stand, Outcome::Accepted, PIPELINE, tries, 0)
         })
         .collect();
     in_rounds(size.rounds, SELLING, |place| {

@@ -12,8 +12,9 @@ use serde::Serialize;
 
 use crate::Result;
 use crate::contender::{Contender, Outcome, SELLING, Try};
+use crate::figures::{Figure, in_rounds};
 use crate::options::Size;
-use crate::stand::{Figure, Lab, Stand, in_rounds};
+use crate::stand::{Lab, Stand};
 use crate::wire::{Load, check, connect};
 
 pub const CONNECTIONS: usize = 50;
@@ -61,7 +62,7 @@ fn one_outcome(
                 user: FIRST_USER + n,
                 order_id: FIRST_ORDER + n,
             });
-            c.load(&stand.scripts, outcome, 1, tries, stock)
+            c.load(&stand, outcome, 1, tries, stock)
         })
         .collect();
     let mut turns: Vec<Vec<Histogram<u64>>> = contenders.iter().map(|_| Vec::new()).collect();

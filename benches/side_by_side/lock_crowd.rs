@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 use crate::Result;
-use crate::lock_line::{Manner, Patience};
+use crate::lock_manner::{Manner, Patience};
 use crate::stand::Stand;
-use crate::wire::{connect, encode};
+use crate::wire::connect;
 
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 const NANOS_MAX: u64 = 600_000_000_000;
@@ -184,11 +184,4 @@ impl Crowd {
         self.count = Count::new()?;
         Ok(())
     }
-}
-
-/// One request as it goes over the wire.
-pub fn request(words: &[&[u8]]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    encode(&mut bytes, words);
-    bytes
 }

@@ -9,121 +9,17 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use crate::Result;
-use crate::lock_crowd::{Crowd, request};
+use crate::figures::median;
+use crate::lock_crowd::Crowd;
+use crate::lock_manner::{LEASE_MS, LOCK, MANNERS, Manner};
 use crate::options::{Options, Part, Size};
-use crate::stand::{Lab, Stand, cpu_seconds, median};
-use crate::wire::{Load, connect};
+use crate::stand::{Lab, Stand, cpu_seconds};
+use crate::wire::{Load, connect, request};
 
 pub const CONTENDERS: usize = 64;
 const BURSTS: usize = 5;
 const PINGS: usize = 20_000;
-const LOCK: &[u8] = b"lock:order:1000001";
 const TOKEN: &[u8] = b"7f9c24e5-1a63-4d0b-b1ce-5e0a4e7d2c11:42";
-const LEASE_MS: &[u8] = b"60000";
-
-/// How a lock is waited for.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Manner {
-    Line,
-    Spin50,
-    Spin1,
-    Signal,
-    Token,
-}
-
-pub const MANNERS: [Manner; 5] =
-    [Manner::Line, Manner::Spin50, Manner::Spin1, Manner::Signal, Manner::Token];
-
-/// Where those who wait by BLPOP are told.
-const SIGNAL: &[u8] = b"lock-signal:order:1000001";
-
-/// The usual unlock script that tells one who waits, as libraries have it.
-pub const UNLOCK_AND_SIGNAL: &str = "
-    if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
-    redis.call('del', KEYS[2])
-    redis.call('lpush', KEYS[2], 1)
-    redis.call('pexpire', KEYS[2], ARGV[2])
-    redis.call('del', KEYS[1])
-    return 1";
-
-impl Manner {
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Line => "LOCK.ACQUIRE .. WAIT",
-            Self::Spin50 => "SET NX every 50 ms",
-            Self::Spin1 => "SET NX every 1 ms",
-            Self::Signal => "SET NX, then BLPOP of a signal",
-            Self::Token => "BLPOP of the one token",
-        }
-    }
-
-    /// What acquires and what releases, as bytes.
-    pub fn requests(self, stand: &Stand, token: &str) -> (Vec<u8>, Vec<u8>) {
-        let token = token.as_bytes();
-        match self {
-            Self::Line => (
-                request(&[b"LOCK.ACQUIRE", LOCK, token, LEASE_MS, b"WAIT", b"3600000"]),
-                request(&[b"LOCK.RELEASE", LOCK, token]),
-            ),
-            Self::Spin50 | Self::Spin1 => (
-                request(&[b"SET", LOCK, token, b"NX", b"PX", LEASE_MS]),
-                request(&[b"EVALSHA", stand.scripts.unlock.as_bytes(), b"1", LOCK, token]),
-            ),
-            Self::Signal => {
-                let release = [
-                    b"EVALSHA",
-                    stand.scripts.signal.as_bytes(),
-                    b"2",
-                    LOCK,
-                    SIGNAL,
-                    token,
-                    LEASE_MS,
-                ];
-                (request(&[b"SET", LOCK, token, b"NX", b"PX", LEASE_MS]), request(&release))
-            }
-            Self::Token => (request(&[b"BLPOP", LOCK, b"0"]), request(&[b"LPUSH", LOCK, b"1"])),
-        }
-    }
-
-    pub fn is_acquired(self, reply: &[u8]) -> bool {
-        match self {
-            Self::Line => reply == b":1\r\n",
-            Self::Spin50 | Self::Spin1 | Self::Signal => reply == b"+OK\r\n",
-            Self::Token => reply.starts_with(b"*2\r\n"),
-        }
-    }
-
-    pub fn is_refused(self, reply: &[u8]) -> bool {
-        matches!(self, Self::Spin50 | Self::Spin1 | Self::Signal) && reply == b"$-1\r\n"
-    }
-
-    /// What is done before the next attempt.
-    pub fn patience(self) -> Patience {
-        match self {
-            Self::Spin50 => Patience::Sleep(Duration::from_millis(50)),
-            Self::Signal => Patience::Request(request(&[b"BLPOP", SIGNAL, b"60"])),
-            _ => Patience::Sleep(Duration::from_millis(1)),
-        }
-    }
-
-    /// Puts the one token where BLPOP waits for it.
-    fn prepare(self, stand: &mut Stand) -> Result<()> {
-        let lock = String::from_utf8_lossy(LOCK);
-        let () = stand.run(&["DEL", &lock, &String::from_utf8_lossy(SIGNAL)])?;
-        if self == Self::Token {
-            let () = stand.run(&["LPUSH", &lock, "1"])?;
-        }
-        Ok(())
-    }
-}
-
-/// How who was refused waits.
-pub enum Patience {
-    Sleep(Duration),
-    /// Until this is answered.
-    Request(Vec<u8>),
-}
 
 #[derive(Serialize)]
 pub struct LockLine {

@@ -7,8 +7,9 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::Result;
-use crate::lock_line::{CONTENDERS, Contention, Latency, LockLine, MANNERS, Manner, Pairs};
-use crate::tables::thousands;
+use crate::grid::thousands;
+use crate::lock_line::{CONTENDERS, Contention, Latency, LockLine, Pairs};
+use crate::lock_manner::{MANNERS, Manner};
 
 const FONT: &str = "sans-serif";
 const INK: RGBColor = RGBColor(0x26, 0x2b, 0x33);

@@ -4,8 +4,9 @@ use serde::Serialize;
 
 use crate::Result;
 use crate::contender::UNLOCKING;
+use crate::figures::{Figure, in_rounds};
 use crate::options::Size;
-use crate::stand::{Figure, Lab, Stand, in_rounds};
+use crate::stand::{Lab, Stand};
 use crate::wire::{Load, PIPELINE};
 
 const OWNER: &str = "7f9c24e5-1a63-4d0b-b1ce-5e0a4e7d2c11:42";
@@ -78,10 +79,7 @@ fn by_stranger(stand: &mut Stand, size: Size) -> Result<Vec<Figure>> {
 }
 
 fn loads(stand: &Stand, count: usize, token: &str, reply: &[u8]) -> Vec<Load> {
-    UNLOCKING
-        .iter()
-        .map(|c| c.releases(&stand.scripts, PIPELINE, locks(count), token, reply))
-        .collect()
+    UNLOCKING.iter().map(|c| c.releases(stand, PIPELINE, locks(count), token, reply)).collect()
 }
 
 fn locks(count: usize) -> impl Iterator<Item = String> {

@@ -5,29 +5,37 @@
 //! contenders take turns on one server in one run, so their ratios mean something on any machine.
 //!
 //! In reading order: `options`, `artifacts` (the library to measure against), `harness` (shared
-//! with the tests: servers in fresh directories), `wire` (loads and pipelines), `contender` (who is
-//! measured), `stand` (turns and rounds), `machine` (where and when); then one file a part:
-//! `decisions`, `locks`, `vouchers`, `growth`, `latency`, `lock_line` with `lock_crowd` and
-//! `lock_tables`, `managed` with a folder of its own; then `results`, `tables`, `plots`.
+//! with the tests: servers in fresh directories), `wire` (loads and pipelines), `scripts`, `stand`
+//! (a server and its clock), `contender` (what is measured), `figures` (turns and rounds),
+//! `target`, `machine` (where and when); then one file per part: `decisions`, `locks`, `vouchers`,
+//! `growth`, `latency`, `lock_line` with `lock_manner` and `lock_crowd`, `managed` with a folder of
+//! its own; then `results`, `grid`, `tables`, `lock_tables`, `managed_tables`, `plots`. No two
+//! files import each other, directly or through others.
 
 mod artifacts;
 mod contender;
 mod decisions;
+mod figures;
+mod grid;
 mod growth;
 #[path = "../../tests/it/harness.rs"]
 mod harness;
 mod latency;
 mod lock_crowd;
 mod lock_line;
+mod lock_manner;
 mod lock_tables;
 mod locks;
 mod machine;
 mod managed;
+mod managed_tables;
 mod options;
 mod plots;
 mod results;
+mod scripts;
 mod stand;
 mod tables;
+mod target;
 mod vouchers;
 mod wire;
 

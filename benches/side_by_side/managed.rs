@@ -1,47 +1,28 @@
 //! Managed sales: what their tries, confirmations and cancellations cost beside scripts that do
 //! the same work, what an order takes of memory, and how holds come back that are due at once.
 //!
-//! `sold_out` and `deeds` are server CPU a command; `memory` and `expiry` have units of their own;
-//! `tables` shows all of it.
+//! `sold_out` and `deeds` are server CPU per command; `memory` and `expiry` have other units.
 
 pub mod deeds;
 mod expiry;
 mod memory;
 mod sale;
 pub mod sold_out;
-pub mod tables;
 
-use redis::Connection;
 use serde::Serialize;
 
 use crate::Result;
 use crate::contender::Contender;
+use crate::figures::cost_of;
 use crate::options::{Options, Part};
-use crate::results::Target;
-use crate::stand::{Lab, cost_of, load_script};
+use crate::stand::Lab;
+use crate::target::Target;
 
 use sold_out::SoldOut;
 
 /// Of the sold-out sales, the one that has targets: as large as that of `make run`, and with as
 /// many buyers as the unmanaged sale it is compared with.
 const ORDERS_AIMED_AT: usize = 1_000;
-
-/// The scripts of the same work by their SHA1 on the server under test.
-pub struct Scripts {
-    buy: String,
-    confirm: String,
-    cancel: String,
-}
-
-impl Scripts {
-    pub fn load(control: &mut Connection) -> Result<Self> {
-        Ok(Self {
-            buy: load_script(control, include_str!("managed/try.lua"))?,
-            confirm: load_script(control, include_str!("managed/confirm.lua"))?,
-            cancel: load_script(control, include_str!("managed/cancel.lua"))?,
-        })
-    }
-}
 
 /// What was measured; empty where a part was not asked for.
 #[derive(Default, Serialize)]

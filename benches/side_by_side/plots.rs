@@ -9,11 +9,11 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::Result;
 use crate::contender::{Contender, DECIDING, Outcome, SELLING};
+use crate::figures::{Figure, cost_of};
+use crate::grid::thousands;
 use crate::growth::Growth;
 use crate::managed::sold_out;
 use crate::results::Results;
-use crate::stand::{Figure, cost_of};
-use crate::tables::{decision_name, thousands};
 
 const FONT: &str = "sans-serif";
 const INK: RGBColor = RGBColor(0x26, 0x2b, 0x33);
@@ -25,7 +25,7 @@ type Panel<'a, X> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<X, RangedCoordf
 /// Writes bars.svg, growth.svg and managed.svg, as far as their figures were measured.
 pub fn write(results: &Results, dir: &Path) -> Result<()> {
     if !results.decisions.is_empty() {
-        let groups = results.decisions.iter().map(|d| (decision_name(d), d.costs.as_slice()));
+        let groups = results.decisions.iter().map(|d| (d.name(), d.costs.as_slice()));
         let plot = Bars { what: "a try", groups: groups.collect(), contenders: DECIDING };
         plot.write(results, &dir.join("bars.svg"))?;
     }

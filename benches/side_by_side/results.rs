@@ -13,6 +13,7 @@ use crate::locks::Locks;
 use crate::managed::Managed;
 use crate::options::{Options, Part, Size};
 use crate::stand::{Lab, Stand, clock_name};
+use crate::target::Target;
 use crate::vouchers::Spread;
 use crate::wire::{LANES, PIPELINE};
 use crate::{decisions, growth, latency, locks, machine, vouchers};
@@ -42,14 +43,6 @@ pub struct Method {
     pub pipeline: usize,
     pub pipelined_connections: usize,
     pub unpipelined_connections: usize,
-}
-
-#[derive(Serialize)]
-pub struct Target {
-    pub what: &'static str,
-    pub wanted: f64,
-    pub measured: f64,
-    pub reached: bool,
 }
 
 impl Results {
@@ -113,19 +106,6 @@ impl Results {
             managed: Managed::default(),
             targets: Vec::new(),
         })
-    }
-}
-
-impl Target {
-    /// None where nothing was measured.
-    pub fn at_least(what: &'static str, wanted: f64, measured: Option<f64>) -> Option<Self> {
-        let measured = measured?;
-        Some(Self { what, wanted, measured, reached: measured >= wanted })
-    }
-
-    pub fn at_most(what: &'static str, wanted: f64, measured: Option<f64>) -> Option<Self> {
-        let measured = measured?;
-        Some(Self { what, wanted, measured, reached: measured <= wanted })
     }
 }
 

@@ -1,14 +1,10 @@
 //! The results as tables: on the terminal, as a page, and between two markers for the README.
 
-use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{CellAlignment, Table};
-
 use crate::contender::{Contender, DECIDING, Outcome, SELLING, UNLOCKING};
-use crate::decisions::Decision;
+use crate::grid::{Grid, micros, thousands, times};
 use crate::latency::CONNECTIONS;
-use crate::managed;
+use crate::managed_tables;
 use crate::results::Results;
-use crate::stand::{Figure, cost_of};
 
 const BEGIN: &str = "<!-- bench:begin -->";
 const END: &str = "<!-- bench:end -->";
@@ -23,7 +19,7 @@ const PAGE_START: &str = "\
 - *SECKILL.TRY*: this module.
 - *managed*: SECKILL.TRY on a voucher made by SECKILL.CREATE, sold at once or, with HOLD, held
   until a deadline; *script of the same work*: a script with the checks, keys and fields of the
-  command beside it (`benches/side_by_side/managed/`).
+  command beside it (`benches/side_by_side/scripts/`).
 - *GET*: a GET of the stock, and *no-op*: a module command with the arguments of a try that does
   nothing: how near a command can come to costing nothing.
 
@@ -34,13 +30,6 @@ Duplicates are these 1,000, over and over: the module
 time costs half as much again.
 
 ";
-
-/// A table in neither form: the first column names the row, the others hold figures.
-pub struct Grid {
-    pub title: String,
-    head: Vec<String>,
-    pub rows: Vec<Vec<String>>,
-}
 
 pub fn print(results: &Results) {
     println!("{}", about(results));
@@ -58,7 +47,7 @@ pub fn print(results: &Results) {
 pub fn snippet(results: &Results) -> String {
     let mut text = format!("{BEGIN}\n");
     let first = [decisions(results), latency(results)];
-    for grid in first.into_iter().chain(managed::tables::costs(&results.managed)) {
+    for grid in first.into_iter().chain(managed_tables::costs(&results.managed)) {
         if !grid.rows.is_empty() {
             text += &format!("{}:\n\n{}\n", grid.title, grid.markdown());
         }
@@ -86,30 +75,6 @@ pub fn page(results: &Results) -> String {
     text
 }
 
-impl Grid {
-    pub fn new<'a>(title: impl Into<String>, head: impl IntoIterator<Item = &'a str>) -> Self {
-        let head = head.into_iter().map(str::to_owned).collect();
-        Self { title: title.into(), head, rows: Vec::new() }
-    }
-
-    fn terminal(&self) -> Table {
-        let mut table = Table::new();
-        table.load_preset(UTF8_FULL_CONDENSED).set_header(&self.head).add_rows(&self.rows);
-        for column in table.column_iter_mut().skip(1) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        table
-    }
-
-    fn markdown(&self) -> String {
-        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-        let mut text = line(&self.head);
-        text += &format!("| --- |{}\n", " ---: |".repeat(self.head.len() - 1));
-        text.extend(self.rows.iter().map(|row| line(row)));
-        text
-    }
-}
-
 fn about(results: &Results) -> String {
     let Results { server, cpu, cores, date, method, .. } = results;
     format!(
@@ -122,8 +87,8 @@ fn about(results: &Results) -> String {
 fn grids(results: &Results) -> Vec<Grid> {
     [decisions(results), latency(results), growth(results), vouchers(results), locks(results)]
         .into_iter()
-        .chain(managed::tables::costs(&results.managed))
-        .chain(managed::tables::others(&results.managed))
+        .chain(managed_tables::costs(&results.managed))
+        .chain(managed_tables::others(&results.managed))
         .filter(|grid| !grid.rows.is_empty())
         .collect()
 }
@@ -133,17 +98,12 @@ fn decisions(results: &Results) -> Grid {
     let head = [""].into_iter().chain(names).chain(["script / SECKILL.TRY"]);
     let mut grid = Grid::new("Server CPU a try, in microseconds", head);
     for decision in &results.decisions {
-        let mut row = vec![decision_name(decision)];
+        let mut row = vec![decision.name()];
         row.extend(decision.costs.iter().map(|figure| micros(figure.cost)));
         row.push(times(&decision.costs, Contender::Script, Contender::Seckill));
         grid.rows.push(row);
     }
     grid
-}
-
-pub fn decision_name(decision: &Decision) -> String {
-    let aof = if decision.aof { ", AOF everysec" } else { "" };
-    format!("{}{aof}", decision.outcome.label())
 }
 
 fn latency(results: &Results) -> Grid {
@@ -212,29 +172,4 @@ fn targets(results: &Results) -> Grid {
         ]);
     }
     grid
-}
-
-pub fn micros(value: f64) -> String {
-    format!("{value:.2}")
-}
-
-/// How many times the cost of `below` the cost of `above` is.
-pub fn times(figures: &[Figure], above: Contender, below: Contender) -> String {
-    match (cost_of(figures, above), cost_of(figures, below)) {
-        (Some(above), Some(below)) => format!("{:.2}", above / below),
-        _ => "-".to_owned(),
-    }
-}
-
-/// Digits in groups of three.
-pub fn thousands(value: usize) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

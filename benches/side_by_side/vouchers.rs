@@ -4,8 +4,9 @@ use serde::Serialize;
 
 use crate::Result;
 use crate::contender::{Contender, Outcome, Try};
+use crate::figures::{Figure, in_rounds};
 use crate::options::Size;
-use crate::stand::{Figure, Lab, in_rounds};
+use crate::stand::Lab;
 use crate::wire::{Load, PIPELINE};
 
 const CONTENDERS: &[Contender] =
@@ -36,7 +37,7 @@ fn round_robin(lab: &Lab, size: Size, vouchers: usize) -> Result<Spread> {
                 user: FIRST_USER + n,
                 order_id: FIRST_ORDER + n,
             });
-            c.load(&stand.scripts, Outcome::SoldOut, PIPELINE, tries, 0)
+            c.load(&stand, Outcome::SoldOut, PIPELINE, tries, 0)
         })
         .collect();
     let costs = in_rounds(size.rounds, CONTENDERS, |place| {

@@ -30,55 +30,73 @@ pub fn encode(into: &mut Vec<u8>, args: &[&[u8]]) {
     }
 }
 
-/// Commands that all get the same reply, cut into batches of `depth`.
+/// One request as it goes over the wire.
+pub fn request(words: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    encode(&mut bytes, words);
+    bytes
+}
+
+/// Commands with the replies they must get, cut into batches of `depth`.
 pub struct Load {
-    bytes: Vec<u8>,
-    /// Where each command ends in `bytes`.
-    ends: Vec<usize>,
-    replies: Vec<u8>,
-    reply_len: usize,
+    requests: Joined,
+    replies: Joined,
+    reply: Vec<u8>,
     depth: usize,
+}
+
+/// Texts one after the other, with the end of each.
+#[derive(Default)]
+struct Joined {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Joined {
+    fn end_one(&mut self) {
+        self.ends.push(self.bytes.len());
+    }
+
+    fn slice(&self, texts: &Range<usize>) -> &[u8] {
+        let start = texts.start.checked_sub(1).map_or(0, |last| self.ends[last]);
+        &self.bytes[start..self.ends[texts.end - 1]]
+    }
 }
 
 impl Load {
     /// `reply` is what each command is answered, byte by byte.
     pub fn new(depth: usize, reply: &[u8]) -> Self {
-        let replies = reply.repeat(depth);
-        Self { bytes: Vec::new(), ends: Vec::new(), replies, reply_len: reply.len(), depth }
+        let (requests, replies) = (Joined::default(), Joined::default());
+        Self { requests, replies, reply: reply.to_vec(), depth }
     }
 
     pub fn push(&mut self, args: &[&[u8]]) {
-        encode(&mut self.bytes, args);
-        self.ends.push(self.bytes.len());
+        self.push_all(&[args]);
     }
 
-    /// Several commands that count as one; `reply` is what they are answered together.
+    /// Several commands that count as one; the load's reply is what they are answered together.
     pub fn push_all(&mut self, commands: &[&[&[u8]]]) {
         for args in commands {
-            encode(&mut self.bytes, args);
+            encode(&mut self.requests.bytes, args);
         }
-        self.ends.push(self.bytes.len());
+        self.requests.end_one();
+        self.replies.bytes.extend_from_slice(&self.reply);
+        self.replies.end_one();
     }
 
     pub fn commands(&self) -> usize {
-        self.ends.len()
+        self.requests.ends.len()
     }
 
     pub fn batches(&self) -> usize {
-        self.ends.len().div_ceil(self.depth)
+        self.commands().div_ceil(self.depth)
     }
 
     /// The bytes of batch `index` and the replies it must get.
     pub fn batch(&self, index: usize) -> (&[u8], &[u8]) {
-        let commands = self.commands_of(index);
-        let start = commands.start.checked_sub(1).map_or(0, |last| self.ends[last]);
-        let end = self.ends[commands.end - 1];
-        (&self.bytes[start..end], &self.replies[..commands.len() * self.reply_len])
-    }
-
-    fn commands_of(&self, index: usize) -> Range<usize> {
         let start = index * self.depth;
-        start..(start + self.depth).min(self.ends.len())
+        let commands = start..(start + self.depth).min(self.commands());
+        (self.requests.slice(&commands), self.replies.slice(&commands))
     }
 }
 

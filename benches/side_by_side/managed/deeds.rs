@@ -5,9 +5,10 @@ use serde::Serialize;
 
 use crate::Result;
 use crate::contender::Contender;
+use crate::figures::{Figure, cost_of, in_rounds};
 use crate::managed::sale::{Kind, Sale, Spelling};
 use crate::options::Size;
-use crate::stand::{Figure, Lab, Stand, cost_of, in_rounds};
+use crate::stand::{Lab, Stand};
 use crate::wire::Load;
 
 pub const CONTENDERS: &[Contender] = &[Contender::ManagedScript, Contender::ManagedCommand];
@@ -99,11 +100,11 @@ impl What {
     }
 
     fn spelling(self, stand: &Stand, who: Contender) -> Spelling<'_> {
-        let scripts = &stand.scripts.managed;
+        let scripts = &stand.scripts;
         let (command, script) = match self {
-            Self::AcceptedAndHeld | Self::AcceptedAndSold => ("SECKILL.TRY", &scripts.buy),
-            Self::Confirmed => ("SECKILL.CONFIRM", &scripts.confirm),
-            Self::Cancelled => ("SECKILL.CANCEL", &scripts.cancel),
+            Self::AcceptedAndHeld | Self::AcceptedAndSold => ("SECKILL.TRY", &scripts.managed_buy),
+            Self::Confirmed => ("SECKILL.CONFIRM", &scripts.managed_confirm),
+            Self::Cancelled => ("SECKILL.CANCEL", &scripts.managed_cancel),
         };
         match who {
             Contender::ManagedScript => Spelling::Script(script),

@@ -4,9 +4,10 @@ use serde::Serialize;
 
 use crate::Result;
 use crate::contender::Contender;
+use crate::figures::{Figure, cost_of, in_rounds};
 use crate::managed::sale::{Kind, Sale, Spelling};
 use crate::options::Size;
-use crate::stand::{Figure, Lab, cost_of, in_rounds};
+use crate::stand::Lab;
 use crate::wire::{Load, PIPELINE};
 
 pub const CONTENDERS: &[Contender] = &[
@@ -59,7 +60,7 @@ fn one(lab: &Lab, size: Size, orders: usize) -> Result<SoldOut> {
             match who {
                 Contender::Script => script.load(UNMANAGED.voucher, tries, ":1\r\n"),
                 Contender::ManagedScript => {
-                    let script = Spelling::Script(&stand.scripts.managed.buy);
+                    let script = Spelling::Script(&stand.scripts.managed_buy);
                     script.load(HELD.voucher, tries, ":1\r\n")
                 }
                 Contender::Managed => command.load(SOLD.voucher, tries, ":1\r\n"),

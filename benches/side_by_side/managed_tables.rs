@@ -1,9 +1,9 @@
 //! The figures of managed sales as tables.
 
 use crate::contender::Contender;
+use crate::figures::cost_of;
+use crate::grid::{Grid, micros, thousands, times};
 use crate::managed::{Managed, deeds, sold_out};
-use crate::stand::cost_of;
-use crate::tables::{Grid, micros, thousands, times};
 
 /// The tables of what was measured; the first two are also those of the README.
 pub fn costs(managed: &Managed) -> Vec<Grid> {

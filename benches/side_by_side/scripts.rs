@@ -1,0 +1,33 @@
+//! The scripts that commands are measured against, by their SHA1 on the server under test.
+
+use redis::Connection;
+
+use crate::Result;
+
+pub struct Scripts {
+    /// The usual script of flash sales.
+    pub buy: String,
+    /// The usual script that releases a lock.
+    pub unlock: String,
+    /// Unlocks, and signals a client that waits by BLPOP.
+    pub unlock_and_signal: String,
+    pub managed_buy: String,
+    pub managed_confirm: String,
+    pub managed_cancel: String,
+}
+
+impl Scripts {
+    pub fn load(control: &mut Connection) -> Result<Self> {
+        let mut load = |text: &str| -> Result<String> {
+            Ok(redis::cmd("SCRIPT").arg("LOAD").arg(text).query(control)?)
+        };
+        Ok(Self {
+            buy: load(include_str!("../../tests/it/seckill.lua"))?,
+            unlock: load(include_str!("../../tests/it/unlock.lua"))?,
+            unlock_and_signal: load(include_str!("scripts/unlock_and_signal.lua"))?,
+            managed_buy: load(include_str!("scripts/managed_try.lua"))?,
+            managed_confirm: load(include_str!("scripts/managed_confirm.lua"))?,
+            managed_cancel: load(include_str!("scripts/managed_cancel.lua"))?,
+        })
+    }
+}
