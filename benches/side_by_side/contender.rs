@@ -9,8 +9,11 @@ use crate::wire::Load;
 #[serde(rename_all = "kebab-case")]
 pub enum Contender {
     Script,
+    /// The script with its keys declared, as a cluster demands.
+    DeclaredScript,
     RmCall,
     Seckill,
+    TryKeys,
     Get,
     Noop,
     UnlockScript,
@@ -77,7 +80,9 @@ impl Contender {
         match self {
             Self::Script => "script",
             Self::RmCall => "RM_Call steps",
+            Self::DeclaredScript => "script, declared keys",
             Self::Seckill => "SECKILL.TRY",
+            Self::TryKeys => "SECKILL.TRYKEYS",
             Self::Get => "GET",
             Self::Noop => "no-op",
             Self::UnlockScript => "unlock script",
@@ -100,6 +105,9 @@ impl Contender {
     ) -> Load {
         let mut load = Load::new(depth, &self.reply(outcome, stock));
         for Try { voucher, user, order_id } in tries {
+            let keys = stand.naming.keys(voucher);
+            let [stock_key, buyers_key, orders_key] =
+                [&keys.stock, &keys.buyers, &keys.orders].map(|key| key.as_bytes());
             let (voucher, user) = (voucher.to_string(), user.to_string());
             let order_id = order_id.to_string();
             let (voucher, user, order_id) =
@@ -116,7 +124,27 @@ impl Contender {
                 Self::RmCall => load.push(&[b"BASELINE.TRY", voucher, user, order_id]),
                 Self::Seckill => load.push(&[b"SECKILL.TRY", voucher, user, order_id]),
                 Self::Noop => load.push(&[b"BASELINE.NOOP", voucher, user, order_id]),
-                Self::Get => load.push(&[b"GET", &[b"seckill:stock:", voucher].concat()]),
+                Self::DeclaredScript => load.push(&[
+                    b"EVALSHA",
+                    stand.scripts.buy_declared.as_bytes(),
+                    b"3",
+                    stock_key,
+                    buyers_key,
+                    orders_key,
+                    voucher,
+                    user,
+                    order_id,
+                ]),
+                Self::TryKeys => load.push(&[
+                    b"SECKILL.TRYKEYS",
+                    stock_key,
+                    buyers_key,
+                    orders_key,
+                    voucher,
+                    user,
+                    order_id,
+                ]),
+                Self::Get => load.push(&[b"GET", stock_key]),
                 _ => unreachable!("not one of those that meet in a try"),
             }
         }

@@ -65,3 +65,11 @@ impl Figure {
 pub fn cost_of(figures: &[Figure], contender: Contender) -> Option<f64> {
     figures.iter().find(|figure| figure.contender == contender).map(|figure| figure.cost)
 }
+
+/// How many times the cost of `below` the cost of `above` is, to three places.
+pub fn ratio(figures: &[Figure], above: Contender, below: Contender) -> Result<f64> {
+    match (cost_of(figures, above), cost_of(figures, below)) {
+        (Some(above), Some(below)) => Ok((above / below * 1e3).round() / 1e3),
+        _ => Err("a contender had no turn".into()),
+    }
+}

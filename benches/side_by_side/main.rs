@@ -5,14 +5,16 @@
 //! contenders take turns on one server in one run, so their ratios mean something on any machine.
 //!
 //! In reading order: `options`, `artifacts` (the library to measure against), `harness` (shared
-//! with the tests: servers in fresh directories), `wire` (loads and pipelines), `scripts`, `stand`
-//! (a server and its clock), `contender` (what is measured), `figures` (turns and rounds),
-//! `target`, `machine` (where and when); then one file per part: `decisions`, `locks`, `vouchers`,
-//! `growth`, `latency`, `lock_line` with `lock_manner` and `lock_crowd`, `managed` with a folder of
-//! its own; then `results`, `grid`, `tables`, `lock_tables`, `managed_tables`, `plots`. No two
-//! files import each other, directly or through others.
+//! with the tests: servers in fresh directories), `wire` (loads and pipelines), `scripts`, `keys`,
+//! `stand` (a server and its clock), `contender` (what is measured), `figures` (turns and rounds),
+//! `target`, `machine` (where and when); then one file per part: `decisions` and `cluster` with
+//! `tries`; `locks`; `vouchers`; `growth`; `latency`; `lock_line` with `lock_manner` and
+//! `lock_crowd`; `managed` with a folder of its own; then `results`, `grid`, `tables`,
+//! `lock_tables`, `managed_tables`, `plots`. No two files import each other, directly or through
+//! others.
 
 mod artifacts;
+mod cluster;
 mod contender;
 mod decisions;
 mod figures;
@@ -20,6 +22,7 @@ mod grid;
 mod growth;
 #[path = "../../tests/it/harness.rs"]
 mod harness;
+mod keys;
 mod latency;
 mod lock_crowd;
 mod lock_line;
@@ -36,6 +39,7 @@ mod scripts;
 mod stand;
 mod tables;
 mod target;
+mod tries;
 mod vouchers;
 mod wire;
 

@@ -38,6 +38,7 @@ pub enum Part {
     SoldOut,
     Duplicate,
     Accepted,
+    Cluster,
     Locks,
     LockLine,
     Latency,

@@ -5,6 +5,7 @@ use std::thread::available_parallelism;
 use serde::Serialize;
 
 use crate::Result;
+use crate::cluster::ClusterTry;
 use crate::contender::Outcome;
 use crate::decisions::Decision;
 use crate::growth::Growth;
@@ -16,7 +17,7 @@ use crate::stand::{Lab, Stand, clock_name};
 use crate::target::Target;
 use crate::vouchers::Spread;
 use crate::wire::{LANES, PIPELINE};
-use crate::{decisions, growth, latency, locks, machine, vouchers};
+use crate::{cluster, decisions, growth, latency, locks, machine, vouchers};
 
 #[derive(Serialize)]
 pub struct Results {
@@ -26,8 +27,9 @@ pub struct Results {
     pub cpu: String,
     pub cores: usize,
     pub method: Method,
-    /// Server CPU a command, in microseconds; so are growth, vouchers and locks.
+    /// Server CPU per command, in microseconds; so are cluster, growth, vouchers and locks.
     pub decisions: Vec<Decision>,
+    pub cluster: Vec<ClusterTry>,
     pub growth: Vec<Growth>,
     pub vouchers: Vec<Spread>,
     pub locks: Vec<Locks>,
@@ -63,6 +65,10 @@ impl Results {
                 }
             }
         }
+        if options.wants(Part::Cluster) {
+            eprintln!("a cluster ...");
+            results.cluster = cluster::measure(lab, size)?;
+        }
         if options.wants(Part::Locks) {
             eprintln!("locks ...");
             results.locks = locks::measure(lab, size)?;
@@ -81,6 +87,7 @@ impl Results {
         }
         results.managed = Managed::measure(lab, options)?;
         results.targets = targets(&results.decisions);
+        results.targets.extend(cluster::targets(&results.cluster));
         results.targets.extend(results.managed.targets());
         Ok(results)
     }
@@ -99,6 +106,7 @@ impl Results {
                 unpipelined_connections: CONNECTIONS,
             },
             decisions: Vec::new(),
+            cluster: Vec::new(),
             growth: Vec::new(),
             vouchers: Vec::new(),
             locks: Vec::new(),
@@ -125,7 +133,7 @@ fn targets(decisions: &[Decision]) -> Vec<Target> {
     [
         at_least(Outcome::SoldOut, false, "sold out: script / SECKILL.TRY, at least", 4.0),
         near_get(),
-        at_least(Outcome::Duplicate, false, "duplicate: script / SECKILL.TRY, at least", 2.6),
+        at_least(Outcome::Duplicate, false, "duplicate: script / SECKILL.TRY, at least", 2.3),
         at_least(Outcome::Accepted, false, "accepted: script / SECKILL.TRY, at least", 2.1),
         at_least(
             Outcome::Accepted,

@@ -7,6 +7,8 @@ use crate::Result;
 pub struct Scripts {
     /// The usual script of flash sales.
     pub buy: String,
+    /// The same with its keys declared.
+    pub buy_declared: String,
     /// The usual script that releases a lock.
     pub unlock: String,
     /// Unlocks, and signals a client that waits by BLPOP.
@@ -23,6 +25,7 @@ impl Scripts {
         };
         Ok(Self {
             buy: load(include_str!("../../tests/it/seckill.lua"))?,
+            buy_declared: load(include_str!("scripts/try_declared.lua"))?,
             unlock: load(include_str!("../../tests/it/unlock.lua"))?,
             unlock_and_signal: load(include_str!("scripts/unlock_and_signal.lua"))?,
             managed_buy: load(include_str!("scripts/managed_try.lua"))?,

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use redis::Connection;
 
 use crate::Result;
-use crate::harness::Server;
+use crate::harness::{Builder, Server, wait_for};
+use crate::keys::Naming;
 use crate::scripts::Scripts;
 use crate::wire::{Lanes, Load};
 
@@ -18,6 +19,7 @@ pub struct Lab {
 pub struct Stand {
     pub control: Connection,
     pub scripts: Scripts,
+    pub naming: Naming,
     pub socket: PathBuf,
     lanes: Lanes,
     /// Held for its drop, which ends the server.
@@ -26,24 +28,44 @@ pub struct Stand {
 
 impl Lab {
     pub fn stand(&self, aof: bool) -> Result<Stand> {
+        let aof = format!("appendonly {}", if aof { "yes" } else { "no" });
+        Stand::start(self.server().config(aof), Naming::Plain)
+    }
+
+    /// A node that is a whole cluster by itself.
+    pub fn cluster_node(&self) -> Result<Stand> {
+        // Servers of the harness in a cluster listen on a port; lanes want a socket.
+        let server = self.server().cluster().config("unixsocket socket");
+        let mut stand = Stand::start(server, Naming::Tagged)?;
+        let () = stand.run(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"])?;
+        wait_for("the cluster to be up", || {
+            let info: String = stand.run(&["CLUSTER", "INFO"]).ok()?;
+            info.contains("cluster_state:ok").then_some(())
+        })?;
+        Ok(stand)
+    }
+
+    fn server(&self) -> Builder {
         // No snapshot and no AOF rewrite: a fork in the middle of a turn would be charged to it.
-        let server = Server::with()
-            .config(format!("appendonly {}", if aof { "yes" } else { "no" }))
+        Server::with()
             .config("appendfsync everysec")
             .config("auto-aof-rewrite-percentage 0")
             .config("maxclients 11000")
             .config(format!("loadmodule {}", self.baseline.display()))
-            .try_start()
-            .map_err(|log| format!("the server did not start:\n{log}"))?;
-        let mut control = redis::Client::open(server.address())?.get_connection()?;
-        let scripts = Scripts::load(&mut control)?;
-        let socket = server.dir().join("socket");
-        let lanes = Lanes::connect(&socket)?;
-        Ok(Stand { control, scripts, socket, lanes, _server: server })
     }
 }
 
 impl Stand {
+    fn start(server: Builder, naming: Naming) -> Result<Self> {
+        let started = server.try_start();
+        let server = started.map_err(|log| format!("the server did not start:\n{log}"))?;
+        let mut control = redis::Client::open(server.address())?.get_connection()?;
+        let scripts = Scripts::load(&mut control)?;
+        let socket = server.dir().join("socket");
+        let lanes = Lanes::connect(&socket)?;
+        Ok(Self { control, scripts, naming, socket, lanes, _server: server })
+    }
+
     /// Sends a load without looking at the clock.
     pub fn send(&mut self, load: &Load) -> Result<()> {
         self.lanes.run(load, 1)

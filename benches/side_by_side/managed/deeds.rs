@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::Result;
 use crate::contender::Contender;
-use crate::figures::{Figure, cost_of, in_rounds};
+use crate::figures::{Figure, in_rounds, ratio};
 use crate::managed::sale::{Kind, Sale, Spelling};
 use crate::options::Size;
 use crate::stand::{Lab, Stand};
@@ -82,10 +82,7 @@ fn one(lab: &Lab, size: Size, what: What, aof: bool) -> Result<Deed> {
         what.prove(&mut stand, orders)?;
         Ok(micros)
     })?;
-    let ratio = match [0, 1].map(|place| cost_of(&costs, CONTENDERS[place])) {
-        [Some(script), Some(command)] => (script / command * 1e3).round() / 1e3,
-        _ => return Err("a contender had no turn".into()),
-    };
+    let ratio = ratio(&costs, Contender::ManagedScript, Contender::ManagedCommand)?;
     Ok(Deed { what, aof, costs, script_to_seckill: ratio })
 }
 

@@ -1,0 +1,134 @@
+//! Tries of one outcome as contenders spell them, ready to take turns on a stand.
+
+use std::ops::Range;
+
+use crate::Result;
+use crate::contender::{Contender, Outcome, Try};
+use crate::figures::{Figure, in_rounds};
+use crate::options::Size;
+use crate::stand::Stand;
+use crate::wire::Load;
+
+const VOUCHER: usize = 7;
+/// The sale of `make run`: so many have bought when the rest is turned away.
+pub const BUYERS: usize = 1_000;
+const FIRST_USER: usize = 1_000_001;
+const FIRST_ORDER: usize = 314_159_265_358_979_001;
+/// Losing tries are sent again and again; so many differ.
+const DIFFERENT: usize = 5_000;
+/// Sent before each turn, so that it starts with warm caches and names.
+const WARM_UP: usize = 1_000;
+
+/// What takes turns on one stand: a warm-up and a load per contender.
+pub struct Tries {
+    outcome: Outcome,
+    size: Size,
+    contenders: Vec<Contender>,
+    /// The stock that each turn starts with.
+    stock: usize,
+    loads: Vec<(Load, Load)>,
+}
+
+/// Lets the contenders take turns on one stand, with `depth` commands in flight per connection.
+pub fn costs(
+    stand: &mut Stand,
+    size: Size,
+    outcome: Outcome,
+    contenders: &[Contender],
+    depth: usize,
+) -> Result<Vec<Figure>> {
+    let tries = Tries::new(stand, size, outcome, contenders, depth);
+    in_rounds(size.rounds, contenders, |place| tries.turn(stand, place))
+}
+
+impl Tries {
+    pub fn new(
+        stand: &Stand,
+        size: Size,
+        outcome: Outcome,
+        contenders: &[Contender],
+        depth: usize,
+    ) -> Self {
+        let units = if outcome == Outcome::Accepted { size.accepted_each } else { 0 };
+        let stock = outcome.stock(units);
+        let load = |contender: Contender, numbers: Range<usize>| {
+            let tries = numbers.map(|n| a_try(outcome, n));
+            contender.load(stand, outcome, depth, tries, stock)
+        };
+        let loads = contenders.iter().map(|&contender| match outcome {
+            Outcome::Accepted => {
+                (load(contender, units..units + WARM_UP), load(contender, 0..units))
+            }
+            _ => (load(contender, 0..DIFFERENT), load(contender, 0..DIFFERENT)),
+        });
+        let loads = loads.collect();
+        Self { outcome, size, contenders: contenders.to_vec(), stock, loads }
+    }
+
+    /// The microseconds of server CPU per try of the contender at a place.
+    pub fn turn(&self, stand: &mut Stand, place: usize) -> Result<f64> {
+        if self.outcome == Outcome::Accepted {
+            self.accepted(stand, place)
+        } else {
+            self.losing(stand, place)
+        }
+    }
+
+    /// Tries that change nothing: `DIFFERENT` of them, over and over.
+    fn losing(&self, stand: &mut Stand, place: usize) -> Result<f64> {
+        let (warm_up, load) = &self.loads[place];
+        open_sale(stand, self.stock, BUYERS)?;
+        stand.send(warm_up)?;
+        stand.measure(load, self.size.losing_each / DIFFERENT)
+    }
+
+    /// Tries that buy: every user is new, and each turn starts with no buyers and no stream, so
+    /// that every contender fills the same keys to the same size.
+    fn accepted(&self, stand: &mut Stand, place: usize) -> Result<f64> {
+        let (warm_up, load) = &self.loads[place];
+        // GET and the no-op sell nothing, so their stock must be what the load expects at once.
+        open_sale(stand, self.stock, 0)?;
+        stand.send(warm_up)?;
+        open_sale(stand, self.stock, 0)?;
+        let micros = stand.measure(load, 1)?;
+        let sells = !matches!(self.contenders[place], Contender::Get | Contender::Noop);
+        prove_sold(stand, self.stock, if sells { self.size.accepted_each } else { 0 })?;
+        Ok(micros)
+    }
+}
+
+/// A duplicate needs a user who bought; who finds it sold out is somebody else.
+fn a_try(outcome: Outcome, n: usize) -> Try {
+    let user = match outcome {
+        Outcome::SoldOut => FIRST_USER + BUYERS + n,
+        Outcome::Duplicate => FIRST_USER + n % BUYERS,
+        Outcome::Accepted => FIRST_USER + n,
+    };
+    Try { voucher: VOUCHER, user, order_id: FIRST_ORDER + n }
+}
+
+/// A sale as it is after `buyers` have bought: stock, buyers, no stream.
+fn open_sale(stand: &mut Stand, stock: usize, buyers: usize) -> Result<()> {
+    let keys = stand.naming.keys(VOUCHER);
+    let () = stand.run(&["DEL", &keys.buyers, &keys.orders])?;
+    let () = stand.run(&["SET", &keys.stock, &stock.to_string()])?;
+    if buyers > 0 {
+        let mut sadd = redis::cmd("SADD");
+        sadd.arg(&keys.buyers).arg((FIRST_USER..FIRST_USER + buyers).collect::<Vec<_>>());
+        let () = sadd.query(&mut stand.control)?;
+    }
+    Ok(())
+}
+
+/// The replies were checked already; this checks that the keys agree with them.
+fn prove_sold(stand: &mut Stand, stock: usize, units: usize) -> Result<()> {
+    let keys = stand.naming.keys(VOUCHER);
+    let left: usize = stand.run(&["GET", &keys.stock])?;
+    let buyers: usize = stand.run(&["SCARD", &keys.buyers])?;
+    let orders: usize = stand.run(&["XLEN", &keys.orders])?;
+    if left + units == stock && buyers == units && orders == units {
+        return Ok(());
+    }
+    Err(format!("{units} sold, yet {left} of {stock} left, {buyers} buyers, {orders} orders")
+        .into())
+}
