@@ -20,6 +20,8 @@ local INTEGER_MAX = '9223372036854775807'
 local INTEGER_MIN_DIGITS = '9223372036854775808'
 local EXACT_MAX = '9007199254740992'
 local ID_LEN_MAX = 134217728
+local FIELD_LEN_MAX = 1024
+local OWN_FIELDS = {units = true, deadline = true, reason = true}
 -- How long a fence key outlives the lease.
 local FENCE_OUTLIVES_MS = 86400000
 
@@ -136,24 +138,93 @@ local function have_equals(keys)
     return false
 end
 
--- keys: stock buyers [orders]. args: voucher user orderid [UNITS n]. Without a key of orders no
--- order is appended.
+local function any(list, test)
+    for _, item in ipairs(list) do
+        if test(item) then
+            return true
+        end
+    end
+    return false
+end
+
+-- What is wrong with the names of the fields for user, voucher and order id; nil when nothing is.
+local function bad_fields(names)
+    if any(names, function(name) return name == '' end) then
+        return 'must be three words that are not empty'
+    elseif any(names, function(name) return #name > FIELD_LEN_MAX end) then
+        return 'must be three words of at most ' .. FIELD_LEN_MAX .. ' bytes'
+    elseif have_equals(names) then
+        return 'must be three different words'
+    elseif any(names, function(name) return OWN_FIELDS[name] end) then
+        return 'must not use units, deadline or reason, which are fields of their own'
+    elseif any(names, function(name) return string.sub(name, 1, 3) == 'dlq' end) then
+        return 'must not begin with dlq, as the fields of dead letters do'
+    end
+    return nil
+end
+
+-- How to read each option behind `voucher user orderid`: the value and how many arguments it took,
+-- or nil and an error.
+local TRY_OPTIONS = {
+    UNITS = function(args, at)
+        if not args[at] then
+            return nil, fail('ERR syntax error')
+        end
+        local units = positive(args[at], INTEGER_MAX)
+        if not units then
+            return nil, argument_error('units', INTEGER_MAX)
+        end
+        return units, 1
+    end,
+    FIELDS = function(args, at)
+        local names = {args[at], args[at + 1], args[at + 2]}
+        if #names < 3 then
+            return nil, fail('ERR syntax error')
+        end
+        local bad = bad_fields(names)
+        if bad then
+            return nil, fail('ERR FIELDS ' .. bad)
+        end
+        return names, 3
+    end,
+    MISSING = function(args, at)
+        local answer = string.upper(args[at] or '')
+        if answer ~= 'ERROR' and answer ~= 'SOLD-OUT' then
+            return nil, fail('ERR syntax error')
+        end
+        return answer, 1
+    end,
+}
+
+-- The options by name, or nil and an error.
+local function try_options(args)
+    local options = {}
+    local at = 4
+    while args[at] do
+        local name = string.upper(args[at])
+        if not TRY_OPTIONS[name] or options[name] then
+            return nil, fail('ERR syntax error')
+        end
+        local value, took = TRY_OPTIONS[name](args, at + 1)
+        if not value then
+            return nil, took
+        end
+        options[name] = value
+        at = at + 1 + took
+    end
+    return options
+end
+
+-- keys: stock buyers [orders]. args: voucher user orderid [UNITS n] [FIELDS user voucher orderid]
+-- [MISSING error|sold-out]. Without a key of orders no order is appended.
 local function try(keys, args)
     local stock, buyers, orders = keys[1], keys[2], keys[3]
     local voucher, user, id = args[1], args[2], args[3]
-    local units = '1'
-    if #args > 3 then
-        if string.upper(args[4]) ~= 'UNITS' then
-            return fail('ERR syntax error')
-        end
-        units = positive(args[5], INTEGER_MAX)
-        if not units then
-            return argument_error('units', INTEGER_MAX)
-        end
-        if #args > 5 then
-            return fail('ERR syntax error')
-        end
+    local options, wrong = try_options(args)
+    if not options then
+        return wrong
     end
+    local units = options.UNITS or '1'
     if id == '*' then
         return fail('ERR orderid * is for SECKILL.TRY, give an id here')
     end
@@ -166,7 +237,8 @@ local function try(keys, args)
         return bad
     end
     if not left then
-        if MISSING_STOCK_IS_SOLD_OUT then
+        local answer = options.MISSING
+        if answer == 'SOLD-OUT' or (not answer and MISSING_STOCK_IS_SOLD_OUT) then
             return 1
         end
         return fail('NOVOUCHER no stock key for this voucher')
@@ -197,7 +269,8 @@ local function try(keys, args)
     if not is_unlimited then
         writes[2] = units == '1' and {'DECR', stock} or {'DECRBY', stock, units}
     end
-    local fields = {USER, user, VOUCHER, voucher, ID, id}
+    local names = options.FIELDS or {USER, VOUCHER, ID}
+    local fields = {names[1], user, names[2], voucher, names[3], id}
     if units ~= '1' then
         fields[7], fields[8] = 'units', units
     end

@@ -68,6 +68,8 @@ pub(crate) enum CommandError {
     GeneratedId,
     /// SESSION in a script, which has no connection.
     NoConnection,
+    /// Names of an entry's fields that can't be, and why.
+    Fields(&'static str),
     /// An option that the command does not have.
     Syntax,
     /// A word is missing, or is not an integer in `min..=max`.
@@ -158,6 +160,7 @@ impl CommandError {
             }
             Self::GeneratedId => "orderid * is for SECKILL.TRY, give an id here",
             Self::NoConnection => "SESSION needs the connection of a client, which no script has",
+            Self::Fields(why) => return format!("FIELDS {why}").into(),
             Self::Syntax => "syntax error",
             Self::NotInRange { argument, min, max } => {
                 return format!("{argument} must be an integer from {min} to {max}").into();
@@ -304,6 +307,7 @@ mod tests {
             CommandError::CounterNotHere,
             CommandError::GeneratedId,
             CommandError::NoConnection,
+            CommandError::Fields("must be three different words"),
             CommandError::Syntax,
             CommandError::NotInRange { argument: "units", min: 1, max: i64::MAX },
             CommandError::TooLong { argument: "user", max: 1 },

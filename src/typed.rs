@@ -40,4 +40,6 @@ arguments! {
     Reason;
     /// A key as the client spelled it.
     KeyName;
+    /// The name of a field in the entry of a stream.
+    FieldName;
 }

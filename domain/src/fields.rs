@@ -23,6 +23,9 @@ pub const DEAD_LETTER_REASON: &[u8] = b"dlqReason";
 /// The fields of the entry of a draw.
 pub const DRAW_FIELDS: [&[u8]; 3] = [b"userId", b"poolId", b"code"];
 
+/// The longest name of a field for user, voucher or order id.
+pub const ORDER_FIELD_LEN_MAX: usize = 1024;
+
 /// The configured names of the fields for user, voucher and order id, or what is wrong with them.
 pub fn parse_order_fields(text: &[u8]) -> Result<[&[u8]; 3], &'static str> {
     let words: Vec<&[u8]> = text.split(|byte| *byte == b' ').collect();
@@ -33,6 +36,19 @@ pub fn parse_order_fields(text: &[u8]) -> Result<[&[u8]; 3], &'static str> {
     if words.iter().any(|word| word.is_empty()) {
         return Err("must be three words with one space between");
     }
+    check_order_fields(words).map(|()| words)
+}
+
+/// Refuses names of the fields for user, voucher and order id by which an entry could not be read
+/// as an order.
+pub fn check_order_fields(words: [&[u8]; 3]) -> Result<(), &'static str> {
+    let [user, voucher, id] = words;
+    if words.iter().any(|word| word.is_empty()) {
+        return Err("must be three words that are not empty");
+    }
+    if words.iter().any(|word| word.len() > ORDER_FIELD_LEN_MAX) {
+        return Err("must be three words of at most 1024 bytes");
+    }
     if user == voucher || voucher == id || user == id {
         return Err("must be three different words");
     }
@@ -42,12 +58,12 @@ pub fn parse_order_fields(text: &[u8]) -> Result<[&[u8]; 3], &'static str> {
     if words.iter().any(|word| word.starts_with(DEAD_LETTER_PREFIX)) {
         return Err("must not begin with dlq, as the fields of dead letters do");
     }
-    Ok(words)
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::parse_order_fields;
+    use super::{ORDER_FIELD_LEN_MAX, check_order_fields, parse_order_fields};
 
     #[test]
     fn order_fields_are_three_different_words() {
@@ -69,6 +85,25 @@ mod tests {
             b"a b dlqId",
         ] {
             assert!(parse_order_fields(text).is_err(), "{:?}", String::from_utf8_lossy(text));
+        }
+    }
+
+    #[test]
+    fn names_given_one_by_one_may_hold_any_bytes() {
+        let longest = [b'x'; ORDER_FIELD_LEN_MAX];
+        assert_eq!(check_order_fields([b"a b", b"\0", &longest]), Ok(()));
+        let too_long = [b'x'; ORDER_FIELD_LEN_MAX + 1];
+        assert!(parse_order_fields(&[&too_long[..], b"b", b"c"].join(&b' ')).is_err());
+        for words in [
+            [&b"a"[..], b"", b"c"],
+            [b"a", b"b", b"b"],
+            [b"a", b"b", b"a"],
+            [b"a", b"a", b"c"],
+            [b"a", b"reason", b"c"],
+            [b"a", b"b", b"dlq"],
+            [&too_long, b"b", b"c"],
+        ] {
+            assert!(check_order_fields(words).is_err());
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::effect::Effect;
 use crate::error::CommandError;
 use crate::keyspace::book::{self, OpenBook};
 use crate::keyspace::buyers::Buyer;
-use crate::keyspace::fields::OrderFields;
+use crate::keyspace::fields::{EntryNames, OrderFields};
 use crate::keyspace::orders::Orders;
 use crate::keyspace::presence::Reach;
 use crate::keyspace::stock;
@@ -171,7 +171,8 @@ impl<'a> ManagedSale<'a> {
         let buyer = Buyer::new(keys.sale.buyers, order.user);
         let is_new = has == 0 && buyer.admit(ctx, buyer.mark(&self.memory.marks))?;
         let sale = Sale { stock: keys.sale.stock, grant: Grant::of(left), stream };
-        take(ctx, sale, self.names, order, deadline_text).inspect_err(|_| {
+        let names = EntryNames::configured(self.names);
+        take(ctx, sale, names, order, deadline_text).inspect_err(|_| {
             if is_new {
                 buyer.dismiss(ctx);
             }

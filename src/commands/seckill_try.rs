@@ -4,8 +4,10 @@ use super::order::Order;
 use super::unmanaged;
 use super::{Answering, Command, managed};
 use crate::args::Args;
+use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::counter;
+use crate::keyspace::fields::EntryNames;
 use crate::keyspace::presence::Reach;
 use crate::keyspace::voucher_keys::{SaleKeys, VoucherKeys};
 use crate::memory::Memory;
@@ -72,9 +74,12 @@ fn try_once(
         let sale = managed::ManagedSale::new(ctx, memory, keys, order.voucher, terms)?;
         return sale.with_reach(reach).sell(order);
     }
-    match unmanaged::ask(keys.read_stock(ctx)?, order)? {
+    match unmanaged::ask(keys.read_stock(ctx)?, order, config::policy())? {
         None => Ok(Outcome::SoldOut),
-        Some(grant) => unmanaged::sell(ctx, memory, grant, keys.sale()?, keys.fields(), order),
+        Some(grant) => {
+            let names = EntryNames::configured(keys.fields());
+            unmanaged::sell(ctx, memory, grant, keys.sale()?, names, order)
+        }
     }
 }
 

@@ -1,19 +1,21 @@
-//! `SECKILL.TRYKEYS stock buyers orders voucher user orderid [UNITS n] [NOSTREAM]`: SECKILL.TRY
-//! with its keys spelled out.
+//! `SECKILL.TRYKEYS stock buyers orders voucher user orderid [UNITS n] [NOSTREAM] [FIELDS user
+//! voucher orderid] [MISSING error|sold-out]`: SECKILL.TRY with its keys spelled out.
 
 use super::order::Order;
 use super::unmanaged;
 use super::{Answering, Command};
 use crate::args::Args;
+use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::configured::Configured;
+use crate::keyspace::fields::{ClientNames, EntryNames};
 use crate::keyspace::stock;
 use crate::keyspace::voucher_keys::SaleKeys;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
-use crate::typed::KeyName;
-use domain::sale::{Outcome, Units};
+use crate::typed::{FieldName, KeyName};
+use domain::sale::{Outcome, Policy, Units};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.trykeys",
@@ -42,6 +44,17 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
         ArgSpec { name: c"orderid", kind: ArgKind::String },
         ArgSpec { name: c"units", kind: ArgKind::OptionalInteger(c"UNITS") },
         ArgSpec { name: c"nostream", kind: ArgKind::OptionalToken(c"NOSTREAM") },
+        ArgSpec {
+            name: c"fields",
+            kind: ArgKind::OptionalStrings(
+                c"FIELDS",
+                &[c"user-field", c"voucher-field", c"id-field"],
+            ),
+        },
+        ArgSpec {
+            name: c"missing",
+            kind: ArgKind::OptionalChoice(c"MISSING", &[c"error", c"sold-out"]),
+        },
     ],
 };
 
@@ -55,25 +68,58 @@ impl Command for TryKeys {
         if order.id.0.bytes() == b"*" {
             return Err(CommandError::GeneratedId);
         }
-        let (mut units, mut no_stream) = (None, false);
-        while !args.is_empty() {
-            match args.next_word(&["UNITS", "NOSTREAM"])? {
-                "UNITS" if units.is_none() => units = Some(args.next_units()?),
-                "NOSTREAM" if !no_stream => no_stream = true,
-                _ => return Err(CommandError::Syntax),
-            }
-        }
-        order.units = units.unwrap_or(Units::ONE);
-        let orders = (!no_stream).then_some(orders.0);
+        let options = Options::parse(args)?;
+        order.units = options.units.unwrap_or(Units::ONE);
+        let orders = (!options.no_stream).then_some(orders.0);
         let keys = SaleKeys { stock: stock_key.0, buyers: buyers.0, orders };
         keys.check_differ()?;
-        match unmanaged::ask(stock::read(ctx, keys.stock)?, &order)? {
+        match unmanaged::ask(stock::read(ctx, keys.stock)?, &order, options.policy())? {
             None => Ok(Outcome::SoldOut.into()),
             Some(grant) => {
                 let configured = Configured::now(&memory.vouchers.configured);
-                unmanaged::sell(ctx, memory, grant, keys, &configured.fields, &order)
-                    .map(Reply::from)
+                let names = EntryNames::configured(&configured.fields);
+                let names = options.names.map_or(names, |client| names.renamed(client));
+                unmanaged::sell(ctx, memory, grant, keys, names, &order).map(Reply::from)
             }
         }
+    }
+}
+
+/// What may follow the order id, in any order, each at most once.
+#[derive(Default)]
+struct Options<'a> {
+    units: Option<Units>,
+    no_stream: bool,
+    names: Option<ClientNames<'a>>,
+    missing_is_sold_out: Option<bool>,
+}
+
+impl<'a> Options<'a> {
+    fn parse(mut args: Args<'a>) -> Result<Self, CommandError> {
+        let mut options = Self::default();
+        while !args.is_empty() {
+            match args.next_word(&["UNITS", "NOSTREAM", "FIELDS", "MISSING"])? {
+                "UNITS" if options.units.is_none() => options.units = Some(args.next_units()?),
+                "NOSTREAM" if !options.no_stream => options.no_stream = true,
+                "FIELDS" if options.names.is_none() => {
+                    let names: [FieldName<'_>; 3] = [args.next()?, args.next()?, args.next()?];
+                    options.names = Some(ClientNames::new(names.map(|name| name.0))?);
+                }
+                "MISSING" if options.missing_is_sold_out.is_none() => {
+                    let answer = args.next_word(&["ERROR", "SOLD-OUT"])?;
+                    options.missing_is_sold_out = Some(answer == "SOLD-OUT");
+                }
+                _ => return Err(CommandError::Syntax),
+            }
+        }
+        Ok(options)
+    }
+
+    /// How odd stocks are understood: as configured, but for what the client says.
+    fn policy(&self) -> Policy {
+        let configured = config::policy();
+        let missing_is_sold_out =
+            self.missing_is_sold_out.unwrap_or(configured.missing_is_sold_out);
+        Policy { missing_is_sold_out, ..configured }
     }
 }

@@ -5,7 +5,7 @@ use super::release::{Release, Targets};
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::buyers::Buyer;
-use crate::keyspace::fields::OrderFields;
+use crate::keyspace::fields::EntryNames;
 use crate::keyspace::orders::Orders;
 use crate::keyspace::stock;
 use crate::keyspace::voucher_keys::{ManagedKeys, SaleKeys, VoucherKeys};
@@ -15,7 +15,7 @@ use crate::server::{Ctx, OwnedStr, Str};
 use crate::typed::{OrderId, User, Voucher};
 use domain::book::State;
 use domain::integer::Decimal;
-use domain::sale::{NoStock, Offer, Outcome, Stock, Units, offer};
+use domain::sale::{NoStock, Offer, Outcome, Policy, Stock, Units, offer};
 
 /// What the stock grants to a try, before the buyer is looked at.
 pub(super) struct Grant {
@@ -33,8 +33,12 @@ impl Grant {
 /// What the stock grants. None when sold out.
 ///
 /// Most tries end here: nothing is opened for writing, and nothing is allocated by us.
-pub(super) fn ask(stock: Stock, order: &Order<'_>) -> Result<Option<Grant>, CommandError> {
-    match offer(stock, order.units, config::policy()) {
+pub(super) fn ask(
+    stock: Stock,
+    order: &Order<'_>,
+    policy: Policy,
+) -> Result<Option<Grant>, CommandError> {
+    match offer(stock, order.units, policy) {
         Err(NoStock) => Err(CommandError::NoVoucher),
         Ok(Offer::Take { left }) => Ok(Some(Grant { left: Some(left) })),
         Ok(Offer::Unlimited) => Ok(Some(Grant { left: None })),
@@ -52,7 +56,7 @@ pub(super) fn sell(
     memory: &Memory,
     grant: Grant,
     keys: SaleKeys<'_>,
-    names: &OrderFields,
+    names: EntryNames<'_>,
     order: &Order<'_>,
 ) -> Result<Outcome, CommandError> {
     // A user with a mark has probably bought: asking is cheaper than what follows.
@@ -107,20 +111,19 @@ pub(super) struct Sale<'a> {
 pub(super) fn take(
     ctx: Ctx<'_>,
     sale: Sale<'_>,
-    names: &OrderFields,
+    names: EntryNames<'_>,
     order: &Order<'_>,
     deadline: Option<Str<'_>>,
 ) -> Result<(), CommandError> {
     let units =
         (order.units != Units::ONE).then(|| OwnedStr::new(Decimal::new(order.units.get()).bytes()));
     let units = units.as_ref().map(OwnedStr::as_str);
-    let three =
-        [names.user(), order.user.0, names.voucher(), order.voucher.0, names.id(), order.id.0];
+    let three = [names.user, order.user.0, names.voucher, order.voucher.0, names.id, order.id.0];
     let mut more = Vec::new();
     if units.is_some() || deadline.is_some() {
         more.extend(three);
-        more.extend(units.into_iter().flat_map(|units| [names.units(), units]));
-        more.extend(deadline.into_iter().flat_map(|deadline| [names.deadline(), deadline]));
+        more.extend(units.into_iter().flat_map(|units| [names.units, units]));
+        more.extend(deadline.into_iter().flat_map(|deadline| [names.deadline, deadline]));
     }
     let fields = if more.is_empty() { &three[..] } else { &more };
     let appended = sale.stream.map(|stream| stream.append(fields)).transpose()?;

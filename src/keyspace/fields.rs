@@ -1,7 +1,10 @@
 //! The words in the entries of the streams.
 
+use crate::error::CommandError;
 use crate::server::{OwnedStr, Str};
-use domain::fields::{DEADLINE, DRAW_FIELDS, REASON, UNITS, parse_order_fields};
+use domain::fields::{
+    DEADLINE, DRAW_FIELDS, REASON, UNITS, check_order_fields, parse_order_fields,
+};
 use domain::rejection::FieldNames;
 
 /// The words of an order's entry that are the same for every order.
@@ -55,6 +58,47 @@ impl OrderFields {
 
     pub(crate) fn reason(&self) -> Str<'_> {
         self.reason.as_str()
+    }
+}
+
+/// The names of the fields in the entry of an accepted order.
+#[derive(Clone, Copy)]
+pub(crate) struct EntryNames<'n> {
+    pub(crate) user: Str<'n>,
+    pub(crate) voucher: Str<'n>,
+    pub(crate) id: Str<'n>,
+    pub(crate) units: Str<'n>,
+    pub(crate) deadline: Str<'n>,
+}
+
+impl<'n> EntryNames<'n> {
+    /// The names as the settings have them.
+    pub(crate) fn configured(fields: &'n OrderFields) -> Self {
+        Self {
+            user: fields.user(),
+            voucher: fields.voucher(),
+            id: fields.id(),
+            units: fields.units(),
+            deadline: fields.deadline(),
+        }
+    }
+
+    /// The same with the names of a client for user, voucher and order id.
+    pub(crate) fn renamed(self, names: ClientNames<'n>) -> Self {
+        let [user, voucher, id] = names.0;
+        Self { user, voucher, id, ..self }
+    }
+}
+
+/// The names that a client gives to the fields for user, voucher and order id.
+#[derive(Clone, Copy)]
+pub(crate) struct ClientNames<'a>([Str<'a>; 3]);
+
+impl<'a> ClientNames<'a> {
+    /// An error for names that the setting would not take either.
+    pub(crate) fn new(names: [Str<'a>; 3]) -> Result<Self, CommandError> {
+        check_order_fields(names.map(Str::bytes)).map_err(CommandError::Fields)?;
+        Ok(Self(names))
     }
 }
 

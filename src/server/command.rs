@@ -99,6 +99,30 @@ pub(crate) enum ArgKind {
     OptionalString(&'static CStr),
     /// `TOKEN`, may be left out.
     OptionalToken(&'static CStr),
+    /// `TOKEN text text ...`, may be left out; the texts under these names.
+    OptionalStrings(&'static CStr, &'static [&'static CStr]),
+    /// `TOKEN word`, may be left out; the word is one of these.
+    OptionalChoice(&'static CStr, &'static [&'static CStr]),
+}
+
+impl ArgKind {
+    /// What the argument consists of, if it is not one word.
+    fn parts(self) -> Vec<raw::RedisModuleCommandArg> {
+        let part = |name: &'static CStr, kind| ArgSpec { name, kind }.raw(&mut []);
+        match self {
+            Self::OptionalStrings(_, names) => {
+                names.iter().map(|name| part(name, Self::String)).chain([zeroed_arg()]).collect()
+            }
+            Self::OptionalChoice(_, words) => {
+                let token = |word: &&'static CStr| raw::RedisModuleCommandArg {
+                    flags: 0,
+                    ..part(word, Self::OptionalToken(word))
+                };
+                words.iter().map(token).chain([zeroed_arg()]).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// One argument of a command, in the order of the call.
@@ -108,10 +132,13 @@ pub(crate) struct ArgSpec {
 }
 
 impl ArgSpec {
-    fn raw(&self) -> raw::RedisModuleCommandArg {
+    /// The argument as the API wants it. It points at `parts`, those of its kind.
+    fn raw(&self, parts: &mut [raw::RedisModuleCommandArg]) -> raw::RedisModuleCommandArg {
         use raw::{
+            RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_BLOCK as BLOCK,
             RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_INTEGER as INTEGER,
             RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_KEY as KEY,
+            RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_ONEOF as ONEOF,
             RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_PURE_TOKEN as PURE_TOKEN,
             RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_STRING as STRING,
         };
@@ -124,6 +151,8 @@ impl ArgSpec {
             ArgKind::OptionalInteger(token) => (INTEGER, -1, token.as_ptr(), optional),
             ArgKind::OptionalString(token) => (STRING, -1, token.as_ptr(), optional),
             ArgKind::OptionalToken(token) => (PURE_TOKEN, -1, token.as_ptr(), optional),
+            ArgKind::OptionalStrings(token, _) => (BLOCK, -1, token.as_ptr(), optional),
+            ArgKind::OptionalChoice(token, _) => (ONEOF, -1, token.as_ptr(), optional),
         };
         raw::RedisModuleCommandArg {
             name: self.name.as_ptr(),
@@ -131,6 +160,7 @@ impl ArgSpec {
             key_spec_index,
             token,
             flags,
+            subargs: if parts.is_empty() { ptr::null_mut() } else { parts.as_mut_ptr() },
             ..zeroed_arg()
         }
     }
@@ -211,7 +241,9 @@ pub(crate) fn register(ctx: Ctx<'_>, spec: &CommandSpec) -> bool {
     }
     let mut keys: Vec<_> = spec.keys.iter().map(key_spec).collect();
     keys.push(zeroed_key_spec());
-    let mut args: Vec<_> = spec.args.iter().map(ArgSpec::raw).collect();
+    let mut parts: Vec<_> = spec.args.iter().map(|arg| arg.kind.parts()).collect();
+    let mut args: Vec<_> =
+        spec.args.iter().zip(&mut parts).map(|(arg, parts)| arg.raw(parts)).collect();
     args.push(zeroed_arg());
     let info = raw::RedisModuleCommandInfo {
         version: &VERSION,
@@ -224,8 +256,8 @@ pub(crate) fn register(ctx: Ctx<'_>, spec: &CommandSpec) -> bool {
         key_specs: keys.as_mut_ptr(),
         args: args.as_mut_ptr(),
     };
-    // SAFETY: the command is ours; `info` and its lists, each ended by zeros, outlive the call,
-    // and the server copies them.
+    // SAFETY: the command is ours; `info`, its lists and the parts of arguments, each ended by
+    // zeros, outlive the call, and the server copies them.
     let status = unsafe { api!(RedisModule_SetCommandInfo(command, &info)) };
     set_categories(command, spec.categories);
     status == raw::REDISMODULE_OK as c_int

@@ -39,12 +39,28 @@ fn random_step(random: &mut fastrand::Rng) -> String {
     let wrong = pick(&["SADD", "LPUSH"]);
     let fence = pick(&["4102444800000", "-3", "x", ""]);
     let keys = pick(&["s b o", "s b s", "s o o", "b s o", "s b o2"]);
+    let options = pick(&[
+        "missing sold-out",
+        "MISSING error fields u v i",
+        "FIELDS \"a b\" \"\\x00\" c units 2 MISSING SOLD-OUT",
+        "FIELDS u v u",
+        "FIELDS u reason i",
+        "FIELDS dlqu v i",
+        "FIELDS u \"\" i",
+        "FIELDS u v",
+        "MISSING",
+        "MISSING maybe",
+        "MISSING error MISSING error",
+        "FIELDS u v i FIELDS u v i",
+        "UNITS",
+    ]);
     let order = random.u8(..);
     match random.u8(0..100) {
         0..30 => format!("SECKILL.TRY {voucher} {user} {order}"),
         30..36 => format!("SECKILL.TRY {voucher} {user} {order} UNITS {units}"),
         36..40 => format!("SECKILL.TRYKEYS {keys} {voucher} {user} {order} units 2"),
-        40..43 => format!("SECKILL.TRYKEYS {keys} {voucher} {user} {order} NOSTREAM"),
+        40..42 => format!("SECKILL.TRYKEYS {keys} {voucher} {user} {order} NOSTREAM"),
+        42 => format!("SECKILL.TRYKEYS {keys} {voucher} {user} {order} {options}"),
         43..55 => format!("SECKILL.CANCEL {voucher} {user} {order}"),
         55..59 => format!("SET seckill:stock:{voucher} {stock} PXAT 33333333333333"),
         59..62 => format!("SET s {stock}"),
@@ -184,7 +200,9 @@ fn keys_and_arguments_are_counted() {
         (error) ERR seckill_try takes the keys stock, buyers and, if there is one, orders
         > FCALL seckill_try 3 s b o 7 alice
         (error) ERR wrong number of arguments for 'seckill_try' function
-        > FCALL seckill_try 3 s b o 7 alice o1 UNITS 1 UNITS
+        > FCALL seckill_try 3 s b o 7 alice o1 UNITS 1 UNITS 1
+        (error) ERR syntax error
+        > FCALL seckill_try 3 s b o 7 alice o1 NOSTREAM
         (error) ERR syntax error
         > FCALL seckill_cancel 4 s b o x 7 alice o1
         (error) ERR seckill_cancel takes the keys stock, buyers and, if there is one, released

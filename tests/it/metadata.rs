@@ -26,11 +26,12 @@ type Row = (&'static str, i64, &'static str, [i64; 2], &'static str, &'static st
 
 const IN_LINE: &str = "WAIT FENCE SESSION";
 const TRYKEYS: &str = "stock buyers orders voucher user orderid";
+const TRYKEYS_TOKENS: &str = "UNITS NOSTREAM FIELDS MISSING";
 
 #[rustfmt::skip]
 pub const COMMANDS: [Row; 22] = [
     ("seckill.try", -4, "write denyoom fast", [1, 1], "voucher user orderid", "UNITS"),
-    ("seckill.trykeys", -7, "write denyoom fast", [1, 3], TRYKEYS, "UNITS NOSTREAM"),
+    ("seckill.trykeys", -7, "write denyoom fast", [1, 3], TRYKEYS, TRYKEYS_TOKENS),
     ("seckill.create", -3, "write denyoom fast", [1, 1], "voucher stock", "BEGIN END LIMIT HOLD"),
     ("seckill.alter", -4, "write denyoom fast", [1, 1], "voucher", "BEGIN END LIMIT HOLD"),
     ("seckill.restock", 3, "write denyoom fast", [1, 1], "voucher delta", ""),
@@ -162,6 +163,27 @@ fn command_docs_are_complete() {
             assert!(texts(flags).contains(&"optional".to_owned()), "{name}: {argument:?}");
         }
         assert_eq!(arguments.len(), required + expected.tokens.len(), "{name}");
+    }
+}
+
+#[test]
+fn arguments_of_several_words_name_their_parts() {
+    let server = Server::start();
+    for (command, argument, kind, parts) in [
+        ("seckill.trykeys", "fields", "block", "user-field voucher-field id-field"),
+        ("seckill.trykeys", "missing", "oneof", "error sold-out"),
+    ] {
+        let reply = server.call(&["COMMAND", "DOCS", command]);
+        let arguments = field(field(&reply, command).expect("docs"), "arguments");
+        let arguments = items(arguments.expect("arguments"));
+        let is_named = |docs: &&Value| field(docs, "name").map(text).as_deref() == Some(argument);
+        let docs = arguments.iter().find(is_named).expect(argument);
+        assert_eq!(field(docs, "type").map(text).as_deref(), Some(kind), "{command} {argument}");
+        let shown: Vec<_> = items(field(docs, "arguments").expect("parts"))
+            .iter()
+            .map(|part| text(field(part, "name").expect("a name")))
+            .collect();
+        assert_eq!(shown.join(" "), parts, "{command} {argument}");
     }
 }
 

@@ -17,6 +17,8 @@ struct Argument {
     kind: String,
     token: Option<String>,
     is_optional: bool,
+    /// What it consists of, or is one of.
+    parts: Vec<Argument>,
 }
 
 /// Every command of the module on this server.
@@ -44,6 +46,12 @@ fn argument(docs: &Value) -> Argument {
         kind: said("type").expect("a type"),
         token: said("token"),
         is_optional,
+        parts: pair(docs, "arguments")
+            .map(items)
+            .unwrap_or_default()
+            .iter()
+            .map(argument)
+            .collect(),
     }
 }
 
@@ -86,20 +94,14 @@ impl Command {
                 let is_lock = self.name.starts_with("lock.");
                 argv.push(if is_lock { b"lock".to_vec() } else { b"bare".to_vec() });
             } else if !argument.is_optional {
-                argv.push(argument.value(random, topic));
+                argument.put(&mut argv, random, topic);
             } else if random.u8(0..5) < 2 {
                 options.push(argument);
             }
         }
         random.shuffle(&mut options);
         for argument in options {
-            if let Some(token) = &argument.token {
-                let token = if random.bool() { token.to_lowercase() } else { token.clone() };
-                argv.push(token.into_bytes());
-            }
-            if argument.kind != "pure-token" {
-                argv.push(argument.value(random, topic));
-            }
+            argument.put(&mut argv, random, topic);
         }
         if random.u8(0..16) == 0 {
             tear(&mut argv, random);
@@ -120,6 +122,20 @@ fn tear(argv: &mut Argv, random: &mut fastrand::Rng) {
 }
 
 impl Argument {
+    /// The token, if there is one, and a value of this kind.
+    fn put(&self, argv: &mut Argv, random: &mut fastrand::Rng, topic: &Topic) {
+        if let Some(token) = &self.token {
+            let token = if random.bool() { token.to_lowercase() } else { token.to_uppercase() };
+            argv.push(token.into_bytes());
+        }
+        match self.kind.as_str() {
+            "pure-token" => {}
+            "block" => self.parts.iter().for_each(|part| part.put(argv, random, topic)),
+            "oneof" => random.choice(&self.parts).expect("one").put(argv, random, topic),
+            _ => argv.push(self.value(random, topic)),
+        }
+    }
+
     fn value(&self, random: &mut fastrand::Rng, topic: &Topic) -> Vec<u8> {
         if random.u8(0..40) == 0 {
             return company::odd(random);
@@ -136,6 +152,7 @@ impl Argument {
             ("orderid", _) => topic.order_id(random),
             ("group", _) => one(random, &["g", "g", "g", "g", "g", "none"]),
             ("id", _) => topic.entry(random),
+            (name, _) if name.ends_with("-field") => one(random, &["u", "v", "o", "userId"]),
             ("token", _) => one(random, &["t0", "t0", "t1"]),
             (name, "integer") => match (name, random.u8(0..12)) {
                 (_, 0) => one(random, &NUMBERS),
