@@ -35,6 +35,12 @@ impl<'a> Args<'a> {
             .ok_or(CommandError::Syntax)
     }
 
+    /// Takes the next argument if it is `word`, which is upper case; it may be in any.
+    pub(crate) fn take_word(&mut self, word: &'static str) -> bool {
+        let is_next = |next: &Str<'_>| next.bytes().eq_ignore_ascii_case(word.as_bytes());
+        self.0.first().is_some_and(is_next) && self.pop().is_some()
+    }
+
     /// The next argument as an integer in `min..=max`, under the name that the docs give it.
     pub(crate) fn next_integer(
         &mut self,

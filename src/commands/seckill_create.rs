@@ -1,4 +1,5 @@
-//! `SECKILL.CREATE voucher stock [BEGIN ms] [END ms] [LIMIT n] [HOLD ms]`: makes a managed voucher.
+//! `SECKILL.CREATE voucher stock|ADOPT [BEGIN ms] [END ms] [LIMIT n] [HOLD ms]`: makes a managed
+//! voucher, with a new stock or with the one that is there.
 
 use super::managed::{UPDATES_VOUCHER, terms_from};
 use super::{Answering, Command};
@@ -8,9 +9,11 @@ use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::keyspace::{stock, terms};
 use crate::memory::Memory;
 use crate::reply::Reply;
-use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
+use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, Str, handler};
 use crate::typed::Voucher;
+use domain::sale::Stock;
 use domain::terms::Terms;
+use std::ops::RangeInclusive;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.create",
@@ -24,7 +27,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     keys: UPDATES_VOUCHER,
     args: &[
         ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },
-        ArgSpec { name: c"stock", kind: ArgKind::Integer },
+        ArgSpec { name: c"stock", kind: ArgKind::IntegerOr(c"ADOPT") },
         ArgSpec { name: c"begin", kind: ArgKind::OptionalInteger(c"BEGIN") },
         ArgSpec { name: c"end", kind: ArgKind::OptionalInteger(c"END") },
         ArgSpec { name: c"limit", kind: ArgKind::OptionalInteger(c"LIMIT") },
@@ -32,23 +35,48 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     ],
 };
 
+/// How many units can be on sale.
+const UNITS: RangeInclusive<i64> = 0..=i64::MAX;
+
 struct Create;
 
 impl Command for Create {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let voucher: Voucher<'_> = args.next()?;
-        let total = args.next_integer("stock", 0..=i64::MAX)?;
+        let is_adopted = args.take_word("ADOPT");
+        let total = if is_adopted { 0 } else { args.next_integer("stock", UNITS)? };
         let terms = Terms { total, begin: None, end: None, limit: 1, hold: None };
         let terms = terms_from(args, terms)?;
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
-        let own = keys.managed()?.own();
-        if own.into_iter().any(|key| terms::exists(ctx, key)) {
+        let adopted = if is_adopted { Some(stock_to_adopt(ctx, keys.stock())?) } else { None };
+        let mut own = keys.managed()?.own().into_iter();
+        let is_free = |key: Str<'_>| is_adopted && key.bytes() == keys.stock().bytes();
+        if own.any(|key| !is_free(key) && terms::exists(ctx, key)) {
             return Err(CommandError::Exists);
         }
-        // Two plain SETs of keys that are not there: what the first can do, so can the second.
-        terms::write(ctx, keys.terms(), &terms)?;
-        stock::create(ctx, keys.stock(), total)?;
+        match adopted {
+            // The stock stays as it is, with its time to live.
+            Some(total) => terms::write(ctx, keys.terms(), &Terms { total, ..terms })?,
+            None => {
+                // Two plain SETs of keys that are not there: what the first can do, so can the
+                // second.
+                terms::write(ctx, keys.terms(), &terms)?;
+                stock::create(ctx, keys.stock(), total)?;
+            }
+        }
         Ok(Reply::Ok)
+    }
+}
+
+/// The stock that an application has set.
+fn stock_to_adopt(ctx: Ctx<'_>, key: Str<'_>) -> Result<i64, CommandError> {
+    match stock::read(ctx, key)? {
+        Stock::Missing => Err(CommandError::NoVoucher),
+        Stock::Left(left) if UNITS.contains(&left) => Ok(left),
+        // -1 among them, which an unmanaged voucher can mean by no limit. A total is a number.
+        Stock::Left(_) => {
+            Err(CommandError::NotInRange { argument: "stock", min: 0, max: i64::MAX })
+        }
     }
 }

@@ -91,6 +91,8 @@ pub(crate) enum ArgKind {
     Key(c_int),
     String,
     Integer,
+    /// An integer, or `TOKEN` in its place.
+    IntegerOr(&'static CStr),
     /// An integer that may be left out, without a token before it.
     OptionalBareInteger,
     /// `TOKEN n`, may be left out.
@@ -105,26 +107,6 @@ pub(crate) enum ArgKind {
     OptionalChoice(&'static CStr, &'static [&'static CStr]),
 }
 
-impl ArgKind {
-    /// What the argument consists of, if it is not one word.
-    fn parts(self) -> Vec<raw::RedisModuleCommandArg> {
-        let part = |name: &'static CStr, kind| ArgSpec { name, kind }.raw(&mut []);
-        match self {
-            Self::OptionalStrings(_, names) => {
-                names.iter().map(|name| part(name, Self::String)).chain([zeroed_arg()]).collect()
-            }
-            Self::OptionalChoice(_, words) => {
-                let token = |word: &&'static CStr| raw::RedisModuleCommandArg {
-                    flags: 0,
-                    ..part(word, Self::OptionalToken(word))
-                };
-                words.iter().map(token).chain([zeroed_arg()]).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-}
-
 /// One argument of a command, in the order of the call.
 pub(crate) struct ArgSpec {
     pub(crate) name: &'static CStr,
@@ -132,6 +114,29 @@ pub(crate) struct ArgSpec {
 }
 
 impl ArgSpec {
+    /// What the argument consists of, or is one of; nothing for one word.
+    fn parts(&self) -> Vec<raw::RedisModuleCommandArg> {
+        let part = |name: &'static CStr, kind| Self { name, kind }.raw(&mut []);
+        let token = |name: &'static CStr, token: &'static CStr| raw::RedisModuleCommandArg {
+            flags: 0,
+            ..part(name, ArgKind::OptionalToken(token))
+        };
+        let mut parts: Vec<_> = match self.kind {
+            ArgKind::OptionalStrings(_, names) => {
+                names.iter().map(|name| part(name, ArgKind::String)).collect()
+            }
+            ArgKind::OptionalChoice(_, words) => {
+                words.iter().map(|word| token(word, word)).collect()
+            }
+            ArgKind::IntegerOr(word) => {
+                vec![part(self.name, ArgKind::Integer), token(word, word)]
+            }
+            _ => return Vec::new(),
+        };
+        parts.push(zeroed_arg());
+        parts
+    }
+
     /// The argument as the API wants it. It points at `parts`, those of its kind.
     fn raw(&self, parts: &mut [raw::RedisModuleCommandArg]) -> raw::RedisModuleCommandArg {
         use raw::{
@@ -147,6 +152,7 @@ impl ArgSpec {
             ArgKind::Key(index) => (KEY, index, ptr::null(), 0),
             ArgKind::String => (STRING, -1, ptr::null(), 0),
             ArgKind::Integer => (INTEGER, -1, ptr::null(), 0),
+            ArgKind::IntegerOr(_) => (ONEOF, -1, ptr::null(), 0),
             ArgKind::OptionalBareInteger => (INTEGER, -1, ptr::null(), optional),
             ArgKind::OptionalInteger(token) => (INTEGER, -1, token.as_ptr(), optional),
             ArgKind::OptionalString(token) => (STRING, -1, token.as_ptr(), optional),
@@ -241,7 +247,7 @@ pub(crate) fn register(ctx: Ctx<'_>, spec: &CommandSpec) -> bool {
     }
     let mut keys: Vec<_> = spec.keys.iter().map(key_spec).collect();
     keys.push(zeroed_key_spec());
-    let mut parts: Vec<_> = spec.args.iter().map(|arg| arg.kind.parts()).collect();
+    let mut parts: Vec<_> = spec.args.iter().map(ArgSpec::parts).collect();
     let mut args: Vec<_> =
         spec.args.iter().zip(&mut parts).map(|(arg, parts)| arg.raw(parts)).collect();
     args.push(zeroed_arg());

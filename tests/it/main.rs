@@ -18,6 +18,7 @@
 //! | `locks_session`, `locks_session_server` | locks that a closed connection releases |
 //! | `locks_server`, `locks_histories` | pauses, failovers, clusters; many clients and a model |
 //! | `managed`, `managed_odd`, `managed_terms` | managed vouchers: who buys; odd keys; rules |
+//! | `adopt` | a stock that was SET becomes a managed voucher |
 //! | `holds`, `holds_mended` | confirm, cancel, expiry; spoiled keys |
 //! | `reject`, `reject_odd` | rejected entries and their dead letters; odd entries and keys |
 //! | `reject_effects`, `reject_cluster` | the same, as their namesakes |
@@ -42,6 +43,7 @@
 //! leaves no trace, which is half of this module's promise: prefer them to comparing replies.
 
 mod acl;
+mod adopt;
 mod afresh;
 mod aof;
 mod cluster;

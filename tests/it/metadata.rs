@@ -170,6 +170,7 @@ fn command_docs_are_complete() {
 fn arguments_of_several_words_name_their_parts() {
     let server = Server::start();
     for (command, argument, kind, parts) in [
+        ("seckill.create", "stock", "oneof", "stock ADOPT"),
         ("seckill.trykeys", "fields", "block", "user-field voucher-field id-field"),
         ("seckill.trykeys", "missing", "oneof", "error sold-out"),
     ] {
@@ -222,6 +223,7 @@ fn getkeys_finds_the_declared_keys() {
         assert_eq!(keys(&format!("SECKILL.{command}")), ["k"], "{command}");
     }
     assert_eq!(keys("SECKILL.CREATE 7 5 BEGIN 1 END 2"), ["7"]);
+    assert_eq!(keys("SECKILL.CREATE 7 ADOPT HOLD 1"), ["7"]);
     assert_eq!(keys("SECKILL.REJECT orders g 1-1 REASON none"), ["orders"]);
     assert_eq!(keys("LOCK.RELEASE lock t"), ["lock"]);
     for command in ["DROP 7", "CONFIRM 7 a o", "CANCEL 7 a o", "ORDER 7 o", "STATUS 7 a", "INFO 7"]

@@ -140,7 +140,9 @@ fn value(random: &mut fastrand::Rng) -> String {
 /// Spoiled keys refuse everything until somebody puts them in order.
 const ANEW: [&str; 4] = [
     "redis.call('SECKILL.DROP', '7') \
-     return redis.call('SECKILL.CREATE', '7', '60', 'LIMIT', '9', 'HOLD', ARGV[1])",
+     local stock = '60' \
+     if ARGV[1] == '15' then redis.call('SET', 'seckill:stock:7', stock) stock = 'ADOPT' end \
+     return redis.call('SECKILL.CREATE', '7', stock, 'LIMIT', '9', 'HOLD', ARGV[1])",
     "redis.call('DEL', 'stream.orders', 'stream.orders.released', 'stream.orders.dlq') \
      return redis.call('XGROUP', 'CREATE', 'stream.orders', 'g', '0', 'MKSTREAM')",
     "redis.call('DEL', 'seckill:codes:7', 'seckill:winners:7', 'stream.draws') \
