@@ -94,9 +94,13 @@ impl Memory {
     /// Something happened to the server or to whole databases.
     pub(crate) fn on_server(&self, event: &ServerEvent, now_ms: i64) {
         // Of a setting that is not about names nothing here depends, and names carry the settings
-        // that they were made of. A connection that closes changes nothing by itself. Anything else
-        // may change any key, or what is due.
-        if !matches!(event, ServerEvent::Configured | ServerEvent::Disconnected { .. }) {
+        // that they were made of. A connection that closes, and the cron, change nothing by
+        // themselves. Anything else may change any key, or what is due.
+        let is_harmless = matches!(
+            event,
+            ServerEvent::Configured | ServerEvent::Disconnected { .. } | ServerEvent::FirstCron
+        );
+        if !is_harmless {
             self.vouchers.forget_last();
         }
         match event {
@@ -130,8 +134,9 @@ impl Memory {
             }
             // Each key that arrives fires an event.
             ServerEvent::SlotsArrived => {}
-            // Deadlines and ends of leases are moments of the new clock.
-            ServerEvent::ClockSetBack { .. } => {}
+            ServerEvent::FirstCron => {}
+            // Deadlines and ends of leases are moments of the new clock; waits are spans of time.
+            ServerEvent::ClockSetBack { ms } => self.lines.clock_set_back(*ms),
             ServerEvent::Disconnected { connection } => self.sessions.closed(*connection),
         }
     }

@@ -35,13 +35,13 @@ static TIMER: Timer = Timer::new(on_tick);
 /// Looks for holds that were there before the module.
 ///
 /// A small keyspace, and that of a server that is only starting, is done with at once, so that a
-/// module without holds can be unloaded again right away.
+/// module without holds can be unloaded again right away. No timer is armed before the first cron:
+/// see [`crate::server::ServerEvent::FirstCron`].
 pub(super) fn begin(ctx: Ctx<'_>, memory: &Memory) {
     let db = ctx.selected_db();
     let budget = Budget::begin();
     while budget.is_left() && scan(ctx, memory) {}
     ctx.select_db(db);
-    wake_if_needed(ctx, memory);
 }
 
 /// Stops the timer.

@@ -45,7 +45,9 @@ impl Command for Info {
             return Ok(unmanaged(left, buyers));
         };
         let sale = ManagedSale::new(ctx, memory, &keys, voucher, terms)?;
-        let held = book::units_held(ctx, sale.keys)?;
+        // As many units gone as users who have some: nobody has two.
+        let all_single = left.is_some_and(|left| terms.total.saturating_sub(left) == buyers);
+        let held = book::units_held(ctx, sale.keys, all_single)?;
         Ok(managed(&terms, window(&terms, sale.now), left, held, buyers))
     }
 }

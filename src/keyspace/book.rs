@@ -255,14 +255,20 @@ fn members(
     Ok(members.into_iter().map(|(id, score)| (id, score as Millis)).collect())
 }
 
-/// The units of all held orders, in constant time: one per hold, and those beyond.
-pub(crate) fn units_held(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Result<i64, CommandError> {
+/// The units of all held orders, in constant time: one per hold, and those beyond, which are not
+/// asked for where every order has one unit.
+pub(crate) fn units_held(
+    ctx: Ctx<'_>,
+    keys: ManagedKeys<'_>,
+    all_single: bool,
+) -> Result<i64, CommandError> {
     let Some(holds) = ReadKey::open(ctx, keys.holds) else { return Ok(0) };
     if holds.kind() != Kind::SortedSet {
         return Err(CommandError::WrongType);
     }
     let count = i64::try_from(holds.len()).unwrap_or(i64::MAX);
-    Ok(count.saturating_add(read_extra(ctx, keys)?))
+    let extra = if all_single { 0 } else { read_extra(ctx, keys)? };
+    Ok(count.saturating_add(extra))
 }
 
 /// Units of held orders beyond the first of each, as the key says; none when it is no integer.

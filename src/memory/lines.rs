@@ -87,6 +87,13 @@ impl Lines {
         }
     }
 
+    /// Waits last as long as they would have.
+    pub(super) fn clock_set_back(&self, ms: i64) {
+        if self.is_used() {
+            self.with(|lines| lines.clock_set_back(ms));
+        }
+    }
+
     /// The locks for which `left` is true are on another node: their waiters try again there.
     pub(super) fn leave(&self, left: impl Fn(&[u8]) -> bool, now_ms: i64) {
         if self.is_used() {

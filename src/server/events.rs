@@ -62,6 +62,9 @@ pub(crate) enum ServerEvent {
     Disconnected {
         connection: u64,
     },
+    /// The first turn of the server's cron since the module subscribed: from now on a timer may be
+    /// armed. MODULE LOADEX can still undo a load that has succeeded, but not with a timer armed.
+    FirstCron,
     /// The clock of the calendar was set back, by so many milliseconds.
     ClockSetBack {
         ms: i64,
@@ -191,6 +194,9 @@ unsafe extern "C" fn on_server<L: Listener>(
 fn clock_event(now_ms: i64) -> Option<ServerEvent> {
     let state = LOOP.get();
     LOOP.set(Loop { cron_ms: now_ms, ..state });
+    if state.cron_ms == i64::MIN {
+        return Some(ServerEvent::FirstCron);
+    }
     let ms = state.cron_ms.saturating_sub(now_ms);
     (ms > 0).then_some(ServerEvent::ClockSetBack { ms })
 }
