@@ -17,6 +17,8 @@ pub(crate) static BUYERS_PREFIX: Text =
 pub(crate) static ORDER_STREAM: Text =
     Text::new(c"order-stream", key_names::ORDER_STREAM, any_text, renames);
 
+static CONFIRMED_STREAM: Choice = Choice::new(c"confirmed-stream", &[c"yes", c"no"], renames);
+
 /// The names of the three fields of an order: user, voucher, order id.
 pub(crate) static ORDER_FIELDS: Text =
     Text::new(c"order-fields", fields::ORDER_FIELDS, order_fields, renames);
@@ -55,10 +57,11 @@ pub(crate) static LOCK_WAIT_MS_MAX: Number =
     Number::new(c"lock-wait-ms-max", 3_600_000, 0..=MS_MAX, nothing_made);
 
 /// Every configuration, in the order of redis.conf.
-pub(crate) static SETTINGS: [&dyn Setting; 14] = [
+pub(crate) static SETTINGS: [&dyn Setting; 15] = [
     &STOCK_PREFIX,
     &BUYERS_PREFIX,
     &ORDER_STREAM,
+    &CONFIRMED_STREAM,
     &ORDER_FIELDS,
     &DRAW_STREAM,
     &HASH_TAGS,
@@ -103,6 +106,11 @@ pub(crate) fn is_cluster() -> bool {
 /// in slots of different nodes.
 pub(crate) fn hash_tags() -> bool {
     is_cluster() || HASH_TAGS.index() == 1
+}
+
+/// Is there a stream of confirmed orders beside that of orders?
+pub(crate) fn keeps_confirmed() -> bool {
+    CONFIRMED_STREAM.index() == 0
 }
 
 /// How long the timer of holds sleeps at most, in ms.

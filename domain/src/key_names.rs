@@ -29,6 +29,8 @@ pub const JOURNAL_PREFIX: &[u8] = b"seckill:shard:";
 
 /// What follows the order stream's name in that of the stream of releases.
 const RELEASED_SUFFIX: &[u8] = b".released";
+/// What follows the order stream's name in that of the stream of confirmed orders.
+const CONFIRMED_SUFFIX: &[u8] = b".confirmed";
 /// What follows a stream's name in that of its dead letters.
 pub const DEAD_LETTERS_SUFFIX: &[u8] = b".dlq";
 /// What follows a lock's name in that of its fence key.
@@ -85,6 +87,11 @@ impl<'o> Naming<'o> {
     pub fn released_stream(self, order_stream: &[u8]) -> Vec<u8> {
         self.stream(&[order_stream, RELEASED_SUFFIX].concat())
     }
+
+    /// The name of the stream of confirmed orders that belongs to an order stream.
+    pub fn confirmed_stream(self, order_stream: &[u8]) -> Vec<u8> {
+        self.stream(&[order_stream, CONFIRMED_SUFFIX].concat())
+    }
 }
 
 /// The name of a key that accompanies another: the fence key of a lock, the dead letters of a
@@ -94,6 +101,13 @@ pub fn companion(key: &[u8], suffix: &[u8], hash_tags: bool) -> Result<Vec<u8>, 
         Naming::Plain(_) | Naming::OwnTag { .. } => [key, suffix].concat(),
         Naming::Wrapped(_) => [b"{", key, b"}", suffix].concat(),
     })
+}
+
+/// Could this be the name of a stream of confirmed orders, whatever the order stream is called?
+pub fn is_confirmed_name(stream: &[u8]) -> bool {
+    let before_tag = [CONFIRMED_SUFFIX, b":{"].concat();
+    let has_tag = || stream.windows(before_tag.len()).any(|part| part == before_tag);
+    stream.ends_with(CONFIRMED_SUFFIX) || stream.ends_with(b"}") && has_tag()
 }
 
 /// Could this be the name of a terms key?
@@ -171,6 +185,26 @@ mod tests {
         for (setting, alone) in [("auto", false), ("yes", true), ("no", false)] {
             assert_eq!(uses_hash_tags(setting.as_bytes(), false), alone, "{setting}");
             assert!(uses_hash_tags(setting.as_bytes(), true), "{setting}");
+        }
+    }
+
+    #[test]
+    fn streams_of_confirmed_orders_are_known_by_their_names() {
+        for owner in [&b"7"[..], b"{a}:7", b"{a{b}", b"\xff"] {
+            for tags in [false, true] {
+                let naming = Naming::of(owner, tags).unwrap();
+                assert!(is_confirmed_name(&naming.confirmed_stream(b"s")));
+                assert!(is_confirmed_name(&naming.confirmed_stream(b"")));
+                let others = [naming.stream(b"s"), naming.released_stream(b"s")];
+                assert!(!others.iter().any(|name| is_confirmed_name(name)));
+            }
+        }
+        assert_eq!(Naming::Plain(b"7").confirmed_stream(b"s"), b"s.confirmed");
+        assert_eq!(Naming::Wrapped(b"7").confirmed_stream(b"s"), b"s.confirmed:{7}");
+        for other in
+            [&b""[..], b"confirmed", b"s.confirmed.dlq", b"s.confirmed:7", b"s.confirmed:{7"]
+        {
+            assert!(!is_confirmed_name(other));
         }
     }
 

@@ -160,10 +160,7 @@ impl<'a> ManagedSale<'a> {
         let (state, deadline) = accepted(&self.terms, self.now);
         let held = if state == State::Held { order.units } else { Units::ONE };
         let mut book = OpenBook::open(ctx, keys, held)?;
-        let stream = keys.sale.orders.map(|key| Orders::open(ctx, key)).transpose()?;
-        if let Some(stream) = &stream {
-            stream.check_room(ctx)?;
-        }
+        let stream = Orders::open_with_room(ctx, keys.sale.orders)?;
         let deadline_text = OwnedStr::new(Decimal::new(deadline).bytes());
         let deadline_text = (state == State::Held).then(|| deadline_text.as_str());
         // The first writes, as for an unmanaged voucher: who buys, the entry, the stock. A user
@@ -190,19 +187,6 @@ impl<'a> ManagedSale<'a> {
         drop(book);
         publish(ctx, [entered, has, placed]);
         Ok(Outcome::Accepted)
-    }
-
-    /// Makes a held order sold.
-    pub(super) fn confirm(&self, id: OrderId<'_>, entry: &Entry<'_>) -> Result<(), CommandError> {
-        let Self { ctx, keys, .. } = *self;
-        let mut book = OpenBook::open(ctx, keys, entry.units)?;
-        let sold = Entry { state: State::Sold, deadline: 0, ..*entry };
-        let entered = book.enter(id, &sold);
-        let lifted = book.lift_hold(id);
-        drop(book);
-        publish(ctx, [entered, lifted]);
-        metrics::ORDERS_CONFIRMED.count();
-        Ok(())
     }
 
     /// Releases a live order: its units, and its user's right to buy. On an error nothing has been
@@ -245,10 +229,7 @@ impl<'a> ManagedSale<'a> {
                 }
             }
         };
-        let released = keys.released.map(|key| Orders::open(ctx, key)).transpose()?;
-        if let Some(released) = &released {
-            released.check_room(ctx)?;
-        }
+        let released = Orders::open_with_room(ctx, keys.released)?;
         let booked = Some(Booked { book, state: entry.state, remaining });
         let (buyers, stock) = (keys.sale.buyers, keys.sale.stock);
         let order = Order { voucher: Voucher(self.voucher), user, id, units: entry.units };
@@ -371,6 +352,6 @@ fn sold_out() -> Outcome {
     Outcome::SoldOut
 }
 
-fn publish<const N: usize>(ctx: Ctx<'_>, effects: [Option<Effect<'_>>; N]) {
+pub(super) fn publish<const N: usize>(ctx: Ctx<'_>, effects: [Option<Effect<'_>>; N]) {
     effects.into_iter().flatten().for_each(|effect| effect.publish(ctx));
 }

@@ -20,6 +20,7 @@ use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, Str, handler};
 use crate::typed::{KeyName, OrderId, Reason, User, Voucher};
 use domain::book::{Entry, State};
+use domain::key_names::is_confirmed_name;
 use domain::managed::{Cancellation, cancel};
 use domain::rejection::{Fate, parse_order_entry};
 use domain::slot::Slot;
@@ -108,6 +109,12 @@ fn reject(memory: &Memory, rejection: Rejection<'_>) -> Result<(), CommandError>
     let Some(keys) = keys_of(memory, voucher, rejection.delivery.stream)? else {
         return rejection.write(Fate::Unknown, None);
     };
+    // A confirmation has the fields of its order, which was made and paid. That somebody can't do
+    // what a confirmation asks for is no reason to sell its units again.
+    let stream = rejection.delivery.stream.0.bytes();
+    if is_confirmed_name(stream) && keys.sale()?.orders.map(Str::bytes) != Some(stream) {
+        return rejection.write(Fate::Unknown, None);
+    }
     keys.check_here(ctx)?;
     let Some(terms) = keys.terms_in(&memory.vouchers, ctx)? else {
         let order = Order { voucher, user, id, units: order.units };

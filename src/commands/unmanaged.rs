@@ -171,10 +171,7 @@ pub(super) fn prepare_release<'a>(
             Some((left, after))
         }
     };
-    let released = released.map(|key| Orders::open(ctx, key)).transpose()?;
-    if let Some(released) = &released {
-        released.check_room(ctx)?;
-    }
+    let released = Orders::open_with_room(ctx, released)?;
     let (buyers, stock) = (sale.buyers, sale.stock);
     let targets = Targets { buyers, stock, left, released, booked: None };
     Ok(Some(Release::new(ctx, keys.fields(), order, reason, targets)))

@@ -15,6 +15,8 @@ pub(crate) struct Configured {
     pub(super) buyers_prefix: Vec<u8>,
     /// Empty: no stream is kept.
     pub(super) order_stream: Vec<u8>,
+    /// Beside the order stream there is one of confirmed orders.
+    pub(super) keeps_confirmed: bool,
     hash_tags: bool,
     pub(crate) fields: OrderFields,
 }
@@ -34,6 +36,7 @@ impl Configured {
             stock_prefix: config::STOCK_PREFIX.with(<[u8]>::to_vec),
             buyers_prefix: config::BUYERS_PREFIX.with(<[u8]>::to_vec),
             order_stream: config::ORDER_STREAM.with(<[u8]>::to_vec),
+            keeps_confirmed: config::keeps_confirmed(),
             hash_tags: config::hash_tags(),
             fields: config::ORDER_FIELDS.with(OrderFields::configured),
         }

@@ -1,4 +1,4 @@
-//! The streams: of orders, one entry per accepted try; of releases; of draws.
+//! The streams: of orders, one entry per accepted try; of releases; of confirmed orders; of draws.
 
 use crate::effect::Effect;
 use crate::error::CommandError;
@@ -26,6 +26,18 @@ impl<'a> Orders<'a> {
             _ => return Err(CommandError::WrongType),
         };
         Ok(Self { stream, key, is_empty_stream })
+    }
+
+    /// As [`Orders::open`], and an error when the stream's ids are used up. None where no stream is
+    /// kept.
+    pub(crate) fn open_with_room(
+        ctx: Ctx<'a>,
+        key: Option<Str<'a>>,
+    ) -> Result<Option<Self>, CommandError> {
+        let Some(key) = key else { return Ok(None) };
+        let stream = Self::open(ctx, key)?;
+        stream.check_room(ctx)?;
+        Ok(Some(stream))
     }
 
     /// Is it known that the stream can take an entry? Else [`Orders::check_room`] finds out, at the

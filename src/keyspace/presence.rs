@@ -31,8 +31,21 @@ fn call_exists(ctx: Ctx<'_>, keys: &[Str<'_>]) -> Result<(), CommandError> {
 /// Refuses, in cluster mode, a count of extra units that may be on the other side of a slot that is
 /// moved. Only orders of several units need it.
 pub(super) fn check_extra_here(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Result<(), CommandError> {
+    check_one_here(ctx, keys, keys.extra)
+}
+
+/// Refuses, in cluster mode, a stream of confirmed orders that may be on the other side of a slot
+/// that is moved. Only a confirmation needs it.
+pub(crate) fn check_confirmed_here(
+    ctx: Ctx<'_>,
+    keys: ManagedKeys<'_>,
+) -> Result<(), CommandError> {
+    keys.confirmed.map_or(Ok(()), |stream| check_one_here(ctx, keys, stream))
+}
+
+fn check_one_here(ctx: Ctx<'_>, keys: ManagedKeys<'_>, key: Str<'_>) -> Result<(), CommandError> {
     // Of one missing key the target of a move says that it is new; of two, that not all are here.
-    if config::is_cluster() { call_exists(ctx, &[keys.extra, keys.book]) } else { Ok(()) }
+    if config::is_cluster() { call_exists(ctx, &[key, keys.book]) } else { Ok(()) }
 }
 
 impl VoucherKeys {
@@ -50,7 +63,8 @@ impl VoucherKeys {
         // first.
         let mut all = vec![stock, buyers, orders.unwrap_or(stock), self.terms()];
         if terms::exists(ctx, self.terms()) {
-            // Not the extra units: most vouchers never have that key. See `check_extra_here`.
+            // Not the extra units, which most vouchers never have, and not the stream of confirmed
+            // orders, which sales and releases don't touch. See `check_one_here`.
             let ManagedKeys { book, holdings, holds, released, .. } = self.managed()?;
             all.extend([book, holdings, holds, released.unwrap_or(book)]);
         }

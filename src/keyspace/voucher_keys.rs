@@ -52,6 +52,8 @@ pub(crate) struct ManagedKeys<'k> {
     pub(crate) extra: Str<'k>,
     /// The stream of releases; none where no stream is kept.
     pub(crate) released: Option<Str<'k>>,
+    /// The stream of confirmed orders; none where none is kept.
+    pub(crate) confirmed: Option<Str<'k>>,
 }
 
 impl<'k> ManagedKeys<'k> {
@@ -118,6 +120,7 @@ struct ManagedNames {
     holds: OwnedStr,
     extra: OwnedStr,
     released: Option<OwnedStr>,
+    confirmed: Option<OwnedStr>,
 }
 
 impl VoucherKeys {
@@ -213,16 +216,19 @@ impl VoucherKeys {
     fn make_managed(&self) -> Result<ManagedNames, CommandError> {
         let naming = self.configured.naming(&self.voucher)?;
         let key = |prefix| OwnedStr::new(&naming.key(prefix));
-        let released = match self.configured.order_stream.as_slice() {
-            [] => None,
-            stream => Some(OwnedStr::new(&naming.released_stream(stream))),
-        };
+        let orders = Some(self.configured.order_stream.as_slice());
+        let orders = orders.filter(|stream| !stream.is_empty());
+        let released = orders.map(|stream| OwnedStr::new(&naming.released_stream(stream)));
+        let confirmed = orders
+            .filter(|_| self.configured.keeps_confirmed)
+            .map(|stream| OwnedStr::new(&naming.confirmed_stream(stream)));
         Ok(ManagedNames {
             book: key(BOOK_PREFIX),
             holdings: key(HOLDINGS_PREFIX),
             holds: key(HOLDS_PREFIX),
             extra: key(EXTRA_PREFIX),
             released,
+            confirmed,
         })
     }
 
@@ -235,13 +241,14 @@ impl VoucherKeys {
             holds: names.holds.as_str(),
             extra: names.extra.as_str(),
             released: names.released.as_ref().map(OwnedStr::as_str),
+            confirmed: names.confirmed.as_ref().map(OwnedStr::as_str),
         }
     }
 }
 
 /// Refuses configured names that are also those of a managed voucher's own keys.
 fn check_all_differ(keys: ManagedKeys<'_>) -> Result<(), CommandError> {
-    let streams = keys.sale.orders.into_iter().chain(keys.released);
+    let streams = keys.sale.orders.into_iter().chain(keys.released).chain(keys.confirmed);
     let mut seen = HashSet::new();
     if keys.own().into_iter().chain(streams).all(|key| seen.insert(key.bytes())) {
         Ok(())

@@ -123,6 +123,10 @@ impl Goods {
         let orders = orders_in(&ask(format!("XRANGE stream.orders:{{{managed}}} - +")));
         assert_eq!(orders.len(), accepted.len());
         assert_eq!(orders.into_iter().collect::<BTreeSet<_>>(), accepted, "{managed}: entries");
+        let paid = orders_in(&ask(format!("XRANGE stream.orders.confirmed:{{{managed}}} - +")));
+        let count = paid.len();
+        let paid: BTreeSet<_> = paid.into_iter().collect();
+        assert_eq!((count, &paid), (paid.len(), &answers.confirmed), "{managed}: confirmations");
         for user in &answers.confirmed {
             let order = ask(format!("SECKILL.ORDER {managed} o-{user}"));
             let Value::Array(order) = order else { panic!("{order:?}") };

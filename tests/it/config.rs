@@ -5,10 +5,11 @@ use crate::observe::{assert_error, words};
 use redis::Value;
 
 /// Every config with its default and another legal value.
-pub const CONFIGS: [(&str, &str, &str); 14] = [
+pub const CONFIGS: [(&str, &str, &str); 15] = [
     ("seckill.stock-prefix", "seckill:stock:", "s t:"),
     ("seckill.buyers-prefix", "seckill:order:", "buyers:"),
     ("seckill.order-stream", "stream.orders", ""),
+    ("seckill.confirmed-stream", "yes", "no"),
     ("seckill.order-fields", "userId voucherId id", "buyer item order"),
     ("seckill.draw-stream", "stream.draws", ""),
     ("seckill.hash-tags", "auto", "yes"),
@@ -148,13 +149,15 @@ fn redis_conf_wins_over_loadmodule_arguments() {
 }
 
 /// Values that no config takes, as a name and bytes.
-const BAD: [(&str, &[u8]); 27] = [
+const BAD: [(&str, &[u8]); 29] = [
     ("seckill.hash-tags", b"maybe"),
     ("seckill.hash-tags", b""),
     ("seckill.missing-stock", b"soldout"),
     ("seckill.missing-stock", b"both"),
     ("seckill.unlimited-stock", b"perhaps"),
     ("seckill.unlimited-stock", b""),
+    ("seckill.confirmed-stream", b"maybe"),
+    ("seckill.confirmed-stream", b""),
     ("seckill.id-prefix", b"a\0"),
     ("seckill.id-epoch", b"-1"),
     ("seckill.id-utc-offset", b""),

@@ -87,7 +87,11 @@ fn a_held_order_through_its_life() {
     );
     assert_transaction(
         written(&server, "SECKILL.CONFIRM 7 alice o2"),
-        vec!["HSET seckill:book:7 o2 sold:1:0:alice", "ZREM seckill:hold:7 o2"],
+        vec![
+            "HSET seckill:book:7 o2 sold:1:0:alice",
+            "ZREM seckill:hold:7 o2",
+            "XADD stream.orders.confirmed ID userId alice voucherId 7 id o2",
+        ],
     );
     assert_transaction(
         written(&server, "SECKILL.CANCEL 7 alice o1"),
@@ -292,7 +296,11 @@ fn events_are_those_of_the_plain_commands() {
     ];
     assert_like(&[create, one], "SECKILL.TRY 7 alice o3", &more);
     let confirm = "SECKILL.CONFIRM 7 alice o1";
-    let confirmed = ["HSET seckill:book:7 o1 x", "ZREM seckill:hold:7 o1"];
+    let confirmed = [
+        "HSET seckill:book:7 o1 x",
+        "ZREM seckill:hold:7 o1",
+        "XADD stream.orders.confirmed * a b",
+    ];
     assert_like(&[create, one], confirm, &confirmed);
     assert_like(&[create, one, other], confirm, &confirmed);
     let cancel = "SECKILL.CANCEL 7 alice o1";

@@ -163,6 +163,7 @@ fn a_voucher_grants_its_own_keys_and_no_other() {
         "seckill:stock:sale:1",
         "seckill:voucher:sale:1",
         "stream.orders",
+        "stream.orders.confirmed",
         "stream.orders.released",
     ];
     assert_eq!(keys, wanted);
@@ -213,6 +214,10 @@ fn the_recommended_users_can_do_their_work_and_no_more() {
         ("office", "SECKILL.DROP other", false),
         ("worker", "XREADGROUP GROUP g c STREAMS stream.orders >", true),
         ("worker", "XACK stream.orders g 1-1", true),
+        ("worker", "XREADGROUP GROUP g c STREAMS stream.orders.released >", true),
+        ("worker", "XREADGROUP GROUP g c STREAMS stream.orders.confirmed >", true),
+        ("worker", "SECKILL.REJECT stream.orders.confirmed g 1-1", true),
+        ("worker", "XADD stream.orders.confirmed * a b", false),
         ("worker", "SECKILL.REJECT stream.orders g 1-1", true),
         ("worker", "XADD stream.orders * a b", false),
         ("worker", "XREADGROUP GROUP g c STREAMS stream.draws >", false),

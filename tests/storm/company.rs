@@ -7,7 +7,7 @@ const VOUCHERS: [&[u8]; 7] = [b"7", b"7", b"7", b"8", b"{7}x", b"\0\xff", b"a}b"
 
 /// Keys of vouchers, pools, locks and counters, which everybody writes to. The others come from the
 /// grammar's own values.
-pub const KEYS: [&str; 28] = [
+pub const KEYS: [&str; 29] = [
     "seckill:stock:7",
     "seckill:order:7",
     "seckill:voucher:7",
@@ -26,6 +26,7 @@ pub const KEYS: [&str; 28] = [
     "seckill:winners:7",
     "stream.orders",
     "stream.orders.released",
+    "stream.orders.confirmed",
     "stream.orders.dlq",
     "stream.draws",
     "stock",
@@ -143,7 +144,8 @@ const ANEW: [&str; 4] = [
      local stock = '60' \
      if ARGV[1] == '15' then redis.call('SET', 'seckill:stock:7', stock) stock = 'ADOPT' end \
      return redis.call('SECKILL.CREATE', '7', stock, 'LIMIT', '9', 'HOLD', ARGV[1])",
-    "redis.call('DEL', 'stream.orders', 'stream.orders.released', 'stream.orders.dlq') \
+    "redis.call('DEL', 'stream.orders', 'stream.orders.released', 'stream.orders.dlq', \
+     'stream.orders.confirmed') \
      return redis.call('XGROUP', 'CREATE', 'stream.orders', 'g', '0', 'MKSTREAM')",
     "redis.call('DEL', 'seckill:codes:7', 'seckill:winners:7', 'stream.draws') \
      return redis.call('RPUSH', 'seckill:codes:7', 'a', 'b', 'c', 'd')",

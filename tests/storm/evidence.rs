@@ -13,10 +13,10 @@ use crate::world::{Entry, State};
 
 /// Where a state has what answers leave behind, to be looked up.
 pub struct Evidence<'s> {
-    state: &'s State,
     orders: BTreeSet<(&'s str, &'s str, &'s str)>,
     by_keys: BTreeSet<(&'s str, &'s str, &'s str)>,
     cancelled: BTreeSet<(&'s str, &'s str, &'s str)>,
+    confirmed: BTreeSet<(&'s str, &'s str, &'s str)>,
     /// Orders of which it was asked: a repeated try is answered 0 and writes nothing.
     told: BTreeSet<[String; 3]>,
     /// The reasons of letters name the command.
@@ -41,12 +41,12 @@ impl<'s> Evidence<'s> {
                 .or_default() += 1;
         }
         Self {
-            state,
             orders: orders_of(state.orders.iter()),
             by_keys: orders_of(state.by_keys.iter()),
             cancelled: orders_of(
                 state.released.iter().filter(|entry| entry.of("reason") == "cancelled"),
             ),
+            confirmed: orders_of(state.confirmed.iter()),
             told: BTreeSet::new(),
             letters: state.letters.iter().map(|letter| letter.of("dlqReason")).collect(),
             draws,
@@ -74,13 +74,8 @@ impl<'s> Evidence<'s> {
             (["SECKILL.CANCEL", voucher, user, id], 1) => {
                 Some(self.cancelled.contains(&(voucher, user, id)))
             }
-            (["SECKILL.CONFIRM", voucher, _, id], 1) => {
-                match self.state.books.get(*voucher)?.get(*id)?.state.as_str() {
-                    "sold" => Some(true),
-                    "held" | "expired" => Some(false),
-                    // Given back later. Whether it was confirmed before, nobody knows.
-                    _ => None,
-                }
+            (["SECKILL.CONFIRM", voucher, user, id], 1) => {
+                Some(self.confirmed.contains(&(voucher, user, id)))
             }
             (["SECKILL.REJECT", _, _, _, "REASON", reason], 1) => {
                 Some(self.letters.contains(reason))

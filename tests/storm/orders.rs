@@ -60,6 +60,9 @@ pub fn check(state: &State, logs: &[Log]) {
             assert!(order.is_some_and(|order| order.user == *user), "{id} of {user}: {order:?}");
         }
     }
+    let paid = state.confirmed.iter();
+    let confirmed: BTreeSet<_> =
+        paid.map(|entry| ["voucherId", "userId", "id"].map(|field| entry.of(field))).collect();
     for ([voucher, user, id], heard) in &heard {
         let order = state.books[*voucher].get(*id);
         assert!(order.is_some() || !heard.sold, "{voucher} {user} {id} was sold and is lost");
@@ -74,6 +77,10 @@ pub fn check(state: &State, logs: &[Log]) {
         if heard.confirmed {
             assert!(is != "held" && is != "expired", "{id} was confirmed and is {is}");
         }
+        let is_confirmed = confirmed.contains(&[*voucher, *user, *id]);
+        assert!(is_confirmed || !heard.confirmed, "{id}: its confirmation has no entry");
+        let was_asked = heard.confirmed || heard.maybe_confirmed;
+        assert!(was_asked || !is_confirmed, "{id}: an entry of a confirmation nobody sent");
         if is == "cancelled" {
             assert!(heard.cancelled || heard.maybe_cancelled, "{id}: nobody cancelled it");
         }

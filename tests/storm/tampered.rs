@@ -37,6 +37,8 @@ fn tamperings(state: &State) -> Vec<String> {
         "SECKILL.RESTOCK m 100000".to_owned(),
         format!("XDEL stream.orders {order}"),
         format!("XDEL stream.orders.released {back}"),
+        format!("XDEL stream.orders.confirmed {}", state.confirmed[0].id),
+        "XADD stream.orders.confirmed * userId nobody voucherId m id onone".to_owned(),
         format!("XDEL stream.orders.dlq {}", state.letters[0].id),
         format!("XACK stream.orders g {pending}"),
         format!("SECKILL.REJECT stream.orders g {pending}"),

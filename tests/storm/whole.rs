@@ -47,11 +47,23 @@ fn managed(server: &Server, state: &State, voucher: &str, limit: i64) {
     // Accepted orders are the entries of the stream, one by one.
     let orders = by_id(of(&state.orders, voucher), "an order");
     let released = by_id(of(&state.released, voucher), "a give-back");
+    let confirmed = by_id(of(&state.confirmed, voucher), "a confirmation");
     assert!(orders.keys().eq(book.keys()), "{voucher}: the stream and the book differ");
     let mut units: BTreeMap<&str, i64> = BTreeMap::new();
     for (id, order) in book {
         let entry = orders[id.as_str()];
         assert_eq!((entry.units(), entry.of("userId")), (order.units, order.user.as_str()), "{id}");
+        if let Some(paid) = confirmed.get(id.as_str()) {
+            let said = (paid.units(), paid.of("userId"));
+            assert_eq!(said, (order.units, order.user.as_str()), "the confirmation of {id}");
+        }
+        let is_confirmed = confirmed.contains_key(id.as_str());
+        match (order.state.as_str(), entry.of("deadline")) {
+            ("sold", deadline) => assert_eq!(is_confirmed, !deadline.is_empty(), "{id} is sold"),
+            // Released later, from either state.
+            ("cancelled" | "rejected", deadline) => assert!(!is_confirmed || !deadline.is_empty()),
+            (is, _) => assert!(!is_confirmed, "{id} was confirmed and is {is}"),
+        }
         let back = released.get(id.as_str());
         let reason = back.map_or("", |back| back.of("reason"));
         match order.state.as_str() {
@@ -66,6 +78,8 @@ fn managed(server: &Server, state: &State, voucher: &str, limit: i64) {
         }
     }
     assert!(released.keys().all(|id| book.contains_key(*id)), "{voucher}: a give-back of nothing");
+    let known = confirmed.keys().all(|id| book.contains_key(*id));
+    assert!(known, "{voucher}: a confirmation of nothing");
     let over = units.iter().find(|(_, units)| **units > limit);
     assert_eq!(over, None, "{voucher}: above the limit");
 }

@@ -107,6 +107,7 @@ pub struct State {
     /// The streams, from the first entry to the last.
     pub orders: Vec<Entry>,
     pub released: Vec<Entry>,
+    pub confirmed: Vec<Entry>,
     pub letters: Vec<Entry>,
     pub draws: Vec<Entry>,
     pub by_keys: Vec<Entry>,
@@ -120,12 +121,19 @@ pub struct State {
     pub delivered: String,
 }
 
-pub const STREAMS: [&str; 5] =
-    ["stream.orders", "stream.orders.released", "stream.orders.dlq", "stream.draws", "k.orders"];
+pub const STREAMS: [&str; 6] = [
+    "stream.orders",
+    "stream.orders.released",
+    "stream.orders.confirmed",
+    "stream.orders.dlq",
+    "stream.draws",
+    "k.orders",
+];
 
 impl State {
     pub fn read(server: &Server) -> Self {
-        let [orders, released, letters, draws, by_keys] = STREAMS.map(|name| stream(server, name));
+        let [orders, released, confirmed, letters, draws, by_keys] =
+            STREAMS.map(|name| stream(server, name));
         let books = MANAGED.map(|(voucher, ..)| (voucher.to_owned(), book(server, voucher)));
         let mut pending: Vec<(String, String, i64, i64)> = Vec::new();
         let mut delivered = "0-0".to_owned();
@@ -137,6 +145,7 @@ impl State {
         Self {
             orders,
             released,
+            confirmed,
             letters,
             draws,
             by_keys,

@@ -73,7 +73,11 @@ fn before_and_after(lab: &Lab, orders: usize, command: &'static str) -> Result<(
 fn keys() -> Vec<String> {
     let mut keys: Vec<String> =
         ["book", "buyer", "order", "hold"].map(|kind| format!("seckill:{kind}:<v>")).into();
-    keys.extend(["stream.orders".to_owned(), "stream.orders.released".to_owned()]);
+    keys.extend([
+        "stream.orders".to_owned(),
+        "stream.orders.released".to_owned(),
+        "stream.orders.confirmed".to_owned(),
+    ]);
     keys
 }
 

@@ -64,7 +64,11 @@ impl Sale {
         let mut keys: Vec<String> = ["stock", "order", "voucher", "book", "buyer", "hold"]
             .map(|kind| format!("seckill:{kind}:{}", self.voucher))
             .into();
-        keys.extend(["stream.orders".to_owned(), "stream.orders.released".to_owned()]);
+        keys.extend([
+            "stream.orders".to_owned(),
+            "stream.orders.released".to_owned(),
+            "stream.orders.confirmed".to_owned(),
+        ]);
         let () = redis::cmd("DEL").arg(keys).query(&mut stand.control)?;
         let (voucher, units) = (self.voucher.to_string(), units.to_string());
         match self.kind {

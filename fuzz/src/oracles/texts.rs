@@ -183,12 +183,18 @@ pub(crate) fn prefixes(bytes: &[u8]) {
     let fence = key_names::companion(voucher, b":fence", hash_tags).ok();
     assert_eq!(fence, name.as_ref().map(|name| [name, b":fence".as_slice()].concat()));
     if let (Some(naming), Some(name)) = (naming, name) {
-        let streams = [naming.stream(b"orders"), naming.released_stream(b"orders")];
+        let streams = [
+            naming.stream(b"orders"),
+            naming.released_stream(b"orders"),
+            naming.confirmed_stream(b"orders"),
+        ];
+        assert!(key_names::is_confirmed_name(&streams[2]));
         if hash_tags {
             let all = streams.iter().chain(&fence);
             assert!(all.map(|key| Slot::of(key)).all(|slot| slot == Slot::of(voucher)));
         } else {
-            assert_eq!(streams, [b"orders".to_vec(), b"orders.released".to_vec()]);
+            let names = ["orders", "orders.released", "orders.confirmed"];
+            assert_eq!(streams, names.map(|name| name.as_bytes().to_vec()));
         }
         let holds = naming.key(HOLDS_PREFIX);
         assert!(key_names::is_holds_name(&holds) && !key_names::is_terms_name(&holds));
