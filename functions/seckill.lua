@@ -22,6 +22,7 @@ local EXACT_MAX = '9007199254740992'
 local ID_LEN_MAX = 134217728
 local FIELD_LEN_MAX = 1024
 local OWN_FIELDS = {units = true, deadline = true, reason = true}
+local PAIRS_MAX = 1024
 -- How long a fence key outlives the lease.
 local FENCE_OUTLIVES_MS = 86400000
 
@@ -138,6 +139,31 @@ local function have_equals(keys)
     return false
 end
 
+local UNLIMITED = 'unlimited'
+
+-- How many units a stock has, as digits, or UNLIMITED; or nil and the error. `missing` is what a
+-- missing stock is answered, where the call says so.
+local function available(stock, missing)
+    local left, bad = ask('GET', stock)
+    if bad then
+        return nil, bad
+    end
+    if not left then
+        if missing == 'SOLD-OUT' or (not missing and MISSING_STOCK_IS_SOLD_OUT) then
+            return '0'
+        end
+        return nil, fail('NOVOUCHER no stock key for this voucher')
+    end
+    local digits, minus = integer(left)
+    if not digits then
+        return nil, fail('ERR stock is not an integer or out of range')
+    end
+    if MINUS_ONE_IS_UNLIMITED and left == '-1' then
+        return UNLIMITED
+    end
+    return minus and '0' or digits
+end
+
 local function any(list, test)
     for _, item in ipairs(list) do
         if test(item) then
@@ -232,23 +258,11 @@ local function try(keys, args)
         return fail('ERR the keys of a voucher must all be different')
     end
 
-    local left, bad = ask('GET', stock)
+    local left, bad = available(stock, options.MISSING)
     if bad then
         return bad
     end
-    if not left then
-        local answer = options.MISSING
-        if answer == 'SOLD-OUT' or (not answer and MISSING_STOCK_IS_SOLD_OUT) then
-            return 1
-        end
-        return fail('NOVOUCHER no stock key for this voucher')
-    end
-    local digits, minus = integer(left)
-    if not digits then
-        return fail('ERR stock is not an integer or out of range')
-    end
-    local is_unlimited = MINUS_ONE_IS_UNLIMITED and left == '-1'
-    if not is_unlimited and (minus or not at_least(digits, units)) then
+    if left ~= UNLIMITED and not at_least(left, units) then
         return 1
     end
 
@@ -266,7 +280,7 @@ local function try(keys, args)
         return bad
     end
     local writes = {{'SADD', buyers, user}}
-    if not is_unlimited then
+    if left ~= UNLIMITED then
         writes[2] = units == '1' and {'DECR', stock} or {'DECRBY', stock, units}
     end
     local names = options.FIELDS or {USER, VOUCHER, ID}
@@ -275,6 +289,96 @@ local function try(keys, args)
         fields[7], fields[8] = 'units', units
     end
     return write_all(writes, orders and {'XADD', orders, '*', unpack(fields)}) or 0
+end
+
+-- Users and order ids in turn, behind the voucher; or nil and the error.
+local function pairs_of(args)
+    if #args % 2 == 0 then
+        return nil, fail("ERR wrong number of arguments for 'seckill_mtry' function")
+    end
+    if #args > 1 + 2 * PAIRS_MAX then
+        return nil, fail('ERR pairs of user and orderid must be at most ' .. PAIRS_MAX)
+    end
+    local users, ids = {}, {}
+    for place = 2, #args, 2 do
+        if args[place + 1] == '*' then
+            return nil, fail('ERR orderid * is for SECKILL.TRY, give an id here')
+        end
+        users[#users + 1], ids[#ids + 1] = args[place], args[place + 1]
+    end
+    return users, ids
+end
+
+-- keys: stock buyers [orders]. args: voucher user orderid [user orderid ...]. Entries come first,
+-- one by one, since the stream may run out of ids; then what all accepted tries write together.
+local function mtry(keys, args)
+    local stock, buyers, orders = keys[1], keys[2], keys[3]
+    local users, ids = pairs_of(args)
+    if not users then
+        return ids
+    end
+    if have_equals(keys) then
+        return fail('ERR the keys of a voucher must all be different')
+    end
+    local left, bad = available(stock)
+    if bad then
+        return bad
+    end
+    local is_unlimited = left == UNLIMITED
+    local answers = {}
+    if left == '0' then
+        for number = 1, #users do
+            answers[number] = 1
+        end
+        return answers
+    end
+    local bought
+    bought, bad = ask('SMISMEMBER', buyers, unpack(users))
+    if bad then
+        return bad
+    end
+    local accepted, seen = {}, {}
+    for number, user in ipairs(users) do
+        if not is_unlimited and not at_least(left, tostring(#accepted + 1)) then
+            answers[number] = 1
+        elseif bought[number] == 1 or seen[user] then
+            answers[number] = 2
+        else
+            bad = too_long({args[1], user, ids[number]})
+            local entry = orders
+                and {'XADD', orders, '*', USER, user, VOUCHER, args[1], ID, ids[number]}
+            if not bad and #accepted == 0 then
+                local rest = {{'SADD', buyers, user}, {'DECR', stock}, {'DECRBY', stock, '2'}}
+                local lack = lacks_right(rest) or (entry and lacks_right({entry}))
+                if lack then
+                    return lack
+                end
+            end
+            local added, refusal = true, nil
+            if not bad and entry then
+                added, refusal = ask(unpack(entry))
+            end
+            if not added and #accepted == 0 then
+                return refusal
+            end
+            if bad or not added then
+                answers[number] = bad or refusal
+            else
+                answers[number] = 0
+                seen[user] = true
+                accepted[#accepted + 1] = user
+            end
+        end
+    end
+    if #accepted > 0 then
+        redis.call('SADD', buyers, unpack(accepted))
+        if not is_unlimited and #accepted == 1 then
+            redis.call('DECR', stock)
+        elseif not is_unlimited then
+            redis.call('DECRBY', stock, tostring(#accepted))
+        end
+    end
+    return answers
 end
 
 -- keys: stock buyers [released]. args: voucher user orderid.
@@ -530,6 +634,10 @@ local LOCK_AND_FENCE = 'the keys lock and, if there is one, fence'
 -- What gives back or lets go must work when the memory is full: allow-oom.
 define{
     name = 'seckill_try', run = try, keys = {2, 3}, args = {3, ANY},
+    takes = 'the keys stock, buyers and, if there is one, orders',
+}
+define{
+    name = 'seckill_mtry', run = mtry, keys = {2, 3}, args = {3, ANY},
     takes = 'the keys stock, buyers and, if there is one, orders',
 }
 define{

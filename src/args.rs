@@ -76,6 +76,22 @@ impl<'a> Args<'a> {
         })
     }
 
+    /// All that is left, as pairs, of which there must be one to `max`.
+    pub(crate) fn pairs<A: Argument<'a>, B: Argument<'a>>(
+        self,
+        max: usize,
+    ) -> Result<Vec<(A, B)>, CommandError> {
+        let pairs = self.0.chunks(2);
+        if pairs.len() > max {
+            return Err(CommandError::TooManyPairs { max });
+        }
+        let pair = |pair: &[Str<'a>]| match *pair {
+            [first, second] => Ok((A::of(first), B::of(second))),
+            _ => Err(CommandError::OddPairs),
+        };
+        pairs.map(pair).collect()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -2,6 +2,7 @@
 //! in this order, and whatever can refuse refuses before the first write.
 
 mod acquisition;
+mod batch;
 mod lock_acquire;
 mod lock_info;
 pub(crate) mod lock_line;
@@ -9,6 +10,7 @@ mod lock_release;
 mod lock_renew;
 pub(crate) mod lock_session;
 pub(crate) mod managed;
+mod managed_batch;
 mod order;
 mod release;
 mod seckill_alter;
@@ -20,6 +22,7 @@ mod seckill_deduct;
 mod seckill_draw;
 mod seckill_drop;
 mod seckill_info;
+mod seckill_mtry;
 mod seckill_nextid;
 mod seckill_order;
 mod seckill_reject;
@@ -30,6 +33,7 @@ mod seckill_try;
 mod seckill_trykeys;
 mod seckill_undraw;
 mod unmanaged;
+mod unmanaged_batch;
 
 use crate::args::Args;
 use crate::error::CommandError;
@@ -39,9 +43,10 @@ use crate::server::{CommandSpec, Ctx, Run, Str};
 
 /// Every command, in the order of the docs. What the server, its docs and our tests know of a
 /// command comes from here.
-pub(crate) static COMMANDS: [&CommandSpec; 22] = [
+pub(crate) static COMMANDS: [&CommandSpec; 23] = [
     &seckill_try::SPEC,
     &seckill_trykeys::SPEC,
+    &seckill_mtry::SPEC,
     &seckill_create::SPEC,
     &seckill_alter::SPEC,
     &seckill_restock::SPEC,

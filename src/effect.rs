@@ -23,10 +23,14 @@ pub(crate) enum Effect<'a> {
     PushedFirst { key: Str<'a>, element: Str<'a> },
     /// `HSET key field value`
     FieldSet { key: Str<'a>, field: Str<'a>, value: OwnedStr },
+    /// `HSET key field value field value ...`
+    FieldsSet { key: Str<'a>, fields: Vec<(Str<'a>, OwnedStr)> },
     /// `HDEL key field`; `was_last` when the key went with it
     FieldDeleted { key: Str<'a>, field: Str<'a>, was_last: bool },
     /// `ZADD key score member`
     Scored { key: Str<'a>, score: i64, member: Str<'a> },
+    /// `ZADD key score member score member ...`
+    AllScored { key: Str<'a>, score: i64, members: Vec<Str<'a>> },
     /// `ZREM key member`; `was_last` when the key went with it
     Unscored { key: Str<'a>, member: Str<'a>, was_last: bool },
     /// `SET key value PXAT at_ms`
@@ -70,6 +74,11 @@ impl Effect<'_> {
                 ctx.replicate(c"HSET", &[key, field, value.as_str()]);
                 ctx.notify(EventClass::Hash, c"hset", key);
             }
+            Self::FieldsSet { key, fields } => {
+                let pairs = fields.iter().flat_map(|(field, value)| [*field, value.as_str()]);
+                ctx.replicate(c"HSET", &[key].into_iter().chain(pairs).collect::<Vec<_>>());
+                ctx.notify(EventClass::Hash, c"hset", key);
+            }
             Self::FieldDeleted { key, field, was_last } => {
                 ctx.replicate(c"HDEL", &[key, field]);
                 ctx.notify(EventClass::Hash, c"hdel", key);
@@ -78,6 +87,12 @@ impl Effect<'_> {
             Self::Scored { key, score, member } => {
                 let score = OwnedStr::new(Decimal::new(score).bytes());
                 ctx.replicate(c"ZADD", &[key, score.as_str(), member]);
+                ctx.notify(EventClass::SortedSet, c"zadd", key);
+            }
+            Self::AllScored { key, score, members } => {
+                let score = OwnedStr::new(Decimal::new(score).bytes());
+                let pairs = members.iter().flat_map(|member| [score.as_str(), *member]);
+                ctx.replicate(c"ZADD", &[key].into_iter().chain(pairs).collect::<Vec<_>>());
                 ctx.notify(EventClass::SortedSet, c"zadd", key);
             }
             Self::Unscored { key, member, was_last } => {

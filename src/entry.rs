@@ -17,7 +17,7 @@ use std::ffi::CStr;
 const VERSION: i32 = 100;
 
 /// The plain commands that we call or replicate.
-const PLAIN_COMMANDS: [&CStr; 26] = [
+const PLAIN_COMMANDS: [&CStr; 27] = [
     c"acl",
     c"decr",
     c"decrby",
@@ -35,6 +35,7 @@ const PLAIN_COMMANDS: [&CStr; 26] = [
     c"set",
     c"sismember",
     c"smembers",
+    c"smismember",
     c"srem",
     c"unlink",
     c"xack",

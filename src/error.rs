@@ -70,6 +70,10 @@ pub(crate) enum CommandError {
     NoConnection,
     /// Names of an entry's fields that can't be, and why.
     Fields(&'static str),
+    /// Users and order ids that are no pairs.
+    OddPairs,
+    /// More pairs than one command takes.
+    TooManyPairs { max: usize },
     /// An option that the command does not have.
     Syntax,
     /// A word is missing, or is not an integer in `min..=max`.
@@ -161,6 +165,11 @@ impl CommandError {
             Self::GeneratedId => "orderid * is for SECKILL.TRY, give an id here",
             Self::NoConnection => "SESSION needs the connection of a client, which no script has",
             Self::Fields(why) => return format!("FIELDS {why}").into(),
+            // The server's own words for MSET.
+            Self::OddPairs => "wrong number of arguments for 'seckill.mtry' command",
+            Self::TooManyPairs { max } => {
+                return format!("pairs of user and orderid must be at most {max}").into();
+            }
             Self::Syntax => "syntax error",
             Self::NotInRange { argument, min, max } => {
                 return format!("{argument} must be an integer from {min} to {max}").into();
@@ -308,6 +317,8 @@ mod tests {
             CommandError::GeneratedId,
             CommandError::NoConnection,
             CommandError::Fields("must be three different words"),
+            CommandError::OddPairs,
+            CommandError::TooManyPairs { max: 1024 },
             CommandError::Syntax,
             CommandError::NotInRange { argument: "units", min: 1, max: i64::MAX },
             CommandError::TooLong { argument: "user", max: 1 },

@@ -1,10 +1,11 @@
 //! What a command answers when it did its work.
 
+use crate::error::CommandError;
 use crate::server::Ctx;
 use domain::order_id::Id;
 use domain::sale::Outcome;
 
-/// A reply. Errors are [`crate::error::CommandError`].
+/// A reply. A command that refuses answers a [`CommandError`] instead.
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
     Integer(i64),
@@ -20,6 +21,8 @@ pub(crate) enum Reply {
     Pair(i64, Option<Vec<u8>>),
     /// Names and values; pairs in one flat array for clients of RESP2.
     Map(Vec<(&'static str, Reply)>),
+    /// An error in place of an element of an array.
+    Error(CommandError),
     /// A bulk string: ids exceed 2^53, beyond which JavaScript rounds integers.
     Id(Id),
 }
@@ -58,6 +61,7 @@ impl Reply {
                     value.send(ctx);
                 }
             }
+            Self::Error(error) => error.send(ctx),
             Self::Id(id) => ctx.reply_bytes(id.text().bytes()),
         }
     }

@@ -19,6 +19,7 @@
 )]
 
 pub mod audit;
+pub mod batch;
 pub mod book;
 pub mod db_key;
 pub mod deduction;

@@ -77,7 +77,7 @@ impl<'a> ManagedSale<'a> {
     }
 
     /// Refuses what may touch keys that are not here.
-    fn check_whole(&self) -> Result<(), CommandError> {
+    pub(super) fn check_whole(&self) -> Result<(), CommandError> {
         match self.reach {
             Reach::Whole => Ok(()),
             Reach::Sale => Err(CommandError::TryAgain),
@@ -93,12 +93,7 @@ impl<'a> ManagedSale<'a> {
         }
         let mut has = self.units_of(order.user)?;
         if let Some(outcome) = refuse(&self.terms, self.now, has, order.units) {
-            match outcome {
-                Outcome::NotStarted => metrics::TRIES_NOT_STARTED.count(),
-                Outcome::Ended => metrics::TRIES_ENDED.count(),
-                _ => metrics::TRIES_ALREADY_BOUGHT.count(),
-            }
-            return Ok(outcome);
+            return Ok(refused(outcome));
         }
         let left = match self.units_left(order.units)? {
             Some(left) => left,
@@ -118,7 +113,7 @@ impl<'a> ManagedSale<'a> {
     }
 
     /// Answers a try whose order id is in the book.
-    fn repeat(&self, order: &Order<'_>) -> Result<Outcome, CommandError> {
+    pub(super) fn repeat(&self, order: &Order<'_>) -> Result<Outcome, CommandError> {
         let text = book::entry(self.ctx, self.keys, order.id)?.ok_or(CommandError::Garbled)?;
         let entry = Entry::parse(text.as_str().bytes())?;
         match known(&entry, order.user.0.bytes(), self.now) {
@@ -137,7 +132,7 @@ impl<'a> ManagedSale<'a> {
     }
 
     /// How many units the user has.
-    fn units_of(&self, user: User<'_>) -> Result<i64, CommandError> {
+    pub(super) fn units_of(&self, user: User<'_>) -> Result<i64, CommandError> {
         if !book::has_holding(self.ctx, self.keys, user)? {
             return Ok(0);
         }
@@ -147,10 +142,16 @@ impl<'a> ManagedSale<'a> {
 
     /// What the stock would be after `units` are taken; none when there are not so many.
     fn units_left(&self, units: Units) -> Result<Option<i64>, CommandError> {
+        let left = self.left()?.and_then(|left| left.checked_sub(units.get()));
+        Ok(left.filter(|left| *left >= 0))
+    }
+
+    /// The stock; none when it is missing and that is to be understood as sold out.
+    pub(super) fn left(&self) -> Result<Option<i64>, CommandError> {
         match self.source.read_stock(self.ctx)? {
             Stock::Missing if config::policy().missing_is_sold_out => Ok(None),
             Stock::Missing => Err(CommandError::NoVoucher),
-            Stock::Left(left) => Ok(left.checked_sub(units.get()).filter(|left| *left >= 0)),
+            Stock::Left(left) => Ok(Some(left)),
         }
     }
 
@@ -238,7 +239,7 @@ impl<'a> ManagedSale<'a> {
     }
 
     /// Releases what is due, if anything may be. False when the stock is what it was.
-    fn reap_if_due(&self) -> bool {
+    pub(super) fn reap_if_due(&self) -> bool {
         let db = self.ctx.selected_db();
         if self.source.is_none_due(db, self.now) {
             return false;
@@ -347,7 +348,17 @@ pub(super) fn deadline_of(entry: &Entry<'_>) -> Reply {
     Reply::integer_or_null((entry.state == State::Held).then_some(entry.deadline))
 }
 
-fn sold_out() -> Outcome {
+/// Counts a try that loses before the stock is looked at.
+pub(super) fn refused(outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::NotStarted => metrics::TRIES_NOT_STARTED.count(),
+        Outcome::Ended => metrics::TRIES_ENDED.count(),
+        _ => metrics::TRIES_ALREADY_BOUGHT.count(),
+    }
+    outcome
+}
+
+pub(super) fn sold_out() -> Outcome {
     metrics::TRIES_SOLD_OUT.count();
     Outcome::SoldOut
 }

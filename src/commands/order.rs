@@ -6,6 +6,7 @@ use crate::typed::{OrderId, User, Voucher};
 use domain::sale::Units;
 
 /// An order, made or not yet.
+#[derive(Clone, Copy)]
 pub(super) struct Order<'a> {
     pub(super) voucher: Voucher<'a>,
     pub(super) user: User<'a>,

@@ -6,14 +6,14 @@ use super::{Answering, Command, managed};
 use crate::args::Args;
 use crate::config;
 use crate::error::CommandError;
-use crate::keyspace::counter;
+use crate::keyspace::counter::{self, FreeIds};
 use crate::keyspace::fields::EntryNames;
 use crate::keyspace::presence::Reach;
 use crate::keyspace::voucher_keys::{SaleKeys, VoucherKeys};
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, handler};
-use crate::typed::OrderId;
+use crate::typed::{OrderId, Voucher};
 use domain::order_id::Count;
 use domain::sale::Outcome;
 
@@ -60,7 +60,7 @@ impl Command for Try {
 }
 
 /// As order id: make one if the try is accepted.
-const GENERATE: &[u8] = b"*";
+pub(super) const GENERATE: &[u8] = b"*";
 
 #[inline]
 fn try_once(
@@ -91,13 +91,7 @@ fn try_with_new_id(
     reach: Reach,
     order: Order<'_>,
 ) -> Result<Reply, CommandError> {
-    let scope = counter::IdScope::Voucher(order.voucher);
-    let next = counter::find_free(&memory.counter, ctx, scope, ctx.now_ms(), Count::ONE)?;
-    let SaleKeys { stock, buyers, orders } = keys.sale()?;
-    let counter = next.key().bytes();
-    if [Some(stock), Some(buyers), orders].into_iter().flatten().any(|key| key.bytes() == counter) {
-        return Err(CommandError::SameKeys);
-    }
+    let next = free_ids(ctx, memory, keys, order.voucher, Count::ONE)?;
     let id = OwnedStr::new(next.first().text().bytes());
     let order = Order { id: OrderId(id.as_str()), ..order };
     let outcome = try_once(ctx, memory, keys, reach, &order)?;
@@ -106,4 +100,22 @@ fn try_with_new_id(
         _ => Reply::Null,
     };
     Ok(Reply::Array(vec![outcome.into(), id]))
+}
+
+/// The next free ids for orders of a voucher.
+pub(super) fn free_ids(
+    ctx: Ctx<'_>,
+    memory: &Memory,
+    keys: &VoucherKeys,
+    voucher: Voucher<'_>,
+    count: Count,
+) -> Result<FreeIds, CommandError> {
+    let scope = counter::IdScope::Voucher(voucher);
+    let ids = counter::find_free(&memory.counter, ctx, scope, ctx.now_ms(), count)?;
+    let SaleKeys { stock, buyers, orders } = keys.sale()?;
+    let counter = ids.key().bytes();
+    if [Some(stock), Some(buyers), orders].into_iter().flatten().any(|key| key.bytes() == counter) {
+        return Err(CommandError::SameKeys);
+    }
+    Ok(ids)
 }

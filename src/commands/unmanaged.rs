@@ -90,7 +90,7 @@ pub(super) fn sell(
     Ok(Outcome::Accepted)
 }
 
-fn already_bought() -> Outcome {
+pub(super) fn already_bought() -> Outcome {
     metrics::TRIES_ALREADY_BOUGHT.count();
     Outcome::AlreadyBought
 }

@@ -65,6 +65,29 @@ pub(crate) fn has_holding(
     has_field(ctx, keys.holdings, user.0)
 }
 
+/// The two hashes of a book, opened for reading many of their fields.
+pub(crate) struct ReadBook<'a> {
+    book: Option<ReadKey<'a>>,
+    holdings: Option<ReadKey<'a>>,
+}
+
+impl<'a> ReadBook<'a> {
+    pub(crate) fn open(ctx: Ctx<'a>, keys: ManagedKeys<'a>) -> Self {
+        let [book, holdings] = [keys.book, keys.holdings].map(|key| ReadKey::open(ctx, key));
+        Self { book, holdings }
+    }
+
+    /// As [`has_entry`].
+    pub(crate) fn has_entry(&self, id: OrderId<'_>) -> Result<bool, CommandError> {
+        self.book.as_ref().map_or(Ok(false), |book| Ok(book.hash_has(id.0)?))
+    }
+
+    /// As [`has_holding`].
+    pub(crate) fn has_holding(&self, user: User<'_>) -> Result<bool, CommandError> {
+        self.holdings.as_ref().map_or(Ok(false), |holdings| Ok(holdings.hash_has(user.0)?))
+    }
+}
+
 /// The three keys of a book, opened for what is to be written into them.
 pub(crate) struct OpenBook<'a> {
     ctx: Ctx<'a>,
@@ -112,6 +135,49 @@ impl<'a> OpenBook<'a> {
         'a: 'e,
     {
         set_field(&mut self.book, self.keys.book, id.0, &entry.write())
+    }
+
+    /// Writes the entries of several orders.
+    pub(crate) fn enter_all<'e>(
+        &mut self,
+        entries: impl Iterator<Item = (OrderId<'e>, Entry<'e>)>,
+    ) -> Option<Effect<'e>>
+    where
+        'a: 'e,
+    {
+        let fields = entries.map(|(id, entry)| (id.0, entry.write()));
+        set_fields(&mut self.book, self.keys.book, fields)
+    }
+
+    /// Writes what several users have. Of one who is named twice the last counts.
+    pub(crate) fn set_holdings<'e>(
+        &mut self,
+        holdings: impl Iterator<Item = (User<'e>, Holding<'e>)>,
+    ) -> Option<Effect<'e>>
+    where
+        'a: 'e,
+    {
+        let fields = holdings.map(|(user, holding)| (user.0, holding.write()));
+        set_fields(&mut self.holdings, self.keys.holdings, fields)
+    }
+
+    /// Puts several orders of one unit each among the holds, until `deadline`.
+    pub(crate) fn place_holds<'e>(
+        &mut self,
+        ids: impl Iterator<Item = OrderId<'e>>,
+        deadline: Millis,
+    ) -> Option<Effect<'e>>
+    where
+        'a: 'e,
+    {
+        // Deadlines are below 2^53, which a double holds exactly.
+        let placed = ids.take_while(|id| self.holds.zset_add(deadline as f64, id.0).is_ok());
+        let members: Vec<Str<'e>> = placed.map(|id| id.0).collect();
+        (!members.is_empty()).then_some(Effect::AllScored {
+            key: self.keys.holds,
+            score: deadline,
+            members,
+        })
     }
 
     /// Writes what a user has; with none the user is forgotten.
@@ -203,6 +269,18 @@ fn set_field<'a>(
     let value = OwnedStr::new(value);
     hash.hash_set(field, value.as_str()).ok()?;
     Some(Effect::FieldSet { key, field, value })
+}
+
+/// As [`set_field`], for several fields. None when nothing was written.
+fn set_fields<'a>(
+    hash: &mut WriteKey<'_>,
+    key: Str<'a>,
+    values: impl Iterator<Item = (Str<'a>, Vec<u8>)>,
+) -> Option<Effect<'a>> {
+    let values = values.map(|(field, value)| (field, OwnedStr::new(&value)));
+    let written = values.take_while(|(field, value)| hash.hash_set(*field, value.as_str()).is_ok());
+    let fields: Vec<_> = written.collect();
+    (!fields.is_empty()).then_some(Effect::FieldsSet { key, fields })
 }
 
 /// What a holds key holds.

@@ -60,6 +60,32 @@ impl<'a> Buyer<'a> {
     }
 }
 
+/// Which of the users are there, in their order.
+pub(crate) fn have_bought<'a>(
+    ctx: Ctx<'_>,
+    key: Str<'a>,
+    users: impl Iterator<Item = Str<'a>>,
+) -> Result<Vec<bool>, CommandError> {
+    let arguments: Vec<Str<'a>> = [key].into_iter().chain(users).collect();
+    match Call::read_all(ctx, c"SMISMEMBER", &arguments) {
+        Ok(reply) => Ok(reply.integers().map(|is_there| is_there == 1).collect()),
+        Err(error) => Err(CommandError::of_call(error, "SMISMEMBER")),
+    }
+}
+
+/// Adds users, of whom some may be there.
+pub(crate) fn admit_all<'a>(
+    ctx: Ctx<'_>,
+    key: Str<'a>,
+    users: impl Iterator<Item = Str<'a>>,
+) -> Result<(), CommandError> {
+    let arguments: Vec<Str<'a>> = [key].into_iter().chain(users).collect();
+    match Call::write_all(ctx, c"SADD", &arguments) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(CommandError::of_call(error, "SADD")),
+    }
+}
+
 /// Every user. Copies the whole set.
 pub(crate) fn all(ctx: Ctx<'_>, key: Str<'_>) -> Result<HashSet<Vec<u8>>, CommandError> {
     match Call::read_all(ctx, c"SMEMBERS", &[key]) {

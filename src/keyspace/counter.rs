@@ -33,6 +33,7 @@ pub(crate) enum IdScope<'a> {
 #[must_use]
 pub(crate) struct FreeIds {
     counter: Rc<Counter>,
+    count: Count,
     taken: Taken,
     write: Write,
 }
@@ -77,7 +78,7 @@ pub(crate) fn find_free(
         let expires_ms = now_ms.saturating_add(borrowed_ms).saturating_add(KEPT_MS);
         Write::Set { expires_ms }
     };
-    Ok(FreeIds { counter, taken, write })
+    Ok(FreeIds { counter, count, taken, write })
 }
 
 impl FreeIds {
@@ -89,6 +90,22 @@ impl FreeIds {
     /// The first of the ids.
     pub(crate) fn first(&self) -> Id {
         self.taken.first
+    }
+
+    /// The id so many steps behind the first.
+    pub(crate) fn nth(&self, steps: u32) -> Id {
+        self.taken.first.after(steps)
+    }
+
+    /// Takes the first `count` of the ids, which are not more than were asked for.
+    pub(crate) fn take_first(self, ctx: Ctx<'_>, count: Count) {
+        let unused = self.count.get().saturating_sub(count.get());
+        let taken = self.taken.without(u32::try_from(unused).unwrap_or(0));
+        let write = match self.write {
+            Write::Add(_) => Write::Add(count),
+            set @ Write::Set { .. } => set,
+        };
+        Self { taken, write, ..self }.take(ctx);
     }
 
     /// Takes the ids; replicates and publishes that. Returns the first of them.

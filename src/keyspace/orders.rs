@@ -62,6 +62,15 @@ impl<'a> Orders<'a> {
         }
     }
 
+    /// Appends one of several entries. The stream stays open for more, and each of them is to be
+    /// published or taken back once it is closed.
+    pub(crate) fn add_next(&mut self, fields: &[Str<'_>]) -> Result<Added<'a>, CommandError> {
+        match self.stream.append(fields) {
+            Some(id) => Ok(Added { key: self.key, id }),
+            None => Err(CommandError::Refused { step: "XADD" }),
+        }
+    }
+
     /// Appends an entry of `fields`, names and values in turn, under an id of the stream's choice.
     pub(crate) fn append(self, fields: &'a [Str<'a>]) -> Result<Effect<'a>, CommandError> {
         Ok(self.add(fields)?.effect(fields))
@@ -69,10 +78,7 @@ impl<'a> Orders<'a> {
 
     /// The same, for a caller that may still have to delete the entry.
     pub(crate) fn add(mut self, fields: &[Str<'_>]) -> Result<Added<'a>, CommandError> {
-        match self.stream.append(fields) {
-            Some(id) => Ok(Added { key: self.key, id }),
-            None => Err(CommandError::Refused { step: "XADD" }),
-        }
+        self.add_next(fields)
     }
 }
 

@@ -158,6 +158,20 @@ impl<'a> Call<'a> {
         unsafe { texts_in(self.raw.as_ptr()) }
     }
 
+    /// The integers of an array reply's elements, in order.
+    pub(crate) fn integers(&self) -> impl Iterator<Item = i64> {
+        // SAFETY: the reply is live.
+        let count = unsafe { api!(RedisModule_CallReplyLength(self.raw.as_ptr())) };
+        (0..count).map_while(|index| {
+            let raw = self.raw.as_ptr();
+            // SAFETY: the reply is live; an index that it lacks gives null.
+            let number =
+                NonNull::new(unsafe { api!(RedisModule_CallReplyArrayElement(raw, index)) });
+            // SAFETY: the element lives as long as the reply.
+            number.map(|number| unsafe { api!(RedisModule_CallReplyInteger(number.as_ptr())) })
+        })
+    }
+
     /// The integer at `inner` of the array that is the element `outer` of an array reply; none when
     /// there is no such element.
     pub(crate) fn integer_at(&self, outer: usize, inner: usize) -> Option<i64> {

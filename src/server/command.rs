@@ -105,6 +105,8 @@ pub(crate) enum ArgKind {
     OptionalStrings(&'static CStr, &'static [&'static CStr]),
     /// `TOKEN word`, may be left out; the word is one of these.
     OptionalChoice(&'static CStr, &'static [&'static CStr]),
+    /// Several arguments together, once or more.
+    Repeated(&'static [ArgSpec]),
 }
 
 /// One argument of a command, in the order of the call.
@@ -131,6 +133,7 @@ impl ArgSpec {
             ArgKind::IntegerOr(word) => {
                 vec![part(self.name, ArgKind::Integer), token(word, word)]
             }
+            ArgKind::Repeated(parts) => parts.iter().map(|part| part.raw(&mut [])).collect(),
             _ => return Vec::new(),
         };
         parts.push(zeroed_arg());
@@ -148,6 +151,7 @@ impl ArgSpec {
             RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_STRING as STRING,
         };
         let optional = raw::REDISMODULE_CMD_ARG_OPTIONAL as c_int;
+        let repeated = raw::REDISMODULE_CMD_ARG_MULTIPLE as c_int;
         let (type_, key_spec_index, token, flags) = match self.kind {
             ArgKind::Key(index) => (KEY, index, ptr::null(), 0),
             ArgKind::String => (STRING, -1, ptr::null(), 0),
@@ -159,14 +163,16 @@ impl ArgSpec {
             ArgKind::OptionalToken(token) => (PURE_TOKEN, -1, token.as_ptr(), optional),
             ArgKind::OptionalStrings(token, _) => (BLOCK, -1, token.as_ptr(), optional),
             ArgKind::OptionalChoice(token, _) => (ONEOF, -1, token.as_ptr(), optional),
+            ArgKind::Repeated(_) => (BLOCK, -1, ptr::null(), repeated),
         };
+        let subargs = if parts.is_empty() { ptr::null_mut() } else { parts.as_mut_ptr() };
         raw::RedisModuleCommandArg {
             name: self.name.as_ptr(),
             type_,
             key_spec_index,
             token,
             flags,
-            subargs: if parts.is_empty() { ptr::null_mut() } else { parts.as_mut_ptr() },
+            subargs,
             ..zeroed_arg()
         }
     }

@@ -30,6 +30,8 @@ const HISTORY: &str = "
     SET stock 5
     SECKILL.TRYKEYS stock buyers orders u ann o1
     SECKILL.TRYKEYS stock others stock u ann o1 NOSTREAM
+    SECKILL.MTRY u b1 o11 b2 o12 b1 o13
+    SECKILL.MTRY m b1 o11 b2 o12 b1 o13
     SECKILL.DEDUCT stock 2
     SECKILL.RESTORE stock
     SECKILL.NEXTID ids COUNT 3

@@ -54,6 +54,7 @@ fn random_step(random: &mut fastrand::Rng) -> String {
         "FIELDS u v i FIELDS u v i",
         "UNITS",
     ]);
+    let last = pick(&["1615", "1614", "1612"]);
     let order = random.u8(..);
     match random.u8(0..100) {
         0..30 => format!("SECKILL.TRY {voucher} {user} {order}"),
@@ -61,7 +62,8 @@ fn random_step(random: &mut fastrand::Rng) -> String {
         36..40 => format!("SECKILL.TRYKEYS {keys} {voucher} {user} {order} units 2"),
         40..42 => format!("SECKILL.TRYKEYS {keys} {voucher} {user} {order} NOSTREAM"),
         42 => format!("SECKILL.TRYKEYS {keys} {voucher} {user} {order} {options}"),
-        43..55 => format!("SECKILL.CANCEL {voucher} {user} {order}"),
+        43..47 => format!("SECKILL.MTRY {voucher} {user} {order} 9 {order} {user} x 2 y 3 z"),
+        47..55 => format!("SECKILL.CANCEL {voucher} {user} {order}"),
         55..59 => format!("SET seckill:stock:{voucher} {stock} PXAT 33333333333333"),
         59..62 => format!("SET s {stock}"),
         62 => format!("DEL seckill:stock:{voucher}"),
@@ -72,7 +74,7 @@ fn random_step(random: &mut fastrand::Rng) -> String {
         67 => format!("SET seckill:order:{voucher} no-set"),
         68 => format!("DEL seckill:order:{voucher}"),
         69 => "DEL stream.orders stream.orders.released".to_owned(),
-        70 => "XADD stream.orders 18446744073709551615-18446744073709551615 a b".to_owned(),
+        70 => format!("XADD stream.orders 18446744073709551615-1844674407370955{last} a b"),
         71 => "SET stream.orders.released no-stream".to_owned(),
         72..80 => format!("LOCK.ACQUIRE {lock} {token} {lease}"),
         80..86 => format!("LOCK.ACQUIRE {lock} {token} 60000 FENCE"),

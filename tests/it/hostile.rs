@@ -54,7 +54,8 @@ pub fn random_arg(random: &mut fastrand::Rng) -> Vec<u8> {
 fn random_command(random: &mut fastrand::Rng) -> Vec<Vec<u8>> {
     let name: &[u8] = match random.u8(0..10) {
         0..4 => b"SECKILL.TRY",
-        4..7 => b"SECKILL.TRYKEYS",
+        4..6 => b"SECKILL.TRYKEYS",
+        6 => b"SECKILL.MTRY",
         7 => b"SECKILL.NEXTID",
         _ => b"LOCK.RELEASE",
     };
@@ -62,6 +63,7 @@ fn random_command(random: &mut fastrand::Rng) -> Vec<Vec<u8>> {
         (_, 0) => random.usize(0..12),
         (b"SECKILL.TRY", _) => *random.choice(&[3, 5]).expect("one"),
         (b"SECKILL.TRYKEYS", _) => *random.choice(&[6, 7, 8, 9]).expect("one"),
+        (b"SECKILL.MTRY", _) => 1 + 2 * random.usize(0..6),
         (b"SECKILL.NEXTID", _) => *random.choice(&[1, 3]).expect("one"),
         _ => 2,
     };
@@ -69,7 +71,7 @@ fn random_command(random: &mut fastrand::Rng) -> Vec<Vec<u8>> {
     command.extend((0..args).map(|_| random_arg(random)));
     // Some of it has to make sense, or nothing is ever sold.
     let plausible: &[&[u8]] = match name {
-        b"SECKILL.TRY" => &[b"7", b"user"],
+        b"SECKILL.TRY" | b"SECKILL.MTRY" => &[b"7", b"user"],
         b"SECKILL.TRYKEYS" => &[b"stock", b"buyers", b"orders"],
         _ => &[],
     };
@@ -143,6 +145,15 @@ fn random_bytes_do_no_harm() {
                 [Value::Int(1..=2), Value::Nil] => true,
                 other => panic!("SEED={seed} round {round}: {other:?}"),
             },
+            (b"SECKILL.MTRY", Value::Array(answers)) => {
+                let is_accepted = |answer: &&Value| match answer {
+                    Value::Array(pair) => pair[0] == Value::Int(0),
+                    answer => **answer == Value::Int(0),
+                };
+                let count = answers.iter().filter(is_accepted).count();
+                accepted += count;
+                count == 0
+            }
             (_, Value::Int(0..=2) | Value::ServerError(_)) => true,
             other => panic!("SEED={seed} round {round}: {other:?}"),
         };
@@ -194,13 +205,15 @@ fn error_replies_carry_no_bytes_of_the_user() {
     server.run("SET seckill:stock:8 x");
     let marks = [b"mark-\xff\xfe".as_slice(), b"mark\r\n+OK\r\n", b"mark%n%s%n", b"mark\0"];
     for mark in marks {
-        let commands: [&[&[u8]]; 8] = [
+        let commands: [&[&[u8]]; 10] = [
             &[b"SECKILL.TRY", mark, mark, mark],
             &[b"SECKILL.TRY", b"8", mark, mark],
             &[b"SECKILL.TRY", b"7", mark, mark, mark],
             &[b"SECKILL.TRY", b"7", mark, mark, b"UNITS", mark],
             &[b"SECKILL.TRYKEYS", mark, mark, mark, mark, mark, mark],
             &[b"SECKILL.TRYKEYS", b"8", mark, b"o", mark, mark, mark, mark],
+            &[b"SECKILL.MTRY", mark, mark, mark, mark, mark],
+            &[b"SECKILL.MTRY", b"7", mark, mark, mark],
             &[b"SECKILL.NEXTID", b"order", mark],
             &[b"SECKILL.NEXTID", mark, b"COUNT", mark],
         ];

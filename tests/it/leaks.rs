@@ -36,6 +36,12 @@ const ROUND: &str = r#"
     SECKILL.TRYKEYS stock buyers orders u@ alice o@
     SECKILL.TRYKEYS stock stock orders u@ alice o@
     SECKILL.TRYKEYS stock b stock u@ bob o@ UNITS 2 NOSTREAM
+    SET seckill:stock:c@ 2 EX 1000
+    SECKILL.MTRY c@ alice o1 bob * alice o3 carol o4
+    SECKILL.MTRY c@ alice o1 bob * dave
+    SECKILL.CREATE b@ 2 LIMIT 2 HOLD 900000
+    SECKILL.MTRY b@ alice o1 alice o1 bob o1 bob * carol *
+    SECKILL.DROP b@
     SECKILL.CREATE m@ 5 LIMIT 2 HOLD 900000
     SECKILL.CREATE m@ 5
     SECKILL.TRY m@ alice o1 UNITS 2

@@ -46,6 +46,7 @@ pub fn spelled<A: AsRef<[u8]>>(args: &[A]) -> Vec<Vec<u8>> {
     let Some((name, rest)) = args.split_first() else { return args };
     let call = match name.to_ascii_uppercase().as_slice() {
         b"SECKILL.TRY" => of_voucher(rest, "seckill_try", b"stream.orders"),
+        b"SECKILL.MTRY" => of_voucher(rest, "seckill_mtry", b"stream.orders"),
         b"SECKILL.CANCEL" => of_voucher(rest, "seckill_cancel", b"stream.orders.released"),
         b"SECKILL.TRYKEYS" => trykeys(rest),
         b"LOCK.ACQUIRE" => of_lock(rest, "lock_acquire"),

@@ -7,6 +7,8 @@
 //! | `transcript` | sessions as redis-cli shows them, run and compared |
 //! | `observe`, `aof` | what others see: keys, events, WATCH, invalidations, the append-only file |
 //! | `try`, `refusals`, `trykeys`, `lock` | each command's contract, row by row |
+//! | `mtry`, `mtry_effects` | batches of tries, and what they write |
+//! | `mtry_differential` | random batches against the same tries one after the other |
 //! | `deduct` | bare stocks: SECKILL.DEDUCT and SECKILL.RESTORE |
 //! | `prizes`, `prizes_context` | drawing prize codes and putting them back |
 //! | `prizes_effects` | what draws write, random histories of them, random bytes |
@@ -83,6 +85,9 @@ mod managed_odd;
 mod managed_terms;
 mod memory;
 mod metadata;
+mod mtry;
+mod mtry_differential;
+mod mtry_effects;
 mod nextid;
 mod nextid_slots;
 mod observe;

@@ -29,9 +29,10 @@ const TRYKEYS: &str = "stock buyers orders voucher user orderid";
 const TRYKEYS_TOKENS: &str = "UNITS NOSTREAM FIELDS MISSING";
 
 #[rustfmt::skip]
-pub const COMMANDS: [Row; 22] = [
+pub const COMMANDS: [Row; 23] = [
     ("seckill.try", -4, "write denyoom fast", [1, 1], "voucher user orderid", "UNITS"),
     ("seckill.trykeys", -7, "write denyoom fast", [1, 3], TRYKEYS, TRYKEYS_TOKENS),
+    ("seckill.mtry", -4, "write denyoom", [1, 1], "voucher order", ""),
     ("seckill.create", -3, "write denyoom fast", [1, 1], "voucher stock", "BEGIN END LIMIT HOLD"),
     ("seckill.alter", -4, "write denyoom fast", [1, 1], "voucher", "BEGIN END LIMIT HOLD"),
     ("seckill.restock", 3, "write denyoom fast", [1, 1], "voucher delta", ""),
@@ -189,6 +190,19 @@ fn arguments_of_several_words_name_their_parts() {
 }
 
 #[test]
+fn a_batch_is_shown_as_pairs_that_are_repeated() {
+    let server = Server::start();
+    let reply = server.call(&["COMMAND", "DOCS", "seckill.mtry"]);
+    let docs = field(&reply, "seckill.mtry").expect("docs");
+    let order = &items(field(docs, "arguments").expect("arguments"))[1];
+    assert_eq!(text(field(order, "type").expect("type")), "block");
+    assert_eq!(texts(field(order, "flags").expect("flags")), ["multiple"]);
+    let parts = items(field(order, "arguments").expect("parts"));
+    let names: Vec<_> = parts.iter().map(|part| text(field(part, "name").expect("name"))).collect();
+    assert_eq!(names, ["user", "orderid"]);
+}
+
+#[test]
 fn key_arguments_are_keys_in_the_docs() {
     let server = Server::start();
     for expected in expected() {
@@ -217,6 +231,7 @@ fn getkeys_finds_the_declared_keys() {
     assert_eq!(keys("SECKILL.TRY 7 alice o1 UNITS 2"), ["7"]);
     assert_eq!(keys("SECKILL.TRYKEYS s b o 7 alice o1"), ["s", "b", "o"]);
     assert_eq!(keys("SECKILL.TRYKEYS s b s 7 alice o1 NOSTREAM"), ["s", "b", "s"]);
+    assert_eq!(keys("SECKILL.MTRY 7 alice o1 bob o2"), ["7"]);
     assert_eq!(keys("SECKILL.NEXTID order COUNT 5"), ["order"]);
     for command in ["DEDUCT k", "DEDUCT k 5", "RESTORE k", "RESTORE k 5", "DRAW k u", "UNDRAW k u"]
     {

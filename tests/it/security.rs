@@ -11,9 +11,10 @@ use crate::observe::words;
 use redis::Value;
 
 /// A sentence of every command. Keys begin with `k`.
-const SENTENCES: [&str; 22] = [
+const SENTENCES: [&str; 23] = [
     "seckill.try k ann o1 UNITS 2",
     "seckill.trykeys k1 k2 k3 v ann o1 UNITS 2",
+    "seckill.mtry k ann o1 bob o2",
     "seckill.create k 5 LIMIT 2 HOLD 5",
     "seckill.alter k LIMIT 3",
     "seckill.restock k 2",

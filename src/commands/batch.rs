@@ -1,0 +1,256 @@
+//! Tries that come in one command: the orders that they ask for, and the writes that are the same
+//! for managed and unmanaged vouchers, merged into as few plain commands as repeat them.
+
+use super::order::Order;
+use super::seckill_try::{GENERATE, free_ids};
+use crate::args::Args;
+use crate::error::CommandError;
+use crate::keyspace::counter::FreeIds;
+use crate::keyspace::fields::OrderFields;
+use crate::keyspace::orders::{Added, Orders};
+use crate::keyspace::voucher_keys::{SaleKeys, VoucherKeys};
+use crate::keyspace::{buyers, stock};
+use crate::memory::Memory;
+use crate::metrics;
+use crate::reply::Reply;
+use crate::server::{Ctx, OwnedStr, Str};
+use crate::typed::{OrderId, User, Voucher};
+use domain::batch::TRIES_MAX;
+use domain::integer::Decimal;
+use domain::order_id::Count;
+use domain::sale::{Outcome, Units};
+use std::cell::{Cell, OnceCell};
+
+/// How a try of a batch ends. An error is that of this try, and of no other.
+pub(super) type Answer = Result<Outcome, CommandError>;
+
+/// The tries of one command.
+pub(super) struct Batch<'a> {
+    voucher: Voucher<'a>,
+    pairs: Vec<(User<'a>, OrderId<'a>)>,
+    ids: Option<NewIds>,
+}
+
+/// Ids for the tries that ask for one. Only an accepted try uses one.
+struct NewIds {
+    free: FreeIds,
+    texts: Vec<OnceCell<OwnedStr>>,
+    used: Cell<u32>,
+}
+
+impl<'a> Batch<'a> {
+    pub(super) fn new(voucher: Voucher<'a>, args: Args<'a>) -> Result<Self, CommandError> {
+        Ok(Self { voucher, pairs: args.pairs(TRIES_MAX)?, ids: None })
+    }
+
+    pub(super) fn voucher(&self) -> Voucher<'a> {
+        self.voucher
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
+    pub(super) fn users(&self) -> impl Iterator<Item = Str<'a>> {
+        self.pairs.iter().map(|(user, _)| user.0)
+    }
+
+    /// Finds ids for all tries that ask for one. Writes nothing.
+    pub(super) fn find_ids(
+        &mut self,
+        ctx: Ctx<'_>,
+        memory: &Memory,
+        keys: &VoucherKeys,
+    ) -> Result<(), CommandError> {
+        let wanted = self.pairs.iter().filter(|(_, id)| is_wanted(*id)).count();
+        if let Some(count) = i64::try_from(wanted).ok().and_then(Count::new) {
+            let free = free_ids(ctx, memory, keys, self.voucher, count)?;
+            let texts = (0..wanted).map(|_| OnceCell::new()).collect();
+            self.ids = Some(NewIds { free, texts, used: Cell::new(0) });
+        }
+        Ok(())
+    }
+
+    /// The orders that are asked for, one after the other. Each must be answered by
+    /// [`Batch::answered`] before the next one is asked for: whether an id is used decides which is
+    /// the next one.
+    pub(super) fn orders(&self) -> impl Iterator<Item = Order<'_>> {
+        self.pairs.iter().map(|(user, id)| {
+            let made = if is_wanted(*id) { self.ids.as_ref().and_then(NewIds::next) } else { None };
+            let id = made.unwrap_or(*id);
+            Order { voucher: self.voucher, user: *user, id, units: Units::ONE }
+        })
+    }
+
+    /// Notes the answer to the try with this number.
+    pub(super) fn answered(&self, number: usize, answer: Answer) {
+        if let Some(ids) = &self.ids
+            && answer == Ok(Outcome::Accepted)
+            && self.pairs.get(number).is_some_and(|(_, id)| is_wanted(*id))
+        {
+            ids.used.set(ids.used.get().saturating_add(1));
+        }
+    }
+
+    /// Takes the ids that were used, and makes the reply.
+    pub(super) fn finish(self, ctx: Ctx<'_>, answers: Vec<Answer>) -> Reply {
+        let Some(NewIds { free, used, .. }) = self.ids else {
+            return Reply::Array(answers.into_iter().map(element).collect());
+        };
+        let mut made = (0..used.get()).map(|steps| free.nth(steps));
+        let pairs = self.pairs.iter().zip(answers);
+        let elements = pairs.map(|((_, id), answer)| match answer {
+            Ok(outcome) if is_wanted(*id) => {
+                let id = (outcome == Outcome::Accepted).then(|| made.next()).flatten();
+                Reply::Array(vec![outcome.into(), id.map_or(Reply::Null, Reply::Id)])
+            }
+            answer => element(answer),
+        });
+        let reply = Reply::Array(elements.collect());
+        if let Some(count) = Count::new(used.get().into()) {
+            free.take_first(ctx, count);
+        }
+        reply
+    }
+}
+
+fn is_wanted(id: OrderId<'_>) -> bool {
+    id.0.bytes() == GENERATE
+}
+
+fn element(answer: Answer) -> Reply {
+    answer.map_or_else(Reply::Error, Reply::from)
+}
+
+impl NewIds {
+    /// The first id that is not used.
+    fn next(&self) -> Option<OrderId<'_>> {
+        let used = self.used.get();
+        let text = self.texts.get(usize::try_from(used).ok()?)?;
+        let text = text.get_or_init(|| OwnedStr::new(self.free.nth(used).text().bytes()));
+        Some(OrderId(text.as_str()))
+    }
+}
+
+/// Orders that are accepted: their entries are in the stream, and nobody has heard of them yet.
+/// [`Accepted::write`] does all the rest.
+pub(super) struct Accepted<'a> {
+    ctx: Ctx<'a>,
+    keys: SaleKeys<'a>,
+    names: &'a OrderFields,
+    /// That of holds.
+    deadline: Option<Str<'a>>,
+    stream: Option<Orders<'a>>,
+    orders: Vec<AcceptedOrder<'a>>,
+}
+
+/// An order, and what is known of it.
+pub(super) struct AcceptedOrder<'a> {
+    pub(super) order: Order<'a>,
+    /// The number of the try in its batch.
+    pub(super) number: usize,
+    /// Units that the user had before.
+    pub(super) has: i64,
+    added: Option<Added<'a>>,
+}
+
+impl<'a> Accepted<'a> {
+    /// Opens the stream; an error when it can't take an entry. Nothing is changed by this.
+    pub(super) fn open(
+        ctx: Ctx<'a>,
+        keys: SaleKeys<'a>,
+        names: &'a OrderFields,
+        deadline: Option<Str<'a>>,
+    ) -> Result<Self, CommandError> {
+        let stream = keys.orders.map(|key| Orders::open(ctx, key)).transpose()?;
+        if let Some(stream) = &stream {
+            stream.check_room(ctx)?;
+        }
+        Ok(Self { ctx, keys, names, deadline, stream, orders: Vec::new() })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.orders.is_empty()
+    }
+
+    /// Accepts an order, unless the stream has no room for its entry. A user must be known not to
+    /// be among the buyers, or have some units.
+    pub(super) fn add(
+        &mut self,
+        order: Order<'a>,
+        number: usize,
+        has: i64,
+    ) -> Result<(), CommandError> {
+        let Self { names, deadline, .. } = *self;
+        let added = match &mut self.stream {
+            None => None,
+            Some(stream) => {
+                let added = with_fields(names, &order, deadline, |fields| stream.add_next(fields));
+                // The stream had room for others. What it lacks now is ids.
+                let is_first = self.orders.is_empty();
+                let refused = |e| if is_first { e } else { CommandError::StreamExhausted };
+                Some(added.map_err(refused)?)
+            }
+        };
+        self.orders.push(AcceptedOrder { order, number, has, added });
+        Ok(())
+    }
+
+    /// Writes who buys, and `left` as stock, where it is to change; then publishes this and the
+    /// entries. On an error nothing stays written.
+    pub(super) fn write(mut self, left: Option<i64>) -> Result<Vec<AcceptedOrder<'a>>, Refused> {
+        let Self { ctx, keys, names, deadline, .. } = self;
+        self.stream = None;
+        let mut new = self.orders.iter().filter(|made| made.has == 0).peekable();
+        let admitted = match new.peek() {
+            None => Ok(()),
+            Some(_) => buyers::admit_all(ctx, keys.buyers, new.map(|made| made.order.user.0)),
+        };
+        if let Err(error) = admitted {
+            let numbers = self.orders.iter().map(|made| made.number).collect();
+            for AcceptedOrder { order, added, .. } in self.orders {
+                let back = |added: Added<'a>| {
+                    with_fields(names, &order, deadline, |fields| added.take_back(ctx, fields));
+                };
+                added.map(back);
+            }
+            return Err(Refused { numbers, error });
+        }
+        let count = i64::try_from(self.orders.len()).unwrap_or(i64::MAX);
+        let units = (count != 1).then(|| OwnedStr::new(Decimal::new(count).bytes()));
+        let units = units.as_ref().map(OwnedStr::as_str);
+        if let Some(deducted) = left.and_then(|left| stock::deduct(ctx, keys.stock, units, left)) {
+            deducted.publish(ctx);
+        }
+        for AcceptedOrder { order, added, .. } in &mut self.orders {
+            if let Some(added) = added.take() {
+                with_fields(names, order, deadline, |fields| added.effect(fields).publish(ctx));
+            }
+            metrics::TRIES_ACCEPTED.count();
+        }
+        Ok(self.orders)
+    }
+}
+
+/// The server refused to add the buyers, which nothing is known to bring about.
+pub(super) struct Refused {
+    /// The tries of this error.
+    pub(super) numbers: Vec<usize>,
+    pub(super) error: CommandError,
+}
+
+/// Works on the fields of an order's entry.
+fn with_fields<R>(
+    names: &OrderFields,
+    order: &Order<'_>,
+    deadline: Option<Str<'_>>,
+    work: impl FnOnce(&[Str<'_>]) -> R,
+) -> R {
+    let [a, b] = [names.user(), order.user.0];
+    let [c, d] = [names.voucher(), order.voucher.0];
+    let [e, f] = [names.id(), order.id.0];
+    match deadline {
+        None => work(&[a, b, c, d, e, f]),
+        Some(deadline) => work(&[a, b, c, d, e, f, names.deadline(), deadline]),
+    }
+}

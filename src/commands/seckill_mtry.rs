@@ -1,0 +1,58 @@
+//! `SECKILL.MTRY voucher user orderid [user orderid ...]`: many tries for one unit each, answered
+//! as if each had come alone, one after the other.
+
+use super::batch::Batch;
+use super::{Answering, Command, managed, managed_batch, unmanaged_batch};
+use crate::args::Args;
+use crate::error::CommandError;
+use crate::keyspace::voucher_keys::VoucherKeys;
+use crate::memory::Memory;
+use crate::reply::Reply;
+use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
+
+pub(super) const SPEC: CommandSpec = CommandSpec {
+    name: c"seckill.mtry",
+    handler: handler::<Answering<MTry>>(),
+    flags: c"write deny-oom",
+    categories: c"write seckill",
+    arity: -4,
+    summary:
+        c"Sells one unit of a voucher to each of many users, as one SECKILL.TRY per user would",
+    complexity: c"O(N) where N is the number of users",
+    since: c"0.1.0",
+    keys: &[KeySpec {
+        position: 1,
+        access: Access::Update,
+        notes: c"The voucher. Its stock, buyers and orders keys are derived from it",
+    }],
+    args: &[
+        ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },
+        ArgSpec {
+            name: c"order",
+            kind: ArgKind::Repeated(&[
+                ArgSpec { name: c"user", kind: ArgKind::String },
+                ArgSpec { name: c"orderid", kind: ArgKind::String },
+            ]),
+        },
+    ],
+};
+
+struct MTry;
+
+impl Command for MTry {
+    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
+        let mut batch = Batch::new(args.next()?, args)?;
+        let keys = VoucherKeys::of(&memory.vouchers, batch.voucher())?;
+        let reach = keys.reach(&memory.vouchers, ctx)?;
+        batch.find_ids(ctx, memory, &keys)?;
+        let answers = match keys.terms_in(&memory.vouchers, ctx)? {
+            None => unmanaged_batch::sell(ctx, &keys, &batch)?,
+            Some(terms) => {
+                let voucher = batch.voucher();
+                let sale = managed::ManagedSale::new(ctx, memory, &keys, voucher, terms)?;
+                managed_batch::sell(sale.with_reach(reach), &batch)?
+            }
+        };
+        Ok(batch.finish(ctx, answers))
+    }
+}

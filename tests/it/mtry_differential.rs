@@ -1,0 +1,287 @@
+//! Random batches of SECKILL.MTRY against the same SECKILL.TRYs one after the other: the same
+//! answers and the same keys.
+//!
+//! A failing history is repeated with the seed that its message names: `SEED=<n> cargo test`.
+
+use std::collections::BTreeMap;
+
+use crate::differential::seed;
+use crate::harness::{Client, Server, text};
+use crate::observe::bytes_list;
+use crate::transcript::argv;
+use redis::Value;
+
+/// A batch, or a command for both sides.
+enum Step {
+    Batch(Vec<[String; 2]>),
+    Other(String),
+}
+
+/// The highest id of a stream, and one that leaves room for three entries.
+const FULL: &str = "18446744073709551615-18446744073709551615";
+const NEARLY_FULL: &str = "18446744073709551615-18446744073709551612";
+
+fn batch(random: &mut fastrand::Rng, number: u32) -> Step {
+    let len = random.choice([1, 2, 3, 8, 20, 20, 40]).expect("one");
+    let pair = |_| {
+        let user = random.u32(0..24);
+        // Most order ids are new, some are met again, some are another user's.
+        let id = match random.u8(0..10) {
+            0 => "*".to_owned(),
+            1..4 => format!("o{user}"),
+            4 => format!("o{}", random.u32(0..24)),
+            _ => format!("o{number}-{user}"),
+        };
+        [format!("u{user}"), id]
+    };
+    Step::Batch((0..len).map(pair).collect())
+}
+
+fn other(random: &mut fastrand::Rng) -> String {
+    let (user, id) = (random.u32(0..24), random.u32(0..24));
+    match random.u8(0..72) {
+        0..8 => format!("SET seckill:stock:7 {}", random.i32(0..30)),
+        8..11 => format!("SREM seckill:order:7 u{user}"),
+        11 => "DEL seckill:stock:7".to_owned(),
+        12 => "SET seckill:stock:7 -1".to_owned(),
+        13 => "SET seckill:stock:7 five".to_owned(),
+        14 => "SET seckill:order:7 text".to_owned(),
+        15 => "SET stream.orders text".to_owned(),
+        16 => format!("XADD stream.orders {FULL} a b"),
+        17..19 => format!("XADD stream.orders {NEARLY_FULL} a b"),
+        19..22 => "DEL seckill:order:7 stream.orders seckill:book:7 seckill:buyer:7".to_owned(),
+        22 => format!("HSET seckill:book:7 o{id} garbled"),
+        23 => format!("HSET seckill:buyer:7 u{user} garbled"),
+        24 => "SET seckill:book:7 text".to_owned(),
+        25 => "SET seckill:buyer:7 text".to_owned(),
+        26 => "SET seckill:hold:7 text".to_owned(),
+        27 => "FLUSHALL".to_owned(),
+        28 => format!("SECKILL.RESTOCK 7 {}", random.i32(-5..20)),
+        29 => format!("SECKILL.ALTER 7 LIMIT {}", random.i32(1..4)),
+        30 => format!("SECKILL.ALTER 7 HOLD {}", random.choice([0, 900_000]).expect("one")),
+        31 | 66.. => {
+            let window =
+                ["BEGIN 0 END 0", "BEGIN 0 END 0", "BEGIN 0 END 1", "BEGIN 9999999999999 END 0"];
+            format!("SECKILL.ALTER 7 {}", random.choice(window).expect("one"))
+        }
+        32 => "SET icr:order:2022:01:01 4294967290".to_owned(),
+        33 => format!("SECKILL.TRY 7 u{user} o{id}"),
+        _ => format!("SECKILL.CANCEL 7 u{user} o{user}"),
+    }
+}
+
+/// What a sale begins with.
+fn afresh(random: &mut fastrand::Rng) -> Vec<String> {
+    let stock = random.choice([0, 5, 30, 30, 300]).expect("one");
+    let limit = random.choice([1, 1, 2, 9]).expect("one");
+    let hold = random.choice(["", "", " HOLD 900000"]).expect("one");
+    let policy = |random: &mut fastrand::Rng, words: [&str; 2]| {
+        words[usize::from(random.u8(0..4) == 0)].to_owned()
+    };
+    vec![
+        "FLUSHALL".to_owned(),
+        match random.bool() {
+            true => format!("SET seckill:stock:7 {stock}"),
+            false => format!("SECKILL.CREATE 7 {stock} LIMIT {limit}{hold}"),
+        },
+        format!("CONFIG SET seckill.missing-stock {}", policy(random, ["error", "sold-out"])),
+        format!("CONFIG SET seckill.unlimited-stock {}", policy(random, ["no", "yes"])),
+        format!("CONFIG SET seckill.order-stream \"{}\"", policy(random, ["stream.orders", ""])),
+        format!("CONFIG SET seckill.hash-tags {}", policy(random, ["auto", "yes"])),
+    ]
+}
+
+/// What two servers write differently: ids without their seconds, and deadlines.
+fn masked(bytes: &[u8]) -> String {
+    let text = bytes.escape_ascii().to_string();
+    let part = |part: &str| match (part.len(), part.parse::<u64>()) {
+        (15.., Ok(id)) => (id & 0xffff_ffff).to_string(),
+        (13, Ok(_)) => "WHEN".to_owned(),
+        _ => part.to_owned(),
+    };
+    text.split(':').map(part).collect::<Vec<_>>().join(":")
+}
+
+/// Every key with its value; entries of streams without their ids.
+fn everything(client: &mut Client) -> BTreeMap<String, Vec<String>> {
+    let keys = bytes_list(client.run("KEYS *"));
+    keys.into_iter().map(|key| (key.escape_ascii().to_string(), value(client, &key))).collect()
+}
+
+fn value(client: &mut Client, key: &[u8]) -> Vec<String> {
+    let kind = text(&client.call(&[b"TYPE", key]));
+    let mut list = match kind.as_str() {
+        "string" => vec![client.call(&[b"GET", key])],
+        "set" => items(client.call(&[b"SMEMBERS", key])),
+        "hash" => {
+            let pairs = items(client.call(&[b"HGETALL", key]));
+            pairs.chunks(2).map(|pair| Value::Array(pair.to_vec())).collect()
+        }
+        "zset" => items(client.call(&[b"ZRANGE", key, b"0", b"-1"])),
+        "stream" => {
+            let entries = items(client.call(&[b"XRANGE", key, b"-", b"+"]));
+            entries.into_iter().map(|entry| items(entry).swap_remove(1)).collect()
+        }
+        other => panic!("a {other} in this history"),
+    };
+    let is_ordered = kind == "stream";
+    let mut shown: Vec<String> = list.drain(..).map(|value| shown(&value)).collect();
+    if !is_ordered {
+        shown.sort();
+    }
+    shown
+}
+
+fn items(value: Value) -> Vec<Value> {
+    match value {
+        Value::Array(items) | Value::Set(items) => items,
+        other => panic!("no list: {other:?}"),
+    }
+}
+
+/// A reply, or a value, with what differs between servers made the same.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(" "))
+        }
+        Value::BulkString(bytes) => masked(bytes),
+        Value::Nil => "nil".to_owned(),
+        other => text(other),
+    }
+}
+
+fn run(client: &mut Client, line: &str) -> String {
+    shown(&client.call(&argv(line)))
+}
+
+/// The answers of a batch by one command and by many must be the same. How often each was met.
+fn compare(
+    [one, many]: [&mut Client; 2],
+    pairs: &[[String; 2]],
+    at: &str,
+    met: &mut BTreeMap<String, usize>,
+) {
+    let mut command = vec!["SECKILL.MTRY", "7"];
+    command.extend(pairs.iter().flatten().map(String::as_str));
+    let together = one.call(&command);
+    pairs.iter().for_each(|[user, id]| many.send(&["SECKILL.TRY", "7", user, id]));
+    let alone: Vec<String> = pairs.iter().map(|_| shown(&many.receive())).collect();
+    let what = match &together {
+        Value::Array(answers) => {
+            let answers: Vec<String> = answers.iter().map(shown).collect();
+            assert_eq!(answers, alone, "{at}: {command:?}");
+            for answer in answers {
+                *met.entry(answer.split(' ').next().expect("a word").to_owned()).or_default() += 1;
+            }
+            return;
+        }
+        Value::ServerError(_) => shown(&together),
+        other => panic!("{at}: {other:?}"),
+    };
+    // What refuses the whole command is what refuses each try that gets so far.
+    assert!(alone.contains(&what), "{at}: {command:?} gave {what}, alone {alone:?}");
+    *met.entry(format!("whole {}", what.split(' ').next().expect("a word"))).or_default() += 1;
+}
+
+#[test]
+fn batches_are_answered_as_the_same_tries() {
+    let first = seed();
+    println!("SEED={first}");
+    let [together, alone] = [(); 2].map(|()| Server::start());
+    let [mut one, mut many] = [together.client(), alone.client()];
+    let mut met = BTreeMap::new();
+    for history in 0..80 {
+        let seed = first.wrapping_add(history);
+        let mut random = fastrand::Rng::with_seed(seed);
+        let start = afresh(&mut random);
+        for line in &start {
+            assert_eq!(run(&mut one, line), run(&mut many, line), "{line}");
+        }
+        for number in 0..24 {
+            let at = format!("SEED={seed} step {number} after {start:?}");
+            let step = match random.u8(0..5) {
+                0..3 => batch(&mut random, number),
+                _ => Step::Other(other(&mut random)),
+            };
+            match step {
+                Step::Batch(pairs) => {
+                    compare([&mut one, &mut many], &pairs, &at, &mut met);
+                    assert_eq!(everything(&mut one), everything(&mut many), "{at}: {pairs:?}");
+                }
+                Step::Other(line) if line == "FLUSHALL" => {
+                    for line in &start {
+                        assert_eq!(run(&mut one, line), run(&mut many, line), "{line}");
+                    }
+                }
+                Step::Other(line) => {
+                    assert_eq!(run(&mut one, &line), run(&mut many, &line), "{at}: {line}");
+                }
+            }
+        }
+    }
+    // A history that never meets an answer proves nothing of it. Rare ones are met elsewhere.
+    let answers = ["0", "1", "2", "3", "4", "[0", "[1", "[2", "ORDERID", "ERR"];
+    for word in answers.iter().chain(&["whole NOVOUCHER", "whole ERR", "whole WRONGTYPE"]) {
+        assert!(met.contains_key(*word), "no {word}: {met:?}");
+    }
+}
+
+/// What a voucher's keys hold, in one order on all servers.
+const LOOKS: [&str; 6] = [
+    "GET seckill:stock:7",
+    "SORT seckill:order:7 ALPHA",
+    "HGETALL seckill:book:7",
+    "HGETALL seckill:buyer:7",
+    "SORT seckill:hold:7 ALPHA",
+    "XLEN stream.orders.released",
+];
+
+/// The answers to batches when holds are overdue, and the keys then. All in one transaction, so
+/// that no timer releases the holds first.
+fn overdue(client: &mut Client, before: &[String], after: &[String]) -> [Vec<String>; 2] {
+    let middle = ["SECKILL.ALTER 7 HOLD 900000", "DEBUG SLEEP 0.03"].map(str::to_owned);
+    let looks = LOOKS.map(str::to_owned);
+    client.run("MULTI");
+    for line in before.iter().chain(&middle).chain(after).chain(&looks) {
+        client.run(line);
+    }
+    let mut answers = items(client.run("EXEC")).split_off(before.len() + middle.len());
+    let keys = answers.split_off(after.len());
+    let flat = answers.into_iter().flat_map(|answer| match answer {
+        Value::Array(answers) => answers,
+        answer => vec![answer],
+    });
+    [flat.map(|answer| shown(&answer)).collect(), keys.iter().map(shown).collect()]
+}
+
+#[test]
+fn overdue_holds_are_released_as_by_the_same_tries() {
+    let first = seed();
+    println!("SEED={first}");
+    let [together, alone] = [(); 2].map(|()| Server::start());
+    for history in 0..80 {
+        let seed = first.wrapping_add(history);
+        let mut random = fastrand::Rng::with_seed(seed);
+        let (stock, limit) = (random.u32(1..8), random.u32(1..3));
+        let mut before = vec![format!("SECKILL.CREATE 7 {stock} LIMIT {limit} HOLD 20")];
+        before.extend((0..random.u32(1..8)).map(|id| format!("SECKILL.TRY 7 u{} o{id}", id % 4)));
+        let pair = |_| {
+            let id = random.u32(0..16);
+            let user = if random.u8(0..6) == 0 { random.u32(0..8) } else { id % 4 };
+            format!("u{user} o{id}")
+        };
+        let pairs: Vec<String> = (0..20).map(pair).collect();
+        let tries: Vec<String> = pairs.iter().map(|pair| format!("SECKILL.TRY 7 {pair}")).collect();
+        let batch = [format!("SECKILL.MTRY 7 {}", pairs.join(" "))];
+        for server in [&together, &alone] {
+            server.run("FLUSHALL");
+        }
+        let by_batch = overdue(&mut together.own(), &before, &batch);
+        let by_tries = overdue(&mut alone.own(), &before, &tries);
+        assert_eq!(by_batch, by_tries, "SEED={seed}: {before:?} {pairs:?}");
+        assert_eq!(together.differences("7"), Vec::<String>::new(), "SEED={seed}");
+    }
+    // Both ways of a release were met: its own try, and a stock that was short.
+    assert!(together.info_number("seckill_orders_expired") > 60);
+}
