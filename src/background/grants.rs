@@ -98,6 +98,7 @@ fn serve_marked(ctx: Ctx<'_>, memory: &Memory, budget: &Budget) {
         if ctx.is_replica() {
             // A lock that was granted here is held to the end of its lease.
             lines.with(LockWaiters::forget_lost);
+            memory.sessions.forget();
         }
         return;
     }

@@ -97,7 +97,7 @@ impl Sessions {
     }
 
     /// From now on the leases alone decide.
-    pub(super) fn forget(&self) {
+    pub(crate) fn forget(&self) {
         self.with_if_used(|ties| *ties = Ties::default());
     }
 

@@ -132,6 +132,27 @@ fn a_demotion_or_a_failover_forgets_ties() {
     primary.wait_for_owner("lock", "");
 }
 
+/// A replica that clients may write to is no primary either.
+#[test]
+fn a_replica_that_is_written_to_releases_nothing() {
+    let server = Server::with().port().config("replica-read-only no").start();
+    server.run("REPLICAOF 127.0.0.1 1");
+    let turns = || server.info("eventloop_cycles").map(|turns| turns.parse::<i64>());
+    let ann = holder(&server, "lock", "ann");
+    drop(ann);
+    server.wait_until(server.clock_ms() + 250);
+    server.check("> GET lock\nann");
+    // It has not kept turning either, as far as the server counts turns.
+    if let (Some(Ok(before)), true) = (turns(), turns().is_some()) {
+        server.wait_until(server.clock_ms() + 250);
+        let after = turns().expect("turns").expect("a number");
+        assert!(after - before < 2000, "{}", after - before);
+    }
+    server.run("REPLICAOF NO ONE");
+    wait_for_closed(&server);
+    server.check("> GET lock\nann");
+}
+
 #[test]
 fn a_release_reaches_replicas_and_a_restart_forgets_ties() {
     let mut primary = Server::with().aof().port().start();
@@ -262,6 +283,22 @@ fn a_killed_holder_is_followed_soon() {
     took.sort();
     println!("from the kill to the next holder: median {:?}, longest {:?}", took[32], took[63]);
     assert!(took[32] < Duration::from_millis(100), "{took:?}");
+}
+
+/// RESET begins the connection's life anew, and does not close it.
+#[test]
+fn a_reset_releases_nothing() {
+    let server = Server::start();
+    let mut ann = server.client();
+    ann.check("> SELECT 3\nOK\n> LOCK.ACQUIRE lock ann 1000000 SESSION\n1");
+    let id = id_of(&mut ann);
+    ann.check("> RESET\nRESET\n> SELECT 3\nOK\n> GET lock\nann");
+    assert_eq!(id_of(&mut ann), id);
+    wait_for_closed(&server);
+    server.check("> SELECT 3\nOK");
+    assert_eq!(server.owner("lock"), "ann");
+    drop(ann);
+    server.wait_for_owner("lock", "");
 }
 
 #[test]
