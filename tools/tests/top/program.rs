@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 
 use redis::ConnectionAddr;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -65,6 +66,7 @@ pub struct Dashboard {
     child: Child,
     keyboard: File,
     drawn: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
 }
 
 impl Dashboard {
@@ -90,14 +92,14 @@ impl Dashboard {
         let mut screen = keyboard.try_clone().expect("the terminal again");
         let drawn = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&drawn);
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             // An error is how a terminal ends whose other end is closed.
             while let Ok(count @ 1..) = screen.read(&mut bytes) {
                 kept.lock().unwrap_or_else(PoisonError::into_inner).extend(&bytes[..count]);
             }
         });
-        Self { child, keyboard, drawn }
+        Self { child, keyboard, drawn, reader }
     }
 
     pub fn press(&mut self, keys: &str) {
@@ -119,8 +121,12 @@ impl Dashboard {
         seen.unwrap_or_else(|late| panic!("{late}\n{}", screen(&self.written()).join("\n")));
     }
 
+    /// Waits for its end, and until all that it has written was read.
     pub fn ended(&mut self) -> ExitStatus {
-        let status = wait_for("its end", || self.child.try_wait().ok().flatten());
+        let status = wait_for("its end", || {
+            let ended = self.child.try_wait().ok().flatten();
+            ended.filter(|_| self.reader.is_finished())
+        });
         status.unwrap_or_else(|late| panic!("{late}\n{}", screen(&self.written()).join("\n")))
     }
 }
