@@ -5,6 +5,8 @@ use std::process::{Child, Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::harness::wait_for;
+
 /// A program that runs, killed when dropped.
 pub struct Program(Option<Child>);
 
@@ -47,10 +49,24 @@ impl Program {
     }
 
     fn signal(&self, signal: Signal) {
-        let id = self.0.as_ref().map(Child::id).and_then(|id| i32::try_from(id).ok());
-        let pid = id.and_then(Pid::from_raw).expect("a pid");
+        let pid = Pid::from_raw(self.id()).expect("a pid");
         // It may have ended by itself just now.
         let _ = kill_process(pid, signal);
+    }
+
+    fn id(&self) -> i32 {
+        let id = self.0.as_ref().map(Child::id).and_then(|id| i32::try_from(id).ok());
+        id.expect("it was started")
+    }
+
+    /// Whether it has asked the system for a signal. Where that is not shown, it has.
+    fn handles(&self, signal: Signal) -> bool {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()));
+        let handled = status.ok().and_then(|status| {
+            let line = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
+            u64::from_str_radix(line.trim(), 16).ok()
+        });
+        handled.is_none_or(|signals| signals >> (signal.as_raw() - 1) & 1 == 1)
     }
 
     /// Stops it in its tracks.
@@ -62,8 +78,11 @@ impl Program {
         self.signal(Signal::CONT);
     }
 
-    /// Ctrl-C.
+    /// Ctrl-C, once it can be noticed: at first the system would end the program.
     pub fn interrupt(&self) {
+        let ready =
+            wait_for("a program to handle Ctrl-C", || self.handles(Signal::INT).then_some(()));
+        ready.unwrap_or_else(|late| panic!("{late}"));
         self.signal(Signal::INT);
     }
 }

@@ -145,8 +145,8 @@ fn a_stream_that_is_deleted_or_of_another_type_is_read_when_it_is_back() {
     shop.wait_until_drained(&mut worker);
     shop.run("SET stream.orders nonsense");
     shop.run("RPUSH stream.orders.released nonsense");
-    let said = worker.log().len();
-    let met = wait_for("the worker to notice", || (worker.log().len() > said).then_some(()));
+    let noticed = || worker.log().contains("WRONGTYPE").then_some(());
+    let met = wait_for("the worker to notice", noticed);
     met.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
     shop.run("DEL stream.orders stream.orders.released");
     shop.buy("phone", "u3", "o3");

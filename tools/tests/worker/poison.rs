@@ -225,5 +225,6 @@ fn without_the_module_good_orders_become_rows_and_poison_stays() {
         (shop.group("stream.orders", GROUP)?["pending"] == "4").then_some(())
     });
     stays.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
-    assert!(worker.log().contains("SECKILL.REJECT"), "{}", worker.log());
+    let told = || worker.log().contains("SECKILL.REJECT").then_some(());
+    wait_for("the reason", told).unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
 }
