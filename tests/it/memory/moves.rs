@@ -192,6 +192,25 @@ fn holds_of_a_slot_that_was_lost_are_not_tried_for_ever() {
     unloaded.unwrap_or_else(|late| panic!("{late}\n{}", source.log()));
 }
 
+/// A key of the voucher's own name keeps tries at the source. Rules that a client sets meanwhile are
+/// sent to the target, since there are none at the source: a sale that does not see them waits.
+#[test]
+fn rules_that_are_made_at_the_target_are_not_passed_over_at_the_source() {
+    let nodes = nodes();
+    let [source, target] = &nodes;
+    let mut moving = Moving::new(&nodes, "{rules}");
+    let voucher = moving.voucher.clone();
+    // All that a sale touches is at the source, and known to be.
+    source.check(&format!("> SET seckill:stock:{voucher} 5\nOK\n> SET {voucher} here\nOK"));
+    source.check(&format!("> SECKILL.TRY {voucher} ann a1\n0\n> SECKILL.TRY {voucher} ann a2\n2"));
+    moving.step(Step::Begin);
+    let over = RULES.replace("\"end\":null", "\"end\":1");
+    let rules = format!("SET seckill:voucher:{voucher} {over}");
+    source.check(&format!("> {rules}\n(error) ASK ..."));
+    target.check(&format!("> ASKING\nOK\n> {rules}\nOK"));
+    source.check(&format!("> SECKILL.TRY {voucher} cat c1\n(error) TRYAGAIN ..."));
+}
+
 /// A step that can be taken now.
 fn random_step(moving: &Moving<'_>, random: &mut fastrand::Rng, takes_left: &mut usize) -> Step {
     let voucher = &moving.voucher;
