@@ -9,7 +9,7 @@
 //! `stand` (a server and its clock), `contender` (what is measured), `figures` (turns and rounds),
 //! `target`, `machine` (where and when); then one file per part: `decisions` and `cluster` with
 //! `tries`; `locks`; `vouchers`; `growth`; `latency`; `lock_line` with `lock_manner` and
-//! `lock_crowd`; `managed` with a folder of its own; then `results`, `grid`, `tables`,
+//! `lock_crowd`; `managed` with a folder of its own; `pauses`; then `results`, `grid`, `tables`,
 //! `lock_tables`, `managed_tables`, `plots`. No two files import each other, directly or through
 //! others.
 
@@ -33,6 +33,7 @@ mod machine;
 mod managed;
 mod managed_tables;
 mod options;
+mod pauses;
 mod plots;
 mod results;
 mod scripts;

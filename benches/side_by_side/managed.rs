@@ -6,7 +6,7 @@
 pub mod deeds;
 mod expiry;
 mod memory;
-mod sale;
+pub mod sale;
 pub mod sold_out;
 
 use serde::Serialize;

@@ -39,6 +39,7 @@ pub enum Part {
     Duplicate,
     Accepted,
     Cluster,
+    Pauses,
     Locks,
     LockLine,
     Latency,
@@ -98,6 +99,11 @@ pub struct Size {
     pub contended_ms: u64,
     /// Clients in line at once.
     pub in_line: usize,
+    /// Keys of others, beside which pauses of the server are measured.
+    pub other_keys: usize,
+    pub paused_rounds: u32,
+    /// How long the server is watched after each event.
+    pub watched_ms: u64,
 }
 
 const WHOLE: Size = Size {
@@ -114,6 +120,9 @@ const WHOLE: Size = Size {
     pairs_each: 60_000,
     contended_ms: 2_000,
     in_line: 10_000,
+    other_keys: 1_000_000,
+    paused_rounds: 5,
+    watched_ms: 3_000,
 };
 
 const SMOKE: Size = Size {
@@ -130,4 +139,7 @@ const SMOKE: Size = Size {
     pairs_each: 2_000,
     contended_ms: 200,
     in_line: 500,
+    other_keys: 50_000,
+    paused_rounds: 1,
+    watched_ms: 200,
 };

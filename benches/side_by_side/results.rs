@@ -13,11 +13,12 @@ use crate::latency::{CONNECTIONS, Latency};
 use crate::locks::Locks;
 use crate::managed::Managed;
 use crate::options::{Options, Part, Size};
+use crate::pauses::Pauses;
 use crate::stand::{Lab, Stand, clock_name};
 use crate::target::Target;
 use crate::vouchers::Spread;
 use crate::wire::{LANES, PIPELINE};
-use crate::{cluster, decisions, growth, latency, locks, machine, vouchers};
+use crate::{cluster, decisions, growth, latency, locks, machine, pauses, vouchers};
 
 #[derive(Serialize)]
 pub struct Results {
@@ -35,6 +36,7 @@ pub struct Results {
     pub locks: Vec<Locks>,
     pub latency: Vec<Latency>,
     pub managed: Managed,
+    pub pauses: Pauses,
     pub targets: Vec<Target>,
 }
 
@@ -86,9 +88,14 @@ impl Results {
             results.latency = latency::measure(lab, size)?;
         }
         results.managed = Managed::measure(lab, options)?;
+        if options.wants(Part::Pauses) {
+            eprintln!("pauses, with {} other keys ...", size.other_keys);
+            results.pauses = pauses::measure(lab, size)?;
+        }
         results.targets = targets(&results.decisions);
         results.targets.extend(cluster::targets(&results.cluster));
         results.targets.extend(results.managed.targets());
+        results.targets.extend(results.pauses.target());
         Ok(results)
     }
 
@@ -112,6 +119,7 @@ impl Results {
             locks: Vec::new(),
             latency: Vec::new(),
             managed: Managed::default(),
+            pauses: Pauses::default(),
             targets: Vec::new(),
         })
     }

@@ -22,8 +22,8 @@ pub struct Stand {
     pub naming: Naming,
     pub socket: PathBuf,
     lanes: Lanes,
-    /// Held for its drop, which ends the server.
-    _server: Server,
+    /// Ended when this is dropped.
+    pub server: Server,
 }
 
 impl Lab {
@@ -63,7 +63,7 @@ impl Stand {
         let scripts = Scripts::load(&mut control)?;
         let socket = server.dir().join("socket");
         let lanes = Lanes::connect(&socket)?;
-        Ok(Self { control, scripts, naming, socket, lanes, _server: server })
+        Ok(Self { control, scripts, naming, socket, lanes, server })
     }
 
     /// Sends a load without looking at the clock.

@@ -24,6 +24,12 @@ const PAGE_START: &str = "\
 - *GET*: a GET of the stock, and *no-op*: a module command with the arguments of a try that does
   nothing: how near a command can come to costing nothing.
 
+- *pauses*: what concerns the whole server, beside a sale and many keys of others. A *turn* is one of
+  the server's event loop, in CPU time of the main thread, counted inside the server until seconds
+  after the command: what the module does at a time. *PING* is the longest answer to another client
+  meanwhile: it sees waits of any kind, those of the machine too, and on two cores it competes with
+  the server, so compare it with the first row, where nothing happens.
+
 All take turns on one server in one run, and each reply is checked, so the ratios hold where the
 microseconds differ. For losing tries 1,000 users have bought; accepted tries fill an empty sale.
 Duplicates are these 1,000, over and over. A cluster is one node with all slots; there the script
@@ -96,6 +102,7 @@ fn grids(results: &Results) -> Vec<Grid> {
     .into_iter()
     .chain(managed_tables::costs(&results.managed))
     .chain(managed_tables::others(&results.managed))
+    .chain([pauses(results)])
     .filter(|grid| !grid.rows.is_empty())
     .collect()
 }
@@ -182,6 +189,37 @@ fn locks(results: &Results) -> Grid {
         row.extend(line.costs.iter().map(|figure| micros(figure.cost)));
         row.push(times(&line.costs, Contender::UnlockScript, Contender::LockRelease));
         grid.rows.push(row);
+    }
+    grid
+}
+
+fn pauses(results: &Results) -> Grid {
+    let pauses = &results.pauses;
+    let title = format!(
+        "How long the main thread is held at a time, with {} other keys and {} holds, in \
+         milliseconds",
+        thousands(pauses.keys),
+        thousands(pauses.holds)
+    );
+    let head = [
+        "",
+        "the command",
+        "longest turn",
+        "highest of the rounds",
+        "longest PING",
+        "lowest of the rounds",
+    ];
+    let mut grid = Grid::new(title, head);
+    for row in &pauses.rows {
+        let figures = [
+            row.command.median,
+            row.longest_turn.median,
+            row.longest_turn.highest,
+            row.longest_ping.median,
+            row.longest_ping.lowest,
+        ];
+        let name = std::iter::once(row.event.to_owned());
+        grid.rows.push(name.chain(figures.map(micros)).collect());
     }
     grid
 }

@@ -5,6 +5,9 @@
 //! through `RM_Call`, each write is replicated by its `!` option. It has the keys, the check order
 //! and the outcomes of the reference script, and nobody should sell with it: what fails halfway
 //! stays half done.
+//! `BASELINE.TURNS` tells how long the main thread was held: see `turns`.
+
+mod turns;
 
 use std::ptr::null_mut;
 use std::sync::LazyLock;
@@ -107,5 +110,6 @@ redis_module! {
         // The flags and the key of SECKILL.TRY, so that the server checks the same before the call.
         ["BASELINE.NOOP", noop, "write deny-oom fast", 1, 1, 1, ""],
         ["BASELINE.TRY", try_to_buy, "write deny-oom fast", 1, 1, 1, ""],
+        ["BASELINE.TURNS", turns::command, "allow-loading fast", 0, 0, 0, ""],
     ],
 }
