@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::Result;
 use crate::stand::Stand;
 use crate::wire::Load;
 
@@ -16,8 +17,19 @@ pub enum Contender {
     TryKeys,
     Get,
     Noop,
+    /// A script that decides many tries.
+    BatchScript,
+    Mtry,
     UnlockScript,
+    /// The command of Redis 8.4 and later.
+    Delex,
+    /// The command of Valkey 9 and later.
+    Delifeq,
     LockRelease,
+    StockScript,
+    /// The command of Redis 8.8 and later.
+    Increx,
+    Deduct,
     /// SECKILL.TRY on a managed voucher whose orders are sold at once.
     Managed,
     /// SECKILL.TRY on a managed voucher with HOLD.
@@ -31,7 +43,25 @@ pub enum Contender {
 pub const DECIDING: &[Contender] =
     &[Contender::Script, Contender::RmCall, Contender::Seckill, Contender::Get, Contender::Noop];
 pub const SELLING: &[Contender] = &[Contender::Script, Contender::RmCall, Contender::Seckill];
-pub const UNLOCKING: &[Contender] = &[Contender::UnlockScript, Contender::LockRelease];
+pub const UNLOCKING: &[Contender] =
+    &[Contender::UnlockScript, Contender::Delex, Contender::Delifeq, Contender::LockRelease];
+
+/// Those whose commands this server has.
+pub fn those_of(stand: &mut Stand, contenders: &[Contender]) -> Result<Vec<Contender>> {
+    let mut found = Vec::new();
+    for &contender in contenders {
+        let is_there = match contender {
+            Contender::Mtry | Contender::Delex | Contender::Delifeq | Contender::Increx => {
+                stand.knows(contender.label())?
+            }
+            _ => true,
+        };
+        if is_there {
+            found.push(contender);
+        }
+    }
+    Ok(found)
+}
 
 /// How a try ends, as far as the benchmark provokes it.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
@@ -85,8 +115,15 @@ impl Contender {
             Self::TryKeys => "SECKILL.TRYKEYS",
             Self::Get => "GET",
             Self::Noop => "no-op",
+            Self::BatchScript => "batch script",
+            Self::Mtry => "SECKILL.MTRY",
             Self::UnlockScript => "unlock script",
+            Self::Delex => "DELEX",
+            Self::Delifeq => "DELIFEQ",
             Self::LockRelease => "LOCK.RELEASE",
+            Self::StockScript => "stock script",
+            Self::Increx => "INCREX",
+            Self::Deduct => "SECKILL.DEDUCT",
             Self::Managed => "managed",
             Self::ManagedHold => "managed, HOLD",
             Self::ManagedScript => "script of the same work",
@@ -171,11 +208,50 @@ impl Contender {
         let mut load = Load::new(depth, reply);
         for lock in locks {
             let (lock, token) = (lock.as_bytes(), token.as_bytes());
-            if self == Self::UnlockScript {
-                load.push(&[b"EVALSHA", stand.scripts.unlock.as_bytes(), b"1", lock, token]);
-            } else {
-                load.push(&[b"LOCK.RELEASE", lock, token]);
+            match self {
+                Self::UnlockScript => {
+                    let script = stand.scripts.unlock.as_bytes();
+                    load.push(&[b"EVALSHA", script, b"1", lock, token]);
+                }
+                Self::Delex => load.push(&[b"DELEX", lock, b"IFEQ", token]),
+                Self::Delifeq => load.push(&[b"DELIFEQ", lock, token]),
+                _ => load.push(&[b"LOCK.RELEASE", lock, token]),
             }
+        }
+        load
+    }
+
+    pub fn decides_batches(self) -> bool {
+        matches!(self, Self::BatchScript | Self::Mtry)
+    }
+
+    /// The tries of each chunk in one command, each try answered as `outcome` says. All are on one
+    /// voucher.
+    pub fn batches<'a>(
+        self,
+        stand: &Stand,
+        outcome: Outcome,
+        depth: usize,
+        chunks: impl Iterator<Item = &'a [Try]>,
+    ) -> Load {
+        let mut load = Load::new(depth, b"");
+        for tries in chunks {
+            let Some(Try { voucher, .. }) = tries.first() else { continue };
+            let keys = stand.naming.keys(*voucher);
+            let mut words = if self == Self::BatchScript {
+                let script = stand.scripts.buy_batch.clone();
+                vec!["EVALSHA".to_owned(), script, "3".into(), keys.stock, keys.buyers, keys.orders]
+            } else {
+                vec!["SECKILL.MTRY".to_owned()]
+            };
+            words.push(voucher.to_string());
+            for Try { user, order_id, .. } in tries {
+                words.extend([user, order_id].map(ToString::to_string));
+            }
+            let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+            let mut reply = format!("*{}\r\n", tries.len()).into_bytes();
+            reply.extend(outcome.reply().repeat(tries.len()));
+            load.push_answered(&words, &reply);
         }
         load
     }

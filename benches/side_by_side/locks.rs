@@ -1,9 +1,10 @@
-//! LOCK.RELEASE against the unlock script: by the owner, and by somebody else.
+//! LOCK.RELEASE beside the unlock script and, where the server has one, the command that deletes a
+//! key of a given value: by the owner, and by somebody else.
 
 use serde::Serialize;
 
 use crate::Result;
-use crate::contender::UNLOCKING;
+use crate::contender::{Contender, UNLOCKING, those_of};
 use crate::figures::{Figure, in_rounds};
 use crate::options::Size;
 use crate::stand::{Lab, Stand};
@@ -58,8 +59,9 @@ fn by_owner(stand: &mut Stand, size: Size) -> Result<Vec<Figure>> {
             LEASE_MS.as_bytes(),
         ]);
     }
-    let loads = loads(stand, size.accepted_each, OWNER, b":1\r\n");
-    in_rounds(size.rounds, UNLOCKING, |place| {
+    let contenders = those_of(stand, UNLOCKING)?;
+    let loads = loads(stand, &contenders, size.accepted_each, OWNER, b":1\r\n");
+    in_rounds(size.rounds, &contenders, |place| {
         stand.send(&acquire)?;
         let micros = stand.measure(&loads[place], 1)?;
         let left: usize = stand.run(&["DBSIZE"])?;
@@ -71,15 +73,22 @@ fn by_stranger(stand: &mut Stand, size: Size) -> Result<Vec<Figure>> {
     for lock in locks(DIFFERENT) {
         let () = stand.run(&["SET", &lock, OWNER, "NX", "PX", LEASE_MS])?;
     }
-    let loads = loads(stand, DIFFERENT, STRANGER, b":0\r\n");
-    in_rounds(size.rounds, UNLOCKING, |place| {
+    let contenders = those_of(stand, UNLOCKING)?;
+    let loads = loads(stand, &contenders, DIFFERENT, STRANGER, b":0\r\n");
+    in_rounds(size.rounds, &contenders, |place| {
         stand.send(&loads[place])?;
         stand.measure(&loads[place], size.losing_each / DIFFERENT)
     })
 }
 
-fn loads(stand: &Stand, count: usize, token: &str, reply: &[u8]) -> Vec<Load> {
-    UNLOCKING.iter().map(|c| c.releases(stand, PIPELINE, locks(count), token, reply)).collect()
+fn loads(
+    stand: &Stand,
+    contenders: &[Contender],
+    count: usize,
+    token: &str,
+    reply: &[u8],
+) -> Vec<Load> {
+    contenders.iter().map(|c| c.releases(stand, PIPELINE, locks(count), token, reply)).collect()
 }
 
 fn locks(count: usize) -> impl Iterator<Item = String> {

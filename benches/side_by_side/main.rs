@@ -7,13 +7,14 @@
 //! In reading order: `options`, `artifacts` (the library to measure against), `harness` (shared
 //! with the tests: servers in fresh directories), `wire` (loads and pipelines), `scripts`, `keys`,
 //! `stand` (a server and its clock), `contender` (what is measured), `figures` (turns and rounds),
-//! `target`, `machine` (where and when); then one file per part: `decisions` and `cluster` with
-//! `tries`; `locks`; `vouchers`; `growth`; `latency`; `lock_line` with `lock_manner` and
-//! `lock_crowd`; `managed` with a folder of its own; `pauses`; then `results`, `grid`, `tables`,
-//! `lock_tables`, `managed_tables`, `plots`. No two files import each other, directly or through
-//! others.
+//! `target`, `machine` (where and when), `grid`; then one file per part: `decisions`, `cluster` and
+//! `batches` with `tries`; `stocks`; `locks`; `vouchers`; `growth`; `latency`;
+//! `lock_line` with `lock_manner` and `lock_crowd`; `managed` with a folder of its own; `pauses`;
+//! then `results`, `tables`, `lock_tables`, `managed_tables`, `plots`. No two files import each
+//! other, directly or through others.
 
 mod artifacts;
+mod batches;
 mod cluster;
 mod contender;
 mod decisions;
@@ -38,6 +39,7 @@ mod plots;
 mod results;
 mod scripts;
 mod stand;
+mod stocks;
 mod tables;
 mod target;
 mod tries;

@@ -39,6 +39,8 @@ pub enum Part {
     Duplicate,
     Accepted,
     Cluster,
+    Batches,
+    Stocks,
     Pauses,
     Locks,
     LockLine,

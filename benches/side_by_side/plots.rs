@@ -40,17 +40,22 @@ pub fn write(results: &Results, dir: &Path) -> Result<()> {
 
 fn color(contender: Contender) -> RGBColor {
     match contender {
-        Contender::Script | Contender::DeclaredScript | Contender::UnlockScript => {
-            RGBColor(0xc8, 0x55, 0x3d)
-        }
-        Contender::ManagedScript => RGBColor(0x8f, 0x3f, 0x5c),
+        Contender::Script
+        | Contender::DeclaredScript
+        | Contender::UnlockScript
+        | Contender::StockScript => RGBColor(0xc8, 0x55, 0x3d),
+        Contender::ManagedScript | Contender::BatchScript => RGBColor(0x8f, 0x3f, 0x5c),
         Contender::RmCall => RGBColor(0xe3, 0xa4, 0x57),
-        Contender::Seckill | Contender::TryKeys | Contender::LockRelease => {
-            RGBColor(0x1f, 0x6f, 0xb2)
-        }
+        Contender::Seckill
+        | Contender::TryKeys
+        | Contender::Mtry
+        | Contender::LockRelease
+        | Contender::Deduct => RGBColor(0x1f, 0x6f, 0xb2),
         Contender::Managed => RGBColor(0x5b, 0xa3, 0xa0),
         Contender::ManagedHold | Contender::ManagedCommand => RGBColor(0x2f, 0x7a, 0x72),
-        Contender::Get => RGBColor(0x7d, 0x87, 0x94),
+        Contender::Get | Contender::Delex | Contender::Delifeq | Contender::Increx => {
+            RGBColor(0x7d, 0x87, 0x94)
+        }
         Contender::Noop => RGBColor(0xbc, 0xc3, 0xcc),
     }
 }

@@ -5,6 +5,7 @@ use std::thread::available_parallelism;
 use serde::Serialize;
 
 use crate::Result;
+use crate::batches::Batch;
 use crate::cluster::ClusterTry;
 use crate::contender::Outcome;
 use crate::decisions::Decision;
@@ -15,10 +16,13 @@ use crate::managed::Managed;
 use crate::options::{Options, Part, Size};
 use crate::pauses::Pauses;
 use crate::stand::{Lab, Stand, clock_name};
+use crate::stocks::Stock;
 use crate::target::Target;
 use crate::vouchers::Spread;
 use crate::wire::{LANES, PIPELINE};
-use crate::{cluster, decisions, growth, latency, locks, machine, pauses, vouchers};
+use crate::{
+    batches, cluster, decisions, growth, latency, locks, machine, pauses, stocks, vouchers,
+};
 
 #[derive(Serialize)]
 pub struct Results {
@@ -31,9 +35,11 @@ pub struct Results {
     /// Server CPU per command, in microseconds; so are cluster, growth, vouchers and locks.
     pub decisions: Vec<Decision>,
     pub cluster: Vec<ClusterTry>,
+    pub batches: Vec<Batch>,
     pub growth: Vec<Growth>,
     pub vouchers: Vec<Spread>,
     pub locks: Vec<Locks>,
+    pub stocks: Vec<Stock>,
     pub latency: Vec<Latency>,
     pub managed: Managed,
     pub pauses: Pauses,
@@ -71,6 +77,14 @@ impl Results {
             eprintln!("a cluster ...");
             results.cluster = cluster::measure(lab, size)?;
         }
+        if options.wants(Part::Batches) {
+            eprintln!("batches ...");
+            results.batches = batches::measure(lab, size)?;
+        }
+        if options.wants(Part::Stocks) {
+            eprintln!("bare stocks ...");
+            results.stocks = stocks::measure(lab, size)?;
+        }
         if options.wants(Part::Locks) {
             eprintln!("locks ...");
             results.locks = locks::measure(lab, size)?;
@@ -93,6 +107,7 @@ impl Results {
             results.pauses = pauses::measure(lab, size)?;
         }
         results.targets = targets(&results.decisions);
+        results.targets.extend(batches::targets(&results.batches));
         results.targets.extend(cluster::targets(&results.cluster));
         results.targets.extend(results.managed.targets());
         results.targets.extend(results.pauses.target());
@@ -114,9 +129,11 @@ impl Results {
             },
             decisions: Vec::new(),
             cluster: Vec::new(),
+            batches: Vec::new(),
             growth: Vec::new(),
             vouchers: Vec::new(),
             locks: Vec::new(),
+            stocks: Vec::new(),
             latency: Vec::new(),
             managed: Managed::default(),
             pauses: Pauses::default(),

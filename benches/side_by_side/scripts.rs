@@ -9,6 +9,10 @@ pub struct Scripts {
     pub buy: String,
     /// The same with its keys declared.
     pub buy_declared: String,
+    /// Many tries in one script.
+    pub buy_batch: String,
+    /// The usual script of a bare stock.
+    pub deduct: String,
     /// The usual script that releases a lock.
     pub unlock: String,
     /// Unlocks, and signals a client that waits by BLPOP.
@@ -26,6 +30,8 @@ impl Scripts {
         Ok(Self {
             buy: load(include_str!("../../tests/it/seckill.lua"))?,
             buy_declared: load(include_str!("scripts/try_declared.lua"))?,
+            buy_batch: load(include_str!("scripts/try_batch.lua"))?,
+            deduct: load(include_str!("scripts/deduct.lua"))?,
             unlock: load(include_str!("../../tests/it/unlock.lua"))?,
             unlock_and_signal: load(include_str!("scripts/unlock_and_signal.lua"))?,
             managed_buy: load(include_str!("scripts/managed_try.lua"))?,

@@ -79,6 +79,12 @@ impl Stand {
         Ok(spent * 1e6 / (load.commands() * passes) as f64)
     }
 
+    /// Does the server have a command of this name?
+    pub fn knows(&mut self, command: &str) -> Result<bool> {
+        let found: Vec<Option<redis::Value>> = self.run(&["COMMAND", "INFO", command])?;
+        Ok(found.iter().any(Option::is_some))
+    }
+
     pub fn run<T: redis::FromRedisValue>(&mut self, words: &[&str]) -> Result<T> {
         let mut command = redis::cmd(words[0]);
         command.arg(&words[1..]);

@@ -1,7 +1,8 @@
 //! The results as tables: on the terminal, as a page, and between two markers for the README.
 
 use crate::cluster;
-use crate::contender::{Contender, DECIDING, Outcome, SELLING, UNLOCKING};
+use crate::contender::{Contender, DECIDING, Outcome, SELLING};
+use crate::figures::Figure;
 use crate::grid::{Grid, micros, thousands, times};
 use crate::latency::CONNECTIONS;
 use crate::managed_tables;
@@ -24,11 +25,15 @@ const PAGE_START: &str = "\
 - *GET*: a GET of the stock, and *no-op*: a module command with the arguments of a try that does
   nothing: how near a command can come to costing nothing.
 
-- *pauses*: what concerns the whole server, beside a sale and many keys of others. A *turn* is one of
-  the server's event loop, in CPU time of the main thread, counted inside the server until seconds
-  after the command: what the module does at a time. *PING* is the longest answer to another client
-  meanwhile: it sees waits of any kind, those of the machine too, and on two cores it competes with
-  the server, so compare it with the first row, where nothing happens.
+- *batch script*: a script that decides many tries, with one command per key
+  (`benches/side_by_side/scripts/try_batch.lua`), as a module command would; its cost is per try.
+- *stock script*, *unlock script*: the usual ones; *INCREX*, *DELEX* and *DELIFEQ*: the commands of
+  newer servers for the same, where the server has them.
+- *pauses*: what concerns the whole server, beside a sale and many keys of others. A *turn* is one
+  of the server's event loop, in CPU time of the main thread, counted inside the server until
+  seconds after the command: what the module does at a time. *PING* is the longest answer to
+  another client meanwhile: it sees waits of any kind, those of the machine too, and on two cores
+  it competes with the server, so compare it with the first row, where nothing happens.
 
 All take turns on one server in one run, and each reply is checked, so the ratios hold where the
 microseconds differ. For losing tries 1,000 users have bought; accepted tries fill an empty sale.
@@ -94,10 +99,12 @@ fn grids(results: &Results) -> Vec<Grid> {
     [
         decisions(results),
         cluster(results),
+        batches(results),
         latency(results),
         growth(results),
         vouchers(results),
         locks(results),
+        stocks(results),
     ]
     .into_iter()
     .chain(managed_tables::costs(&results.managed))
@@ -180,14 +187,58 @@ fn vouchers(results: &Results) -> Grid {
     grid
 }
 
+fn batches(results: &Results) -> Grid {
+    let Some(first) = results.batches.first() else { return Grid::new("", [""]) };
+    let names = first.costs.iter().map(|figure| figure.contender.label());
+    let ratios = ["script / batch script", "script / SECKILL.MTRY", "batch script / SECKILL.MTRY"];
+    let mut grid = Grid::new(
+        "Server CPU per try of many in one command, in microseconds",
+        [""].into_iter().chain(names).chain(ratios),
+    );
+    for batch in &results.batches {
+        let mut row = vec![batch.name()];
+        row.extend(batch.costs.iter().map(|figure| micros(figure.cost)));
+        row.push(times(&batch.costs, Contender::Script, Contender::BatchScript));
+        row.push(times(&batch.costs, Contender::Script, Contender::Mtry));
+        row.push(times(&batch.costs, Contender::BatchScript, Contender::Mtry));
+        grid.rows.push(row);
+    }
+    grid
+}
+
 fn locks(results: &Results) -> Grid {
-    let names = UNLOCKING.iter().map(|c| c.label());
-    let head = ["lock"].into_iter().chain(names).chain(["script / LOCK.RELEASE"]);
-    let mut grid = Grid::new("Server CPU a release, in microseconds", head);
-    for line in &results.locks {
-        let mut row = vec![line.release.label().to_owned()];
-        row.extend(line.costs.iter().map(|figure| micros(figure.cost)));
-        row.push(times(&line.costs, Contender::UnlockScript, Contender::LockRelease));
+    let rows = results.locks.iter().map(|line| (line.release.label(), line.costs.as_slice()));
+    beside(
+        "Server CPU per release of a lock, in microseconds",
+        rows.collect(),
+        (Contender::UnlockScript, Contender::LockRelease),
+    )
+}
+
+fn stocks(results: &Results) -> Grid {
+    let rows = results.stocks.iter().map(|line| (line.deduction.label(), line.costs.as_slice()));
+    beside(
+        "Server CPU per deduction from a bare stock, in microseconds",
+        rows.collect(),
+        (Contender::StockScript, Contender::Deduct),
+    )
+}
+
+/// Rows of the same contenders, as far as the server has their commands, and one ratio of them.
+fn beside(
+    title: &str,
+    rows: Vec<(&str, &[Figure])>,
+    (above, below): (Contender, Contender),
+) -> Grid {
+    let names = rows.first().map_or(&[][..], |(_, costs)| costs);
+    let names = names.iter().map(|figure| figure.contender.label());
+    let ratio = format!("{} / {}", above.label(), below.label());
+    let head = [""].into_iter().chain(names).chain([ratio.as_str()]);
+    let mut grid = Grid::new(title, head);
+    for (name, costs) in rows {
+        let mut row = vec![name.to_owned()];
+        row.extend(costs.iter().map(|figure| micros(figure.cost)));
+        row.push(times(costs, above, below));
         grid.rows.push(row);
     }
     grid

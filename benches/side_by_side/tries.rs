@@ -7,7 +7,7 @@ use crate::contender::{Contender, Outcome, Try};
 use crate::figures::{Figure, in_rounds};
 use crate::options::Size;
 use crate::stand::Stand;
-use crate::wire::Load;
+use crate::wire::{Load, PIPELINE};
 
 const VOUCHER: usize = 7;
 /// The sale of `make run`: so many have bought when the rest is turned away.
@@ -27,6 +27,8 @@ pub struct Tries {
     /// The stock that each turn starts with.
     stock: usize,
     loads: Vec<(Load, Load)>,
+    /// Of a load that is measured, which may have fewer commands.
+    tries: usize,
 }
 
 /// Lets the contenders take turns on one stand, with `depth` commands in flight per connection.
@@ -42,6 +44,7 @@ pub fn costs(
 }
 
 impl Tries {
+    /// With one command per try, and so many of them in flight per connection.
     pub fn new(
         stand: &Stand,
         size: Size,
@@ -49,20 +52,49 @@ impl Tries {
         contenders: &[Contender],
         depth: usize,
     ) -> Self {
+        Self::of(size, outcome, contenders, |contender, tries, stock| {
+            contender.load(stand, outcome, depth, tries.into_iter(), stock)
+        })
+    }
+
+    /// With so many tries per command, as far as contenders can decide that many, and as many tries
+    /// in flight as the other contenders have.
+    pub fn in_batches(
+        stand: &Stand,
+        size: Size,
+        outcome: Outcome,
+        contenders: &[Contender],
+        tries_per_command: usize,
+    ) -> Self {
+        let depth = (PIPELINE / tries_per_command).max(1);
+        Self::of(size, outcome, contenders, |contender, tries, stock| {
+            if contender.decides_batches() {
+                contender.batches(stand, outcome, depth, tries.chunks(tries_per_command))
+            } else {
+                contender.load(stand, outcome, PIPELINE, tries.into_iter(), stock)
+            }
+        })
+    }
+
+    fn of(
+        size: Size,
+        outcome: Outcome,
+        contenders: &[Contender],
+        spell: impl Fn(Contender, Vec<Try>, usize) -> Load,
+    ) -> Self {
         let units = if outcome == Outcome::Accepted { size.accepted_each } else { 0 };
         let stock = outcome.stock(units);
-        let load = |contender: Contender, numbers: Range<usize>| {
-            let tries = numbers.map(|n| a_try(outcome, n));
-            contender.load(stand, outcome, depth, tries, stock)
+        // Tries that buy must not buy again when they count.
+        let (warm_up, counted) = match outcome {
+            Outcome::Accepted => (units..units + WARM_UP, 0..units),
+            _ => (0..DIFFERENT, 0..DIFFERENT),
         };
-        let loads = contenders.iter().map(|&contender| match outcome {
-            Outcome::Accepted => {
-                (load(contender, units..units + WARM_UP), load(contender, 0..units))
-            }
-            _ => (load(contender, 0..DIFFERENT), load(contender, 0..DIFFERENT)),
-        });
-        let loads = loads.collect();
-        Self { outcome, size, contenders: contenders.to_vec(), stock, loads }
+        let load = |contender: Contender, numbers: &Range<usize>| {
+            spell(contender, numbers.clone().map(|n| a_try(outcome, n)).collect(), stock)
+        };
+        let loads = contenders.iter().map(|&who| (load(who, &warm_up), load(who, &counted)));
+        let (loads, contenders) = (loads.collect(), contenders.to_vec());
+        Self { outcome, size, contenders, stock, loads, tries: counted.len() }
     }
 
     /// The microseconds of server CPU per try of the contender at a place.
@@ -74,12 +106,17 @@ impl Tries {
         }
     }
 
+    fn commands_per_try(&self, load: &Load) -> f64 {
+        load.commands() as f64 / self.tries as f64
+    }
+
     /// Tries that change nothing: `DIFFERENT` of them, over and over.
     fn losing(&self, stand: &mut Stand, place: usize) -> Result<f64> {
         let (warm_up, load) = &self.loads[place];
         open_sale(stand, self.stock, BUYERS)?;
         stand.send(warm_up)?;
-        stand.measure(load, self.size.losing_each / DIFFERENT)
+        let micros = stand.measure(load, self.size.losing_each / DIFFERENT)?;
+        Ok(micros * self.commands_per_try(load))
     }
 
     /// Tries that buy: every user is new, and each turn starts with no buyers and no stream, so
@@ -90,7 +127,7 @@ impl Tries {
         open_sale(stand, self.stock, 0)?;
         stand.send(warm_up)?;
         open_sale(stand, self.stock, 0)?;
-        let micros = stand.measure(load, 1)?;
+        let micros = stand.measure(load, 1)? * self.commands_per_try(load);
         let sells = !matches!(self.contenders[place], Contender::Get | Contender::Noop);
         prove_sold(stand, self.stock, if sells { self.size.accepted_each } else { 0 })?;
         Ok(micros)

@@ -64,7 +64,7 @@ impl Joined {
 }
 
 impl Load {
-    /// `reply` is what each command is answered, byte by byte.
+    /// `reply` is what each command is answered, byte by byte, unless it is pushed with another.
     pub fn new(depth: usize, reply: &[u8]) -> Self {
         let (requests, replies) = (Joined::default(), Joined::default());
         Self { requests, replies, reply: reply.to_vec(), depth }
@@ -81,6 +81,14 @@ impl Load {
         }
         self.requests.end_one();
         self.replies.bytes.extend_from_slice(&self.reply);
+        self.replies.end_one();
+    }
+
+    /// One command with a reply of its own.
+    pub fn push_answered(&mut self, args: &[&[u8]], reply: &[u8]) {
+        encode(&mut self.requests.bytes, args);
+        self.requests.end_one();
+        self.replies.bytes.extend_from_slice(reply);
         self.replies.end_one();
     }
 

@@ -92,7 +92,7 @@ fn alike(one: &Value, other: &Value) -> bool {
 }
 
 /// Every key with its value and expiry; a stream's entries without their ids.
-fn everything(client: &mut Client) -> Vec<String> {
+pub fn everything(client: &mut Client) -> Vec<String> {
     let mut keys = bytes_list(client.run("KEYS *"));
     keys.sort();
     keys.iter().map(|key| one_key(client, key)).collect()

@@ -39,6 +39,7 @@
 //! | `metadata`, `acl`, `docs` | COMMAND INFO, DOCS, GETKEYS, INFO, ACL, redis.conf, pages |
 //! | `security` | every command by name, category and key; SECURITY.md |
 //! | `differential` | random histories against the reference scripts |
+//! | `measured_scripts` | the scripts that the benchmark measures commands against |
 //! | `library`, `functions` | the library of functions in place of the module, and beside it |
 //! | `hostile`, `concurrency` | random bytes; many clients at once |
 //!
@@ -83,6 +84,7 @@ mod managed_history;
 mod managed_hostile;
 mod managed_odd;
 mod managed_terms;
+mod measured_scripts;
 mod memory;
 mod metadata;
 mod mtry;
