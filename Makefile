@@ -64,6 +64,9 @@ bench-rows: setup-test module ## the part of it that measures the worker
 	SECKILL_MODULE=$(target)/release/libseckill.so \
 	    cargo bench -p seckill-tools --bench rows -- $(ARGS)
 
+bench-servers: setup ## the tries of it on several servers beside each other, NAMES="redis-8.10 ..."
+	@scripts/bench-servers "$(NAMES)" $(ARGS)
+
 # Of a module only its makers read the docs, so links to private items are fine.
 lint: export RUSTDOCFLAGS = -D warnings -A rustdoc::private-intra-doc-links
 lint: setup ## formatting, clippy and rustdoc, warnings are errors; Dockerfile and compose.yaml

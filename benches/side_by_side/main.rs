@@ -7,8 +7,8 @@
 //! In reading order: `options`, `artifacts` (the library to measure against), `harness` (shared
 //! with the tests: servers in fresh directories), `wire` (loads and pipelines), `scripts`, `keys`,
 //! `stand` (a server and its clock), `contender` (what is measured), `figures` (turns and rounds),
-//! `target`, `machine` (where and when), `grid`; then one file per part: `decisions`, `cluster` and
-//! `batches` with `tries`; `stocks`; `locks`; `vouchers`; `growth`; `latency`;
+//! `target`, `machine` (where and when), `grid`; then one file per part: `decisions`, `cluster`,
+//! `batches` and `servers` with `tries`; `stocks`; `locks`; `vouchers`; `growth`; `latency`;
 //! `lock_line` with `lock_manner` and `lock_crowd`; `managed` with a folder of its own; `pauses`;
 //! then `results`, `tables`, `lock_tables`, `managed_tables`, `plots`. No two files import each
 //! other, directly or through others.
@@ -38,6 +38,7 @@ mod pauses;
 mod plots;
 mod results;
 mod scripts;
+mod servers;
 mod stand;
 mod stocks;
 mod tables;
@@ -76,6 +77,15 @@ fn run(options: &Options) -> Result<()> {
     eprintln!("building the modules, unless the environment names them ...");
     harness::module();
     let lab = Lab { baseline: artifacts::baseline()? };
+    if !options.servers.is_empty() {
+        let servers = servers::measure(&lab, &options.servers, options.size())?;
+        println!("{}\n{}", servers.place, servers.grid().terminal());
+        if let Some(dir) = options.out_dir() {
+            fs::create_dir_all(&dir)?;
+            servers.write(&dir)?;
+        }
+        return Ok(());
+    }
     let results = Results::measure(&lab, options)?;
     tables::print(&results);
     let place = format!(

@@ -28,6 +28,11 @@ pub struct Options {
     #[arg(long, value_name = "PATH")]
     pub server: Option<PathBuf>,
 
+    /// Only the tries on each of these servers (programs, comma-separated) beside each other
+    #[arg(long, value_delimiter = ',', value_name = "PROGRAMS")]
+    #[arg(conflicts_with_all = ["only", "server"])]
+    pub servers: Vec<String>,
+
     /// What cargo passes to every benchmark; means nothing here
     #[arg(long, hide = true)]
     pub bench: bool,
