@@ -36,6 +36,7 @@ pub mod order_id;
 pub mod prize;
 pub mod rejection;
 pub mod sale;
+pub mod scripts;
 pub mod seen_entries;
 pub mod sessions;
 pub mod slot;

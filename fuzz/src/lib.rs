@@ -17,7 +17,7 @@ mod oracles;
 pub type Oracle = fn(&[u8]);
 
 /// All of them, by the names of their targets and of the folders of their seeds.
-pub const ORACLES: [(&str, Oracle); 15] = [
+pub const ORACLES: [(&str, Oracle); 16] = [
     ("audit", oracles::sale::audits),
     ("book", oracles::texts::book),
     ("due", oracles::due::due),
@@ -29,6 +29,7 @@ pub const ORACLES: [(&str, Oracle); 15] = [
     ("prefixes", oracles::texts::prefixes),
     ("rows", oracles::entries::rows),
     ("sale", oracles::sale::sales),
+    ("scripts", oracles::scripts::scripts),
     ("sessions", oracles::sessions::sessions),
     ("tags", oracles::texts::tags),
     ("terms", oracles::texts::terms),

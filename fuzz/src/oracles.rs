@@ -4,6 +4,7 @@ pub(crate) mod due;
 pub(crate) mod entries;
 pub(crate) mod numbers;
 pub(crate) mod sale;
+pub(crate) mod scripts;
 pub(crate) mod sessions;
 pub(crate) mod texts;
 pub(crate) mod waiters;

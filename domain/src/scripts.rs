@@ -1,0 +1,291 @@
+//! `seckill.scripts`: which scripts are answered by which commands, and where the arguments of these
+//! are in a call of `EVALSHA` or `EVAL`.
+
+use crate::integer;
+use std::collections::HashSet;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::rc::Rc;
+
+/// The sha1 of a script, in lower case hexadecimal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Sha1([u8; Self::LEN]);
+
+impl Sha1 {
+    const LEN: usize = 40;
+
+    /// The sha1 of the text of a script.
+    pub fn of(script: &[u8]) -> Self {
+        let mut hex = [b'0'; Self::LEN];
+        for (digit, byte) in hex.iter_mut().zip(sha1_smol::Sha1::from(script).hexdigest().bytes()) {
+            *digit = byte;
+        }
+        Self(hex)
+    }
+
+    /// 40 hexadecimal digits, small or capital.
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let sha1 = Self::spelled(text)?;
+        sha1.0.iter().all(u8::is_ascii_hexdigit).then_some(sha1)
+    }
+
+    /// As [`Self::parse`] for looking up: what has no digits is found nowhere.
+    fn spelled(text: &[u8]) -> Option<Self> {
+        let mut hex: [u8; Self::LEN] = text.try_into().ok()?;
+        hex.make_ascii_lowercase();
+        Some(Self(hex))
+    }
+}
+
+impl fmt::Display for Sha1 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|digit| write!(f, "{}", char::from(*digit)))
+    }
+}
+
+/// A command that may be named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Callable {
+    /// As documented, in capitals.
+    pub name: String,
+    /// How many arguments it takes behind its name.
+    pub arguments: RangeInclusive<usize>,
+}
+
+/// Where an argument of the command comes from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    /// `KEYS[n]`, counted from 0.
+    Key(usize),
+    /// `ARGV[n]`, counted from 0.
+    Arg(usize),
+    Word(Vec<u8>),
+}
+
+impl Source {
+    fn parse(word: &[u8]) -> Result<Self, Fault> {
+        let kinds = [(b"KEYS[", Self::Key as fn(usize) -> Self), (b"ARGV[", Self::Arg)];
+        for (name, source) in kinds {
+            let Some((start, rest)) = word.split_at_checked(name.len()) else { continue };
+            if start.eq_ignore_ascii_case(name) {
+                let number = rest.strip_suffix(b"]").and_then(integer::parse);
+                let place = number.and_then(|n| usize::try_from(n.checked_sub(1)?).ok());
+                // In small letters it is a slip: it is nil in the script, too.
+                return place.filter(|_| start == name).map(source).ok_or(Fault::Number);
+            }
+        }
+        Ok(Self::Word(word.to_vec()))
+    }
+}
+
+/// Where to take an argument of the command from when a script is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken<'r> {
+    /// The argument of the call at this place, not taken before. `EVALSHA` itself is at 0.
+    Call(usize),
+    /// The same, taken before.
+    CallAgain(usize),
+    Word(&'r [u8]),
+}
+
+/// A script and the command that answers in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replacement {
+    pub sha1: Sha1,
+    /// The name of the command, as documented.
+    pub command: String,
+    /// With each source whether it was there before.
+    arguments: Vec<(Source, bool)>,
+    /// How many keys and other arguments a call must have.
+    keys: usize,
+    args: usize,
+}
+
+impl Replacement {
+    /// `EVALSHA sha1 numkeys` come before the keys.
+    const KEYS_AT: usize = 3;
+
+    /// Where the command's arguments are in a call of so many words, its name among them, and of
+    /// so many keys by its own account. None when the call lacks one: that is for the script.
+    pub fn arguments(
+        &self,
+        words: usize,
+        numkeys: &[u8],
+    ) -> Option<impl ExactSizeIterator<Item = Taken<'_>>> {
+        let given = words.checked_sub(Self::KEYS_AT)?;
+        let keys = usize::try_from(integer::parse(numkeys)?).ok()?;
+        let args = given.checked_sub(keys)?;
+        if keys < self.keys || args < self.args {
+            return None;
+        }
+        let args_at = Self::KEYS_AT.checked_add(keys)?;
+        Some(self.arguments.iter().map(move |(source, is_again)| {
+            let place = match source {
+                Source::Key(n) => Self::KEYS_AT.saturating_add(*n),
+                Source::Arg(n) => args_at.saturating_add(*n),
+                Source::Word(word) => return Taken::Word(word),
+            };
+            if *is_again { Taken::CallAgain(place) } else { Taken::Call(place) }
+        }))
+    }
+}
+
+/// What is wrong with an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Fault {
+    Sha1,
+    Twice,
+    NoCommand,
+    Command,
+    Number,
+    Hole(&'static str),
+    Count(Callable),
+}
+
+/// An entry that can't be, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadEntry {
+    /// Counted from 1, blank ones left out.
+    number: usize,
+    sha1: Option<Sha1>,
+    fault: Fault,
+}
+
+impl fmt::Display for BadEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "entry {}", self.number)?;
+        if let Some(sha1) = self.sha1 {
+            write!(f, " ({sha1})")?;
+        }
+        match &self.fault {
+            Fault::Sha1 => write!(f, ": must begin with the sha1 of a script, 40 hex digits"),
+            Fault::Twice => write!(f, ": this sha1 has an entry already"),
+            Fault::NoCommand => write!(f, ": must name a command behind the sha1"),
+            Fault::Command => write!(f, ": the module has no such command"),
+            Fault::Number => write!(f, ": keys and arguments are KEYS[1], ARGV[1] and so on"),
+            Fault::Hole(name) => write!(f, ": a number of {name} is left out"),
+            Fault::Count(Callable { name, arguments }) => {
+                let (least, most) = (arguments.start(), arguments.end());
+                match (least == most, *most == usize::MAX) {
+                    (true, _) => write!(f, ": {name} takes {least} arguments"),
+                    (_, true) => write!(f, ": {name} takes {least} arguments or more"),
+                    _ => write!(f, ": {name} takes {least} to {most} arguments"),
+                }
+            }
+        }
+    }
+}
+
+/// All scripts that commands answer for.
+#[derive(Clone, Debug, Default)]
+pub struct Scripts {
+    /// In the order of their sha1.
+    entries: Vec<Rc<Replacement>>,
+}
+
+impl Scripts {
+    /// Reads `<sha1> <COMMAND> <argument> ...` entries, separated by `;`. Blank ones are skipped.
+    pub fn parse(text: &[u8], commands: &[Callable]) -> Result<Self, BadEntry> {
+        let entries = text.split(|byte| *byte == b';').map(words);
+        let entries = entries.filter(|words| !words.is_empty());
+        let mut read: Vec<Rc<Replacement>> = Vec::new();
+        let mut known = HashSet::new();
+        for (words, number) in entries.zip(1..) {
+            let (first, rest) = words.split_first().unzip();
+            let sha1 = first.and_then(|word| Sha1::parse(word));
+            let bad = |fault| BadEntry { number, sha1, fault };
+            let sha1 = sha1.ok_or_else(|| bad(Fault::Sha1))?;
+            if !known.insert(sha1.0) {
+                return Err(bad(Fault::Twice));
+            }
+            let entry = parse_entry(sha1, rest.unwrap_or_default(), commands);
+            read.push(Rc::new(entry.map_err(bad)?));
+        }
+        read.sort_by_key(|entry| entry.sha1);
+        Ok(Self { entries: read })
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The replacement of the script that a client names by its sha1, in any case.
+    pub fn of_sha1(&self, text: &[u8]) -> Option<Rc<Replacement>> {
+        self.find(Sha1::spelled(text)?)
+    }
+
+    fn find(&self, sha1: Sha1) -> Option<Rc<Replacement>> {
+        let place = self.entries.binary_search_by_key(&sha1, |entry| entry.sha1).ok()?;
+        self.entries.get(place).cloned()
+    }
+}
+
+fn words(entry: &[u8]) -> Vec<&[u8]> {
+    let words = entry.split(u8::is_ascii_whitespace);
+    words.filter(|word| !word.is_empty()).collect()
+}
+
+fn parse_entry(sha1: Sha1, words: &[&[u8]], commands: &[Callable]) -> Result<Replacement, Fault> {
+    let (name, words) = words.split_first().ok_or(Fault::NoCommand)?;
+    let command = commands.iter().find(|known| known.name.as_bytes().eq_ignore_ascii_case(name));
+    let command = command.ok_or(Fault::Command)?;
+    let mut seen = HashSet::new();
+    let mut arguments = Vec::new();
+    for word in words {
+        let source = Source::parse(word)?;
+        let is_again = match source {
+            Source::Key(n) => !seen.insert((true, n)),
+            Source::Arg(n) => !seen.insert((false, n)),
+            Source::Word(_) => false,
+        };
+        arguments.push((source, is_again));
+    }
+    // As many different numbers as the greatest, or there is a hole.
+    let count = |is_key: bool, name| {
+        let numbers = || seen.iter().filter(|(of_key, _)| *of_key == is_key).map(|(_, n)| *n);
+        let count = numbers().count();
+        if numbers().all(|n| n < count) { Ok(count) } else { Err(Fault::Hole(name)) }
+    };
+    let (keys, args) = (count(true, "KEYS")?, count(false, "ARGV")?);
+    if !command.arguments.contains(&arguments.len()) {
+        return Err(Fault::Count(command.clone()));
+    }
+    Ok(Replacement { sha1, command: command.name.clone(), arguments, keys, args })
+}
+
+/// The texts of scripts that clients have sent with `EVAL`, so that a text is hashed once.
+///
+/// Remembers the text of every script with a replacement, and the latest text without one.
+#[derive(Debug, Default)]
+pub struct ScriptTexts {
+    replaced: Vec<(Vec<u8>, Rc<Replacement>)>,
+    other: Option<Vec<u8>>,
+}
+
+impl ScriptTexts {
+    /// Longer texts are hashed each time, as the server does with all.
+    pub const REMEMBERED_LEN_MAX: usize = 1 << 20;
+
+    /// The replacement of the script of this text. `scripts` must always be the same.
+    pub fn find(&mut self, scripts: &Scripts, text: &[u8]) -> Option<Rc<Replacement>> {
+        if let Some((_, found)) = self.replaced.iter().find(|(known, _)| known == text) {
+            return Some(Rc::clone(found));
+        }
+        // Every script that is replaced has another text.
+        let is_known = self.other.as_deref() == Some(text);
+        if is_known || self.replaced.len() == scripts.entries.len() {
+            return None;
+        }
+        let found = scripts.find(Sha1::of(text));
+        if text.len() <= Self::REMEMBERED_LEN_MAX {
+            match &found {
+                Some(found) => self.replaced.push((text.to_vec(), Rc::clone(found))),
+                None => self.other = Some(text.to_vec()),
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! The table of what the configuration may say, and what becomes of calls.
+
+use super::{Callable, ScriptTexts, Scripts, Sha1, Taken};
+
+const A: &str = "a401349bbff2164ec35f9c5f6db8f92ff4519d9d";
+const B: &str = "e9f69f2beb755be68b5e456ee2ce9aadfbc4ebf4";
+
+fn commands() -> Vec<Callable> {
+    vec![
+        Callable { name: "X.SELL".into(), arguments: 3..=5 },
+        Callable { name: "X.FREE".into(), arguments: 2..=2 },
+        Callable { name: "X.MANY".into(), arguments: 3..=usize::MAX },
+    ]
+}
+
+fn parse(text: &str) -> Result<Scripts, String> {
+    Scripts::parse(text.as_bytes(), &commands()).map_err(|bad| bad.to_string())
+}
+
+fn parsed(text: &str) -> Scripts {
+    parse(text).unwrap_or_else(|bad| panic!("{text}: {bad}"))
+}
+
+/// The command that answers a call, its words with spaces between.
+fn replaced(scripts: &Scripts, call: &[&str]) -> Option<String> {
+    let found = scripts.of_sha1(call[1].as_bytes())?;
+    let mut words = vec![found.command.clone()];
+    for taken in found.arguments(call.len(), call[2].as_bytes())? {
+        words.push(match taken {
+            Taken::Call(place) => call[place].to_owned(),
+            Taken::CallAgain(place) => format!("{}(again)", call[place]),
+            Taken::Word(word) => String::from_utf8_lossy(word).into_owned(),
+        });
+    }
+    Some(words.join(" "))
+}
+
+#[test]
+fn the_sha1_is_that_of_the_server() {
+    assert_eq!(Sha1::of(b"return 1").to_string(), "e0e1f9fabfc9d4800c877a703b823ac0578ff8db");
+    assert_eq!(Sha1::of(b"").to_string(), "da39a3ee5e6b4b0d3255bfef95601890afd80709");
+    assert_eq!(Sha1::parse(&A.to_uppercase().into_bytes()), Sha1::parse(A.as_bytes()));
+    for bad in ["", "g401349bbff2164ec35f9c5f6db8f92ff4519d9d", &A[1..], &format!("{A}0")] {
+        assert_eq!(Sha1::parse(bad.as_bytes()), None, "{bad}");
+    }
+}
+
+#[test]
+fn calls_become_commands() {
+    let cases: [(&str, &[&str], Option<&str>); 14] = [
+        ("x.sell ARGV[1] ARGV[2] ARGV[3]", &["0", "7", "ann", "o"], Some("X.SELL 7 ann o")),
+        // What is left over is not looked at by a script either.
+        (
+            "X.SELL ARGV[1] ARGV[2] ARGV[3]",
+            &["1", "k", "7", "ann", "o", "z"],
+            Some("X.SELL 7 ann o"),
+        ),
+        ("X.SELL ARGV[3] ARGV[1] ARGV[2]", &["0", "7", "ann", "o"], Some("X.SELL o 7 ann")),
+        ("X.FREE KEYS[1] ARGV[1]", &["1", "k", "t"], Some("X.FREE k t")),
+        ("X.FREE KEYS[1] ARGV[1]", &["2", "k", "l", "t"], Some("X.FREE k t")),
+        ("X.FREE ARGV[1] ARGV[1]", &["0", "t"], Some("X.FREE t t(again)")),
+        (
+            "X.SELL KEYS[1] ARGV[1] * UNITS ARGV[2]",
+            &["1", "7", "ann", "2"],
+            Some("X.SELL 7 ann * UNITS 2"),
+        ),
+        ("X.SELL a b c", &["0"], Some("X.SELL a b c")),
+        ("X.FREE KEYS[1] ARGV[1]", &["0", "k", "t"], None),
+        ("X.FREE KEYS[1] ARGV[1]", &["1", "k"], None),
+        ("X.FREE KEYS[1] ARGV[1]", &["3", "k", "t"], None),
+        ("X.FREE KEYS[1] ARGV[1]", &["-1", "k", "t"], None),
+        ("X.FREE KEYS[1] ARGV[1]", &["01", "k", "t"], None),
+        ("X.FREE a b", &["9223372036854775807"], None),
+    ];
+    for (entry, arguments, wanted) in cases {
+        let scripts = parsed(&format!("{A} {entry}"));
+        let call = [&["EVALSHA", A], arguments].concat();
+        assert_eq!(replaced(&scripts, &call).as_deref(), wanted, "{entry} of {arguments:?}");
+        let other = [&["EVALSHA", B], arguments].concat();
+        assert_eq!(replaced(&scripts, &other), None);
+    }
+}
+
+#[test]
+fn entries_are_found_in_any_order_and_case() {
+    let capital = B.to_uppercase();
+    for text in [
+        format!("{A} X.FREE a b;{capital} X.FREE c d"),
+        format!(" ; {capital}\tx.free  c d ;;\n{A} X.free a b ; "),
+    ] {
+        let scripts = parsed(&text);
+        assert!(!scripts.is_empty());
+        for (sha1, wanted) in [(A, "X.FREE a b"), (B, "X.FREE c d"), (&capital, "X.FREE c d")] {
+            assert_eq!(replaced(&scripts, &["EVALSHA", sha1, "0"]).as_deref(), Some(wanted));
+        }
+    }
+    for nothing in ["", " ", ";", " ; ;\t"] {
+        assert!(parsed(nothing).is_empty());
+    }
+}
+
+#[test]
+fn bad_entries_are_refused_by_name() {
+    let free = format!("{B} X.FREE a b");
+    let cases = [
+        ("X.FREE a b".to_owned(), "entry 1: must begin with the sha1 of a script, 40 hex digits"),
+        (format!("{free}; {}", &A[1..]), "entry 2: must begin"),
+        (format!("{free}; {A}"), "entry 2 (a401349bbff2164ec35f9c5f6db8f92ff4519d9d): must name"),
+        (format!("{A} GET ARGV[1]"), ": the module has no such command"),
+        (format!("{A} \u{e9} ARGV[1]"), ": the module has no such command"),
+        (
+            format!("{free};;{}", free.to_uppercase()),
+            "entry 2 (e9f69f2beb755be68b5e456ee2ce9aadfbc",
+        ),
+        (format!("{free};{free}"), ": this sha1 has an entry already"),
+        (format!("{A} X.FREE KEYS[0] a"), ": keys and arguments are KEYS[1], ARGV[1] and so on"),
+        (format!("{A} X.FREE KEYS[01] a"), ": keys and"),
+        (format!("{A} X.FREE argv[1] a"), ": keys and"),
+        (format!("{A} X.FREE ARGV[] a"), ": keys and"),
+        (format!("{A} X.FREE ARGV[1 a"), ": keys and"),
+        (format!("{A} X.FREE ARGV[-1] a"), ": keys and"),
+        (format!("{A} X.FREE ARGV[9223372036854775808] a"), ": keys and"),
+        (format!("{A} X.FREE KEYS[2] ARGV[1]"), ": a number of KEYS is left out"),
+        (format!("{A} X.FREE ARGV[1] ARGV[3]"), ": a number of ARGV is left out"),
+        (format!("{A} X.FREE ARGV[1] ARGV[9223372036854775807]"), ": a number of ARGV is left out"),
+        (format!("{A} X.FREE a"), ": X.FREE takes 2 arguments"),
+        (format!("{A} X.FREE"), ": X.FREE takes 2 arguments"),
+        (format!("{A} x.sell a b c d e f"), ": X.SELL takes 3 to 5 arguments"),
+        (format!("{A} X.MANY a b"), ": X.MANY takes 3 arguments or more"),
+    ];
+    for (text, wanted) in cases {
+        let bad = parse(&text).err().unwrap_or_else(|| panic!("{text} was taken"));
+        assert!(bad.contains(wanted), "{text}: {bad}");
+        assert!(bad.is_ascii() && bad.starts_with("entry "), "{text}: {bad}");
+    }
+}
+
+#[test]
+fn texts_are_known_by_their_sha1_however_often_they_come() {
+    let (sell, free): (&[u8], &[u8]) = (b"return 'sell'", b"return 'free'");
+    let long = vec![b' '; ScriptTexts::REMEMBERED_LEN_MAX + 1];
+    let entries = [sell, free, &long].map(|text| format!("{} X.FREE a b", Sha1::of(text)));
+    let scripts = parsed(&entries.join(";"));
+    let mut texts = ScriptTexts::default();
+    for _ in 0..3 {
+        for text in [b"return 1".as_slice(), sell, b"", b"return 2", free, &long, &long[1..]] {
+            let found = texts.find(&scripts, text).map(|found| found.sha1);
+            let is_known = [sell, free, &long].contains(&text);
+            assert_eq!(found, is_known.then(|| Sha1::of(text)));
+        }
+    }
+    let empty = parsed(&format!("{} X.FREE a b", Sha1::of(b"")));
+    let mut texts = ScriptTexts::default();
+    assert!(texts.find(&empty, b"").is_some());
+    assert!(texts.find(&empty, b"x").is_none() && texts.find(&empty, b"").is_some());
+}

@@ -1,0 +1,140 @@
+//! The scripts that commands answer: entries as a model reads them, and calls as it rewrites them.
+
+use domain::scripts::{Callable, ScriptTexts, Scripts, Sha1, Taken};
+
+use crate::input::Input;
+
+fn commands() -> Vec<Callable> {
+    vec![
+        Callable { name: "X.ANY".into(), arguments: 0..=usize::MAX },
+        Callable { name: "X.TWO".into(), arguments: 2..=2 },
+    ]
+}
+
+/// An entry as the model reads it: sha1, command, arguments.
+type Entry<'t> = (String, &'static str, Vec<&'t str>);
+
+/// `KEYS[n]` or `ARGV[n]`; an error when a word only looks like one.
+fn numbered(word: &str) -> Result<Option<(bool, usize)>, ()> {
+    for (name, is_key) in [("keys[", true), ("argv[", false)] {
+        if word.to_ascii_lowercase().starts_with(name) {
+            let number = word[name.len()..].strip_suffix(']').ok_or(())?;
+            let n: usize = number.parse().map_err(drop)?;
+            let spelled = format!("{}{n}]", name.to_uppercase());
+            return if spelled == word && n > 0 { Ok(Some((is_key, n))) } else { Err(()) };
+        }
+    }
+    Ok(None)
+}
+
+fn model(text: &str) -> Option<Vec<Entry<'_>>> {
+    let mut entries: Vec<Entry> = Vec::new();
+    for entry in text.split(';') {
+        let words: Vec<&str> = entry.split_ascii_whitespace().collect();
+        let Some((sha1, rest)) = words.split_first() else { continue };
+        let sha1 = sha1.to_ascii_lowercase();
+        if sha1.len() != 40 || !sha1.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return None;
+        }
+        let (name, words) = rest.split_first()?;
+        let name = ["X.ANY", "X.TWO"].into_iter().find(|known| known.eq_ignore_ascii_case(name))?;
+        let is_twice = entries.iter().any(|(other, ..)| *other == sha1);
+        if is_twice || (name == "X.TWO" && words.len() != 2) {
+            return None;
+        }
+        let mut used = Vec::new();
+        for word in words {
+            used.extend(numbered(word).ok()?);
+        }
+        let has = |wanted: &(bool, usize)| used.contains(wanted);
+        if used.iter().any(|(is_key, n)| *n > 1 && !has(&(*is_key, n - 1))) {
+            return None;
+        }
+        entries.push((sha1, name, words.to_vec()));
+    }
+    Some(entries)
+}
+
+/// What a call becomes by the model.
+fn rewritten(entry: &Entry, call: &[String]) -> Option<Vec<String>> {
+    let keys: usize = call.get(2)?.parse().ok().filter(|n: &usize| n.to_string() == call[2])?;
+    let (keys, args) = call[3..].split_at_checked(keys)?;
+    let arguments = entry.2.iter().map(|word| match numbered(word) {
+        Ok(Some((true, n))) => keys.get(n - 1).cloned(),
+        Ok(Some((false, n))) => args.get(n - 1).cloned(),
+        _ => Some((*word).to_owned()),
+    });
+    [Some(entry.1.to_owned())].into_iter().chain(arguments).collect()
+}
+
+/// The setting and calls are read as the model reads them; texts are known by their sha1.
+pub(crate) fn scripts(bytes: &[u8]) {
+    // The server keeps NUL bytes out; words are any others.
+    let _ = Scripts::parse(bytes, &commands()).map_err(|bad| assert!(bad.to_string().is_ascii()));
+    let mut input = Input::new(bytes);
+    let texts: [&[u8]; 4] = std::array::from_fn(|_| input.word());
+    let text = setting(&mut input, &texts);
+    let parsed = Scripts::parse(text.as_bytes(), &commands());
+    let entries = model(&text);
+    assert_eq!(parsed.is_ok(), entries.is_some(), "{text}: {parsed:?}");
+    let (Ok(scripts), Some(entries)) = (parsed, entries) else { return };
+    assert_eq!(scripts.is_empty(), entries.is_empty());
+    let of_sha1 = |sha1: &str| entries.iter().find(|(other, ..)| *other == sha1);
+    for (sha1, ..) in &entries {
+        assert!(scripts.of_sha1(sha1.to_uppercase().as_bytes()).is_some(), "{text}");
+    }
+    let mut known = ScriptTexts::default();
+    while !input.is_empty() {
+        let script = texts[usize::from(input.below(4))];
+        let sha1 = Sha1::of(script).to_string();
+        let found = known.find(&scripts, script);
+        assert_eq!(found, scripts.of_sha1(sha1.as_bytes()));
+        assert_eq!(found.is_some(), of_sha1(&sha1).is_some());
+        let (Some(found), Some(entry)) = (found, of_sha1(&sha1)) else { continue };
+        let mut call = vec!["EVALSHA".to_owned(), sha1];
+        call.push(["0", "1", "2", "9", "-1", "01", "x", ""][usize::from(input.below(8))].into());
+        call.extend((0..input.below(6)).map(|number| format!("w{number}")));
+        let mut seen = Vec::new();
+        let arguments = found.arguments(call.len(), call[2].as_bytes());
+        let words = arguments.map(|arguments| {
+            let words = arguments.map(|taken| match taken {
+                Taken::Word(word) => String::from_utf8(word.to_vec()).expect("the model's word"),
+                Taken::Call(place) => {
+                    assert!(!seen.contains(&place), "{place} was taken before");
+                    seen.push(place);
+                    call[place].clone()
+                }
+                Taken::CallAgain(place) => {
+                    assert!(seen.contains(&place), "{place} was not taken before");
+                    call[place].clone()
+                }
+            });
+            [found.command.clone()].into_iter().chain(words).collect()
+        });
+        assert_eq!(words, rewritten(entry, &call), "{text}: {call:?}");
+    }
+}
+
+/// A setting that is right more often than not.
+fn setting(input: &mut Input, texts: &[&[u8]]) -> String {
+    const WORDS: [&str; 12] = [
+        "KEYS[1]", "ARGV[1]", "ARGV[2]", "KEYS[2]", "ARGV[3]", "UNITS", "*", "a", "ARGV[1]",
+        "ARGV[0]", "argv[1]", "KEYS[2",
+    ];
+    let mut text = String::new();
+    for script in texts.iter().take(usize::from(input.below(5))) {
+        let sha1 = Sha1::of(script).to_string();
+        text += &if input.flag() { sha1.to_uppercase() } else { sha1 };
+        text +=
+            [" X.ANY ", " x.two ", " X.ANY\t", " X.TWO ", " X.NONE", "0 X.ANY ", " ", " X.ANY "]
+                [usize::from(input.below(8))];
+        for _ in 0..input.below(6) {
+            // The last ones are wrong.
+            let place = input.byte();
+            text += WORDS[usize::from(if place < 250 { place % 9 } else { place % 12 })];
+            text += " ";
+        }
+        text += [";", " ; ", ";;", ";"][usize::from(input.below(4))];
+    }
+    text
+}
