@@ -3,6 +3,7 @@
 
 pub(crate) mod expiry;
 mod grants;
+mod scripts;
 
 use crate::memory::Memory;
 use crate::server::{
@@ -35,12 +36,16 @@ pub(crate) fn begin(ctx: Ctx<'_>) {
     );
     subscribe::<Ear>(ctx, &CLASSES);
     expiry::begin(ctx, &memory);
+    scripts::configure(ctx, &memory);
 }
 
 /// Forgets everything: the module is being unloaded.
 pub(crate) fn end(ctx: Ctx<'_>) {
     expiry::end(ctx);
     grants::end(ctx);
+    if let Some(memory) = Memory::current() {
+        scripts::end(ctx, &memory);
+    }
     Memory::end();
 }
 
@@ -59,6 +64,9 @@ impl Listener for Ear {
     fn on_server(ctx: Ctx<'_>, event: ServerEvent) {
         let Some(memory) = Memory::current() else { return };
         memory.on_server(&event, ctx.now_ms());
+        if event == ServerEvent::Configured {
+            scripts::configure(ctx, &memory);
+        }
         if let ServerEvent::ClockSetBack { ms } = event {
             // Timers that are armed go by the clock as it was.
             expiry::end(ctx);

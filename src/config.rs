@@ -1,8 +1,9 @@
 //! What an operator can set: one static a configuration, and the table of all of them.
 
-use crate::server::{Choice, MainThread, Number, Setting, Text};
+use crate::server::{Choice, CommandSpec, MainThread, Number, Setting, Text};
 use domain::order_id::Calendar;
 use domain::sale::Policy;
+use domain::scripts::{BadEntry, Callable, Scripts};
 use domain::{fields, key_names};
 
 /// What comes before the voucher in the name of its stock key.
@@ -56,6 +57,9 @@ pub(crate) static LOCK_LEASE_MS_MAX: Number =
 pub(crate) static LOCK_WAIT_MS_MAX: Number =
     Number::new(c"lock-wait-ms-max", 3_600_000, 0..=MS_MAX, nothing_made);
 
+/// The scripts that commands answer in Lua's place. Empty: none.
+pub(crate) static SCRIPTS: Text = Text::new(c"scripts", "", scripts, nothing_made);
+
 /// Every configuration, in the order of redis.conf.
 pub(crate) static SETTINGS: [&dyn Setting; 15] = [
     &STOCK_PREFIX,
@@ -73,6 +77,7 @@ pub(crate) static SETTINGS: [&dyn Setting; 15] = [
     &HOLD_SWEEP_MS,
     &LOCK_LEASE_MS_MAX,
     &LOCK_WAIT_MS_MAX,
+    &SCRIPTS,
 ];
 
 /// Counts the changes of settings about names, so that names made before are known to be stale.
@@ -131,10 +136,31 @@ pub(crate) fn calendar() -> Calendar {
     Calendar { epoch_s: ID_EPOCH.get(), utc_offset_s: ID_UTC_OFFSET.get() }
 }
 
-fn any_text(_: &[u8]) -> Result<(), &'static str> {
+static COMMANDS: MainThread<&[&CommandSpec]> = MainThread::new(&[]);
+
+/// Says which commands there are. To be called before the settings are registered.
+pub(crate) fn set_commands(commands: &'static [&'static CommandSpec]) {
+    COMMANDS.set(commands);
+}
+
+/// The scripts of a value of `seckill.scripts`, or the entry that is refused.
+pub(crate) fn parse_scripts(text: &[u8]) -> Result<Scripts, BadEntry> {
+    let callable = |spec: &&CommandSpec| Callable {
+        name: spec.name.to_string_lossy().to_ascii_uppercase(),
+        arguments: spec.arguments(),
+    };
+    let commands: Vec<Callable> = COMMANDS.get().iter().map(callable).collect();
+    Scripts::parse(text, &commands)
+}
+
+fn any_text(_: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-fn order_fields(text: &[u8]) -> Result<(), &'static str> {
-    fields::parse_order_fields(text).map(drop)
+fn order_fields(text: &[u8]) -> Result<(), String> {
+    fields::parse_order_fields(text).map(drop).map_err(str::to_owned)
+}
+
+fn scripts(text: &[u8]) -> Result<(), String> {
+    parse_scripts(text).map(drop).map_err(|bad| bad.to_string())
 }

@@ -7,6 +7,7 @@
 
 pub(crate) mod holds;
 pub(crate) mod lines;
+pub(crate) mod scripts;
 pub(crate) mod sessions;
 
 use crate::keyspace::counter::Counter;
@@ -19,6 +20,7 @@ use domain::key_names::{holds_name_of_terms, is_holds_name};
 use domain::slot::Slot;
 use holds::Holds;
 use lines::Lines;
+use scripts::ScriptCalls;
 use sessions::Sessions;
 use std::ffi::CStr;
 use std::rc::Rc;
@@ -37,6 +39,8 @@ pub(crate) struct Memory {
     pub(crate) holds: Holds,
     /// The clients that wait for locks.
     pub(crate) lines: Lines,
+    /// Scripts that commands answer: a function of the setting, so only its change ends them.
+    pub(crate) scripts: ScriptCalls,
     /// Which locks are tied to which connections.
     pub(crate) sessions: Sessions,
 }
@@ -61,6 +65,7 @@ impl Memory {
             marks: Marks::new(),
             holds: Holds::new(databases),
             lines: Lines::new(hear_turns),
+            scripts: ScriptCalls::default(),
             sessions: Sessions::new(hear_connections),
         });
         MEMORY.set(Some(Rc::clone(&memory)));

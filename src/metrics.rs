@@ -55,9 +55,11 @@ pub(crate) static LOCKS_WAITING: Counter = Counter::new();
 /// The time that clients were in line, counted when they leave it.
 pub(crate) static LOCKS_WAITED_MS: Counter = Counter::new();
 pub(crate) static PRIZES_DRAWN: Counter = Counter::new();
+/// Calls of scripts that became commands.
+pub(crate) static SCRIPTS_REPLACED: Counter = Counter::new();
 
 /// Every counter under the name of its field, in the order shown. Names are never changed.
-pub(crate) static FIELDS: [(&CStr, &Counter); 16] = [
+pub(crate) static FIELDS: [(&CStr, &Counter); 17] = [
     (c"tries_accepted", &TRIES_ACCEPTED),
     (c"tries_sold_out", &TRIES_SOLD_OUT),
     (c"tries_already_bought", &TRIES_ALREADY_BOUGHT),
@@ -74,6 +76,7 @@ pub(crate) static FIELDS: [(&CStr, &Counter); 16] = [
     (c"locks_waiting", &LOCKS_WAITING),
     (c"locks_waited_ms_total", &LOCKS_WAITED_MS),
     (c"prizes_drawn", &PRIZES_DRAWN),
+    (c"scripts_replaced", &SCRIPTS_REPLACED),
 ];
 
 /// Starts all counters from 0: a library may stay in memory across an unload.

@@ -13,6 +13,7 @@ mod command;
 mod config;
 mod ctx;
 mod events;
+mod filter;
 mod info;
 mod key;
 mod main_thread;
@@ -37,6 +38,7 @@ pub(crate) use events::{
     Listener, ServerEvent, are_events_known, is_turn_over, subscribe, subscribe_to_connections,
     subscribe_to_turns, turn_again,
 };
+pub(crate) use filter::{CommandFilter, Filter, FilteredCall};
 pub(crate) use info::{FillInfo, InfoSection, register as register_info};
 pub(crate) use key::{Kind, NotAString, ReadKey, WriteKey};
 pub(crate) use main_thread::MainThread;

@@ -1,5 +1,5 @@
-//! `seckill.scripts`: which scripts are answered by which commands, and where the arguments of these
-//! are in a call of `EVALSHA` or `EVAL`.
+//! `seckill.scripts`: which scripts are answered by which commands, and where the arguments of
+//! these are in a call of `EVALSHA` or `EVAL`.
 
 use crate::integer;
 use std::collections::HashSet;

@@ -41,6 +41,11 @@ required! {
     RedisModule_CallReplyStringPtr
     RedisModule_CallReplyType
     RedisModule_CloseKey
+    RedisModule_CommandFilterArgDelete
+    RedisModule_CommandFilterArgGet
+    RedisModule_CommandFilterArgInsert
+    RedisModule_CommandFilterArgReplace
+    RedisModule_CommandFilterArgsCount
     RedisModule_CreateCommand
     RedisModule_CreateString
     RedisModule_CreateTimer
@@ -51,6 +56,7 @@ required! {
     RedisModule_FreeString
     RedisModule_GetAbsExpire
     RedisModule_GetBlockedClientHandle
+    RedisModule_GetClientInfoById
     RedisModule_GetCommand
     RedisModule_GetClientId
     RedisModule_GetClientInfoById
@@ -70,6 +76,7 @@ required! {
     RedisModule_Milliseconds
     RedisModule_NotifyKeyspaceEvent
     RedisModule_OpenKey
+    RedisModule_RegisterCommandFilter
     RedisModule_RegisterEnumConfig
     RedisModule_RegisterInfoFunc
     RedisModule_RegisterNumericConfig
@@ -82,6 +89,7 @@ required! {
     RedisModule_ReplyWithNull
     RedisModule_ReplyWithSimpleString
     RedisModule_ReplyWithStringBuffer
+    RedisModule_RetainString
     RedisModule_SelectDb
     RedisModule_SetAbsExpire
     RedisModule_SetCommandInfo
@@ -101,6 +109,7 @@ required! {
     RedisModule_SubscribeToKeyspaceEvents
     RedisModule_SubscribeToServerEvent
     RedisModule_UnblockClient
+    RedisModule_UnregisterCommandFilter
     RedisModule_ValueLength
     RedisModule_ZsetAdd
     RedisModule_ZsetFirstInScoreRange

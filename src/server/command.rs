@@ -5,6 +5,7 @@ use super::ctx::Ctx;
 use super::string::{Str, argv_slice};
 use redis_module::raw;
 use std::ffi::{CStr, c_int};
+use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{mem, ptr};
 
@@ -219,6 +220,29 @@ pub(crate) struct CommandSpec {
     pub(crate) since: &'static CStr,
     pub(crate) keys: &'static [KeySpec],
     pub(crate) args: &'static [ArgSpec],
+}
+
+impl CommandSpec {
+    /// How many arguments the command takes behind its name.
+    pub(crate) fn arguments(&self) -> RangeInclusive<usize> {
+        let least = usize::try_from(self.arity.unsigned_abs()).unwrap_or(0).saturating_sub(1);
+        if self.arity >= 0 {
+            return least..=least;
+        }
+        let words = |arg: &ArgSpec| match arg.kind {
+            ArgKind::OptionalInteger(_)
+            | ArgKind::OptionalString(_)
+            | ArgKind::OptionalChoice(_, _) => 2,
+            ArgKind::OptionalStrings(_, names) => names.len().saturating_add(1),
+            ArgKind::Key(_)
+            | ArgKind::String
+            | ArgKind::Integer
+            | ArgKind::IntegerOr(_)
+            | ArgKind::OptionalBareInteger
+            | ArgKind::OptionalToken(_) => 1,
+        };
+        least..=self.args.iter().map(words).sum()
+    }
 }
 
 static VERSION: raw::RedisModuleCommandInfoVersion = raw::RedisModuleCommandInfoVersion {

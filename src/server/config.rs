@@ -33,7 +33,7 @@ pub(crate) trait Setting: Sync {
 pub(crate) struct Text {
     name: &'static CStr,
     default: &'static str,
-    check: fn(&[u8]) -> Result<(), &'static str>,
+    check: fn(&[u8]) -> Result<(), String>,
     changed: fn(),
     value: MainThread<Option<OwnedStr>>,
 }
@@ -42,7 +42,7 @@ impl Text {
     pub(crate) const fn new(
         name: &'static CStr,
         default: &'static str,
-        check: fn(&[u8]) -> Result<(), &'static str>,
+        check: fn(&[u8]) -> Result<(), String>,
         changed: fn(),
     ) -> Self {
         Self { name, default, check, changed, value: MainThread::new(None) }
@@ -56,10 +56,10 @@ impl Text {
         })
     }
 
-    fn accept(&self, value: Str<'_>) -> Result<(), &'static str> {
+    fn accept(&self, value: Str<'_>) -> Result<(), String> {
         let bytes = value.bytes();
         if bytes.contains(&0) {
-            return Err("must hold no NUL byte");
+            return Err("must hold no NUL byte".to_owned());
         }
         (self.check)(bytes)?;
         self.value.set(Some(OwnedStr::new(bytes)));
@@ -269,7 +269,7 @@ unsafe extern "C" fn set_text(
     let setting = unsafe { &*setting.cast::<Text>() };
     // SAFETY: the server's string lives for this call.
     let Some(value) = (unsafe { borrow(value) }) else { return ERR };
-    match guarded(|| setting.accept(value)).unwrap_or(Err(BUG)) {
+    match guarded(|| setting.accept(value)).unwrap_or_else(|| Err(BUG.to_owned())) {
         Ok(()) => OK,
         Err(reason) => {
             if !error.is_null() {

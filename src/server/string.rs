@@ -21,6 +21,14 @@ impl<'a> Str<'a> {
         self.raw.as_ptr()
     }
 
+    /// The same string once more, for somebody who keeps it. To be used where nobody counts its
+    /// references on another thread at the same time, as with the words of a command.
+    pub(crate) fn retain(self) -> OwnedStr {
+        // SAFETY: the string is live; a null context means that the reference is ours to free.
+        unsafe { api!(RedisModule_RetainString(ptr::null_mut(), self.raw.as_ptr())) };
+        OwnedStr(self.raw)
+    }
+
     /// The bytes, any of 0 to 255.
     pub(crate) fn bytes(self) -> &'a [u8] {
         let mut len = 0;

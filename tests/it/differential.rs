@@ -4,6 +4,7 @@
 
 use crate::harness::{Client, Server, text};
 use crate::observe::{bytes_list, integer};
+use domain::scripts::Sha1;
 use redis::Value;
 
 /// The seed from the environment, else a new one. Names are printed by whoever uses it.
@@ -52,27 +53,37 @@ fn random_step(random: &mut fastrand::Rng) -> Step {
 /// The reference: a server without the module, driven by the scripts.
 struct Reference {
     client: Client,
-    sell: String,
-    unlock: String,
+    scripts: Scripts,
 }
 
 impl Reference {
     fn of(server: &Server) -> Self {
         let mut client = server.client();
         let mut load = |script| text(&client.call(&["SCRIPT", "LOAD", script]));
-        let sell = load(include_str!("seckill.lua"));
-        let unlock = load(include_str!("unlock.lua"));
-        Self { client, sell, unlock }
+        let scripts = Scripts { sell: load(SELL), unlock: load(UNLOCK) };
+        Self { client, scripts }
     }
+}
 
-    fn step(&mut self, step: &Step) -> Value {
+const SELL: &str = include_str!("seckill.lua");
+const UNLOCK: &str = include_str!("unlock.lua");
+
+/// The sha1 of each script.
+struct Scripts {
+    sell: String,
+    unlock: String,
+}
+
+impl Scripts {
+    /// A step as an application sends it that knows the scripts only.
+    fn step(&self, client: &mut Client, step: &Step) -> Value {
         match step {
-            Step::Plain(words) => self.client.call(words),
+            Step::Plain(words) => client.call(words),
             Step::Try([voucher, user, order]) => {
-                self.client.call(&["EVALSHA", &self.sell, "0", voucher, user, order])
+                client.call(&["EVALSHA", &self.sell, "0", voucher, user, order])
             }
             Step::Release([lock, token]) => {
-                self.client.call(&["EVALSHA", &self.unlock, "1", lock, token])
+                client.call(&["EVALSHA", &self.unlock, "1", lock, token])
             }
         }
     }
@@ -122,9 +133,28 @@ fn one_key(client: &mut Client, key: &[u8]) -> String {
 
 #[test]
 fn histories_are_those_of_the_scripts() {
+    compare_histories(&Server::start(), step_of_module);
+}
+
+/// The same calls to both servers: neither script is loaded on the one that answers them natively.
+#[test]
+fn histories_by_evalsha_are_those_of_the_scripts() {
+    let sha1 = |script: &str| Sha1::of(script.as_bytes()).to_string();
+    let scripts = Scripts { sell: sha1(SELL), unlock: sha1(UNLOCK) };
+    let entries = format!(
+        "{} SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]; {} LOCK.RELEASE KEYS[1] ARGV[1]",
+        scripts.sell, scripts.unlock
+    );
+    let server = Server::with().config(format!("seckill.scripts '{entries}'")).start();
+    compare_histories(&server, |client, step| scripts.step(client, step));
+    assert!(server.info_number("seckill_scripts_replaced") > 1000);
+    assert_eq!(server.info("cmdstat_evalsha"), None);
+}
+
+/// Sends random histories to a server with the module and to one with the scripts.
+fn compare_histories(with_module: &Server, step_of: impl Fn(&mut Client, &Step) -> Value) {
     let first = seed();
     println!("SEED={first}");
-    let with_module = Server::start();
     let without = Server::with().without_module().start();
     let mut module = with_module.client();
     let mut reference = Reference::of(&without);
@@ -136,7 +166,8 @@ fn histories_are_those_of_the_scripts() {
         reference.client.run("FLUSHALL");
         for number in 0..250 {
             let step = random_step(&mut random);
-            let (ours, theirs) = (step_of_module(&mut module, &step), reference.step(&step));
+            let ours = step_of(&mut module, &step);
+            let theirs = reference.scripts.step(&mut reference.client, &step);
             assert!(alike(&ours, &theirs), "SEED={seed} step {number}: {ours:?}, not {theirs:?}");
             if let (Step::Try(_), Value::Int(outcome)) = (&step, &ours) {
                 outcomes[usize::try_from(*outcome).expect("0, 1 or 2")] += 1;

@@ -34,12 +34,13 @@
 //! | `events` | keyspace events and client-side caching |
 //! | `leaks` | memory comes back |
 //! | `loading` | MODULE LOAD and UNLOAD |
-//! | `config`, `cluster`, `managed_cluster` | names and modes, hash tags, slots |
+//! | `config`, `config_names`, `cluster`, `managed_cluster` | names and modes, hash tags, slots |
 //! | `memory` | what the module remembers between commands, and each event that may end it |
 //! | `metadata`, `acl`, `docs` | COMMAND INFO, DOCS, GETKEYS, INFO, ACL, redis.conf, pages |
 //! | `security` | every command by name, category and key; SECURITY.md |
 //! | `differential` | random histories against the reference scripts |
 //! | `measured_scripts` | the scripts that the benchmark measures commands against |
+//! | `scripts`, `scripts_seen`, `scripts_busy` | scripts that commands answer; others' view; load |
 //! | `library`, `functions` | the library of functions in place of the module, and beside it |
 //! | `hostile`, `concurrency` | random bytes; many clients at once |
 //!
@@ -53,6 +54,7 @@ mod aof;
 mod cluster;
 mod concurrency;
 mod config;
+mod config_names;
 mod confirmed;
 mod context;
 mod cuts;
@@ -105,6 +107,9 @@ mod reject_odd;
 mod repeats;
 mod rules_appear;
 mod sales;
+mod scripts;
+mod scripts_busy;
+mod scripts_seen;
 mod security;
 mod status;
 mod survival;

@@ -326,6 +326,7 @@ fn info_counts_outcomes() {
         "seckill_tries_already_bought:1",
         "seckill_locks_released:1",
         "seckill_prizes_drawn:2",
+        "seckill_scripts_replaced:0",
     ] {
         assert!(lines.contains(&line), "no {line} in:\n{section}");
     }

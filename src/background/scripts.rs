@@ -1,0 +1,85 @@
+//! Scripts that are answered in Lua's place: a call of one becomes a command before the server
+//! looks at it.
+
+use crate::config;
+use crate::memory::Memory;
+use crate::metrics;
+use crate::server::{CommandFilter, Ctx, Filter, FilteredCall, OwnedStr};
+use domain::scripts::{Replacement, Scripts, Taken};
+
+/// Applies the setting as it is now. While it names no script there is no filter: it costs nothing.
+pub(super) fn configure(ctx: Ctx<'_>, memory: &Memory) {
+    let setting = config::SCRIPTS.with(<[u8]>::to_vec);
+    if !memory.scripts.are_of(&setting) {
+        // It was checked when it was set.
+        let scripts = config::parse_scripts(&setting).unwrap_or_default();
+        remember(ctx, memory, setting, scripts);
+    }
+}
+
+/// Takes the filter away: the module is being unloaded.
+pub(super) fn end(ctx: Ctx<'_>, memory: &Memory) {
+    remember(ctx, memory, Vec::new(), Scripts::default());
+}
+
+fn remember(ctx: Ctx<'_>, memory: &Memory, setting: Vec<u8>, scripts: Scripts) {
+    let are_any = !scripts.is_empty();
+    memory.scripts.configure(setting, scripts, |filter| match filter {
+        None if are_any => CommandFilter::register::<Calls>(ctx),
+        Some(filter) if !are_any => {
+            filter.unregister(ctx);
+            None
+        }
+        filter => filter,
+    });
+}
+
+/// `EVALSHA` and `EVAL`. Not `EVALSHA_RO` and `EVAL_RO`, with which a client asks that nothing be
+/// written.
+struct Calls;
+
+impl Filter for Calls {
+    #[inline]
+    fn wants(name: &[u8]) -> bool {
+        match name.len() {
+            7 => name.eq_ignore_ascii_case(b"EVALSHA"),
+            4 => name.eq_ignore_ascii_case(b"EVAL"),
+            _ => false,
+        }
+    }
+
+    fn see(call: FilteredCall<'_>) {
+        if let Some(words) = command_for(&call) {
+            call.replace(words);
+            metrics::SCRIPTS_REPLACED.count();
+        }
+    }
+}
+
+/// The words of the command that answers a call of a script, if one does.
+fn command_for(call: &FilteredCall<'_>) -> Option<Vec<OwnedStr>> {
+    let memory = Memory::current()?;
+    let name = call.word(0)?.bytes();
+    let script = call.word(1)?.bytes();
+    let is_text = name.len() == b"EVAL".len();
+    let found =
+        if is_text { memory.scripts.of_text(script) } else { memory.scripts.of_sha1(script) };
+    let script = found?;
+    // In a script the server refuses EVALSHA and EVAL.
+    if call.is_sent() { words(call, &script) } else { None }
+}
+
+fn words(call: &FilteredCall<'_>, script: &Replacement) -> Option<Vec<OwnedStr>> {
+    let arguments = script.arguments(call.len(), call.word(2)?.bytes())?;
+    let mut words = Vec::with_capacity(arguments.len().saturating_add(1));
+    words.push(OwnedStr::new(script.command.as_bytes()));
+    for argument in arguments {
+        words.push(match argument {
+            Taken::Call(place) => call.word(place)?.retain(),
+            // No string is shared, not even between two places of one command.
+            Taken::CallAgain(place) => OwnedStr::new(call.word(place)?.bytes()),
+            Taken::Word(word) => OwnedStr::new(word),
+        });
+    }
+    Some(words)
+}

@@ -1,0 +1,134 @@
+//! Configurations of names: prefixes, streams, fields, hash tags, and what they change.
+
+use redis::Value;
+
+use crate::config::{get, set};
+use crate::harness::Server;
+
+#[test]
+fn names_take_effect_at_once() {
+    let server = Server::start();
+    server.check(
+        r#"
+        > MSET seckill:stock:7 9 s:7 9
+        OK
+        > SECKILL.TRY 7 alice o1
+        0
+        > CONFIG SET seckill.stock-prefix s:
+        OK
+        > SECKILL.TRY 7 bob o2
+        0
+        > MGET seckill:stock:7 s:7
+        1) "8"
+        2) "8"
+        > CONFIG SET seckill.buyers-prefix b:
+        OK
+        > SECKILL.TRY 7 bob o3
+        0
+        > SMEMBERS b:7
+        1) "bob"
+        > CONFIG SET seckill.order-stream o
+        OK
+        > SECKILL.TRY 7 carol o4
+        0
+        > XLEN o
+        1
+        > CONFIG SET seckill.order-fields "u v i"
+        OK
+        > SECKILL.TRY 7 dave o5 UNITS 2
+        0
+        > XREVRANGE o + - COUNT 1
+        1) 1) "1722509999999-0"
+           2) 1) "u"
+              2) "dave"
+              3) "v"
+              4) "7"
+              5) "i"
+              6) "o5"
+              7) "units"
+              8) "2"
+        > CONFIG SET seckill.order-stream ""
+        OK
+        > SECKILL.TRY 7 erin o6
+        0
+        > XLEN o
+        2
+        > XLEN stream.orders
+        3
+        > GET s:7
+        3
+        > CONFIG SET seckill.hash-tags yes
+        OK
+        > SECKILL.TRY 7 frank o7
+        (error) NOVOUCHER ...
+        > CONFIG SET seckill.missing-stock sold-out
+        OK
+        > SECKILL.TRY 7 frank o7
+        1
+        > CONFIG SET seckill.hash-tags no
+        OK
+        > SET s:7 -1
+        OK
+        > SECKILL.TRY 7 frank o7
+        1
+        > CONFIG SET seckill.unlimited-stock yes
+        OK
+        > SECKILL.TRY 7 frank o7
+        0
+        "#,
+    );
+}
+
+#[test]
+fn without_a_stream_nothing_is_appended() {
+    let server = Server::with().config("seckill.order-stream \"\"").start();
+    server.check(
+        "
+        > SET seckill:stock:7 5
+        OK
+        > SET stream.orders of-another-type
+        OK
+        > SECKILL.TRY 7 alice o1
+        0
+        > SECKILL.TRY 7 alice o1
+        2
+        > DBSIZE
+        3
+        ",
+    );
+}
+
+#[test]
+fn names_that_meet_in_one_key_sell_nothing() {
+    for (name, value) in [
+        ("seckill.buyers-prefix", "seckill:stock:"),
+        ("seckill.order-stream", "seckill:stock:7"),
+        ("seckill.order-stream", "seckill:order:7"),
+    ] {
+        for make in ["SADD seckill:order:7 zoe", "PING"] {
+            let server = Server::observed().start();
+            server.call(&["CONFIG", "SET", name, value]);
+            if get(&server, name) == value {
+                server.run("SET seckill:stock:7 5");
+                server.run(make);
+                let reply = server.silent("SECKILL.TRY 7 alice o1");
+                assert!(matches!(reply, Value::ServerError(_)), "{name} {value}: {reply:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn fields_can_be_any_words() {
+    let server = Server::start();
+    for fields in ["a b c", "\u{7528}\u{6237} \u{5238} \u{53f7}", "* + -"] {
+        server.run("FLUSHALL");
+        set(&server, "seckill.order-fields", fields);
+        assert_eq!(get(&server, "seckill.order-fields"), fields);
+        server.check("> SET seckill:stock:7 5\nOK\n> SECKILL.TRY 7 alice o1\n0");
+        let entry: Vec<(String, Vec<String>)> =
+            redis::from_redis_value(server.run("XRANGE stream.orders - +")).expect("entries");
+        let names: Vec<_> = entry[0].1.iter().step_by(2).cloned().collect();
+        assert_eq!(names.join(" "), fields);
+    }
+}

@@ -1,0 +1,270 @@
+//! Scripts that commands answer in Lua's place (`seckill.scripts`): which calls, and what they
+//! become.
+
+use domain::scripts::Sha1;
+use redis::Value;
+
+use crate::harness::{Server, module, text};
+use crate::observe::{assert_error, bytes_list};
+
+/// An application's scripts. They only say that they ran: whatever else is answered was a command.
+pub const SELL: &str = "return 'sell: ' .. #KEYS .. ' ' .. #ARGV";
+pub const UNLOCK: &str = "return 'unlock: ' .. #KEYS .. ' ' .. #ARGV";
+
+pub fn sha1(script: &str) -> String {
+    Sha1::of(script.as_bytes()).to_string()
+}
+
+/// What the setting says of the two scripts.
+pub fn entries() -> String {
+    format!(
+        "{} SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]; {} LOCK.RELEASE KEYS[1] ARGV[1]",
+        sha1(SELL),
+        sha1(UNLOCK)
+    )
+}
+
+/// A server that answers both scripts, with a stock of 7.
+pub fn server() -> Server {
+    let server = Server::observed().config(format!("seckill.scripts '{}'", entries())).start();
+    server.run("SET seckill:stock:7 100");
+    server
+}
+
+pub fn replaced(server: &Server) -> i64 {
+    server.info_number("seckill_scripts_replaced")
+}
+
+fn set(server: &Server, value: &str) -> Value {
+    server.call(&["CONFIG", "SET", "seckill.scripts", value])
+}
+
+/// What the script says of itself when it runs.
+fn ran(reply: &Value) -> bool {
+    let Value::BulkString(bytes) = reply else { return false };
+    bytes.starts_with(b"sell: ") || bytes.starts_with(b"unlock: ")
+}
+
+#[test]
+fn calls_of_scripts_are_commands() {
+    let server = server();
+    let (sell, unlock) = (sha1(SELL), sha1(UNLOCK));
+    server.run("SET lock t");
+    let calls: [(&[&str], i64); 9] = [
+        (&["EVALSHA", &sell, "0", "7", "alice", "o1"], 0),
+        (&["evalSHA", &sell.to_uppercase(), "0", "7", "alice", "o2"], 2),
+        (&["EVAL", SELL, "0", "7", "bob", "o3"], 0),
+        (&["eval", SELL, "0", "7", "bob", "o3"], 2),
+        // Words that the script would not look at.
+        (&["EVALSHA", &sell, "2", "a", "b", "7", "carol", "o4", "x", "y"], 0),
+        (&["EVALSHA", &unlock, "1", "lock", "other"], 0),
+        (&["EVAL", UNLOCK, "1", "lock", "t"], 1),
+        (&["EVALSHA", &unlock, "1", "lock", "t"], 0),
+        (&["EVAL", SELL, "0", "7", "alice", "o5"], 2),
+    ];
+    for (call, outcome) in calls {
+        assert_eq!(server.call(call), Value::Int(outcome), "{call:?}");
+    }
+    assert_eq!(replaced(&server), 9);
+    // Lua took no part in it, and the server has no such script.
+    assert_eq!((server.info("cmdstat_evalsha"), server.info("cmdstat_eval")), (None, None));
+    assert_eq!(server.info_number("seckill_tries_accepted"), 3);
+    server.check(&format!("> SCRIPT EXISTS {sell}\n1) 0\n> GET seckill:stock:7\n97"));
+    server.check("> SMEMBERS seckill:order:8\n(empty array)\n> XLEN stream.orders\n3");
+    // As the server computes it.
+    assert_eq!(text(&server.call(&["SCRIPT", "LOAD", SELL])), sell);
+}
+
+#[test]
+fn losing_calls_leave_no_trace() {
+    let server = server();
+    let sell = sha1(SELL);
+    let call = format!("EVALSHA {sell} 0 7 alice o1");
+    server.check(&format!("> {call}\n0"));
+    assert_eq!(server.silent(&call), Value::Int(2));
+    server.run("SET seckill:stock:7 0");
+    assert_eq!(server.silent(&format!("EVALSHA {sell} 0 7 bob o2")), Value::Int(1));
+    server.refused(&format!("EVALSHA {sell} 0 8 bob o2"), "NOVOUCHER");
+}
+
+#[test]
+fn any_bytes_arrive_as_they_were_sent() {
+    let server = server();
+    let odd: [&[u8]; 6] = [b"", b"\0", b"a b\r\n", b"\xff\xfe", b"KEYS[1]", b"; '\""];
+    for (number, user) in odd.into_iter().enumerate() {
+        let order = [b"o\0\n", user].concat();
+        let (sell, stock) = (sha1(SELL), [b"seckill:stock:", user].concat());
+        server.call(&[b"SET", stock.as_slice(), b"1"]);
+        let eval: [&[u8]; 2] = [b"EVAL", SELL.as_bytes()];
+        let evalsha: [&[u8]; 2] = [b"EVALSHA", sell.as_bytes()];
+        let call = [eval, evalsha][number % 2];
+        let reply = server.call(&[&call[..], &[b"0", user, user, &order]].concat());
+        assert_eq!(reply, Value::Int(0), "{}", user.escape_ascii());
+        let entries: Vec<(String, Vec<Vec<u8>>)> =
+            redis::from_redis_value(server.run("XREVRANGE stream.orders + - COUNT 1"))
+                .expect("an entry");
+        assert_eq!(entries[0].1[1], user);
+        assert_eq!(entries[0].1[3], user);
+        assert_eq!(entries[0].1[5], order);
+        let buyers = server.call(&[b"SMEMBERS", [b"seckill:order:", user].concat().as_slice()]);
+        assert_eq!(bytes_list(buyers), [user]);
+    }
+}
+
+#[test]
+fn calls_that_lack_something_are_left_to_the_script() {
+    let server = server();
+    let (sell, unlock) = (sha1(SELL), sha1(UNLOCK));
+    let lacking: [&[&str]; 5] = [
+        &["EVALSHA", &sell, "0", "7", "alice"],
+        &["EVALSHA", &sell, "0"],
+        &["EVALSHA", &sell, "1", "7", "alice", "o1"],
+        &["EVALSHA", &unlock, "0", "lock", "t"],
+        &["EVALSHA", &unlock, "1", "lock"],
+    ];
+    for call in lacking {
+        server.refused_by_server(&call.join(" "), "NOSCRIPT");
+    }
+    for script in [SELL, UNLOCK] {
+        server.call(&["SCRIPT", "LOAD", script]);
+    }
+    for call in lacking {
+        assert!(ran(&server.call(call)), "{call:?}");
+    }
+    // Of the server's own errors none is lost.
+    for call in [
+        &["EVALSHA"][..],
+        &["EVALSHA", &sell],
+        &["EVAL", SELL],
+        &["EVALSHA", &sell, "x", "7", "alice", "o1"],
+        &["EVALSHA", &sell, "-1", "7", "alice", "o1"],
+        &["EVALSHA", &sell, "4", "7", "alice", "o1"],
+        &["EVALSHA", &sell, "9223372036854775808", "7", "alice", "o1"],
+    ] {
+        let error = text(&server.call(call));
+        assert!(error.starts_with("ERR "), "{call:?}: {error}");
+    }
+    // A client that asks that nothing be written is not sold to.
+    for call in [["EVALSHA_RO", &sell], ["EVAL_RO", SELL]] {
+        assert!(ran(&server.call(&[&call[..], &["0", "7", "alice", "o1"]].concat())), "{call:?}");
+    }
+    // Other scripts run.
+    server.check("> EVAL 'return ARGV[1]' 0 a b c\na\n> GET seckill:stock:7\n100");
+    assert_eq!(replaced(&server), 0);
+}
+
+#[test]
+fn arguments_come_in_any_order_and_number() {
+    let server = Server::start();
+    let sell = sha1(SELL);
+    let tagged = "SECKILL.TRYKEYS KEYS[1] KEYS[2] KEYS[3] ARGV[2] ARGV[1] ARGV[3] UNITS 2 NOSTREAM";
+    let cases: [(&str, &[&str], Value, &str); 6] = [
+        // More words than the call has.
+        ("SECKILL.TRY KEYS[1] ARGV[1] o UNITS 3", &["1", "7", "ann"], Value::Int(0), "7"),
+        ("SECKILL.TRY KEYS[1] KEYS[1] KEYS[1]", &["1", "7"], Value::Int(0), "9"),
+        ("SECKILL.TRY 7 ann o", &["0"], Value::Int(0), "9"),
+        ("SECKILL.TRY ARGV[3] ARGV[1] ARGV[2]", &["0", "ann", "o", "7"], Value::Int(0), "9"),
+        (tagged, &["3", "seckill:stock:7", "b", "c", "ann", "7", "o"], Value::Int(0), "8"),
+        ("SECKILL.RESTORE KEYS[1]", &["1", "seckill:stock:7", "x", "y"], Value::Int(11), "11"),
+    ];
+    for (entry, arguments, reply, left) in cases {
+        server.run("FLUSHALL");
+        server.run("SET seckill:stock:7 10");
+        assert_eq!(set(&server, &format!("{sell} {entry}")), Value::Okay);
+        for name in ["EVALSHA", "EVAL"] {
+            server.run("DEL seckill:order:7 b");
+            server.run("SET seckill:stock:7 10");
+            let script = if name == "EVAL" { SELL } else { &sell };
+            let call = [&[name, script], arguments].concat();
+            assert_eq!(server.call(&call), reply, "{entry}");
+            server.check(&format!("> GET seckill:stock:7\n{left}"));
+        }
+    }
+    // A blocking command blocks, as it can't in a script.
+    assert_eq!(
+        set(&server, &format!("{sell} LOCK.ACQUIRE KEYS[1] ARGV[1] 60000 WAIT 60000")),
+        Value::Okay
+    );
+    server.run("SET lock other");
+    let mut waiter = server.client();
+    waiter.send(&["EVALSHA", &sell, "1", "lock", "mine"]);
+    let waits = crate::harness::wait_for("a waiter", || {
+        (server.info_number("seckill_locks_waiting") == 1).then_some(())
+    });
+    waits.unwrap_or_else(|late| panic!("{late}"));
+    server.check("> LOCK.RELEASE lock other\n1");
+    assert_eq!(waiter.receive(), Value::Int(1));
+}
+
+#[test]
+fn the_setting_counts_from_the_next_command_on() {
+    let server = Server::start();
+    let call = format!("EVALSHA {} 0 7 alice o1", sha1(SELL));
+    server.run("SET seckill:stock:7 100");
+    server.check(&format!("> {call}\n(error) NOSCRIPT ..."));
+    assert_eq!(set(&server, &entries()), Value::Okay);
+    server.check(&format!("> {call}\n0"));
+    // What was refused changes nothing, in company neither.
+    for bad in ["x LOCK.INFO a", &format!("{0} LOCK.INFO a;{0} LOCK.INFO a", sha1(SELL))] {
+        assert_error(&set(&server, bad), "ERR", bad);
+        let pair = ["CONFIG", "SET", "seckill.scripts", "", "seckill.id-epoch", "x"];
+        assert_error(&server.call(&pair), "ERR", "a pair");
+        server.check(&format!("> {call}\n2"));
+    }
+    let status = format!("{} LOCK.INFO ARGV[1]", sha1(SELL));
+    assert_eq!(set(&server, &status), Value::Okay);
+    server.check(&format!("> {call}\n(nil)"));
+    assert_eq!(set(&server, ""), Value::Okay);
+    server.check(&format!("> {call}\n(error) NOSCRIPT ..."));
+    assert_eq!(set(&server, " ; "), Value::Okay);
+    server.check(&format!("> {call}\n(error) NOSCRIPT ..."));
+    // In a transaction: what is queued was decided when it was sent.
+    server.check(&format!("> MULTI\nOK\n> CONFIG SET seckill.scripts '{status}'\nQUEUED"));
+    server.check(&format!("> {call}\nQUEUED"));
+    let Value::Array(replies) = server.run("EXEC") else { panic!("no replies") };
+    assert!(text(&replies[1]).starts_with("NOSCRIPT "), "queued before: {replies:?}");
+    server.check(&format!("> {call}\n(nil)"));
+}
+
+#[test]
+fn bad_entries_are_named() {
+    let server = Server::start();
+    let (sell, unlock) = (sha1(SELL), sha1(UNLOCK));
+    for (entry, wanted) in [
+        (format!("{unlock} LOCK.INFO a; nosha LOCK.INFO a"), "entry 2: must begin with the sha1"),
+        (format!("{sell} SECKILL.TRIE a b c"), "the module has no such command"),
+        (format!("{sell} EVALSHA a b c"), "the module has no such command"),
+        (format!("{sell} SECKILL.TRY ARGV[1] ARGV[2]"), "SECKILL.TRY takes 3 to 5 arguments"),
+        (format!("{sell} LOCK.RELEASE a b c"), "LOCK.RELEASE takes 2 arguments"),
+        (format!("{sell} SECKILL.TRY ARGV[1] ARGV[2] ARGV[4]"), "a number of ARGV is left out"),
+        (format!("{sell} SECKILL.TRY ARGV[0] a b"), "KEYS[1], ARGV[1] and so on"),
+        (format!("{sell} LOCK.INFO a;{} LOCK.INFO a", sell.to_uppercase()), "an entry already"),
+    ] {
+        let error = assert_error(&set(&server, &entry), "ERR", &entry);
+        assert!(error.contains("seckill.scripts") && error.contains(wanted), "{entry}: {error}");
+        assert!(wanted.contains("entry 2:") || error.contains(&format!("({sell})")), "{error}");
+        let args = format!("scripts \"{entry}\"");
+        let log = Server::with().module_args(&args).try_start().err().expect("no start");
+        assert!(log.contains("not loaded: scripts entry") && log.contains(wanted), "{log}");
+    }
+    server.check("> CONFIG GET seckill.scripts\n1) \"seckill.scripts\"\n2) \"\"");
+}
+
+#[test]
+fn it_is_there_from_the_start_and_after_a_rewrite() {
+    let mut server = Server::start();
+    let call = format!("EVALSHA {} 0 7 alice o1", sha1(SELL));
+    assert_eq!(set(&server, &entries()), Value::Okay);
+    assert_eq!(server.run("CONFIG REWRITE"), Value::Okay);
+    server.restart();
+    server.check(&format!("> SET seckill:stock:7 1\nOK\n> {call}\n0"));
+    let args = format!("scripts '{}'", entries());
+    let server = Server::with().module_args(&args).start();
+    server.check(&format!("> SET seckill:stock:7 1\nOK\n> {call}\n0"));
+    // Into a running server, too.
+    let server = Server::with().without_module().start();
+    let path = module().display().to_string();
+    let load = ["MODULE", "LOAD", &path, "scripts", &entries()];
+    assert_eq!(server.call(&load), Value::Okay);
+    server.check(&format!("> SET seckill:stock:7 1\nOK\n> {call}\n0"));
+}

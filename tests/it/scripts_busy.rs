@@ -1,0 +1,204 @@
+//! Scripts that commands answer, under load: threads that read and write, the setting changed, the
+//! module unloaded, long scripts. The scripts are the usual ones, so an answer of Lua is right too.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use redis::Value;
+
+use crate::harness::{Builder, Client, Server, module, text, wait_for};
+use crate::observe::integer;
+use crate::scripts::{SELL, entries, replaced, sha1};
+
+const USUAL: &str = include_str!("seckill.lua");
+const UNLOCK: &str = include_str!("unlock.lua");
+
+fn usual_entries() -> String {
+    // One command is longer than the call, the other is shorter.
+    let keys = "seckill:stock:7 seckill:order:7 stream.orders";
+    format!(
+        "{} SECKILL.TRYKEYS {keys} ARGV[1] ARGV[2] ARGV[3];{} LOCK.RELEASE KEYS[1] ARGV[1]",
+        sha1(USUAL),
+        sha1(UNLOCK)
+    )
+}
+
+const STOCK: i64 = 1_000_000;
+
+/// A server on which the scripts are loaded, and their vouchers and locks are.
+fn loaded(builder: Builder) -> Server {
+    let server = builder.start();
+    server.run(&format!("SET seckill:stock:7 {STOCK}"));
+    for script in [USUAL, UNLOCK] {
+        server.call(&["SCRIPT", "LOAD", script]);
+    }
+    server
+}
+
+/// Sends batches of calls of both scripts, and other commands between, until it is to stop. How
+/// many tries were accepted.
+fn traffic(mut client: Client, number: usize, stop: &AtomicBool) -> i64 {
+    let (sell, unlock) = (sha1(USUAL), sha1(UNLOCK));
+    let (mut accepted, mut round) = (0, 0);
+    while !stop.load(Ordering::Relaxed) {
+        round += 1;
+        let (user, lock) = (format!("u{number}-{round}"), format!("lock{number}"));
+        client.send(&["SET", &lock, &user]);
+        for _ in 0..2 {
+            client.send(&["EVALSHA", &sell, "0", "7", &user, "o"]);
+            client.send(&["EVAL", USUAL, "0", "7", &user, "o"]);
+            client.send(&["EVALSHA", &unlock, "1", &lock, &user]);
+        }
+        // Something else for a while: only then can the module go.
+        (0..50).for_each(|_| client.send(&["PING"]));
+        let replies: Vec<Value> = (0..57).map(|_| client.receive()).collect();
+        let numbers: Vec<i64> = replies[1..7].iter().map(integer).collect();
+        assert_eq!(numbers, [0, 2, 1, 2, 2, 0], "{user}");
+        assert!(replies[7..].iter().all(|reply| text(reply) == "PONG"));
+        accepted += 1;
+    }
+    accepted
+}
+
+/// Ends the traffic when it is dropped, by a panic too.
+struct Stops<'s>(&'s AtomicBool);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Runs `work` while clients send calls; then everything must add up.
+fn under_load(server: &Server, work: impl FnOnce()) {
+    let stop = AtomicBool::new(false);
+    let accepted: i64 = thread::scope(|scope| {
+        let clients: Vec<_> = (0..4)
+            .map(|number| {
+                let (client, stop) = (server.client(), &stop);
+                scope.spawn(move || traffic(client, number, stop))
+            })
+            .collect();
+        let stops = Stops(&stop);
+        work();
+        drop(stops);
+        clients.into_iter().map(|client| client.join().expect("a client")).sum()
+    });
+    let left: i64 = text(&server.run("GET seckill:stock:7")).parse().expect("units");
+    assert_eq!(left, STOCK - accepted);
+    assert_eq!(integer(&server.run("SCARD seckill:order:7")), accepted);
+    assert_eq!(integer(&server.run("XLEN stream.orders")), accepted);
+    assert!(!server.log().contains("a bug in"), "{}", server.log());
+}
+
+/// Waits until so many more calls have become commands.
+fn wait_for_more(server: &Server, more: i64) {
+    let before = replaced(server);
+    let seen = wait_for("calls that become commands", || {
+        (replaced(server) >= before + more).then_some(())
+    });
+    seen.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+}
+
+#[test]
+fn threads_that_read_and_write_for_the_server() {
+    let mut builder = Server::with().config("io-threads 3");
+    // Newer servers read on them in any case.
+    let reads = builder.clone().config("io-threads-do-reads yes");
+    if reads.clone().try_start().is_ok() {
+        builder = reads;
+    }
+    let builder = builder.config(format!("seckill.scripts '{}'", usual_entries()));
+    let server = loaded(builder);
+    under_load(&server, || wait_for_more(&server, 2_000));
+}
+
+#[test]
+fn the_setting_changes_under_load() {
+    let server = loaded(Server::with());
+    under_load(&server, || {
+        for round in 0..60 {
+            let value = match round % 3 {
+                0 => usual_entries(),
+                1 => format!("{};{}", usual_entries(), entries()),
+                _ => String::new(),
+            };
+            let before = replaced(&server);
+            let set = server.call(&["CONFIG", "SET", "seckill.scripts", &value]);
+            assert_eq!(set, Value::Okay);
+            if !value.is_empty() {
+                wait_for_more(&server, 20);
+            }
+            assert!(replaced(&server) >= before);
+        }
+    });
+    assert!(server.info("cmdstat_evalsha").is_some(), "Lua never had its turn");
+}
+
+#[test]
+fn the_module_comes_and_goes_under_load() {
+    let server = loaded(Server::with().without_module());
+    let path = module().display().to_string();
+    under_load(&server, || {
+        for _ in 0..15 {
+            let load = ["MODULE", "LOAD", &path, "scripts", &usual_entries()];
+            assert_eq!(server.call(&load), Value::Okay);
+            wait_for_more(&server, 20);
+            // Refused while the latest command of a client is one of the module's.
+            let unloaded = wait_for("an unloading", || {
+                (server.run("MODULE UNLOAD seckill") == Value::Okay).then_some(())
+            });
+            unloaded.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+        }
+    });
+}
+
+#[test]
+fn a_script_of_a_megabyte() {
+    let long = |name: &str, len: usize| format!("return '{name}' --{}", "x".repeat(len));
+    let (short_of, beyond) = (long("a", 1_000_000), long("b", 1_200_000));
+    let others = [long("c", 1_000_000), long("d", 1_200_000)];
+    let server = Server::start();
+    server.run("SET seckill:stock:7 100");
+    let entry = |script: &str| format!("{} SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]", sha1(script));
+    let setting = [&short_of, &beyond].map(|script| entry(script)).join(";");
+    assert_eq!(server.call(&["CONFIG", "SET", "seckill.scripts", &setting]), Value::Okay);
+    for round in 0..3 {
+        for (number, script) in [&short_of, &beyond].into_iter().enumerate() {
+            let user = format!("{number}-{round}");
+            assert_eq!(server.call(&["EVAL", script, "0", "7", &user, "o"]), Value::Int(0));
+            let evalsha = ["EVALSHA", &sha1(script), "0", "7", &user, "o"];
+            assert_eq!(server.call(&evalsha), Value::Int(2));
+        }
+        for (script, name) in others.iter().zip(["c", "d"]) {
+            assert_eq!(text(&server.call(&["EVAL", script, "0", "7", "z", "o"])), name);
+        }
+    }
+    assert_eq!(replaced(&server), 12);
+}
+
+#[test]
+fn calls_leave_no_memory_behind() {
+    let server = Server::start();
+    let inserted = format!("{} SECKILL.TRY ARGV[1] ARGV[1] ARGV[1] UNITS 1", sha1("return 1"));
+    let setting = format!("{};{inserted}", entries());
+    server.call(&["CONFIG", "SET", "seckill.scripts", &setting]);
+    server.run("SET seckill:stock:7 0");
+    let user = "u".repeat(400);
+    let mut client = server.client();
+    let mut batch = |calls: usize| {
+        for _ in 0..calls {
+            client.send(&["EVALSHA", &sha1(SELL), "0", "7", &user, &user, "z"]);
+            client.send(&["EVAL", SELL, "0", "7", &user, &user]);
+            client.send(&["EVALSHA", &sha1("return 1"), "0", "7"]);
+        }
+        for _ in 0..calls * 3 {
+            assert_eq!(client.receive(), Value::Int(1));
+        }
+        server.info_number("used_memory")
+    };
+    let before = (0..5).map(|_| batch(200)).max().expect("a batch");
+    let after = (0..20).map(|_| batch(200)).min().expect("a batch");
+    // One string a call that is lost would be 600 kB and more.
+    assert!(after < before + 200_000, "{before} bytes, then {after}");
+}
