@@ -61,7 +61,7 @@ pub(crate) static LOCK_WAIT_MS_MAX: Number =
 pub(crate) static SCRIPTS: Text = Text::new(c"scripts", "", scripts, nothing_made);
 
 /// Every configuration, in the order of redis.conf.
-pub(crate) static SETTINGS: [&dyn Setting; 15] = [
+pub(crate) static SETTINGS: [&dyn Setting; 16] = [
     &STOCK_PREFIX,
     &BUYERS_PREFIX,
     &ORDER_STREAM,

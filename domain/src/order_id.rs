@@ -112,7 +112,7 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// The same without the last `unused` ids: what would have been taken, had fewer been asked for.
+    /// The same without the last `unused` ids, as if fewer had been asked for.
     #[must_use]
     pub fn without(self, unused: u32) -> Self {
         Self { kept: self.kept.saturating_sub(u64::from(unused)), ..self }

@@ -19,6 +19,7 @@ pub type Oracle = fn(&[u8]);
 /// All of them, by the names of their targets and of the folders of their seeds.
 pub const ORACLES: [(&str, Oracle); 16] = [
     ("audit", oracles::sale::audits),
+    ("batch", oracles::batches::batches),
     ("book", oracles::texts::book),
     ("due", oracles::due::due),
     ("entry_id", oracles::texts::entry_id),

@@ -1,5 +1,6 @@
 //! What must hold, and the models to compare with.
 
+pub(crate) mod batches;
 pub(crate) mod due;
 pub(crate) mod entries;
 pub(crate) mod numbers;

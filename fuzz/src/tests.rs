@@ -68,7 +68,8 @@ macro_rules! tests {
 }
 
 tests! {
-    audit book due entry_id ids integer numbers order_entry prefixes rows sale scripts sessions tags
+    audit batch book due entry_id ids integer numbers order_entry prefixes rows sale scripts sessions
+    tags
     terms waiters
 }
 

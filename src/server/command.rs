@@ -222,6 +222,9 @@ pub(crate) struct CommandSpec {
     pub(crate) args: &'static [ArgSpec],
 }
 
+/// How often repeated arguments are counted at most.
+const REPEATED_MAX: usize = 1024;
+
 impl CommandSpec {
     /// How many arguments the command takes behind its name.
     pub(crate) fn arguments(&self) -> RangeInclusive<usize> {
@@ -230,6 +233,8 @@ impl CommandSpec {
             return least..=least;
         }
         let words = |arg: &ArgSpec| match arg.kind {
+            // Of any number of them a setting names no more than this.
+            ArgKind::Repeated(parts) => parts.len().saturating_mul(REPEATED_MAX),
             ArgKind::OptionalInteger(_)
             | ArgKind::OptionalString(_)
             | ArgKind::OptionalChoice(_, _) => 2,

@@ -17,6 +17,8 @@ struct Argument {
     kind: String,
     token: Option<String>,
     is_optional: bool,
+    /// Can it be given several times?
+    is_multiple: bool,
     /// What it consists of, or is one of.
     parts: Vec<Argument>,
 }
@@ -26,32 +28,31 @@ pub fn commands(server: &Server) -> Vec<Command> {
     let names = server.call(&["COMMAND", "LIST", "FILTERBY", "MODULE", "seckill"]);
     let names: Vec<String> = redis::from_redis_value(names).expect("names");
     let commands: Vec<Command> = names.into_iter().map(|name| command(server, name)).collect();
-    assert!(commands.len() >= 22, "only {} commands", commands.len());
+    assert!(commands.len() >= 23, "only {} commands", commands.len());
     commands
 }
 
 fn command(server: &Server, name: String) -> Command {
     let docs = server.call(&["COMMAND", "DOCS", &name]);
-    let arguments = pair(pair(&docs, &name).expect("docs"), "arguments").map(items);
-    let arguments = arguments.unwrap_or_default().iter().map(argument).collect();
+    let arguments = arguments(pair(&docs, &name).expect("docs"));
     Command { name, arguments }
+}
+
+fn arguments(docs: &Value) -> Vec<Argument> {
+    pair(docs, "arguments").map(items).unwrap_or_default().iter().map(argument).collect()
 }
 
 fn argument(docs: &Value) -> Argument {
     let said = |what: &str| pair(docs, what).map(text);
-    let is_optional = pair(docs, "flags")
-        .is_some_and(|flags| items(flags).iter().any(|flag| text(flag) == "optional"));
+    let flags = pair(docs, "flags").map(items).unwrap_or_default();
+    let has_flag = |wanted: &str| flags.iter().any(|flag| text(flag) == wanted);
     Argument {
         name: said("name").expect("a name"),
         kind: said("type").expect("a type"),
         token: said("token"),
-        is_optional,
-        parts: pair(docs, "arguments")
-            .map(items)
-            .unwrap_or_default()
-            .iter()
-            .map(argument)
-            .collect(),
+        is_optional: has_flag("optional"),
+        is_multiple: has_flag("multiple"),
+        parts: arguments(docs),
     }
 }
 
@@ -93,6 +94,10 @@ impl Command {
             if argument.kind == "key" && argument.name == "key" && random.u8(0..3) > 0 {
                 let is_lock = self.name.starts_with("lock.");
                 argv.push(if is_lock { b"lock".to_vec() } else { b"bare".to_vec() });
+            } else if argument.is_multiple {
+                for _ in 0..random.choice([1, 1, 2, 5, 20]).expect("one") {
+                    argument.put(&mut argv, random, topic);
+                }
             } else if !argument.is_optional {
                 argument.put(&mut argv, random, topic);
             } else if random.u8(0..5) < 2 {

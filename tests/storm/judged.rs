@@ -175,9 +175,10 @@ fn small_history(random: &mut fastrand::Rng) -> History<OnSale> {
     let mut history = vec![Vec::new(), Vec::new(), Vec::new()];
     for moment in 1..=random.u64(3..9) {
         let (user, id) = (random.u8(0..2), random.u8(0..2));
-        let command = match random.u8(0..4) {
+        let command = match random.u8(0..5) {
             0 | 1 => OnSale::Try { user, id, units: random.i64(1..3) },
             2 => OnSale::Cancel { user, id },
+            3 => OnSale::Batch([(user, id), (1 - user, id), (user, 1 - id)]),
             _ => OnSale::Info,
         };
         let mut reply = state.apply(command);
@@ -234,7 +235,7 @@ fn any_answer_of_a_real_history_that_is_changed_is_noticed() {
                 (OnSale::Confirm { .. } | OnSale::Cancel { .. }, 1) => 2,
                 (OnSale::Confirm { .. } | OnSale::Cancel { .. }, 2) => 1,
                 (OnSale::Cancel { .. }, _) => 1,
-                (OnSale::Confirm { .. } | OnSale::Try { .. }, _) => 4,
+                (OnSale::Confirm { .. } | OnSale::Try { .. } | OnSale::Batch(_), _) => 4,
                 (OnSale::Info, left) => left + 1,
             };
             let what = format!("{op:?}");

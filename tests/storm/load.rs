@@ -51,6 +51,23 @@ impl Sent {
         }
     }
 
+    /// The tries of a batch, each as if it had been sent alone; any other command as it is.
+    fn apart(self) -> Vec<Self> {
+        if !self.is("SECKILL.MTRY") {
+            return vec![self];
+        }
+        let Self { words, at, back } = self;
+        let one = |(number, pair): (usize, &[String])| {
+            let name = ["SECKILL.TRY", &words[1], &pair[0], &pair[1]];
+            let back = back.as_ref().map(|(at, value)| match value {
+                Value::Array(answers) => (*at, answers[number].clone()),
+                error => (*at, error.clone()),
+            });
+            Self { words: name.map(str::to_owned).to_vec(), at, back }
+        };
+        words[2..].chunks(2).enumerate().map(one).collect()
+    }
+
     /// What stands behind the outcome, as text.
     pub fn second(&self) -> Option<String> {
         match self.answer()? {
@@ -138,7 +155,8 @@ fn run(
     log
 }
 
-/// Sends some commands of a script and hears the answers. Whether all came.
+/// Sends some commands of a script and hears the answers. Whether all came. The tries of
+/// SECKILL.MTRY are logged one by one.
 pub fn batch(
     connection: &mut redis::Connection,
     script: &mut Script,
@@ -146,7 +164,19 @@ pub fn batch(
     answered: &AtomicUsize,
     log: &mut Log,
 ) -> bool {
-    let from = log.len();
+    let mut sent = Log::new();
+    let is_answered = talk(connection, script, depth, answered, &mut sent);
+    log.extend(sent.into_iter().flat_map(Sent::apart));
+    is_answered
+}
+
+fn talk(
+    connection: &mut redis::Connection,
+    script: &mut Script,
+    depth: usize,
+    answered: &AtomicUsize,
+    log: &mut Log,
+) -> bool {
     let mut is_sent = true;
     for _ in 0..depth {
         let words = script.next();
@@ -156,7 +186,7 @@ pub fn batch(
         is_sent &= connection.send_packed_command(&packed.get_packed_command()).is_ok();
         log.push(Sent { words, at, back: None });
     }
-    for sent in &mut log[from..] {
+    for sent in log {
         let Ok(value) = connection.recv_response() else { return false };
         if let Value::ServerError(_) = &value {
             let error = text(&value);

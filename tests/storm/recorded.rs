@@ -37,7 +37,11 @@ impl Spoken for OnSale {
         // Now and then it is somebody else's order.
         let user = if random.u8(0..20) == 0 { random.u8(0..6) } else { id % 6 };
         match random.u8(0..20) {
-            0..10 => Self::Try { user, id, units: random.i64(1..3) },
+            0..7 => Self::Try { user, id, units: random.i64(1..3) },
+            7..10 => {
+                let (second, third) = (random.u8(0..30), random.u8(0..30));
+                Self::Batch([(user, id), (second % 6, second), (third % 6, third)])
+            }
             10..14 => Self::Confirm { user, id },
             14..18 => Self::Cancel { user, id },
             _ => Self::Info,
@@ -47,6 +51,9 @@ impl Spoken for OnSale {
     fn words(self) -> String {
         match self {
             Self::Try { user, id, units } => format!("SECKILL.TRY v {user} {id} UNITS {units}"),
+            Self::Batch([(a, b), (c, d), (e, f)]) => {
+                format!("SECKILL.MTRY v {a} {b} {c} {d} {e} {f}")
+            }
             Self::Confirm { user, id } => format!("SECKILL.CONFIRM v {user} {id}"),
             Self::Cancel { user, id } => format!("SECKILL.CANCEL v {user} {id}"),
             Self::Info => "SECKILL.INFO v".to_owned(),
@@ -82,11 +89,14 @@ impl Spoken for OnLock {
     }
 }
 
-/// An answer as numbers: an outcome, or what is left, held and sold.
+/// An answer as numbers: an outcome or some, or what is left, held and sold.
 pub fn numbers(value: &Value) -> Vec<i64> {
     match value {
         Value::Int(number) => vec![*number],
         Value::ServerError(error) if error.code() == "ORDERID" => vec![ORDERID],
+        Value::Array(answers) if !matches!(answers[0], Value::BulkString(_)) => {
+            answers.iter().flat_map(numbers).collect()
+        }
         Value::Array(pairs) => {
             let of = |name: &str| {
                 let pair = pairs.chunks(2).find(|pair| text(&pair[0]) == name).expect(name);

@@ -42,7 +42,8 @@ impl Script {
     pub fn next(&mut self) -> Vec<String> {
         self.count += 1;
         let line = match self.random.u8(0..100) {
-            0..22 => self.try_managed(),
+            0..17 => self.try_managed(),
+            17..22 => self.try_many(),
             22..32 => self.try_unmanaged(),
             32..38 => self.try_keys(),
             38..46 => self.settle("CONFIRM"),
@@ -97,6 +98,31 @@ impl Script {
         let id = format!("o{}-{}", self.me, self.count);
         self.remember([voucher, &user, &id]);
         format!("SECKILL.TRY {voucher} {user} {id}{units}")
+    }
+
+    fn try_many(&mut self) -> String {
+        let voucher = self.random.choice(["m", "m", "s", "u"]).expect("one");
+        let mut line = format!("SECKILL.MTRY {voucher}");
+        for number in 0..self.random.choice([1, 2, 4, 8, 20]).expect("one") {
+            let (me, count) = (&self.me, self.count);
+            // Now and then the same user twice. An unmanaged voucher knows only the first order.
+            let is_again = number > 0 && self.random.u8(0..6) == 0;
+            let mut user = match voucher {
+                "u" => format!("u{me}-{count}-{}", if is_again { 0 } else { number }),
+                _ => format!("u{me}-{}", self.random.u8(0..12)),
+            };
+            let mut id = format!("o{me}-{count}-{number}");
+            match (self.random.u8(0..10), self.random.choice(&self.tries)) {
+                (0, _) if voucher != "u" => id = "*".to_owned(),
+                (1, Some([of, earlier, repeated])) if of == voucher && voucher != "u" => {
+                    (user, id) = (earlier.clone(), repeated.clone());
+                }
+                (2, _) if voucher != "u" || !is_again => self.remember([voucher, &user, &id]),
+                _ => {}
+            }
+            line += &format!(" {user} {id}");
+        }
+        line
     }
 
     fn remember(&mut self, order: [&str; 3]) {

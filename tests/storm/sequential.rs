@@ -22,6 +22,8 @@ pub enum OnSale {
         id: u8,
         units: i64,
     },
+    /// Three tries for one unit each, user and order id.
+    Batch([(u8, u8); 3]),
     Confirm {
         user: u8,
         id: u8,
@@ -61,6 +63,10 @@ impl Sale {
                     0
                 }
             },
+            OnSale::Batch(pairs) => {
+                let one = |(user, id)| self.apply(OnSale::Try { user, id, units: 1 });
+                return pairs.into_iter().flat_map(one).collect();
+            }
             OnSale::Confirm { user, id } => match self.orders.get_mut(&id) {
                 Some((owner, _, is)) if *owner == user => match std::mem::replace(is, 's') {
                     'h' => 1,
