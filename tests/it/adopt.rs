@@ -86,12 +86,10 @@ fn a_hold_on_an_adopted_stock_expires() {
 fn the_stock_key_is_left_as_it_is() {
     let server = Server::with().aof().start();
     server.run("SET seckill:stock:7 12 PXAT 33333333333333");
+    let rules = r#"{\"total\":12,\"begin\":null,\"end\":null,\"limit\":2,\"hold\":null}"#;
     assert_eq!(
         written(&server, "SECKILL.CREATE 7 ADOPT LIMIT 2"),
-        [
-            "SET seckill:voucher:7 {\\\"total\\\":12,\\\"begin\\\":null,\\\"end\\\":null,\\\"limit\\\":2,\
-          \\\"hold\\\":null} KEEPTTL"
-        ]
+        [format!("SET seckill:voucher:7 {rules} KEEPTTL")]
     );
     server.check(
         "

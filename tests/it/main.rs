@@ -22,7 +22,7 @@
 //! | `managed`, `managed_odd`, `managed_terms` | managed vouchers: who buys; odd keys; rules |
 //! | `adopt` | a stock that was SET becomes a managed voucher |
 //! | `holds`, `holds_mended` | confirm, cancel, expiry; spoiled keys |
-//! | `confirmed` | the stream of confirmed orders |
+//! | `confirmed`, `confirmed_rejected` | the stream of confirmed orders; its entries rejected |
 //! | `reject`, `reject_odd` | rejected entries and their dead letters; odd entries and keys |
 //! | `reject_effects`, `reject_cluster` | the same, as their namesakes |
 //! | `survival`, `rules_appear` | crashes, failovers, keys that go and come; rules that appear |
@@ -56,6 +56,7 @@ mod concurrency;
 mod config;
 mod config_names;
 mod confirmed;
+mod confirmed_rejected;
 mod context;
 mod cuts;
 mod deduct;
