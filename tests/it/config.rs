@@ -5,7 +5,7 @@ use crate::observe::{assert_error, words};
 use redis::Value;
 
 /// Every config with its default and another legal value.
-pub const CONFIGS: [(&str, &str, &str); 15] = [
+pub const CONFIGS: [(&str, &str, &str); 16] = [
     ("seckill.stock-prefix", "seckill:stock:", "s t:"),
     ("seckill.buyers-prefix", "seckill:order:", "buyers:"),
     ("seckill.order-stream", "stream.orders", ""),
@@ -154,7 +154,7 @@ fn redis_conf_wins_over_loadmodule_arguments() {
 }
 
 /// Values that no config takes, as a name and bytes.
-const BAD: [(&str, &[u8]); 29] = [
+const BAD: [(&str, &[u8]); 31] = [
     ("seckill.hash-tags", b"maybe"),
     ("seckill.hash-tags", b""),
     ("seckill.missing-stock", b"soldout"),

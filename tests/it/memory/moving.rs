@@ -234,7 +234,7 @@ impl<'a> Moving<'a> {
     ) -> String {
         let here = self.keys_at(node);
         let is_owner = node == self.owner;
-        if !is_owner && !(is_moving && is_asking) {
+        if !(is_owner || is_moving && is_asking) {
             return "MOVED".into();
         }
         if is_owner && is_moving && !here.contains(&self.voucher) {
