@@ -17,7 +17,7 @@ mod oracles;
 pub type Oracle = fn(&[u8]);
 
 /// All of them, by the names of their targets and of the folders of their seeds.
-pub const ORACLES: [(&str, Oracle); 16] = [
+pub const ORACLES: [(&str, Oracle); 17] = [
     ("audit", oracles::sale::audits),
     ("batch", oracles::batches::batches),
     ("book", oracles::texts::book),

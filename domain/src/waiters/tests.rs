@@ -281,7 +281,8 @@ fn a_grant_after_one_that_was_shared_is_undone_like_any_other() {
     let mut lines = Lines::default();
     let a = place(0, "a");
     for client in [1, 2] {
-        let request = Request { token: token(7), lease_ms: 10, with_fence: false };
+        let request =
+            Request { token: token(7), lease_ms: 10, with_fence: false, connection: None };
         lines.join(client, client, &a, request, Wait { since_ms: 0, until_ms: 100 });
         lines.grant(client, 'y', 5);
     }
