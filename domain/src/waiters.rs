@@ -4,6 +4,7 @@
 //! A waiter is in line, then granted or refused, then answered and gone.
 
 mod due;
+mod events;
 mod request;
 mod waiter;
 
@@ -364,28 +365,6 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
     /// Grants that are to be undone stay as they are.
     pub fn forget_lost(&mut self) {
         self.lost.clear();
-    }
-
-    /// The clock was set back by so many ms: waits, which are spans of time, end so much earlier by
-    /// it. Takes time for each waiter.
-    pub fn clock_set_back(&mut self, ms: i64) {
-        for (client, waiter) in &mut self.clients {
-            let Wait { since_ms, until_ms } = waiter.wait;
-            let back = |at_ms: i64| at_ms.saturating_sub(ms);
-            waiter.wait = Wait { since_ms: back(since_ms), until_ms: back(until_ms) };
-            if matches!(waiter.stage, Stage::InLine) {
-                self.dues.remove(until_ms, Due::WaitEnd(*client));
-                self.dues.add(back(until_ms), Due::WaitEnd(*client));
-            }
-        }
-    }
-
-    /// The locks for which `left` is true are on another node: gives their waiters, to be refused,
-    /// and forgets their grants that were to be undone. Takes time for each lock that has a line.
-    pub fn leave(&mut self, left: impl Fn(&[u8]) -> bool) -> Vec<C> {
-        self.lost.retain(|lost| !left(&lost.lock.key));
-        let lines = self.lines.values().flatten().filter(|(key, _)| left(key));
-        lines.flat_map(|(_, line)| line.waiters.values().copied()).collect()
     }
 
     /// A client was answered that it holds this lock with this token: no grant of it is undone.

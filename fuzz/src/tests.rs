@@ -68,8 +68,8 @@ macro_rules! tests {
 }
 
 tests! {
-    audit batch book due entry_id ids integer numbers order_entry prefixes rows sale scripts sessions
-    tags terms waiters
+    audit batch book due entry_id ids integer numbers order_entry prefixes rows sale scripts
+    sessions tags terms waiters
 }
 
 /// Each of these is wrong in a way that its oracle must see.

@@ -172,8 +172,8 @@ fn a_slot_that_is_lost_with_its_keys_is_forgotten() {
     }
 }
 
-/// The source learns from the cluster that the slot is gone. What it knew of the holds ends when they
-/// are due, at the latest.
+/// The source learns from the cluster that the slot is gone. What it knew of the holds ends when
+/// they are due, at the latest.
 #[test]
 fn holds_of_a_slot_that_was_lost_are_not_tried_for_ever() {
     let nodes = nodes();
@@ -192,8 +192,9 @@ fn holds_of_a_slot_that_was_lost_are_not_tried_for_ever() {
     unloaded.unwrap_or_else(|late| panic!("{late}\n{}", source.log()));
 }
 
-/// A key of the voucher's own name keeps tries at the source. Rules that a client sets meanwhile are
-/// sent to the target, since there are none at the source: a sale that does not see them waits.
+/// A key of the voucher's own name keeps tries at the source. Rules that a client sets meanwhile
+/// are sent to the target, since there are none at the source: a sale that does not see them
+/// waits.
 #[test]
 fn rules_that_are_made_at_the_target_are_not_passed_over_at_the_source() {
     let nodes = nodes();

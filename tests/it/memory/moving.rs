@@ -15,8 +15,8 @@ pub enum Step {
     Migrate(String),
     /// Both nodes are told that the slot has moved, which the source refuses while it has keys.
     Finish,
-    /// Only the target is told; the source hears of it later, and deletes the keys that it has left.
-    /// Redis 7.0 tells no module of that.
+    /// Only the target is told; the source hears of it later, and deletes the keys that it has
+    /// left. Redis 7.0 tells no module of that.
     Take,
     /// The slot stays where it was, whatever has moved.
     Abort,
@@ -206,17 +206,18 @@ impl<'a> Moving<'a> {
         let keys = self.keys_at(node);
         assert!(
             demanded.contains(&answer),
-            "{answer} and not {demanded:?}: {command} at node {node}, asking: {is_asking}, which has \
+            "{answer} and not {demanded:?}: {command} at node {node}, asking: {is_asking}, \
+             which has \
              {keys:?}\n{}",
             self.history.join("\n")
         );
     }
 
     /// What the node may answer to a try of this user, or to SECKILL.INFO: what it must as if it
-    /// remembered nothing, of which docs/cluster.md has the table, and where a key of the voucher's
-    /// own name keeps a try at the source, what it must as if the slot were stable, as long as no key
-    /// has left: it may know that all keys were there before the move. SECKILL.INFO may want to see
-    /// the count of extra units, which these vouchers don't have.
+    /// remembered nothing, of which docs/cluster.md has the table, and where a key of the
+    /// voucher's own name keeps a try at the source, what it must as if the slot were stable, as
+    /// long as no key has left: it may know that all keys were there before the move. SECKILL.INFO
+    /// may want to see the count of extra units, which these vouchers don't have.
     fn demanded(&self, node: usize, is_asking: bool, user: Option<&str>) -> Vec<String> {
         let must = self.must_answer(node, is_asking, user, self.is_moving);
         let may_know = must == "TRYAGAIN" && node == self.owner && !self.has_left && user.is_some();
@@ -312,8 +313,8 @@ impl<'a> Moving<'a> {
         if has_due { "0" } else { "1" }.into()
     }
 
-    /// INFO counts the holds of managed vouchers that a node has, and none that it does not have. It
-    /// may count more where a node has lost keys without a word, until they are due.
+    /// INFO counts the holds of managed vouchers that a node has, and none that it does not have.
+    /// It may count more where a node has lost keys without a word, until they are due.
     pub fn check_holds_open(&self, may_be_more: bool) {
         for (number, node) in self.nodes.iter().enumerate() {
             let mut found = (0, [0, 0]);
