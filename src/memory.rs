@@ -141,7 +141,7 @@ impl Memory {
             ServerEvent::SlotsArrived => {}
             ServerEvent::FirstCron => {}
             // Deadlines and ends of leases are moments of the new clock; waits are spans of time.
-            ServerEvent::ClockSetBack { ms } => self.lines.clock_set_back(*ms),
+            ServerEvent::ClockSetBack { ms } => self.lines.clock_set_back(*ms, now_ms),
             ServerEvent::Disconnected { connection } => self.sessions.closed(*connection),
         }
     }

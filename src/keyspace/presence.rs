@@ -86,7 +86,10 @@ impl VoucherKeys {
             Err(CommandError::TryAgain) => {}
             Err(error) => return Err(error),
             Ok(()) => {
-                self.set_known_whole(true);
+                // With a key of the voucher's own name the server sends no `ASK` while the slot
+                // leaves, so that only EXISTS notices.
+                let name = self.voucher_as_key();
+                self.set_known_whole(!terms::exists(ctx, name.as_str()));
                 return Ok(Reach::Whole);
             }
         }

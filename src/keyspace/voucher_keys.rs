@@ -301,6 +301,11 @@ impl VoucherKeys {
         Ok(stock)
     }
 
+    /// A key that has the name of the voucher itself, which is in its slot.
+    pub(super) fn voucher_as_key(&self) -> OwnedStr {
+        OwnedStr::new(&self.voucher)
+    }
+
     pub(super) fn is_known_whole(&self) -> bool {
         self.is_whole.get()
     }
@@ -317,7 +322,8 @@ impl VoucherKeys {
     /// - That all keys are here ends when one of them leaves: a key that is migrated fires `del`.
     ///   Keys of a slot that is lost at once are deleted without an event by Redis 7.0, the stock
     ///   among them: a stock that appears ends it too, and it is not believed where the stock is
-    ///   missing ([`VoucherKeys::read_stock`]). So a slot that returns key by key is asked anew.
+    ///   missing ([`VoucherKeys::read_stock`]). Where a key has the voucher's own name it is never
+    ///   remembered, since the source of a move then goes on to answer. So a slot that returns key by key is asked anew.
     fn on_key(&self, event: &CStr, key: &[u8]) {
         let managed = self.managed.get();
         if self.terms().bytes() == key {
@@ -326,7 +332,10 @@ impl VoucherKeys {
         } else if managed.is_none_or(|names| names.holds.as_str().bytes() == key) {
             self.none_due.set(None);
         }
-        if self.is_whole.get() && (self.leaves(event, key) || self.stock_appears(event, key)) {
+        let is_own_name = self.voucher == key;
+        if self.is_whole.get()
+            && (is_own_name || self.leaves(event, key) || self.stock_appears(event, key))
+        {
             self.is_whole.set(false);
         }
     }

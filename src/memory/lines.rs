@@ -88,9 +88,9 @@ impl Lines {
     }
 
     /// Waits last as long as they would have.
-    pub(super) fn clock_set_back(&self, ms: i64) {
+    pub(super) fn clock_set_back(&self, ms: i64, now_ms: i64) {
         if self.is_used() {
-            self.with(|lines| lines.clock_set_back(ms));
+            self.with(|lines| lines.clock_set_back(ms, now_ms));
         }
     }
 

@@ -1,15 +1,18 @@
 //! What happens to all lines at once: the clock is set back, slots leave.
 
 use super::due::Due;
-use super::waiter::Stage;
+use super::waiter::{Stage, Waiter};
 use super::{Wait, Waiters};
 use std::hash::Hash;
 
 impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
     /// The clock was set back by so many ms: waits, which are spans of time, end so much earlier by
     /// it. Takes time for each waiter.
-    pub fn clock_set_back(&mut self, ms: i64) {
-        for (client, waiter) in &mut self.clients {
+    pub fn clock_set_back(&mut self, ms: i64, now_ms: i64) {
+        // Who came after it goes by the new clock already.
+        let before = |waiter: &&mut Waiter<H, A>| waiter.wait.since_ms > now_ms;
+        let clients = self.clients.iter_mut();
+        for (client, waiter) in clients.filter(|(_, waiter)| before(waiter)) {
             let Wait { since_ms, until_ms } = waiter.wait;
             let back = |at_ms: i64| at_ms.saturating_sub(ms);
             waiter.wait = Wait { since_ms: back(since_ms), until_ms: back(until_ms) };

@@ -32,8 +32,6 @@ pub struct Moving<'a> {
     slot: i64,
     owner: usize,
     is_moving: bool,
-    /// A key has been migrated in the present move.
-    has_left: bool,
     tries: u32,
     /// What was done, for messages.
     pub history: Vec<String>,
@@ -56,16 +54,7 @@ impl<'a> Moving<'a> {
     pub fn new(nodes: &'a [Server; 2], tag: &str) -> Self {
         let slot = slot(&nodes[0], tag.as_bytes());
         let (voucher, history) = (format!("{tag}v"), Vec::new());
-        Self {
-            nodes,
-            voucher,
-            slot,
-            owner: 0,
-            is_moving: false,
-            has_left: false,
-            tries: 0,
-            history,
-        }
+        Self { nodes, voucher, slot, owner: 0, is_moving: false, tries: 0, history }
     }
 
     pub fn owner(&self) -> &Server {
@@ -109,13 +98,12 @@ impl<'a> Moving<'a> {
                 let (from, to) = (id(self.owner()), id(self.target()));
                 self.set_slot(self.target(), &format!("IMPORTING {from}"));
                 self.set_slot(self.owner(), &format!("MIGRATING {to}"));
-                (self.is_moving, self.has_left) = (true, false);
+                self.is_moving = true;
             }
             Step::Migrate(key) => {
                 let port = self.target().port();
                 let migrate = format!("MIGRATE 127.0.0.1 {port} {key} 0 5000 REPLACE");
                 assert_eq!(self.owner().run(&migrate), Value::Okay, "{}", self.history.join("\n"));
-                self.has_left = true;
             }
             Step::Finish => {
                 let node = format!("NODE {}", id(self.target()));
@@ -214,16 +202,12 @@ impl<'a> Moving<'a> {
     }
 
     /// What the node may answer to a try of this user, or to SECKILL.INFO: what it must as if it
-    /// remembered nothing, of which docs/cluster.md has the table, and where a key of the
-    /// voucher's own name keeps a try at the source, what it must as if the slot were stable, as
-    /// long as no key has left: it may know that all keys were there before the move. SECKILL.INFO
-    /// may want to see the count of extra units, which these vouchers don't have.
+    /// remembered nothing, of which docs/cluster.md has the table. SECKILL.INFO may want to see the
+    /// count of extra units, which these vouchers don't have.
     fn demanded(&self, node: usize, is_asking: bool, user: Option<&str>) -> Vec<String> {
         let must = self.must_answer(node, is_asking, user, self.is_moving);
-        let may_know = must == "TRYAGAIN" && node == self.owner && !self.has_left && user.is_some();
-        let known = may_know.then(|| self.must_answer(node, is_asking, user, false));
         let unseen = (self.is_moving && must == "shown").then(|| "TRYAGAIN".to_owned());
-        [must].into_iter().chain(known).chain(unseen).collect()
+        [must].into_iter().chain(unseen).collect()
     }
 
     fn must_answer(
