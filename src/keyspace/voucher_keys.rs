@@ -323,7 +323,8 @@ impl VoucherKeys {
     ///   Keys of a slot that is lost at once are deleted without an event by Redis 7.0, the stock
     ///   among them: a stock that appears ends it too, and it is not believed where the stock is
     ///   missing ([`VoucherKeys::read_stock`]). Where a key has the voucher's own name it is never
-    ///   remembered, since the source of a move then goes on to answer. So a slot that returns key by key is asked anew.
+    ///   remembered, since the source of a move then goes on to answer. So a slot that returns key
+    ///   by key is asked anew.
     fn on_key(&self, event: &CStr, key: &[u8]) {
         let managed = self.managed.get();
         if self.terms().bytes() == key {
