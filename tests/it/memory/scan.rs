@@ -1,8 +1,9 @@
 //! Whatever happens while a module that was just loaded looks for holds: none is overlooked.
 
 use super::primed::together;
-use crate::harness::{Client, Server, module, wait_for};
-use crate::observe::integer;
+use crate::cluster::{slot, two_nodes};
+use crate::harness::{Client, Server, module, text, wait_for};
+use crate::observe::{integer, words};
 use redis::Value;
 
 /// Half of them are in database 1, half in database 0.
@@ -83,7 +84,7 @@ fn nothing_that_happens_during_the_scan_hides_a_hold() {
     let moved = KINDS.map(|kind| format!("MOVE seckill:{kind}:<v> 2"));
     let moved: Vec<&str> =
         moved.iter().flat_map(|command| [command.as_str(), "SELECT 0"]).collect();
-    let cases: [(&str, Vec<String>); 14] = [
+    let cases: [(&str, Vec<String>); 15] = [
         ("nothing", Vec::new()),
         ("a new key", on_one(&["SET x 1", "ZADD seckill:hold:x 5 y"])),
         (
@@ -100,6 +101,15 @@ fn nothing_that_happens_during_the_scan_hides_a_hold() {
         ),
         ("keys that are deleted", on_each((0..20).step_by(2), &["DEL seckill:hold:<v>"])),
         ("a key that expires", on_one(&["PEXPIRE seckill:hold:0 1", "PEXPIREAT seckill:hold:2 1"])),
+        (
+            "a key that is evicted",
+            on_one(&[
+                "EXPIRE seckill:hold:0 1000",
+                "CONFIG SET maxmemory-policy volatile-ttl maxmemory 1",
+                "PING",
+                "CONFIG SET maxmemory 0",
+            ]),
+        ),
         ("a flush", on_one(&["FLUSHDB"])),
         ("a flush elsewhere", on_one(&["SELECT 2", "SET x 1", "FLUSHDB"])),
         ("a swap and back", on_one(&["SWAPDB 0 2", "SWAPDB 2 0"])),
@@ -156,4 +166,38 @@ fn an_unload_during_the_scan_hides_no_hold() {
     let load = format!("MODULE LOAD {}", module().display());
     load_and(&server, &["MODULE UNLOAD seckill".to_owned(), load]);
     wait_until_all_have_expired(&server, "an unload during the scan");
+}
+
+/// A slot leaves key by key while its old owner looks for holds: they expire where they are then,
+/// and nothing of them stays behind.
+#[test]
+fn holds_that_move_away_during_the_scan_expire_once() {
+    let (source, target) = two_nodes();
+    source.check("> SECKILL.CREATE {t}v 5 HOLD 900000\nOK\n> SECKILL.TRY {t}v alice o1\n0");
+    source.check("> RENAME seckill:hold:{t}v {t}away\nOK\n> PING\nPONG");
+    let unloaded = wait_for("the unload", || {
+        (source.run("MODULE UNLOAD seckill") == Value::Okay).then_some(())
+    });
+    unloaded.unwrap_or_else(|late| panic!("{late}\n{}", source.log()));
+    source.check("> RENAME {t}away seckill:hold:{t}v\nOK\n> ZADD seckill:hold:{t}v 5 o1\n0");
+    source.check("> DEBUG POPULATE 40000 filler 8\nOK");
+    let id = |server: &Server| text(&server.run("CLUSTER MYID"));
+    let (from, to, moving) = (id(&source), id(&target), slot(&source, b"{t}"));
+    target.run(&format!("CLUSTER SETSLOT {moving} IMPORTING {from}"));
+    let keys = words(source.run(&format!("CLUSTER GETKEYSINSLOT {moving} 100"))).join(" ");
+    let node = format!("CLUSTER SETSLOT {moving} NODE {to}");
+    let migrate = format!("MIGRATE 127.0.0.1 {} \"\" 0 5000 KEYS {keys}", target.port());
+    let migrating = format!("CLUSTER SETSLOT {moving} MIGRATING {to}");
+    let replies = load_and(&source, &[migrating, migrate]);
+    assert_eq!(replies, [Value::Okay, Value::Okay]);
+    for server in [&target, &source] {
+        assert_eq!(server.run(&node), Value::Okay);
+    }
+    target.wait_for_state("{t}v", "o1", "expired");
+    target.assert_book("{t}v", [5, 0, 0]);
+    let unloaded = wait_for("the unload", || {
+        (source.run("MODULE UNLOAD seckill") == Value::Okay).then_some(())
+    });
+    unloaded.unwrap_or_else(|late| panic!("{late}\n{}", source.log()));
+    assert!(!source.log().contains("holds stay"), "{}", source.log());
 }

@@ -22,8 +22,8 @@ fn numbers(replies: &[Value]) -> Vec<i64> {
     replies.iter().map(crate::observe::integer).collect()
 }
 
-/// That the keys go by other names at once, `config::names_take_effect_at_once` shows, of sales
-/// that are new to the module.
+/// That the keys go by other names at once, `config_names::names_take_effect_at_once` shows, of
+/// sales that are new to the module.
 #[test]
 fn other_names_end_what_was_known_of_the_keys_before() {
     let server = Server::start();
@@ -163,6 +163,21 @@ fn a_hold_that_is_pending_expires_under_the_new_names() {
     );
     server.wait_for_state("7", "b1", "expired");
     server.check("> XLEN s.released\n1\n> GET seckill:stock:7\n5");
+}
+
+/// A client that waits is granted the lock under the names of that moment.
+#[test]
+fn a_client_in_line_gets_its_fencing_token_under_the_new_names() {
+    let server = Server::start();
+    server.check("> LOCK.ACQUIRE lock ann 1000000\n1");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 600000 FENCE");
+    let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 600000 FENCE");
+    server.check("> CONFIG SET seckill.hash-tags yes\nOK\n> LOCK.RELEASE lock ann\n1");
+    let fence = crate::observe::integer(&bob.receive());
+    server.check(&format!("> GET {{lock}}:fence\n{fence}\n> EXISTS lock:fence\n0"));
+    server.check("> CONFIG SET seckill.hash-tags no\nOK\n> DEL lock\n1");
+    let next = crate::observe::integer(&cid.receive());
+    server.check(&format!("> GET lock:fence\n{next}\n> GET {{lock}}:fence\n{fence}"));
 }
 
 #[test]
