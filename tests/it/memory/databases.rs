@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::primed::{LASTS, Primed, each};
+use super::primed::{LASTS, Last, Primed, each};
 use crate::harness::{Server, wait_for};
 use redis::Value;
 
@@ -56,6 +56,23 @@ fn databases_that_change_places_take_what_is_known_along() {
         primed.at_once(way);
         primed.check();
     });
+    // What comes was there before: no event of its keys tells that something is known no more.
+    let before = ["SELECT 1", "SET seckill:stock:{t}u 5", OVER, CREATE, SELL, "SELECT 0"];
+    let mut primed = Primed::single();
+    for last in LASTS {
+        primed.again_after(&before, "SWAPDB, with keys that were there before", last);
+        primed.at_once(&["SWAPDB 0 1"]);
+        primed.check();
+    }
+    // A hold that is due only after the swap, in a step in which no timer fires. What `TIME` says
+    // there stands still on some servers, so that the keys can't be asked what they demand.
+    primed.again_after(&before, "SWAPDB, and a hold that falls due", Last::Managed);
+    let soon = primed.server.clock_ms() + 150;
+    primed.run(&["SELECT 1", &format!("ZADD seckill:hold:{{t}}m {soon} a1"), "SELECT 0"]);
+    primed.server.check("> SECKILL.TRY {t}m cat c2\n1\n> MULTI\nOK");
+    primed.run(&["SWAPDB 0 1", "DEBUG SLEEP 0.2", "SECKILL.TRY {t}m cat c2"]);
+    primed.server.check("> EXEC\n1) OK\n2) OK\n3) 0");
+    primed.check();
     // What was here is there: the tries are made in the other database.
     each(Primed::single(), &[&["SWAPDB 0 1"], &["SWAPDB 0 1", DUE]], |primed, way| {
         let way: Vec<&str> = way.iter().copied().chain(["SELECT 1"]).collect();
