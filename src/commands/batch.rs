@@ -162,10 +162,7 @@ impl<'a> Accepted<'a> {
         names: &'a OrderFields,
         deadline: Option<Str<'a>>,
     ) -> Result<Self, CommandError> {
-        let stream = keys.orders.map(|key| Orders::open(ctx, key)).transpose()?;
-        if let Some(stream) = &stream {
-            stream.check_room(ctx)?;
-        }
+        let stream = Orders::open_with_room(ctx, keys.orders)?;
         Ok(Self { ctx, keys, names, deadline, stream, orders: Vec::new() })
     }
 

@@ -41,12 +41,7 @@ pub(crate) fn open_draws<'a>(
     ctx: Ctx<'a>,
     keys: &'a PoolKeys,
 ) -> Result<Option<Orders<'a>>, CommandError> {
-    let open = |key| {
-        let draws = Orders::open(ctx, key)?;
-        draws.check_room(ctx)?;
-        Ok(draws)
-    };
-    keys.draws().map(open).transpose().map_err(|error| match error {
+    Orders::open_with_room(ctx, keys.draws()).map_err(|error| match error {
         CommandError::StreamExhausted => CommandError::DrawsExhausted,
         other => other,
     })

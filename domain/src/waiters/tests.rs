@@ -19,6 +19,12 @@ fn join(lines: &mut Lines, client: u32, at: &DbKey, since_ms: i64, until_ms: i64
     lines.join(client, client, at, request, Wait { since_ms, until_ms });
 }
 
+/// Clients that share a token.
+fn join_with_token_7(lines: &mut Lines, client: u32, at: &DbKey) {
+    let request = Request { token: token(7), lease_ms: 10, with_fence: false, connection: None };
+    lines.join(client, client, at, request, Wait { since_ms: 0, until_ms: 100 });
+}
+
 fn first(lines: &Lines, at: &DbKey) -> Option<u32> {
     lines.head(at).map(|(client, _)| client)
 }
@@ -57,9 +63,7 @@ fn a_grant_stays_while_somebody_with_the_same_token_hears_of_it() {
         let mut lines = Lines::default();
         let a = place(0, "a");
         for client in [1, 2] {
-            let request =
-                Request { token: token(7), lease_ms: 10, with_fence: false, connection: None };
-            lines.join(client, client, &a, request, Wait { since_ms: 0, until_ms: 100 });
+            join_with_token_7(&mut lines, client, &a);
             lines.grant(client, 'y', 5);
         }
         for end in ends.split(' ') {
@@ -78,9 +82,7 @@ fn a_grant_that_is_made_anew_is_not_undone() {
     let mut lines = Lines::default();
     let a = place(0, "a");
     for client in [1, 2] {
-        let request =
-            Request { token: token(7), lease_ms: 10, with_fence: false, connection: None };
-        lines.join(client, client, &a, request, Wait { since_ms: 0, until_ms: 100 });
+        join_with_token_7(&mut lines, client, &a);
     }
     lines.grant(1, 'y', 5);
     lines.gone(1, 6);
@@ -281,9 +283,7 @@ fn a_grant_after_one_that_was_shared_is_undone_like_any_other() {
     let mut lines = Lines::default();
     let a = place(0, "a");
     for client in [1, 2] {
-        let request =
-            Request { token: token(7), lease_ms: 10, with_fence: false, connection: None };
-        lines.join(client, client, &a, request, Wait { since_ms: 0, until_ms: 100 });
+        join_with_token_7(&mut lines, client, &a);
         lines.grant(client, 'y', 5);
     }
     // The first is answered, so the second shares a grant that somebody knows of, and loses it.
