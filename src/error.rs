@@ -78,6 +78,8 @@ pub(crate) enum CommandError {
     Syntax,
     /// A word is missing, or is not an integer in `min..=max`.
     NotInRange { argument: &'static str, min: i64, max: i64 },
+    /// A moment in seconds, where milliseconds are wanted.
+    Seconds { argument: &'static str },
     /// An argument is longer than `max` bytes.
     TooLong { argument: &'static str, max: usize },
     /// The fence key holds a string that is no integer.
@@ -98,6 +100,8 @@ pub(crate) enum CommandError {
     CounterNotHere,
     /// The slot of the lock is being moved, or has left.
     LockMoved,
+    /// This server is a replica, and what it sells its primary sells too.
+    ReadOnly,
     /// The server refused a step that was to be the first write.
     Refused { step: &'static str },
 }
@@ -113,6 +117,7 @@ impl CommandError {
             Self::WrongType => "WRONGTYPE",
             Self::NoGroup => "NOGROUP",
             Self::NoEntry => "NOENTRY",
+            Self::ReadOnly => "READONLY",
             Self::TryAgain
             | Self::PoolNotHere
             | Self::CounterNotHere
@@ -174,6 +179,10 @@ impl CommandError {
             Self::NotInRange { argument, min, max } => {
                 return format!("{argument} must be an integer from {min} to {max}").into();
             }
+            Self::Seconds { argument } => {
+                return format!("{argument} must be in milliseconds, this can only be in seconds")
+                    .into();
+            }
             Self::TooLong { argument, max } => {
                 return format!("{argument} must be at most {max} bytes long").into();
             }
@@ -189,6 +198,7 @@ impl CommandError {
             }
             Self::PoolNotHere => "not all keys of this pool are here while its slot is moved",
             Self::CounterNotHere => "the id counter is not here while its slot is moved",
+            Self::ReadOnly => "this server is a replica, managed vouchers are sold by its primary",
             Self::Refused { step } => {
                 return format!("the server refused {step}, nothing was changed").into();
             }
@@ -321,12 +331,14 @@ mod tests {
             CommandError::TooManyPairs { max: 1024 },
             CommandError::Syntax,
             CommandError::NotInRange { argument: "units", min: 1, max: i64::MAX },
+            CommandError::Seconds { argument: "begin" },
             CommandError::TooLong { argument: "user", max: 1 },
             CommandError::FenceNotInteger,
             CommandError::FenceExhausted,
             CommandError::FenceStrayBraces,
             CommandError::TryAgain,
             CommandError::LockMoved,
+            CommandError::ReadOnly,
             CommandError::Refused { step: "SADD" },
         ];
         for error in all {

@@ -9,6 +9,12 @@ pub type Millis = i64;
 /// The greatest moment and span: year 10889. Sums of two of them fit 64 bits.
 pub const MILLIS_MAX: Millis = 1 << 48;
 
+/// Can this moment only have been meant in seconds? As such it lies between the years 2001 and 5138,
+/// in milliseconds between 12 January 1970 and March 1973.
+pub fn is_in_seconds(moment: Millis) -> bool {
+    (1_000_000_000..100_000_000_000).contains(&moment)
+}
+
 /// The terms, as the voucher's key holds them: one JSON object with every field, `null` where
 /// there is no bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,8 +93,21 @@ impl Terms {
 
 #[cfg(test)]
 mod tests {
-    use super::{BadTerms, MILLIS_MAX, Terms};
+    use super::{BadTerms, MILLIS_MAX, Terms, is_in_seconds};
     use crate::sale::Units;
+
+    #[test]
+    fn seconds_are_told_from_milliseconds() {
+        // Moments of any sale: of 2001, of today, of 2100, and the last of five digits of days.
+        for seconds in [1_000_000_000, 1_795_259_000, 4_102_444_800, 99_999_999_999] {
+            assert!(is_in_seconds(seconds), "{seconds}");
+            assert!(!is_in_seconds(seconds * 1000), "{seconds}");
+        }
+        // What is written for "ended long ago" and "never".
+        for other in [0, 1, 1000, 999_999_999, 100_000_000_000, MILLIS_MAX] {
+            assert!(!is_in_seconds(other), "{other}");
+        }
+    }
 
     const TERMS: Terms =
         Terms { total: 5, begin: Some(10), end: Some(20), limit: 1, hold: Some(300_000) };

@@ -25,7 +25,7 @@ use domain::due::HoldPosition;
 use domain::integer::Decimal;
 use domain::managed::{Known, accepted, known, refuse, stock_after_return};
 use domain::sale::{Outcome, Stock, Units};
-use domain::terms::{MILLIS_MAX, Millis, Terms};
+use domain::terms::{MILLIS_MAX, Millis, Terms, is_in_seconds};
 use std::ffi::CStr;
 
 /// How many due holds a try releases before it says that all is sold out. Bounds its time; the
@@ -100,7 +100,7 @@ impl<'a> ManagedSale<'a> {
             None => {
                 self.check_whole()?;
                 // What is held may be due. If it can't be released, the timer complains.
-                if !self.reap_if_due() {
+                if !self.reap_if_due()? {
                     return Ok(sold_out());
                 }
                 let Some(left) = self.units_left(order.units)? else { return Ok(sold_out()) };
@@ -239,13 +239,14 @@ impl<'a> ManagedSale<'a> {
     }
 
     /// Releases what is due, if anything may be. False when the stock is what it was.
-    pub(super) fn reap_if_due(&self) -> bool {
+    pub(super) fn reap_if_due(&self) -> Result<bool, CommandError> {
         let db = self.ctx.selected_db();
         if self.source.is_none_due(db, self.now) {
-            return false;
+            return Ok(false);
         }
+        terms::check_primary(self.ctx)?;
         let none_before = match self.reap(None, REAPED_BY_A_TRY_MAX) {
-            Ok(Reaped { taken: 1.., .. }) => return true,
+            Ok(Reaped { taken: 1.., .. }) => return Ok(true),
             Ok(Reaped { refused: None, .. }) => {
                 let holds = book::holds(self.ctx, self.keys.holds, None);
                 holds.and_then(|holds| holds.first).unwrap_or(Millis::MAX)
@@ -254,7 +255,7 @@ impl<'a> ManagedSale<'a> {
             Ok(_) | Err(_) => self.now.saturating_add(REAPING_RESTS_MS),
         };
         self.source.set_none_due(db, none_before);
-        false
+        Ok(false)
     }
 
     /// Releases held orders whose deadline has passed, the earliest behind a position first.
@@ -334,13 +335,18 @@ pub(super) fn terms_from(mut args: Args<'_>, mut terms: Terms) -> Result<Terms, 
         seen.push(word);
         let bound = |value: i64| (value != 0).then_some(value);
         match word {
-            "BEGIN" => terms.begin = bound(args.next_integer("begin", 0..=MILLIS_MAX)?),
-            "END" => terms.end = bound(args.next_integer("end", 0..=MILLIS_MAX)?),
+            "BEGIN" => terms.begin = bound(next_moment(&mut args, "begin")?),
+            "END" => terms.end = bound(next_moment(&mut args, "end")?),
             "HOLD" => terms.hold = bound(args.next_integer("hold", 0..=MILLIS_MAX)?),
             _ => terms.limit = args.next_integer("limit", 1..=i64::MAX)?,
         }
     }
     Ok(terms.checked()?)
+}
+
+fn next_moment(args: &mut Args<'_>, argument: &'static str) -> Result<Millis, CommandError> {
+    let moment = args.next_integer(argument, 0..=MILLIS_MAX)?;
+    if is_in_seconds(moment) { Err(CommandError::Seconds { argument }) } else { Ok(moment) }
 }
 
 /// The deadline of a held order.

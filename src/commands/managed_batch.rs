@@ -157,7 +157,7 @@ impl<'a> Tries<'a> {
         self.has_reaped = true;
         self.write()?;
         self.look_again();
-        let has_released = self.sale.reap_if_due();
+        let has_released = self.sale.reap_if_due()?;
         self.has_written |= has_released;
         Ok(has_released)
     }

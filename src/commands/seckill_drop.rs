@@ -4,6 +4,7 @@ use super::managed::UPDATES_VOUCHER;
 use super::{Answering, Command};
 use crate::args::Args;
 use crate::error::CommandError;
+use crate::keyspace::terms;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::reply::Reply;
@@ -31,6 +32,7 @@ impl Command for Drop {
         args.finish()?;
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
+        terms::check_primary(ctx)?;
         match Call::write_all(ctx, c"UNLINK", &keys.managed()?.own()) {
             Ok(unlinked) => Ok(Reply::Integer(i64::from(unlinked.integer() > 0))),
             Err(error) => Err(CommandError::of_call(error, "UNLINK")),

@@ -4,6 +4,7 @@
 use crate::effect::Effect;
 use crate::error::CommandError;
 use crate::keyspace::presence::check_extra_here;
+use crate::keyspace::terms::check_primary;
 use crate::keyspace::voucher_keys::ManagedKeys;
 use crate::server::{Call, Ctx, Kind, OwnedStr, ReadKey, Str, WriteKey};
 use crate::typed::{OrderId, User};
@@ -102,12 +103,13 @@ pub(crate) struct OpenBook<'a> {
 impl<'a> OpenBook<'a> {
     /// Opens the keys, whether they exist or not, for an order that is held, before or afterwards,
     /// with so many units (else for one unit). An error when one holds something else than a book
-    /// does. Nothing is changed by this, and no event fires.
+    /// does, or on a replica. Nothing is changed by this, and no event fires.
     pub(crate) fn open(
         ctx: Ctx<'a>,
         keys: ManagedKeys<'a>,
         units: Units,
     ) -> Result<Self, CommandError> {
+        check_primary(ctx)?;
         if units != Units::ONE {
             read_extra(ctx, keys)?;
         }

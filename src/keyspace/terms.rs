@@ -44,8 +44,15 @@ pub(crate) fn read_managed(
     read(kept, ctx, key)?.ok_or(CommandError::NotManaged)
 }
 
+/// Refuses to change a managed voucher on a replica, which servers allow with `replica-read-only
+/// no`: its primary sells the same units.
+pub(crate) fn check_primary(ctx: Ctx<'_>) -> Result<(), CommandError> {
+    if ctx.is_replica() { Err(CommandError::ReadOnly) } else { Ok(()) }
+}
+
 /// Writes the terms; a time to live stays. Replicated and announced by the server.
 pub(crate) fn write(ctx: Ctx<'_>, key: Str<'_>, terms: &Terms) -> Result<(), CommandError> {
+    check_primary(ctx)?;
     let words = [terms.to_json().as_bytes(), b"KEEPTTL"].map(OwnedStr::new);
     let [json, keep] = &words;
     match Call::write_all(ctx, c"SET", &[key, json.as_str(), keep.as_str()]) {

@@ -83,6 +83,9 @@ const TRY: &str = r"
         return redis.call('SISMEMBER', key('order'), user) == 1 and 2 or 0
     end
     local wanted = demanded()
+    -- What a managed voucher sells, its primary sells.
+    local is_replica = string.find(redis.call('INFO', 'replication'), 'role:slave')
+    if is_replica and rules and wanted == 0 then wanted = 'READONLY' end
     local got = redis.pcall('SECKILL.TRY', voucher, user, id)
     if type(got) == 'table' then got = string.match(got.err, '^%S+') end
     return {tostring(wanted), tostring(got)}";
