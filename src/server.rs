@@ -13,6 +13,7 @@ mod command;
 mod config;
 mod ctx;
 mod events;
+mod eviction;
 mod filter;
 mod info;
 mod key;
@@ -38,6 +39,7 @@ pub(crate) use events::{
     Listener, ServerEvent, are_events_known, is_turn_over, subscribe, subscribe_to_connections,
     subscribe_to_turns, turn_again,
 };
+pub(crate) use eviction::eviction_of_any_key;
 pub(crate) use filter::{CommandFilter, Filter, FilteredCall};
 pub(crate) use info::{FillInfo, InfoSection, register as register_info};
 pub(crate) use key::{Kind, NotAString, ReadKey, WriteKey};

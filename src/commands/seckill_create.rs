@@ -9,7 +9,7 @@ use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::keyspace::{stock, terms};
 use crate::memory::Memory;
 use crate::reply::Reply;
-use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, Str, handler};
+use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, Str, eviction_of_any_key, handler};
 use crate::typed::Voucher;
 use domain::sale::Stock;
 use domain::terms::Terms;
@@ -64,6 +64,12 @@ impl Command for Create {
                 terms::write(ctx, keys.terms(), &terms)?;
                 stock::create(ctx, keys.stock(), total)?;
             }
+        }
+        if let Some(policy) = eviction_of_any_key(ctx) {
+            ctx.warn(&format!(
+                "a sale was created that this server may evict when memory is short \
+                 (maxmemory-policy {policy}): noeviction or a volatile policy keeps it"
+            ));
         }
         Ok(Reply::Ok)
     }

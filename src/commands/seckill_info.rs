@@ -8,7 +8,7 @@ use crate::keyspace::voucher_keys::{SaleKeys, VoucherKeys};
 use crate::keyspace::{book, buyers, stock};
 use crate::memory::Memory;
 use crate::reply::Reply;
-use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
+use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, eviction_of_any_key, handler};
 use domain::managed::{Window, window};
 use domain::sale::Stock;
 use domain::terms::Terms;
@@ -40,19 +40,21 @@ impl Command for Info {
             Stock::Left(left) => Some(left),
         };
         let buyers = buyers::count(ctx, buyers)?;
+        let eviction =
+            || eviction_of_any_key(ctx).map_or(Reply::Null, |policy| Reply::text(&policy));
         let Some(terms) = keys.terms_in(&memory.vouchers, ctx)? else {
             let left = left.ok_or(CommandError::NoVoucher)?;
-            return Ok(unmanaged(left, buyers));
+            return Ok(unmanaged(left, buyers, eviction()));
         };
         let sale = ManagedSale::new(ctx, memory, &keys, voucher, terms)?;
         // As many units gone as users who have some: nobody has two.
         let all_single = left.is_some_and(|left| terms.total.saturating_sub(left) == buyers);
         let held = book::units_held(ctx, sale.keys, all_single)?;
-        Ok(managed(&terms, window(&terms, sale.now), left, held, buyers))
+        Ok(managed(&terms, window(&terms, sale.now), left, held, buyers, eviction()))
     }
 }
 
-fn unmanaged(left: i64, buyers: i64) -> Reply {
+fn unmanaged(left: i64, buyers: i64, eviction: Reply) -> Reply {
     let state = if left > 0 { "open" } else { "soldout" };
     Reply::Map(vec![
         ("managed", Reply::Integer(0)),
@@ -66,10 +68,18 @@ fn unmanaged(left: i64, buyers: i64) -> Reply {
         ("end", Reply::Null),
         ("limit", Reply::Integer(1)),
         ("hold", Reply::Null),
+        ("eviction", eviction),
     ])
 }
 
-fn managed(terms: &Terms, window: Window, left: Option<i64>, held: i64, buyers: i64) -> Reply {
+fn managed(
+    terms: &Terms,
+    window: Window,
+    left: Option<i64>,
+    held: i64,
+    buyers: i64,
+    eviction: Reply,
+) -> Reply {
     let state = match window {
         Window::NotStarted => "pending",
         Window::Ended => "ended",
@@ -90,5 +100,6 @@ fn managed(terms: &Terms, window: Window, left: Option<i64>, held: i64, buyers: 
         ("end", Reply::integer_or_null(terms.end)),
         ("limit", Reply::Integer(terms.limit)),
         ("hold", Reply::integer_or_null(terms.hold)),
+        ("eviction", eviction),
     ])
 }

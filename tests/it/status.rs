@@ -59,6 +59,8 @@ fn maps_are_maps_in_resp3_and_flat_in_resp2() {
         20) (integer) 3
         21) "hold"
         22) (nil)
+        23) "eviction"
+        24) (nil)
         > SECKILL.AUDIT 7
          1) "total"
          2) (integer) 9
@@ -113,7 +115,7 @@ fn the_same_as_maps(server: &Server) {
         (nil)
         "#,
     );
-    assert!(matches!(client.run("SECKILL.INFO 7"), Value::Map(pairs) if pairs.len() == 11));
+    assert!(matches!(client.run("SECKILL.INFO 7"), Value::Map(pairs) if pairs.len() == 12));
 }
 
 fn shown(client: &mut Client, command: &str, fields: &[&str]) -> String {
@@ -375,4 +377,33 @@ fn units_held_are_counted_without_reading_the_book() {
     held([100, 0, 0], "(nil)");
     server.run("SET seckill:extra:7 x");
     server.check("> SECKILL.DROP 7\n1\n> EXISTS seckill:extra:7\n0");
+}
+
+/// A sale that may be evicted whole is said to be so, where people look.
+#[test]
+fn a_sale_that_may_be_evicted_is_told() {
+    let server = Server::start();
+    let warned = || server.log().matches("maxmemory-policy").count();
+    let mut creations = 0;
+    let mut check = |policy: &str, limit: &str, wanted: Option<&str>| {
+        server.check(&format!("> CONFIG SET maxmemory-policy {policy} maxmemory {limit}\nOK"));
+        let before = warned();
+        creations += 1;
+        let (made, bare) = (format!("made{creations}"), format!("bare{creations}"));
+        server.check(&format!("> SECKILL.CREATE {made} 5\nOK\n> SET seckill:stock:{bare} 5\nOK"));
+        for voucher in [made, bare] {
+            let told = server.field(&format!("SECKILL.INFO {voucher}"), "eviction");
+            let told = (told != Value::Nil).then(|| text(&told));
+            assert_eq!(told.as_deref(), wanted, "{policy}, {limit}");
+        }
+        let warnings = warned() - before;
+        assert_eq!(warnings, usize::from(wanted.is_some()), "{policy}, {limit}: {}", server.log());
+    };
+    for policy in ["allkeys-lru", "allkeys-lfu", "allkeys-random"] {
+        check(policy, "500mb", Some(policy));
+        check(policy, "0", None);
+    }
+    for policy in ["noeviction", "volatile-lru", "volatile-ttl"] {
+        check(policy, "500mb", None);
+    }
 }
