@@ -24,9 +24,6 @@ const CLASSES: [EventClass; 6] = [
     EventClass::New,
 ];
 
-/// A step of the clock that is worth a line in the log.
-const CLOCK_STEP_MS: i64 = 100;
-
 /// Begins to remember, to hear and to work. To be called when the load can't fail any more.
 pub(crate) fn begin(ctx: Ctx<'_>) {
     let memory = Memory::begin(
@@ -67,15 +64,20 @@ impl Listener for Ear {
         if event == ServerEvent::Configured {
             scripts::configure(ctx, &memory);
         }
-        if let ServerEvent::ClockSetBack { ms } = event {
-            // Timers that are armed go by the clock as it was.
-            expiry::end(ctx);
-            grants::end(ctx);
-            if ms >= CLOCK_STEP_MS {
-                ctx.warn(&format!(
-                    "the clock was set back by {ms} ms; holds and locks expire by the new clock"
-                ));
+        let step = match event {
+            ServerEvent::ClockSetBack { ms } => {
+                // Timers that are armed go by the clock as it was.
+                expiry::end(ctx);
+                grants::end(ctx);
+                Some(("back", ms))
             }
+            ServerEvent::ClockSetForward { ms } => Some(("forward", ms)),
+            _ => None,
+        };
+        if let Some((where_to, ms)) = step {
+            ctx.warn(&format!(
+                "the clock was set {where_to} by {ms} ms; holds and locks expire by the new clock"
+            ));
         }
         expiry::wake_if_needed(ctx, &memory);
         grants::wake(ctx, &memory);

@@ -99,11 +99,14 @@ impl Memory {
     /// Something happened to the server or to whole databases.
     pub(crate) fn on_server(&self, event: &ServerEvent, now_ms: i64) {
         // Of a setting that is not about names nothing here depends, and names carry the settings
-        // that they were made of. A connection that closes, and the cron, change nothing by
-        // themselves. Anything else may change any key, or what is due.
+        // that they were made of. A connection that closes, the cron, and time that
+        // has passed change nothing by themselves. Anything else may change any key, or what is due.
         let is_harmless = matches!(
             event,
-            ServerEvent::Configured | ServerEvent::Disconnected { .. } | ServerEvent::FirstCron
+            ServerEvent::Configured
+                | ServerEvent::Disconnected { .. }
+                | ServerEvent::FirstCron
+                | ServerEvent::ClockSetForward { .. }
         );
         if !is_harmless {
             self.vouchers.forget_last();
@@ -142,6 +145,8 @@ impl Memory {
             ServerEvent::FirstCron => {}
             // Deadlines and ends of leases are moments of the new clock; waits are spans of time.
             ServerEvent::ClockSetBack { ms } => self.lines.clock_set_back(*ms, now_ms),
+            // What is due by the new clock is due.
+            ServerEvent::ClockSetForward { .. } => {}
             ServerEvent::Disconnected { connection } => self.sessions.closed(*connection),
         }
     }

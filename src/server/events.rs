@@ -15,6 +15,7 @@ use redis_module::raw;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::RangeInclusive;
 use std::ptr;
+use std::time::{Duration, Instant};
 
 /// What a module does when it hears of something. None of it may write, but for `on_turn_end`.
 pub(crate) trait Listener {
@@ -67,6 +68,10 @@ pub(crate) enum ServerEvent {
     FirstCron,
     /// The clock of the calendar was set back, by so many milliseconds.
     ClockSetBack {
+        ms: i64,
+    },
+    /// It was set forward, or the machine was suspended.
+    ClockSetForward {
         ms: i64,
     },
 }
@@ -180,7 +185,7 @@ unsafe extern "C" fn on_server<L: Listener>(
     // SAFETY: the server's context lives for this call.
     let ctx = unsafe { Ctx::new(ctx) };
     let event = if event.id == raw::REDISMODULE_EVENT_CRON_LOOP {
-        clock_event(ctx.now_ms())
+        clock_event(ctx)
     } else {
         // SAFETY: event and data are as the server passed them.
         unsafe { server_event(event.id, part, data) }
@@ -191,14 +196,26 @@ unsafe extern "C" fn on_server<L: Listener>(
 }
 
 /// The cron goes by the monotonic clock, some ten times a second (`hz`).
-fn clock_event(now_ms: i64) -> Option<ServerEvent> {
+fn clock_event(ctx: Ctx<'_>) -> Option<ServerEvent> {
+    let (at, now_ms) = (Instant::now(), ctx.now_ms());
     let state = LOOP.get();
-    LOOP.set(Loop { cron_ms: now_ms, ..state });
-    if state.cron_ms == i64::MIN {
+    let Some(last) = state.cron else {
+        LOOP.set(Loop { cron: Some(Cron { now_ms, at }), ..state });
         return Some(ServerEvent::FirstCron);
+    };
+    // The two clocks must have been read together, or there is nothing to compare.
+    if at.elapsed() >= CLOCK_STEP_MIN {
+        return None;
     }
-    let ms = state.cron_ms.saturating_sub(now_ms);
-    (ms > 0).then_some(ServerEvent::ClockSetBack { ms })
+    LOOP.set(Loop { cron: Some(Cron { now_ms, at }), ..state });
+    let passed_ms = i64::try_from(at.duration_since(last.at).as_millis()).unwrap_or(i64::MAX);
+    let ms = now_ms.saturating_sub(last.now_ms).saturating_sub(passed_ms);
+    let is_step = ms.unsigned_abs() >= CLOCK_STEP_MIN.as_millis() as u64;
+    match is_step {
+        false => None,
+        true if ms < 0 => Some(ServerEvent::ClockSetBack { ms: ms.saturating_neg() }),
+        true => Some(ServerEvent::ClockSetForward { ms }),
+    }
 }
 
 /// # Safety
@@ -281,9 +298,20 @@ struct Loop {
     is_turn_over: bool,
     /// The next turn follows at once already.
     turns_again: bool,
-    /// The clock at the latest cron.
-    cron_ms: i64,
+    /// The latest cron.
+    cron: Option<Cron>,
 }
+
+/// A turn of the server's cron, by both clocks.
+#[derive(Clone, Copy)]
+struct Cron {
+    now_ms: i64,
+    at: Instant,
+}
+
+/// By how much the clock of the calendar must differ from the other for a step. What is less makes
+/// no timer later than a cron is.
+const CLOCK_STEP_MIN: Duration = Duration::from_millis(50);
 
 impl Loop {
     const START: Self = Self {
@@ -291,7 +319,7 @@ impl Loop {
         hears_connections: false,
         is_turn_over: false,
         turns_again: false,
-        cron_ms: i64::MIN,
+        cron: None,
     };
 }
 

@@ -95,6 +95,8 @@ fn holds_expire_in_time_by_the_new_clock() {
     server.assert_book("7", [8, 1, 0]);
     // Set forward, too: what is due by the new clock expires, and nothing else.
     clock.set(&server, 0);
+    wait_until_noticed(&server, 4);
+    assert!(server.log().contains("the clock was set forward by "), "{}", server.log());
     assert_eq!(server.state("7", "kept"), "held");
     clock.set(&server, 1);
     server.wait_for_state("7", "kept", "expired");
