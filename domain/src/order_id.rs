@@ -119,16 +119,25 @@ impl Taken {
     }
 }
 
-/// The next `count` ids of the standalone form, `counter` being the day's, as `INCR` counts it.
-pub fn after_counter(second: Second, counter: i64, count: Count) -> Result<Taken, NoId> {
+/// How many ids to leave out at the next attempt, after an attempt that left out so many found an id
+/// that is used. Doubles, so that whatever is used is passed in few attempts.
+pub fn skip_more(skip: u32) -> Option<u32> {
+    skip.checked_mul(2)?.checked_add(1)
+}
+
+/// The next `count` ids of the standalone form behind `skip` that are left out, `counter` being the
+/// day's, as `INCR` counts it.
+pub fn after_counter(second: Second, counter: i64, skip: u32, count: Count) -> Result<Taken, NoId> {
     let counter = u64::try_from(counter).map_err(|_| NoId::Foreign)?;
-    let kept = counter.checked_add(count.ids()).filter(|kept| *kept <= COUNTER_MAX);
+    let last = counter.checked_add(skip.into()).ok_or(NoId::UsedUp)?;
+    let kept = last.checked_add(count.ids()).filter(|kept| *kept <= COUNTER_MAX);
     let kept = kept.ok_or(NoId::UsedUp)?;
-    let first = counter.saturating_add(1);
+    let first = last.saturating_add(1);
     Ok(Taken { first: Id((second.since_epoch << COUNTER_BITS) | first), kept, borrowed_s: 0 })
 }
 
-/// The next `count` ids of the cluster form, after the last id given in this slot, if any.
+/// The next `count` ids of the cluster form, after the last id given in this slot, if any, and behind
+/// `skip` more that are left out.
 ///
 /// They all bear one second: this one or, where the last id is ahead of the clock or has left too
 /// little of its second, the last one's or the one behind it.
@@ -136,6 +145,7 @@ pub fn after_last(
     second: Second,
     slot: Slot,
     last: Option<i64>,
+    skip: u32,
     count: Count,
 ) -> Result<Taken, NoId> {
     let last = last.map(|last| u64::try_from(last).map_err(|_| NoId::Foreign)).transpose()?;
@@ -151,6 +161,7 @@ pub fn after_last(
         }
         _ => (now, 0),
     };
+    let (seconds, sequence) = behind(seconds, sequence, skip, count);
     if seconds > SECONDS_MAX {
         return Err(NoId::UsedUp);
     }
@@ -161,6 +172,21 @@ pub fn after_last(
         kept: first.saturating_add(others),
         borrowed_s: seconds.saturating_sub(now),
     })
+}
+
+/// The place so many sequences behind one, where `count` fit into the second.
+fn behind(seconds: u64, sequence: u64, skip: u32, count: Count) -> (u64, u64) {
+    if skip == 0 {
+        return (seconds, sequence);
+    }
+    // Far below 2^64, as are the two numbers it is made of.
+    let place = (seconds << SEQUENCE_BITS).saturating_add(sequence).saturating_add(skip.into());
+    let (seconds, sequence) = (place >> SEQUENCE_BITS, place & SEQUENCE_MAX);
+    if sequence.saturating_add(count.ids().saturating_sub(1)) <= SEQUENCE_MAX {
+        (seconds, sequence)
+    } else {
+        (seconds.saturating_add(1), 0)
+    }
 }
 
 /// The date `yyyy:MM:dd` of a day counted from 1970-01-01, in years of four digits.

@@ -20,6 +20,7 @@ use domain::integer::Decimal;
 use domain::order_id::Count;
 use domain::sale::{Outcome, Units};
 use std::cell::{Cell, OnceCell};
+use std::collections::HashSet;
 
 /// How a try of a batch ends. An error is that of this try, and of no other.
 pub(super) type Answer = Result<Outcome, CommandError>;
@@ -64,7 +65,10 @@ impl<'a> Batch<'a> {
     ) -> Result<(), CommandError> {
         let wanted = self.pairs.iter().filter(|(_, id)| is_wanted(*id)).count();
         if let Some(count) = i64::try_from(wanted).ok().and_then(Count::new) {
-            let free = free_ids(ctx, memory, keys, self.voucher, count)?;
+            let given = self.pairs.iter().filter(|(_, id)| !is_wanted(*id));
+            let given: HashSet<&[u8]> = given.map(|(_, id)| id.0.bytes()).collect();
+            let is_given = |id: &[u8]| given.contains(id);
+            let free = free_ids(ctx, memory, keys, self.voucher, count, is_given)?;
             let texts = (0..wanted).map(|_| OnceCell::new()).collect();
             self.ids = Some(NewIds { free, texts, used: Cell::new(0) });
         }

@@ -41,8 +41,14 @@ impl Command for NextId {
             count = args.next_count()?;
         }
         args.finish()?;
-        let next =
-            counter::find_free(&memory.counter, ctx, IdScope::Prefix(prefix), ctx.now_ms(), count)?;
+        let next = counter::find_next(
+            &memory.counter,
+            ctx,
+            IdScope::Prefix(prefix),
+            ctx.now_ms(),
+            0,
+            count,
+        )?;
         Ok(Reply::Id(next.take(ctx)))
     }
 }

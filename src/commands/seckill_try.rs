@@ -6,6 +6,7 @@ use super::{Answering, Command, managed};
 use crate::args::Args;
 use crate::config;
 use crate::error::CommandError;
+use crate::keyspace::book::ReadBook;
 use crate::keyspace::counter::{self, FreeIds};
 use crate::keyspace::fields::EntryNames;
 use crate::keyspace::presence::Reach;
@@ -14,7 +15,7 @@ use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, handler};
 use crate::typed::{OrderId, Voucher};
-use domain::order_id::Count;
+use domain::order_id::{Count, Id};
 use domain::sale::Outcome;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
@@ -91,7 +92,7 @@ fn try_with_new_id(
     reach: Reach,
     order: Order<'_>,
 ) -> Result<Reply, CommandError> {
-    let next = free_ids(ctx, memory, keys, order.voucher, Count::ONE)?;
+    let next = free_ids(ctx, memory, keys, order.voucher, Count::ONE, |_| false)?;
     let id = OwnedStr::new(next.first().text().bytes());
     let order = Order { id: OrderId(id.as_str()), ..order };
     let outcome = try_once(ctx, memory, keys, reach, &order)?;
@@ -102,16 +103,29 @@ fn try_with_new_id(
     Ok(Reply::Array(vec![outcome.into(), id]))
 }
 
-/// The next free ids for orders of a voucher.
+/// The next ids for orders of a voucher that neither its book nor `is_taken` knows.
 pub(super) fn free_ids(
     ctx: Ctx<'_>,
     memory: &Memory,
     keys: &VoucherKeys,
     voucher: Voucher<'_>,
     count: Count,
+    is_taken: impl Fn(&[u8]) -> bool,
 ) -> Result<FreeIds, CommandError> {
     let scope = counter::IdScope::Voucher(voucher);
-    let ids = counter::find_free(&memory.counter, ctx, scope, ctx.now_ms(), count)?;
+    let book = match keys.terms_in(&memory.vouchers, ctx)? {
+        Some(_) => Some(ReadBook::open(ctx, keys.managed()?)),
+        None => None,
+    };
+    let is_used = |id: Id| {
+        let text = id.text();
+        if is_taken(text.bytes()) {
+            return Ok(true);
+        }
+        let Some(book) = &book else { return Ok(false) };
+        book.has_entry(OrderId(OwnedStr::new(text.bytes()).as_str()))
+    };
+    let ids = counter::find_unused(&memory.counter, ctx, scope, count, is_used)?;
     let SaleKeys { stock, buyers, orders } = keys.sale()?;
     let counter = ids.key().bytes();
     if [Some(stock), Some(buyers), orders].into_iter().flatten().any(|key| key.bytes() == counter) {

@@ -12,7 +12,7 @@ use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str, WriteKey};
 use crate::typed::{IdPrefix, Voucher};
 use domain::hash_tag::tag_of;
 use domain::integer::{self, Decimal};
-use domain::order_id::{Count, Id, Second, Taken, after_counter, after_last, date};
+use domain::order_id::{Count, Id, Second, Taken, after_counter, after_last, date, skip_more};
 use domain::slot::Slot;
 use std::rc::Rc;
 
@@ -39,19 +39,40 @@ pub(crate) struct FreeIds {
 }
 
 enum Write {
-    /// Count on in place, which keeps the key's time to live.
-    Add(Count),
+    /// Count on by so many in place, which keeps the key's time to live.
+    Add(i64),
     /// Write the key anew.
     Set { expires_ms: i64 },
 }
 
-/// Finds the next `count` ids at `now_ms`, one behind the other. Writes nothing; whatever can go
-/// wrong with ids goes wrong here.
-pub(crate) fn find_free(
+/// As [`find_next`], but leaves out ids of which `is_used` is true: the counter was deleted, say, and
+/// counts anew.
+pub(crate) fn find_unused(
+    kept: &Kept<Counter>,
+    ctx: Ctx<'_>,
+    scope: IdScope<'_>,
+    count: Count,
+    is_used: impl Fn(Id) -> Result<bool, CommandError>,
+) -> Result<FreeIds, CommandError> {
+    let now_ms = ctx.now_ms();
+    let mut skip = 0;
+    loop {
+        let ids = find_next(kept, ctx, scope, now_ms, skip, count)?;
+        if !ids.any(&is_used)? {
+            return Ok(ids);
+        }
+        skip = skip_more(skip).ok_or(CommandError::IdsUsedUp)?;
+    }
+}
+
+/// Finds the next `count` ids at `now_ms`, one behind the other, after `skip` that are left out.
+/// Writes nothing; whatever can go wrong with ids goes wrong here.
+pub(crate) fn find_next(
     kept: &Kept<Counter>,
     ctx: Ctx<'_>,
     scope: IdScope<'_>,
     now_ms: i64,
+    skip: u32,
     count: Count,
 ) -> Result<FreeIds, CommandError> {
     let second = Second::at(now_ms, config::calendar())?;
@@ -67,11 +88,13 @@ pub(crate) fn find_free(
     }
     let stored = read(ctx, key)?;
     let (taken, adds) = match counter.kind {
-        Kind::Day(_) => (after_counter(second, stored.unwrap_or(0), count)?, stored.is_some()),
-        Kind::Slot(slot) => (after_last(second, slot, stored, count)?, false),
+        Kind::Day(_) => {
+            (after_counter(second, stored.unwrap_or(0), skip, count)?, stored.is_some())
+        }
+        Kind::Slot(slot) => (after_last(second, slot, stored, skip, count)?, false),
     };
     let write = if adds {
-        Write::Add(count)
+        Write::Add(count.get().saturating_add(skip.into()))
     } else {
         // No more than 2^31 seconds are ever borrowed.
         let borrowed_ms = i64::try_from(taken.borrowed_s).unwrap_or(0).saturating_mul(1000);
@@ -85,6 +108,20 @@ impl FreeIds {
     /// The counter key: what else the command writes must be other keys.
     pub(crate) fn key(&self) -> Str<'_> {
         self.counter.key.as_str()
+    }
+
+    /// Is any of the ids such a one?
+    fn any(
+        &self,
+        is_such: impl Fn(Id) -> Result<bool, CommandError>,
+    ) -> Result<bool, CommandError> {
+        let steps = 0..u32::try_from(self.count.get()).unwrap_or(0);
+        for id in steps.map(|steps| self.nth(steps)) {
+            if is_such(id)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The first of the ids.
@@ -102,7 +139,7 @@ impl FreeIds {
         let unused = self.count.get().saturating_sub(count.get());
         let taken = self.taken.without(u32::try_from(unused).unwrap_or(0));
         let write = match self.write {
-            Write::Add(_) => Write::Add(count),
+            Write::Add(by) => Write::Add(by.saturating_sub(unused)),
             set @ Write::Set { .. } => set,
         };
         Self { taken, write, ..self }.take(ctx);
@@ -113,12 +150,12 @@ impl FreeIds {
         let key = self.counter.key.as_str();
         let kept = Decimal::unsigned(self.taken.kept);
         match self.write {
-            Write::Add(count) => {
+            Write::Add(by) => {
                 // The key was read in this very command. Only another module that heard of a
                 // write of ours could have removed it; then the ids are free all the same.
                 let written = WriteKey::open(ctx, key).overwrite_string(kept.bytes());
                 if written.is_ok() {
-                    let by = OwnedStr::new(Decimal::new(count.get()).bytes());
+                    let by = OwnedStr::new(Decimal::new(by).bytes());
                     Effect::Changed { key, by }.publish(ctx);
                 }
             }

@@ -1,5 +1,7 @@
 //! SECKILL.TRY on a managed voucher whose keys are odd, and with an asterisk as order id.
 
+use std::collections::BTreeSet;
+
 use crate::harness::{Server, text};
 use crate::observe::{integer, words};
 use redis::Value;
@@ -129,6 +131,71 @@ fn an_asterisk_makes_an_id_when_accepted() {
     server.run("SECKILL.ALTER 7 END 1");
     assert_eq!(pair(server.silent("SECKILL.TRY 7 bob *")), [Value::Int(4), Value::Nil]);
     server.assert_book("7", [1, 1, 0]);
+}
+
+/// The counter is gone, and somebody has used the ids that it is going to make.
+#[test]
+fn an_asterisk_never_makes_an_id_that_the_book_knows() {
+    for tags in ["no", "yes"] {
+        let server = Server::with().config(&format!("seckill.hash-tags {tags}")).start();
+        server.run("SECKILL.CREATE 7 100000 LIMIT 100000");
+        let [outcome, id] = pair(server.run("SECKILL.TRY 7 ann *"));
+        assert_eq!(outcome, Value::Int(0));
+        let first: u64 = text(&id).parse().expect("an id");
+        let mut batch = "SECKILL.MTRY 7".to_owned();
+        // All ids of the next seconds, as many as will be asked for.
+        for second in 0..20 {
+            for number in 0..41 {
+                let id = (((first >> 32) + second) << 32) | ((first & 0xffff_ffff) + number);
+                batch.push_str(&format!(" mallory {id}"));
+            }
+        }
+        let Value::Array(answers) = server.run(&batch) else { panic!("no answers") };
+        // The very first of them was ann's.
+        assert_eq!(answers.iter().filter(|answer| **answer == Value::Int(0)).count(), 819);
+        let counters = words(server.run("KEYS icr:*"));
+        assert_eq!(counters.len(), 1, "{counters:?}");
+        let mut ids = BTreeSet::new();
+        for round in 0..4 {
+            server.run(&format!("DEL {}", counters[0]));
+            for number in 0..10 {
+                let answer = pair(server.run(&format!("SECKILL.TRY 7 u{round}.{number} *")));
+                assert_eq!(answer[0], Value::Int(0), "{answer:?}");
+                assert!(ids.insert(text(&answer[1])), "{answer:?}, {ids:?}");
+            }
+            let answer = server.run(&format!("SECKILL.MTRY 7 b{round} * c{round} *"));
+            let Value::Array(answers) = answer else { panic!("{answer:?}") };
+            for answer in answers.into_iter().map(pair) {
+                assert_eq!(answer[0], Value::Int(0), "{answer:?}");
+                assert!(ids.insert(text(&answer[1])), "{answer:?}, {ids:?}");
+            }
+        }
+        server.assert_book("7", [100_000 - 820 - 48, 0, 820 + 48]);
+        for id in ids {
+            let user = text(&server.field(&format!("SECKILL.ORDER 7 {id}"), "user"));
+            assert_ne!(user, "mallory", "{id}");
+        }
+    }
+}
+
+/// A batch that names the very id that it is about to make.
+#[test]
+fn an_asterisk_makes_no_id_that_the_batch_names() {
+    let server = Server::start();
+    server.run("SECKILL.CREATE 7 100000 LIMIT 100000");
+    let mut collided = 0;
+    for round in 0..200 {
+        let [_, id] = pair(server.run(&format!("SECKILL.TRY 7 a{round} *")));
+        let next = text(&id).parse::<u64>().expect("an id") + 1;
+        let answer = server.run(&format!("SECKILL.MTRY 7 b{round} {next} c{round} *"));
+        let Value::Array(answers) = answer else { panic!("{answer:?}") };
+        assert_eq!(answers[0], Value::Int(0));
+        let [outcome, id] = pair(answers[1].clone());
+        assert_eq!(outcome, Value::Int(0));
+        assert_ne!(text(&id), next.to_string());
+        collided += u32::from(text(&id) == (next + 1).to_string());
+    }
+    assert!(collided > 100, "the second has hardly ever been the same");
 }
 
 fn pair(reply: Value) -> [Value; 2] {

@@ -1,6 +1,8 @@
 //! Ids by their tables, and a million of them.
 
-use super::{Calendar, Count, Id, NoId, Second, Slot, Taken, after_counter, after_last, date};
+use super::{
+    Calendar, Count, Id, NoId, Second, Slot, Taken, after_counter, after_last, date, skip_more,
+};
 
 const UTC: Calendar = Calendar { epoch_s: 1_640_995_200, utc_offset_s: 0 };
 
@@ -116,10 +118,10 @@ fn the_counter_stands_below_the_second() {
         (1, i64::MIN, 1, Err(NoId::Foreign)),
     ];
     for (since_epoch, counter, n, want) in rows {
-        assert_eq!(after_counter(second(since_epoch), counter, count(n)), want, "{counter} {n}");
+        assert_eq!(after_counter(second(since_epoch), counter, 0, count(n)), want, "{counter} {n}");
     }
     assert_eq!(
-        after_counter(second((1 << 31) - 1), 0xffff_fffe, Count::ONE).unwrap().first.0,
+        after_counter(second((1 << 31) - 1), 0xffff_fffe, 0, Count::ONE).unwrap().first.0,
         i64::MAX as u64
     );
 }
@@ -154,7 +156,7 @@ fn a_second_of_a_slot_lends_from_the_next() {
         (100, Some(i64::MIN), 1, Err(NoId::Foreign)),
     ];
     for (now, last, n, want) in rows {
-        assert_eq!(after_last(second(now), slot, last, count(n)), want, "{now} {last:?} {n}");
+        assert_eq!(after_last(second(now), slot, last, 0, count(n)), want, "{now} {last:?} {n}");
     }
 }
 
@@ -163,11 +165,11 @@ fn ids_that_are_not_needed_are_not_taken() {
     let (now, slot) = (second(100), Slot::of(b"7"));
     for used in [1, 2, 9, 10] {
         let unused = u32::try_from(10 - used).unwrap();
-        let all = after_counter(now, 5, count(10)).unwrap();
-        assert_eq!(all.without(unused), after_counter(now, 5, count(used)).unwrap());
-        let all = after_last(now, slot, Some(0), count(10)).unwrap();
+        let all = after_counter(now, 5, 0, count(10)).unwrap();
+        assert_eq!(all.without(unused), after_counter(now, 5, 0, count(used)).unwrap());
+        let all = after_last(now, slot, Some(0), 0, count(10)).unwrap();
         let some = all.without(unused);
-        assert_eq!(some, after_last(now, slot, Some(0), count(used)).unwrap());
+        assert_eq!(some, after_last(now, slot, Some(0), 0, count(used)).unwrap());
         let last = some.first.after(u32::try_from(used).unwrap() - 1);
         assert_eq!(last.text().bytes(), some.kept.to_string().as_bytes());
     }
@@ -184,7 +186,7 @@ fn a_million_ids_differ_and_grow_whatever_the_clock_does() {
         now = if random.u8(..) == 0 { random.u64(900..1100) } else { now + random.u64(..2) };
         let which = random.usize(..3);
         let n = if random.bool() { 1 } else { random.i64(1..=Count::MAX.min(500)) };
-        let taken = after_last(second(now), slots[which], lasts[which], count(n)).unwrap();
+        let taken = after_last(second(now), slots[which], lasts[which], 0, count(n)).unwrap();
         let last = i64::try_from(taken.kept).unwrap();
         assert_eq!(taken.kept - taken.first.0 + 1, count(n).ids());
         assert!(lasts[which].is_none_or(|before| before < taken.first.0 as i64));
@@ -203,9 +205,34 @@ fn a_million_ids_of_one_second_fit_four() {
     let slot = Slot::of(b"7");
     let mut last = None;
     for index in 0..1_000_000u64 {
-        let taken = after_last(second(50), slot, last, Count::ONE).unwrap();
+        let taken = after_last(second(50), slot, last, 0, Count::ONE).unwrap();
         assert_eq!(taken.borrowed_s, index >> 18);
         assert_eq!(taken.first.0 & 0x3_ffff, index & 0x3_ffff);
         last = Some(i64::try_from(taken.kept).unwrap());
     }
+}
+
+#[test]
+fn ids_that_are_left_out_are_passed_over() {
+    let (now, slot) = (second(100), Slot::of(b"7"));
+    for skip in [0, 1, 5, 65_536] {
+        let taken = after_counter(now, 5, skip, count(10)).unwrap();
+        assert_eq!(taken.kept, 5 + u64::from(skip) + 10);
+        assert_eq!(taken.first.0, (100 << 32) | (6 + u64::from(skip)));
+        let plain = after_last(now, slot, None, 0, count(10)).unwrap();
+        let taken = after_last(now, slot, None, skip, count(10)).unwrap();
+        assert_eq!(taken.first.0, plain.first.0 + u64::from(skip));
+        assert_eq!(taken.kept, plain.kept + u64::from(skip));
+    }
+    assert_eq!(after_counter(now, 5, u32::MAX, Count::ONE), Err(NoId::UsedUp));
+    // A second of a slot lends from the next, of which it leaves out what is left over.
+    let second_of = |taken: &Taken| (taken.first.0 >> 32, taken.first.0 & 0x3_ffff);
+    let taken = after_last(now, slot, None, 262_144 + 9, Count::ONE).unwrap();
+    assert_eq!((second_of(&taken), taken.borrowed_s), ((101, 9), 1));
+    let taken = after_last(now, slot, None, 262_140, count(10)).unwrap();
+    assert_eq!(second_of(&taken), (101, 0));
+    // Whatever is used is passed in few attempts.
+    let mut skips = std::iter::successors(Some(0), |skip| skip_more(*skip));
+    assert_eq!(skips.by_ref().take(4).collect::<Vec<_>>(), [0, 1, 3, 7]);
+    assert_eq!(skips.last(), Some(u32::MAX));
 }
