@@ -119,14 +119,14 @@ impl Taken {
     }
 }
 
-/// How many ids to leave out at the next attempt, after an attempt that left out so many found an id
+/// How many ids to leave out at the next attempt, after one that left out so many and found an id
 /// that is used. Doubles, so that whatever is used is passed in few attempts.
 pub fn skip_more(skip: u32) -> Option<u32> {
     skip.checked_mul(2)?.checked_add(1)
 }
 
-/// The next `count` ids of the standalone form behind `skip` that are left out, `counter` being the
-/// day's, as `INCR` counts it.
+/// The next `count` ids of the standalone form behind `skip` that are left out, `counter` being
+/// the day's, as `INCR` counts it.
 pub fn after_counter(second: Second, counter: i64, skip: u32, count: Count) -> Result<Taken, NoId> {
     let counter = u64::try_from(counter).map_err(|_| NoId::Foreign)?;
     let last = counter.checked_add(skip.into()).ok_or(NoId::UsedUp)?;
@@ -136,8 +136,8 @@ pub fn after_counter(second: Second, counter: i64, skip: u32, count: Count) -> R
     Ok(Taken { first: Id((second.since_epoch << COUNTER_BITS) | first), kept, borrowed_s: 0 })
 }
 
-/// The next `count` ids of the cluster form, after the last id given in this slot, if any, and behind
-/// `skip` more that are left out.
+/// The next `count` ids of the cluster form, after the last id given in this slot, if any, and
+/// behind `skip` more that are left out.
 ///
 /// They all bear one second: this one or, where the last id is ahead of the clock or has left too
 /// little of its second, the last one's or the one behind it.

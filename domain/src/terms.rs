@@ -9,8 +9,8 @@ pub type Millis = i64;
 /// The greatest moment and span: year 10889. Sums of two of them fit 64 bits.
 pub const MILLIS_MAX: Millis = 1 << 48;
 
-/// Can this moment only have been meant in seconds? As such it lies between the years 2001 and 5138,
-/// in milliseconds between 12 January 1970 and March 1973.
+/// Can this moment only have been meant in seconds? As such it lies between the years 2001 and
+/// 5138, in milliseconds between 12 January 1970 and March 1973.
 pub fn is_in_seconds(moment: Millis) -> bool {
     (1_000_000_000..100_000_000_000).contains(&moment)
 }

@@ -45,8 +45,8 @@ enum Write {
     Set { expires_ms: i64 },
 }
 
-/// As [`find_next`], but leaves out ids of which `is_used` is true: the counter was deleted, say, and
-/// counts anew.
+/// As [`find_next`], but leaves out ids of which `is_used` is true: the counter was deleted, say,
+/// and counts anew.
 pub(crate) fn find_unused(
     kept: &Kept<Counter>,
     ctx: Ctx<'_>,

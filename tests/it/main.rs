@@ -20,6 +20,7 @@
 //! | `locks_session`, `locks_session_server` | locks that a closed connection releases |
 //! | `locks_server`, `locks_histories` | pauses, failovers, clusters; many clients and a model |
 //! | `managed`, `managed_odd`, `managed_terms` | managed vouchers: who buys; odd keys; rules |
+//! | `managed_refused` | moments in seconds, replicas that take writes; evictable sales |
 //! | `adopt` | a stock that was SET becomes a managed voucher |
 //! | `holds`, `holds_mended` | confirm, cancel, expiry; spoiled keys |
 //! | `confirmed`, `confirmed_rejected` | the stream of confirmed orders; its entries rejected |
@@ -86,6 +87,7 @@ mod managed_effects;
 mod managed_history;
 mod managed_hostile;
 mod managed_odd;
+mod managed_refused;
 mod managed_terms;
 mod measured_scripts;
 mod memory;

@@ -118,31 +118,6 @@ fn bad_options_are_refused() {
 }
 
 #[test]
-fn moments_in_seconds_are_refused() {
-    let server = Server::observed().start();
-    server.run("SECKILL.CREATE 8 5");
-    for word in ["BEGIN", "END"] {
-        for seconds in ["1000000000", "1795259000", "4102444800", "99999999999"] {
-            for command in ["SECKILL.CREATE 7 5", "SECKILL.CREATE 7 ADOPT", "SECKILL.ALTER 8"] {
-                let error = server.refused(&format!("{command} {word} {seconds}"), "ERR");
-                let name = word.to_lowercase();
-                let wanted = format!("{name} must be in milliseconds, this can only be in seconds");
-                assert_eq!(error, format!("ERR {wanted}"));
-            }
-        }
-    }
-    // What is written for long ago, and the first moments that may be meant.
-    for moment in ["1", "999999999", "100000000000"] {
-        server.check(&format!("> SECKILL.ALTER 8 END {moment}\nOK"));
-    }
-    // A span may be as long.
-    server.check("> SECKILL.ALTER 8 HOLD 4102444800\nOK");
-    // Rules from before this was refused are read as they are.
-    server.run(&format!("SET seckill:voucher:8 '{}'", terms(5, ["4102444800", NO, "1", NO])));
-    server.check("> SECKILL.TRY 8 ann a1\n0");
-}
-
-#[test]
 fn a_live_sale_is_never_reset() {
     let server = Server::observed().start();
     for there in [

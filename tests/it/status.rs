@@ -378,32 +378,3 @@ fn units_held_are_counted_without_reading_the_book() {
     server.run("SET seckill:extra:7 x");
     server.check("> SECKILL.DROP 7\n1\n> EXISTS seckill:extra:7\n0");
 }
-
-/// A sale that may be evicted whole is said to be so, where people look.
-#[test]
-fn a_sale_that_may_be_evicted_is_told() {
-    let server = Server::start();
-    let warned = || server.log().matches("maxmemory-policy").count();
-    let mut creations = 0;
-    let mut check = |policy: &str, limit: &str, wanted: Option<&str>| {
-        server.check(&format!("> CONFIG SET maxmemory-policy {policy} maxmemory {limit}\nOK"));
-        let before = warned();
-        creations += 1;
-        let (made, bare) = (format!("made{creations}"), format!("bare{creations}"));
-        server.check(&format!("> SECKILL.CREATE {made} 5\nOK\n> SET seckill:stock:{bare} 5\nOK"));
-        for voucher in [made, bare] {
-            let told = server.field(&format!("SECKILL.INFO {voucher}"), "eviction");
-            let told = (told != Value::Nil).then(|| text(&told));
-            assert_eq!(told.as_deref(), wanted, "{policy}, {limit}");
-        }
-        let warnings = warned() - before;
-        assert_eq!(warnings, usize::from(wanted.is_some()), "{policy}, {limit}: {}", server.log());
-    };
-    for policy in ["allkeys-lru", "allkeys-lfu", "allkeys-random"] {
-        check(policy, "500mb", Some(policy));
-        check(policy, "0", None);
-    }
-    for policy in ["noeviction", "volatile-lru", "volatile-ttl"] {
-        check(policy, "500mb", None);
-    }
-}

@@ -1,6 +1,6 @@
 //! Whatever happens to servers and keys, holds come back once, and no unit is lost or made.
 
-use crate::harness::{Port, Server, in_time, module, text};
+use crate::harness::{Port, Server, in_time, module};
 use crate::observe::bytes_list;
 use redis::Value;
 
@@ -129,47 +129,6 @@ fn a_replica_expires_nothing_until_it_is_promoted() {
     replica.check("> SECKILL.CONFIRM 7 dave due\n(error) READONLY ...\n> REPLICAOF NO ONE\nOK");
     assert_over(&replica, "7");
     assert_over(&replica, "8");
-}
-
-/// A replica that takes writes would sell the units of its primary a second time.
-#[test]
-fn a_replica_that_takes_writes_changes_no_managed_voucher() {
-    let primary = Server::with().port().start();
-    let replica = Server::with().config("replica-read-only no").replica_of(&primary).start();
-    primary.check("> XGROUP CREATE stream.orders g 0 MKSTREAM\nOK");
-    sale(&primary, "7", 900_000);
-    primary.check("> SECKILL.CREATE gone 5\nOK\n> SECKILL.CREATE full 1 HOLD 900000\nOK");
-    primary.check("> SECKILL.TRY full ann due\n0\n> SET seckill:stock:bare 5\nOK");
-    primary.run("XREADGROUP GROUP g c COUNT 100 STREAMS stream.orders >");
-    primary.wait_for_replica(&replica);
-    replica.check("> ZADD seckill:hold:full 5 due\n0");
-    let entries = replica.run("XRANGE stream.orders - +");
-    let Value::Array(entries) = entries else { panic!("{entries:?}") };
-    let Some(Value::Array(first)) = entries.first() else { panic!("{entries:?}") };
-    let rejected = format!("SECKILL.REJECT stream.orders g {}", text(&first[0]));
-    for command in [
-        "SECKILL.TRY 7 new o1",
-        "SECKILL.TRY 7 new *",
-        "SECKILL.MTRY 7 new o1 other o2",
-        // Something is due, which only its primary may release.
-        "SECKILL.TRY full new o1",
-        "SECKILL.MTRY full new o1",
-        "SECKILL.CONFIRM 7 dave due",
-        "SECKILL.CANCEL 7 dave due",
-        "SECKILL.CREATE new 5",
-        "SECKILL.CREATE bare ADOPT",
-        "SECKILL.ALTER 7 LIMIT 2",
-        "SECKILL.RESTOCK 7 1",
-        "SECKILL.DROP gone",
-        &rejected,
-    ] {
-        let digest = replica.digest();
-        let wanted = "this server is a replica, managed vouchers are sold by its primary";
-        replica.check(&format!("> {command}\n(error) READONLY {wanted}"));
-        assert_eq!(replica.digest(), digest, "{command}");
-    }
-    // What changes nothing is answered; an unmanaged voucher is sold as the script sells it.
-    replica.check("> SECKILL.TRY 7 dave due\n0\n> SECKILL.TRY bare new o1\n0");
 }
 
 #[test]
