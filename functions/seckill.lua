@@ -19,7 +19,7 @@ local WAIT_MS_MAX = '3600000' -- seckill.lock-wait-ms-max
 local INTEGER_MAX = '9223372036854775807'
 local INTEGER_MIN_DIGITS = '9223372036854775808'
 local EXACT_MAX = '9007199254740992'
-local ID_LEN_MAX = 134217728
+local ID_LEN_MAX = 512 -- seckill.id-bytes-max
 local FIELD_LEN_MAX = 1024
 local OWN_FIELDS = {units = true, deadline = true, reason = true}
 local PAIRS_MAX = 1024

@@ -1,5 +1,6 @@
 //! The arguments of a command, read one by one under the names that the docs give them.
 
+use crate::config;
 use crate::error::CommandError;
 use crate::server::Str;
 use crate::typed::Argument;
@@ -17,9 +18,13 @@ impl<'a> Args<'a> {
         Self(arguments)
     }
 
-    /// The next argument. The arity was checked, so that none is left is a syntax error.
+    /// The next argument. The arity was checked, so that none is left is a syntax error. One that
+    /// is too long is refused before anything is made of it.
+    #[inline]
     pub(crate) fn next<A: Argument<'a>>(&mut self) -> Result<A, CommandError> {
-        self.pop().map(A::of).ok_or(CommandError::Syntax)
+        let raw = self.pop().ok_or(CommandError::Syntax)?;
+        check_len::<A>(raw)?;
+        Ok(A::of(raw))
     }
 
     /// The next argument as one of `words`, which are upper case; it may be in any.
@@ -76,7 +81,8 @@ impl<'a> Args<'a> {
         })
     }
 
-    /// All that is left, as pairs, of which there must be one to `max`.
+    /// All that is left, as pairs, of which there must be one to `max`. Their lengths are for the
+    /// caller to check, by [`check_len`]: one that is too long is no error of the others.
     pub(crate) fn pairs<A: Argument<'a>, B: Argument<'a>>(
         self,
         max: usize,
@@ -105,5 +111,16 @@ impl<'a> Args<'a> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;
         Some(*first)
+    }
+}
+
+/// Refuses an argument that is longer than its kind may be.
+#[inline]
+pub(crate) fn check_len<'a, A: Argument<'a>>(raw: Str<'a>) -> Result<(), CommandError> {
+    match A::BOUNDED {
+        Some(argument) if raw.bytes().len() > config::id_bytes_max() => {
+            Err(CommandError::TooLong { argument, max: config::id_bytes_max() })
+        }
+        _ => Ok(()),
     }
 }

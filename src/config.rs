@@ -43,6 +43,9 @@ static ID_EPOCH: Number = Number::new(c"id-epoch", 1_640_995_200, 0..=4_294_967_
 
 static ID_UTC_OFFSET: Number = Number::new(c"id-utc-offset", 0, -86_400..=86_400, nothing_made);
 
+/// How long a voucher, user, order id, pool, token or prefix may be, in bytes.
+static ID_BYTES_MAX: Number = Number::new(c"id-bytes-max", 512, 16..=65_536, nothing_made);
+
 /// How long the timer that releases expired holds sleeps at most, in ms.
 static HOLD_SWEEP_MS: Number = Number::new(c"hold-sweep-ms", 50, 1..=100, nothing_made);
 
@@ -61,7 +64,7 @@ pub(crate) static LOCK_WAIT_MS_MAX: Number =
 pub(crate) static SCRIPTS: Text = Text::new(c"scripts", "", scripts, nothing_made);
 
 /// Every configuration, in the order of redis.conf.
-pub(crate) static SETTINGS: [&dyn Setting; 16] = [
+pub(crate) static SETTINGS: [&dyn Setting; 17] = [
     &STOCK_PREFIX,
     &BUYERS_PREFIX,
     &ORDER_STREAM,
@@ -74,6 +77,7 @@ pub(crate) static SETTINGS: [&dyn Setting; 16] = [
     &ID_PREFIX,
     &ID_EPOCH,
     &ID_UTC_OFFSET,
+    &ID_BYTES_MAX,
     &HOLD_SWEEP_MS,
     &LOCK_LEASE_MS_MAX,
     &LOCK_WAIT_MS_MAX,
@@ -116,6 +120,12 @@ pub(crate) fn hash_tags() -> bool {
 /// Is there a stream of confirmed orders beside that of orders?
 pub(crate) fn keeps_confirmed() -> bool {
     CONFIRMED_STREAM.index() == 0
+}
+
+/// How long a voucher, user, order id, pool, token or prefix may be, in bytes.
+#[inline]
+pub(crate) fn id_bytes_max() -> usize {
+    usize::try_from(ID_BYTES_MAX.get()).unwrap_or(usize::MAX)
 }
 
 /// How long the timer of holds sleeps at most, in ms.

@@ -4,16 +4,21 @@ use crate::server::Str;
 
 /// An argument of one kind, so that two of them are never mistaken for each other.
 pub(crate) trait Argument<'a>: Sized {
+    /// Its name in the documentation, if `seckill.id-bytes-max` bounds its length.
+    const BOUNDED: Option<&'static str>;
+
     fn of(raw: Str<'a>) -> Self;
 }
 
 macro_rules! arguments {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+    ($($(#[$doc:meta])* $type:ident, $bounded:expr;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy)]
-        pub(crate) struct $name<'a>(pub(crate) Str<'a>);
+        pub(crate) struct $type<'a>(pub(crate) Str<'a>);
 
-        impl<'a> Argument<'a> for $name<'a> {
+        impl<'a> Argument<'a> for $type<'a> {
+            const BOUNDED: Option<&'static str> = $bounded;
+
             fn of(raw: Str<'a>) -> Self {
                 Self(raw)
             }
@@ -23,23 +28,23 @@ macro_rules! arguments {
 
 arguments! {
     /// What is on sale.
-    Voucher;
+    Voucher, Some("voucher");
     /// Where prize codes are drawn from.
-    Pool;
+    Pool, Some("pool");
     /// The buyer.
-    User;
+    User, Some("user");
     /// The order that an accepted try makes.
-    OrderId;
+    OrderId, Some("orderid");
     /// The owner of a lock.
-    Token;
+    Token, Some("token");
     /// What ids are counted under.
-    IdPrefix;
+    IdPrefix, Some("prefix");
     /// The consumer group that an entry of a stream was delivered to.
-    Group;
+    Group, None;
     /// Why an entry is rejected, for people.
-    Reason;
+    Reason, None;
     /// A key as the client spelled it.
-    KeyName;
+    KeyName, None;
     /// The name of a field in the entry of a stream.
-    FieldName;
+    FieldName, None;
 }

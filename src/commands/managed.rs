@@ -157,7 +157,6 @@ impl<'a> ManagedSale<'a> {
 
     fn accept(&self, order: &Order<'_>, has: i64, left: i64) -> Result<Outcome, CommandError> {
         let Self { ctx, keys, .. } = *self;
-        order.check_fits()?;
         let (state, deadline) = accepted(&self.terms, self.now);
         let held = if state == State::Held { order.units } else { Units::ONE };
         let mut book = OpenBook::open(ctx, keys, held)?;

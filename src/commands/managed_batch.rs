@@ -91,6 +91,9 @@ impl<'a> Tries<'a> {
     ///
     /// Outcomes by precedence, as for one try: a known order id, the window, the limit, the stock.
     fn decide(&mut self, order: Order<'a>) -> Result<Answer, CommandError> {
+        if let Err(error) = order.check_lens() {
+            return Ok(Err(error));
+        }
         let (user, id) = (order.user.0.bytes(), order.id.0.bytes());
         match self.pending.known(id, user) {
             Some(Known::NotYours) => return Ok(Err(CommandError::OrderId)),
@@ -163,9 +166,6 @@ impl<'a> Tries<'a> {
     }
 
     fn accept(&mut self, order: Order<'a>, has: i64) -> Result<Answer, CommandError> {
-        if let Err(error) = order.check_fits() {
-            return Ok(Err(error));
-        }
         let writes = match &mut self.writes {
             Some(writes) => writes,
             None => {

@@ -1,6 +1,6 @@
 //! An order, as the commands that make, release or reject it pass it on.
 
-use crate::args::Args;
+use crate::args::{Args, check_len};
 use crate::error::CommandError;
 use crate::typed::{OrderId, User, Voucher};
 use domain::sale::Units;
@@ -21,16 +21,10 @@ impl<'a> Order<'a> {
         Ok(Self { voucher, user, id: args.next()?, units: Units::ONE })
     }
 
-    /// Refuses ids of which an entry of a stream might not hold all, being limited to 1 GiB.
-    pub(super) fn check_fits(&self) -> Result<(), CommandError> {
-        const MAX: usize = 128 << 20;
-        for (argument, id) in
-            [("voucher", self.voucher.0), ("user", self.user.0), ("orderid", self.id.0)]
-        {
-            if id.bytes().len() > MAX {
-                return Err(CommandError::TooLong { argument, max: MAX });
-            }
-        }
-        Ok(())
+    /// Refuses a user or an order id that is too long: one of a batch, which were not checked when
+    /// they were read.
+    pub(super) fn check_lens(&self) -> Result<(), CommandError> {
+        check_len::<User<'_>>(self.user.0)?;
+        check_len::<OrderId<'_>>(self.id.0)
     }
 }

@@ -50,7 +50,7 @@ impl Command for DrawCode {
         let Some(code) = prizes::first_code(ctx, &keys)? else {
             return Ok(answer(Draw::Empty, None));
         };
-        check_fits([("pool", pool.0), ("user", user.0), ("code", code.as_str())])?;
+        check_fits(code.as_str())?;
         let stream = prizes::open_draws(ctx, &keys)?;
         let fields = keys.fields().of([user.0, pool.0, code.as_str()]);
         // The entry can fail, so it is written first; from there on there is no way back.
@@ -72,11 +72,11 @@ fn answer(draw: Draw, code: Option<Str<'_>>) -> Reply {
     Reply::Pair(draw.code(), code.map(|code| code.bytes().to_vec()))
 }
 
-/// Refuses texts of which an entry of a stream might not hold all, being limited to 1 GiB.
-fn check_fits(texts: [(&'static str, Str<'_>); 3]) -> Result<(), CommandError> {
+/// Refuses a code of which an entry of a stream might not hold all, being limited to 1 GiB.
+fn check_fits(code: Str<'_>) -> Result<(), CommandError> {
     const MAX: usize = 128 << 20;
-    match texts.into_iter().find(|(_, text)| text.bytes().len() > MAX) {
-        None => Ok(()),
-        Some((argument, _)) => Err(CommandError::TooLong { argument, max: MAX }),
+    if code.bytes().len() > MAX {
+        return Err(CommandError::TooLong { argument: "code", max: MAX });
     }
+    Ok(())
 }

@@ -67,16 +67,14 @@ pub(super) fn sell(
     }
     // The stream must be known to take the entry before anything is written. Where it does not,
     // or that is expensive to know, a user who has bought is answered so first, as by the script.
-    let fits = order.check_fits();
     let opened = keys.orders.map(|key| Orders::open(ctx, key)).transpose();
     let is_clear = match &opened {
-        Ok(stream) => fits.is_ok() && stream.as_ref().is_none_or(Orders::has_room),
+        Ok(stream) => stream.as_ref().is_none_or(Orders::has_room),
         Err(_) => false,
     };
     if !is_clear && buyer.has_bought(ctx)? {
         return Ok(already_bought());
     }
-    fits?;
     let stream = opened?;
     if let Some(stream) = &stream {
         stream.check_room(ctx)?;

@@ -62,6 +62,9 @@ impl<'a> Sale<'a> {
         number: usize,
         has_bought: bool,
     ) -> Result<Answer, CommandError> {
+        if let Err(error) = order.check_lens() {
+            return Ok(Err(error));
+        }
         let user = order.user.0.bytes();
         let offer = offer(&self.pending, self.stock, self.policy)?;
         match self.pending.admit(user, offer, has_bought) {
@@ -71,10 +74,6 @@ impl<'a> Sale<'a> {
                 return Ok(Ok(Outcome::SoldOut));
             }
             Some(_) => return Ok(Ok(already_bought())),
-        }
-        if let Err(error) = order.check_fits() {
-            self.pending.dismiss(user, offer);
-            return Ok(Err(error));
         }
         let accepted = match &mut self.accepted {
             Some(accepted) => accepted,

@@ -216,11 +216,7 @@ impl Counter {
         prefix: IdPrefix<'_>,
         second: Second,
     ) -> Result<Rc<Self>, CommandError> {
-        const MAX: usize = 128 << 20;
         let prefix = prefix.0.bytes();
-        if prefix.len() > MAX {
-            return Err(CommandError::TooLong { argument: "prefix", max: MAX });
-        }
         let kind = Kind::now(second, prefix);
         // The tag must be the first one of the key, or the prefix's own, which has its slot.
         if kind.has_tag() && prefix.contains(&b'{') && tag_of(prefix).is_none() {

@@ -1,6 +1,7 @@
 //! The names of a voucher's keys, made from the settings once per change, and what is known of
 //! these keys for as long as no event says otherwise.
 
+use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::configured::Configured;
 use crate::keyspace::fields::OrderFields;
@@ -137,14 +138,15 @@ impl VoucherKeys {
         Self::make(vouchers, voucher)
     }
 
-    /// Makes the keys of another voucher than the last, and keeps them.
+    /// Makes the keys of another voucher than the last, and keeps them. Those of a long one, which
+    /// an entry of a stream can name, are not kept.
     #[cold]
     fn make(vouchers: &Vouchers, voucher: &[u8]) -> Result<Rc<Self>, CommandError> {
         let configured = Configured::now(&vouchers.configured);
         let naming = configured.naming(voucher)?;
         let stock = OwnedStr::new(&naming.key(&configured.stock_prefix));
         let terms = OwnedStr::new(&naming.key(TERMS_PREFIX));
-        Ok(vouchers.last.keep(Self {
+        let keys = Self {
             configured,
             voucher: voucher.to_vec(),
             stock,
@@ -154,7 +156,9 @@ impl VoucherKeys {
             unmanaged_in: Cell::new(None),
             none_due: Cell::new(None),
             is_whole: Cell::new(false),
-        }))
+        };
+        let is_short = voucher.len() <= config::id_bytes_max();
+        Ok(if is_short { vouchers.last.keep(keys) } else { Rc::new(keys) })
     }
 
     pub(crate) fn stock(&self) -> Str<'_> {

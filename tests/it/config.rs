@@ -5,7 +5,7 @@ use crate::observe::{assert_error, words};
 use redis::Value;
 
 /// Every config with its default and another legal value.
-pub const CONFIGS: [(&str, &str, &str); 16] = [
+pub const CONFIGS: [(&str, &str, &str); 17] = [
     ("seckill.stock-prefix", "seckill:stock:", "s t:"),
     ("seckill.buyers-prefix", "seckill:order:", "buyers:"),
     ("seckill.order-stream", "stream.orders", ""),
@@ -18,6 +18,7 @@ pub const CONFIGS: [(&str, &str, &str); 16] = [
     ("seckill.id-prefix", "order", "s i"),
     ("seckill.id-epoch", "1640995200", "0"),
     ("seckill.id-utc-offset", "0", "-28800"),
+    ("seckill.id-bytes-max", "512", "16"),
     ("seckill.hold-sweep-ms", "50", "1"),
     ("seckill.lock-lease-ms-max", "86400000", "1"),
     ("seckill.lock-wait-ms-max", "3600000", "0"),
@@ -154,7 +155,7 @@ fn redis_conf_wins_over_loadmodule_arguments() {
 }
 
 /// Values that no config takes, as a name and bytes.
-const BAD: [(&str, &[u8]); 31] = [
+const BAD: [(&str, &[u8]); 33] = [
     ("seckill.hash-tags", b"maybe"),
     ("seckill.hash-tags", b""),
     ("seckill.missing-stock", b"soldout"),
@@ -167,6 +168,8 @@ const BAD: [(&str, &[u8]); 31] = [
     ("seckill.id-epoch", b"-1"),
     ("seckill.id-utc-offset", b""),
     ("seckill.id-utc-offset", b"86401"),
+    ("seckill.id-bytes-max", b"15"),
+    ("seckill.id-bytes-max", b"65537"),
     ("seckill.order-fields", b""),
     ("seckill.order-fields", b"a"),
     ("seckill.order-fields", b"a b"),

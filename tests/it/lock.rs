@@ -28,8 +28,8 @@ fn only_the_owner_releases() {
 #[test]
 fn tokens_are_compared_byte_by_byte() {
     let server = Server::observed().start();
-    let long = vec![b't'; 1 << 20];
-    let longer = vec![b't'; (1 << 20) + 1];
+    let long = vec![b't'; 511];
+    let longer = vec![b't'; 512];
     let tokens: [&[u8]; 14] = [
         b"",
         b"\0",

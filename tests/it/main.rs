@@ -43,6 +43,7 @@
 //! | `measured_scripts` | the scripts that the benchmark measures commands against |
 //! | `scripts`, `scripts_seen`, `scripts_busy` | scripts that commands answer; others' view; load |
 //! | `library`, `functions` | the library of functions in place of the module, and beside it |
+//! | `bounds` | how long what clients send may be |
 //! | `hostile`, `concurrency` | random bytes; many clients at once |
 //!
 //! A test takes a server of its own. `Server::silent` and `Server::refused` check that a command
@@ -52,6 +53,7 @@ mod acl;
 mod adopt;
 mod afresh;
 mod aof;
+mod bounds;
 mod cluster;
 mod concurrency;
 mod config;

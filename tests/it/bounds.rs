@@ -1,0 +1,115 @@
+//! How long what clients send may be: `seckill.id-bytes-max`.
+
+use crate::harness::{Server, text};
+use crate::observe::integer;
+use redis::Value;
+
+/// Commands with an argument that is one byte too long, in place of `@`, and what it is called.
+const BOUNDED: [(&str, &str); 33] = [
+    ("SECKILL.TRY @ alice o1", "voucher"),
+    ("SECKILL.TRY 7 @ o1", "user"),
+    ("SECKILL.TRY 7 alice @", "orderid"),
+    ("SECKILL.TRY m @ o1", "user"),
+    ("SECKILL.TRY m alice @ UNITS 2", "orderid"),
+    ("SECKILL.TRY none alice @", "orderid"),
+    ("SECKILL.MTRY @ alice o1", "voucher"),
+    ("SECKILL.TRYKEYS s b o @ alice o1", "voucher"),
+    ("SECKILL.TRYKEYS s b o 7 @ o1", "user"),
+    ("SECKILL.TRYKEYS s b o 7 alice @", "orderid"),
+    ("SECKILL.CREATE @ 5", "voucher"),
+    ("SECKILL.CREATE @ ADOPT", "voucher"),
+    ("SECKILL.ALTER @ LIMIT 2", "voucher"),
+    ("SECKILL.RESTOCK @ 1", "voucher"),
+    ("SECKILL.DROP @", "voucher"),
+    ("SECKILL.INFO @", "voucher"),
+    ("SECKILL.AUDIT @", "voucher"),
+    ("SECKILL.ORDER @ o1", "voucher"),
+    ("SECKILL.ORDER m @", "orderid"),
+    ("SECKILL.STATUS @ alice", "voucher"),
+    ("SECKILL.STATUS m @", "user"),
+    ("SECKILL.CONFIRM @ alice o1", "voucher"),
+    ("SECKILL.CONFIRM m @ o1", "user"),
+    ("SECKILL.CONFIRM m alice @", "orderid"),
+    ("SECKILL.CANCEL @ alice o1", "voucher"),
+    ("SECKILL.CANCEL m alice @", "orderid"),
+    ("SECKILL.NEXTID @", "prefix"),
+    ("SECKILL.DRAW @ alice", "pool"),
+    ("SECKILL.DRAW p @", "user"),
+    ("SECKILL.UNDRAW p @", "user"),
+    ("LOCK.ACQUIRE lock @ 1000", "token"),
+    ("LOCK.RELEASE lock @", "token"),
+    ("LOCK.RENEW lock @ 1000", "token"),
+];
+
+const SETUP: [&str; 4] = [
+    "SET seckill:stock:7 5",
+    "SET s 5",
+    "SECKILL.CREATE m 5 LIMIT 3 HOLD 900000",
+    "RPUSH seckill:codes:p code",
+];
+
+#[test]
+fn what_is_too_long_is_refused_and_changes_nothing() {
+    for max in [512, 16] {
+        let server = Server::observed().start();
+        if max != 512 {
+            server.run(&format!("CONFIG SET seckill.id-bytes-max {max}"));
+        }
+        SETUP.iter().for_each(|command| drop(server.run(command)));
+        for (command, name) in BOUNDED {
+            let error = server.refused(&command.replace('@', &"x".repeat(max + 1)), "ERR");
+            assert_eq!(error, format!("ERR {name} must be at most {max} bytes long"), "{command}");
+            let answer = server.run(&command.replace('@', &"x".repeat(max)));
+            let is_refused = matches!(&answer, Value::ServerError(error)
+                if error.details().is_some_and(|text| text.contains("bytes long")));
+            assert!(!is_refused, "{command}: {answer:?}");
+        }
+    }
+}
+
+/// One of a batch is refused alone.
+#[test]
+fn in_a_batch_what_is_too_long_is_refused_alone() {
+    let server = Server::start();
+    server.run("SECKILL.CREATE m 5 HOLD 900000");
+    server.run("SET seckill:stock:7 5");
+    let long = "x".repeat(513);
+    for voucher in ["m", "7"] {
+        let batch = format!("SECKILL.MTRY {voucher} a 1 {long} 2 b {long} c 3 a 4 {long} *");
+        let Value::Array(answers) = server.run(&batch) else { panic!("no answers") };
+        let errors = [1, 2, 5].map(|place: usize| text(&answers[place]));
+        let [user, id, made] = errors;
+        assert_eq!(user, "ERR user must be at most 512 bytes long");
+        assert_eq!(id, "ERR orderid must be at most 512 bytes long");
+        assert_eq!(made, user);
+        let sold = [0, 3, 4].map(|place: usize| integer(&answers[place]));
+        assert_eq!(sold, [0, 0, 2], "{voucher}");
+        server.check(&format!("> GET seckill:stock:{voucher}\n3"));
+    }
+    server.assert_book("m", [3, 2, 0]);
+}
+
+/// Not the arguments of a refused command, and not the names of a long voucher in an entry.
+#[test]
+fn nothing_long_is_kept() {
+    let server = Server::start();
+    let used = || server.info_number("used_memory");
+    server.check("> SET seckill:stock:7 5\nOK\n> XGROUP CREATE stream.orders g 0 MKSTREAM\nOK");
+    server.check("> SECKILL.TRY 7 alice o1\n0");
+    let before = used();
+    let long = "x".repeat(30_000_000);
+    for command in ["SECKILL.STATUS @ u", "SECKILL.INFO @", "SECKILL.DRAW @ u", "SECKILL.TRY @ u o"]
+    {
+        let error = text(&server.run(&command.replace('@', &long)));
+        assert!(error.contains("must be at most 512 bytes long"), "{error:.80}");
+    }
+    // An entry that a consumer can't use, whoever has put it there.
+    let entry = [b"XADD".as_slice(), b"stream.orders", b"*"];
+    let fields = [b"userId".as_slice(), b"u", b"voucherId", long.as_bytes(), b"id", b"o9"];
+    let id = text(&server.call(&[&entry[..], &fields].concat()));
+    server.run("XREADGROUP GROUP g c COUNT 9 STREAMS stream.orders >");
+    server.check(&format!("> SECKILL.REJECT stream.orders g {id}\n1"));
+    server.check("> DEL stream.orders stream.orders.dlq\n2");
+    let kept = i128::from(used()) - i128::from(before);
+    assert!(kept < 5_000_000, "{kept} bytes are kept");
+}
