@@ -205,7 +205,7 @@ fn reap(
     let Some(terms) = terms::read(&memory.vouchers.terms, ctx, keys.terms())? else {
         return Ok(Found::NoVoucher);
     };
-    let sale = ManagedSale::new(ctx, memory, &keys, voucher, terms)?;
+    let sale = ManagedSale::new(ctx, &keys, voucher, terms)?;
     if sale.keys.holds.bytes() != &*key.key {
         return Ok(Found::NoVoucher);
     }
