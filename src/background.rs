@@ -103,4 +103,9 @@ impl Budget {
     fn is_left(&self) -> bool {
         self.0.elapsed() < Self::DURATION
     }
+
+    /// For what is in no hurry.
+    fn is_half_left(&self) -> bool {
+        self.0.elapsed() < Self::DURATION / 2
+    }
 }

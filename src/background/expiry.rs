@@ -75,7 +75,7 @@ fn on_tick(ctx: Ctx<'_>) {
     // One step of the scan in any case, so that nothing keeps it from its end.
     scan(ctx, &memory);
     let mut now = ctx.now_ms();
-    while budget.is_left() && work(ctx, &memory, now) {
+    while budget.is_left() && work(ctx, &memory, now, &budget) {
         now = ctx.now_ms();
     }
     if let Some(wait_ms) = wait_ms(ctx, &memory, now) {
@@ -100,8 +100,8 @@ fn wait_ms(ctx: Ctx<'_>, memory: &Memory, now: Millis) -> Option<u64> {
     }
 }
 
-/// Does one step of what there is to do. False when there is nothing.
-fn work(ctx: Ctx<'_>, memory: &Memory, now: Millis) -> bool {
+/// Does one step of what there is to do in this tick. False when there is nothing.
+fn work(ctx: Ctx<'_>, memory: &Memory, now: Millis, budget: &Budget) -> bool {
     if let Some(key) = memory.holds.index(|index| index.take_marked()) {
         look(ctx, memory, &key, now);
         return true;
@@ -112,7 +112,7 @@ fn work(ctx: Ctx<'_>, memory: &Memory, now: Millis) -> bool {
         expire(ctx, memory, &key, now);
         return true;
     }
-    scan(ctx, memory)
+    budget.is_half_left() && scan(ctx, memory)
 }
 
 /// Notes what there is at a holds key now.
