@@ -26,13 +26,15 @@ const CLASSES: [EventClass; 6] = [
 
 /// Begins to remember, to hear and to work. To be called when the load can't fail any more.
 pub(crate) fn begin(ctx: Ctx<'_>) {
+    let databases = ctx.databases_with_keys();
+    let keys = databases.iter().fold(0u64, |sum, (_, keys)| sum.saturating_add(*keys));
     let memory = Memory::begin(
-        ctx.databases_with_keys(),
+        databases.into_iter().map(|(db, _)| db).collect(),
         subscribe_to_turns::<Ear>,
         subscribe_to_connections::<Ear>,
     );
     subscribe::<Ear>(ctx, &CLASSES);
-    expiry::begin(ctx, &memory);
+    expiry::begin(ctx, &memory, keys);
     scripts::configure(ctx, &memory);
 }
 
@@ -102,5 +104,10 @@ impl Budget {
 
     fn is_left(&self) -> bool {
         self.0.elapsed() < Self::DURATION
+    }
+
+    /// For what is in no hurry.
+    fn is_half_left(&self) -> bool {
+        self.0.elapsed() < Self::DURATION / 2
     }
 }

@@ -32,12 +32,18 @@ const SCAN_COUNT: &[u8] = b"100";
 
 static TIMER: Timer = Timer::new(on_tick);
 
-/// Looks for holds that were there before the module.
+/// The greatest keyspace that is scanned while the module is loaded.
+const KEYS_AT_ONCE_MAX: u64 = 100;
+
+/// Looks for holds that were there before the module, among so many keys.
 ///
-/// A small keyspace, and that of a server that is only starting, is done with at once, so that a
-/// module without holds can be unloaded again right away. No timer is armed before the first cron:
-/// see [`crate::server::ServerEvent::FirstCron`].
-pub(super) fn begin(ctx: Ctx<'_>, memory: &Memory) {
+/// A small keyspace is done with at once, so that a module without holds can be unloaded again
+/// right away. A large one is left to the timer, since the load itself takes most of a millisecond.
+/// No timer is armed before the first cron: see [`crate::server::ServerEvent::FirstCron`].
+pub(super) fn begin(ctx: Ctx<'_>, memory: &Memory, keys: u64) {
+    if keys > KEYS_AT_ONCE_MAX {
+        return;
+    }
     let db = ctx.selected_db();
     let budget = Budget::begin();
     while budget.is_left() && scan(ctx, memory) {}
@@ -69,7 +75,7 @@ fn on_tick(ctx: Ctx<'_>) {
     // One step of the scan in any case, so that nothing keeps it from its end.
     scan(ctx, &memory);
     let mut now = ctx.now_ms();
-    while budget.is_left() && work(ctx, &memory, now) {
+    while budget.is_left() && work(ctx, &memory, now, &budget) {
         now = ctx.now_ms();
     }
     if let Some(wait_ms) = wait_ms(ctx, &memory, now) {
@@ -94,8 +100,8 @@ fn wait_ms(ctx: Ctx<'_>, memory: &Memory, now: Millis) -> Option<u64> {
     }
 }
 
-/// Does one step of what there is to do. False when there is nothing.
-fn work(ctx: Ctx<'_>, memory: &Memory, now: Millis) -> bool {
+/// Does one step of what there is to do in this tick. False when there is nothing.
+fn work(ctx: Ctx<'_>, memory: &Memory, now: Millis, budget: &Budget) -> bool {
     if let Some(key) = memory.holds.index(|index| index.take_marked()) {
         look(ctx, memory, &key, now);
         return true;
@@ -106,7 +112,7 @@ fn work(ctx: Ctx<'_>, memory: &Memory, now: Millis) -> bool {
         expire(ctx, memory, &key, now);
         return true;
     }
-    scan(ctx, memory)
+    budget.is_half_left() && scan(ctx, memory)
 }
 
 /// Notes what there is at a holds key now.
@@ -205,7 +211,7 @@ fn reap(
     let Some(terms) = terms::read(&memory.vouchers.terms, ctx, keys.terms())? else {
         return Ok(Found::NoVoucher);
     };
-    let sale = ManagedSale::new(ctx, memory, &keys, voucher, terms)?;
+    let sale = ManagedSale::new(ctx, &keys, voucher, terms)?;
     if sale.keys.holds.bytes() != &*key.key {
         return Ok(Found::NoVoucher);
     }

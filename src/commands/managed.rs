@@ -15,7 +15,6 @@ use crate::keyspace::presence::Reach;
 use crate::keyspace::stock;
 use crate::keyspace::terms;
 use crate::keyspace::voucher_keys::{ManagedKeys, VoucherKeys};
-use crate::memory::Memory;
 use crate::metrics;
 use crate::reply::Reply;
 use crate::server::{Access, Ctx, KeySpec, OwnedStr, Str};
@@ -39,7 +38,6 @@ const REAPING_RESTS_MS: Millis = 100;
 #[derive(Clone, Copy)]
 pub(crate) struct ManagedSale<'a> {
     source: &'a VoucherKeys,
-    memory: &'a Memory,
     pub(super) ctx: Ctx<'a>,
     pub(crate) keys: ManagedKeys<'a>,
     pub(super) names: &'a OrderFields,
@@ -53,14 +51,12 @@ pub(crate) struct ManagedSale<'a> {
 impl<'a> ManagedSale<'a> {
     pub(crate) fn new(
         ctx: Ctx<'a>,
-        memory: &'a Memory,
         keys: &'a VoucherKeys,
         voucher: Voucher<'a>,
         terms: Terms,
     ) -> Result<Self, CommandError> {
         Ok(Self {
             source: keys,
-            memory,
             ctx,
             keys: keys.managed()?,
             names: keys.fields(),
@@ -166,7 +162,7 @@ impl<'a> ManagedSale<'a> {
         // The first writes, as for an unmanaged voucher: who buys, the entry, the stock. A user
         // who has units is among the buyers already.
         let buyer = Buyer::new(keys.sale.buyers, order.user);
-        let is_new = has == 0 && buyer.admit(ctx, buyer.mark(&self.memory.marks))?;
+        let is_new = has == 0 && buyer.admit(ctx)?;
         let sale = Sale { stock: keys.sale.stock, grant: Grant::of(left), stream };
         let names = EntryNames::configured(self.names);
         take(ctx, sale, names, order, deadline_text).inspect_err(|_| {

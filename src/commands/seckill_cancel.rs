@@ -43,7 +43,7 @@ impl Command for Cancel {
         let Some(terms) = keys.terms_in(&memory.vouchers, ctx)? else {
             return unmanaged::cancel(ctx, &keys, voucher, user, id).map(Reply::Integer);
         };
-        let sale = ManagedSale::new(ctx, memory, &keys, voucher, terms)?;
+        let sale = ManagedSale::new(ctx, &keys, voucher, terms)?;
         let text = book::entry(ctx, sale.keys, id)?;
         let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;
         let answer = cancel(entry.as_ref(), user.0.bytes());

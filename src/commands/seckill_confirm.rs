@@ -47,7 +47,7 @@ impl Command for Confirm {
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
         let terms = terms::read_managed(&memory.vouchers.terms, ctx, keys.terms())?;
-        let sale = ManagedSale::new(ctx, memory, &keys, voucher, terms)?;
+        let sale = ManagedSale::new(ctx, &keys, voucher, terms)?;
         let text = book::entry(ctx, sale.keys, id)?;
         let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;
         let answer = confirm(entry.as_ref(), user.0.bytes(), sale.now);

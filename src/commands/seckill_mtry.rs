@@ -49,7 +49,7 @@ impl Command for MTry {
             None => unmanaged_batch::sell(ctx, &keys, &batch)?,
             Some(terms) => {
                 let voucher = batch.voucher();
-                let sale = managed::ManagedSale::new(ctx, memory, &keys, voucher, terms)?;
+                let sale = managed::ManagedSale::new(ctx, &keys, voucher, terms)?;
                 managed_batch::sell(sale.with_reach(reach), &batch)?
             }
         };

@@ -72,7 +72,7 @@ fn try_once(
     order: &Order<'_>,
 ) -> Result<Outcome, CommandError> {
     if let Some(terms) = keys.terms_in(&memory.vouchers, ctx)? {
-        let sale = managed::ManagedSale::new(ctx, memory, keys, order.voucher, terms)?;
+        let sale = managed::ManagedSale::new(ctx, keys, order.voucher, terms)?;
         return sale.with_reach(reach).sell(order);
     }
     match unmanaged::ask(keys.read_stock(ctx)?, order, config::policy())? {

@@ -62,7 +62,7 @@ pub(super) fn sell(
     // A user with a mark has probably bought: asking is cheaper than what follows.
     let buyer = Buyer::new(keys.buyers, order.user);
     let mark = buyer.mark(&memory.marks);
-    if mark.is_set() && buyer.has_bought(ctx)? {
+    if mark.is_believed() && buyer.has_bought(ctx)? {
         return Ok(already_bought());
     }
     // The stream must be known to take the entry before anything is written. Where it does not,
@@ -80,7 +80,9 @@ pub(super) fn sell(
         stream.check_room(ctx)?;
     }
     // The first write. It is the question too, and changes nothing when the answer is no.
-    if !buyer.admit(ctx, mark)? {
+    let is_new = buyer.admit(ctx)?;
+    mark.note(!is_new);
+    if !is_new {
         return Ok(already_bought());
     }
     let sale = Sale { stock: keys.stock, grant, stream };

@@ -26,13 +26,12 @@ impl<'a> Buyer<'a> {
         marks.of(self.key, self.user.0)
     }
 
-    /// Adds the user, and sets the mark. False, and nothing written, when already there.
+    /// Adds the user. False, and nothing written, when already there.
     ///
     /// One call is both the question and the write, at half the cost of asking first.
-    pub(crate) fn admit(self, ctx: Ctx<'_>, mark: Mark<'_>) -> Result<bool, CommandError> {
+    pub(crate) fn admit(self, ctx: Ctx<'_>) -> Result<bool, CommandError> {
         let reply = Call::write(ctx, c"SADD", self.key, self.user.0)
             .map_err(|error| CommandError::of_call(error, "SADD"))?;
-        mark.set();
         Ok(reply.integer() == 1)
     }
 

@@ -1,7 +1,9 @@
 //! Marks of repeat buyers: users seen lately among the buyers of a voucher.
 //!
 //! A mark is a hint of what to ask first and never an answer: asking SISMEMBER costs less than
-//! what a try of somebody new needs. A wrong mark costs one call, so no event has to end it.
+//! what a try of somebody new needs. A wrong mark costs one call, so no event has to end it. Where
+//! a sale is emptied and begins anew for the same users all of theirs are wrong, so after a wrong
+//! one none is believed until one was right.
 
 use crate::server::{MainThread, Str};
 
@@ -20,11 +22,9 @@ impl Bucket {
         self.0.iter().fold(false, |found, place| found | (place.get() == hash))
     }
 
-    /// Puts a mark in an empty place, or in the one that its high bits choose.
+    /// Puts a mark that it does not contain in an empty place, or in the one that its high bits
+    /// choose.
     fn put(&self, hash: u64) {
-        if self.contains(hash) {
-            return;
-        }
         let empty = self.0.iter().position(|place| place.get() == 0);
         if let Some(place) = self.0.get(empty.unwrap_or((hash >> 32) as usize % PLACES_PER_BUCKET))
         {
@@ -34,37 +34,51 @@ impl Bucket {
 }
 
 /// All marks: 128 KiB, allocated once.
-pub(crate) struct Marks(Box<[Bucket]>);
+pub(crate) struct Marks {
+    buckets: Box<[Bucket]>,
+    /// The mark that was compared last with what the server said was right.
+    are_right: MainThread<bool>,
+}
 
 impl Marks {
     pub(crate) fn new() -> Self {
-        Self((0..BUCKETS).map(|_| Bucket::default()).collect())
+        let buckets = (0..BUCKETS).map(|_| Bucket::default()).collect();
+        Self { buckets, are_right: MainThread::new(true) }
     }
 
     /// The mark of a user of a buyers key, set or not.
     pub(crate) fn of(&self, key: Str<'_>, user: Str<'_>) -> Mark<'_> {
-        let hash = hash(hash(0, key.bytes()), user.bytes());
+        self.with_hash(hash(hash(0, key.bytes()), user.bytes()))
+    }
+
+    fn with_hash(&self, hash: u64) -> Mark<'_> {
         // The remainder of a power of two that fits usize on every machine.
-        Mark { bucket: self.0.get(hash as usize % BUCKETS), hash }
+        let bucket = self.buckets.get(hash as usize % BUCKETS);
+        let is_set = bucket.is_some_and(|bucket| bucket.contains(hash));
+        Mark { marks: self, bucket, hash, is_set }
     }
 }
 
 /// A user of a buyers key.
 #[derive(Clone, Copy)]
 pub(crate) struct Mark<'m> {
+    marks: &'m Marks,
     bucket: Option<&'m Bucket>,
     hash: u64,
+    is_set: bool,
 }
 
 impl Mark<'_> {
-    /// Was the user seen among the buyers lately? No says nothing.
-    pub(crate) fn is_set(self) -> bool {
-        self.bucket.is_some_and(|bucket| bucket.contains(self.hash))
+    /// Is the user probably among the buyers? No says nothing.
+    pub(crate) fn is_believed(self) -> bool {
+        self.is_set && self.marks.are_right.get()
     }
 
-    /// Notes that the user was seen among the buyers.
-    pub(crate) fn set(self) {
-        if let Some(bucket) = self.bucket {
+    /// Notes that the user is among the buyers, and whether they were before.
+    pub(crate) fn note(self, were_before: bool) {
+        if self.is_set {
+            self.marks.are_right.set(were_before);
+        } else if let Some(bucket) = self.bucket {
             bucket.put(self.hash);
         }
     }
@@ -89,7 +103,7 @@ fn hash(seed: u64, name: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{BUCKETS, Bucket, PLACES_PER_BUCKET, hash};
+    use super::{BUCKETS, Bucket, Marks, PLACES_PER_BUCKET, hash};
     use std::collections::HashMap;
 
     #[test]
@@ -117,11 +131,27 @@ mod tests {
             bucket.put(mark << 32);
             assert!(bucket.contains(mark << 32));
         }
-        bucket.put(1 << 32);
         let kept = || (1..=9u64).filter(|mark| bucket.contains(mark << 32)).count();
         assert_eq!(kept(), 8);
         bucket.put(9 << 32);
         assert!(bucket.contains(9 << 32));
         assert_eq!(kept(), 8);
+    }
+
+    #[test]
+    fn wrong_marks_are_not_believed() {
+        let marks = Marks::new();
+        let [alice, bob] = [1, 2];
+        assert!(!marks.with_hash(alice).is_believed());
+        for user in [alice, bob] {
+            marks.with_hash(user).note(false);
+            assert!(marks.with_hash(user).is_believed());
+        }
+        // The buyers were emptied, and alice buys again.
+        marks.with_hash(alice).note(false);
+        assert!(!marks.with_hash(bob).is_believed());
+        // She comes back, and her mark is right.
+        marks.with_hash(alice).note(true);
+        assert!(marks.with_hash(bob).is_believed());
     }
 }

@@ -203,13 +203,13 @@ impl<'a> Ctx<'a> {
         unsafe { api!(RedisModule_SelectDb(self.raw, db)) == raw::REDISMODULE_OK as i32 }
     }
 
-    /// The databases that hold a key. The same one stays selected.
-    pub(crate) fn databases_with_keys(self) -> Vec<i32> {
+    /// The databases that hold a key, and how many each holds. The same one stays selected.
+    pub(crate) fn databases_with_keys(self) -> Vec<(i32, u64)> {
         let selected = self.selected_db();
         let databases = (0..).take_while(|db| self.select_db(*db));
         // SAFETY: the context is live.
-        let has_keys = |_: &i32| unsafe { api!(RedisModule_DbSize(self.raw)) > 0 };
-        let databases = databases.filter(has_keys).collect();
+        let sized = databases.map(|db| (db, unsafe { api!(RedisModule_DbSize(self.raw)) }));
+        let databases = sized.filter(|(_, keys)| *keys > 0).collect();
         self.select_db(selected);
         databases
     }

@@ -121,6 +121,8 @@ fn a_lock_that_was_lost_is_tied_no_more() {
         "MOVE lock 1",
         "RENAME other lock",
         "COPY other lock REPLACE",
+        "ZRANGESTORE lock scores 0 -1",
+        "ZUNIONSTORE lock 1 scores",
         "FLUSHDB",
         "FLUSHALL",
         "FLUSHALL ASYNC",
@@ -128,7 +130,7 @@ fn a_lock_that_was_lost_is_tied_no_more() {
         "SWAPDB 0 1",
     ] {
         server.run("FLUSHALL");
-        server.run("SET other ann");
+        server.check("> SET other ann\nOK\n> ZADD scores 5 member\n1");
         let ann = holder(&server, "lock", "ann");
         let reply = server.run(lose);
         assert!(!matches!(reply, Value::ServerError(_)), "{lose}: {reply:?}");

@@ -42,6 +42,30 @@ fn a_repeat_asks_for_the_buyer_first() {
     server.check("> DEL seckill:stock:7\n1\n> SECKILL.TRY 7 alice o2\n(error) NOVOUCHER ...");
 }
 
+/// What was remembered of buyers costs those of the next sale one question, not one each.
+#[test]
+fn a_sale_that_begins_anew_does_not_believe_the_marks_of_the_old() {
+    let server = Server::start();
+    let users = ["ann", "bob", "cid", "dan"];
+    let sell = || {
+        for user in users {
+            server.check(&format!("> SECKILL.TRY 7 {user} o1\n0"));
+        }
+    };
+    let calls = || ["sadd", "sismember"].map(|command| calls(&server, command));
+    server.check("> SET seckill:stock:7 9\nOK");
+    sell();
+    assert_eq!(calls(), [4, 0]);
+    server.check("> DEL seckill:order:7\n1");
+    sell();
+    assert_eq!(calls(), [8, 1]);
+    // A mark that is right again lets all be believed again.
+    for (user, wanted) in [("ann", [9, 1]), ("bob", [9, 2]), ("ann", [9, 3])] {
+        server.check(&format!("> SECKILL.TRY 7 {user} o2\n2"));
+        assert_eq!(calls(), wanted, "{user}");
+    }
+}
+
 #[test]
 fn a_user_who_is_taken_out_can_buy_at_once() {
     let server = Server::start();

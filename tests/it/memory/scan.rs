@@ -130,6 +130,27 @@ fn nothing_that_happens_during_the_scan_hides_a_hold() {
     }
 }
 
+/// The load itself takes most of a millisecond, so clients would wait twice as long for a search in
+/// it.
+#[test]
+fn a_load_searches_at_once_in_a_small_keyspace_only() {
+    for (keys, is_searched) in [(100, true), (101, false)] {
+        let server = Server::with().without_module().start();
+        server.check(&format!("> DEBUG POPULATE {keys} filler 8\nOK"));
+        let mut client = server.client();
+        // The timer can't tick between the two.
+        client.check("> MULTI\nOK");
+        client.run(&format!("MODULE LOAD {}", module().display()));
+        client.run("INFO commandstats");
+        let Value::Array(replies) = client.run("EXEC") else { panic!("no replies") };
+        assert_eq!(replies[0], Value::Okay);
+        let stats = text(&replies[1]);
+        let scans = stats.lines().find(|line| line.starts_with("cmdstat_scan:"));
+        let is_called = scans.is_some_and(|stats| !stats.starts_with("cmdstat_scan:calls=0,"));
+        assert_eq!(is_called, is_searched, "{keys} keys: {scans:?}");
+    }
+}
+
 /// Other names that stay while the scan goes on, and end only after it.
 #[test]
 fn a_scan_under_other_names_overlooks_nothing() {

@@ -20,6 +20,9 @@ use crate::reply::Reply;
 /// How long a server may take to start, or a script to answer.
 const DEADLINE: Duration = Duration::from_secs(60);
 
+/// What a server says before it ends because another process listens to its port.
+const PORT_IS_TAKEN: &str = "Address already in use";
+
 /// What the servers are made of.
 pub struct Programs {
     pub server: PathBuf,
@@ -76,16 +79,7 @@ impl Server {
 
     /// The only node of a cluster, with all slots.
     pub fn cluster(programs: &Programs, module: bool) -> Result<Self> {
-        // A node has to listen somewhere, though nobody calls there: the system chooses where.
-        let (port, bus) = (free_port()?, free_port()?);
-        let mut lines = vec![
-            format!("port {port}"),
-            format!("cluster-port {bus}"),
-            "cluster-enabled yes".to_owned(),
-            "cluster-require-full-coverage no".to_owned(),
-        ];
-        lines.extend(module.then(|| load(programs)));
-        let server = Self::start(programs, &lines)?;
+        let server = Self::node(programs, module, free_ports)?;
         let mut client = server.client()?;
         client.must(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"])?;
         wait_for("a cluster of one node", || {
@@ -93,6 +87,32 @@ impl Server {
             info.text().contains("cluster_state:ok").then_some(())
         })?;
         Ok(server)
+    }
+
+    /// A node has to listen somewhere, though nobody calls there: the system chooses where. Another
+    /// process may take a port before the server does: then two others are tried.
+    fn node(
+        programs: &Programs,
+        module: bool,
+        mut ports: impl FnMut() -> Result<[u16; 2]>,
+    ) -> Result<Self> {
+        let mut retries = 10;
+        loop {
+            let [port, bus] = ports()?;
+            let mut lines = vec![
+                format!("port {port}"),
+                format!("cluster-port {bus}"),
+                "cluster-enabled yes".to_owned(),
+                "cluster-require-full-coverage no".to_owned(),
+            ];
+            lines.extend(module.then(|| load(programs)));
+            match Self::start(programs, &lines) {
+                Err(error) if retries > 0 && error.to_string().contains(PORT_IS_TAKEN) => {
+                    retries -= 1;
+                }
+                started => return started,
+            }
+        }
     }
 
     fn start(programs: &Programs, lines: &[String]) -> Result<Self> {
@@ -214,8 +234,12 @@ fn load(programs: &Programs) -> String {
     format!("loadmodule {}", programs.module.display())
 }
 
-fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+/// Two ports that nobody listened to a moment ago.
+fn free_ports() -> Result<[u16; 2]> {
+    let free = || TcpListener::bind(("127.0.0.1", 0));
+    // Both are bound before one of them is free again, so that they differ.
+    let (first, second) = (free()?, free()?);
+    Ok([first.local_addr()?.port(), second.local_addr()?.port()])
 }
 
 fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T> {
@@ -228,5 +252,35 @@ fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T> {
             bail!("waited {} s in vain for {what}", DEADLINE.as_secs());
         }
         std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_another_process_has_taken_is_no_failure() {
+        let server = std::env::var_os("REDIS_SERVER").unwrap_or_else(|| "redis-server".into());
+        let programs = Programs { server: server.into(), module: PathBuf::new() };
+        let taken = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let taken = || taken.local_addr().expect("an address").port();
+        let mut asked = 0;
+        let node = Server::node(&programs, false, || {
+            asked += 1;
+            let [port, bus] = free_ports()?;
+            Ok(match asked {
+                1 => [taken(), bus],
+                2 => [port, taken()],
+                _ => [port, bus],
+            })
+        });
+        let node = node.expect("a server");
+        assert!(asked > 2, "asked {asked} times");
+        let answer = node.client().expect("a client").call(&["PING"]).expect("an answer");
+        assert!(answer.text().contains("PONG"));
+        // Where all are taken it says so.
+        let error = Server::node(&programs, false, || Ok([taken(), taken()])).err();
+        assert!(error.expect("an error").to_string().contains(PORT_IS_TAKEN));
     }
 }
