@@ -224,7 +224,7 @@ fn a_managed_voucher_is_sold_as_soon_as_its_keys_have_come() {
     begin(source, target, moving);
     let keys = keys_in(source, moving);
     assert_eq!(keys.len(), 9, "{keys:?}");
-    // What a sale doesn't touch comes last: the stream of released orders and that of confirmed ones.
+    // The streams of released and of confirmed orders come last: a sale does not touch them.
     let (released, confirmed) = ("stream.orders.released:{m}", "stream.orders.confirmed:{m}");
     let touched = keys.iter().filter(|key| ![released, confirmed].contains(&key.as_str()));
     for (moved, key) in touched.enumerate() {
