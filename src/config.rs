@@ -1,10 +1,11 @@
 //! What an operator can set: one static a configuration, and the table of all of them.
 
-use crate::server::{Choice, CommandSpec, MainThread, Number, Setting, Text};
+use crate::server::{ArgKind, ArgSpec, Choice, CommandSpec, MainThread, Number, Setting, Text};
 use domain::order_id::Calendar;
 use domain::sale::Policy;
-use domain::scripts::{BadEntry, Callable, Scripts};
+use domain::scripts::{Argument, BadEntry, Callable, Scripts, Word};
 use domain::{fields, key_names};
+use std::ffi::CStr;
 
 /// What comes before the voucher in the name of its stock key.
 pub(crate) static STOCK_PREFIX: Text =
@@ -155,12 +156,40 @@ pub(crate) fn set_commands(commands: &'static [&'static CommandSpec]) {
 
 /// The scripts of a value of `seckill.scripts`, or the entry that is refused.
 pub(crate) fn parse_scripts(text: &[u8]) -> Result<Scripts, BadEntry> {
-    let callable = |spec: &&CommandSpec| Callable {
-        name: spec.name.to_string_lossy().to_ascii_uppercase(),
-        arguments: spec.arguments(),
-    };
-    let commands: Vec<Callable> = COMMANDS.get().iter().map(callable).collect();
+    let commands: Vec<Callable> = COMMANDS.get().iter().map(|spec| callable(spec)).collect();
     Scripts::parse(text, &commands)
+}
+
+/// What an entry may say of a command.
+fn callable(spec: &CommandSpec) -> Callable {
+    let text = |text: &CStr| text.to_string_lossy().into_owned();
+    let any = |name: &CStr| Word::Any(text(name));
+    let words = |words: &[&CStr]| Word::OneOf(words.iter().map(|word| text(word)).collect());
+    let argument = |arg: &ArgSpec| match arg.kind {
+        ArgKind::Key(_) | ArgKind::String | ArgKind::Integer | ArgKind::IntegerOr(_) => {
+            Argument::Required(any(arg.name))
+        }
+        ArgKind::OptionalBareInteger => Argument::Optional(vec![any(arg.name)]),
+        ArgKind::OptionalToken(token) => Argument::Optional(vec![words(&[token])]),
+        ArgKind::OptionalInteger(token) | ArgKind::OptionalString(token) => {
+            Argument::Optional(vec![words(&[token]), any(arg.name)])
+        }
+        ArgKind::OptionalStrings(token, names) => {
+            let names = names.iter().map(|name| any(name));
+            Argument::Optional([words(&[token])].into_iter().chain(names).collect())
+        }
+        ArgKind::OptionalChoice(token, choices) => {
+            Argument::Optional(vec![words(&[token]), words(choices)])
+        }
+        ArgKind::Repeated(parts, max) => {
+            Argument::Repeated(parts.iter().map(|part| any(part.name)).collect(), max)
+        }
+    };
+    Callable {
+        name: text(spec.name).to_ascii_uppercase(),
+        words_min: usize::try_from(spec.arity.unsigned_abs()).unwrap_or(0).saturating_sub(1),
+        arguments: spec.args.iter().map(argument).collect(),
+    }
 }
 
 fn any_text(_: &[u8]) -> Result<(), String> {

@@ -1,10 +1,13 @@
 //! `seckill.scripts`: which scripts are answered by which commands, and where the arguments of
 //! these are in a call of `EVALSHA` or `EVAL`.
 
+mod arguments;
+
+pub use arguments::{Argument, Callable, Word};
+
 use crate::integer;
 use std::collections::HashSet;
 use std::fmt;
-use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 /// The sha1 of a script, in lower case hexadecimal.
@@ -43,15 +46,6 @@ impl fmt::Display for Sha1 {
     }
 }
 
-/// A command that may be named.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Callable {
-    /// As documented, in capitals.
-    pub name: String,
-    /// How many arguments it takes behind its name.
-    pub arguments: RangeInclusive<usize>,
-}
-
 /// Where an argument of the command comes from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
@@ -75,6 +69,14 @@ impl Source {
             }
         }
         Ok(Self::Word(word.to_vec()))
+    }
+
+    /// The word, where it is known before a call.
+    fn word(&self) -> Option<&[u8]> {
+        match self {
+            Self::Word(word) => Some(word),
+            Self::Key(_) | Self::Arg(_) => None,
+        }
     }
 }
 
@@ -139,7 +141,7 @@ enum Fault {
     Command,
     Number,
     Hole(&'static str),
-    Count(Callable),
+    Arguments(Callable),
 }
 
 /// An entry that can't be, and why.
@@ -164,14 +166,7 @@ impl fmt::Display for BadEntry {
             Fault::Command => write!(f, ": the module has no such command"),
             Fault::Number => write!(f, ": keys and arguments are KEYS[1], ARGV[1] and so on"),
             Fault::Hole(name) => write!(f, ": a number of {name} is left out"),
-            Fault::Count(Callable { name, arguments }) => {
-                let (least, most) = (arguments.start(), arguments.end());
-                match (least == most, *most == usize::MAX) {
-                    (true, _) => write!(f, ": {name} takes {least} arguments"),
-                    (_, true) => write!(f, ": {name} takes {least} arguments or more"),
-                    _ => write!(f, ": {name} takes {least} to {most} arguments"),
-                }
-            }
+            Fault::Arguments(command) => write!(f, ": its arguments can't be those of {command}"),
         }
     }
 }
@@ -247,8 +242,9 @@ fn parse_entry(sha1: Sha1, words: &[&[u8]], commands: &[Callable]) -> Result<Rep
         if numbers().all(|n| n < count) { Ok(count) } else { Err(Fault::Hole(name)) }
     };
     let (keys, args) = (count(true, "KEYS")?, count(false, "ARGV")?);
-    if !command.arguments.contains(&arguments.len()) {
-        return Err(Fault::Count(command.clone()));
+    let known: Vec<_> = arguments.iter().map(|(source, _)| source.word()).collect();
+    if !command.can_take(&known) {
+        return Err(Fault::Arguments(command.clone()));
     }
     Ok(Replacement { sha1, command: command.name.clone(), arguments, keys, args })
 }

@@ -9,6 +9,7 @@ use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
+use domain::batch::TRIES_MAX;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.mtry",
@@ -29,10 +30,13 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
         ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },
         ArgSpec {
             name: c"order",
-            kind: ArgKind::Repeated(&[
-                ArgSpec { name: c"user", kind: ArgKind::String },
-                ArgSpec { name: c"orderid", kind: ArgKind::String },
-            ]),
+            kind: ArgKind::Repeated(
+                &[
+                    ArgSpec { name: c"user", kind: ArgKind::String },
+                    ArgSpec { name: c"orderid", kind: ArgKind::String },
+                ],
+                TRIES_MAX,
+            ),
         },
     ],
 };

@@ -5,7 +5,6 @@ use super::ctx::Ctx;
 use super::string::{Str, argv_slice};
 use redis_module::raw;
 use std::ffi::{CStr, c_int};
-use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{mem, ptr};
 
@@ -106,8 +105,8 @@ pub(crate) enum ArgKind {
     OptionalStrings(&'static CStr, &'static [&'static CStr]),
     /// `TOKEN word`, may be left out; the word is one of these.
     OptionalChoice(&'static CStr, &'static [&'static CStr]),
-    /// Several arguments together, once or more.
-    Repeated(&'static [ArgSpec]),
+    /// Several arguments together, one to so many times.
+    Repeated(&'static [ArgSpec], usize),
 }
 
 /// One argument of a command, in the order of the call.
@@ -134,7 +133,7 @@ impl ArgSpec {
             ArgKind::IntegerOr(word) => {
                 vec![part(self.name, ArgKind::Integer), token(word, word)]
             }
-            ArgKind::Repeated(parts) => parts.iter().map(|part| part.raw(&mut [])).collect(),
+            ArgKind::Repeated(parts, _) => parts.iter().map(|part| part.raw(&mut [])).collect(),
             _ => return Vec::new(),
         };
         parts.push(zeroed_arg());
@@ -164,7 +163,7 @@ impl ArgSpec {
             ArgKind::OptionalToken(token) => (PURE_TOKEN, -1, token.as_ptr(), optional),
             ArgKind::OptionalStrings(token, _) => (BLOCK, -1, token.as_ptr(), optional),
             ArgKind::OptionalChoice(token, _) => (ONEOF, -1, token.as_ptr(), optional),
-            ArgKind::Repeated(_) => (BLOCK, -1, ptr::null(), repeated),
+            ArgKind::Repeated(..) => (BLOCK, -1, ptr::null(), repeated),
         };
         let subargs = if parts.is_empty() { ptr::null_mut() } else { parts.as_mut_ptr() };
         raw::RedisModuleCommandArg {
@@ -220,34 +219,6 @@ pub(crate) struct CommandSpec {
     pub(crate) since: &'static CStr,
     pub(crate) keys: &'static [KeySpec],
     pub(crate) args: &'static [ArgSpec],
-}
-
-/// How often repeated arguments are counted at most.
-const REPEATED_MAX: usize = 1024;
-
-impl CommandSpec {
-    /// How many arguments the command takes behind its name.
-    pub(crate) fn arguments(&self) -> RangeInclusive<usize> {
-        let least = usize::try_from(self.arity.unsigned_abs()).unwrap_or(0).saturating_sub(1);
-        if self.arity >= 0 {
-            return least..=least;
-        }
-        let words = |arg: &ArgSpec| match arg.kind {
-            // Of any number of them a setting names no more than this.
-            ArgKind::Repeated(parts) => parts.len().saturating_mul(REPEATED_MAX),
-            ArgKind::OptionalInteger(_)
-            | ArgKind::OptionalString(_)
-            | ArgKind::OptionalChoice(_, _) => 2,
-            ArgKind::OptionalStrings(_, names) => names.len().saturating_add(1),
-            ArgKind::Key(_)
-            | ArgKind::String
-            | ArgKind::Integer
-            | ArgKind::IntegerOr(_)
-            | ArgKind::OptionalBareInteger
-            | ArgKind::OptionalToken(_) => 1,
-        };
-        least..=self.args.iter().map(words).sum()
-    }
 }
 
 static VERSION: raw::RedisModuleCommandInfoVersion = raw::RedisModuleCommandInfoVersion {

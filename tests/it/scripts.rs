@@ -234,8 +234,13 @@ fn bad_entries_are_named() {
         (format!("{unlock} LOCK.INFO a; nosha LOCK.INFO a"), "entry 2: must begin with the sha1"),
         (format!("{sell} SECKILL.TRIE a b c"), "the module has no such command"),
         (format!("{sell} EVALSHA a b c"), "the module has no such command"),
-        (format!("{sell} SECKILL.TRY ARGV[1] ARGV[2]"), "SECKILL.TRY takes 3 to 5 arguments"),
-        (format!("{sell} LOCK.RELEASE a b c"), "LOCK.RELEASE takes 2 arguments"),
+        (
+            format!("{sell} SECKILL.TRY ARGV[1] ARGV[2]"),
+            "can't be those of SECKILL.TRY voucher user orderid [UNITS units]",
+        ),
+        (format!("{sell} SECKILL.TRY ARGV[1] ARGV[2] ARGV[3] UNITS"), "can't be those of"),
+        (format!("{sell} SECKILL.TRY ARGV[1] ARGV[2] ARGV[3] LIMIT 2"), "can't be those of"),
+        (format!("{sell} LOCK.RELEASE a b c"), "can't be those of LOCK.RELEASE key token"),
         (format!("{sell} SECKILL.TRY ARGV[1] ARGV[2] ARGV[4]"), "a number of ARGV is left out"),
         (format!("{sell} SECKILL.TRY ARGV[0] a b"), "KEYS[1], ARGV[1] and so on"),
         (format!("{sell} LOCK.INFO a;{} LOCK.INFO a", sell.to_uppercase()), "an entry already"),
@@ -248,6 +253,58 @@ fn bad_entries_are_named() {
         assert!(log.contains("not loaded: scripts entry") && log.contains(wanted), "{log}");
     }
     server.check("> CONFIG GET seckill.scripts\n1) \"seckill.scripts\"\n2) \"\"");
+}
+
+/// The setting takes exactly the words that the command itself can read.
+#[test]
+fn entries_are_judged_as_the_commands_would() {
+    const OPTIONS: [&str; 22] = [
+        "",
+        "UNITS 1",
+        "UNITS",
+        "UNITS 1 UNITS 1",
+        "units 1 NOSTREAM",
+        "NOSTREAM UNITS 1",
+        "NOSTREAM",
+        "FIELDS a b c",
+        "FIELDS a b",
+        "MISSING error",
+        "MISSING 1",
+        "NOSTREAM MISSING sold-out",
+        "WAIT 1",
+        "FENCE WAIT 1",
+        "SESSION FENCE WAIT",
+        "FENCE FENCE",
+        "BEGIN 1",
+        "LIMIT 1 HOLD 1",
+        "HOLD 1 HOLD 1",
+        "LIMIT",
+        "COUNT 1",
+        "REASON 1",
+    ];
+    let server = Server::start();
+    let docs = server.run("COMMAND LIST FILTERBY MODULE seckill");
+    let commands: Vec<String> = redis::from_redis_value(docs).expect("commands");
+    assert!(commands.len() > 20, "{commands:?}");
+    let (mut taken, mut refused) = (0, 0);
+    for command in &commands {
+        for (required, options) in (0..8).flat_map(|many| OPTIONS.map(|options| (many, options))) {
+            let call = format!("{command} {}{options}", "1 ".repeat(required));
+            let is_taken = set(&server, &format!("{} {call}", sha1(SELL))) == Value::Okay;
+            let reply = server.call(&call.split_whitespace().collect::<Vec<_>>());
+            let error = matches!(reply, Value::ServerError(_)).then(|| text(&reply));
+            let cant = ["ERR syntax error", "ERR wrong number of arguments"];
+            let is_unread = |error: &String| cant.iter().any(|words| error.starts_with(words));
+            // Of what is wrong in two ways the command names the first.
+            let agrees = match &error {
+                Some(error) => !is_taken || !is_unread(error),
+                None => is_taken,
+            };
+            assert!(agrees, "{call}: {is_taken} {error:?}");
+            *if is_taken { &mut taken } else { &mut refused } += 1;
+        }
+    }
+    assert!(taken > 100 && refused > taken, "{taken} {refused}");
 }
 
 #[test]

@@ -1,15 +1,32 @@
 //! The table of what the configuration may say, and what becomes of calls.
 
-use super::{Callable, ScriptTexts, Scripts, Sha1, Taken};
+use super::{Argument, Callable, ScriptTexts, Scripts, Sha1, Taken, Word};
 
 const A: &str = "a401349bbff2164ec35f9c5f6db8f92ff4519d9d";
 const B: &str = "e9f69f2beb755be68b5e456ee2ce9aadfbc4ebf4";
 
 fn commands() -> Vec<Callable> {
+    let any = |names: &str| -> Vec<Word> {
+        names.split(' ').map(|name| Word::Any(name.to_owned())).collect()
+    };
+    let of = |words: &str| Word::OneOf(words.split('|').map(str::to_owned).collect());
+    let option = |token: &str, words: Vec<Word>| {
+        Argument::Optional([of(token)].into_iter().chain(words).collect())
+    };
+    let command = |name: &str, words_min, required: &str, options: Vec<Argument>| Callable {
+        name: name.to_owned(),
+        words_min,
+        arguments: any(required).into_iter().map(Argument::Required).chain(options).collect(),
+    };
+    let missing = option("MISSING", vec![of("ERROR|SOLD-OUT")]);
+    let sell = vec![option("UNITS", any("n")), option("NOSTREAM", Vec::new()), missing];
+    let alter = vec![option("BEGIN", any("ms")), option("END", any("ms"))];
     vec![
-        Callable { name: "X.SELL".into(), arguments: 3..=5 },
-        Callable { name: "X.FREE".into(), arguments: 2..=2 },
-        Callable { name: "X.MANY".into(), arguments: 3..=usize::MAX },
+        command("X.SELL", 3, "voucher user orderid", sell),
+        command("X.FREE", 2, "key token", Vec::new()),
+        command("X.TAKE", 1, "key", vec![Argument::Optional(any("units"))]),
+        command("X.ALTER", 3, "voucher", alter),
+        command("X.MANY", 3, "voucher", vec![Argument::Repeated(any("user orderid"), 3)]),
     ]
 }
 
@@ -123,15 +140,58 @@ fn bad_entries_are_refused_by_name() {
         (format!("{A} X.FREE KEYS[2] ARGV[1]"), ": a number of KEYS is left out"),
         (format!("{A} X.FREE ARGV[1] ARGV[3]"), ": a number of ARGV is left out"),
         (format!("{A} X.FREE ARGV[1] ARGV[9223372036854775807]"), ": a number of ARGV is left out"),
-        (format!("{A} X.FREE a"), ": X.FREE takes 2 arguments"),
-        (format!("{A} X.FREE"), ": X.FREE takes 2 arguments"),
-        (format!("{A} x.sell a b c d e f"), ": X.SELL takes 3 to 5 arguments"),
-        (format!("{A} X.MANY a b"), ": X.MANY takes 3 arguments or more"),
+        (format!("{A} X.FREE a"), ": its arguments can't be those of X.FREE key token"),
+        (format!("{A} X.FREE"), "X.FREE key token"),
+        (format!("{A} X.TAKE a b c"), "X.TAKE key [units]"),
+        (
+            format!("{A} x.sell a b"),
+            "X.SELL voucher user orderid [UNITS n] [NOSTREAM] [MISSING ERROR|SOLD-OUT]",
+        ),
+        (format!("{A} X.MANY a b"), "X.MANY voucher user orderid [user orderid ...]"),
     ];
     for (text, wanted) in cases {
         let bad = parse(&text).err().unwrap_or_else(|| panic!("{text} was taken"));
         assert!(bad.contains(wanted), "{text}: {bad}");
         assert!(bad.is_ascii() && bad.starts_with("entry "), "{text}: {bad}");
+    }
+}
+
+#[test]
+fn arguments_must_be_able_to_be_those_of_the_command() {
+    let cases = [
+        ("X.SELL a b c", true),
+        ("X.SELL a b", false),
+        ("X.SELL ARGV[1] ARGV[2] ARGV[3] UNITS", false),
+        ("X.SELL ARGV[1] ARGV[2] ARGV[3] units 2", true),
+        ("X.SELL a b c TRIES 2", false),
+        ("X.SELL a b c 2 UNITS", false),
+        ("X.SELL a b c UNITS UNITS", true),
+        ("X.SELL a b c UNITS 1 UNITS 1", false),
+        ("X.SELL a b c NOSTREAM UNITS 1", true),
+        ("X.SELL a b c UNITS NOSTREAM 1", false),
+        ("X.SELL a b c MISSING sold-out", true),
+        ("X.SELL a b c MISSING ARGV[1]", true),
+        ("X.SELL a b c MISSING nothing", false),
+        // What a call will say can't be judged before: any option, if there is one of this length.
+        ("X.SELL a b c ARGV[1]", true),
+        ("X.SELL a b c ARGV[1] ARGV[2] 3", true),
+        ("X.SELL a b c ARGV[1] x y", false),
+        ("X.SELL a b c ARGV[1] ARGV[2] ARGV[3] ARGV[4] ARGV[5]", true),
+        ("X.SELL a b c ARGV[1] ARGV[2] ARGV[3] ARGV[4] ARGV[5] ARGV[6]", false),
+        ("X.TAKE a", true),
+        ("X.TAKE a 2", true),
+        ("X.TAKE a ARGV[1] ARGV[2]", false),
+        ("X.ALTER a", false),
+        ("X.ALTER a END 1 BEGIN 2", true),
+        ("X.ALTER a KEYS[1] KEYS[2]", true),
+        ("X.ALTER a KEYS[1]", false),
+        ("X.MANY a", false),
+        ("X.MANY a b c d e f g", true),
+        ("X.MANY a b c d", false),
+        ("X.MANY a b c d e f g h i", false),
+    ];
+    for (entry, is_taken) in cases {
+        assert_eq!(parse(&format!("{A} {entry}")).is_ok(), is_taken, "{entry}");
     }
 }
 

@@ -1,14 +1,49 @@
 //! The scripts that commands answer: entries as a model reads them, and calls as it rewrites them.
 
-use domain::scripts::{Callable, ScriptTexts, Scripts, Sha1, Taken};
+use domain::scripts::{Argument, Callable, ScriptTexts, Scripts, Sha1, Taken, Word};
 
 use crate::input::Input;
 
 fn commands() -> Vec<Callable> {
+    let any = || Word::Any("w".into());
+    let token = |word: &str| Word::OneOf(vec![word.into()]);
+    let options = [vec![token("UNITS"), any()], vec![token("*")], vec![token("A"), any(), any()]];
+    let options = options.map(Argument::Optional).into_iter();
+    let command = |name: &str, words_min, arguments: Vec<Argument>| Callable {
+        name: name.into(),
+        words_min,
+        arguments,
+    };
     vec![
-        Callable { name: "X.ANY".into(), arguments: 0..=usize::MAX },
-        Callable { name: "X.TWO".into(), arguments: 2..=2 },
+        command("X.PAIRS", 2, vec![Argument::Repeated(vec![any(), any()], 2)]),
+        command("X.TWO", 2, vec![Argument::Required(any()), Argument::Required(any())]),
+        command("X.OPT", 1, [Argument::Required(any())].into_iter().chain(options).collect()),
     ]
+}
+
+/// All that the commands can be called with; None is any word.
+fn forms(name: &str) -> Vec<Vec<Option<&'static str>>> {
+    let options = [&[Some("UNITS"), None][..], &[Some("*")], &[Some("A"), None, None]];
+    match name {
+        "X.PAIRS" => vec![vec![None; 2], vec![None; 4]],
+        "X.TWO" => vec![vec![None; 2]],
+        // Every option in every order, and what each of these begins with.
+        _ => [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]]
+            .iter()
+            .flat_map(|order| (0..=3).map(|many| &order[..many]))
+            .map(|order| order.iter().flat_map(|option| options[*option]).copied())
+            .map(|options| [None].into_iter().chain(options).collect())
+            .collect(),
+    }
+}
+
+/// Whether the words can be those of this form.
+fn can_be(form: &[Option<&str>], words: &[&str]) -> bool {
+    let fits = |(wanted, word): (&Option<&str>, &&str)| {
+        let Some(wanted) = wanted else { return true };
+        word.eq_ignore_ascii_case(wanted) || numbered(word) != Ok(None)
+    };
+    form.len() == words.len() && form.iter().zip(words).all(fits)
 }
 
 /// An entry as the model reads it: sha1, command, arguments.
@@ -37,9 +72,10 @@ fn model(text: &str) -> Option<Vec<Entry<'_>>> {
             return None;
         }
         let (name, words) = rest.split_first()?;
-        let name = ["X.ANY", "X.TWO"].into_iter().find(|known| known.eq_ignore_ascii_case(name))?;
+        let mut known = ["X.PAIRS", "X.TWO", "X.OPT"].into_iter();
+        let name = known.find(|known| known.eq_ignore_ascii_case(name))?;
         let is_twice = entries.iter().any(|(other, ..)| *other == sha1);
-        if is_twice || (name == "X.TWO" && words.len() != 2) {
+        if is_twice || !forms(name).iter().any(|form| can_be(form, words)) {
             return None;
         }
         let mut used = Vec::new();
@@ -126,7 +162,7 @@ fn setting(input: &mut Input, texts: &[&[u8]]) -> String {
         let sha1 = Sha1::of(script).to_string();
         text += &if input.flag() { sha1.to_uppercase() } else { sha1 };
         text +=
-            [" X.ANY ", " x.two ", " X.ANY\t", " X.TWO ", " X.NONE", "0 X.ANY ", " ", " X.ANY "]
+            [" X.OPT ", " x.two ", " X.OPT\t", " X.PAIRS ", " X.NONE", "0 X.OPT ", " ", " x.opt "]
                 [usize::from(input.below(8))];
         for _ in 0..input.below(6) {
             // The last ones are wrong.

@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use domain::sale::Outcome;
-use redis::RedisResult;
+use redis::{RedisResult, Value};
 use serde::Serialize;
 use tokio::sync::watch::{Receiver, channel};
 use tokio::task::JoinSet;
 
+use crate::batch::{self, One, Tries, gather};
 use crate::fate::{Fates, Settled, settle};
 use crate::link::{Link, Place};
 use crate::managed::{Standing, poll};
@@ -136,6 +137,8 @@ pub struct Try {
     /// SHA-1 of the script, where a script decides.
     script: Option<String>,
     fates: Option<Fates>,
+    /// How many tries one command makes.
+    batch: u32,
 }
 
 impl Try {
@@ -151,7 +154,8 @@ impl Try {
         };
         let spread = Spread::of(options);
         let vouchers = spread.vouchers();
-        Ok(Try { spread, vouchers, script, fates: Fates::of(options) })
+        let (fates, batch) = (Fates::of(options), options.batch);
+        Ok(Try { spread, vouchers, script, fates, batch })
     }
 
     /// Where a user tries.
@@ -170,6 +174,31 @@ impl Try {
         command.arg(self.voucher_of(user)).arg(user).arg(order_id);
         command
     }
+
+    /// The commands of some tries.
+    fn commands(&self, plan: &Plan, numbers: Range<u32>) -> Result<Vec<Tries>> {
+        let named = numbers.map(|number| {
+            let user = plan.user(number).context("a try past the end of the plan")?;
+            Ok((number, user_id(user), plan.order_id(number)))
+        });
+        let named = named.collect::<Result<Vec<_>>>()?;
+        Ok(match self.batch {
+            1 => {
+                let alone = |(number, user, order_id): (u32, String, String)| Tries {
+                    command: self.command(&user, &order_id),
+                    numbers: vec![number],
+                };
+                named.into_iter().map(alone).collect()
+            }
+            size => {
+                let one = |(number, user, order_id): (u32, String, String)| {
+                    let voucher = self.voucher_of(&user);
+                    One { number, voucher, user, order_id }
+                };
+                gather(named.into_iter().map(one), size as usize)
+            }
+        })
+    }
 }
 
 /// Sends the whole plan, or until Ctrl-C, and waits for every answer. An error when a connection
@@ -186,7 +215,8 @@ pub async fn send(place: &Place, options: &Options, plan: &Arc<Plan>) -> Result<
     let mut senders = JoinSet::new();
     for connection in connections {
         let (maker, plan, shared) = (maker.clone(), plan.clone(), shared.clone());
-        senders.spawn(work(connection, options.pipeline, maker, plan, shared));
+        let at_once = options.pipeline.saturating_mul(options.batch);
+        senders.spawn(work(connection, at_once, maker, plan, shared));
     }
     let standing = poll_standing(place, options).await?;
     let answers = watch(&mut senders, &shared, &standing, options.json).await;
@@ -209,26 +239,26 @@ async fn poll_standing(place: &Place, options: &Options) -> Result<Receiver<Opti
     Ok(standing)
 }
 
-/// One connection: takes tries, a batch at a time, until none is left.
+/// One connection: takes so many tries at once, until none is left.
 async fn work(
     mut connection: Link,
-    batch_size: u32,
+    at_once: u32,
     maker: Arc<Try>,
     plan: Arc<Plan>,
     shared: Arc<Shared>,
 ) -> Result<Answers> {
     let mut answers = Answers::default();
-    while let Some(batch) = shared.take(batch_size) {
-        let mut commands = Vec::with_capacity(batch.len());
-        for number in batch.clone() {
-            let user = plan.user(number).context("a try past the end of the plan")?;
-            commands.push(maker.command(&user_id(user), &plan.order_id(number)));
-        }
-        let replies: Vec<RedisResult<i64>> = connection.ask_all(commands).await?;
+    while let Some(taken) = shared.take(at_once) {
+        let tries = maker.commands(&plan, taken)?;
+        let (commands, numbers): (Vec<_>, Vec<_>) =
+            tries.into_iter().map(|tries| (tries.command, tries.numbers)).unzip();
+        let replies: Vec<RedisResult<Value>> = connection.ask_all(commands).await?;
         let known = answers.accepted.len();
-        for (number, reply) in batch.zip(replies) {
-            shared.tally.count(&reply);
-            answers.add(number, reply);
+        for (numbers, reply) in numbers.iter().zip(replies) {
+            for (number, answer) in batch::answers(numbers, reply) {
+                shared.tally.count(&answer);
+                answers.add(number, answer);
+            }
         }
         if let Some(fates) = &maker.fates {
             let accepted = answers.accepted[known..].to_vec();

@@ -1,10 +1,10 @@
 //! `seckill-rush`: a flash sale from the buyers' side. Opens a sale on any server, sends tries
 //! from many connections at once, and then proves from the server's own keys what was sold.
 //!
-//! `options` what can be asked for, `spread` over which shards, `plan` who tries when, `fate` who
-//! pays, `names` where the module keeps its facts, `sale` and `managed` open and read a voucher,
-//! `load` sends the tries and `progress` shows them, `proof` and `managed_proof` compare, `report`
-//! prints.
+//! `options` what can be asked for, `spread` over which shards, `plan` who tries when, `batch` in
+//! which commands, `fate` who pays, `names` where the module keeps its facts, `sale` and `managed`
+//! open and read a voucher, `load` sends the tries and `progress` shows them, `proof` and
+//! `managed_proof` compare, `report` prints.
 //!
 //! Exit code: 0 proved, 1 the outcome differs, 2 the rush could not be carried out.
 
@@ -13,6 +13,7 @@ mod link;
 #[path = "../common/sharding.rs"]
 mod sharding;
 
+mod batch;
 mod fate;
 mod load;
 mod managed;
@@ -90,7 +91,7 @@ async fn rush(options: &Options) -> Result<Report> {
     let mut spread = Spread::of(options);
     let shards = match options.method() {
         Method::Command => {
-            sale::need_module(&mut link).await?;
+            sale::need_module(&mut link, options.try_command()).await?;
             Names::of_module(&mut link, &spread.vouchers(), server.cluster).await?
         }
         Method::Script => vec![Names::of_script(&options.voucher)?],

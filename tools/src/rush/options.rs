@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Result, ensure};
 use clap::{Args, Parser};
+use domain::batch::TRIES_MAX;
 
 use crate::sharding::{SHARDS_MAX, check_sale};
 
@@ -44,9 +45,14 @@ pub struct Options {
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub connections: u32,
 
-    /// Tries a connection sends before it waits for the answers
+    /// Commands that a connection sends before it waits for the answers
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub pipeline: u32,
+
+    /// Tries of one command: SECKILL.MTRY instead of SECKILL.TRY where it is more than one
+    #[arg(long, default_value_t = 1, conflicts_with = "script",
+        value_parser = clap::value_parser!(u32).range(1..=TRIES_MAX as i64))]
+    pub batch: u32,
 
     /// Repeats a run: the same users try in the same order [default: another one each time]
     #[arg(long)]
@@ -135,6 +141,11 @@ impl Options {
         if self.script { Method::Script } else { Method::Command }
     }
 
+    /// The command that decides, where the script does not.
+    pub fn try_command(&self) -> &'static str {
+        if self.batch > 1 { "SECKILL.MTRY" } else { "SECKILL.TRY" }
+    }
+
     /// Refuses what clap can't see.
     pub fn check(&self) -> Result<()> {
         let Managed { hold_ms, pay_share, cancel_share, .. } = self.managed;
@@ -189,6 +200,15 @@ mod tests {
     fn nothing_can_be_kept_and_reset() {
         assert!(parse("rush --keep --reset").is_err());
         assert!(parse("rush --tries 0").is_err());
+    }
+
+    #[test]
+    fn a_batch_has_a_command_of_its_own() {
+        assert_eq!(parse("rush").unwrap().try_command(), "SECKILL.TRY");
+        assert_eq!(parse("rush --batch 1024").unwrap().try_command(), "SECKILL.MTRY");
+        for wrong in ["--batch 0", "--batch 1025", "--batch 2 --script"] {
+            assert!(parse(&format!("rush {wrong}")).is_err(), "{wrong}");
+        }
     }
 
     #[test]

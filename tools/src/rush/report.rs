@@ -84,6 +84,8 @@ pub struct Report {
     pub seed: u64,
     pub connections: u32,
     pub pipeline: u32,
+    /// Tries of one command.
+    pub batch: u32,
     pub tries: u32,
     pub tries_planned: u32,
     /// Users with at least one try.
@@ -116,13 +118,14 @@ impl Report {
         Report {
             server: format!("{} {}", server.name, server.version),
             by: match options.method() {
-                Method::Command => "SECKILL.TRY",
+                Method::Command => options.try_command(),
                 Method::Script => "the Lua script",
             },
             voucher: options.voucher.clone(),
             seed: options.seed(),
             connections: options.connections,
             pipeline: options.pipeline,
+            batch: options.batch,
             tries: rush.sent,
             tries_planned: plan.tries(),
             users: plan.users_among(rush.sent),
@@ -157,7 +160,8 @@ impl Report {
         };
         row("server", format!("{}, by {}", self.server, self.by));
         row("tries", format!("{} by {} users (seed {})", n(self.tries), n(self.users), self.seed));
-        let sent_by = format!("{} connections, {} at a time", self.connections, self.pipeline);
+        let of = if self.batch > 1 { format!(" of {} tries", self.batch) } else { String::new() };
+        let sent_by = format!("{} connections, {} at a time{of}", self.connections, self.pipeline);
         let seconds = Duration::from_millis(self.elapsed_ms).as_secs_f64();
         row("", format!("{sent_by}, in {seconds:.2} s"));
         row("tries a second", n(self.tries_per_s));
@@ -259,10 +263,17 @@ mod tests {
     fn a_sound_rush_reads_proved() {
         let report = report(&rush([3, 1_997, 0, 0, 0, 0], 0), 0);
         let text = report.text();
+        assert!(text.contains("50 connections, 16 at a time, in 0.50 s\n"), "{text}");
         assert!(text.ends_with("PROVED: 3 sold, each to another user, 0 left\n"), "{text}");
         assert!(text.contains("sold out (1)              1,997\n"), "{text}");
         assert!(!text.contains("not started"), "{text}");
         assert_eq!((report.tries_per_s, report.server_cpu_us_per_try), (4_000, 0.5));
+    }
+
+    #[test]
+    fn batches_are_shown_with_their_length() {
+        let text = Report { batch: 32, ..report(&rush([3, 7, 0, 0, 0, 0], 0), 0) }.text();
+        assert!(text.contains("50 connections, 16 at a time of 32 tries, in "), "{text}");
     }
 
     #[test]

@@ -57,16 +57,16 @@ pub async fn cpu_seconds(connection: &mut Link) -> Result<f64> {
 }
 
 /// Refuses a server without the command, before anything is written.
-pub async fn need_module(connection: &mut Link) -> Result<()> {
+pub async fn need_module(connection: &mut Link, command: &str) -> Result<()> {
     let known: Vec<redis::Value> = redis::cmd("COMMAND")
         .arg("INFO")
-        .arg("SECKILL.TRY")
+        .arg(command)
         .query_async(connection)
         .await
         .context("COMMAND INFO")?;
     ensure!(
         known.iter().any(|command| *command != redis::Value::Nil),
-        "this server has no SECKILL.TRY: load the module, or rush by the Lua script (--script)"
+        "this server has no {command}: load the module, or rush by the Lua script (--script)"
     );
     Ok(())
 }

@@ -50,7 +50,8 @@ fn a_rush_over_shards_is_proved_on_a_server() {
 fn a_rush_over_shards_is_proved_on_a_cluster() {
     let nodes = Nodes::start();
     let url = &nodes.urls()[0];
-    for rules in ["", " --managed --limit 2 --reset", " --managed --hold-ms 300 --reset"] {
+    let held = " --managed --hold-ms 300 --reset";
+    for rules in ["", " --batch 32 --reset", " --managed --limit 2 --reset", held] {
         let report = proved(Program::rush(url, &format!("{RUSH}{rules}")));
         assert_eq!(expected(&report, "moves on their way"), Some(0));
     }
@@ -59,6 +60,28 @@ fn a_rush_over_shards_is_proved_on_a_cluster() {
     assert!(nodes.servers[..3].iter().all(|server| tries(server) > 50));
     // One that is not spread finds its node as well.
     proved(Program::rush(url, "--voucher one --tries 2000 --json"));
+}
+
+#[test]
+fn a_rush_in_batches_is_proved() {
+    let server = Server::with().port().start();
+    let url = format!("redis://127.0.0.1:{}", server.port());
+    let managed = " --managed --limit 2 --retries 0.1";
+    let held = " --managed --hold-ms 500 --pay-share 0.6 --cancel-share 0.2 --retries 0.1";
+    for (rules, size) in [("", 32), ("", 1024), (managed, 32), (held, 32)] {
+        server.call(&["CONFIG", "RESETSTAT"]);
+        let rush = "--voucher 7 --stock 1000 --tries 20000 --connections 8 --reset --json";
+        let report = proved(Program::rush(&url, &format!("{rush} --batch {size}{rules}")));
+        assert_eq!((&report["by"], &report["batch"]), (&"SECKILL.MTRY".into(), &size.into()));
+        // Every try was in a batch, and all batches but the last are whole.
+        assert_eq!(server.info("cmdstat_seckill.try"), None);
+        let stats = server.info("cmdstat_seckill.mtry").expect("batches");
+        let calls = format!("calls={},", 20_000_u32.div_ceil(size));
+        assert!(stats.starts_with(&calls), "{stats}, not {calls}");
+    }
+    let report = proved(Program::rush(&url, &format!("{RUSH} --batch 32 --reset")));
+    assert_eq!(expected(&report, "units sold"), Some(1_000));
+    assert_eq!(expected(&report, "orders on a wrong shard"), Some(0));
 }
 
 #[test]
