@@ -89,7 +89,10 @@ impl<'a> ManagedSale<'a> {
     /// Outcomes by precedence: a known order id, the window, the limit, the stock.
     pub(super) fn sell(&self, order: &Order<'_>) -> Result<Outcome, CommandError> {
         if book::has_entry(self.ctx, self.keys, order.id)? {
-            return self.repeat(order);
+            let mut again = Vec::new();
+            let outcome = self.repeat(order, &mut again)?;
+            self.replicate_again(again);
+            return Ok(outcome);
         }
         let mut has = self.units_of(order.user)?;
         if let Some(outcome) = refuse(&self.terms, self.now, has, order.units) {
@@ -112,22 +115,36 @@ impl<'a> ManagedSale<'a> {
         self.accept(order, has, left)
     }
 
-    /// Answers a try whose order id is in the book.
-    pub(super) fn repeat(&self, order: &Order<'_>) -> Result<Outcome, CommandError> {
+    /// Answers a try whose order id is in the book. Accepted again, its entry is left in `again`.
+    pub(super) fn repeat<'o>(
+        &self,
+        order: &Order<'o>,
+        again: &mut Vec<(Str<'o>, OwnedStr)>,
+    ) -> Result<Outcome, CommandError> {
         let text = book::entry(self.ctx, self.keys, order.id)?.ok_or(CommandError::Garbled)?;
         let entry = Entry::parse(text.as_str().bytes())?;
-        match known(&entry, order.user.0.bytes(), self.now) {
-            Known::NotYours => Err(CommandError::OrderId),
+        let outcome = match known(&entry, order.user.0.bytes(), self.now) {
+            Known::NotYours => return Err(CommandError::OrderId),
             Known::Overdue => {
                 self.check_whole()?;
                 self.release(order.id, &entry, State::Expired)?;
-                metrics::TRIES_REPEATED.count();
-                Ok(Outcome::Released)
+                Outcome::Released
             }
-            Known::Repeated(outcome) => {
-                metrics::TRIES_REPEATED.count();
-                Ok(outcome)
-            }
+            Known::Repeated(outcome) => outcome,
+        };
+        metrics::TRIES_REPEATED.count();
+        if outcome == Outcome::Accepted {
+            again.push((order.id.0, text));
+        }
+        Ok(outcome)
+    }
+
+    /// Replicates entries of the book as they are. The client of a repeat may not have heard that
+    /// the order was changed, and neither may the replicas: a `WAIT` behind the repeat waits for
+    /// these entries, and so for all that was replicated before them.
+    pub(super) fn replicate_again(&self, entries: Vec<(Str<'_>, OwnedStr)>) {
+        if !entries.is_empty() {
+            Effect::FieldsAgain { key: self.keys.book, fields: entries }.publish(self.ctx);
         }
     }
 

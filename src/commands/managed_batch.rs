@@ -34,6 +34,8 @@ struct Tries<'a> {
     /// What they don't hold yet.
     pending: Pending<'a>,
     writes: Option<Writes<'a>>,
+    /// Entries of the book that were asked for again.
+    again: Vec<(Str<'a>, OwnedStr)>,
     has_written: bool,
     has_reaped: bool,
     releases_left: usize,
@@ -64,6 +66,7 @@ pub(super) fn sell<'a>(
         left: None,
         pending: Pending::of(batch.len()),
         writes: None,
+        again: Vec::new(),
         has_written: false,
         has_reaped: false,
         releases_left: RELEASES_MAX,
@@ -78,6 +81,7 @@ pub(super) fn sell<'a>(
         tries.answers.push(answer);
     }
     tries.write()?;
+    sale.replicate_again(tries.again);
     Ok(tries.answers)
 }
 
@@ -134,7 +138,7 @@ impl<'a> Tries<'a> {
         let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes()));
         let Some(Ok(entry)) = entry else { return Ok(Err(CommandError::Garbled)) };
         if known(&entry, order.user.0.bytes(), now) != Known::Overdue {
-            return Ok(self.sale.repeat(order));
+            return Ok(self.sale.repeat(order, &mut self.again));
         }
         let Some(releases_left) = self.releases_left.checked_sub(1) else {
             // Nothing but its release can become of the order any more.
@@ -144,7 +148,7 @@ impl<'a> Tries<'a> {
         self.releases_left = releases_left;
         self.write()?;
         self.look_again();
-        let answer = self.sale.repeat(order);
+        let answer = self.sale.repeat(order, &mut self.again);
         self.has_written |= answer.is_ok();
         Ok(answer)
     }
