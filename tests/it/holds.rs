@@ -26,7 +26,7 @@ fn an_order_is_confirmed_once() {
         ("SECKILL.CONFIRM 7 alice o1", 2),
         ("SECKILL.CONFIRM 7 bob o1", 0),
         ("SECKILL.CONFIRM 7 alice none", 0),
-        ("SECKILL.TRY 7 alice o1", 0),
+        ("SECKILL.TRY 7 alice o1 UNITS 2", 0),
         ("SECKILL.CANCEL 7 bob o1", 0),
         ("SECKILL.CANCEL 7 alice none", 0),
     ] {

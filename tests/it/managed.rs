@@ -39,7 +39,7 @@ fn the_first_reason_counts() {
         (&ended, "SECKILL.TRY 7 alice live", 0),
         (&pending, "SECKILL.TRY 7 alice live", 0),
         (&open, "SECKILL.TRY 7 alice live", 0),
-        (&open, "SECKILL.TRY 7 alice live UNITS 9", 0),
+        (&open, "SECKILL.TRY 7 alice gone UNITS 9", 5),
         (&ended, "SECKILL.TRY 7 alice gone", 5),
         (&pending, "SECKILL.TRY 7 alice gone", 5),
         (&open, "SECKILL.TRY 7 alice gone", 5),
@@ -55,6 +55,7 @@ fn the_first_reason_counts() {
         let error = server.refused("SECKILL.TRY 7 bob live", "ORDERID");
         assert!(!error.contains("bob") && !error.contains("live"), "{error}");
         server.refused("SECKILL.TRY 7 bob gone", "ORDERID");
+        server.refused("SECKILL.TRY 7 alice live UNITS 9", "ORDERID");
     }
     // An id that was given back does not sell again with units and window there.
     server.check(&format!("> SECKILL.ALTER 7 {open} LIMIT 5\nOK\n> SECKILL.RESTOCK 7 5\n5"));
