@@ -12,6 +12,7 @@ pub(crate) mod lock_session;
 pub(crate) mod managed;
 mod managed_batch;
 mod order;
+pub(crate) mod overdue;
 mod release;
 mod seckill_alter;
 mod seckill_audit;

@@ -23,6 +23,9 @@ pub(crate) enum Effect<'a> {
     PushedFirst { key: Str<'a>, element: Str<'a> },
     /// `HSET key field value`
     FieldSet { key: Str<'a>, field: Str<'a>, value: OwnedStr },
+    /// `HSET key field value field value ...` of what is there already: nothing is written here,
+    /// and no event fires. Gives the client of a repeat something that a `WAIT` can wait for
+    FieldsAgain { key: Str<'a>, fields: Vec<(Str<'a>, OwnedStr)> },
     /// `HSET key field value field value ...`
     FieldsSet { key: Str<'a>, fields: Vec<(Str<'a>, OwnedStr)> },
     /// `HDEL key field`; `was_last` when the key went with it
@@ -37,6 +40,9 @@ pub(crate) enum Effect<'a> {
     Set { key: Str<'a>, value: Str<'a>, at_ms: i64 },
     /// `PEXPIREAT key at_ms`
     EndSet { key: Str<'a>, at_ms: i64 },
+    /// `XACK key group id` of an entry that is not pending: nothing is written here, as with
+    /// [`Effect::FieldsAgain`]
+    AcknowledgedAgain { key: Str<'a>, group: Str<'a>, id: Str<'a> },
     /// `DEL key`
     Deleted { key: Str<'a> },
 }
@@ -75,10 +81,10 @@ impl Effect<'_> {
                 ctx.notify(EventClass::Hash, c"hset", key);
             }
             Self::FieldsSet { key, fields } => {
-                let pairs = fields.iter().flat_map(|(field, value)| [*field, value.as_str()]);
-                ctx.replicate(c"HSET", &[key].into_iter().chain(pairs).collect::<Vec<_>>());
+                replicate_hset(ctx, key, &fields);
                 ctx.notify(EventClass::Hash, c"hset", key);
             }
+            Self::FieldsAgain { key, fields } => replicate_hset(ctx, key, &fields),
             Self::FieldDeleted { key, field, was_last } => {
                 ctx.replicate(c"HDEL", &[key, field]);
                 ctx.notify(EventClass::Hash, c"hdel", key);
@@ -109,6 +115,9 @@ impl Effect<'_> {
                 ctx.replicate_pexpireat(key, at_ms);
                 ctx.notify(EventClass::Generic, c"expire", key);
             }
+            Self::AcknowledgedAgain { key, group, id } => {
+                ctx.replicate(c"XACK", &[key, group, id]);
+            }
             Self::Deleted { key } => {
                 ctx.replicate(c"DEL", &[key]);
                 ctx.notify(EventClass::Generic, c"del", key);
@@ -122,6 +131,11 @@ fn notify_if_gone(ctx: Ctx<'_>, key: Str<'_>, was_last: bool) {
     if was_last {
         ctx.notify(EventClass::Generic, c"del", key);
     }
+}
+
+fn replicate_hset(ctx: Ctx<'_>, key: Str<'_>, fields: &[(Str<'_>, OwnedStr)]) {
+    let pairs = fields.iter().flat_map(|(field, value)| [*field, value.as_str()]);
+    ctx.replicate(c"HSET", &[key].into_iter().chain(pairs).collect::<Vec<_>>());
 }
 
 fn replicate_xadd(ctx: Ctx<'_>, key: Str<'_>, id: EntryId, fields: &[Str<'_>]) {

@@ -132,7 +132,7 @@ impl CommandError {
             Self::NoVoucher => "no stock key for this voucher",
             Self::NotManaged => "this voucher is not managed, SECKILL.CREATE makes one that is",
             Self::Exists => "this voucher has keys already, and a live sale is not reset",
-            Self::OrderId => "this orderid belongs to an order of another user",
+            Self::OrderId => "this orderid belongs to an order of another user or of other units",
             Self::Stock => "fewer units are left than are to be taken away",
             Self::StockOverflow => "stock or total would be out of range",
             Self::Terms(BadTerms::Unreadable) => {

@@ -66,7 +66,7 @@ impl<'a> Pending<'a> {
     /// Answers a try on a managed voucher whose order id is that of an accepted try.
     pub fn known(&self, id: &[u8], user: &[u8]) -> Option<Known> {
         let owner = *self.orders.get(id)?;
-        Some(if owner == user { Known::Repeated(Outcome::Accepted) } else { Known::NotYours })
+        Some(if owner == user { Known::Repeated(Outcome::Accepted) } else { Known::Another })
     }
 
     /// Units of the user beside those that the book has.
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!((pending.units_of(b"ann"), pending.after_next(2)), (0, Some(1)));
         pending.enter(b"ann", b"o1");
         assert_eq!(pending.known(b"o1", b"ann"), Some(Known::Repeated(Outcome::Accepted)));
-        assert_eq!(pending.known(b"o1", b"bob"), Some(Known::NotYours));
+        assert_eq!(pending.known(b"o1", b"bob"), Some(Known::Another));
         assert_eq!((pending.units_of(b"ann"), pending.units_of(b"bob")), (1, 0));
         assert_eq!(pending.after_next(2), Some(0));
         pending.enter(b"ann", b"o2");

@@ -32,20 +32,24 @@ pub enum Known {
     Repeated(Outcome),
     /// The order is still held, but its deadline has passed: it is to be released.
     Overdue,
-    /// The order is somebody else's.
-    NotYours,
+    /// The order is somebody else's, or has other units: the try is no retry.
+    Another,
 }
 
 /// Answers a try whose order id is in the book. Comes before anything else.
-pub fn known(entry: &Entry<'_>, user: &[u8], now: Millis) -> Known {
+///
+/// A released order is answered so whatever the units: its id never sells again.
+pub fn known(entry: &Entry<'_>, user: &[u8], units: Units, now: Millis) -> Known {
     if entry.user != user {
-        Known::NotYours
+        Known::Another
     } else if entry.state == State::Held && now >= entry.deadline {
         Known::Overdue
-    } else if entry.state.is_live() {
-        Known::Repeated(Outcome::Accepted)
-    } else {
+    } else if !entry.state.is_live() {
         Known::Repeated(Outcome::Released)
+    } else if entry.units != units {
+        Known::Another
+    } else {
+        Known::Repeated(Outcome::Accepted)
     }
 }
 
@@ -164,12 +168,18 @@ mod tests {
             (State::Expired, Released),
             (State::Rejected, Released),
         ] {
-            assert_eq!(known(&entry(state), b"ann", 14), Known::Repeated(want));
-            assert_eq!(known(&entry(state), b"bob", 14), Known::NotYours);
+            let one = |user, now| known(&entry(state), user, units(1), now);
+            assert_eq!(one(b"ann", 14), Known::Repeated(want));
+            assert_eq!(one(b"bob", 14), Known::Another);
+            // Other units are another order, unless nothing is left of this one.
+            let other = if want == Accepted { Known::Another } else { Known::Repeated(Released) };
+            assert_eq!(known(&entry(state), b"ann", units(2), 14), other);
         }
-        assert_eq!(known(&entry(State::Held), b"ann", 15), Known::Overdue);
-        assert_eq!(known(&entry(State::Held), b"bob", 15), Known::NotYours);
-        assert_eq!(known(&entry(State::Sold), b"ann", 99), Known::Repeated(Accepted));
+        for other in [1, 2] {
+            let held = |user| known(&entry(State::Held), user, units(other), 15);
+            assert_eq!((held(b"ann"), held(b"bob")), (Known::Overdue, Known::Another));
+        }
+        assert_eq!(known(&entry(State::Sold), b"ann", units(1), 99), Known::Repeated(Accepted));
     }
 
     #[test]

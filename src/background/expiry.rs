@@ -5,7 +5,8 @@
 //! so that its index is up to date when it is promoted, and never writes.
 
 use super::Budget;
-use crate::commands::managed::{ManagedSale, Reaped};
+use crate::commands::managed::ManagedSale;
+use crate::commands::overdue::Reaped;
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::voucher_keys::VoucherKeys;

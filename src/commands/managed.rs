@@ -13,31 +13,22 @@ use crate::keyspace::fields::{EntryNames, OrderFields};
 use crate::keyspace::orders::Orders;
 use crate::keyspace::presence::Reach;
 use crate::keyspace::stock;
-use crate::keyspace::terms;
 use crate::keyspace::voucher_keys::{ManagedKeys, VoucherKeys};
 use crate::metrics;
 use crate::reply::Reply;
 use crate::server::{Access, Ctx, KeySpec, OwnedStr, Str};
 use crate::typed::{OrderId, User, Voucher};
 use domain::book::{Entry, Holding, State};
-use domain::due::HoldPosition;
 use domain::integer::Decimal;
 use domain::managed::{Known, accepted, known, refuse, stock_after_return};
 use domain::sale::{Outcome, Stock, Units};
 use domain::terms::{MILLIS_MAX, Millis, Terms, is_in_seconds};
 use std::ffi::CStr;
 
-/// How many due holds a try releases before it says that all is sold out. Bounds its time; the
-/// timer takes the rest.
-const REAPED_BY_A_TRY_MAX: usize = 100;
-
-/// How long tries leave holds alone that could not be released.
-const REAPING_RESTS_MS: Millis = 100;
-
 /// The sale of a managed voucher, as found in one command.
 #[derive(Clone, Copy)]
 pub(crate) struct ManagedSale<'a> {
-    source: &'a VoucherKeys,
+    pub(super) source: &'a VoucherKeys,
     pub(super) ctx: Ctx<'a>,
     pub(crate) keys: ManagedKeys<'a>,
     pub(super) names: &'a OrderFields,
@@ -85,10 +76,18 @@ impl<'a> ManagedSale<'a> {
     /// Outcomes by precedence: a known order id, the window, the limit, the stock.
     pub(super) fn sell(&self, order: &Order<'_>) -> Result<Outcome, CommandError> {
         if book::has_entry(self.ctx, self.keys, order.id)? {
-            return self.repeat(order);
+            let mut again = Vec::new();
+            let outcome = self.repeat(order, &mut again)?;
+            self.replicate_again(again);
+            return Ok(outcome);
         }
         let mut has = self.units_of(order.user)?;
-        if let Some(outcome) = refuse(&self.terms, self.now, has, order.units) {
+        let mut refusal = refuse(&self.terms, self.now, has, order.units);
+        if refusal == Some(Outcome::AlreadyBought) && self.settle(order.user)? {
+            has = self.units_of(order.user)?;
+            refusal = refuse(&self.terms, self.now, has, order.units);
+        }
+        if let Some(outcome) = refusal {
             return Ok(refused(outcome));
         }
         let left = match self.units_left(order.units)? {
@@ -108,22 +107,36 @@ impl<'a> ManagedSale<'a> {
         self.accept(order, has, left)
     }
 
-    /// Answers a try whose order id is in the book.
-    pub(super) fn repeat(&self, order: &Order<'_>) -> Result<Outcome, CommandError> {
+    /// Answers a try whose order id is in the book. Accepted again, its entry is left in `again`.
+    pub(super) fn repeat<'o>(
+        &self,
+        order: &Order<'o>,
+        again: &mut Vec<(Str<'o>, OwnedStr)>,
+    ) -> Result<Outcome, CommandError> {
         let text = book::entry(self.ctx, self.keys, order.id)?.ok_or(CommandError::Garbled)?;
         let entry = Entry::parse(text.as_str().bytes())?;
-        match known(&entry, order.user.0.bytes(), self.now) {
-            Known::NotYours => Err(CommandError::OrderId),
+        let outcome = match known(&entry, order.user.0.bytes(), order.units, self.now) {
+            Known::Another => return Err(CommandError::OrderId),
             Known::Overdue => {
                 self.check_whole()?;
                 self.release(order.id, &entry, State::Expired)?;
-                metrics::TRIES_REPEATED.count();
-                Ok(Outcome::Released)
+                Outcome::Released
             }
-            Known::Repeated(outcome) => {
-                metrics::TRIES_REPEATED.count();
-                Ok(outcome)
-            }
+            Known::Repeated(outcome) => outcome,
+        };
+        metrics::TRIES_REPEATED.count();
+        if outcome == Outcome::Accepted {
+            again.push((order.id.0, text));
+        }
+        Ok(outcome)
+    }
+
+    /// Replicates entries of the book as they are. The client of a repeat may not have heard that
+    /// the order was changed, and neither may the replicas: a `WAIT` behind the repeat waits for
+    /// these entries, and so for all that was replicated before them.
+    pub(super) fn replicate_again(&self, entries: Vec<(Str<'_>, OwnedStr)>) {
+        if !entries.is_empty() {
+            Effect::FieldsAgain { key: self.keys.book, fields: entries }.publish(self.ctx);
         }
     }
 
@@ -232,80 +245,6 @@ impl<'a> ManagedSale<'a> {
         let targets = Targets { buyers, stock, left, released, booked };
         Ok(Release::new(ctx, self.names, order, reason, targets))
     }
-
-    /// Releases what is due, if anything may be. False when the stock is what it was.
-    pub(super) fn reap_if_due(&self) -> Result<bool, CommandError> {
-        let db = self.ctx.selected_db();
-        if self.source.is_none_due(db, self.now) {
-            return Ok(false);
-        }
-        terms::check_primary(self.ctx)?;
-        let none_before = match self.reap(None, REAPED_BY_A_TRY_MAX) {
-            Ok(Reaped { taken: 1.., .. }) => return Ok(true),
-            Ok(Reaped { refused: None, .. }) => {
-                let holds = book::holds(self.ctx, self.keys.holds, None);
-                holds.and_then(|holds| holds.first).unwrap_or(Millis::MAX)
-            }
-            // Not every losing try needs to learn again that nothing can be released.
-            Ok(_) | Err(_) => self.now.saturating_add(REAPING_RESTS_MS),
-        };
-        self.source.set_none_due(db, none_before);
-        Ok(false)
-    }
-
-    /// Releases held orders whose deadline has passed, the earliest behind a position first.
-    ///
-    /// Takes up at most `most`. An order that can't be released stays, and does not stop those
-    /// behind it.
-    pub(crate) fn reap(
-        &self,
-        behind: Option<&HoldPosition>,
-        most: usize,
-    ) -> Result<Reaped, CommandError> {
-        let due = book::due(self.ctx, self.keys, behind, self.now, most)?;
-        let last = due.last().map(|(id, deadline)| {
-            let id = Some(id.as_str().bytes().to_vec());
-            HoldPosition { deadline: *deadline, id }
-        });
-        let mut reaped = Reaped { taken_up: due.len(), taken: 0, refused: None, last };
-        for (id, _) in &due {
-            match self.reap_one(OrderId(id.as_str())) {
-                Ok(()) => reaped.taken = reaped.taken.saturating_add(1),
-                Err(error) => reaped.refused = reaped.refused.or(Some(error)),
-            }
-        }
-        Ok(reaped)
-    }
-
-    fn reap_one(&self, id: OrderId<'_>) -> Result<(), CommandError> {
-        let Self { ctx, keys, .. } = *self;
-        let text = book::entry(ctx, keys, id)?;
-        match text.as_ref().map(|text| Entry::parse(text.as_str().bytes())) {
-            Some(Ok(entry)) if entry.state == State::Held => {
-                self.release(id, &entry, State::Expired)
-            }
-            // The whole book is missing, and may return: RENAME, or RESTORE of key after key.
-            None if !terms::exists(ctx, keys.book) => Err(CommandError::Garbled),
-            // Somebody edited the holds. What is no held order has no units to release.
-            _ => {
-                let lifted = OpenBook::open(ctx, keys, Units::ONE)?.lift_hold(id);
-                publish(ctx, [lifted]);
-                Ok(())
-            }
-        }
-    }
-}
-
-/// What became of a batch of holds that were due.
-pub(crate) struct Reaped {
-    /// How many were taken up.
-    pub(crate) taken_up: usize,
-    /// How many of them are held no more.
-    pub(crate) taken: usize,
-    /// Why the first of the others could not be released.
-    pub(crate) refused: Option<CommandError>,
-    /// Where the last of them is.
-    pub(crate) last: Option<HoldPosition>,
 }
 
 /// What the commands that change a voucher declare: its name, as the key to route and check by.

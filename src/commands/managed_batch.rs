@@ -6,11 +6,13 @@
 use super::batch::{Accepted, Answer, Batch};
 use super::managed::{ManagedSale, publish, refused, sold_out};
 use super::order::Order;
+use super::overdue::DueOrder;
 use crate::error::CommandError;
 use crate::keyspace::book::{self, OpenBook, ReadBook};
 use crate::keyspace::buyers::Buyer;
 use crate::metrics;
 use crate::server::{OwnedStr, Str};
+use crate::typed::User;
 use domain::batch::Pending;
 use domain::book::{Entry, Holding, State};
 use domain::integer::Decimal;
@@ -34,6 +36,10 @@ struct Tries<'a> {
     /// What they don't hold yet.
     pending: Pending<'a>,
     writes: Option<Writes<'a>>,
+    /// Entries of the book that were asked for again.
+    again: Vec<(Str<'a>, OwnedStr)>,
+    /// Orders that were due, once they were asked for.
+    due: Option<Vec<DueOrder>>,
     has_written: bool,
     has_reaped: bool,
     releases_left: usize,
@@ -64,6 +70,8 @@ pub(super) fn sell<'a>(
         left: None,
         pending: Pending::of(batch.len()),
         writes: None,
+        again: Vec::new(),
+        due: None,
         has_written: false,
         has_reaped: false,
         releases_left: RELEASES_MAX,
@@ -78,6 +86,7 @@ pub(super) fn sell<'a>(
         tries.answers.push(answer);
     }
     tries.write()?;
+    sale.replicate_again(tries.again);
     Ok(tries.answers)
 }
 
@@ -96,7 +105,7 @@ impl<'a> Tries<'a> {
         }
         let (user, id) = (order.user.0.bytes(), order.id.0.bytes());
         match self.pending.known(id, user) {
-            Some(Known::NotYours) => return Ok(Err(CommandError::OrderId)),
+            Some(Known::Another) => return Ok(Err(CommandError::OrderId)),
             Some(_) => {
                 metrics::TRIES_REPEATED.count();
                 return Ok(Ok(Outcome::Accepted));
@@ -110,7 +119,16 @@ impl<'a> Tries<'a> {
             Err(CommandError::Garbled) => return Ok(Err(CommandError::Garbled)),
             has => has?,
         };
-        if let Some(outcome) = refuse(&self.sale.terms, self.sale.now, has, order.units) {
+        let mut refusal = refuse(&self.sale.terms, self.sale.now, has, order.units);
+        if refusal == Some(Outcome::AlreadyBought) {
+            match self.settle(order.user)? {
+                Err(error) => return Ok(Err(error)),
+                Ok(true) => has = self.units_of(&order)?,
+                Ok(false) => {}
+            }
+            refusal = refuse(&self.sale.terms, self.sale.now, has, order.units);
+        }
+        if let Some(outcome) = refusal {
             return Ok(Ok(refused(outcome)));
         }
         if self.after_next()?.is_none() {
@@ -136,8 +154,8 @@ impl<'a> Tries<'a> {
         let text = book::entry(ctx, keys, order.id)?;
         let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes()));
         let Some(Ok(entry)) = entry else { return Ok(Err(CommandError::Garbled)) };
-        if known(&entry, order.user.0.bytes(), now) != Known::Overdue {
-            return Ok(self.sale.repeat(order));
+        if known(&entry, order.user.0.bytes(), order.units, now) != Known::Overdue {
+            return Ok(self.sale.repeat(order, &mut self.again));
         }
         let Some(releases_left) = self.releases_left.checked_sub(1) else {
             // Nothing but its release can become of the order any more.
@@ -147,9 +165,31 @@ impl<'a> Tries<'a> {
         self.releases_left = releases_left;
         self.write()?;
         self.look_again();
-        let answer = self.sale.repeat(order);
+        let answer = self.sale.repeat(order, &mut self.again);
         self.has_written |= answer.is_ok();
         Ok(answer)
+    }
+
+    /// As for one try: releases what is overdue of a user's orders. False when they have what they
+    /// had. The inner error is the try's own.
+    fn settle(&mut self, user: User<'a>) -> Result<Result<bool, CommandError>, CommandError> {
+        let mut ids = match self.sale.overdue_of(user, &mut self.due) {
+            Err(error) => return Ok(Err(error)),
+            Ok(ids) => ids,
+        };
+        ids.truncate(self.releases_left);
+        if ids.is_empty() {
+            return Ok(Ok(false));
+        }
+        if let Err(error) = self.sale.check_whole() {
+            return Ok(Err(error));
+        }
+        self.releases_left = self.releases_left.saturating_sub(ids.len());
+        self.write()?;
+        self.look_again();
+        let has_released = self.sale.expire(&ids) > 0;
+        self.has_written |= has_released;
+        Ok(Ok(has_released))
     }
 
     /// Releases what is due, if anything may be; once per command.

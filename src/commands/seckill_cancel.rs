@@ -47,8 +47,12 @@ impl Command for Cancel {
         let text = book::entry(ctx, sale.keys, id)?;
         let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;
         let answer = cancel(entry.as_ref(), user.0.bytes());
-        if let (Cancellation::Released, Some(entry)) = (answer, entry) {
-            sale.release(id, &entry, State::Cancelled)?;
+        match (answer, entry) {
+            (Cancellation::Released, Some(entry)) => sale.release(id, &entry, State::Cancelled)?,
+            (Cancellation::WasReleased, _) => {
+                sale.replicate_again(text.into_iter().map(|text| (id.0, text)).collect());
+            }
+            _ => {}
         }
         Ok(Reply::Integer(answer as i64))
     }

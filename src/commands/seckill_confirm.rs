@@ -57,6 +57,9 @@ impl Command for Confirm {
             (Confirmation::TooLate, Some(entry)) if entry.state == State::Held => {
                 sale.release(id, &entry, State::Expired)?;
             }
+            (Confirmation::WasSold, _) => {
+                sale.replicate_again(text.into_iter().map(|text| (id.0, text)).collect());
+            }
             _ => {}
         }
         Ok(Reply::Integer(answer as i64))

@@ -59,7 +59,10 @@ impl Command for Reject {
         let (stream, group) = (args.next()?, args.next()?);
         let delivery = Delivery { stream, group, id: args.next_entry_id()? };
         let reason = reason_from(args)?;
-        let Some(deliveries) = delivery.pending(ctx)? else { return Ok(Reply::Integer(0)) };
+        let Some(deliveries) = delivery.pending(ctx)? else {
+            delivery.acknowledge_again(ctx);
+            return Ok(Reply::Integer(0));
+        };
         let entry = delivery.fields(ctx)?;
         let entry: Vec<Str<'_>> = entry.iter().map(OwnedStr::as_str).collect();
         let name = dead_letters::name(ctx, stream)?;

@@ -2,6 +2,7 @@
 //!
 //! The module API has no functions for groups, so these go by calls of the server.
 
+use crate::effect::Effect;
 use crate::error::CommandError;
 use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str};
 use crate::typed::{Group, KeyName};
@@ -43,5 +44,13 @@ impl Delivery<'_> {
             Ok(_) => Err(CommandError::Refused { step: "XACK" }),
             Err(error) => Err(CommandError::of_call(error, "XACK")),
         }
+    }
+
+    /// Replicates the acknowledgement of an entry that is not pending, for a client that was not
+    /// heard to be answered: a `WAIT` behind it waits for all that was replicated before.
+    pub(crate) fn acknowledge_again(&self, ctx: Ctx<'_>) {
+        let id = OwnedStr::new(&self.id.text());
+        let (key, group) = (self.stream.0, self.group.0);
+        Effect::AcknowledgedAgain { key, group, id: id.as_str() }.publish(ctx);
     }
 }

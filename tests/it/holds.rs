@@ -26,11 +26,11 @@ fn an_order_is_confirmed_once() {
         ("SECKILL.CONFIRM 7 alice o1", 2),
         ("SECKILL.CONFIRM 7 bob o1", 0),
         ("SECKILL.CONFIRM 7 alice none", 0),
-        ("SECKILL.TRY 7 alice o1", 0),
+        ("SECKILL.TRY 7 alice o1 UNITS 2", 0),
         ("SECKILL.CANCEL 7 bob o1", 0),
         ("SECKILL.CANCEL 7 alice none", 0),
     ] {
-        assert_eq!(server.silent(command), Value::Int(wanted), "{command}");
+        assert_eq!(server.unchanged(command), Value::Int(wanted), "{command}");
     }
     server.check("> SECKILL.CANCEL 7 alice o1\n1");
     for (command, wanted) in [
@@ -39,7 +39,7 @@ fn an_order_is_confirmed_once() {
         ("SECKILL.CANCEL 7 alice o1", 2),
         ("SECKILL.CANCEL 7 bob o1", 0),
     ] {
-        assert_eq!(server.silent(command), Value::Int(wanted), "{command}");
+        assert_eq!(server.unchanged(command), Value::Int(wanted), "{command}");
     }
     server.assert_book("7", [5, 0, 0]);
 }
@@ -95,7 +95,7 @@ fn held_and_sold_orders_are_given_back_once() {
         "#,
     );
     server.assert_book("7", [5, 0, 0]);
-    assert_eq!(server.silent("SECKILL.CANCEL 7 alice o1"), Value::Int(2));
+    assert_eq!(server.unchanged("SECKILL.CANCEL 7 alice o1"), Value::Int(2));
     // The right to buy is back, the ids are not.
     server.check(
         "

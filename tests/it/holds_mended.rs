@@ -1,6 +1,7 @@
-//! Holds whose keys somebody has spoiled: nothing half-done, and all of it done once mended.
+//! Holds whose keys somebody has spoiled: nothing half-done, and all of it done once mended. And
+//! very many at once.
 
-use crate::harness::{Server, wait_for};
+use crate::harness::{Client, Server, text, wait_for};
 use crate::observe::integer;
 use redis::Value;
 use std::time::Instant;
@@ -183,4 +184,52 @@ fn losers_do_not_find_out_one_by_one_that_nothing_comes_back() {
         (server.run("SECKILL.TRY 7 bob o2") == Value::Int(0)).then_some(())
     });
     sold.expect("it comes back once it can");
+}
+
+/// The processor time of the server's main thread, which does not grow while others have the
+/// processor.
+fn main_thread_time(client: &mut Client) -> std::time::Duration {
+    let shown = text(&client.run("INFO cpu"));
+    let main = shown.lines().filter(|line| line.contains("_main_thread:"));
+    let seconds = main.filter_map(|line| line.trim_end().split_once(':')?.1.parse::<f64>().ok());
+    std::time::Duration::from_secs_f64(seconds.sum())
+}
+
+/// Holds that fall due together come back together, and the server answers all the while.
+#[test]
+fn very_many_holds_due_at_once_stall_nobody() {
+    const HOLDS: i64 = 100_000;
+    let server = Server::start();
+    server.run(&format!("SECKILL.CREATE 7 {HOLDS} HOLD 900000"));
+    let mut client = server.client();
+    for batch in 0..HOLDS / 1000 {
+        for number in 0..1000 {
+            let id = (batch * 1000 + number).to_string();
+            client.send(&["SECKILL.TRY", "7", &id, &id]);
+        }
+        for _ in 0..1000 {
+            assert_eq!(client.receive(), Value::Int(0));
+        }
+    }
+    server.assert_book("7", [0, HOLDS, 0]);
+    // All at once are over: in the holds, which is what the timer goes by.
+    server.check(&format!("> ZUNIONSTORE seckill:hold:7 1 seckill:hold:7 WEIGHTS 0\n{HOLDS}"));
+    let (mut pings, mut slowest) = (0, std::time::Duration::ZERO);
+    let begin = std::time::Instant::now();
+    while client.run("GET seckill:stock:7") != Value::BulkString(HOLDS.to_string().into_bytes()) {
+        let start = main_thread_time(&mut client);
+        client.check("> PING\nPONG");
+        slowest = slowest.max(main_thread_time(&mut client) - start);
+        pings += 1;
+        assert!(begin.elapsed() < crate::harness::DEADLINE, "too slow");
+    }
+    println!(
+        "{HOLDS} holds given back in {:?}, {pings} pings, slowest {slowest:?}",
+        begin.elapsed()
+    );
+    assert!(pings > 20, "answered only {pings} times");
+    assert!(slowest.as_millis() < 1000, "stood still for {slowest:?}");
+    server.assert_book("7", [HOLDS, 0, 0]);
+    server.check(&format!("> XLEN stream.orders.released\n{HOLDS}"));
+    assert_eq!(server.info_number("seckill_orders_expired"), HOLDS);
 }

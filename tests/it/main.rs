@@ -27,6 +27,7 @@
 //! | `reject`, `reject_odd` | rejected entries and their dead letters; odd entries and keys |
 //! | `reject_effects`, `reject_cluster` | the same, as their namesakes |
 //! | `survival`, `rules_appear` | crashes, failovers, keys that go and come; rules that appear |
+//! | `retries` | answers that are given again, and WAIT behind them |
 //! | `status` | what managed sales say of themselves |
 //! | `managed_effects`, `managed_history`, `managed_hostile` | as their namesakes, when managed |
 //! | `effects` | what is written for replicas and files, and read without the module |
@@ -110,6 +111,7 @@ mod reject_cluster;
 mod reject_effects;
 mod reject_odd;
 mod repeats;
+mod retries;
 mod rules_appear;
 mod sales;
 mod scripts;

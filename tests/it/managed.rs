@@ -39,7 +39,7 @@ fn the_first_reason_counts() {
         (&ended, "SECKILL.TRY 7 alice live", 0),
         (&pending, "SECKILL.TRY 7 alice live", 0),
         (&open, "SECKILL.TRY 7 alice live", 0),
-        (&open, "SECKILL.TRY 7 alice live UNITS 9", 0),
+        (&open, "SECKILL.TRY 7 alice gone UNITS 9", 5),
         (&ended, "SECKILL.TRY 7 alice gone", 5),
         (&pending, "SECKILL.TRY 7 alice gone", 5),
         (&open, "SECKILL.TRY 7 alice gone", 5),
@@ -51,15 +51,16 @@ fn the_first_reason_counts() {
         (&open, "SECKILL.TRY 7 carol new", 1),
     ] {
         server.check(&format!("> SECKILL.ALTER 7 {window}\nOK"));
-        assert_eq!(server.silent(command), Value::Int(wanted), "{window} {command}");
+        assert_eq!(server.unchanged(command), Value::Int(wanted), "{window} {command}");
         let error = server.refused("SECKILL.TRY 7 bob live", "ORDERID");
         assert!(!error.contains("bob") && !error.contains("live"), "{error}");
         server.refused("SECKILL.TRY 7 bob gone", "ORDERID");
+        server.refused("SECKILL.TRY 7 alice live UNITS 9", "ORDERID");
     }
     // An id that was given back does not sell again with units and window there.
     server.check(&format!("> SECKILL.ALTER 7 {open} LIMIT 5\nOK\n> SECKILL.RESTOCK 7 5\n5"));
     assert_eq!(server.silent("SECKILL.TRY 7 alice gone"), Value::Int(5));
-    assert_eq!(server.silent("SECKILL.TRY 7 alice live"), Value::Int(0));
+    assert_eq!(server.unchanged("SECKILL.TRY 7 alice live"), Value::Int(0));
     server.check("> SECKILL.TRY 7 alice new\n0");
     server.assert_book("7", [4, 3, 0]);
 }

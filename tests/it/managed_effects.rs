@@ -115,7 +115,9 @@ fn a_held_order_through_its_life() {
             "XADD stream.orders.released ID userId alice voucherId 7 id o2 reason cancelled",
         ],
     );
-    for command in ["TRY 7 alice o1", "CANCEL 7 alice o1", "CONFIRM 7 alice o1", "RESTOCK 7 0"] {
+    let again = ["HSET seckill:book:7 o1 cancelled:2:0:alice"];
+    assert_eq!(written(&server, "SECKILL.CANCEL 7 alice o1"), again);
+    for command in ["TRY 7 alice o1", "CONFIRM 7 alice o1", "RESTOCK 7 0"] {
         assert_eq!(written(&server, &format!("SECKILL.{command}")), Vec::<String>::new());
     }
 }

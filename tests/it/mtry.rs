@@ -71,7 +71,10 @@ fn managed_tries_see_those_before_them() {
         ",
     );
     server.assert_book("7", [0, 4, 0]);
-    let losers = server.silent("SECKILL.MTRY 7 alice o1 alice o2 carol o1 bob o9 dave o10");
+    let (losers, again) =
+        server.replicated_again("SECKILL.MTRY 7 alice o1 alice o2 carol o1 bob o9 dave o10");
+    assert!(again.starts_with("HSET seckill:book:7 o2 held:1:"), "{again}");
+    assert!(!again.contains(" o1 "), "{again}");
     let Value::Array(losers) = losers else { panic!("{losers:?}") };
     assert_eq!(losers.iter().map(text).collect::<Vec<_>>()[..2], ["5", "0"]);
     server.run("SECKILL.ALTER 7 BEGIN 9999999999999");

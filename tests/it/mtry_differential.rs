@@ -221,7 +221,7 @@ fn batches_are_answered_as_the_same_tries() {
         }
     }
     // A history that never meets an answer proves nothing of it. Rare ones are met elsewhere.
-    let answers = ["0", "1", "2", "3", "4", "[0", "[1", "[2", "ORDERID", "ERR"];
+    let answers = ["0", "1", "2", "4", "[0", "[1", "[2", "ORDERID", "ERR"];
     for word in answers.iter().chain(&["whole NOVOUCHER", "whole ERR", "whole WRONGTYPE"]) {
         assert!(met.contains_key(*word), "no {word}: {met:?}");
     }

@@ -34,7 +34,7 @@ fn assert_over(server: &Server, voucher: &str) {
     server.assert_book(voucher, [6, 2, 1]);
     server.check(&format!(
         "
-        > SECKILL.TRY {voucher} alice kept
+        > SECKILL.TRY {voucher} alice kept UNITS 2
         0
         > SECKILL.TRY {voucher} dave due
         5

@@ -10,8 +10,8 @@ pub struct Script {
     me: String,
     random: fastrand::Rng,
     count: u32,
-    /// Voucher, user and id of the latest tries.
-    tries: Vec<[String; 3]>,
+    /// Voucher, user, id and units of the latest tries.
+    tries: Vec<[String; 4]>,
     /// Users of the latest unmanaged tries come from the count; these are the draws' users.
     draws: u32,
     /// Entries that were read and neither acknowledged nor rejected.
@@ -82,11 +82,11 @@ impl Script {
 
     fn try_managed(&mut self) -> String {
         if self.random.u8(0..6) == 0
-            && let Some([voucher, user, id]) = self.random.choice(&self.tries).cloned()
+            && let Some([voucher, user, id, units]) = self.random.choice(&self.tries).cloned()
         {
             // As after a time-out. The set of buyers of an unmanaged voucher knows no ids.
             if voucher != "u" {
-                return format!("SECKILL.TRY {voucher} {user} {id}");
+                return format!("SECKILL.TRY {voucher} {user} {id}{units}");
             }
         }
         let voucher = if self.random.u8(0..4) == 0 { "s" } else { "m" };
@@ -96,7 +96,7 @@ impl Script {
             return format!("SECKILL.TRY {voucher} {user} *{units}");
         }
         let id = format!("o{}-{}", self.me, self.count);
-        self.remember([voucher, &user, &id]);
+        self.remember([voucher, &user, &id, &units]);
         format!("SECKILL.TRY {voucher} {user} {id}{units}")
     }
 
@@ -114,10 +114,12 @@ impl Script {
             let mut id = format!("o{me}-{count}-{number}");
             match (self.random.u8(0..10), self.random.choice(&self.tries)) {
                 (0, _) if voucher != "u" => id = "*".to_owned(),
-                (1, Some([of, earlier, repeated])) if of == voucher && voucher != "u" => {
+                (1, Some([of, earlier, repeated, units]))
+                    if of == voucher && voucher != "u" && ["", " UNITS 1"].contains(&&**units) =>
+                {
                     (user, id) = (earlier.clone(), repeated.clone());
                 }
-                (2, _) if voucher != "u" || !is_again => self.remember([voucher, &user, &id]),
+                (2, _) if voucher != "u" || !is_again => self.remember([voucher, &user, &id, ""]),
                 _ => {}
             }
             line += &format!(" {user} {id}");
@@ -125,7 +127,7 @@ impl Script {
         line
     }
 
-    fn remember(&mut self, order: [&str; 3]) {
+    fn remember(&mut self, order: [&str; 4]) {
         if self.tries.len() == 12 {
             self.tries.remove(0);
         }
@@ -135,7 +137,7 @@ impl Script {
     fn try_unmanaged(&mut self) -> String {
         let (user, id) =
             (format!("u{}-{}", self.me, self.count), format!("o{}-{}", self.me, self.count));
-        self.remember(["u", &user, &id]);
+        self.remember(["u", &user, &id, ""]);
         format!("SECKILL.TRY u {user} {id}{}", self.units())
     }
 
@@ -153,7 +155,7 @@ impl Script {
 
     fn settle(&mut self, how: &str) -> String {
         match self.random.choice(&self.tries) {
-            Some([voucher, user, id]) if voucher != "u" || how == "CANCEL" => {
+            Some([voucher, user, id, _]) if voucher != "u" || how == "CANCEL" => {
                 format!("SECKILL.{how} {voucher} {user} {id}")
             }
             _ => format!("SECKILL.{how} m nobody none"),
@@ -224,9 +226,9 @@ impl Script {
     }
 
     fn look(&mut self) -> String {
-        let [voucher, user, id] = match self.random.choice(&self.tries) {
+        let [voucher, user, id, _] = match self.random.choice(&self.tries) {
             Some(order) => order.clone(),
-            None => ["m", "nobody", "none"].map(str::to_owned),
+            None => ["m", "nobody", "none", ""].map(str::to_owned),
         };
         match self.random.u8(0..5) {
             0 => format!("SECKILL.INFO {voucher}"),

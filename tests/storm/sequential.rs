@@ -48,13 +48,9 @@ impl Sale {
         let outcome = match command {
             OnSale::Try { user, id, units } => match self.orders.get(&id) {
                 Some((owner, ..)) if *owner != user => ORDERID,
-                Some((_, _, is)) => {
-                    if *is == 'c' {
-                        5
-                    } else {
-                        0
-                    }
-                }
+                Some((_, _, 'c')) => 5,
+                Some((_, has, _)) if *has != units => ORDERID,
+                Some(_) => 0,
                 None if self.units(|u, is| u == user && is != 'c') + units > self.limit => 2,
                 None if self.left < units => 1,
                 None => {

@@ -104,7 +104,7 @@ impl Sale {
         let (owner, is_live) = self.book.get(id)?;
         let state = if *is_live { State::Sold } else { State::Cancelled };
         let entry = Entry { state, units: Units::ONE, deadline: 0, user: owner };
-        Some(known(&entry, user, 0))
+        Some(known(&entry, user, Units::ONE, 0))
     }
 
     /// One try, written at once.

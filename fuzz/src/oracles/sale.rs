@@ -58,13 +58,15 @@ impl Sale {
         if let Some(text) = self.book.get(id).cloned() {
             let entry = Entry::parse(&text).expect("what was written");
             let (owner, has) = &model[id];
-            match known(&entry, user, self.now) {
-                Known::NotYours => assert_ne!(owner, user),
+            match known(&entry, user, units, self.now) {
+                Known::Another => assert!(owner != user || *has > 0 && *has != units.get()),
                 Known::Overdue => {
                     assert!(*has > 0 && self.terms.hold.is_some());
                     self.give_back(id, State::Expired, model);
                 }
-                Known::Repeated(Outcome::Accepted) => assert!(*has > 0 && owner == user),
+                Known::Repeated(Outcome::Accepted) => {
+                    assert!(owner == user && *has == units.get());
+                }
                 Known::Repeated(outcome) => {
                     assert_eq!((outcome, *has), (Outcome::Released, 0));
                 }

@@ -1,0 +1,184 @@
+//! Held orders whose deadline has passed, and which nobody has released yet.
+
+use super::managed::{ManagedSale, publish};
+use crate::error::CommandError;
+use crate::keyspace::book::{self, OpenBook};
+use crate::keyspace::terms;
+use crate::server::OwnedStr;
+use crate::typed::{OrderId, User};
+use domain::book::{Entry, Holding, State};
+use domain::due::HoldPosition;
+use domain::managed::{Known, known};
+use domain::sale::Units;
+use domain::terms::Millis;
+
+/// How many due holds a try releases before it says that all is sold out. Bounds its time; the
+/// timer takes the rest.
+const REAPED_BY_A_TRY_MAX: usize = 100;
+
+/// How long tries leave holds alone that could not be released.
+const REAPING_RESTS_MS: Millis = 100;
+
+impl ManagedSale<'_> {
+    /// Releases what is overdue of the orders of a user who seems to have too many units. False
+    /// when they have what they had. What can't be released stays, and the timer complains.
+    pub(super) fn settle(&self, user: User<'_>) -> Result<bool, CommandError> {
+        let ids = self.overdue_of(user, &mut None)?;
+        if ids.is_empty() {
+            return Ok(false);
+        }
+        self.check_whole()?;
+        Ok(self.expire(&ids) > 0)
+    }
+
+    /// The ids of a user's orders that are overdue: of the latest one, and of those among the first
+    /// that are due, which are looked up once. Costs a look at the holds where nothing is due, and
+    /// nothing where that is known.
+    pub(super) fn overdue_of(
+        &self,
+        user: User<'_>,
+        due: &mut Option<Vec<DueOrder>>,
+    ) -> Result<Vec<Vec<u8>>, CommandError> {
+        let Self { ctx, keys, now, .. } = *self;
+        let mut ids = Vec::new();
+        if self.is_none_due() {
+            return Ok(ids);
+        }
+        let Some(text) = book::holding(ctx, keys, user)? else { return Ok(ids) };
+        let Holding { units, order } = Holding::parse(text.as_str().bytes())?;
+        let mut others = units.get();
+        let id = OwnedStr::new(order);
+        let text = book::entry(ctx, keys, OrderId(id.as_str()))?;
+        if let Some(Ok(entry)) = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())) {
+            if entry.state.is_live() {
+                others = others.saturating_sub(entry.units.get());
+            }
+            if known(&entry, user.0.bytes(), entry.units, now) == Known::Overdue {
+                ids.push(order.to_vec());
+            }
+        }
+        if others > 0 {
+            let due = match due {
+                Some(due) => due,
+                None => due.insert(self.due_orders()?),
+            };
+            let is_other = |other: &&DueOrder| other.user == user.0.bytes() && other.id != order;
+            ids.extend(due.iter().filter(is_other).map(|other| other.id.clone()));
+        }
+        Ok(ids)
+    }
+
+    /// Releases orders that are overdue, as far as they can be. How many.
+    pub(super) fn expire(&self, ids: &[Vec<u8>]) -> usize {
+        let ids = ids.iter().map(|id| OwnedStr::new(id));
+        ids.filter(|id| self.reap_one(OrderId(id.as_str())).is_ok()).count()
+    }
+
+    /// Is no hold of the sale due? Remembered until a hold is placed or lifted.
+    fn is_none_due(&self) -> bool {
+        let db = self.ctx.selected_db();
+        if self.source.is_none_due(db, self.now) {
+            return true;
+        }
+        let holds = book::holds(self.ctx, self.keys.holds, None);
+        let first = holds.and_then(|holds| holds.first).unwrap_or(Millis::MAX);
+        if first > self.now {
+            self.source.set_none_due(db, first);
+        }
+        first > self.now
+    }
+
+    /// The orders that are due first.
+    fn due_orders(&self) -> Result<Vec<DueOrder>, CommandError> {
+        let Self { ctx, keys, now, .. } = *self;
+        let mut orders = Vec::new();
+        for (id, _) in book::due(ctx, keys, None, now, REAPED_BY_A_TRY_MAX)? {
+            let text = book::entry(ctx, keys, OrderId(id.as_str()))?;
+            if let Some(Ok(entry)) = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())) {
+                let (id, user) = (id.as_str().bytes().to_vec(), entry.user.to_vec());
+                orders.push(DueOrder { id, user });
+            }
+        }
+        Ok(orders)
+    }
+
+    /// Releases what is due, if anything may be. False when the stock is what it was.
+    pub(super) fn reap_if_due(&self) -> Result<bool, CommandError> {
+        let db = self.ctx.selected_db();
+        if self.source.is_none_due(db, self.now) {
+            return Ok(false);
+        }
+        terms::check_primary(self.ctx)?;
+        let none_before = match self.reap(None, REAPED_BY_A_TRY_MAX) {
+            Ok(Reaped { taken: 1.., .. }) => return Ok(true),
+            Ok(Reaped { refused: None, .. }) => {
+                let holds = book::holds(self.ctx, self.keys.holds, None);
+                holds.and_then(|holds| holds.first).unwrap_or(Millis::MAX)
+            }
+            // Not every losing try needs to learn again that nothing can be released.
+            Ok(_) | Err(_) => self.now.saturating_add(REAPING_RESTS_MS),
+        };
+        self.source.set_none_due(db, none_before);
+        Ok(false)
+    }
+
+    /// Releases held orders whose deadline has passed, the earliest behind a position first.
+    ///
+    /// Takes up at most `most`. An order that can't be released stays, and does not stop those
+    /// behind it.
+    pub(crate) fn reap(
+        &self,
+        behind: Option<&HoldPosition>,
+        most: usize,
+    ) -> Result<Reaped, CommandError> {
+        let due = book::due(self.ctx, self.keys, behind, self.now, most)?;
+        let last = due.last().map(|(id, deadline)| {
+            let id = Some(id.as_str().bytes().to_vec());
+            HoldPosition { deadline: *deadline, id }
+        });
+        let mut reaped = Reaped { taken_up: due.len(), taken: 0, refused: None, last };
+        for (id, _) in &due {
+            match self.reap_one(OrderId(id.as_str())) {
+                Ok(()) => reaped.taken = reaped.taken.saturating_add(1),
+                Err(error) => reaped.refused = reaped.refused.or(Some(error)),
+            }
+        }
+        Ok(reaped)
+    }
+
+    fn reap_one(&self, id: OrderId<'_>) -> Result<(), CommandError> {
+        let Self { ctx, keys, .. } = *self;
+        let text = book::entry(ctx, keys, id)?;
+        match text.as_ref().map(|text| Entry::parse(text.as_str().bytes())) {
+            Some(Ok(entry)) if entry.state == State::Held => {
+                self.release(id, &entry, State::Expired)
+            }
+            // The whole book is missing, and may return: RENAME, or RESTORE of key after key.
+            None if !terms::exists(ctx, keys.book) => Err(CommandError::Garbled),
+            // Somebody edited the holds. What is no held order has no units to release.
+            _ => {
+                let lifted = OpenBook::open(ctx, keys, Units::ONE)?.lift_hold(id);
+                publish(ctx, [lifted]);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// An order among those that are due.
+pub(super) struct DueOrder {
+    id: Vec<u8>,
+    user: Vec<u8>,
+}
+
+/// What became of a batch of holds that were due.
+pub(crate) struct Reaped {
+    /// How many were taken up.
+    pub(crate) taken_up: usize,
+    /// How many of them are held no more.
+    pub(crate) taken: usize,
+    /// Why the first of the others could not be released.
+    pub(crate) refused: Option<CommandError>,
+    /// Where the last of them is.
+    pub(crate) last: Option<HoldPosition>,
+}

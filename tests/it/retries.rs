@@ -1,0 +1,194 @@
+//! Answers that are given again: a client that was not answered sends its command again, perhaps on
+//! another connection, and waits for the replicas behind it.
+
+use crate::harness::{Server, text};
+use crate::reject::{nothing_to_reject, ordered};
+use redis::Value;
+
+/// A held, a sold and a cancelled order.
+const SALE: [&str; 6] = [
+    "SECKILL.CREATE 7 9 LIMIT 3 HOLD 900000",
+    "SECKILL.TRY 7 alice held UNITS 2",
+    "SECKILL.TRY 7 bob sold",
+    "SECKILL.CONFIRM 7 bob sold",
+    "SECKILL.TRY 7 carol gone",
+    "SECKILL.CANCEL 7 carol gone",
+];
+
+fn sale(server: &Server) {
+    for command in SALE {
+        let reply = server.run(command);
+        assert!(!matches!(reply, Value::ServerError(_)), "{command}: {reply:?}");
+    }
+}
+
+/// `WAIT` counts what was replicated before its client asked, so there must be something.
+#[test]
+fn who_asks_again_can_wait_for_replicas() {
+    for (again, answer) in [
+        ("SECKILL.TRY 7 alice held UNITS 2", 0),
+        ("SECKILL.TRY 7 bob sold", 0),
+        ("SECKILL.CONFIRM 7 bob sold", 2),
+        ("SECKILL.CANCEL 7 carol gone", 2),
+    ] {
+        let primary = Server::with().port().start();
+        let replica = Server::with().replica_of(&primary).start();
+        primary.wait_for_replica(&replica);
+        replica.freeze();
+        sale(&primary);
+        let mut other = primary.client();
+        assert_eq!(other.run(again), Value::Int(answer), "{again}");
+        assert_eq!(other.run("WAIT 1 200"), Value::Int(0), "{again}");
+        replica.wake();
+        assert_eq!(other.run("WAIT 1 20000"), Value::Int(1), "{again}");
+        assert_eq!(
+            replica.run("HGET seckill:book:7 sold"),
+            Value::BulkString("sold:1:0:bob".into())
+        );
+    }
+}
+
+#[test]
+fn batches_and_rejections_can_be_waited_for_too() {
+    let primary = Server::with().port().start();
+    let replica = Server::with().replica_of(&primary).start();
+    primary.wait_for_replica(&replica);
+    replica.freeze();
+    primary.run("SECKILL.CREATE 7 9 LIMIT 3");
+    let id = ordered(&primary, "SECKILL.TRY 7 dave o1");
+    let reject = format!("SECKILL.REJECT stream.orders g {id}");
+    let batch = "SECKILL.MTRY 7 erin o2 erin o3";
+    for (command, first, again) in [(&*reject, "1", "0"), (batch, "1) 0\n2) 0", "1) 0\n2) 0")] {
+        primary.check(&format!("> {command}\n{first}"));
+        let mut other = primary.client();
+        other.check(&format!("> {command}\n{again}"));
+        assert_eq!(other.run("WAIT 1 200"), Value::Int(0), "{command}");
+    }
+    replica.wake();
+    primary.wait_for_replica(&replica);
+    let [here, there] = [&primary, &replica].map(|server| server.run("HGETALL seckill:book:7"));
+    assert_eq!(format!("{here:?}").len(), format!("{there:?}").len());
+}
+
+/// The entry of the book, unchanged, is all there is: no event, no key that a WATCH sees changed.
+#[test]
+fn what_is_asked_again_is_replicated_as_it_is() {
+    let server = Server::observed().start();
+    sale(&server);
+    let held = text(&server.run("HGET seckill:book:7 held"));
+    for (command, answer, line) in [
+        ("SECKILL.TRY 7 alice held UNITS 2", 0, format!("held {held}")),
+        ("SECKILL.TRY 7 bob sold", 0, "sold sold:1:0:bob".to_owned()),
+        ("SECKILL.CONFIRM 7 bob sold", 2, "sold sold:1:0:bob".to_owned()),
+        ("SECKILL.CANCEL 7 carol gone", 2, "gone cancelled:1:0:carol".to_owned()),
+    ] {
+        let (reply, replicated) = server.replicated_again(command);
+        assert_eq!(reply, Value::Int(answer), "{command}");
+        assert_eq!(replicated, format!("HSET seckill:book:7 {line}"), "{command}");
+    }
+    // The order of a batch's tries, all of them in one command.
+    let batch = "SECKILL.MTRY 7 bob sold carol gone zoe sold carol sold";
+    let (_, replicated) = server.replicated_again(batch);
+    assert_eq!(replicated, "HSET seckill:book:7 sold sold:1:0:bob");
+    server.run("SECKILL.TRY 7 erin e1");
+    server.run("SECKILL.CONFIRM 7 erin e1");
+    let (_, replicated) = server.replicated_again("SECKILL.MTRY 7 erin e1 bob sold bob sold");
+    let (erin, bob) = ("e1 sold:1:0:erin", "sold sold:1:0:bob");
+    assert_eq!(replicated, format!("HSET seckill:book:7 {erin} {bob} {bob}"));
+}
+
+/// Answers that lose, or say that there is nothing, have nothing behind them.
+#[test]
+fn only_what_is_asked_again_is_replicated() {
+    let server = Server::observed().start();
+    sale(&server);
+    for (command, answer) in [
+        ("SECKILL.TRY 7 carol gone", 5),
+        ("SECKILL.TRY 7 zoe o9 UNITS 7", 2),
+        ("SECKILL.TRY 7 alice o9 UNITS 2", 2),
+        ("SECKILL.CONFIRM 7 carol gone", 3),
+        ("SECKILL.CONFIRM 7 zoe sold", 0),
+        ("SECKILL.CANCEL 7 zoe gone", 0),
+        ("SECKILL.CANCEL 7 carol none", 0),
+    ] {
+        assert_eq!(server.silent(command), Value::Int(answer), "{command}");
+    }
+    server.refused("SECKILL.TRY 7 zoe sold", "ORDERID");
+    // Of an unmanaged voucher nothing is on record that could be given again.
+    server.run("SET seckill:stock:8 5");
+    server.run("SECKILL.TRY 8 alice o1");
+    assert_eq!(server.silent("SECKILL.TRY 8 alice o1"), Value::Int(2));
+    server.run("SECKILL.CANCEL 8 alice o1");
+    assert_eq!(server.silent("SECKILL.CANCEL 8 alice o1"), Value::Int(0));
+    server.run("XGROUP CREATE stream.orders g $");
+    nothing_to_reject(&server, "SECKILL.REJECT stream.orders g 1-1");
+}
+
+/// Another order under a known id: refused, and the first one stays as it is.
+#[test]
+fn a_retry_with_other_units_is_another_order() {
+    let server = Server::observed().start();
+    sale(&server);
+    for units in ["", " UNITS 1", " UNITS 3", " UNITS 9223372036854775807"] {
+        server.refused(&format!("SECKILL.TRY 7 alice held{units}"), "ORDERID");
+    }
+    server.refused("SECKILL.TRY 7 bob sold UNITS 2", "ORDERID");
+    server.check("> SECKILL.MTRY 7 alice held bob sold\n1) (error) ORDERID ...\n2) 0");
+    // What was released never sells again, whatever is asked for.
+    assert_eq!(server.silent("SECKILL.TRY 7 carol gone UNITS 2"), Value::Int(5));
+    server.assert_book("7", [6, 2, 1]);
+}
+
+/// Tries of users whose holds are over, before anything else came for these: all in one transaction
+/// with the tries that placed them.
+#[test]
+fn what_is_overdue_of_a_user_does_not_count_against_them() {
+    // Before the pause, behind it, and the answers.
+    let rows: [(u8, &[&str], &[&str], &str); 7] = [
+        (1, &["TRY 7 alice o1"], &["TRY 7 alice o2"], "0"),
+        (1, &["TRY 7 alice o1"], &["MTRY 7 alice o2 alice o3 alice o1"], "0 2 5"),
+        (1, &["TRY 7 alice o1", "TRY 7 bob o2"], &["MTRY 7 carol o3 bob o4 alice o5"], "0 0 0"),
+        // Several, of which the users' units name the latest.
+        (2, &["TRY 7 alice o1", "TRY 7 alice o2"], &["TRY 7 alice o3 UNITS 2"], "0"),
+        (2, &["TRY 7 alice o1", "TRY 7 alice o2"], &["MTRY 7 alice o3 alice o4 alice o5"], "0 0 2"),
+        (
+            2,
+            &["TRY 7 alice o1", "TRY 7 alice o2", "CANCEL 7 alice o2"],
+            &["TRY 7 alice o3 UNITS 2"],
+            "0",
+        ),
+        // Those of others, and what was paid, don't help.
+        (1, &["TRY 7 alice o1", "CONFIRM 7 alice o1", "TRY 7 bob o2"], &["TRY 7 alice o3"], "2"),
+    ];
+    for (limit, before, after, answers) in rows {
+        let server = Server::start();
+        let mut client = server.client();
+        client.run(&format!("SECKILL.CREATE 7 9 LIMIT {limit} HOLD 20"));
+        client.run("MULTI");
+        before.iter().for_each(|line| drop(client.run(&format!("SECKILL.{line}"))));
+        client.run("SECKILL.ALTER 7 HOLD 900000");
+        client.run("DEBUG SLEEP 0.03");
+        after.iter().for_each(|line| drop(client.run(&format!("SECKILL.{line}"))));
+        let Value::Array(replies) = client.run("EXEC") else { panic!("no transaction") };
+        let flat = replies[before.len() + 2..].iter().flat_map(|reply| match reply {
+            Value::Array(replies) => replies.clone(),
+            reply => vec![reply.clone()],
+        });
+        let got: Vec<_> = flat.map(|reply| text(&reply)).collect();
+        assert_eq!(got.join(" "), answers, "{before:?} {after:?}");
+        assert_eq!(server.differences("7"), Vec::<String>::new());
+    }
+}
+
+/// A release that is refused leaves its user where they were: the timer says why.
+#[test]
+fn what_cannot_be_released_still_counts() {
+    let server = Server::observed().start();
+    server.run("SECKILL.CREATE 7 9 HOLD 20");
+    server.run("SET stream.orders.released spoiled");
+    let deadline = server.place_hold("7 alice o1");
+    server.wait_until(deadline);
+    assert_eq!(server.silent("SECKILL.TRY 7 alice o2"), Value::Int(2));
+    server.run("DEL stream.orders.released");
+    assert_eq!(server.run("SECKILL.TRY 7 alice o2"), Value::Int(0));
+}
