@@ -119,8 +119,9 @@ local function write_all(commands, entry)
     return nil
 end
 
-local function too_long(args)
-    for position, name in ipairs({'voucher', 'user', 'orderid'}) do
+-- The error of the first argument that is too long; nil when there is none.
+local function too_long(args, names)
+    for position, name in ipairs(names) do
         if #args[position] > ID_LEN_MAX then
             return fail('ERR ' .. name .. ' must be at most ' .. ID_LEN_MAX .. ' bytes long')
         end
@@ -275,10 +276,6 @@ local function try(keys, args)
         return 2
     end
 
-    bad = too_long(args)
-    if bad then
-        return bad
-    end
     local writes = {{'SADD', buyers, user}}
     if left ~= UNLIMITED then
         writes[2] = units == '1' and {'DECR', stock} or {'DECRBY', stock, units}
@@ -326,9 +323,12 @@ local function mtry(keys, args)
     end
     local is_unlimited = left == UNLIMITED
     local answers = {}
+    for number, user in ipairs(users) do
+        answers[number] = too_long({user, ids[number]}, {'user', 'orderid'})
+    end
     if left == '0' then
         for number = 1, #users do
-            answers[number] = 1
+            answers[number] = answers[number] or 1
         end
         return answers
     end
@@ -339,15 +339,16 @@ local function mtry(keys, args)
     end
     local accepted, seen = {}, {}
     for number, user in ipairs(users) do
-        if not is_unlimited and not at_least(left, tostring(#accepted + 1)) then
+        if answers[number] then
+            -- Too long.
+        elseif not is_unlimited and not at_least(left, tostring(#accepted + 1)) then
             answers[number] = 1
         elseif bought[number] == 1 or seen[user] then
             answers[number] = 2
         else
-            bad = too_long({args[1], user, ids[number]})
             local entry = orders
                 and {'XADD', orders, '*', USER, user, VOUCHER, args[1], ID, ids[number]}
-            if not bad and #accepted == 0 then
+            if #accepted == 0 then
                 local rest = {{'SADD', buyers, user}, {'DECR', stock}, {'DECRBY', stock, '2'}}
                 local lack = lacks_right(rest) or (entry and lacks_right({entry}))
                 if lack then
@@ -355,14 +356,14 @@ local function mtry(keys, args)
                 end
             end
             local added, refusal = true, nil
-            if not bad and entry then
+            if entry then
                 added, refusal = ask(unpack(entry))
             end
             if not added and #accepted == 0 then
                 return refusal
             end
-            if bad or not added then
-                answers[number] = bad or refusal
+            if not added then
+                answers[number] = refusal
             else
                 answers[number] = 0
                 seen[user] = true
@@ -623,37 +624,43 @@ local function define(one)
             if not is_within(#args, one.args) then
                 return fail("ERR wrong number of arguments for '" .. one.name .. "' function")
             end
-            return one.run(keys, args)
+            local bad = too_long(args, one.names or {})
+            if not bad and one.hands_on and string.sub(keys[1], -6) == ':fence' then
+                bad = fail('ERR key must not end in :fence, which is where fencing tokens are kept')
+            end
+            return bad or one.run(keys, args)
         end,
     }
 end
 
 -- While a library is loaded there are no `math` and no `ipairs`.
 local ANY = 1 / 0
+local ORDER = {'voucher', 'user', 'orderid'}
 local LOCK_AND_FENCE = 'the keys lock and, if there is one, fence'
 -- What gives back or lets go must work when the memory is full: allow-oom.
 define{
-    name = 'seckill_try', run = try, keys = {2, 3}, args = {3, ANY},
+    name = 'seckill_try', run = try, keys = {2, 3}, args = {3, ANY}, names = ORDER,
     takes = 'the keys stock, buyers and, if there is one, orders',
 }
 define{
-    name = 'seckill_mtry', run = mtry, keys = {2, 3}, args = {3, ANY},
+    name = 'seckill_mtry', run = mtry, keys = {2, 3}, args = {3, ANY}, names = {'voucher'},
     takes = 'the keys stock, buyers and, if there is one, orders',
 }
 define{
     name = 'seckill_cancel', run = cancel, keys = {2, 3}, args = {3, 3}, flags = {'allow-oom'},
-    takes = 'the keys stock, buyers and, if there is one, released',
+    takes = 'the keys stock, buyers and, if there is one, released', names = ORDER,
 }
 define{
     name = 'lock_acquire', run = acquire, keys = {1, 2}, args = {2, ANY}, takes = LOCK_AND_FENCE,
+    names = {'token'}, hands_on = true,
 }
 define{
     name = 'lock_release', run = release, keys = {1, 1}, args = {1, 1}, flags = {'allow-oom'},
-    takes = 'one key, the lock',
+    takes = 'one key, the lock', names = {'token'}, hands_on = true,
 }
 define{
     name = 'lock_renew', run = renew, keys = {1, 2}, args = {2, 2}, flags = {'allow-oom'},
-    takes = LOCK_AND_FENCE,
+    takes = LOCK_AND_FENCE, names = {'token'}, hands_on = true,
 }
 define{
     name = 'lock_info', run = info, keys = {1, 2}, args = {0, 0}, flags = {'no-writes'},

@@ -3,9 +3,10 @@
 use crate::config;
 use crate::error::CommandError;
 use crate::server::Str;
-use crate::typed::Argument;
+use crate::typed::{Argument, KeyName};
 use domain::entry_id::EntryId;
 use domain::integer;
+use domain::key_names::FENCE_SUFFIX;
 use domain::order_id::Count;
 use domain::sale::Units;
 use std::ops::RangeInclusive;
@@ -25,6 +26,14 @@ impl<'a> Args<'a> {
         let raw = self.pop().ok_or(CommandError::Syntax)?;
         check_len::<A>(raw)?;
         Ok(A::of(raw))
+    }
+
+    /// The next argument as the key of a lock that is to change hands. Never that of a fence, whose
+    /// tokens would be used up, or start over, by it.
+    pub(crate) fn next_lock(&mut self) -> Result<KeyName<'a>, CommandError> {
+        let key: KeyName<'a> = self.next()?;
+        let is_fence = key.0.bytes().ends_with(FENCE_SUFFIX);
+        if is_fence { Err(CommandError::FenceKey) } else { Ok(key) }
     }
 
     /// The next argument as one of `words`, which are upper case; it may be in any.

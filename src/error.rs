@@ -82,6 +82,8 @@ pub(crate) enum CommandError {
     Seconds { argument: &'static str },
     /// An argument is longer than `max` bytes.
     TooLong { argument: &'static str, max: usize },
+    /// A lock that is named like the fence key of another.
+    FenceKey,
     /// The fence key holds a string that is no integer.
     FenceNotInteger,
     /// The last fencing token is the greatest there is.
@@ -186,6 +188,7 @@ impl CommandError {
             Self::TooLong { argument, max } => {
                 return format!("{argument} must be at most {max} bytes long").into();
             }
+            Self::FenceKey => "key must not end in :fence, which is where fencing tokens are kept",
             Self::FenceNotInteger => "fencing token is not an integer or out of range",
             Self::FenceExhausted => "the fencing tokens of this lock are used up",
             Self::FenceStrayBraces => {
@@ -333,6 +336,7 @@ mod tests {
             CommandError::NotInRange { argument: "units", min: 1, max: i64::MAX },
             CommandError::Seconds { argument: "begin" },
             CommandError::TooLong { argument: "user", max: 1 },
+            CommandError::FenceKey,
             CommandError::FenceNotInteger,
             CommandError::FenceExhausted,
             CommandError::FenceStrayBraces,

@@ -48,7 +48,7 @@ struct Request<'a> {
 
 impl<'a> Request<'a> {
     fn parse(args: &mut Args<'a>) -> Result<Self, CommandError> {
-        let (key, token) = (args.next()?, args.next()?);
+        let (key, token) = (args.next_lock()?, args.next()?);
         let lease_ms = args.next_integer("lease-ms", 1..=LOCK_LEASE_MS_MAX.get())?;
         let (mut wait_ms, mut with_fence, mut with_session) = (None, false, false);
         while !args.is_empty() {

@@ -8,7 +8,7 @@ use crate::memory::Memory;
 use crate::metrics;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
-use crate::typed::{KeyName, Token};
+use crate::typed::Token;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"lock.release",
@@ -30,7 +30,7 @@ struct Release;
 
 impl Command for Release {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let (key, token) = (args.next::<KeyName>()?.0, args.next::<Token>()?);
+        let (key, token) = (args.next_lock()?.0, args.next::<Token>()?);
         args.finish()?;
         if !lock::is_held_by(ctx, key, token)? {
             return Ok(Reply::Integer(0));

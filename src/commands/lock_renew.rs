@@ -9,7 +9,7 @@ use crate::keyspace::lock;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
-use crate::typed::{KeyName, Token};
+use crate::typed::Token;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"lock.renew",
@@ -32,7 +32,7 @@ struct Renew;
 
 impl Command for Renew {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let (key, token) = (args.next::<KeyName>()?, args.next::<Token>()?);
+        let (key, token) = (args.next_lock()?, args.next::<Token>()?);
         let lease_ms = args.next_integer("lease-ms", 1..=LOCK_LEASE_MS_MAX.get())?;
         args.finish()?;
         if !lock::is_held_by(ctx, key.0, token)? {

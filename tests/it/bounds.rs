@@ -113,3 +113,23 @@ fn nothing_long_is_kept() {
     let kept = i128::from(used()) - i128::from(before);
     assert!(kept < 5_000_000, "{kept} bytes are kept");
 }
+
+/// Who may lock what begins with `lock:` could otherwise use up the fencing tokens of every lock.
+#[test]
+fn fence_keys_are_no_locks() {
+    let server = Server::observed().start();
+    server.run("LOCK.ACQUIRE lock:1 ann 86400000 FENCE");
+    let last = text(&server.run("GET lock:1:fence"));
+    for lock in ["lock:1:fence", "lock:2:fence", ":fence", "{lock:3}:fence"] {
+        for command in [
+            format!("LOCK.ACQUIRE {lock} 9223372036854775806 86400000"),
+            format!("LOCK.ACQUIRE {lock} {last} 86400000 WAIT 1000 FENCE SESSION"),
+            format!("LOCK.RELEASE {lock} {last}"),
+            format!("LOCK.RENEW {lock} {last} 1"),
+        ] {
+            let error = server.refused(&command, "ERR");
+            assert!(error.starts_with("ERR key must not end in :fence"), "{command}: {error}");
+        }
+    }
+    server.check("> LOCK.RELEASE lock:1 ann\n1\n> LOCK.ACQUIRE lock:fences bob 1000\n1");
+}

@@ -285,3 +285,42 @@ fn a_replica_reads_who_holds_a_lock_and_refuses_the_rest() {
     let refused = text(&replica.run("FCALL lock_release 1 lock ann"));
     assert!(refused.starts_with("READONLY "), "{refused}");
 }
+
+/// As in the module.
+#[test]
+fn what_is_too_long_and_fence_keys_are_refused() {
+    let (server, _client) = with_library();
+    let long = "x".repeat(513);
+    server.run("SET s 5");
+    for (call, name) in [
+        ("FCALL seckill_try 3 s b o @ alice o1", "voucher"),
+        ("FCALL seckill_try 3 s b o 7 @ o1", "user"),
+        ("FCALL seckill_try 3 s b o 7 alice @", "orderid"),
+        ("FCALL seckill_mtry 3 s b o @ alice o1", "voucher"),
+        ("FCALL seckill_cancel 3 s b r 7 alice @", "orderid"),
+        ("FCALL lock_acquire 1 lock @ 1000", "token"),
+        ("FCALL lock_renew 1 lock @ 1000", "token"),
+        ("FCALL lock_release 1 lock @", "token"),
+    ] {
+        let error = text(&server.run(&call.replace('@', &long)));
+        assert_eq!(error, format!("ERR {name} must be at most 512 bytes long"), "{call}");
+    }
+    for stock in [5, 0] {
+        server.check(&format!("> SET s {stock}\nOK\n> DEL b o\n..."));
+        let batch = format!("FCALL seckill_mtry 3 s b o 7 a o1 {long} o2 b {long} c o3");
+        let Value::Array(answers) = server.run(&batch) else { panic!("no answers") };
+        let [sold, user, id, last] = &answers[..] else { panic!("{answers:?}") };
+        assert_eq!(text(user), "ERR user must be at most 512 bytes long");
+        assert_eq!(text(id), "ERR orderid must be at most 512 bytes long");
+        let wanted = Value::Int(i64::from(stock == 0));
+        assert_eq!([sold, last], [&wanted, &wanted]);
+    }
+    for call in [
+        "FCALL lock_acquire 1 lock:fence 9 1000",
+        "FCALL lock_renew 1 lock:fence 9 1000",
+        "FCALL lock_release 1 lock:fence 9",
+    ] {
+        let error = text(&server.run(call));
+        assert!(error.starts_with("ERR key must not end in :fence"), "{call}: {error}");
+    }
+}
