@@ -9,6 +9,8 @@ pub const UNITS: &[u8] = b"units";
 pub const DEADLINE: &[u8] = b"deadline";
 /// Why an order was released.
 pub const REASON: &[u8] = b"reason";
+/// The state that an order of a managed voucher was in when it was released: held or sold.
+pub const WAS: &[u8] = b"was";
 
 /// How the fields begin that a dead letter has beside those of its entry.
 pub const DEAD_LETTER_PREFIX: &[u8] = b"dlq";
@@ -52,8 +54,8 @@ pub fn check_order_fields(words: [&[u8]; 3]) -> Result<(), &'static str> {
     if user == voucher || voucher == id || user == id {
         return Err("must be three different words");
     }
-    if words.iter().any(|word| [UNITS, DEADLINE, REASON].contains(word)) {
-        return Err("must not use units, deadline or reason, which are fields of their own");
+    if words.iter().any(|word| [UNITS, DEADLINE, REASON, WAS].contains(word)) {
+        return Err("must not use units, deadline, reason or was, which are fields of their own");
     }
     if words.iter().any(|word| word.starts_with(DEAD_LETTER_PREFIX)) {
         return Err("must not begin with dlq, as the fields of dead letters do");
@@ -100,6 +102,7 @@ mod tests {
             [b"a", b"b", b"a"],
             [b"a", b"a", b"c"],
             [b"a", b"reason", b"c"],
+            [b"a", b"b", b"was"],
             [b"a", b"b", b"dlq"],
             [&too_long, b"b", b"c"],
         ] {

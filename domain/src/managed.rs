@@ -101,14 +101,17 @@ pub enum Cancellation {
     NoSuchOrder = 0,
     Released = 1,
     WasReleased = 2,
+    InAnotherState = 3,
 }
 
-/// What cancelling does.
-pub fn cancel(entry: Option<&Entry<'_>>, user: &[u8]) -> Cancellation {
+/// What cancelling does, of an order in any state, or `only` in one.
+pub fn cancel(entry: Option<&Entry<'_>>, user: &[u8], only: Option<State>) -> Cancellation {
     match entry {
-        Some(entry) if entry.user == user && entry.state.is_live() => Cancellation::Released,
-        Some(entry) if entry.user == user => Cancellation::WasReleased,
-        _ => Cancellation::NoSuchOrder,
+        None => Cancellation::NoSuchOrder,
+        Some(entry) if entry.user != user => Cancellation::NoSuchOrder,
+        Some(entry) if !entry.state.is_live() => Cancellation::WasReleased,
+        Some(entry) if only.is_some_and(|only| only != entry.state) => Cancellation::InAnotherState,
+        Some(_) => Cancellation::Released,
     }
 }
 
@@ -201,7 +204,7 @@ mod tests {
 
     #[test]
     fn an_order_is_given_back_once() {
-        use Cancellation::{NoSuchOrder, Released, WasReleased};
+        use Cancellation::{InAnotherState, NoSuchOrder, Released, WasReleased};
         for (state, want) in [
             (State::Held, Released),
             (State::Sold, Released),
@@ -209,10 +212,17 @@ mod tests {
             (State::Expired, WasReleased),
             (State::Rejected, WasReleased),
         ] {
-            assert_eq!(cancel(Some(&entry(state)), b"ann"), want);
-            assert_eq!(cancel(Some(&entry(state)), b"bob"), NoSuchOrder);
+            let one = |user, only| cancel(Some(&entry(state)), user, only);
+            assert_eq!(one(b"ann", None), want);
+            assert_eq!(one(b"bob", None), NoSuchOrder);
+            for only in [State::Held, State::Sold] {
+                let is_other = want == Released && only != state;
+                let want = if is_other { InAnotherState } else { want };
+                assert_eq!(one(b"ann", Some(only)), want, "{state:?} only {only:?}");
+                assert_eq!(one(b"bob", Some(only)), NoSuchOrder);
+            }
         }
-        assert_eq!(cancel(None, b"ann"), NoSuchOrder);
+        assert_eq!(cancel(None, b"ann", Some(State::Held)), NoSuchOrder);
     }
 
     #[test]

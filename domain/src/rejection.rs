@@ -82,7 +82,7 @@ impl From<Cancellation> for Fate {
         match answer {
             Cancellation::Released => Self::Rejected,
             Cancellation::WasReleased => Self::Released,
-            Cancellation::NoSuchOrder => Self::Unknown,
+            Cancellation::NoSuchOrder | Cancellation::InAnotherState => Self::Unknown,
         }
     }
 }

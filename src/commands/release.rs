@@ -23,6 +23,8 @@ pub(super) struct Release<'a> {
     reason: State,
     units: Option<OwnedStr>,
     reason_word: OwnedStr,
+    /// The state that the order is in, where the book says it.
+    was: Option<OwnedStr>,
     targets: Targets<'a>,
     added: Option<Added<'a>>,
 }
@@ -66,7 +68,9 @@ impl<'a> Release<'a> {
         let units = (order.units != Units::ONE)
             .then(|| OwnedStr::new(Decimal::new(order.units.get()).bytes()));
         let reason_word = OwnedStr::new(reason.word().as_bytes());
-        Self { ctx, names, order, reason, units, reason_word, targets, added: None }
+        let was = targets.booked.as_ref().map(|booked| booked.state);
+        let was = was.map(|state| OwnedStr::new(state.word().as_bytes()));
+        Self { ctx, names, order, reason, units, reason_word, was, targets, added: None }
     }
 
     /// Releases the order. On an error nothing has been changed.
@@ -74,6 +78,11 @@ impl<'a> Release<'a> {
         self.append()?;
         self.finish();
         Ok(())
+    }
+
+    /// The state that the order is in; none where no book says it.
+    pub(super) fn was(&self) -> Option<State> {
+        self.targets.booked.as_ref().map(|booked| booked.state)
     }
 
     /// Appends the entry to the stream of releases: the one step that can fail, and the first.
@@ -133,7 +142,8 @@ impl<'a> Release<'a> {
         }
     }
 
-    /// The fields of the entry, names and values in turn: those of the order, and the reason.
+    /// The fields of the entry, names and values in turn: those of the order, the reason, and the
+    /// state until now.
     fn fields(&self) -> Vec<Str<'_>> {
         let (names, order) = (self.names, &self.order);
         let mut fields =
@@ -141,6 +151,7 @@ impl<'a> Release<'a> {
         fields.push(order.id.0);
         fields.extend(self.units.iter().flat_map(|units| [names.units(), units.as_str()]));
         fields.extend([names.reason(), self.reason_word.as_str()]);
+        fields.extend(self.was.iter().flat_map(|was| [names.was(), was.as_str()]));
         fields
     }
 }

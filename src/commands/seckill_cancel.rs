@@ -1,4 +1,4 @@
-//! SECKILL.CANCEL voucher user orderid: releases an order's units, once.
+//! `SECKILL.CANCEL voucher user orderid [IF held|sold]`: releases an order's units, once.
 
 use super::managed::{ManagedSale, UPDATES_VOUCHER};
 use super::unmanaged;
@@ -19,7 +19,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     handler: handler::<Answering<Cancel>>(),
     flags: c"write fast",
     categories: c"write fast seckill",
-    arity: 4,
+    arity: -4,
     summary: c"Gives an order's units and its user's right to buy back, once",
     complexity: c"O(log n), n being the orders held",
     since: c"0.1.0",
@@ -28,6 +28,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
         ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },
         ArgSpec { name: c"user", kind: ArgKind::String },
         ArgSpec { name: c"orderid", kind: ArgKind::String },
+        ArgSpec { name: c"state", kind: ArgKind::OptionalChoice(c"IF", &[c"held", c"sold"]) },
     ],
 };
 
@@ -37,16 +38,20 @@ impl Command for Cancel {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let (voucher, user, id) =
             (args.next()?, args.next::<User<'_>>()?, args.next::<OrderId<'_>>()?);
-        args.finish()?;
+        let only = state_from(args)?;
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
         let Some(terms) = keys.terms_in(&memory.vouchers, ctx)? else {
+            if only.is_some() {
+                // Nothing is on record of the states of its orders.
+                return Err(CommandError::NotManaged);
+            }
             return unmanaged::cancel(ctx, &keys, voucher, user, id).map(Reply::Integer);
         };
         let sale = ManagedSale::new(ctx, &keys, voucher, terms)?;
         let text = book::entry(ctx, sale.keys, id)?;
         let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;
-        let answer = cancel(entry.as_ref(), user.0.bytes());
+        let answer = cancel(entry.as_ref(), user.0.bytes(), only);
         match (answer, entry) {
             (Cancellation::Released, Some(entry)) => sale.release(id, &entry, State::Cancelled)?,
             (Cancellation::WasReleased, _) => {
@@ -56,4 +61,15 @@ impl Command for Cancel {
         }
         Ok(Reply::Integer(answer as i64))
     }
+}
+
+/// Reads `[IF held|sold]`.
+fn state_from(mut args: Args<'_>) -> Result<Option<State>, CommandError> {
+    if args.is_empty() {
+        return Ok(None);
+    }
+    args.next_word(&["IF"])?;
+    let word = args.next_word(&["HELD", "SOLD"])?;
+    args.finish()?;
+    Ok(Some(if word == "HELD" { State::Held } else { State::Sold }))
 }

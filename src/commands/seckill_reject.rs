@@ -128,7 +128,7 @@ fn reject(memory: &Memory, rejection: Rejection<'_>) -> Result<(), CommandError>
     let sale = managed::ManagedSale::new(ctx, &keys, voucher, terms)?;
     let text = book::entry(ctx, sale.keys, id)?;
     let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;
-    let answer = cancel(entry.as_ref(), user.0.bytes());
+    let answer = cancel(entry.as_ref(), user.0.bytes(), None);
     let release = match (answer, entry) {
         (Cancellation::Released, Some(entry)) => {
             Some(sale.prepare_release(user, id, &entry, State::Rejected)?)
@@ -162,7 +162,8 @@ impl Rejection<'_> {
     /// letter. Should the server refuse a step all the same, what was appended is taken back.
     fn write(self, fate: Fate, mut release: Option<Release<'_>>) -> Result<(), CommandError> {
         let Self { ctx, delivery, .. } = self;
-        let letter = DeadLetter::new(&delivery, self.deliveries, self.reason, fate);
+        let was = release.as_ref().and_then(Release::was);
+        let letter = DeadLetter::new(&delivery, self.deliveries, self.reason, fate, was);
         let fields = letter.behind(self.entry);
         let added = self.dead_letters.add(&fields)?;
         let appended = release.as_mut().map_or(Ok(()), Release::append);

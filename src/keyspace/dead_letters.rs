@@ -6,6 +6,7 @@ use crate::keyspace::groups::Delivery;
 use crate::keyspace::orders::Orders;
 use crate::server::{Call, Ctx, OwnedStr, Str};
 use crate::typed::{KeyName, Reason};
+use domain::book::State;
 use domain::fields::DEAD_LETTER_PREFIX;
 use domain::hash_tag::StrayBraces;
 use domain::integer::Decimal;
@@ -47,7 +48,7 @@ pub(crate) fn open<'a>(ctx: Ctx<'a>, name: Str<'a>) -> Result<Orders<'a>, Comman
 }
 
 /// What a dead letter says beside the fields of its entry.
-pub(crate) struct DeadLetter([OwnedStr; 12]);
+pub(crate) struct DeadLetter(Vec<OwnedStr>);
 
 impl DeadLetter {
     pub(crate) fn new(
@@ -55,10 +56,11 @@ impl DeadLetter {
         deliveries: i64,
         reason: Option<Reason<'_>>,
         fate: Fate,
+        was: Option<State>,
     ) -> Self {
         let name = |word: &[u8]| OwnedStr::new(&[DEAD_LETTER_PREFIX, word].concat());
         let reason = reason.map_or(NO_REASON, |reason| reason.0.bytes());
-        Self([
+        let mut fields = vec![
             name(b"Stream"),
             OwnedStr::new(delivery.stream.0.bytes()),
             name(b"Group"),
@@ -71,7 +73,10 @@ impl DeadLetter {
             OwnedStr::new(reason),
             name(b"Order"),
             OwnedStr::new(fate.word().as_bytes()),
-        ])
+        ];
+        let was = was.map(|state| OwnedStr::new(state.word().as_bytes()));
+        fields.extend(was.into_iter().flat_map(|was| [name(b"Was"), was]));
+        Self(fields)
     }
 
     /// All fields of the dead letter, names and values in turn: those of the entry as they are,

@@ -3,7 +3,7 @@
 use crate::error::CommandError;
 use crate::server::{OwnedStr, Str};
 use domain::fields::{
-    DEADLINE, DRAW_FIELDS, REASON, UNITS, check_order_fields, parse_order_fields,
+    DEADLINE, DRAW_FIELDS, REASON, UNITS, WAS, check_order_fields, parse_order_fields,
 };
 use domain::rejection::FieldNames;
 
@@ -15,6 +15,7 @@ pub(crate) struct OrderFields {
     units: OwnedStr,
     deadline: OwnedStr,
     reason: OwnedStr,
+    was: OwnedStr,
 }
 
 impl OrderFields {
@@ -23,8 +24,8 @@ impl OrderFields {
         // The setting was checked when it was set.
         let words = parse_order_fields(text).unwrap_or_default();
         let [user, voucher, id] = words.map(OwnedStr::new);
-        let [units, deadline, reason] = [UNITS, DEADLINE, REASON].map(OwnedStr::new);
-        Self { user, voucher, id, units, deadline, reason }
+        let [units, deadline, reason, was] = [UNITS, DEADLINE, REASON, WAS].map(OwnedStr::new);
+        Self { user, voucher, id, units, deadline, reason, was }
     }
 
     /// The names by which the entry of an order is known.
@@ -58,6 +59,10 @@ impl OrderFields {
 
     pub(crate) fn reason(&self) -> Str<'_> {
         self.reason.as_str()
+    }
+
+    pub(crate) fn was(&self) -> Str<'_> {
+        self.was.as_str()
     }
 }
 

@@ -102,7 +102,7 @@ fn a_held_order_through_its_life() {
             "ZREM seckill:hold:7 o1",
             "DEL seckill:extra:7",
             "XADD stream.orders.released ID userId alice voucherId 7 id o1 units 2 \
-             reason cancelled",
+             reason cancelled was held",
         ],
     );
     assert_transaction(
@@ -112,7 +112,8 @@ fn a_held_order_through_its_life() {
             "HSET seckill:book:7 o2 cancelled:1:0:alice",
             "HDEL seckill:buyer:7 alice",
             "SREM seckill:order:7 alice",
-            "XADD stream.orders.released ID userId alice voucherId 7 id o2 reason cancelled",
+            "XADD stream.orders.released ID userId alice voucherId 7 id o2 reason cancelled \
+             was sold",
         ],
     );
     let again = ["HSET seckill:book:7 o1 cancelled:2:0:alice"];
@@ -156,7 +157,8 @@ fn an_expiry_is_written_as_one_transaction() {
             "HDEL seckill:buyer:7 alice",
             "SREM seckill:order:7 alice",
             "ZREM seckill:hold:7 o1",
-            "XADD stream.orders.released ID userId alice voucherId 7 id o1 reason expired",
+            "XADD stream.orders.released ID userId alice voucherId 7 id o1 reason expired \
+             was held",
         ],
     );
 }

@@ -272,3 +272,29 @@ fn stock_and_rules_keep_their_time_to_live() {
     server.check("> SECKILL.ALTER 7 LIMIT 2\nOK\n> SECKILL.RESTOCK 7 1\n10");
     server.check("> PEXPIRETIME seckill:voucher:7\n33333333333333");
 }
+
+#[test]
+fn the_released_stream_has_the_configured_names() {
+    let server = Server::with()
+        .config("seckill.order-stream s")
+        .config("seckill.order-fields 'buyer item order'")
+        .start();
+    server.run("SECKILL.CREATE 7 5 HOLD 900000");
+    server.check("> SECKILL.TRY 7 alice o1\n0\n> SECKILL.CANCEL 7 alice o1\n1");
+    server.check(
+        r#"
+        > XRANGE s.released - +
+        1) 1) "1722509999999-0"
+           2)  1) "buyer"
+               2) "alice"
+               3) "item"
+               4) "7"
+               5) "order"
+               6) "o1"
+               7) "reason"
+               8) "cancelled"
+               9) "was"
+              10) "held"
+        "#,
+    );
+}

@@ -38,7 +38,7 @@ pub const COMMANDS: [Row; 23] = [
     ("seckill.restock", 3, "write denyoom fast", [1, 1], "voucher delta", ""),
     ("seckill.drop", 2, "write fast", [1, 1], "voucher", ""),
     ("seckill.confirm", 4, "write fast", [1, 1], "voucher user orderid", ""),
-    ("seckill.cancel", 4, "write fast", [1, 1], "voucher user orderid", ""),
+    ("seckill.cancel", -4, "write fast", [1, 1], "voucher user orderid", "IF"),
     ("seckill.reject", -4, "write fast", [1, 1], "stream group id", "REASON"),
     ("seckill.order", 3, "readonly fast", [1, 1], "voucher orderid", ""),
     ("seckill.status", 3, "readonly fast", [1, 1], "voucher user", ""),
@@ -174,6 +174,7 @@ fn arguments_of_several_words_name_their_parts() {
         ("seckill.create", "stock", "oneof", "stock ADOPT"),
         ("seckill.trykeys", "fields", "block", "user-field voucher-field id-field"),
         ("seckill.trykeys", "missing", "oneof", "error sold-out"),
+        ("seckill.cancel", "state", "oneof", "held sold"),
     ] {
         let reply = server.call(&["COMMAND", "DOCS", command]);
         let arguments = field(field(&reply, command).expect("docs"), "arguments");

@@ -96,6 +96,8 @@ fn a_sold_order_is_given_back_and_its_entry_is_a_dead_letter() {
               18) "no address"
               19) "dlqOrder"
               20) "rejected"
+              21) "dlqWas"
+              22) "sold"
         > XRANGE stream.orders.released - +
         1) 1) "1722509999999-0"
            2)  1) "userId"
@@ -108,6 +110,8 @@ fn a_sold_order_is_given_back_and_its_entry_is_a_dead_letter() {
                8) "2"
                9) "reason"
               10) "rejected"
+              11) "was"
+              12) "sold"
         > HGET seckill:book:7 o1
         rejected:2:0:alice
         > EXISTS seckill:buyer:7 seckill:order:7

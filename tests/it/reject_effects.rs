@@ -35,9 +35,9 @@ fn a_rejection_is_written_as_plain_commands() {
             ack,
             &format!(
                 "XADD stream.orders.dlq ID {order} units 2 deadline WHEN {}",
-                ours("rejected")
+                ours("rejected dlqWas held")
             ),
-            &format!("XADD stream.orders.released ID {order} units 2 reason rejected"),
+            &format!("XADD stream.orders.released ID {order} units 2 reason rejected was held"),
             "INCRBY seckill:stock:7 2",
             "HSET seckill:book:7 o1 rejected:2:0:alice",
             "HDEL seckill:buyer:7 alice",

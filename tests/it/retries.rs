@@ -192,3 +192,59 @@ fn what_cannot_be_released_still_counts() {
     server.run("DEL stream.orders.released");
     assert_eq!(server.run("SECKILL.TRY 7 alice o2"), Value::Int(0));
 }
+
+/// A job that cancels what was not paid, and a payment that was a moment earlier.
+#[test]
+fn a_cancellation_can_name_the_state() {
+    let server = Server::observed().start();
+    sale(&server);
+    for (command, answer) in [
+        ("SECKILL.CANCEL 7 bob sold IF held", 3),
+        ("SECKILL.CANCEL 7 alice held IF SOLD", 3),
+        ("SECKILL.CANCEL 7 zoe sold IF held", 0),
+        ("SECKILL.CANCEL 7 bob none if sold", 0),
+    ] {
+        assert_eq!(server.silent(command), Value::Int(answer), "{command}");
+    }
+    let (reply, _) = server.replicated_again("SECKILL.CANCEL 7 carol gone IF sold");
+    assert_eq!(reply, Value::Int(2));
+    for wrong in ["IF", "IF cancelled", "IF held sold", "held", "IF held IF held"] {
+        server.refused(&format!("SECKILL.CANCEL 7 bob sold {wrong}"), "ERR");
+    }
+    server.run("SET seckill:stock:8 5");
+    server.run("SECKILL.TRY 8 alice o1");
+    server.refused("SECKILL.CANCEL 8 alice o1 IF sold", "NOVOUCHER");
+    server
+        .check("> SECKILL.CANCEL 7 bob sold IF sold\n1\n> SECKILL.CANCEL 7 alice held IF held\n1");
+    server.assert_book("7", [9, 0, 0]);
+    let released = server.run("XRANGE stream.orders.released - +");
+    let last: Vec<_> = crate::reject::entries(&server, "stream.orders.released")
+        .iter()
+        .map(|(_, fields)| String::from_utf8_lossy(&fields.join(&b' ')).into_owned())
+        .collect();
+    assert_eq!(last.len(), 3, "{released:?}");
+    assert!(last[1].ends_with("id sold reason cancelled was sold"), "{last:?}");
+    assert!(last[2].ends_with("id held units 2 reason cancelled was held"), "{last:?}");
+}
+
+#[test]
+fn a_dead_letter_says_what_its_order_was() {
+    let server = Server::start();
+    server.run("SECKILL.CREATE 7 9 LIMIT 3 HOLD 900000");
+    server.run("SET seckill:stock:8 5");
+    for (make, was) in [
+        ("SECKILL.TRY 7 alice o1", Some("held")),
+        ("SECKILL.TRY 7 alice o2", Some("sold")),
+        ("SECKILL.TRY 7 alice o3", None),
+        ("SECKILL.TRY 8 alice o4", None),
+    ] {
+        let id = ordered(&server, make);
+        server.run("SECKILL.CONFIRM 7 alice o2");
+        server.run("SECKILL.CANCEL 7 alice o3");
+        server.run(&format!("SECKILL.REJECT stream.orders g {id}"));
+        let (_, letter) = crate::reject::entries(&server, "stream.orders.dlq").pop().expect("one");
+        let found = letter.chunks(2).find(|pair| pair[0] == b"dlqWas");
+        let found = found.map(|pair| String::from_utf8_lossy(&pair[1]).into_owned());
+        assert_eq!(found.as_deref(), was, "{make}");
+    }
+}

@@ -32,7 +32,7 @@ fn is_sound<M: Model>(start: M, history: History<M::Command>) -> bool {
 
 #[test]
 fn sales_that_cannot_be_are_told_from_those_that_can() {
-    let cancel = OnSale::Cancel { user: 1, id: 1 };
+    let cancel = OnSale::Cancel { user: 1, id: 1, only: None };
     let first = || vec![op(attempt(1, 1), 0, Some((9, &[0])))];
     let cases = [
         (
@@ -177,7 +177,10 @@ fn small_history(random: &mut fastrand::Rng) -> History<OnSale> {
         let (user, id) = (random.u8(0..2), random.u8(0..2));
         let command = match random.u8(0..5) {
             0 | 1 => OnSale::Try { user, id, units: random.i64(1..3) },
-            2 => OnSale::Cancel { user, id },
+            2 => {
+                let only = random.choice([None, Some('h'), Some('s')]).expect("one");
+                OnSale::Cancel { user, id, only }
+            }
             3 => OnSale::Batch([(user, id), (1 - user, id), (user, 1 - id)]),
             _ => OnSale::Info,
         };

@@ -43,7 +43,10 @@ impl Spoken for OnSale {
                 Self::Batch([(user, id), (second % 6, second), (third % 6, third)])
             }
             10..14 => Self::Confirm { user, id },
-            14..18 => Self::Cancel { user, id },
+            14..18 => {
+                let only = random.choice([None, Some('h'), Some('s')]).expect("one");
+                Self::Cancel { user, id, only }
+            }
             _ => Self::Info,
         }
     }
@@ -55,7 +58,14 @@ impl Spoken for OnSale {
                 format!("SECKILL.MTRY v {a} {b} {c} {d} {e} {f}")
             }
             Self::Confirm { user, id } => format!("SECKILL.CONFIRM v {user} {id}"),
-            Self::Cancel { user, id } => format!("SECKILL.CANCEL v {user} {id}"),
+            Self::Cancel { user, id, only } => {
+                let only = match only {
+                    None => "",
+                    Some('h') => " IF held",
+                    Some(_) => " IF sold",
+                };
+                format!("SECKILL.CANCEL v {user} {id}{only}")
+            }
             Self::Info => "SECKILL.INFO v".to_owned(),
         }
     }

@@ -156,7 +156,12 @@ impl Script {
     fn settle(&mut self, how: &str) -> String {
         match self.random.choice(&self.tries) {
             Some([voucher, user, id, _]) if voucher != "u" || how == "CANCEL" => {
-                format!("SECKILL.{how} {voucher} {user} {id}")
+                let only = match self.random.u8(0..6) {
+                    0 if how == "CANCEL" && voucher != "u" => " IF held",
+                    1 if how == "CANCEL" && voucher != "u" => " IF sold",
+                    _ => "",
+                };
+                format!("SECKILL.{how} {voucher} {user} {id}{only}")
             }
             _ => format!("SECKILL.{how} m nobody none"),
         }

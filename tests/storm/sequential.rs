@@ -28,9 +28,11 @@ pub enum OnSale {
         user: u8,
         id: u8,
     },
+    /// Only if it is held, or sold, where there is a letter.
     Cancel {
         user: u8,
         id: u8,
+        only: Option<char>,
     },
     /// Answers what is left, held and sold.
     Info,
@@ -74,7 +76,12 @@ impl Sale {
                 },
                 _ => 0,
             },
-            OnSale::Cancel { user, id } => match self.orders.get_mut(&id) {
+            OnSale::Cancel { user, id, only } => match self.orders.get_mut(&id) {
+                Some((owner, _, is))
+                    if *owner == user && *is != 'c' && only.is_some_and(|only| only != *is) =>
+                {
+                    3
+                }
                 Some((owner, units, is)) if *owner == user => match std::mem::replace(is, 'c') {
                     'c' => 2,
                     _ => {

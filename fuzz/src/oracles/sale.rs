@@ -44,7 +44,11 @@ pub(crate) fn sales(bytes: &[u8]) {
         let id = vec![b'0' + input.below(24)];
         match input.below(6) {
             0 => sale.confirm(&user, &id, &model),
-            1 => sale.cancel(&user, &id, &mut model),
+            1 => {
+                let states = [None, Some(State::Held), Some(State::Sold)];
+                let only = states[usize::from(input.below(3))];
+                sale.cancel(&user, &id, only, &mut model);
+            }
             2 => sale.expire(&mut model),
             _ => sale.attempt(&user, &id, 1 + i64::from(input.below(3)), &mut model),
         }
@@ -116,13 +120,16 @@ impl Sale {
         }
     }
 
-    fn cancel(&mut self, user: &Bytes, id: &Bytes, model: &mut Model) {
+    fn cancel(&mut self, user: &Bytes, id: &Bytes, only: Option<State>, model: &mut Model) {
         let text = self.book.get(id).cloned();
         let entry = text.as_ref().map(|text| Entry::parse(text).expect("what was written"));
         let has = model.get(id).filter(|(owner, _)| owner == user).map(|(_, units)| *units);
-        let answer = managed::cancel(entry.as_ref(), user);
+        let answer = managed::cancel(entry.as_ref(), user, only);
         assert_eq!(answer == Cancellation::NoSuchOrder, has.is_none());
         assert_eq!(answer == Cancellation::WasReleased, has == Some(0));
+        if answer == Cancellation::InAnotherState {
+            assert!(has > Some(0) && only.is_some() && only != entry.map(|entry| entry.state));
+        }
         if answer == Cancellation::Released {
             self.give_back(id, State::Cancelled, model);
         }
