@@ -5,12 +5,15 @@
 
 mod due;
 mod events;
+mod lost;
 mod request;
 mod waiter;
 
 use crate::db_key::{DbKey, swapped_db};
 use due::{Due, Dues};
-pub use request::{Lost, Request, Wait};
+use lost::AllLost;
+pub use lost::Lost;
+pub use request::{Request, Wait};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::Hash;
 use std::rc::Rc;
@@ -32,8 +35,13 @@ pub struct Waiters<C, H, A> {
     next_ticket: u64,
     dues: Dues<C>,
     marked: VecDeque<DbKey>,
-    unanswered: VecDeque<C>,
-    lost: VecDeque<Lost>,
+    /// Clients to be answered, with the numbers of their answers. One that left otherwise, or
+    /// returned to its line, stays here until its turn: its number is another then, or none.
+    unanswered: VecDeque<(C, u64)>,
+    next_answer: u64,
+    /// Clients that were granted a lock and have not been answered.
+    granted: BTreeMap<DbKey, Vec<C>>,
+    lost: AllLost,
 }
 
 impl<C, H, A> Default for Waiters<C, H, A> {
@@ -46,7 +54,9 @@ impl<C, H, A> Default for Waiters<C, H, A> {
             dues: Dues::default(),
             marked: VecDeque::new(),
             unanswered: VecDeque::new(),
-            lost: VecDeque::new(),
+            next_answer: 0,
+            granted: BTreeMap::new(),
+            lost: AllLost::default(),
         }
     }
 }
@@ -65,6 +75,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
             ticket,
             wait,
             stage: Stage::InLine,
+            answer_number: None,
             is_shared: false,
         };
         self.clients.insert(client, waiter);
@@ -125,7 +136,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
     pub fn grant(&mut self, client: C, answer: A, now_ms: i64) -> u64 {
         if let Some(waiter) = self.clients.get(&client) {
             // Somebody with the same token is gone: this one holds the lock now.
-            self.lost.retain(|lost| !waiter.is_for(&lost.lock, &lost.token));
+            self.lost.remove(&waiter.lock, &waiter.request.token);
         }
         self.leave_line(client, Stage::Granted(answer), now_ms)
     }
@@ -142,7 +153,12 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         }
         waiter.stage = stage;
         let (lock, ticket, wait) = (waiter.lock.clone(), waiter.ticket, waiter.wait);
-        self.unanswered.push_back(client);
+        self.unanswered.push_back((client, self.next_answer));
+        waiter.answer_number = Some(self.next_answer);
+        self.next_answer = self.next_answer.wrapping_add(1);
+        if matches!(waiter.stage, Stage::Granted(_)) {
+            self.granted.entry(lock.clone()).or_default().push(client);
+        }
         self.remove_from_line(&lock, client, ticket, wait);
         wait.lasted_ms(now_ms)
     }
@@ -193,17 +209,15 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
     /// Two databases have changed places. A waiter stays in the database that it selected; a lock
     /// that was granted, and a grant that is to be undone, have moved with their database.
     pub fn swap(&mut self, first: i32, second: i32) {
-        let moved = |db| swapped_db(db, first, second);
-        for client in &self.unanswered {
-            if let Some(waiter) = self.clients.get_mut(client)
-                && matches!(waiter.stage, Stage::Granted(_))
-            {
-                waiter.lock.db = moved(waiter.lock.db);
+        let moved = |lock: DbKey| DbKey { db: swapped_db(lock.db, first, second), ..lock };
+        for client in self.granted.values().flatten() {
+            if let Some(waiter) = self.clients.get_mut(client) {
+                waiter.lock = moved(waiter.lock.clone());
             }
         }
-        for lost in &mut self.lost {
-            lost.lock.db = moved(lost.lock.db);
-        }
+        let granted = std::mem::take(&mut self.granted).into_iter();
+        self.granted = granted.map(|(lock, clients)| (moved(lock), clients)).collect();
+        self.lost.rename(moved);
         self.mark_all(Some(first));
         self.mark_all(Some(second));
     }
@@ -266,12 +280,13 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         !self.lost.is_empty()
     }
 
-    /// The clients that were granted a lock and are not answered yet, with the lock and the token.
+    /// The clients that were granted a lock and are not answered yet, with the lock and the token, in
+    /// no order.
     pub fn granted(&self) -> Vec<(C, DbKey, Rc<[u8]>)> {
-        let waiters = self.unanswered.iter().filter_map(|client| {
-            let waiter = self.clients.get(client)?;
-            let is_granted = matches!(waiter.stage, Stage::Granted(_));
-            is_granted.then(|| (*client, waiter.lock.clone(), Rc::clone(&waiter.request.token)))
+        let clients = self.granted.values().flatten();
+        let waiters = clients.filter_map(|client| {
+            let waiter = self.clients.get(client).filter(|waiter| waiter.handle.is_some())?;
+            Some((*client, waiter.lock.clone(), Rc::clone(&waiter.request.token)))
         });
         waiters.collect()
     }
@@ -283,11 +298,13 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         if !matches!(waiter.stage, Stage::Granted(_)) {
             return;
         }
+        let granted = waiter.lock.clone();
         waiter.stage = Stage::InLine;
+        waiter.answer_number = None;
         waiter.is_shared = false;
         waiter.lock.db = waiter.home_db;
         let (lock, ticket, wait) = (waiter.lock.clone(), waiter.ticket, waiter.wait);
-        self.unanswered.retain(|other| *other != client);
+        self.forget_granted(&granted, client);
         self.enter_line(client, &lock, ticket, wait);
         self.mark(lock.db, &lock.key);
     }
@@ -295,8 +312,10 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
     /// What answers the next client that is to be answered. The client counts until
     /// [`Waiters::answer`] or [`Waiters::gone`].
     pub fn next_unanswered(&mut self) -> Option<H> {
-        while let Some(client) = self.unanswered.pop_front() {
-            if let Some(handle) = self.clients.get_mut(&client).and_then(|w| w.handle.take()) {
+        while let Some((client, number)) = self.unanswered.pop_front() {
+            let waiter = self.clients.get_mut(&client);
+            let waiter = waiter.filter(|waiter| waiter.answer_number == Some(number));
+            if let Some(handle) = waiter.and_then(|waiter| waiter.handle.take()) {
                 return Some(handle);
             }
         }
@@ -318,11 +337,8 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
             return None;
         };
         let waiter = self.clients.remove(&client)?;
-        // Rare: almost always it was taken out by next_unanswered.
-        if waiter.handle.is_some() {
-            self.unanswered.retain(|other| *other != client);
-        }
         if matches!(waiter.stage, Stage::Granted(_)) {
+            self.forget_granted(&waiter.lock, client);
             self.confirm(waiter.lock.db, &waiter.lock.key, &waiter.request.token);
         }
         Some((answer, waiter.handle))
@@ -332,34 +348,42 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
     /// ends its being blocked, and how long it was in line if it was.
     pub fn gone(&mut self, client: C, now_ms: i64) -> Option<(Option<H>, u64)> {
         let waiter = self.clients.remove(&client)?;
+        if matches!(waiter.stage, Stage::Granted(_)) {
+            self.forget_granted(&waiter.lock, client);
+        }
         let waited_ms = match waiter.stage {
             Stage::InLine => {
                 self.remove_from_line(&waiter.lock, client, waiter.ticket, waiter.wait);
                 waiter.wait.lasted_ms(now_ms)
             }
             Stage::Granted(_) if !waiter.is_shared && !self.is_granted_to_another(&waiter) => {
-                self.lost.push_back(Lost { lock: waiter.lock, token: waiter.request.token });
+                self.lost.add(Lost { lock: waiter.lock, token: waiter.request.token });
                 0
             }
             Stage::Granted(_) | Stage::Refused(_) => 0,
         };
-        if waiter.handle.is_some() {
-            self.unanswered.retain(|other| *other != client);
-        }
         Some((waiter.handle, waited_ms))
     }
 
     /// Is another client with the same token still to be answered with the same grant?
     fn is_granted_to_another(&self, gone: &Waiter<H, A>) -> bool {
-        self.unanswered.iter().filter_map(|client| self.clients.get(client)).any(|other| {
-            matches!(other.stage, Stage::Granted(_))
-                && other.is_for(&gone.lock, &gone.request.token)
-        })
+        let others = self.granted.get(&gone.lock).into_iter().flatten();
+        others
+            .filter_map(|client| self.clients.get(client))
+            .any(|other| other.request.token == gone.request.token)
+    }
+
+    fn forget_granted(&mut self, lock: &DbKey, client: C) {
+        let Some(clients) = self.granted.get_mut(lock) else { return };
+        clients.retain(|other| *other != client);
+        if clients.is_empty() {
+            self.granted.remove(lock);
+        }
     }
 
     /// The next grant to be undone.
     pub fn next_lost(&mut self) -> Option<Lost> {
-        self.lost.pop_front()
+        self.lost.take_first()
     }
 
     /// Grants that are to be undone stay as they are.
@@ -369,12 +393,14 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
 
     /// A client was answered that it holds this lock with this token: no grant of it is undone.
     pub fn confirm(&mut self, db: i32, key: &[u8], token: &[u8]) {
-        let is_it =
-            |lock: &DbKey, other: &[u8]| lock.db == db && *lock.key == *key && *other == *token;
-        self.lost.retain(|lost| !is_it(&lost.lock, &lost.token));
-        for client in &self.unanswered {
+        if self.lost.is_empty() && self.granted.is_empty() {
+            return;
+        }
+        let lock = DbKey::new(db, key);
+        self.lost.remove(&lock, token);
+        for client in self.granted.get(&lock).into_iter().flatten() {
             if let Some(waiter) = self.clients.get_mut(client)
-                && is_it(&waiter.lock, &waiter.request.token)
+                && *waiter.request.token == *token
             {
                 waiter.is_shared = true;
             }

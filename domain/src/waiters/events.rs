@@ -26,7 +26,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
     /// The locks for which `left` is true are on another node: gives their waiters, to be refused,
     /// and forgets their grants that were to be undone. Takes time for each lock that has a line.
     pub fn leave(&mut self, left: impl Fn(&[u8]) -> bool) -> Vec<C> {
-        self.lost.retain(|lost| !left(&lost.lock.key));
+        self.lost.retain(|lock| !left(&lock.key));
         let lines = self.lines.values().flatten().filter(|(key, _)| left(key));
         lines.flat_map(|(_, line)| line.waiters.values().copied()).collect()
     }

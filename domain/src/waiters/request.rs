@@ -1,6 +1,5 @@
 //! What a waiter wants, since when and until when.
 
-use crate::db_key::DbKey;
 use crate::sessions::ConnectionId;
 use std::rc::Rc;
 
@@ -19,13 +18,6 @@ pub struct Request {
 pub struct Wait {
     pub since_ms: i64,
     pub until_ms: i64,
-}
-
-/// A grant that nobody will hear of: to be undone.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Lost {
-    pub lock: DbKey,
-    pub token: Rc<[u8]>,
 }
 
 impl Wait {

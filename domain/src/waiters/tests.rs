@@ -295,3 +295,37 @@ fn a_grant_after_one_that_was_shared_is_undone_like_any_other() {
     assert!(lines.gone(2, 9).is_some());
     assert_eq!(lines.next_lost(), Some(Lost { lock: a, token: token(7) }));
 }
+
+/// Thousands of locks at once: no operation looks at those of others. By a list this took minutes.
+#[test]
+fn an_operation_on_a_lock_takes_as_long_for_many_locks() {
+    const LOCKS: u32 = 200_000;
+    let mut lines = Lines::default();
+    let lock = |client: u32| DbKey::new(0, &client.to_be_bytes());
+    let wait = Wait { since_ms: 0, until_ms: 1000 };
+    for client in 0..LOCKS {
+        let request =
+            Request { token: token(client), lease_ms: 9, with_fence: false, connection: None };
+        lines.join(client, client, &lock(client), request, wait);
+    }
+    for client in 0..LOCKS {
+        lines.grant(client, 'y', 1);
+    }
+    for client in 0..LOCKS {
+        // A renewal by another, a client that is gone, one that is answered out of turn.
+        lines.confirm(0, &lock(client).key, &token(client + 1));
+        match client % 3 {
+            0 => assert_eq!(lines.gone(client, 2), Some((Some(client), 0))),
+            1 => assert_eq!(lines.answer(client), Some(('y', Some(client)))),
+            _ => lines.return_to_line(client),
+        }
+    }
+    assert_eq!(lines.next_unanswered(), None);
+    let mut lost = 0;
+    while let Some(one) = lines.next_lost() {
+        lines.confirm(one.lock.db, &one.lock.key, &one.token);
+        lost += 1;
+    }
+    assert_eq!(lost, LOCKS.div_ceil(3));
+    assert_eq!(lines.in_line() as u32, LOCKS / 3);
+}

@@ -23,13 +23,8 @@ pub(super) struct Waiter<H, A> {
     pub(super) ticket: u64,
     pub(super) wait: Wait,
     pub(super) stage: Stage<A>,
+    /// Its number among the answers; none in line.
+    pub(super) answer_number: Option<u64>,
     /// Another client was answered that it holds the lock with the same token.
     pub(super) is_shared: bool,
-}
-
-impl<H, A> Waiter<H, A> {
-    /// Is this the lock, and the token, that it waits for?
-    pub(super) fn is_for(&self, lock: &DbKey, token: &[u8]) -> bool {
-        self.lock == *lock && *self.request.token == *token
-    }
 }
