@@ -97,6 +97,7 @@ struct Budget(Instant);
 
 impl Budget {
     const DURATION: Duration = Duration::from_micros(800);
+    const HALF: Duration = Duration::from_micros(400);
 
     fn begin() -> Self {
         Self(Instant::now())
@@ -108,6 +109,6 @@ impl Budget {
 
     /// For what is in no hurry.
     fn is_half_left(&self) -> bool {
-        self.0.elapsed() < Self::DURATION / 2
+        self.0.elapsed() < Self::HALF
     }
 }

@@ -10,12 +10,18 @@ use crate::wire::Load;
 #[serde(rename_all = "kebab-case")]
 pub enum Contender {
     Script,
+    /// A script of one line that calls SECKILL.TRY.
+    OneLine,
+    /// The script's own EVALSHA on a server whose `seckill.scripts` names it.
+    Native,
     /// The script with its keys declared, as a cluster demands.
     DeclaredScript,
     RmCall,
     Seckill,
     TryKeys,
     Get,
+    /// GET on a server whose `seckill.scripts` names a script.
+    GetWithScripts,
     Noop,
     /// A script that decides many tries.
     BatchScript,
@@ -40,8 +46,16 @@ pub enum Contender {
 }
 
 /// All that meet in a try, in the order of the tables.
-pub const DECIDING: &[Contender] =
-    &[Contender::Script, Contender::RmCall, Contender::Seckill, Contender::Get, Contender::Noop];
+pub const DECIDING: &[Contender] = &[
+    Contender::Script,
+    Contender::OneLine,
+    Contender::RmCall,
+    Contender::Native,
+    Contender::Seckill,
+    Contender::Get,
+    Contender::GetWithScripts,
+    Contender::Noop,
+];
 pub const SELLING: &[Contender] = &[Contender::Script, Contender::RmCall, Contender::Seckill];
 pub const UNLOCKING: &[Contender] =
     &[Contender::UnlockScript, Contender::Delex, Contender::Delifeq, Contender::LockRelease];
@@ -109,11 +123,14 @@ impl Contender {
     pub fn label(self) -> &'static str {
         match self {
             Self::Script => "script",
+            Self::OneLine => "one-line script",
             Self::RmCall => "RM_Call steps",
+            Self::Native => "EVALSHA, native",
             Self::DeclaredScript => "script, declared keys",
             Self::Seckill => "SECKILL.TRY",
             Self::TryKeys => "SECKILL.TRYKEYS",
             Self::Get => "GET",
+            Self::GetWithScripts => "GET, scripts set",
             Self::Noop => "no-op",
             Self::BatchScript => "batch script",
             Self::Mtry => "SECKILL.MTRY",
@@ -150,14 +167,12 @@ impl Contender {
             let (voucher, user, order_id) =
                 (voucher.as_bytes(), user.as_bytes(), order_id.as_bytes());
             match self {
-                Self::Script => load.push(&[
-                    b"EVALSHA",
-                    stand.scripts.buy.as_bytes(),
-                    b"0",
-                    voucher,
-                    user,
-                    order_id,
-                ]),
+                Self::Script | Self::Native | Self::OneLine => {
+                    let is_one_line = self == Self::OneLine;
+                    let scripts = &stand.scripts;
+                    let sha = if is_one_line { &scripts.buy_one_line } else { &scripts.buy };
+                    load.push(&[b"EVALSHA", sha.as_bytes(), b"0", voucher, user, order_id]);
+                }
                 Self::RmCall => load.push(&[b"BASELINE.TRY", voucher, user, order_id]),
                 Self::Seckill => load.push(&[b"SECKILL.TRY", voucher, user, order_id]),
                 Self::Noop => load.push(&[b"BASELINE.NOOP", voucher, user, order_id]),
@@ -181,7 +196,7 @@ impl Contender {
                     user,
                     order_id,
                 ]),
-                Self::Get => load.push(&[b"GET", stock_key]),
+                Self::Get | Self::GetWithScripts => load.push(&[b"GET", stock_key]),
                 _ => unreachable!("not one of those that meet in a try"),
             }
         }
@@ -191,7 +206,9 @@ impl Contender {
     fn reply(self, outcome: Outcome, stock: usize) -> Vec<u8> {
         match self {
             Self::Noop => b":0\r\n".to_vec(),
-            Self::Get => format!("${}\r\n{stock}\r\n", stock.to_string().len()).into_bytes(),
+            Self::Get | Self::GetWithScripts => {
+                format!("${}\r\n{stock}\r\n", stock.to_string().len()).into_bytes()
+            }
             _ => outcome.reply().to_vec(),
         }
     }
@@ -219,6 +236,15 @@ impl Contender {
             }
         }
         load
+    }
+
+    /// Does it have its turn while `seckill.scripts` names the script?
+    pub fn wants_scripts_set(self) -> bool {
+        matches!(self, Self::Native | Self::GetWithScripts)
+    }
+
+    pub fn sells(self) -> bool {
+        !matches!(self, Self::Get | Self::GetWithScripts | Self::Noop)
     }
 
     pub fn decides_batches(self) -> bool {

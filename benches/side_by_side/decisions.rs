@@ -23,6 +23,8 @@ pub struct Ratios {
     pub script_to_seckill: f64,
     pub rm_call_to_seckill: f64,
     pub seckill_to_get: f64,
+    pub native_to_seckill: f64,
+    pub get_with_scripts_to_get: f64,
 }
 
 impl Decision {
@@ -39,6 +41,8 @@ pub fn measure(lab: &Lab, size: Size, outcome: Outcome, aof: bool) -> Result<Dec
         script_to_seckill: ratio(&costs, Contender::Script, Contender::Seckill)?,
         rm_call_to_seckill: ratio(&costs, Contender::RmCall, Contender::Seckill)?,
         seckill_to_get: ratio(&costs, Contender::Seckill, Contender::Get)?,
+        native_to_seckill: ratio(&costs, Contender::Native, Contender::Seckill)?,
+        get_with_scripts_to_get: ratio(&costs, Contender::GetWithScripts, Contender::Get)?,
     };
     Ok(Decision { outcome, aof, costs, ratios })
 }

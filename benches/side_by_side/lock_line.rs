@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::Result;
 use crate::figures::median;
 use crate::lock_crowd::Crowd;
+use crate::lock_killed::{self, Killed};
 use crate::lock_manner::{LEASE_MS, LOCK, MANNERS, Manner};
 use crate::options::{Options, Part, Size};
 use crate::stand::{Lab, Stand, cpu_seconds};
@@ -31,6 +32,7 @@ pub struct LockLine {
     /// All come at the same moment, each once.
     pub burst: Vec<Contention>,
     pub waiters: Waiting,
+    pub killed: Killed,
 }
 
 /// Server CPU of an acquisition and a release by somebody alone, in microseconds.
@@ -85,7 +87,9 @@ pub fn measure(lab: &Lab, options: &Options, place: String) -> Result<Option<Loc
     }
     eprintln!("{} waiters ...", size.in_line);
     let waiters = waiting(lab, size)?;
-    Ok(Some(LockLine { place, pairs, steady, burst, waiters }))
+    eprintln!("holders that die ...");
+    let killed = lock_killed::measure(lab, size)?;
+    Ok(Some(LockLine { place, pairs, steady, burst, waiters, killed }))
 }
 
 fn pairs(stand: &mut Stand, size: Size) -> Result<Pairs> {

@@ -8,6 +8,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::Result;
 use crate::grid::thousands;
+use crate::lock_killed::{self, Killed};
 use crate::lock_line::{CONTENDERS, Contention, Latency, LockLine, Pairs};
 use crate::lock_manner::{MANNERS, Manner};
 
@@ -52,6 +53,8 @@ pub fn page(line: &LockLine) -> String {
         "![Hand-overs a second](lock-line.svg)".to_owned(),
         STEADY.to_owned(),
         contention(&line.steady),
+        "## Holders that die".to_owned(),
+        killed(&line.killed),
         format!("## {} clients in line", thousands(waiters.clients)),
         format!("A waiter needs {kilobytes:.1} KB beyond its connection. {BUFFERS}"),
         "PING of another client, in microseconds:".to_owned(),
@@ -112,6 +115,19 @@ fn contention(rows: &[Contention]) -> String {
         )
     }));
     lines.join("\n")
+}
+
+fn killed(row: &Killed) -> String {
+    let Killed { kills, p50_ms, p99_ms, longest_ms } = row;
+    format!(
+        "Each of {} contenders asks by `LOCK.ACQUIRE .. WAIT .. SESSION`, and every holder's \
+         connection is\nclosed as soon as it has the lock, {} times in all. From the close to the \
+         answer of the next holder,\nin milliseconds:\n\n\
+         | p50 | p99 | longest |\n| ---: | ---: | ---: |\n\
+         | {p50_ms:.2} | {p99_ms:.2} | {longest_ms:.2} |",
+        lock_killed::CONTENDERS,
+        thousands(usize::try_from(*kills).unwrap_or(usize::MAX)),
+    )
 }
 
 fn latency(when: &str, row: &Latency) -> String {

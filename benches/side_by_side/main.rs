@@ -8,10 +8,10 @@
 //! with the tests: servers in fresh directories), `wire` (loads and pipelines), `scripts`, `keys`,
 //! `stand` (a server and its clock), `contender` (what is measured), `figures` (turns and rounds),
 //! `target`, `machine` (where and when), `grid`; then one file per part: `decisions`, `cluster`,
-//! `batches` and `servers` with `tries`; `stocks`; `locks`; `vouchers`; `growth`; `latency`;
-//! `lock_line` with `lock_manner` and `lock_crowd`; `managed` with a folder of its own; `pauses`;
-//! then `results`, `tables`, `lock_tables`, `managed_tables`, `plots`. No two files import each
-//! other, directly or through others.
+//! `batches` and `servers` with `tries`; `full_batches`; `stocks`; `locks`; `vouchers`; `growth`;
+//! `latency`; `lock_line` with `lock_manner`, `lock_crowd` and `lock_killed`; `managed` with a
+//! folder of its own; `pauses`; then `results`, `tables`, `lock_tables`, `managed_tables`, `plots`.
+//! No two files import each other, directly or through others.
 
 mod artifacts;
 mod batches;
@@ -19,6 +19,7 @@ mod cluster;
 mod contender;
 mod decisions;
 mod figures;
+mod full_batches;
 mod grid;
 mod growth;
 #[path = "../../tests/it/harness.rs"]
@@ -26,6 +27,7 @@ mod harness;
 mod keys;
 mod latency;
 mod lock_crowd;
+mod lock_killed;
 mod lock_line;
 mod lock_manner;
 mod lock_tables;
@@ -86,13 +88,14 @@ fn run(options: &Options) -> Result<()> {
         }
         return Ok(());
     }
-    let results = Results::measure(&lab, options)?;
-    tables::print(&results);
+    let mut results = Results::measure(&lab, options)?;
     let place = format!(
         "{}, {}, {} cores, {}. Medians of the rounds of one run.",
         results.server, results.cpu, results.cores, results.date
     );
     let line = lock_line::measure(&lab, options, place)?;
+    results.targets.extend(line.as_ref().and_then(|line| line.killed.target()));
+    tables::print(&results);
     if let Some(line) = &line {
         println!("{}", lock_tables::page(line));
     }

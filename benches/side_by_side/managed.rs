@@ -68,6 +68,12 @@ impl Managed {
             let deed = self.deeds.iter().find(|deed| deed.is_held_try() && deed.aof == aof);
             deed.map(|deed| deed.script_to_seckill)
         };
+        let confirmation = |is_listed| {
+            let mut deeds = self.deeds.iter();
+            let deed = deeds.find(|deed| deed.is_confirmation(is_listed) && !deed.aof)?;
+            cost_of(&deed.costs, Contender::ManagedCommand)
+        };
+        let with_entry = ratio(confirmation(true), confirmation(false));
         // With AOF the disk may hold up the server, whatever it does.
         let stall = self.expiry.iter().find(|row| !row.aof).map(|row| row.due.p99_ms);
         [
@@ -83,6 +89,7 @@ impl Managed {
                 2.0,
                 held(true),
             ),
+            Target::at_most("SECKILL.CONFIRM: with its entry / without, at most", 1.6, with_entry),
             Target::at_most("holds due at once: p99 of a PING, in ms, at most", 5.0, stall),
         ]
         .into_iter()

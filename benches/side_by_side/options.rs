@@ -58,11 +58,8 @@ pub enum Part {
 }
 
 impl Options {
-    /// Bare stocks are measured on request only: their replies depend on the order in which several
-    /// connections are served, so a load can be refused as answered wrongly.
     pub fn wants(&self, part: Part) -> bool {
-        let is_usual = self.only.is_empty() && part != Part::Stocks;
-        is_usual || self.only.contains(&part)
+        self.only.is_empty() || self.only.contains(&part)
     }
 
     /// The directory to write to, or none for a run that is not a whole measurement.

@@ -8,7 +8,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::Result;
-use crate::contender::{Contender, DECIDING, Outcome, SELLING};
+use crate::contender::{Contender, Outcome, SELLING};
 use crate::figures::{Figure, cost_of};
 use crate::grid::thousands;
 use crate::growth::Growth;
@@ -20,13 +20,27 @@ const INK: RGBColor = RGBColor(0x26, 0x2b, 0x33);
 const GRID: RGBColor = RGBColor(0xe3, 0xe6, 0xea);
 const BAR_WIDTH_MAX: f64 = 0.17;
 
+/// Of those that meet in a try, as many as there is room for.
+const IN_BARS: &[Contender] = &[
+    Contender::Script,
+    Contender::RmCall,
+    Contender::Native,
+    Contender::Seckill,
+    Contender::Get,
+    Contender::Noop,
+];
+
 type Panel<'a, X> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<X, RangedCoordf64>>;
 
 /// Writes bars.svg, growth.svg and managed.svg, as far as their figures were measured.
 pub fn write(results: &Results, dir: &Path) -> Result<()> {
     if !results.decisions.is_empty() {
-        let groups = results.decisions.iter().map(|d| (d.name(), d.costs.as_slice()));
-        let plot = Bars { what: "a try", groups: groups.collect(), contenders: DECIDING };
+        let is_shown = |figure: &&Figure| IN_BARS.contains(&figure.contender);
+        let groups = results
+            .decisions
+            .iter()
+            .map(|decision| (decision.name(), decision.costs.iter().filter(is_shown).collect()));
+        let plot = Bars { what: "a try", groups: groups.collect(), contenders: IN_BARS };
         plot.write(results, &dir.join("bars.svg"))?;
     }
     if !results.growth.is_empty() {
@@ -41,6 +55,7 @@ pub fn write(results: &Results, dir: &Path) -> Result<()> {
 fn color(contender: Contender) -> RGBColor {
     match contender {
         Contender::Script
+        | Contender::OneLine
         | Contender::DeclaredScript
         | Contender::UnlockScript
         | Contender::StockScript => RGBColor(0xc8, 0x55, 0x3d),
@@ -51,11 +66,14 @@ fn color(contender: Contender) -> RGBColor {
         | Contender::Mtry
         | Contender::LockRelease
         | Contender::Deduct => RGBColor(0x1f, 0x6f, 0xb2),
+        Contender::Native => RGBColor(0x6d, 0xa9, 0xd8),
         Contender::Managed => RGBColor(0x5b, 0xa3, 0xa0),
         Contender::ManagedHold | Contender::ManagedCommand => RGBColor(0x2f, 0x7a, 0x72),
-        Contender::Get | Contender::Delex | Contender::Delifeq | Contender::Increx => {
-            RGBColor(0x7d, 0x87, 0x94)
-        }
+        Contender::Get
+        | Contender::GetWithScripts
+        | Contender::Delex
+        | Contender::Delifeq
+        | Contender::Increx => RGBColor(0x7d, 0x87, 0x94),
         Contender::Noop => RGBColor(0xbc, 0xc3, 0xcc),
     }
 }
@@ -63,13 +81,12 @@ fn color(contender: Contender) -> RGBColor {
 /// Without AOF: what the disk adds is the same for a script and a command.
 fn managed_bars(results: &Results, path: &Path) -> Result<()> {
     let managed = &results.managed;
-    let sold_out = managed
-        .sold_out
-        .iter()
-        .map(|sale| (format!("sold out ({})", thousands(sale.orders)), sale.costs.as_slice()));
+    let sold_out = managed.sold_out.iter().map(|sale| {
+        (format!("sold out ({})", thousands(sale.orders)), sale.costs.iter().collect())
+    });
     let mut groups: Vec<_> = sold_out.collect();
     let deeds = managed.deeds.iter().filter(|deed| !deed.aof);
-    groups.extend(deeds.map(|deed| (deed.name(), deed.costs.as_slice())));
+    groups.extend(deeds.map(|deed| (deed.name(), deed.costs.iter().collect())));
     let contenders: Vec<Contender> =
         sold_out::CONTENDERS.iter().copied().chain([Contender::ManagedCommand]).collect();
     let plot = Bars { what: "a command on a managed sale", groups, contenders: &contenders };
@@ -79,7 +96,7 @@ fn managed_bars(results: &Results, path: &Path) -> Result<()> {
 /// Bars in groups, side by side.
 struct Bars<'a> {
     what: &'static str,
-    groups: Vec<(String, &'a [Figure])>,
+    groups: Vec<(String, Vec<&'a Figure>)>,
     /// All that have a bar in some group, in the order of the legend.
     contenders: &'a [Contender],
 }
@@ -90,7 +107,7 @@ impl Bars<'_> {
         area.fill(&WHITE)?;
         let title = format!("Server CPU {} (lower is better)", self.what);
         let area = titled(&area, &title, results)?;
-        let highest = highest(self.groups.iter().flat_map(|(_, costs)| *costs));
+        let highest = highest(self.groups.iter().flat_map(|(_, costs)| costs.iter().copied()));
         let span = -0.5..self.groups.len() as f64 - 0.5;
         let mut chart = ChartBuilder::on(&area)
             .margin(12)

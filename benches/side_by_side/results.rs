@@ -8,7 +8,8 @@ use crate::Result;
 use crate::batches::Batch;
 use crate::cluster::ClusterTry;
 use crate::contender::Outcome;
-use crate::decisions::Decision;
+use crate::decisions::{Decision, Ratios};
+use crate::full_batches::FullBatch;
 use crate::growth::Growth;
 use crate::latency::{CONNECTIONS, Latency};
 use crate::locks::Locks;
@@ -21,7 +22,8 @@ use crate::target::Target;
 use crate::vouchers::Spread;
 use crate::wire::{LANES, PIPELINE};
 use crate::{
-    batches, cluster, decisions, growth, latency, locks, machine, pauses, stocks, vouchers,
+    batches, cluster, decisions, full_batches, growth, latency, locks, machine, pauses, stocks,
+    vouchers,
 };
 
 #[derive(Serialize)]
@@ -36,6 +38,7 @@ pub struct Results {
     pub decisions: Vec<Decision>,
     pub cluster: Vec<ClusterTry>,
     pub batches: Vec<Batch>,
+    pub full_batches: Vec<FullBatch>,
     pub growth: Vec<Growth>,
     pub vouchers: Vec<Spread>,
     pub locks: Vec<Locks>,
@@ -80,6 +83,7 @@ impl Results {
         if options.wants(Part::Batches) {
             eprintln!("batches ...");
             results.batches = batches::measure(lab, size)?;
+            results.full_batches = full_batches::measure(lab, size)?;
         }
         if options.wants(Part::Stocks) {
             eprintln!("bare stocks ...");
@@ -108,6 +112,7 @@ impl Results {
         }
         results.targets = targets(&results.decisions);
         results.targets.extend(batches::targets(&results.batches));
+        results.targets.extend(full_batches::targets(&results.full_batches));
         results.targets.extend(cluster::targets(&results.cluster));
         results.targets.extend(results.managed.targets());
         results.targets.extend(results.pauses.target());
@@ -130,6 +135,7 @@ impl Results {
             decisions: Vec::new(),
             cluster: Vec::new(),
             batches: Vec::new(),
+            full_batches: Vec::new(),
             growth: Vec::new(),
             vouchers: Vec::new(),
             locks: Vec::new(),
@@ -151,13 +157,32 @@ fn targets(decisions: &[Decision]) -> Vec<Target> {
         let measured = of(outcome, aof).map(|ratios| ratios.script_to_seckill);
         Target::at_least(what, wanted, measured)
     };
-    let near_get = || {
-        let measured = of(Outcome::SoldOut, false).map(|ratios| ratios.seckill_to_get);
-        Target::at_most("sold out: SECKILL.TRY / GET, at most", 1.5, measured)
+    let at_most = |outcome, what, wanted, ratio: fn(&Ratios) -> f64| {
+        Target::at_most(what, wanted, of(outcome, false).map(ratio))
     };
     [
         at_least(Outcome::SoldOut, false, "sold out: script / SECKILL.TRY, at least", 4.0),
-        near_get(),
+        at_most(Outcome::SoldOut, "sold out: SECKILL.TRY / GET, at most", 1.5, |ratios| {
+            ratios.seckill_to_get
+        }),
+        at_most(
+            Outcome::SoldOut,
+            "sold out: EVALSHA answered natively / SECKILL.TRY, at most",
+            1.3,
+            |ratios| ratios.native_to_seckill,
+        ),
+        at_most(
+            Outcome::Accepted,
+            "accepted: EVALSHA answered natively / SECKILL.TRY, at most",
+            1.15,
+            |ratios| ratios.native_to_seckill,
+        ),
+        at_most(
+            Outcome::SoldOut,
+            "GET with seckill.scripts set / without, at most",
+            1.05,
+            |ratios| ratios.get_with_scripts_to_get,
+        ),
         at_least(Outcome::Duplicate, false, "duplicate: script / SECKILL.TRY, at least", 2.3),
         at_least(Outcome::Accepted, false, "accepted: script / SECKILL.TRY, at least", 2.1),
         at_least(

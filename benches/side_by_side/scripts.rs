@@ -7,7 +7,9 @@ use crate::Result;
 pub struct Scripts {
     /// The usual script of flash sales.
     pub buy: String,
-    /// The same with its keys declared.
+    /// A script of one line that calls SECKILL.TRY.
+    pub buy_one_line: String,
+    /// The usual one with its keys declared.
     pub buy_declared: String,
     /// Many tries in one script.
     pub buy_batch: String,
@@ -19,8 +21,12 @@ pub struct Scripts {
     pub unlock_and_signal: String,
     pub managed_buy: String,
     pub managed_confirm: String,
+    /// The same without the entry in the stream of confirmed orders.
+    pub managed_confirm_unlisted: String,
     pub managed_cancel: String,
 }
+
+const ONE_LINE: &str = "return redis.call('SECKILL.TRY', ARGV[1], ARGV[2], ARGV[3])";
 
 impl Scripts {
     pub fn load(control: &mut Connection) -> Result<Self> {
@@ -29,6 +35,7 @@ impl Scripts {
         };
         Ok(Self {
             buy: load(include_str!("../../tests/it/seckill.lua"))?,
+            buy_one_line: load(ONE_LINE)?,
             buy_declared: load(include_str!("scripts/try_declared.lua"))?,
             buy_batch: load(include_str!("scripts/try_batch.lua"))?,
             deduct: load(include_str!("scripts/deduct.lua"))?,
@@ -36,6 +43,7 @@ impl Scripts {
             unlock_and_signal: load(include_str!("scripts/unlock_and_signal.lua"))?,
             managed_buy: load(include_str!("scripts/managed_try.lua"))?,
             managed_confirm: load(include_str!("scripts/managed_confirm.lua"))?,
+            managed_confirm_unlisted: load(include_str!("scripts/managed_confirm_unlisted.lua"))?,
             managed_cancel: load(include_str!("scripts/managed_cancel.lua"))?,
         })
     }

@@ -18,7 +18,7 @@ use crate::tries::Tries;
 use crate::wire::PIPELINE;
 
 const CONTENDERS: &[Contender] =
-    &[Contender::Script, Contender::Seckill, Contender::Get, Contender::Noop];
+    &[Contender::Script, Contender::Native, Contender::Seckill, Contender::Get, Contender::Noop];
 
 #[derive(Serialize)]
 pub struct Servers {
@@ -87,12 +87,14 @@ fn name(stand: &mut Stand) -> Result<String> {
 impl Servers {
     pub fn grid(&self) -> Grid {
         let names = CONTENDERS.iter().map(|contender| contender.label());
-        let ratios = ["script / SECKILL.TRY", "SECKILL.TRY / GET", "SECKILL.TRY / no-op"];
+        let ratios =
+            ["script / native", "script / SECKILL.TRY", "SECKILL.TRY / GET", "SECKILL.TRY / no-op"];
         let head = ["", "server, allocator"].into_iter().chain(names).chain(ratios);
         let mut grid = Grid::new("Server CPU per try, in microseconds", head);
         for row in &self.rows {
             let mut cells = vec![row.outcome.label().to_owned(), row.server.clone()];
             cells.extend(row.costs.iter().map(|figure| micros(figure.cost)));
+            cells.push(times(&row.costs, Contender::Script, Contender::Native));
             cells.push(times(&row.costs, Contender::Script, Contender::Seckill));
             cells.push(times(&row.costs, Contender::Seckill, Contender::Get));
             cells.push(times(&row.costs, Contender::Seckill, Contender::Noop));

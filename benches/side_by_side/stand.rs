@@ -79,6 +79,13 @@ impl Stand {
         Ok(spent * 1e6 / (load.commands() * passes) as f64)
     }
 
+    /// From now on the server answers the usual script natively, or no longer.
+    pub fn answer_natively(&mut self, is_native: bool) -> Result<()> {
+        let entry = format!("{} SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]", self.scripts.buy);
+        let entry = if is_native { entry.as_str() } else { "" };
+        self.run(&["CONFIG", "SET", "seckill.scripts", entry])
+    }
+
     /// Does the server have a command of this name?
     pub fn knows(&mut self, command: &str) -> Result<bool> {
         let found: Vec<Option<redis::Value>> = self.run(&["COMMAND", "INFO", command])?;

@@ -106,7 +106,8 @@ fn load(
         Contender::Deduct => &[b"SECKILL.DEDUCT", key, b"1"],
         _ => &[b"GET", key],
     };
-    let mut load = Load::new(PIPELINE, b"");
+    // Each reply says what is left, so no other connection may come in between.
+    let mut load = Load::in_order(PIPELINE);
     for number in 0..commands {
         let found = stock - taken(contender, deduction, number);
         load.push_answered(words, deduction.reply(contender, found).as_bytes());

@@ -17,14 +17,17 @@ const PAGE_START: &str = "\
 `make bench` writes this page, `table.md`, `results.json` and the plots.
 
 - *script*: the usual Lua script, by EVALSHA.
+- *one-line script*: `return redis.call('SECKILL.TRY', ...)` in the place of the usual one, by
+  EVALSHA.
 - *RM_Call steps*: a module command in which every step is a call of a Redis command.
+- *EVALSHA, native*: the EVALSHA of *script*, byte for byte, while `seckill.scripts` names it.
 - *SECKILL.TRY*: this module.
 - *managed*: SECKILL.TRY on a voucher made by SECKILL.CREATE, sold at once or, with HOLD, held
   until a deadline; *script of the same work*: a script with the checks, keys and fields of the
   command beside it (`benches/side_by_side/scripts/`).
 - *GET*: a GET of the stock, and *no-op*: a module command with the arguments of a try that does
-  nothing: how near a command can come to costing nothing.
-
+  nothing: how near a command can come to costing nothing. *GET, scripts set*: the same GET while
+  `seckill.scripts` names a script.
 - *batch script*: a script that decides many tries, with one command per key
   (`benches/side_by_side/scripts/try_batch.lua`), as a module command would; its cost is per try.
 - *stock script*, *unlock script*: the usual ones; *INCREX*, *DELEX* and *DELIFEQ*: the commands of
@@ -57,7 +60,7 @@ pub fn print(results: &Results) {
 /// What the top README shows, between its markers.
 pub fn snippet(results: &Results) -> String {
     let mut text = format!("{BEGIN}\n");
-    let first = [decisions(results), latency(results)];
+    let first = [decisions(results), batches(results), latency(results)];
     for grid in first.into_iter().chain(managed_tables::costs(&results.managed)) {
         if !grid.rows.is_empty() {
             text += &format!("{}:\n\n{}\n", grid.title, grid.markdown());
@@ -100,6 +103,7 @@ fn grids(results: &Results) -> Vec<Grid> {
         decisions(results),
         cluster(results),
         batches(results),
+        full_batches(results),
         latency(results),
         growth(results),
         vouchers(results),
@@ -116,11 +120,13 @@ fn grids(results: &Results) -> Vec<Grid> {
 
 fn decisions(results: &Results) -> Grid {
     let names = DECIDING.iter().map(|c| c.label());
-    let head = [""].into_iter().chain(names).chain(["script / SECKILL.TRY"]);
-    let mut grid = Grid::new("Server CPU a try, in microseconds", head);
+    let head = [""].into_iter().chain(names);
+    let head = head.chain(["script / native", "script / SECKILL.TRY"]);
+    let mut grid = Grid::new("Server CPU per try, in microseconds", head);
     for decision in &results.decisions {
         let mut row = vec![decision.name()];
         row.extend(decision.costs.iter().map(|figure| micros(figure.cost)));
+        row.push(times(&decision.costs, Contender::Script, Contender::Native));
         row.push(times(&decision.costs, Contender::Script, Contender::Seckill));
         grid.rows.push(row);
     }
@@ -202,6 +208,18 @@ fn batches(results: &Results) -> Grid {
         row.push(times(&batch.costs, Contender::Script, Contender::Mtry));
         row.push(times(&batch.costs, Contender::BatchScript, Contender::Mtry));
         grid.rows.push(row);
+    }
+    grid
+}
+
+fn full_batches(results: &Results) -> Grid {
+    let rows = &results.full_batches;
+    let tries = thousands(rows.first().map_or(0, |row| row.tries));
+    let title = format!("Main thread per SECKILL.MTRY of {tries} accepted tries, in milliseconds");
+    let mut grid = Grid::new(title, ["voucher", "no AOF", "AOF everysec"]);
+    for pair in rows.chunks(2) {
+        let name = pair.iter().take(1).map(|row| row.sale.to_owned());
+        grid.rows.push(name.chain(pair.iter().map(|row| micros(row.milliseconds.cost))).collect());
     }
     grid
 }

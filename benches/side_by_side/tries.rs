@@ -99,11 +99,19 @@ impl Tries {
 
     /// The microseconds of server CPU per try of the contender at a place.
     pub fn turn(&self, stand: &mut Stand, place: usize) -> Result<f64> {
-        if self.outcome == Outcome::Accepted {
+        let wants_scripts_set = self.contenders[place].wants_scripts_set();
+        if wants_scripts_set {
+            stand.answer_natively(true)?;
+        }
+        let micros = if self.outcome == Outcome::Accepted {
             self.accepted(stand, place)
         } else {
             self.losing(stand, place)
+        }?;
+        if wants_scripts_set {
+            stand.answer_natively(false)?;
         }
+        Ok(micros)
     }
 
     fn commands_per_try(&self, load: &Load) -> f64 {
@@ -128,7 +136,7 @@ impl Tries {
         stand.send(warm_up)?;
         open_sale(stand, self.stock, 0)?;
         let micros = stand.measure(load, 1)? * self.commands_per_try(load);
-        let sells = !matches!(self.contenders[place], Contender::Get | Contender::Noop);
+        let sells = self.contenders[place].sells();
         prove_sold(stand, self.stock, if sells { self.size.accepted_each } else { 0 })?;
         Ok(micros)
     }

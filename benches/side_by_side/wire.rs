@@ -43,6 +43,8 @@ pub struct Load {
     replies: Joined,
     reply: Vec<u8>,
     depth: usize,
+    /// Sent on one connection, since a reply depends on the commands before.
+    in_order: bool,
 }
 
 /// Texts one after the other, with the end of each.
@@ -67,7 +69,12 @@ impl Load {
     /// `reply` is what each command is answered, byte by byte, unless it is pushed with another.
     pub fn new(depth: usize, reply: &[u8]) -> Self {
         let (requests, replies) = (Joined::default(), Joined::default());
-        Self { requests, replies, reply: reply.to_vec(), depth }
+        Self { requests, replies, reply: reply.to_vec(), depth, in_order: false }
+    }
+
+    /// The same for commands that must be run in the order in which they are pushed.
+    pub fn in_order(depth: usize) -> Self {
+        Self { in_order: true, ..Self::new(depth, b"") }
     }
 
     pub fn push(&mut self, args: &[&[u8]]) {
@@ -124,7 +131,7 @@ impl Lanes {
     pub fn run(&mut self, load: &Load, passes: usize) -> Result<()> {
         let batches = load.batches() * passes;
         for step in 0..batches + LANES {
-            let lane = step % LANES;
+            let lane = if load.in_order { 0 } else { step % LANES };
             if let Some(sent) = step.checked_sub(LANES) {
                 self.expect(lane, load.batch(sent % load.batches()).1)?;
             }

@@ -8,6 +8,7 @@ pub use arguments::{Argument, Callable, Word};
 use crate::integer;
 use std::collections::HashSet;
 use std::fmt;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// The sha1 of a script, in lower case hexadecimal.
@@ -101,6 +102,8 @@ pub struct Replacement {
     /// How many keys and other arguments a call must have.
     keys: usize,
     args: usize,
+    /// Are the arguments all keys and then all others, in their order?
+    is_in_order: bool,
 }
 
 impl Replacement {
@@ -114,13 +117,7 @@ impl Replacement {
         words: usize,
         numkeys: &[u8],
     ) -> Option<impl ExactSizeIterator<Item = Taken<'_>>> {
-        let given = words.checked_sub(Self::KEYS_AT)?;
-        let keys = usize::try_from(integer::parse(numkeys)?).ok()?;
-        let args = given.checked_sub(keys)?;
-        if keys < self.keys || args < self.args {
-            return None;
-        }
-        let args_at = Self::KEYS_AT.checked_add(keys)?;
+        let args_at = self.args_at(words, numkeys)?;
         Some(self.arguments.iter().map(move |(source, is_again)| {
             let place = match source {
                 Source::Key(n) => Self::KEYS_AT.saturating_add(*n),
@@ -129,6 +126,26 @@ impl Replacement {
             };
             if *is_again { Taken::CallAgain(place) } else { Taken::Call(place) }
         }))
+    }
+
+    /// The same where the arguments stand in the call in one piece: its first place and the one
+    /// behind it. None where they don't, too.
+    pub fn piece(&self, words: usize, numkeys: &[u8]) -> Option<Range<usize>> {
+        let args_at = self.args_at(words, numkeys)?;
+        let start = if self.keys > 0 { Self::KEYS_AT } else { args_at };
+        let is_whole =
+            self.keys == 0 || self.args == 0 || args_at == start.checked_add(self.keys)?;
+        let end = start.checked_add(self.arguments.len())?;
+        (self.is_in_order && is_whole).then_some(start..end)
+    }
+
+    /// Where the arguments that are no keys begin in a call that lacks nothing.
+    fn args_at(&self, words: usize, numkeys: &[u8]) -> Option<usize> {
+        let given = words.checked_sub(Self::KEYS_AT)?;
+        let keys = usize::try_from(integer::parse(numkeys)?).ok()?;
+        let args = given.checked_sub(keys)?;
+        let lacks_one = keys < self.keys || args < self.args;
+        if lacks_one { None } else { Self::KEYS_AT.checked_add(keys) }
     }
 }
 
@@ -246,7 +263,9 @@ fn parse_entry(sha1: Sha1, words: &[&[u8]], commands: &[Callable]) -> Result<Rep
     if !command.can_take(&known) {
         return Err(Fault::Arguments(command.clone()));
     }
-    Ok(Replacement { sha1, command: command.name.clone(), arguments, keys, args })
+    let in_order = (0..keys).map(Source::Key).chain((0..args).map(Source::Arg));
+    let is_in_order = arguments.iter().map(|(source, _)| source).eq(&in_order.collect::<Vec<_>>());
+    Ok(Replacement { sha1, command: command.name.clone(), arguments, keys, args, is_in_order })
 }
 
 /// The texts of scripts that clients have sent with `EVAL`, so that a text is hashed once.

@@ -6,6 +6,7 @@ use crate::memory::Memory;
 use crate::metrics;
 use crate::server::{CommandFilter, Ctx, Filter, FilteredCall, OwnedStr};
 use domain::scripts::{Replacement, Scripts, Taken};
+use std::ops::Range;
 
 /// Applies the setting as it is now. While it names no script there is no filter: it costs nothing.
 pub(super) fn configure(ctx: Ctx<'_>, memory: &Memory) {
@@ -49,15 +50,24 @@ impl Filter for Calls {
     }
 
     fn see(call: FilteredCall<'_>) {
-        if let Some(words) = command_for(&call) {
-            call.replace(words);
-            metrics::SCRIPTS_REPLACED.count();
+        match command_for(&call) {
+            None => return,
+            Some(Made::Cut(name, arguments)) => call.cut(name, arguments),
+            Some(Made::Words(words)) => call.replace(words),
         }
+        metrics::SCRIPTS_REPLACED.count();
     }
 }
 
-/// The words of the command that answers a call of a script, if one does.
-fn command_for(call: &FilteredCall<'_>) -> Option<Vec<OwnedStr>> {
+/// The command that answers a call.
+enum Made {
+    /// Its name, and where in the call its arguments are.
+    Cut(OwnedStr, Range<usize>),
+    Words(Vec<OwnedStr>),
+}
+
+/// The command that answers a call of a script, if one does.
+fn command_for(call: &FilteredCall<'_>) -> Option<Made> {
     let memory = Memory::current()?;
     let name = call.word(0)?.bytes();
     let script = call.word(1)?.bytes();
@@ -66,13 +76,18 @@ fn command_for(call: &FilteredCall<'_>) -> Option<Vec<OwnedStr>> {
         if is_text { memory.scripts.of_text(script) } else { memory.scripts.of_sha1(script) };
     let script = found?;
     // In a script the server refuses EVALSHA and EVAL.
-    if call.is_sent() { words(call, &script) } else { None }
+    if call.is_sent() { made(call, &script) } else { None }
 }
 
-fn words(call: &FilteredCall<'_>, script: &Replacement) -> Option<Vec<OwnedStr>> {
-    let arguments = script.arguments(call.len(), call.word(2)?.bytes())?;
+fn made(call: &FilteredCall<'_>, script: &Replacement) -> Option<Made> {
+    let numkeys = call.word(2)?.bytes();
+    let name = || OwnedStr::new(script.command.as_bytes());
+    if let Some(piece) = script.piece(call.len(), numkeys) {
+        return Some(Made::Cut(name(), piece));
+    }
+    let arguments = script.arguments(call.len(), numkeys)?;
     let mut words = Vec::with_capacity(arguments.len().saturating_add(1));
-    words.push(OwnedStr::new(script.command.as_bytes()));
+    words.push(name());
     for argument in arguments {
         words.push(match argument {
             Taken::Call(place) => call.word(place)?.retain(),
@@ -81,5 +96,5 @@ fn words(call: &FilteredCall<'_>, script: &Replacement) -> Option<Vec<OwnedStr>>
             Taken::Word(word) => OwnedStr::new(word),
         });
     }
-    Some(words)
+    Some(Made::Words(words))
 }

@@ -7,6 +7,7 @@ use super::string::{OwnedStr, Str, borrow};
 use redis_module::raw;
 use std::ffi::c_int;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::ptr::{self, NonNull};
 
 /// Looks at every command of every client, and may put another one in its place.
@@ -93,6 +94,25 @@ impl FilteredCall<'_> {
         found == raw::REDISMODULE_OK as c_int
     }
 
+    /// Makes it the command of this name whose arguments are the words of these places, in order.
+    /// To be used as [`Self::replace`], which takes longer.
+    pub(crate) fn cut(self, name: OwnedStr, arguments: Range<usize>) {
+        let name = name.into_raw();
+        // SAFETY: the server's call lives as long as this, and takes our reference to the name. A
+        // call has a first word.
+        unsafe { api!(RedisModule_CommandFilterArgReplace(self.raw, 0, name)) };
+        self.delete(arguments.end..self.len());
+        self.delete(1..arguments.start);
+    }
+
+    fn delete(&self, places: Range<usize>) {
+        for place in places.rev() {
+            let place = c_int::try_from(place).unwrap_or(c_int::MAX);
+            // SAFETY: the server's call lives as long as this.
+            unsafe { api!(RedisModule_CommandFilterArgDelete(self.raw, place)) };
+        }
+    }
+
     /// Puts another command in its place. To be used on what a client has sent: Valkey 9.1 crashes
     /// when a command that a script calls becomes longer.
     ///
@@ -111,10 +131,6 @@ impl FilteredCall<'_> {
                 unsafe { api!(RedisModule_CommandFilterArgInsert(self.raw, place, word)) };
             }
         }
-        for place in (after..before).rev() {
-            let place = c_int::try_from(place).unwrap_or(c_int::MAX);
-            // SAFETY: the server's call lives as long as this.
-            unsafe { api!(RedisModule_CommandFilterArgDelete(self.raw, place)) };
-        }
+        self.delete(after..before);
     }
 }

@@ -22,6 +22,8 @@ enum What {
     AcceptedAndHeld,
     AcceptedAndSold,
     Confirmed,
+    /// With `seckill.confirmed-stream no`.
+    ConfirmedUnlisted,
     Cancelled,
 }
 
@@ -38,11 +40,16 @@ impl Deed {
         self.what == What::AcceptedAndHeld
     }
 
+    pub fn is_confirmation(&self, is_listed: bool) -> bool {
+        self.what == if is_listed { What::Confirmed } else { What::ConfirmedUnlisted }
+    }
+
     pub fn name(&self) -> String {
         let what = match self.what {
             What::AcceptedAndHeld => "accepted, held",
             What::AcceptedAndSold => "accepted, sold",
             What::Confirmed => "confirmed",
+            What::ConfirmedUnlisted => "confirmed, without the entry",
             What::Cancelled => "cancelled",
         };
         format!("{what}{}", if self.aof { ", AOF everysec" } else { "" })
@@ -51,7 +58,13 @@ impl Deed {
 
 pub fn measure(lab: &Lab, size: Size) -> Result<Vec<Deed>> {
     let mut deeds = Vec::new();
-    for what in [What::AcceptedAndHeld, What::AcceptedAndSold, What::Confirmed, What::Cancelled] {
+    for what in [
+        What::AcceptedAndHeld,
+        What::AcceptedAndSold,
+        What::Confirmed,
+        What::ConfirmedUnlisted,
+        What::Cancelled,
+    ] {
         for aof in [false, true] {
             let with = if aof { "with AOF everysec" } else { "without AOF" };
             eprintln!("managed, {}, {with} ...", what.word());
@@ -64,6 +77,8 @@ pub fn measure(lab: &Lab, size: Size) -> Result<Vec<Deed>> {
 /// Every contender has its turn on a sale of its own, which its audit proves afterwards.
 fn one(lab: &Lab, size: Size, what: What, aof: bool) -> Result<Deed> {
     let mut stand = lab.stand(aof)?;
+    let is_listed = if what == What::ConfirmedUnlisted { "no" } else { "yes" };
+    let () = stand.run(&["CONFIG", "SET", "seckill.confirmed-stream", is_listed])?;
     let orders = size.accepted_each;
     let loads: Vec<(Load, Load)> = CONTENDERS
         .iter()
@@ -92,6 +107,7 @@ impl What {
             Self::AcceptedAndHeld => "accepted and held",
             Self::AcceptedAndSold => "accepted and sold",
             Self::Confirmed => "confirmed",
+            Self::ConfirmedUnlisted => "confirmed without the entry",
             Self::Cancelled => "cancelled",
         }
     }
@@ -101,6 +117,7 @@ impl What {
         let (command, script) = match self {
             Self::AcceptedAndHeld | Self::AcceptedAndSold => ("SECKILL.TRY", &scripts.managed_buy),
             Self::Confirmed => ("SECKILL.CONFIRM", &scripts.managed_confirm),
+            Self::ConfirmedUnlisted => ("SECKILL.CONFIRM", &scripts.managed_confirm_unlisted),
             Self::Cancelled => ("SECKILL.CANCEL", &scripts.managed_cancel),
         };
         match who {
@@ -112,7 +129,7 @@ impl What {
     fn reply(self) -> &'static str {
         match self {
             Self::AcceptedAndHeld | Self::AcceptedAndSold => ":0\r\n",
-            Self::Confirmed | Self::Cancelled => ":1\r\n",
+            Self::Confirmed | Self::ConfirmedUnlisted | Self::Cancelled => ":1\r\n",
         }
     }
 
@@ -124,7 +141,7 @@ impl What {
     /// A sale of `orders` units; what is confirmed or cancelled was held before.
     fn prepare(self, stand: &mut Stand, orders: usize) -> Result<()> {
         self.sale().open(stand, orders)?;
-        if matches!(self, Self::Confirmed | Self::Cancelled) {
+        if !matches!(self, Self::AcceptedAndHeld | Self::AcceptedAndSold) {
             self.sale().sell(stand, orders)?;
         }
         Ok(())
@@ -133,9 +150,13 @@ impl What {
     fn prove(self, stand: &mut Stand, orders: usize) -> Result<()> {
         let [left, held, sold] = match self {
             Self::AcceptedAndHeld => [0, orders, 0],
-            Self::AcceptedAndSold | Self::Confirmed => [0, 0, orders],
+            Self::AcceptedAndSold | Self::Confirmed | Self::ConfirmedUnlisted => [0, 0, orders],
             Self::Cancelled => [orders, 0, 0],
         };
+        let confirmed: usize = stand.run(&["XLEN", "stream.orders.confirmed"])?;
+        if confirmed != if self == Self::Confirmed { orders } else { 0 } {
+            return Err(format!("{confirmed} entries of confirmed orders").into());
+        }
         self.sale().prove(stand, left, held, sold)
     }
 }

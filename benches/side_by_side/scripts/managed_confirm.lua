@@ -20,4 +20,5 @@ if state ~= 'held' or now >= tonumber(deadline) then
 end
 redis.call('HSET', book, order, 'sold:' .. units .. ':0:' .. user)
 redis.call('ZREM', 'seckill:hold:' .. voucher, order)
+redis.call('XADD', 'stream.orders.confirmed', '*', 'userId', user, 'voucherId', voucher, 'id', order)
 return 1

@@ -41,6 +41,7 @@ fn parsed(text: &str) -> Scripts {
 /// The command that answers a call, its words with spaces between.
 fn replaced(scripts: &Scripts, call: &[&str]) -> Option<String> {
     let found = scripts.of_sha1(call[1].as_bytes())?;
+    let piece = found.piece(call.len(), call[2].as_bytes()).map(|piece| call[piece].join(" "));
     let mut words = vec![found.command.clone()];
     for taken in found.arguments(call.len(), call[2].as_bytes())? {
         words.push(match taken {
@@ -49,6 +50,8 @@ fn replaced(scripts: &Scripts, call: &[&str]) -> Option<String> {
             Taken::Word(word) => String::from_utf8_lossy(word).into_owned(),
         });
     }
+    let is_so = piece.is_none_or(|piece| piece == words[1..].join(" "));
+    assert!(is_so, "{call:?} in one piece");
     Some(words.join(" "))
 }
 
@@ -95,6 +98,28 @@ fn calls_become_commands() {
         assert_eq!(replaced(&scripts, &call).as_deref(), wanted, "{entry} of {arguments:?}");
         let other = [&["EVALSHA", B], arguments].concat();
         assert_eq!(replaced(&scripts, &other), None);
+    }
+}
+
+#[test]
+fn arguments_in_one_piece_are_known() {
+    let cases = [
+        ("X.SELL ARGV[1] ARGV[2] ARGV[3]", "0 7 ann o", Some(3..6)),
+        ("X.SELL ARGV[1] ARGV[2] ARGV[3]", "2 k l 7 ann o z", Some(5..8)),
+        ("X.FREE KEYS[1] ARGV[1]", "1 k t z", Some(3..5)),
+        ("X.FREE KEYS[1] ARGV[1]", "2 k l t", None),
+        ("X.FREE KEYS[1] KEYS[2]", "3 k l m", Some(3..5)),
+        ("X.FREE KEYS[2] KEYS[1]", "2 k l", None),
+        ("X.FREE ARGV[1] KEYS[1]", "1 k t", None),
+        ("X.FREE ARGV[1] ARGV[1]", "0 t", None),
+        ("X.FREE ARGV[1] word", "0 t", None),
+        ("X.SELL ARGV[1] ARGV[2] ARGV[3]", "0 7 ann", None),
+    ];
+    for (entry, call, wanted) in cases {
+        let scripts = parsed(&format!("{A} {entry}"));
+        let call: Vec<_> = ["EVALSHA", A].into_iter().chain(call.split(' ')).collect();
+        let found = scripts.of_sha1(A.as_bytes()).unwrap();
+        assert_eq!(found.piece(call.len(), call[2].as_bytes()), wanted, "{entry}: {call:?}");
     }
 }
 

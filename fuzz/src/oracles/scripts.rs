@@ -147,7 +147,11 @@ pub(crate) fn scripts(bytes: &[u8]) {
             });
             [found.command.clone()].into_iter().chain(words).collect()
         });
-        assert_eq!(words, rewritten(entry, &call), "{text}: {call:?}");
+        let wanted = rewritten(entry, &call);
+        assert_eq!(words, wanted, "{text}: {call:?}");
+        if let Some(piece) = found.piece(call.len(), call[2].as_bytes()) {
+            assert_eq!(Some(&call[piece]), wanted.as_ref().map(|words| &words[1..]), "{text}");
+        }
     }
 }
 
