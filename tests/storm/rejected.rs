@@ -44,9 +44,20 @@ fn fates<'s>(state: &'s State, voucher: &str) -> BTreeMap<&'s str, &'s str> {
     of(&state.letters, voucher).map(|letter| (letter.of("id"), letter.of("dlqOrder"))).collect()
 }
 
-/// The book says whether an order of a managed voucher was rejected.
+/// The book says whether an order of a managed voucher was rejected, and the entry of its release
+/// what it was until then.
 fn managed(state: &State) {
     for (voucher, book) in &state.books {
+        let rejected =
+            of(&state.released, voucher).filter(|entry| entry.of("reason") == "rejected");
+        let was: BTreeMap<_, _> =
+            rejected.map(|entry| (entry.of("id"), entry.fields.get("was"))).collect();
+        for letter in of(&state.letters, voucher) {
+            let released = was.get(letter.of("id")).copied().flatten();
+            let said = letter.fields.get("dlqWas");
+            let is_rejected = letter.of("dlqOrder") == "rejected";
+            assert_eq!(said, released.filter(|_| is_rejected), "{letter:?}");
+        }
         let fates = fates(state, voucher);
         for (id, order) in book {
             let is = order.state.as_str();

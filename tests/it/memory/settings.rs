@@ -145,14 +145,16 @@ fn a_hold_that_is_pending_expires_under_the_new_names() {
         r#"
         > XRANGE s.released - +
         1) 1) "1722509999999-0"
-           2) 1) "buyer"
-              2) "ann"
-              3) "item"
-              4) "7"
-              5) "order"
-              6) "a1"
-              7) "reason"
-              8) "expired"
+           2)  1) "buyer"
+               2) "ann"
+               3) "item"
+               4) "7"
+               5) "order"
+               6) "a1"
+               7) "reason"
+               8) "expired"
+               9) "was"
+              10) "held"
         > EXISTS stream.orders.released
         0
         > CONFIG SET seckill.order-stream ''
