@@ -22,6 +22,7 @@ mod seckill_create;
 mod seckill_deduct;
 mod seckill_draw;
 mod seckill_drop;
+mod seckill_extend;
 mod seckill_info;
 mod seckill_mtry;
 mod seckill_nextid;
@@ -44,7 +45,7 @@ use crate::server::{CommandSpec, Ctx, Run, Str};
 
 /// Every command, in the order of the docs. What the server, its docs and our tests know of a
 /// command comes from here.
-pub(crate) static COMMANDS: [&CommandSpec; 23] = [
+pub(crate) static COMMANDS: [&CommandSpec; 24] = [
     &seckill_try::SPEC,
     &seckill_trykeys::SPEC,
     &seckill_mtry::SPEC,
@@ -53,6 +54,7 @@ pub(crate) static COMMANDS: [&CommandSpec; 23] = [
     &seckill_restock::SPEC,
     &seckill_drop::SPEC,
     &seckill_confirm::SPEC,
+    &seckill_extend::SPEC,
     &seckill_cancel::SPEC,
     &seckill_reject::SPEC,
     &seckill_order::SPEC,

@@ -95,6 +95,11 @@ pub fn confirm(entry: Option<&Entry<'_>>, user: &[u8], now: Millis) -> Confirmat
     }
 }
 
+/// A held order once its deadline was moved to `ms` from now; as it is if that would be earlier.
+pub fn extended<'a>(entry: &Entry<'a>, now: Millis, ms: Millis) -> Entry<'a> {
+    Entry { deadline: entry.deadline.max(now.saturating_add(ms)), ..*entry }
+}
+
 /// The answer to a cancellation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cancellation {
@@ -200,6 +205,16 @@ mod tests {
             assert_eq!(confirm(Some(&entry(state)), b"bob", now), NoSuchOrder);
         }
         assert_eq!(confirm(None, b"ann", 1), NoSuchOrder);
+    }
+
+    #[test]
+    fn a_deadline_never_comes_nearer() {
+        let held = entry(State::Held);
+        for (now, ms, want) in [(10, 4, 15), (10, 5, 15), (10, 6, 16), (14, 1, 15), (14, 99, 113)] {
+            let longer = extended(&held, now, ms);
+            assert_eq!(longer, Entry { deadline: want, ..held }, "{ms} from {now}");
+        }
+        assert_eq!(extended(&held, i64::MAX, 1).deadline, i64::MAX);
     }
 
     #[test]

@@ -205,9 +205,18 @@ impl<'a> OpenBook<'a> {
     where
         'a: 'e,
     {
+        let placed = self.move_hold(id, deadline)?;
+        self.count_extra(1);
+        Some(placed)
+    }
+
+    /// Gives an order among the holds another deadline.
+    pub(crate) fn move_hold<'e>(&mut self, id: OrderId<'e>, deadline: Millis) -> Option<Effect<'e>>
+    where
+        'a: 'e,
+    {
         // Deadlines are below 2^53, which a double holds exactly.
         self.holds.zset_add(deadline as f64, id.0).ok()?;
-        self.count_extra(1);
         Some(Effect::Scored { key: self.keys.holds, score: deadline, member: id.0 })
     }
 

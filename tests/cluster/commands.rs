@@ -28,6 +28,7 @@ const SESSION: &[(&str, &str)] = &[
     ("SECKILL.TRY V carol p3", "0"),
     ("SECKILL.TRY V dave p4", "1"),
     ("SECKILL.MTRY V alice p1 dave p4", "0 1"),
+    ("SECKILL.EXTEND V alice p1 1000000", "1"),
     ("SECKILL.CONFIRM V alice p1", "1"),
     ("XLEN stream.orders.confirmedS", "1"),
     ("SECKILL.CANCEL V bob p2", "1"),

@@ -61,6 +61,8 @@ const ROUND: &str = r#"
     SECKILL.AUDIT m@
     SECKILL.CANCEL m@ alice o1
     SECKILL.CANCEL m@ alice o1
+    SECKILL.EXTEND m@ alice o1 9
+    SECKILL.EXTEND m@ bob o2 9999999
     SECKILL.ALTER m@ BEGIN 1 END 2
     SECKILL.ALTER m@ END 0x
     SECKILL.ALTER none LIMIT 5

@@ -23,6 +23,7 @@
 //! | `managed_refused` | moments in seconds, replicas that take writes; evictable sales |
 //! | `adopt` | a stock that was SET becomes a managed voucher |
 //! | `holds`, `holds_mended` | confirm, cancel, expiry; spoiled keys |
+//! | `extend` | more time for a held order |
 //! | `confirmed`, `confirmed_rejected` | the stream of confirmed orders; its entries rejected |
 //! | `reject`, `reject_odd` | rejected entries and their dead letters; odd entries and keys |
 //! | `reject_effects`, `reject_cluster` | the same, as their namesakes |
@@ -68,6 +69,7 @@ mod differential;
 mod docs;
 mod effects;
 mod events;
+mod extend;
 mod functions;
 mod harness;
 mod holds;

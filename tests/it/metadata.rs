@@ -29,7 +29,7 @@ const TRYKEYS: &str = "stock buyers orders voucher user orderid";
 const TRYKEYS_TOKENS: &str = "UNITS NOSTREAM FIELDS MISSING";
 
 #[rustfmt::skip]
-pub const COMMANDS: [Row; 23] = [
+pub const COMMANDS: [Row; 24] = [
     ("seckill.try", -4, "write denyoom fast", [1, 1], "voucher user orderid", "UNITS"),
     ("seckill.trykeys", -7, "write denyoom fast", [1, 3], TRYKEYS, TRYKEYS_TOKENS),
     ("seckill.mtry", -4, "write denyoom", [1, 1], "voucher order", ""),
@@ -38,6 +38,7 @@ pub const COMMANDS: [Row; 23] = [
     ("seckill.restock", 3, "write denyoom fast", [1, 1], "voucher delta", ""),
     ("seckill.drop", 2, "write fast", [1, 1], "voucher", ""),
     ("seckill.confirm", 4, "write fast", [1, 1], "voucher user orderid", ""),
+    ("seckill.extend", 5, "write fast", [1, 1], "voucher user orderid ms", ""),
     ("seckill.cancel", -4, "write fast", [1, 1], "voucher user orderid", "IF"),
     ("seckill.reject", -4, "write fast", [1, 1], "stream group id", "REASON"),
     ("seckill.order", 3, "readonly fast", [1, 1], "voucher orderid", ""),

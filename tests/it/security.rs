@@ -11,7 +11,7 @@ use crate::observe::words;
 use redis::Value;
 
 /// A sentence of every command. Keys begin with `k`.
-const SENTENCES: [&str; 23] = [
+const SENTENCES: [&str; 24] = [
     "seckill.try k ann o1 UNITS 2",
     "seckill.trykeys k1 k2 k3 v ann o1 UNITS 2",
     "seckill.mtry k ann o1 bob o2",
@@ -20,6 +20,7 @@ const SENTENCES: [&str; 23] = [
     "seckill.restock k 2",
     "seckill.drop k",
     "seckill.confirm k ann o1",
+    "seckill.extend k ann o1 1000",
     "seckill.cancel k ann o1",
     "seckill.reject k g 1-1 REASON none",
     "seckill.order k o1",

@@ -42,7 +42,8 @@ pub(crate) fn sales(bytes: &[u8]) {
         sale.now += i64::from(input.below(9));
         let user = vec![b'a' + input.below(4), b':'];
         let id = vec![b'0' + input.below(24)];
-        match input.below(6) {
+        match input.below(7) {
+            6 => sale.extend(&user, &id, 1 + i64::from(input.byte())),
             0 => sale.confirm(&user, &id, &model),
             1 => {
                 let states = [None, Some(State::Held), Some(State::Sold)];
@@ -117,6 +118,17 @@ impl Sale {
                 self.book.insert(id.clone(), sold.write());
             }
             (Confirmation::Confirmed, None) => panic!("there is no order"),
+        }
+    }
+
+    fn extend(&mut self, user: &Bytes, id: &Bytes, ms: i64) {
+        let Some(text) = self.book.get(id).cloned() else { return };
+        let entry = Entry::parse(&text).expect("what was written");
+        if managed::confirm(Some(&entry), user, self.now) == Confirmation::Confirmed {
+            let longer = managed::extended(&entry, self.now, ms);
+            assert!(longer.deadline >= entry.deadline && longer.deadline >= self.now + ms);
+            assert!([entry.deadline, self.now + ms].contains(&longer.deadline));
+            self.book.insert(id.clone(), longer.write());
         }
     }
 
