@@ -5,12 +5,14 @@
 
 mod due;
 mod events;
+mod granted;
 mod lost;
 mod request;
 mod waiter;
 
-use crate::db_key::{DbKey, swapped_db};
+use crate::db_key::DbKey;
 use due::{Due, Dues};
+use granted::Granted;
 use lost::AllLost;
 pub use lost::Lost;
 pub use request::{Request, Wait};
@@ -39,8 +41,7 @@ pub struct Waiters<C, H, A> {
     /// returned to its line, stays here until its turn: its number is another then, or none.
     unanswered: VecDeque<(C, u64)>,
     next_answer: u64,
-    /// Clients that were granted a lock and have not been answered.
-    granted: BTreeMap<DbKey, Vec<C>>,
+    granted: Granted<C>,
     lost: AllLost,
 }
 
@@ -55,7 +56,7 @@ impl<C, H, A> Default for Waiters<C, H, A> {
             marked: VecDeque::new(),
             unanswered: VecDeque::new(),
             next_answer: 0,
-            granted: BTreeMap::new(),
+            granted: Granted::default(),
             lost: AllLost::default(),
         }
     }
@@ -157,7 +158,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         waiter.answer_number = Some(self.next_answer);
         self.next_answer = self.next_answer.wrapping_add(1);
         if matches!(waiter.stage, Stage::Granted(_)) {
-            self.granted.entry(lock.clone()).or_default().push(client);
+            self.granted.add(lock.clone(), client);
         }
         self.remove_from_line(&lock, client, ticket, wait);
         wait.lasted_ms(now_ms)
@@ -204,22 +205,6 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
                 self.marked.push_back(DbKey { db: *line_db, key: Rc::clone(key) });
             }
         }
-    }
-
-    /// Two databases have changed places. A waiter stays in the database that it selected; a lock
-    /// that was granted, and a grant that is to be undone, have moved with their database.
-    pub fn swap(&mut self, first: i32, second: i32) {
-        let moved = |lock: DbKey| DbKey { db: swapped_db(lock.db, first, second), ..lock };
-        for client in self.granted.values().flatten() {
-            if let Some(waiter) = self.clients.get_mut(client) {
-                waiter.lock = moved(waiter.lock.clone());
-            }
-        }
-        let granted = std::mem::take(&mut self.granted).into_iter();
-        self.granted = granted.map(|(lock, clients)| (moved(lock), clients)).collect();
-        self.lost.rename(moved);
-        self.mark_all(Some(first));
-        self.mark_all(Some(second));
     }
 
     /// The next lock to be looked at, if anybody still waits for it.
@@ -280,10 +265,10 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         !self.lost.is_empty()
     }
 
-    /// The clients that were granted a lock and are not answered yet, with the lock and the token, in
-    /// no order.
+    /// The clients that were granted a lock and are not answered yet, with the lock and the token,
+    /// in no order.
     pub fn granted(&self) -> Vec<(C, DbKey, Rc<[u8]>)> {
-        let clients = self.granted.values().flatten();
+        let clients = self.granted.all();
         let waiters = clients.filter_map(|client| {
             let waiter = self.clients.get(client).filter(|waiter| waiter.handle.is_some())?;
             Some((*client, waiter.lock.clone(), Rc::clone(&waiter.request.token)))
@@ -304,7 +289,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         waiter.is_shared = false;
         waiter.lock.db = waiter.home_db;
         let (lock, ticket, wait) = (waiter.lock.clone(), waiter.ticket, waiter.wait);
-        self.forget_granted(&granted, client);
+        self.granted.remove(&granted, client);
         self.enter_line(client, &lock, ticket, wait);
         self.mark(lock.db, &lock.key);
     }
@@ -338,7 +323,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         };
         let waiter = self.clients.remove(&client)?;
         if matches!(waiter.stage, Stage::Granted(_)) {
-            self.forget_granted(&waiter.lock, client);
+            self.granted.remove(&waiter.lock, client);
             self.confirm(waiter.lock.db, &waiter.lock.key, &waiter.request.token);
         }
         Some((answer, waiter.handle))
@@ -349,7 +334,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
     pub fn gone(&mut self, client: C, now_ms: i64) -> Option<(Option<H>, u64)> {
         let waiter = self.clients.remove(&client)?;
         if matches!(waiter.stage, Stage::Granted(_)) {
-            self.forget_granted(&waiter.lock, client);
+            self.granted.remove(&waiter.lock, client);
         }
         let waited_ms = match waiter.stage {
             Stage::InLine => {
@@ -367,18 +352,10 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
 
     /// Is another client with the same token still to be answered with the same grant?
     fn is_granted_to_another(&self, gone: &Waiter<H, A>) -> bool {
-        let others = self.granted.get(&gone.lock).into_iter().flatten();
+        let others = self.granted.of(&gone.lock);
         others
             .filter_map(|client| self.clients.get(client))
             .any(|other| other.request.token == gone.request.token)
-    }
-
-    fn forget_granted(&mut self, lock: &DbKey, client: C) {
-        let Some(clients) = self.granted.get_mut(lock) else { return };
-        clients.retain(|other| *other != client);
-        if clients.is_empty() {
-            self.granted.remove(lock);
-        }
     }
 
     /// The next grant to be undone.
@@ -398,7 +375,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         }
         let lock = DbKey::new(db, key);
         self.lost.remove(&lock, token);
-        for client in self.granted.get(&lock).into_iter().flatten() {
+        for client in self.granted.of(&lock) {
             if let Some(waiter) = self.clients.get_mut(client)
                 && *waiter.request.token == *token
             {

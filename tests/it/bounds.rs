@@ -5,7 +5,7 @@ use crate::observe::integer;
 use redis::Value;
 
 /// Commands with an argument that is one byte too long, in place of `@`, and what it is called.
-const BOUNDED: [(&str, &str); 33] = [
+const BOUNDED: [(&str, &str); 35] = [
     ("SECKILL.TRY @ alice o1", "voucher"),
     ("SECKILL.TRY 7 @ o1", "user"),
     ("SECKILL.TRY 7 alice @", "orderid"),
@@ -30,6 +30,8 @@ const BOUNDED: [(&str, &str); 33] = [
     ("SECKILL.CONFIRM @ alice o1", "voucher"),
     ("SECKILL.CONFIRM m @ o1", "user"),
     ("SECKILL.CONFIRM m alice @", "orderid"),
+    ("SECKILL.EXTEND m @ o1 1000", "user"),
+    ("SECKILL.EXTEND m alice @ 1000", "orderid"),
     ("SECKILL.CANCEL @ alice o1", "voucher"),
     ("SECKILL.CANCEL m alice @", "orderid"),
     ("SECKILL.NEXTID @", "prefix"),

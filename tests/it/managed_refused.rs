@@ -54,6 +54,7 @@ fn a_replica_that_takes_writes_changes_no_managed_voucher() {
         "SECKILL.MTRY full new o1",
         "SECKILL.CONFIRM 7 dave due",
         "SECKILL.CANCEL 7 dave due",
+        "SECKILL.EXTEND 7 dave due 9000000",
         "SECKILL.CREATE new 5",
         "SECKILL.CREATE bare ADOPT",
         "SECKILL.ALTER 7 LIMIT 2",

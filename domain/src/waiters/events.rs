@@ -1,11 +1,27 @@
-//! What happens to all lines at once: the clock is set back, slots leave.
+//! What happens to all lines at once: databases are swapped, the clock is set back, slots leave.
 
 use super::due::Due;
 use super::waiter::{Stage, Waiter};
 use super::{Wait, Waiters};
+use crate::db_key::{DbKey, swapped_db};
 use std::hash::Hash;
 
 impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
+    /// Two databases have changed places. A waiter stays in the database that it selected; a lock
+    /// that was granted, and a grant that is to be undone, have moved with their database.
+    pub fn swap(&mut self, first: i32, second: i32) {
+        let moved = |lock: DbKey| DbKey { db: swapped_db(lock.db, first, second), ..lock };
+        for client in self.granted.all() {
+            if let Some(waiter) = self.clients.get_mut(client) {
+                waiter.lock = moved(waiter.lock.clone());
+            }
+        }
+        self.granted.rename(moved);
+        self.lost.rename(moved);
+        self.mark_all(Some(first));
+        self.mark_all(Some(second));
+    }
+
     /// The clock was set back by so many ms: waits, which are spans of time, end so much earlier by
     /// it. Takes time for each waiter.
     pub fn clock_set_back(&mut self, ms: i64, now_ms: i64) {

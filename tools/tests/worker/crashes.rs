@@ -27,9 +27,8 @@ fn workers_are_killed(kind: Kind) {
         let batch = random.choice(["1", "7", "30"]).expect("one");
         let options = ["--batch", batch, "--claim-after-ms", "10", "--trim-every-ms", "10"];
         let mut worker = shop.worker(&options);
-        worker.kill9_somewhen(&mut random, rounds);
-        let group = shop.group("stream.orders", GROUP);
-        in_the_middle += u32::from(group.is_some_and(|group| group["pending"] != "0"));
+        worker.kill9_somewhen(&mut random, || shop.has_pending());
+        in_the_middle += u32::from(shop.has_pending());
         rounds += 1;
     }
     println!("{in_the_middle} of {rounds} workers died in the middle");
@@ -129,11 +128,14 @@ fn the_other_takes_over(kind: Kind) {
         shop.rush(&format!("r{round}"), 1_000, &mut random);
         let name = format!("victim{round}");
         let mut victim = shop.worker(&[&options[..], &["--consumer", &name]].concat());
-        victim.kill9_somewhen(&mut random, round);
-        let consumers = shop.run(&format!("XINFO CONSUMERS stream.orders {GROUP}"));
-        let Value::Array(consumers) = consumers else { continue };
-        let mut consumers = consumers.into_iter().map(pairs);
-        if consumers.any(|consumer| consumer["name"] == name && consumer["pending"] != "0") {
+        let has_pending = || {
+            let consumers = shop.run(&format!("XINFO CONSUMERS stream.orders {GROUP}"));
+            let Value::Array(consumers) = consumers else { return false };
+            let mut consumers = consumers.into_iter().map(pairs);
+            consumers.any(|consumer| consumer["name"] == name && consumer["pending"] != "0")
+        };
+        victim.kill9_somewhen(&mut random, has_pending);
+        if has_pending() {
             println!("{name} died in the middle");
             break;
         }

@@ -184,6 +184,12 @@ impl Shop {
         groups.into_iter().map(pairs).find(|fields| fields["name"] == group)
     }
 
+    /// Has somebody read orders that are not done?
+    pub fn has_pending(&self) -> bool {
+        let group = self.group("stream.orders", GROUP);
+        group.is_some_and(|group| group["pending"] != "0")
+    }
+
     pub fn stream_field(&self, stream: &str, field: &str) -> String {
         let fields = pairs(self.run(&format!("XINFO STREAM {stream}")));
         fields[field].clone()

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -88,15 +88,20 @@ impl Worker {
         self.child.wait().expect("reap the worker");
     }
 
-    /// Kills it at some moment: mostly soon after it has begun to work, sometimes before. In later
-    /// rounds every fourth can be later, for machines that are so busy that it has hardly begun by
-    /// then; the others stay soon, for machines on which it is done by then.
-    pub fn kill9_somewhen(&mut self, random: &mut fastrand::Rng, round: u32) {
-        if random.u32(0..4) > 0 {
+    /// Kills it at some moment: mostly soon after there is something that it has begun, sometimes
+    /// before it has started.
+    pub fn kill9_somewhen(&mut self, random: &mut fastrand::Rng, is_at_work: impl Fn() -> bool) {
+        let longest = if random.u32(0..4) > 0 {
             self.wait_until_started();
-        }
-        let later_ms = if round % 4 == 3 { 4 * round } else { 0 };
-        let longest = Duration::from_millis(u64::from(40 + later_ms));
+            // Not for ever: it may be done already.
+            let end = Instant::now() + Duration::from_millis(200);
+            while !is_at_work() && Instant::now() < end {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Duration::from_millis(10)
+        } else {
+            Duration::from_millis(40)
+        };
         std::thread::sleep(longest.mul_f64(random.f64()));
         self.kill9();
     }
