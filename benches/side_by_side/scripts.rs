@@ -28,6 +28,13 @@ pub struct Scripts {
 
 const ONE_LINE: &str = "return redis.call('SECKILL.TRY', ARGV[1], ARGV[2], ARGV[3])";
 
+const CONFIRM: &str = include_str!("scripts/managed_confirm.lua");
+
+/// A script without the line that appends to a stream.
+fn without_entry(script: &str) -> String {
+    script.lines().filter(|line| !line.contains("'XADD'")).collect::<Vec<_>>().join("\n")
+}
+
 impl Scripts {
     pub fn load(control: &mut Connection) -> Result<Self> {
         let mut load = |text: &str| -> Result<String> {
@@ -42,8 +49,8 @@ impl Scripts {
             unlock: load(include_str!("../../tests/it/unlock.lua"))?,
             unlock_and_signal: load(include_str!("scripts/unlock_and_signal.lua"))?,
             managed_buy: load(include_str!("scripts/managed_try.lua"))?,
-            managed_confirm: load(include_str!("scripts/managed_confirm.lua"))?,
-            managed_confirm_unlisted: load(include_str!("scripts/managed_confirm_unlisted.lua"))?,
+            managed_confirm: load(CONFIRM)?,
+            managed_confirm_unlisted: load(&without_entry(CONFIRM))?,
             managed_cancel: load(include_str!("scripts/managed_cancel.lua"))?,
         })
     }
