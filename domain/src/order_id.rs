@@ -150,23 +150,20 @@ pub fn after_last(
 ) -> Result<Taken, NoId> {
     let last = last.map(|last| u64::try_from(last).map_err(|_| NoId::Foreign)).transpose()?;
     let now = second.since_epoch;
-    let (seconds, sequence) = match last.map(|last| (last >> COUNTER_BITS, last & SEQUENCE_MAX)) {
-        Some((seconds, sequence)) if seconds >= now => {
-            // Both far below 2^64.
-            if sequence.saturating_add(count.ids()) <= SEQUENCE_MAX {
-                (seconds, sequence.saturating_add(1))
-            } else {
-                (seconds.saturating_add(1), 0)
-            }
-        }
-        _ => (now, 0),
+    let place = match last.map(|last| (last >> COUNTER_BITS, last & SEQUENCE_MAX)) {
+        Some((seconds, sequence)) if seconds >= now => place(seconds, sequence).saturating_add(1),
+        _ => place(now, 0),
     };
-    let (seconds, sequence) = behind(seconds, sequence, skip, count);
+    let place = place.saturating_add(skip.into());
+    let (mut seconds, mut sequence) = (place >> SEQUENCE_BITS, place & SEQUENCE_MAX);
+    let others = count.ids().saturating_sub(1);
+    if sequence.saturating_add(others) > SEQUENCE_MAX {
+        (seconds, sequence) = (seconds.saturating_add(1), 0);
+    }
     if seconds > SECONDS_MAX {
         return Err(NoId::UsedUp);
     }
     let first = (seconds << COUNTER_BITS) | (u64::from(slot.number()) << SEQUENCE_BITS) | sequence;
-    let others = count.ids().saturating_sub(1);
     Ok(Taken {
         first: Id(first),
         kept: first.saturating_add(others),
@@ -174,19 +171,9 @@ pub fn after_last(
     })
 }
 
-/// The place so many sequences behind one, where `count` fit into the second.
-fn behind(seconds: u64, sequence: u64, skip: u32, count: Count) -> (u64, u64) {
-    if skip == 0 {
-        return (seconds, sequence);
-    }
-    // Far below 2^64, as are the two numbers it is made of.
-    let place = (seconds << SEQUENCE_BITS).saturating_add(sequence).saturating_add(skip.into());
-    let (seconds, sequence) = (place >> SEQUENCE_BITS, place & SEQUENCE_MAX);
-    if sequence.saturating_add(count.ids().saturating_sub(1)) <= SEQUENCE_MAX {
-        (seconds, sequence)
-    } else {
-        (seconds.saturating_add(1), 0)
-    }
+/// A sequence among those of all seconds. Far below 2^64, as seconds are below 2^32.
+fn place(seconds: u64, sequence: u64) -> u64 {
+    (seconds << SEQUENCE_BITS) | sequence
 }
 
 /// The date `yyyy:MM:dd` of a day counted from 1970-01-01, in years of four digits.

@@ -62,13 +62,14 @@ impl<'a> Batch<'a> {
         ctx: Ctx<'_>,
         memory: &Memory,
         keys: &VoucherKeys,
+        is_managed: bool,
     ) -> Result<(), CommandError> {
         let wanted = self.pairs.iter().filter(|(_, id)| is_wanted(*id)).count();
         if let Some(count) = i64::try_from(wanted).ok().and_then(Count::new) {
             let given = self.pairs.iter().filter(|(_, id)| !is_wanted(*id));
             let given: HashSet<&[u8]> = given.map(|(_, id)| id.0.bytes()).collect();
             let is_given = |id: &[u8]| given.contains(id);
-            let free = free_ids(ctx, memory, keys, self.voucher, count, is_given)?;
+            let free = free_ids(ctx, memory, keys, self.voucher, is_managed, count, is_given)?;
             let texts = (0..wanted).map(|_| OnceCell::new()).collect();
             self.ids = Some(NewIds { free, texts, used: Cell::new(0) });
         }

@@ -140,6 +140,11 @@ impl<'a> ManagedSale<'a> {
         }
     }
 
+    /// The same for one order, by what the book says of it.
+    pub(super) fn replicate_entry_again(&self, id: OrderId<'_>, text: Option<OwnedStr>) {
+        self.replicate_again(text.into_iter().map(|text| (id.0, text)).collect());
+    }
+
     /// How many units the user has.
     pub(super) fn units_of(&self, user: User<'_>) -> Result<i64, CommandError> {
         if !book::has_holding(self.ctx, self.keys, user)? {

@@ -55,7 +55,7 @@ impl Command for Cancel {
         match (answer, entry) {
             (Cancellation::Released, Some(entry)) => sale.release(id, &entry, State::Cancelled)?,
             (Cancellation::WasReleased, _) => {
-                sale.replicate_again(text.into_iter().map(|text| (id.0, text)).collect());
+                sale.replicate_entry_again(id, text);
             }
             _ => {}
         }

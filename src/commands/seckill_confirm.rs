@@ -58,7 +58,7 @@ impl Command for Confirm {
                 sale.release(id, &entry, State::Expired)?;
             }
             (Confirmation::WasSold, _) => {
-                sale.replicate_again(text.into_iter().map(|text| (id.0, text)).collect());
+                sale.replicate_entry_again(id, text);
             }
             _ => {}
         }

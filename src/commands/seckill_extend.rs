@@ -54,7 +54,7 @@ impl Command for Extend {
             (Confirmation::Confirmed, Some(entry)) => {
                 let longer = extended(&entry, sale.now, ms);
                 if longer == entry {
-                    sale.replicate_again(text.into_iter().map(|text| (id.0, text)).collect());
+                    sale.replicate_entry_again(id, text);
                 } else {
                     let mut book = OpenBook::open(ctx, sale.keys, entry.units)?;
                     let entered = book.enter(id, &longer);
@@ -67,7 +67,7 @@ impl Command for Extend {
                 sale.release(id, &entry, State::Expired)?;
             }
             (Confirmation::WasSold, _) => {
-                sale.replicate_again(text.into_iter().map(|text| (id.0, text)).collect());
+                sale.replicate_entry_again(id, text);
             }
             _ => {}
         }

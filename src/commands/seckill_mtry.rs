@@ -48,8 +48,9 @@ impl Command for MTry {
         let mut batch = Batch::new(args.next()?, args)?;
         let keys = VoucherKeys::of(&memory.vouchers, batch.voucher())?;
         let reach = keys.reach(&memory.vouchers, ctx)?;
-        batch.find_ids(ctx, memory, &keys)?;
-        let answers = match keys.terms_in(&memory.vouchers, ctx)? {
+        let terms = keys.terms_in(&memory.vouchers, ctx)?;
+        batch.find_ids(ctx, memory, &keys, terms.is_some())?;
+        let answers = match terms {
             None => unmanaged_batch::sell(ctx, &keys, &batch)?,
             Some(terms) => {
                 let voucher = batch.voucher();

@@ -17,6 +17,7 @@ use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedSt
 use crate::typed::{OrderId, Voucher};
 use domain::order_id::{Count, Id};
 use domain::sale::Outcome;
+use domain::terms::Terms;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.try",
@@ -52,10 +53,11 @@ impl Command for Try {
         args.finish()?;
         let keys = VoucherKeys::of(&memory.vouchers, order.voucher)?;
         let reach = keys.reach(&memory.vouchers, ctx)?;
+        let terms = keys.terms_in(&memory.vouchers, ctx)?;
         if order.id.0.bytes() == GENERATE {
-            try_with_new_id(ctx, memory, &keys, reach, order)
+            try_with_new_id(ctx, memory, &keys, reach, terms, order)
         } else {
-            try_once(ctx, memory, &keys, reach, &order).map(Reply::from)
+            try_once(ctx, memory, &keys, reach, terms, &order).map(Reply::from)
         }
     }
 }
@@ -69,9 +71,10 @@ fn try_once(
     memory: &Memory,
     keys: &VoucherKeys,
     reach: Reach,
+    terms: Option<Terms>,
     order: &Order<'_>,
 ) -> Result<Outcome, CommandError> {
-    if let Some(terms) = keys.terms_in(&memory.vouchers, ctx)? {
+    if let Some(terms) = terms {
         let sale = managed::ManagedSale::new(ctx, keys, order.voucher, terms)?;
         return sale.with_reach(reach).sell(order);
     }
@@ -90,12 +93,14 @@ fn try_with_new_id(
     memory: &Memory,
     keys: &VoucherKeys,
     reach: Reach,
+    terms: Option<Terms>,
     order: Order<'_>,
 ) -> Result<Reply, CommandError> {
-    let next = free_ids(ctx, memory, keys, order.voucher, Count::ONE, |_| false)?;
+    let is_managed = terms.is_some();
+    let next = free_ids(ctx, memory, keys, order.voucher, is_managed, Count::ONE, |_| false)?;
     let id = OwnedStr::new(next.first().text().bytes());
     let order = Order { id: OrderId(id.as_str()), ..order };
-    let outcome = try_once(ctx, memory, keys, reach, &order)?;
+    let outcome = try_once(ctx, memory, keys, reach, terms, &order)?;
     let id = match outcome {
         Outcome::Accepted => Reply::Id(next.take(ctx)),
         _ => Reply::Null,
@@ -109,14 +114,12 @@ pub(super) fn free_ids(
     memory: &Memory,
     keys: &VoucherKeys,
     voucher: Voucher<'_>,
+    is_managed: bool,
     count: Count,
     is_taken: impl Fn(&[u8]) -> bool,
 ) -> Result<FreeIds, CommandError> {
     let scope = counter::IdScope::Voucher(voucher);
-    let book = match keys.terms_in(&memory.vouchers, ctx)? {
-        Some(_) => Some(ReadBook::open(ctx, keys.managed()?)),
-        None => None,
-    };
+    let book = if is_managed { Some(ReadBook::open(ctx, keys.managed()?)) } else { None };
     let is_used = |id: Id| {
         let text = id.text();
         if is_taken(text.bytes()) {

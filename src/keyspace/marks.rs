@@ -165,7 +165,7 @@ mod tests {
         // The buyers were emptied, and alice buys again.
         marks.with_hash(alice).note(false);
         assert!(!marks.with_hash(bob).is_believed());
-        // She comes back, and her mark is right.
+        // She tries again, and her mark is right.
         marks.with_hash(alice).note(true);
         assert!(marks.with_hash(bob).is_believed());
     }

@@ -210,12 +210,13 @@ fn clock_event(ctx: Ctx<'_>) -> Option<ServerEvent> {
     LOOP.set(Loop { cron: Some(Cron { now_ms, at }), ..state });
     let passed_ms = i64::try_from(at.duration_since(last.at).as_millis()).unwrap_or(i64::MAX);
     let ms = now_ms.saturating_sub(last.now_ms).saturating_sub(passed_ms);
-    let is_step = ms.unsigned_abs() >= CLOCK_STEP_MIN.as_millis() as u64;
-    match is_step {
-        false => None,
-        true if ms < 0 => Some(ServerEvent::ClockSetBack { ms: ms.saturating_neg() }),
-        true => Some(ServerEvent::ClockSetForward { ms }),
+    if u128::from(ms.unsigned_abs()) < CLOCK_STEP_MIN.as_millis() {
+        return None;
     }
+    Some(match ms {
+        ..0 => ServerEvent::ClockSetBack { ms: ms.saturating_neg() },
+        _ => ServerEvent::ClockSetForward { ms },
+    })
 }
 
 /// # Safety
