@@ -18,8 +18,10 @@ pub(crate) enum CommandError {
     NotManaged,
     /// The voucher is there already.
     Exists,
-    /// The order id is another user's.
+    /// The order id is another user's, or another order's.
     OrderId,
+    /// Orders of the voucher are held.
+    Held,
     /// Less stock than is to be taken away.
     Stock,
     /// Stock or total would not fit 64 bits.
@@ -115,6 +117,7 @@ impl CommandError {
             Self::NoVoucher | Self::NotManaged => "NOVOUCHER",
             Self::Exists => "EXISTS",
             Self::OrderId => "ORDERID",
+            Self::Held => "HELD",
             Self::Stock => "STOCK",
             Self::WrongType => "WRONGTYPE",
             Self::NoGroup => "NOGROUP",
@@ -135,6 +138,7 @@ impl CommandError {
             Self::NotManaged => "this voucher is not managed, SECKILL.CREATE makes one that is",
             Self::Exists => "this voucher has keys already, and a live sale is not reset",
             Self::OrderId => "this orderid belongs to an order of another user or of other units",
+            Self::Held => "orders of this voucher are held, FORCE releases them first",
             Self::Stock => "fewer units are left than are to be taken away",
             Self::StockOverflow => "stock or total would be out of range",
             Self::Terms(BadTerms::Unreadable) => {
@@ -299,6 +303,7 @@ mod tests {
             CommandError::NotManaged,
             CommandError::Exists,
             CommandError::OrderId,
+            CommandError::Held,
             CommandError::Stock,
             CommandError::StockOverflow,
             CommandError::Terms(BadTerms::Unreadable),

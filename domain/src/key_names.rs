@@ -139,6 +139,12 @@ pub fn owner_of(key: &[u8], prefix: &[u8], hash_tags: bool) -> Option<Vec<u8>> {
     has_tag.then(|| unwrapped(part, hash_tags).to_vec())
 }
 
+/// The one name of a voucher in the entries of streams. `{7}` and `7` are one voucher where hash
+/// tags are on: it is `7`, as for [`voucher_of_holds`].
+pub fn entry_name(voucher: &[u8], hash_tags: bool) -> &[u8] {
+    unwrapped(voucher, hash_tags)
+}
+
 /// The owner that stands as `part` in the names of its keys: without the braces that it got there.
 fn unwrapped(part: &[u8], hash_tags: bool) -> &[u8] {
     let inner = part.strip_prefix(b"{").and_then(|rest| rest.strip_suffix(b"}"));
@@ -148,6 +154,20 @@ fn unwrapped(part: &[u8], hash_tags: bool) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_voucher_has_one_name_in_entries() {
+        for (voucher, with_tags) in
+            [("7", "7"), ("{7}", "7"), ("{shop3}:7", "{shop3}:7"), ("{}", "{}")]
+        {
+            assert_eq!(entry_name(voucher.as_bytes(), true), with_tags.as_bytes(), "{voucher}");
+            assert_eq!(entry_name(voucher.as_bytes(), false), voucher.as_bytes());
+            // Releases that no client asked for are named after the holds.
+            let Ok(naming) = Naming::of(voucher.as_bytes(), true) else { continue };
+            let of_holds = voucher_of_holds(&naming.key(HOLDS_PREFIX), true);
+            assert_eq!(of_holds.as_deref(), Some(with_tags.as_bytes()), "{voucher}");
+        }
+    }
 
     #[test]
     fn names_follow_the_hash_tag() {

@@ -212,7 +212,7 @@ fn reap(
     let Some(terms) = terms::read(&memory.vouchers.terms, ctx, keys.terms())? else {
         return Ok(Found::NoVoucher);
     };
-    let sale = ManagedSale::new(ctx, &keys, voucher, terms)?;
+    let sale = ManagedSale::new(ctx, &keys, terms)?;
     if sale.keys.holds.bytes() != &*key.key {
         return Ok(Found::NoVoucher);
     }

@@ -34,8 +34,6 @@ pub(crate) struct ManagedSale<'a> {
     pub(super) names: &'a OrderFields,
     pub(super) terms: Terms,
     pub(super) now: Millis,
-    /// The voucher's own name, for the entries of streams.
-    pub(super) voucher: Str<'a>,
     reach: Reach,
 }
 
@@ -43,7 +41,6 @@ impl<'a> ManagedSale<'a> {
     pub(crate) fn new(
         ctx: Ctx<'a>,
         keys: &'a VoucherKeys,
-        voucher: Voucher<'a>,
         terms: Terms,
     ) -> Result<Self, CommandError> {
         Ok(Self {
@@ -53,7 +50,6 @@ impl<'a> ManagedSale<'a> {
             names: keys.fields(),
             terms,
             now: ctx.now_ms(),
-            voucher: voucher.0,
             reach: Reach::Whole,
         })
     }
@@ -171,6 +167,7 @@ impl<'a> ManagedSale<'a> {
 
     fn accept(&self, order: &Order<'_>, has: i64, left: i64) -> Result<Outcome, CommandError> {
         let Self { ctx, keys, .. } = *self;
+        let order = &Order { voucher: Voucher(keys.voucher), ..*order };
         let (state, deadline) = accepted(&self.terms, self.now);
         let held = if state == State::Held { order.units } else { Units::ONE };
         let mut book = OpenBook::open(ctx, keys, held)?;
@@ -246,7 +243,7 @@ impl<'a> ManagedSale<'a> {
         let released = Orders::open_with_room(ctx, keys.released)?;
         let booked = Some(Booked { book, state: entry.state, remaining });
         let (buyers, stock) = (keys.sale.buyers, keys.sale.stock);
-        let order = Order { voucher: Voucher(self.voucher), user, id, units: entry.units };
+        let order = Order { voucher: Voucher(keys.voucher), user, id, units: entry.units };
         let targets = Targets { buyers, stock, left, released, booked };
         Ok(Release::new(ctx, self.names, order, reason, targets))
     }

@@ -12,7 +12,7 @@ use crate::keyspace::book::{self, OpenBook, ReadBook};
 use crate::keyspace::buyers::Buyer;
 use crate::metrics;
 use crate::server::{OwnedStr, Str};
-use crate::typed::User;
+use crate::typed::{User, Voucher};
 use domain::batch::Pending;
 use domain::book::{Entry, Holding, State};
 use domain::integer::Decimal;
@@ -222,6 +222,7 @@ impl<'a> Tries<'a> {
             }
             writes.takes_buyers = true;
         }
+        let order = Order { voucher: Voucher(self.sale.keys.voucher), ..order };
         writes.accepted.add(order, self.answers.len(), has)?;
         self.pending.enter(order.user.0.bytes(), order.id.0.bytes());
         Ok(Ok(Outcome::Accepted))

@@ -8,9 +8,9 @@ use crate::server::OwnedStr;
 use crate::typed::{OrderId, User};
 use domain::book::{Entry, Holding, State};
 use domain::due::HoldPosition;
-use domain::managed::{Known, known};
+use domain::managed::{Known, Window, known, window};
 use domain::sale::Units;
-use domain::terms::Millis;
+use domain::terms::{Millis, Terms};
 
 /// How many due holds a try releases before it says that all is sold out. Bounds its time; the
 /// timer takes the rest.
@@ -102,6 +102,34 @@ impl ManagedSale<'_> {
         Ok(orders)
     }
 
+    /// Sells nothing from now on, and begins no more. Nothing is written where that is so already.
+    pub(super) fn end_now(&self) -> Result<(), CommandError> {
+        if window(&self.terms, self.now) == Window::Ended {
+            return Ok(());
+        }
+        let ended = Terms { begin: None, end: Some(self.now), ..self.terms };
+        terms::write(self.ctx, self.keys.terms, &ended)
+    }
+
+    /// Releases orders that are held, the earliest deadline first, at most so many, as cancelled.
+    /// True when none is left. An error when the first can't be released: then nothing was.
+    pub(super) fn release_held(&self, most: usize) -> Result<bool, CommandError> {
+        let Self { ctx, keys, .. } = *self;
+        if !terms::exists(ctx, keys.book) {
+            // Nothing is known of the orders.
+            return Ok(true);
+        }
+        let held = book::due(ctx, keys, None, Millis::MAX, most.saturating_add(1))?;
+        for (number, (id, _)) in held.iter().take(most).enumerate() {
+            match self.end_hold(OrderId(id.as_str()), State::Cancelled) {
+                Err(error) if number == 0 => return Err(error),
+                Err(_) => return Ok(false),
+                Ok(()) => {}
+            }
+        }
+        Ok(held.len() <= most)
+    }
+
     /// Releases what is due, if anything may be. False when the stock is what it was.
     pub(super) fn reap_if_due(&self) -> Result<bool, CommandError> {
         let db = self.ctx.selected_db();
@@ -147,12 +175,15 @@ impl ManagedSale<'_> {
     }
 
     fn reap_one(&self, id: OrderId<'_>) -> Result<(), CommandError> {
+        self.end_hold(id, State::Expired)
+    }
+
+    /// Releases an order among the holds.
+    fn end_hold(&self, id: OrderId<'_>, reason: State) -> Result<(), CommandError> {
         let Self { ctx, keys, .. } = *self;
         let text = book::entry(ctx, keys, id)?;
         match text.as_ref().map(|text| Entry::parse(text.as_str().bytes())) {
-            Some(Ok(entry)) if entry.state == State::Held => {
-                self.release(id, &entry, State::Expired)
-            }
+            Some(Ok(entry)) if entry.state == State::Held => self.release(id, &entry, reason),
             // The whole book is missing, and may return: RENAME, or RESTORE of key after key.
             None if !terms::exists(ctx, keys.book) => Err(CommandError::Garbled),
             // Somebody edited the holds. What is no held order has no units to release.

@@ -48,7 +48,7 @@ impl Command for Cancel {
             }
             return unmanaged::cancel(ctx, &keys, voucher, user, id).map(Reply::Integer);
         };
-        let sale = ManagedSale::new(ctx, &keys, voucher, terms)?;
+        let sale = ManagedSale::new(ctx, &keys, terms)?;
         let text = book::entry(ctx, sale.keys, id)?;
         let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;
         let answer = cancel(entry.as_ref(), user.0.bytes(), only);

@@ -47,7 +47,7 @@ impl Command for Confirm {
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
         let terms = terms::read_managed(&memory.vouchers.terms, ctx, keys.terms())?;
-        let sale = ManagedSale::new(ctx, &keys, voucher, terms)?;
+        let sale = ManagedSale::new(ctx, &keys, terms)?;
         let text = book::entry(ctx, sale.keys, id)?;
         let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;
         let answer = confirm(entry.as_ref(), user.0.bytes(), sale.now);
@@ -77,7 +77,7 @@ fn write(
     let mut book = OpenBook::open(ctx, keys, entry.units)?;
     check_confirmed_here(ctx, keys)?;
     let confirmed = Orders::open_with_room(ctx, keys.confirmed)?;
-    let order = [names.user(), user.0, names.voucher(), sale.voucher, names.id(), id.0];
+    let order = [names.user(), user.0, names.voucher(), keys.voucher, names.id(), id.0];
     let units = Decimal::new(entry.units.get());
     let units = (entry.units != Units::ONE).then(|| OwnedStr::new(units.bytes()));
     let units = units.iter().flat_map(|units| [names.units(), units.as_str()]);

@@ -45,7 +45,7 @@ impl Command for Extend {
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
         let terms = terms::read_managed(&memory.vouchers.terms, ctx, keys.terms())?;
-        let sale = ManagedSale::new(ctx, &keys, voucher, terms)?;
+        let sale = ManagedSale::new(ctx, &keys, terms)?;
         let text = book::entry(ctx, sale.keys, id)?;
         let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;
         // Whoever could be confirmed can have more time, and nobody else.

@@ -46,7 +46,7 @@ impl Command for Info {
             let left = left.ok_or(CommandError::NoVoucher)?;
             return Ok(unmanaged(left, buyers, eviction()));
         };
-        let sale = ManagedSale::new(ctx, &keys, voucher, terms)?;
+        let sale = ManagedSale::new(ctx, &keys, terms)?;
         // As many units gone as users who have some: nobody has two.
         let all_single = left.is_some_and(|left| terms.total.saturating_sub(left) == buyers);
         let held = book::units_held(ctx, sale.keys, all_single)?;

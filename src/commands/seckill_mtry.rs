@@ -53,8 +53,7 @@ impl Command for MTry {
         let answers = match terms {
             None => unmanaged_batch::sell(ctx, &keys, &batch)?,
             Some(terms) => {
-                let voucher = batch.voucher();
-                let sale = managed::ManagedSale::new(ctx, &keys, voucher, terms)?;
+                let sale = managed::ManagedSale::new(ctx, &keys, terms)?;
                 managed_batch::sell(sale.with_reach(reach), &batch)?
             }
         };

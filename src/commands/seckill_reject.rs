@@ -125,7 +125,7 @@ fn reject(memory: &Memory, rejection: Rejection<'_>) -> Result<(), CommandError>
         let fate = release.as_ref().map_or(Fate::Unknown, |_| Fate::Rejected);
         return rejection.write(fate, release);
     };
-    let sale = managed::ManagedSale::new(ctx, &keys, voucher, terms)?;
+    let sale = managed::ManagedSale::new(ctx, &keys, terms)?;
     let text = book::entry(ctx, sale.keys, id)?;
     let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;
     let answer = cancel(entry.as_ref(), user.0.bytes(), None);

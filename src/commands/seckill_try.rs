@@ -75,7 +75,7 @@ fn try_once(
     order: &Order<'_>,
 ) -> Result<Outcome, CommandError> {
     if let Some(terms) = terms {
-        let sale = managed::ManagedSale::new(ctx, keys, order.voucher, terms)?;
+        let sale = managed::ManagedSale::new(ctx, keys, terms)?;
         return sale.with_reach(reach).sell(order);
     }
     match unmanaged::ask(keys.read_stock(ctx)?, order, config::policy())? {

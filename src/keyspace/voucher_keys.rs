@@ -10,7 +10,9 @@ use crate::keyspace::terms::ReadTerms;
 use crate::keyspace::{stock, terms};
 use crate::server::{Ctx, OwnedStr, Str};
 use crate::typed::Voucher;
-use domain::key_names::{BOOK_PREFIX, EXTRA_PREFIX, HOLDINGS_PREFIX, HOLDS_PREFIX, TERMS_PREFIX};
+use domain::key_names::{
+    BOOK_PREFIX, EXTRA_PREFIX, HOLDINGS_PREFIX, HOLDS_PREFIX, TERMS_PREFIX, entry_name,
+};
 use domain::sale::Stock;
 use domain::terms::{Millis, Terms};
 use std::cell::{Cell, OnceCell};
@@ -41,6 +43,8 @@ impl SaleKeys<'_> {
 /// The keys of a managed voucher.
 #[derive(Clone, Copy)]
 pub(crate) struct ManagedKeys<'k> {
+    /// The voucher's one name in the entries of streams.
+    pub(crate) voucher: Str<'k>,
     pub(crate) sale: SaleKeys<'k>,
     pub(crate) terms: Str<'k>,
     /// Order id to order.
@@ -116,6 +120,7 @@ struct SaleNames {
 }
 
 struct ManagedNames {
+    voucher: OwnedStr,
     book: OwnedStr,
     holdings: OwnedStr,
     holds: OwnedStr,
@@ -226,7 +231,9 @@ impl VoucherKeys {
         let confirmed = orders
             .filter(|_| self.configured.keeps_confirmed)
             .map(|stream| OwnedStr::new(&naming.confirmed_stream(stream)));
+        let voucher = OwnedStr::new(entry_name(&self.voucher, config::hash_tags()));
         Ok(ManagedNames {
+            voucher,
             book: key(BOOK_PREFIX),
             holdings: key(HOLDINGS_PREFIX),
             holds: key(HOLDS_PREFIX),
@@ -238,6 +245,7 @@ impl VoucherKeys {
 
     fn managed_of<'k>(&'k self, sale: SaleKeys<'k>, names: &'k ManagedNames) -> ManagedKeys<'k> {
         ManagedKeys {
+            voucher: names.voucher.as_str(),
             sale,
             terms: self.terms(),
             book: names.book.as_str(),

@@ -59,7 +59,8 @@ const SESSION: &[(&str, &str)] = &[
     ("LOCK.RENEW V token 50000", "1"),
     ("LOCK.INFO V", "*"),
     ("LOCK.RELEASE V token", "1"),
-    ("SECKILL.DROP V", "1"),
+    ("SECKILL.DROP V", "(error) HELD"),
+    ("SECKILL.DROP V FORCE", "1"),
     ("SECKILL.TRY V alice o9", "(error) NOVOUCHER"),
 ];
 

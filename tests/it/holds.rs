@@ -245,7 +245,7 @@ fn holds_open_follows_the_holds() {
     shows(3);
     server.run("SECKILL.CONFIRM 7 alice o1");
     shows(2);
-    server.run("SECKILL.DROP 7");
+    server.run("SECKILL.DROP 7 FORCE");
     shows(1);
     server.run("FLUSHALL");
     shows(0);

@@ -81,7 +81,8 @@ const ROUND: &str = r#"
     SECKILL.REJECT stream.orders none 1-1
     SECKILL.REJECT stream.orders g x
     SECKILL.DROP m@
-    SECKILL.DROP m@
+    SECKILL.DROP m@ FORCE
+    SECKILL.DROP m@ FORCE
     SECKILL.DEDUCT stock 2
     SECKILL.DEDUCT stock 100
     SECKILL.DEDUCT none

@@ -23,6 +23,7 @@
 //! | `managed_refused` | moments in seconds, replicas that take writes; evictable sales |
 //! | `adopt` | a stock that was SET becomes a managed voucher |
 //! | `holds`, `holds_mended` | confirm, cancel, expiry; spoiled keys |
+//! | `dropped` | vouchers dropped while orders are held; how entries name a voucher |
 //! | `extend` | more time for a held order |
 //! | `confirmed`, `confirmed_rejected` | the stream of confirmed orders; its entries rejected |
 //! | `reject`, `reject_odd` | rejected entries and their dead letters; odd entries and keys |
@@ -67,6 +68,7 @@ mod cuts;
 mod deduct;
 mod differential;
 mod docs;
+mod dropped;
 mod effects;
 mod events;
 mod extend;

@@ -36,7 +36,7 @@ pub const COMMANDS: [Row; 24] = [
     ("seckill.create", -3, "write denyoom fast", [1, 1], "voucher stock", "BEGIN END LIMIT HOLD"),
     ("seckill.alter", -4, "write denyoom fast", [1, 1], "voucher", "BEGIN END LIMIT HOLD"),
     ("seckill.restock", 3, "write denyoom fast", [1, 1], "voucher delta", ""),
-    ("seckill.drop", 2, "write fast", [1, 1], "voucher", ""),
+    ("seckill.drop", -2, "write fast", [1, 1], "voucher", "FORCE"),
     ("seckill.confirm", 4, "write fast", [1, 1], "voucher user orderid", ""),
     ("seckill.extend", 5, "write fast", [1, 1], "voucher user orderid ms", ""),
     ("seckill.cancel", -4, "write fast", [1, 1], "voucher user orderid", "IF"),

@@ -162,10 +162,13 @@ async fn clear(connection: &mut Link, names: &Names, options: &Options) -> Resul
         if there && options.reset {
             // What the module sells may have more keys than these two.
             let drop = match options.method() {
-                Method::Command => ("SECKILL.DROP", &names.voucher),
-                Method::Script => ("UNLINK", key),
+                Method::Command => {
+                    redis::cmd("SECKILL.DROP").arg(&names.voucher).arg("FORCE").to_owned()
+                }
+                Method::Script => redis::cmd("UNLINK").arg(key).to_owned(),
             };
-            redis::cmd(drop.0).arg(drop.1).query_async::<()>(connection).await?;
+            // 2: some of what is held was released, and there is more.
+            while drop.query_async::<i64>(connection).await? == 2 {}
         } else if there {
             bail!(
                 "voucher {} exists ({key}): --reset deletes it and opens a new sale, \

@@ -1,11 +1,12 @@
 -- Drops one shard, or says in its journal that the sale is being dropped.
 -- KEYS: stock, journal, rules. ARGV: voucher, the sale, '1' to say it only.
--- 1: done. 0: there was no voucher, or this shard is not of that sale any more.
+-- ARGV[4] is 'FORCE' if held orders are to be released. 1: done. 2: some were released, and more are
+-- held. 0: there was no voucher, or this shard is not of that sale any more.
 if redis.call('HGET', KEYS[2], 'sale') ~= ARGV[2] then
     return 0
 end
 local tell = {'HSET', KEYS[2], 'dropping', '1'}
-local drop = {'SECKILL.DROP', ARGV[1]}
+local drop = {'SECKILL.DROP', ARGV[1], ARGV[4]}
 local forget = {'DEL', KEYS[2]}
 local lacks = lacks_right({tell, drop, forget})
 if lacks then
@@ -16,5 +17,8 @@ if ARGV[3] == '1' then
     return 1
 end
 local dropped = redis.call(unpack(drop))
+if dropped == 2 then
+    return 2
+end
 redis.call(unpack(forget))
 return dropped

@@ -62,7 +62,7 @@ async fn run(options: &Options) -> Result<bool> {
         println!("opened {opened} of {} shards", open.shards);
     }
     let sale = Sale::find(link, &options.voucher).await?;
-    let is_drop = matches!(options.action, Action::Drop);
+    let is_drop = matches!(options.action, Action::Drop { .. });
     ensure!(is_drop || !sale.is_dropping(), "the sale is being dropped: run drop again");
     match &options.action {
         Action::Open(_) | Action::Simulate(_) => {}
@@ -93,11 +93,11 @@ async fn run(options: &Options) -> Result<bool> {
             println!("finished {finished} moves");
             return sound(&sale.look().await?);
         }
-        Action::Drop => {
+        Action::Drop { force } => {
             if !sale.is_dropping() && !sale.on_the_way().await?.is_empty() {
                 bail!("units are on their way between shards: run finish first");
             }
-            println!("dropped {} shards", sale.drop_all().await?);
+            println!("dropped {} shards", sale.drop_all(*force).await?);
         }
     }
     Ok(true)

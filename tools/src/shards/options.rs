@@ -54,7 +54,11 @@ pub enum Action {
         replicas: u32,
     },
     /// Deletes the shards and their journals, never a stream
-    Drop,
+    Drop {
+        /// Release the orders that are held; without it nothing is dropped while there are any
+        #[arg(long)]
+        force: bool,
+    },
     /// Simulates sales, without a server: what stays unsold, and how fair it is
     Simulate(Simulate),
 }

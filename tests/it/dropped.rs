@@ -1,0 +1,96 @@
+//! SECKILL.DROP while orders are held, and the name that entries give to a voucher.
+
+use crate::harness::Server;
+use crate::reject::entries;
+use redis::Value;
+
+/// The values of the first three fields of a stream's entries.
+fn named(server: &Server, stream: &str) -> Vec<String> {
+    let of = |fields: &Vec<Vec<u8>>| {
+        let values: Vec<_> = fields.chunks(2).take(3).map(|pair| pair[1].clone()).collect();
+        String::from_utf8(values.join(&b' ')).expect("text")
+    };
+    entries(server, stream).iter().map(|(_, fields)| of(fields)).collect()
+}
+
+#[test]
+fn held_orders_are_released_before_their_voucher_is_dropped() {
+    let server = Server::observed().start();
+    server.run("SECKILL.CREATE 7 9 LIMIT 5 HOLD 900000");
+    server.check(
+        "
+        > SECKILL.MTRY 7 alice o1 bob o2 carol o3
+        1) 0
+        2) 0
+        3) 0
+        > SECKILL.CONFIRM 7 bob o2
+        1
+        ",
+    );
+    server.refused("SECKILL.DROP 7", "HELD");
+    for wrong in ["force it", "NOW", "FORCE FORCE"] {
+        server.refused(&format!("SECKILL.DROP 7 {wrong}"), "ERR");
+    }
+    // What can't be released is not forgotten either.
+    server.run("SET stream.orders.released spoiled");
+    server.refused("SECKILL.DROP 7 FORCE", "WRONGTYPE");
+    server.run("DEL stream.orders.released");
+    server.check("> SECKILL.DROP 7 force\n1\n> EXISTS seckill:voucher:7 seckill:hold:7\n0");
+    let mut released = named(&server, "stream.orders.released");
+    released.sort();
+    assert_eq!(released, ["alice 7 o1", "carol 7 o3"]);
+    assert_eq!(server.silent("SECKILL.DROP 7"), Value::Int(0));
+    assert_eq!(server.silent("SECKILL.DROP 7 FORCE"), Value::Int(0));
+    // Nothing held, and unmanaged: as ever.
+    server.check("> SECKILL.CREATE 8 5\nOK\n> SECKILL.TRY 8 alice o1\n0\n> SECKILL.DROP 8\n1");
+    server
+        .check("> SET seckill:stock:9 5\nOK\n> SECKILL.TRY 9 ann o1\n0\n> SECKILL.DROP 9 FORCE\n1");
+    // Without rules the holds are nobody's; without a book nothing is known of the orders.
+    for (gone, drop) in [("seckill:voucher:7", ""), ("seckill:book:7", " FORCE")] {
+        server.run("SECKILL.CREATE 7 9 HOLD 900000");
+        server.run("SECKILL.TRY 7 alice o1");
+        server.run(&format!("DEL {gone}"));
+        server.check(&format!("> SECKILL.DROP 7{drop}\n1\n> EXISTS seckill:hold:7\n0"));
+    }
+}
+
+#[test]
+fn very_many_held_orders_are_released_call_by_call() {
+    const ORDERS: i64 = 250;
+    let server = Server::start();
+    server.run("SECKILL.CREATE 7 1000 HOLD 900000 BEGIN 1");
+    for number in 0..ORDERS {
+        assert_eq!(server.run(&format!("SECKILL.TRY 7 u{number} o{number}")), Value::Int(0));
+    }
+    for left in [150, 50] {
+        server.check(&format!("> SECKILL.DROP 7 FORCE\n2\n> ZCARD seckill:hold:7\n{left}"));
+        // The sale is over, and its books are right.
+        server.check("> SECKILL.TRY 7 late late\n4");
+        assert_eq!(server.differences("7"), Vec::<String>::new());
+    }
+    server.check("> SECKILL.DROP 7 FORCE\n1\n> SECKILL.DROP 7 FORCE\n0");
+    server.check(&format!("> XLEN stream.orders.released\n{ORDERS}"));
+}
+
+/// The same voucher, named with its braces and without, released by clients and by the timer.
+#[test]
+fn entries_name_a_voucher_one_way() {
+    let server = Server::with().config("seckill.hash-tags yes").start();
+    server.check("> SECKILL.CREATE {7} 99 LIMIT 9 HOLD 60\nOK\n> SECKILL.TRY {7} ann o1\n0");
+    server.check("> SECKILL.TRY 7 ann o2\n0\n> SECKILL.MTRY {7} ann o3 bob o4\n1) 0\n2) 0");
+    server.check("> SECKILL.ALTER 7 HOLD 900000\nOK\n> SECKILL.TRY {7} ann o5\n0");
+    server.check("> SECKILL.CONFIRM {7} ann o5\n1\n> SECKILL.TRY 7 ann o6\n0");
+    server.check("> SECKILL.CANCEL {7} ann o6\n1");
+    for id in ["o1", "o2", "o3", "o4"] {
+        server.wait_for_state("7", id, "expired");
+    }
+    for stream in ["stream.orders", "stream.orders.confirmed", "stream.orders.released"] {
+        let entries = named(&server, &format!("{stream}:{{7}}"));
+        assert!(!entries.is_empty(), "{stream}");
+        assert!(entries.iter().all(|entry| entry.contains(" 7 ")), "{stream}: {entries:?}");
+    }
+    // Where no tags are on, braces are a part of the name.
+    server.run("CONFIG SET seckill.hash-tags no");
+    server.check("> SECKILL.CREATE {8} 9\nOK\n> SECKILL.TRY {8} ann o1\n0");
+    assert_eq!(named(&server, "stream.orders"), ["ann {8} o1"]);
+}
