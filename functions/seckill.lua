@@ -21,7 +21,9 @@ local INTEGER_MIN_DIGITS = '9223372036854775808'
 local EXACT_MAX = '9007199254740992'
 local ID_LEN_MAX = 512 -- seckill.id-bytes-max
 local FIELD_LEN_MAX = 1024
-local OWN_FIELDS = {units = true, deadline = true, reason = true, was = true}
+local OWN_FIELDS = {
+    units = true, deadline = true, reason = true, was = true, sale = true, ref = true,
+}
 local PAIRS_MAX = 1024
 -- How long a fence key outlives the lease.
 local FENCE_OUTLIVES_MS = 86400000
@@ -183,7 +185,7 @@ local function bad_fields(names)
     elseif have_equals(names) then
         return 'must be three different words'
     elseif any(names, function(name) return OWN_FIELDS[name] end) then
-        return 'must not use units, deadline, reason or was, which are fields of their own'
+        return 'must not use units, deadline, reason, was, sale or ref, which are fields of their own'
     elseif any(names, function(name) return string.sub(name, 1, 3) == 'dlq' end) then
         return 'must not begin with dlq, as the fields of dead letters do'
     end

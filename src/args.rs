@@ -9,6 +9,7 @@ use domain::integer;
 use domain::key_names::FENCE_SUFFIX;
 use domain::order_id::Count;
 use domain::sale::Units;
+use domain::terms::SaleId;
 use std::ops::RangeInclusive;
 
 /// The arguments not read yet.
@@ -78,6 +79,12 @@ impl<'a> Args<'a> {
     pub(crate) fn next_units(&mut self) -> Result<Units, CommandError> {
         let units = self.next_integer("units", 1..=i64::MAX)?;
         Units::new(units).ok_or(CommandError::Syntax)
+    }
+
+    /// The id behind `SALE`.
+    pub(crate) fn next_sale(&mut self) -> Result<SaleId, CommandError> {
+        let id = self.next_integer("sale", 1..=SaleId::MAX)?;
+        SaleId::new(id).ok_or(CommandError::Syntax)
     }
 
     /// The number behind `COUNT`.

@@ -22,6 +22,8 @@ pub(crate) enum CommandError {
     OrderId,
     /// Orders of the voucher are held.
     Held,
+    /// The order was confirmed under another reference.
+    Paid,
     /// Less stock than is to be taken away.
     Stock,
     /// Stock or total would not fit 64 bits.
@@ -84,6 +86,8 @@ pub(crate) enum CommandError {
     Seconds { argument: &'static str },
     /// An argument is longer than `max` bytes.
     TooLong { argument: &'static str, max: usize },
+    /// An argument without a byte.
+    Empty { argument: &'static str },
     /// A lock that is named like the fence key of another.
     FenceKey,
     /// The fence key holds a string that is no integer.
@@ -118,6 +122,7 @@ impl CommandError {
             Self::Exists => "EXISTS",
             Self::OrderId => "ORDERID",
             Self::Held => "HELD",
+            Self::Paid => "PAID",
             Self::Stock => "STOCK",
             Self::WrongType => "WRONGTYPE",
             Self::NoGroup => "NOGROUP",
@@ -139,6 +144,7 @@ impl CommandError {
             Self::Exists => "this voucher has keys already, and a live sale is not reset",
             Self::OrderId => "this orderid belongs to an order of another user or of other units",
             Self::Held => "orders of this voucher are held, FORCE releases them first",
+            Self::Paid => "this order was paid under another reference, see SECKILL.ORDER",
             Self::Stock => "fewer units are left than are to be taken away",
             Self::StockOverflow => "stock or total would be out of range",
             Self::Terms(BadTerms::Unreadable) => {
@@ -192,6 +198,7 @@ impl CommandError {
             Self::TooLong { argument, max } => {
                 return format!("{argument} must be at most {max} bytes long").into();
             }
+            Self::Empty { argument } => return format!("{argument} must not be empty").into(),
             Self::FenceKey => "key must not end in :fence, which is where fencing tokens are kept",
             Self::FenceNotInteger => "fencing token is not an integer or out of range",
             Self::FenceExhausted => "the fencing tokens of this lock are used up",
@@ -304,6 +311,7 @@ mod tests {
             CommandError::Exists,
             CommandError::OrderId,
             CommandError::Held,
+            CommandError::Paid,
             CommandError::Stock,
             CommandError::StockOverflow,
             CommandError::Terms(BadTerms::Unreadable),
@@ -341,6 +349,7 @@ mod tests {
             CommandError::NotInRange { argument: "units", min: 1, max: i64::MAX },
             CommandError::Seconds { argument: "begin" },
             CommandError::TooLong { argument: "user", max: 1 },
+            CommandError::Empty { argument: "reference" },
             CommandError::FenceKey,
             CommandError::FenceNotInteger,
             CommandError::FenceExhausted,

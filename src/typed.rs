@@ -35,6 +35,8 @@ arguments! {
     User, Some("user");
     /// The order that an accepted try makes.
     OrderId, Some("orderid");
+    /// The payment of an order, as its provider calls it.
+    Reference, Some("reference");
     /// The owner of a lock.
     Token, Some("token");
     /// What ids are counted under.

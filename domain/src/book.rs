@@ -41,16 +41,23 @@ impl State {
     }
 }
 
-/// An order in the book: `state:units:deadline:user`.
+/// An order in the book: `state:units:deadline:user`, or `state:units:ref<n>:reference:user` where
+/// its payment has a reference, which is `n` bytes long.
 ///
-/// The user is last, so it may be any bytes. The deadline is 0 unless the order is held.
+/// The user is last, so it may be any bytes. The deadline is 0 unless the order is held. What is
+/// held has no reference, and what was sold keeps it when it is released: somebody is owed money.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     pub state: State,
     pub units: Units,
     pub deadline: Millis,
+    /// Of the payment; never empty.
+    pub reference: Option<&'a [u8]>,
     pub user: &'a [u8],
 }
+
+/// What comes before the length of a reference.
+const REFERENCE: &[u8] = b"ref";
 
 /// Bytes that are no entry: somebody else wrote them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,19 +67,33 @@ impl<'a> Entry<'a> {
     pub fn parse(text: &'a [u8]) -> Result<Self, Garbled> {
         let mut parts = text.splitn(4, |byte| *byte == b':');
         let mut next = || parts.next().ok_or(Garbled);
-        let (word, units, deadline, user) = (next()?, next()?, next()?, next()?);
+        let (word, units, deadline, rest) = (next()?, next()?, next()?, next()?);
         let state = State::parse(word).ok_or(Garbled)?;
         let units = integer::parse(units).and_then(Units::new).ok_or(Garbled)?;
+        if let Some(len) = deadline.strip_prefix(REFERENCE) {
+            let len = integer::parse(len).filter(|len| *len > 0 && state != State::Held);
+            let len = len.and_then(|len| usize::try_from(len).ok()).ok_or(Garbled)?;
+            let (reference, rest) = rest.split_at_checked(len).ok_or(Garbled)?;
+            let user = rest.strip_prefix(b":").ok_or(Garbled)?;
+            return Ok(Self { state, units, deadline: 0, reference: Some(reference), user });
+        }
         let deadline = integer::parse(deadline).ok_or(Garbled)?;
         let is_sound = match state {
             State::Held => (1..=2 * MILLIS_MAX).contains(&deadline),
             _ => deadline == 0,
         };
-        if is_sound { Ok(Self { state, units, deadline, user }) } else { Err(Garbled) }
+        let entry = Self { state, units, deadline, reference: None, user: rest };
+        if is_sound { Ok(entry) } else { Err(Garbled) }
     }
 
     pub fn write(&self) -> Vec<u8> {
         let (units, deadline) = (Decimal::new(self.units.get()), Decimal::new(self.deadline));
+        if let Some(reference) = self.reference {
+            let len = Decimal::new(i64::try_from(reference.len()).unwrap_or(i64::MAX));
+            let len = [REFERENCE, len.bytes()].concat();
+            let word = self.state.word().as_bytes();
+            return [word, units.bytes(), &len, reference, self.user].join(&b':');
+        }
         [self.state.word().as_bytes(), units.bytes(), deadline.bytes(), self.user].join(&b':')
     }
 }
@@ -108,15 +129,28 @@ mod tests {
 
     #[test]
     fn entries_are_read_as_written() {
-        let entry = Entry { state: State::Held, units: units(2), deadline: 99, user: b"a:b\0:" };
+        let user = b"a:b\0:";
+        let entry =
+            Entry { state: State::Held, units: units(2), deadline: 99, reference: None, user };
         assert_eq!(entry.write(), b"held:2:99:a:b\0:");
         for state in State::ALL {
             let deadline = if state == State::Held { 7 } else { 0 };
             for user in [&b""[..], b"alice", b":", b"\xff\0"] {
-                let entry = Entry { state, units: units(i64::MAX), deadline, user };
+                let units = units(i64::MAX);
+                let entry = Entry { state, units, deadline, reference: None, user };
                 assert_eq!(Entry::parse(&entry.write()), Ok(entry));
+                for reference in [&b"p"[..], b"pay:1", b":", b"12:", b"\xff\0"] {
+                    let paid = Entry { reference: Some(reference), deadline: 0, ..entry };
+                    let wanted = if state == State::Held { Err(Garbled) } else { Ok(paid) };
+                    assert_eq!(Entry::parse(&paid.write()), wanted);
+                }
             }
         }
+        let user = b"ann";
+        let paid =
+            Entry { state: State::Sold, units: units(2), deadline: 0, reference: None, user };
+        let paid = Entry { reference: Some(b"pay:1"), ..paid };
+        assert_eq!(paid.write(), b"sold:2:ref5:pay:1:ann");
     }
 
     #[test]
@@ -144,6 +178,15 @@ mod tests {
             "sold:1:5:u",
             "sold:1::u",
             "Sold:1:0:u",
+            "sold:1:ref",
+            "sold:1:ref:u",
+            "sold:1:ref0::u",
+            "sold:1:ref1:u",
+            "sold:1:ref1:pu",
+            "sold:1:ref01:p:u",
+            "sold:1:ref-1:p:u",
+            "sold:1:ref9223372036854775807:p:u",
+            "held:1:ref1:p:u",
         ] {
             assert_eq!(Entry::parse(text.as_bytes()), Err(Garbled), "{text}");
         }

@@ -11,6 +11,13 @@ pub const DEADLINE: &[u8] = b"deadline";
 pub const REASON: &[u8] = b"reason";
 /// The state that an order of a managed voucher was in when it was released: held or sold.
 pub const WAS: &[u8] = b"was";
+/// Which sale of its voucher an order of a managed voucher is of.
+pub const SALE: &[u8] = b"sale";
+/// The payment of a confirmed order, by the reference that its confirmation gave.
+pub const REFERENCE: &[u8] = b"ref";
+
+/// The fields that have one name always.
+const OWN_FIELDS: [&[u8]; 6] = [UNITS, DEADLINE, REASON, WAS, SALE, REFERENCE];
 
 /// How the fields begin that a dead letter has beside those of its entry.
 pub const DEAD_LETTER_PREFIX: &[u8] = b"dlq";
@@ -54,8 +61,10 @@ pub fn check_order_fields(words: [&[u8]; 3]) -> Result<(), &'static str> {
     if user == voucher || voucher == id || user == id {
         return Err("must be three different words");
     }
-    if words.iter().any(|word| [UNITS, DEADLINE, REASON, WAS].contains(word)) {
-        return Err("must not use units, deadline, reason or was, which are fields of their own");
+    if words.iter().any(|word| OWN_FIELDS.contains(word)) {
+        return Err(
+            "must not use units, deadline, reason, was, sale or ref, which are fields of their own",
+        );
     }
     if words.iter().any(|word| word.starts_with(DEAD_LETTER_PREFIX)) {
         return Err("must not begin with dlq, as the fields of dead letters do");
@@ -103,6 +112,8 @@ mod tests {
             [b"a", b"a", b"c"],
             [b"a", b"reason", b"c"],
             [b"a", b"b", b"was"],
+            [b"a", b"sale", b"c"],
+            [b"ref", b"b", b"c"],
             [b"a", b"b", b"dlq"],
             [&too_long, b"b", b"c"],
         ] {

@@ -95,6 +95,27 @@ pub fn confirm(entry: Option<&Entry<'_>>, user: &[u8], now: Millis) -> Confirmat
     }
 }
 
+/// What a sold order says to a confirmation that gives the reference of a payment, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Payment {
+    /// Nothing new: no reference, or the one on record.
+    Known,
+    /// The first reference of an order that was sold without one. To be kept.
+    First,
+    /// Another one than is on record: somebody may have been charged twice.
+    Another,
+}
+
+/// Compares the reference that is given with that on record.
+pub fn payment(entry: &Entry<'_>, reference: Option<&[u8]>) -> Payment {
+    match (entry.reference, reference) {
+        (_, None) => Payment::Known,
+        (None, Some(_)) => Payment::First,
+        (Some(known), Some(given)) if known == given => Payment::Known,
+        (Some(_), Some(_)) => Payment::Another,
+    }
+}
+
 /// A held order once its deadline was moved to `ms` from now; as it is if that would be earlier.
 pub fn extended<'a>(entry: &Entry<'a>, now: Millis, ms: Millis) -> Entry<'a> {
     Entry { deadline: entry.deadline.max(now.saturating_add(ms)), ..*entry }
@@ -130,7 +151,7 @@ mod tests {
     use super::*;
 
     const TERMS: Terms =
-        Terms { total: 9, begin: Some(10), end: Some(20), limit: 2, hold: Some(5) };
+        Terms { total: 9, begin: Some(10), end: Some(20), limit: 2, hold: Some(5), sale: None };
 
     fn units(units: i64) -> Units {
         Units::new(units).unwrap()
@@ -138,7 +159,7 @@ mod tests {
 
     fn entry(state: State) -> Entry<'static> {
         let deadline = if state == State::Held { 15 } else { 0 };
-        Entry { state, units: units(1), deadline, user: b"ann" }
+        Entry { state, units: units(1), deadline, reference: None, user: b"ann" }
     }
 
     #[test]
@@ -205,6 +226,17 @@ mod tests {
             assert_eq!(confirm(Some(&entry(state)), b"bob", now), NoSuchOrder);
         }
         assert_eq!(confirm(None, b"ann", 1), NoSuchOrder);
+    }
+
+    #[test]
+    fn an_order_is_paid_under_one_reference() {
+        let sold = entry(State::Sold);
+        assert_eq!(payment(&sold, None), Payment::Known);
+        assert_eq!(payment(&sold, Some(b"p1")), Payment::First);
+        let paid = Entry { reference: Some(b"p1"), ..sold };
+        assert_eq!(payment(&paid, None), Payment::Known);
+        assert_eq!(payment(&paid, Some(b"p1")), Payment::Known);
+        assert_eq!(payment(&paid, Some(b"p2")), Payment::Another);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use crate::book::State;
 use crate::entry_id::EntryId;
-use crate::fields::{DEAD_LETTER_PREFIX, DEADLINE, REASON, UNITS};
+use crate::fields::{DEAD_LETTER_PREFIX, DEADLINE, REASON, SALE, UNITS};
 use crate::integer;
 use crate::rejection::FieldNames;
 
@@ -121,6 +121,8 @@ impl Release {
 impl StreamEntry {
     /// The order that the entry is about, and its user.
     fn order(&self, names: FieldNames<'_>) -> Result<(OrderKey, String), Unfit> {
+        // Two of them name no sale.
+        self.field(SALE)?;
         let voucher = self.id_in(names.voucher)?;
         let order = self.id_in(names.id)?;
         Ok((OrderKey { voucher, order }, self.id_in(names.user)?))

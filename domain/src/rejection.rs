@@ -1,10 +1,11 @@
 //! What the entry of a stream says of an order, and what becomes of the order when a consumer gives
 //! it up.
 
-use crate::fields::{DEAD_LETTER_PREFIX, REASON, UNITS};
+use crate::fields::{DEAD_LETTER_PREFIX, REASON, SALE, UNITS};
 use crate::integer;
 use crate::managed::Cancellation;
 use crate::sale::Units;
+use crate::terms::SaleId;
 
 /// The configured names of an order's fields.
 #[derive(Clone, Copy)]
@@ -21,10 +22,13 @@ pub struct OrderEntry<V> {
     pub voucher: V,
     pub id: V,
     pub units: Units,
+    /// The sale of the voucher that made it; none of an unmanaged one.
+    pub sale: Option<SaleId>,
 }
 
 /// Reads the fields of an entry, names and values in turn, as an order: user, voucher and id once
-/// each, and units, which are 1 where nothing is said of them. Other fields don't matter.
+/// each, units, which are 1 where nothing is said of them, and the sale. Other fields don't matter,
+/// nor does a field `sale` that names none.
 ///
 /// None for what no try has appended. The entry of a release and a dead letter are none either,
 /// though they carry the fields of an order: that order is finished.
@@ -32,8 +36,8 @@ pub fn parse_order_entry<V: Copy + AsRef<[u8]>>(
     fields: &[V],
     names: FieldNames<'_>,
 ) -> Option<OrderEntry<V>> {
-    let words = [names.user, names.voucher, names.id, UNITS];
-    let mut found = [None; 4];
+    let words = [names.user, names.voucher, names.id, UNITS, SALE];
+    let mut found = [None; 5];
     for pair in fields.chunks(2) {
         let [name, value] = pair else { return None };
         let name = name.as_ref();
@@ -46,12 +50,13 @@ pub fn parse_order_entry<V: Copy + AsRef<[u8]>>(
             }
         }
     }
-    let [Some(user), Some(voucher), Some(id), units] = found else { return None };
+    let [Some(user), Some(voucher), Some(id), units, sale] = found else { return None };
     let units = match units {
         None => Units::ONE,
         Some(text) => integer::parse(text.as_ref()).and_then(Units::new)?,
     };
-    Some(OrderEntry { user, voucher, id, units })
+    let sale = sale.and_then(|text| SaleId::parse(text.as_ref()));
+    Some(OrderEntry { user, voucher, id, units, sale })
 }
 
 /// What becomes of the order that a rejected entry is about.
@@ -91,12 +96,13 @@ impl From<Cancellation> for Fate {
 mod tests {
     use super::{FieldNames, OrderEntry, parse_order_entry};
     use crate::sale::Units;
+    use crate::terms::SaleId;
 
     const NAMES: FieldNames<'_> = FieldNames { user: b"u", voucher: b"v", id: b"i" };
 
     fn parsed(text: &str) -> Option<[String; 4]> {
         let fields: Vec<&[u8]> = text.split(' ').map(str::as_bytes).collect();
-        let OrderEntry { user, voucher, id, units } = parse_order_entry(&fields, NAMES)?;
+        let OrderEntry { user, voucher, id, units, .. } = parse_order_entry(&fields, NAMES)?;
         let [user, voucher, id] =
             [user, voucher, id].map(|value| String::from_utf8_lossy(value).into_owned());
         Some([user, voucher, id, units.get().to_string()])
@@ -118,6 +124,7 @@ mod tests {
             ("U ann v 7 i o1", None),
             ("u ann u bob v 7 i o1", None),
             ("u ann v 7 i o1 units 1 units 2", None),
+            ("u ann v 7 i o1 sale 17 sale 17", None),
             ("u ann v 7 i o1 units 0", None),
             ("u ann v 7 i o1 units -1", None),
             ("u ann v 7 i o1 units 01", None),
@@ -131,7 +138,19 @@ mod tests {
         }
         assert_eq!(parse_order_entry::<&[u8]>(&[], NAMES), None);
         let bytes: [&[u8]; 6] = [b"u", b"\0\xff", b"v", b"", b"i", b"\r\n"];
-        let wanted = OrderEntry { user: bytes[1], voucher: b"", id: bytes[5], units: Units::ONE };
+        let wanted = OrderEntry {
+            user: bytes[1],
+            voucher: b"",
+            id: bytes[5],
+            units: Units::ONE,
+            sale: None,
+        };
         assert_eq!(parse_order_entry(&bytes, NAMES), Some(wanted));
+        for (sale, want) in [("17", Some(17)), ("0", None), ("017", None), ("summer", None)] {
+            let words: [&[u8]; 8] =
+                [b"u", b"ann", b"v", b"7", b"i", b"o1", b"sale", sale.as_bytes()];
+            let order = parse_order_entry(&words, NAMES).expect("an order");
+            assert_eq!(order.sale.map(SaleId::get), want, "{sale}");
+        }
     }
 }

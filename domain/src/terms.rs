@@ -1,5 +1,6 @@
 //! The terms of a managed voucher: what was decided when it was created or altered.
 
+use crate::integer;
 use crate::sale::Units;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -13,6 +14,37 @@ pub const MILLIS_MAX: Millis = 1 << 48;
 /// 5138, in milliseconds between 12 January 1970 and March 1973.
 pub fn is_in_seconds(moment: Millis) -> bool {
     (1_000_000_000..100_000_000_000).contains(&moment)
+}
+
+/// What tells the sales of one voucher apart: the moment at which it was created, in microseconds
+/// since 1970-01-01 UTC. Below 2^53, so that every reader of JSON reads it exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SaleId(i64);
+
+impl SaleId {
+    /// The greatest: of the year 2255.
+    pub const MAX: i64 = (1 << 53) - 1;
+
+    /// The id of a sale that is created now. A clock that is not of this age gives one all the
+    /// same.
+    pub fn created_at(now_us: i64) -> Self {
+        Self(now_us.clamp(1, Self::MAX))
+    }
+
+    /// None for a number that no sale has.
+    pub fn new(id: i64) -> Option<Self> {
+        (1..=Self::MAX).contains(&id).then_some(Self(id))
+    }
+
+    /// The id that a field of an entry names; none when it names none.
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        integer::parse(text).and_then(Self::new)
+    }
+
+    pub fn get(self) -> i64 {
+        self.0
+    }
 }
 
 /// The terms, as the voucher's key holds them: one JSON object with every field, `null` where
@@ -33,6 +65,9 @@ pub struct Terms {
     /// How long an accepted order is held for its user to pay. None: it is sold at once.
     #[serde(deserialize_with = "given")]
     pub hold: Option<Millis>,
+    /// None for a sale that was created before sales had ids.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sale: Option<SaleId>,
 }
 
 /// Reads a field that may be null but not be missing: serde takes a missing `Option` for a null.
@@ -70,6 +105,9 @@ impl Terms {
         if self.total < 0 || self.limit < 1 || !span(self.hold) {
             return Err(BadTerms::OutOfRange);
         }
+        if self.sale.is_some_and(|sale| SaleId::new(sale.get()).is_none()) {
+            return Err(BadTerms::OutOfRange);
+        }
         if !moment(self.begin) || !moment(self.end) {
             return Err(BadTerms::OutOfRange);
         }
@@ -81,7 +119,7 @@ impl Terms {
 
     /// What a voucher's key is to hold.
     pub fn to_json(self) -> String {
-        // Five numbers: there is nothing that could fail to be written.
+        // Six numbers: there is nothing that could fail to be written.
         serde_json::to_string(&self).unwrap_or_default()
     }
 
@@ -93,7 +131,7 @@ impl Terms {
 
 #[cfg(test)]
 mod tests {
-    use super::{BadTerms, MILLIS_MAX, Terms, is_in_seconds};
+    use super::{BadTerms, MILLIS_MAX, SaleId, Terms, is_in_seconds};
     use crate::sale::Units;
 
     #[test]
@@ -109,8 +147,14 @@ mod tests {
         }
     }
 
-    const TERMS: Terms =
-        Terms { total: 5, begin: Some(10), end: Some(20), limit: 1, hold: Some(300_000) };
+    const TERMS: Terms = Terms {
+        total: 5,
+        begin: Some(10),
+        end: Some(20),
+        limit: 1,
+        hold: Some(300_000),
+        sale: None,
+    };
 
     #[test]
     fn terms_are_read_as_written() {
@@ -120,6 +164,21 @@ mod tests {
         let open = Terms { begin: None, end: None, hold: None, ..TERMS };
         assert_eq!(open.to_json(), r#"{"total":5,"begin":null,"end":null,"limit":1,"hold":null}"#);
         assert_eq!(Terms::parse(open.to_json().as_bytes()), Ok(open));
+        for sale in [1, 1_795_344_856_123_456, SaleId::MAX] {
+            let terms = Terms { sale: SaleId::new(sale), ..TERMS };
+            assert!(terms.to_json().ends_with(&format!(r#","hold":300000,"sale":{sale}}}"#)));
+            assert_eq!(Terms::parse(terms.to_json().as_bytes()), Ok(terms));
+        }
+    }
+
+    #[test]
+    fn sales_are_told_apart_by_numbers_of_one_spelling() {
+        assert_eq!(SaleId::parse(b"17").map(SaleId::get), Some(17));
+        for text in ["", "0", "-1", "017", "+17", "17 ", "9007199254740992", "summer"] {
+            assert_eq!(SaleId::parse(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(SaleId::created_at(-5).get(), 1);
+        assert_eq!(SaleId::created_at(i64::MAX).get(), SaleId::MAX);
     }
 
     #[test]
@@ -135,6 +194,7 @@ mod tests {
             r#"{"total":5,"begin":10,"end":20,"limit":1,"hold":1,"color":2}"#,
             r#"{"total":5,"begin":10,"end":20,"limit":1,"hold":1,"hold":1}"#,
             r#"{"total":"5","begin":10,"end":20,"limit":1,"hold":1}"#,
+            r#"{"total":5,"begin":10,"end":20,"limit":1,"hold":1,"sale":"7"}"#,
             r#"{"total":5.5,"begin":10,"end":20,"limit":1,"hold":1}"#,
             r#"{"total":null,"begin":10,"end":20,"limit":1,"hold":1}"#,
             "{\"total\":5,\"begin\":10,\"end\":20,\"limit\":1,\"hold\":1}x",
@@ -148,6 +208,11 @@ mod tests {
         assert_eq!(bad(Terms { hold: Some(MILLIS_MAX + 1), ..TERMS }), BadTerms::OutOfRange);
         assert_eq!(bad(Terms { begin: Some(-1), ..TERMS }), BadTerms::OutOfRange);
         assert_eq!(bad(Terms { end: Some(MILLIS_MAX + 1), ..TERMS }), BadTerms::OutOfRange);
+        for sale in [0, -1, SaleId::MAX + 1] {
+            let json =
+                format!(r#"{{"total":5,"begin":1,"end":2,"limit":1,"hold":1,"sale":{sale}}}"#);
+            assert_eq!(Terms::parse(json.as_bytes()), Err(BadTerms::OutOfRange), "{sale}");
+        }
         assert_eq!(bad(Terms { end: Some(10), ..TERMS }), BadTerms::EndBeforeBegin);
     }
 

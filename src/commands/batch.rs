@@ -1,12 +1,12 @@
 //! Tries that come in one command: the orders that they ask for, and the writes that are the same
 //! for managed and unmanaged vouchers, merged into as few plain commands as repeat them.
 
-use super::order::Order;
+use super::order::{ManagedValues, Order};
 use super::seckill_try::{GENERATE, free_ids};
 use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::counter::FreeIds;
-use crate::keyspace::fields::OrderFields;
+use crate::keyspace::fields::{EntryFields, EntryNames, EntryValues, OrderFields};
 use crate::keyspace::orders::{Added, Orders};
 use crate::keyspace::voucher_keys::{SaleKeys, VoucherKeys};
 use crate::keyspace::{buyers, stock};
@@ -143,8 +143,7 @@ pub(super) struct Accepted<'a> {
     ctx: Ctx<'a>,
     keys: SaleKeys<'a>,
     names: &'a OrderFields,
-    /// That of holds.
-    deadline: Option<Str<'a>>,
+    managed: ManagedValues<'a>,
     stream: Option<Orders<'a>>,
     orders: Vec<AcceptedOrder<'a>>,
 }
@@ -165,10 +164,10 @@ impl<'a> Accepted<'a> {
         ctx: Ctx<'a>,
         keys: SaleKeys<'a>,
         names: &'a OrderFields,
-        deadline: Option<Str<'a>>,
+        managed: ManagedValues<'a>,
     ) -> Result<Self, CommandError> {
         let stream = Orders::open_with_room(ctx, keys.orders)?;
-        Ok(Self { ctx, keys, names, deadline, stream, orders: Vec::new() })
+        Ok(Self { ctx, keys, names, managed, stream, orders: Vec::new() })
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -183,11 +182,12 @@ impl<'a> Accepted<'a> {
         number: usize,
         has: i64,
     ) -> Result<(), CommandError> {
-        let Self { names, deadline, .. } = *self;
+        let Self { names, managed, .. } = *self;
         let added = match &mut self.stream {
             None => None,
             Some(stream) => {
-                let added = with_fields(names, &order, deadline, |fields| stream.add_next(fields));
+                let fields = fields_of(names, &order, managed);
+                let added = stream.add_next(fields.as_slice());
                 // The stream had room for others. What it lacks now is ids.
                 let is_first = self.orders.is_empty();
                 let refused = |e| if is_first { e } else { CommandError::StreamExhausted };
@@ -201,7 +201,7 @@ impl<'a> Accepted<'a> {
     /// Writes who buys, and `left` as stock, where it is to change; then publishes this and the
     /// entries. On an error nothing stays written.
     pub(super) fn write(mut self, left: Option<i64>) -> Result<Vec<AcceptedOrder<'a>>, Refused> {
-        let Self { ctx, keys, names, deadline, .. } = self;
+        let Self { ctx, keys, names, managed, .. } = self;
         self.stream = None;
         let mut new = self.orders.iter().filter(|made| made.has == 0).peekable();
         let admitted = match new.peek() {
@@ -212,7 +212,7 @@ impl<'a> Accepted<'a> {
             let numbers = self.orders.iter().map(|made| made.number).collect();
             for AcceptedOrder { order, added, .. } in self.orders {
                 let back = |added: Added<'a>| {
-                    with_fields(names, &order, deadline, |fields| added.take_back(ctx, fields));
+                    added.take_back(ctx, fields_of(names, &order, managed).as_slice());
                 };
                 added.map(back);
             }
@@ -226,7 +226,7 @@ impl<'a> Accepted<'a> {
         }
         for AcceptedOrder { order, added, .. } in &mut self.orders {
             if let Some(added) = added.take() {
-                with_fields(names, order, deadline, |fields| added.effect(fields).publish(ctx));
+                added.effect(fields_of(names, order, managed).as_slice()).publish(ctx);
             }
             metrics::TRIES_ACCEPTED.count();
         }
@@ -241,18 +241,13 @@ pub(super) struct Refused {
     pub(super) error: CommandError,
 }
 
-/// Works on the fields of an order's entry.
-fn with_fields<R>(
-    names: &OrderFields,
-    order: &Order<'_>,
-    deadline: Option<Str<'_>>,
-    work: impl FnOnce(&[Str<'_>]) -> R,
-) -> R {
-    let [a, b] = [names.user(), order.user.0];
-    let [c, d] = [names.voucher(), order.voucher.0];
-    let [e, f] = [names.id(), order.id.0];
-    match deadline {
-        None => work(&[a, b, c, d, e, f]),
-        Some(deadline) => work(&[a, b, c, d, e, f, names.deadline(), deadline]),
-    }
+/// The fields of an order's entry, of one unit.
+fn fields_of<'a>(
+    names: &'a OrderFields,
+    order: &Order<'a>,
+    managed: ManagedValues<'a>,
+) -> EntryFields<'a> {
+    let ManagedValues { deadline, sale } = managed;
+    let values = EntryValues { deadline, sale, ..order.values(None) };
+    EntryNames::configured(names).entry(&values)
 }

@@ -1,6 +1,6 @@
 //! A try on a managed voucher, and what becomes of its order afterwards.
 
-use super::order::Order;
+use super::order::{ManagedValues, Order};
 use super::release::{Booked, Release, Remaining, Targets};
 use super::unmanaged::{Grant, Sale, take};
 use crate::args::Args;
@@ -22,7 +22,7 @@ use domain::book::{Entry, Holding, State};
 use domain::integer::Decimal;
 use domain::managed::{Known, accepted, known, refuse, stock_after_return};
 use domain::sale::{Outcome, Stock, Units};
-use domain::terms::{MILLIS_MAX, Millis, Terms, is_in_seconds};
+use domain::terms::{MILLIS_MAX, Millis, SaleId, Terms, is_in_seconds};
 use std::ffi::CStr;
 
 /// The sale of a managed voucher, as found in one command.
@@ -52,6 +52,16 @@ impl<'a> ManagedSale<'a> {
             now: ctx.now_ms(),
             reach: Reach::Whole,
         })
+    }
+
+    /// Is it the sale that a client names, if it names one?
+    pub(super) fn is_meant(&self, sale: Option<SaleId>) -> bool {
+        sale.is_none_or(|sale| self.terms.sale == Some(sale))
+    }
+
+    /// The sale's id as entries have it; none where it has none.
+    pub(super) fn id_text(&self) -> Option<OwnedStr> {
+        self.terms.sale.map(|sale| OwnedStr::new(Decimal::new(sale.get()).bytes()))
     }
 
     /// The sale, of whose keys only so many are known to be here.
@@ -173,19 +183,24 @@ impl<'a> ManagedSale<'a> {
         let mut book = OpenBook::open(ctx, keys, held)?;
         let stream = Orders::open_with_room(ctx, keys.sale.orders)?;
         let deadline_text = OwnedStr::new(Decimal::new(deadline).bytes());
-        let deadline_text = (state == State::Held).then(|| deadline_text.as_str());
+        let id = self.id_text();
+        let managed = ManagedValues {
+            deadline: (state == State::Held).then(|| deadline_text.as_str()),
+            sale: id.as_ref().map(OwnedStr::as_str),
+        };
         // The first writes, as for an unmanaged voucher: who buys, the entry, the stock. A user
         // who has units is among the buyers already.
         let buyer = Buyer::new(keys.sale.buyers, order.user);
         let is_new = has == 0 && buyer.admit(ctx)?;
         let sale = Sale { stock: keys.sale.stock, grant: Grant::of(left), stream };
         let names = EntryNames::configured(self.names);
-        take(ctx, sale, names, order, deadline_text).inspect_err(|_| {
+        take(ctx, sale, names, order, managed).inspect_err(|_| {
             if is_new {
                 buyer.dismiss(ctx);
             }
         })?;
-        let entry = Entry { state, units: order.units, deadline, user: order.user.0.bytes() };
+        let user = order.user.0.bytes();
+        let entry = Entry { state, units: order.units, deadline, reference: None, user };
         // Both fit: the limit, which bounds the sum, is an i64.
         let units = Units::new(has.saturating_add(order.units.get())).unwrap_or(order.units);
         let holding = Holding { units, order: order.id.0.bytes() };
@@ -241,7 +256,9 @@ impl<'a> ManagedSale<'a> {
             }
         };
         let released = Orders::open_with_room(ctx, keys.released)?;
-        let booked = Some(Booked { book, state: entry.state, remaining });
+        let reference = entry.reference.map(OwnedStr::new);
+        let sale = self.id_text();
+        let booked = Some(Booked { book, state: entry.state, remaining, reference, sale });
         let (buyers, stock) = (keys.sale.buyers, keys.sale.stock);
         let order = Order { voucher: Voucher(keys.voucher), user, id, units: entry.units };
         let targets = Targets { buyers, stock, left, released, booked };

@@ -5,7 +5,7 @@
 
 use super::batch::{Accepted, Answer, Batch};
 use super::managed::{ManagedSale, publish, refused, sold_out};
-use super::order::Order;
+use super::order::{ManagedValues, Order};
 use super::overdue::DueOrder;
 use crate::error::CommandError;
 use crate::keyspace::book::{self, OpenBook, ReadBook};
@@ -28,7 +28,7 @@ struct Tries<'a> {
     sale: ManagedSale<'a>,
     state: State,
     deadline: Millis,
-    deadline_text: Option<Str<'a>>,
+    managed: ManagedValues<'a>,
     answers: Vec<Answer>,
     /// What the keys hold: opened and read when first needed, and again after a write.
     book: Option<ReadBook<'a>>,
@@ -60,11 +60,15 @@ pub(super) fn sell<'a>(
 ) -> Result<Vec<Answer>, CommandError> {
     let (state, deadline) = accepted(&sale.terms, sale.now);
     let text = OwnedStr::new(Decimal::new(deadline).bytes());
+    let sale_text = sale.id_text();
     let mut tries = Tries {
         sale,
         state,
         deadline,
-        deadline_text: (state == State::Held).then(|| text.as_str()),
+        managed: ManagedValues {
+            deadline: (state == State::Held).then(|| text.as_str()),
+            sale: sale_text.as_ref().map(OwnedStr::as_str),
+        },
         answers: Vec::with_capacity(batch.len()),
         book: None,
         left: None,
@@ -232,7 +236,7 @@ impl<'a> Tries<'a> {
     fn open(&self) -> Result<Writes<'a>, CommandError> {
         let ManagedSale { ctx, keys, names, .. } = self.sale;
         let book = OpenBook::open(ctx, keys, Units::ONE)?;
-        let accepted = Accepted::open(ctx, keys.sale, names, self.deadline_text)?;
+        let accepted = Accepted::open(ctx, keys.sale, names, self.managed)?;
         Ok(Writes { book, accepted, takes_buyers: false })
     }
 
@@ -258,7 +262,7 @@ impl<'a> Tries<'a> {
         let (state, deadline) = (self.state, self.deadline);
         let entered = book.enter_all(orders.iter().map(|made| {
             let user = made.order.user.0.bytes();
-            (made.order.id, Entry { state, units: Units::ONE, deadline, user })
+            (made.order.id, Entry { state, units: Units::ONE, deadline, reference: None, user })
         }));
         let held = book.set_holdings(orders.iter().map(|made| {
             // It fits: the limit, which bounds the sum, is an i64.

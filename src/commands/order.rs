@@ -2,7 +2,10 @@
 
 use crate::args::{Args, check_len};
 use crate::error::CommandError;
+use crate::keyspace::fields::EntryValues;
+use crate::server::{OwnedStr, Str};
 use crate::typed::{OrderId, User, Voucher};
+use domain::integer::Decimal;
 use domain::sale::Units;
 
 /// An order, made or not yet.
@@ -14,11 +17,40 @@ pub(super) struct Order<'a> {
     pub(super) units: Units,
 }
 
+/// What the entries of a managed voucher's orders say, each where there is something to say.
+#[derive(Clone, Copy, Default)]
+pub(super) struct ManagedValues<'a> {
+    /// Of a hold.
+    pub(super) deadline: Option<Str<'a>>,
+    pub(super) sale: Option<Str<'a>>,
+}
+
 impl<'a> Order<'a> {
     /// Reads `voucher user orderid`, for one unit.
     pub(super) fn parse(args: &mut Args<'a>) -> Result<Self, CommandError> {
         let (voucher, user) = (args.next()?, args.next()?);
         Ok(Self { voucher, user, id: args.next()?, units: Units::ONE })
+    }
+
+    /// What its entry says of it, as an order that nothing else is known of. `units` is what
+    /// [`Order::units_text`] gives.
+    pub(super) fn values(&self, units: Option<Str<'a>>) -> EntryValues<'a> {
+        EntryValues {
+            user: self.user.0,
+            voucher: self.voucher.0,
+            id: self.id.0,
+            units,
+            deadline: None,
+            sale: None,
+            reference: None,
+            reason: None,
+            was: None,
+        }
+    }
+
+    /// The units as its entry has them; none of one unit, of which it says nothing.
+    pub(super) fn units_text(&self) -> Option<OwnedStr> {
+        (self.units != Units::ONE).then(|| OwnedStr::new(Decimal::new(self.units.get()).bytes()))
     }
 
     /// Refuses a user or an order id that is too long: one of a batch, which were not checked when

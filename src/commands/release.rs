@@ -6,13 +6,12 @@ use crate::effect::Effect;
 use crate::error::CommandError;
 use crate::keyspace::book::OpenBook;
 use crate::keyspace::buyers::Buyer;
-use crate::keyspace::fields::OrderFields;
+use crate::keyspace::fields::{EntryFields, EntryNames, EntryValues, OrderFields};
 use crate::keyspace::orders::{Added, Orders};
 use crate::keyspace::stock;
 use crate::metrics;
 use crate::server::{Ctx, OwnedStr, Str};
 use domain::book::{Entry, Holding, State};
-use domain::integer::Decimal;
 use domain::sale::Units;
 
 /// An order to be released. Nothing can refuse any more but the entry in the stream.
@@ -25,6 +24,8 @@ pub(super) struct Release<'a> {
     reason_word: OwnedStr,
     /// The state that the order is in, where the book says it.
     was: Option<OwnedStr>,
+    reference: Option<OwnedStr>,
+    sale: Option<OwnedStr>,
     targets: Targets<'a>,
     added: Option<Added<'a>>,
 }
@@ -46,6 +47,10 @@ pub(super) struct Booked<'a> {
     pub(super) book: OpenBook<'a>,
     pub(super) state: State,
     pub(super) remaining: Remaining,
+    /// That of the payment.
+    pub(super) reference: Option<OwnedStr>,
+    /// The id of the sale.
+    pub(super) sale: Option<OwnedStr>,
 }
 
 /// What a user has left once an order is released.
@@ -63,14 +68,18 @@ impl<'a> Release<'a> {
         names: &'a OrderFields,
         order: Order<'a>,
         reason: State,
-        targets: Targets<'a>,
+        mut targets: Targets<'a>,
     ) -> Self {
-        let units = (order.units != Units::ONE)
-            .then(|| OwnedStr::new(Decimal::new(order.units.get()).bytes()));
+        let units = order.units_text();
         let reason_word = OwnedStr::new(reason.word().as_bytes());
         let was = targets.booked.as_ref().map(|booked| booked.state);
         let was = was.map(|state| OwnedStr::new(state.word().as_bytes()));
-        Self { ctx, names, order, reason, units, reason_word, was, targets, added: None }
+        let (reference, sale) = match &mut targets.booked {
+            Some(booked) => (booked.reference.take(), booked.sale.take()),
+            None => (None, None),
+        };
+        let added = None;
+        Self { ctx, names, order, reason, units, reason_word, was, reference, sale, targets, added }
     }
 
     /// Releases the order. On an error nothing has been changed.
@@ -89,7 +98,7 @@ impl<'a> Release<'a> {
     /// Must be followed by [`Release::finish`] or [`Release::take_back`].
     pub(super) fn append(&mut self) -> Result<(), CommandError> {
         if let Some(released) = self.targets.released.take() {
-            self.added = Some(released.add(&self.fields())?);
+            self.added = Some(released.add(self.fields().as_slice())?);
         }
         Ok(())
     }
@@ -97,7 +106,7 @@ impl<'a> Release<'a> {
     /// Takes the entry back, if it was appended: another step of the command was refused.
     pub(super) fn take_back(mut self) {
         if let Some(added) = self.added.take() {
-            added.take_back(self.ctx, &self.fields());
+            added.take_back(self.ctx, self.fields().as_slice());
         }
     }
 
@@ -111,9 +120,10 @@ impl<'a> Release<'a> {
         let returned = returned.and_then(|(left, after)| stock::change(ctx, stock, left, after));
         let mut written: [Option<Effect<'_>>; 3] = [None, None, None];
         let mut has_more = false;
-        if let Some(Booked { mut book, state, remaining }) = booked {
+        if let Some(Booked { mut book, state, remaining, .. }) = booked {
             let (units, deadline, bytes) = (self.order.units, 0, user.0.bytes());
-            let entry = Entry { state: self.reason, units, deadline, user: bytes };
+            let reference = self.reference.as_ref().map(|reference| reference.as_str().bytes());
+            let entry = Entry { state: self.reason, units, deadline, reference, user: bytes };
             let entered = book.enter(id, &entry);
             let held = match &remaining {
                 Remaining::Unwritten => None,
@@ -132,7 +142,7 @@ impl<'a> Release<'a> {
         if !has_more {
             Buyer::new(self.targets.buyers, user).dismiss(ctx);
         }
-        let appended = added.map(|added| added.effect(&fields));
+        let appended = added.map(|added| added.effect(fields.as_slice()));
         let effects = written.into_iter().chain([appended, returned]);
         effects.flatten().for_each(|effect| effect.publish(ctx));
         match self.reason {
@@ -142,16 +152,17 @@ impl<'a> Release<'a> {
         }
     }
 
-    /// The fields of the entry, names and values in turn: those of the order, the reason, and the
-    /// state until now.
-    fn fields(&self) -> Vec<Str<'_>> {
-        let (names, order) = (self.names, &self.order);
-        let mut fields =
-            vec![names.user(), order.user.0, names.voucher(), order.voucher.0, names.id()];
-        fields.push(order.id.0);
-        fields.extend(self.units.iter().flat_map(|units| [names.units(), units.as_str()]));
-        fields.extend([names.reason(), self.reason_word.as_str()]);
-        fields.extend(self.was.iter().flat_map(|was| [names.was(), was.as_str()]));
-        fields
+    /// The fields of the entry: those of the order, the reason, and the state until now.
+    fn fields(&self) -> EntryFields<'_> {
+        fn text(text: &Option<OwnedStr>) -> Option<Str<'_>> {
+            text.as_ref().map(OwnedStr::as_str)
+        }
+        EntryNames::configured(self.names).entry(&EntryValues {
+            sale: text(&self.sale),
+            reference: text(&self.reference),
+            reason: Some(self.reason_word.as_str()),
+            was: text(&self.was),
+            ..self.order.values(text(&self.units))
+        })
     }
 }

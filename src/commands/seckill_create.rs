@@ -12,7 +12,7 @@ use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, Str, eviction_of_any_key, handler};
 use crate::typed::Voucher;
 use domain::sale::Stock;
-use domain::terms::Terms;
+use domain::terms::{SaleId, Terms};
 use std::ops::RangeInclusive;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
@@ -45,7 +45,8 @@ impl Command for Create {
         let voucher: Voucher<'_> = args.next()?;
         let is_adopted = args.take_word("ADOPT");
         let total = if is_adopted { 0 } else { args.next_integer("stock", UNITS)? };
-        let terms = Terms { total, begin: None, end: None, limit: 1, hold: None };
+        let sale = SaleId::created_at(ctx.now_us());
+        let terms = Terms { total, begin: None, end: None, limit: 1, hold: None, sale: Some(sale) };
         let terms = terms_from(args, terms)?;
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;

@@ -1,5 +1,5 @@
-//! SECKILL.EXTEND voucher user orderid ms: moves the deadline of a held order away, because its
-//! payment is under way.
+//! `SECKILL.EXTEND voucher user orderid ms [SALE id]`: moves the deadline of a held order away,
+//! because its payment is under way.
 
 use super::managed::{ManagedSale, UPDATES_VOUCHER, publish};
 use super::{Answering, Command};
@@ -21,7 +21,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     handler: handler::<Answering<Extend>>(),
     flags: c"write fast",
     categories: c"write fast seckill",
-    arity: 5,
+    arity: -5,
     summary: c"Moves the deadline of a held order to so many milliseconds from now, never earlier",
     complexity: c"O(log n), n being the orders held",
     since: c"0.1.0",
@@ -31,6 +31,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
         ArgSpec { name: c"user", kind: ArgKind::String },
         ArgSpec { name: c"orderid", kind: ArgKind::String },
         ArgSpec { name: c"ms", kind: ArgKind::Integer },
+        ArgSpec { name: c"sale", kind: ArgKind::OptionalInteger(c"SALE") },
     ],
 };
 
@@ -41,11 +42,15 @@ impl Command for Extend {
         let (voucher, user) = (args.next()?, args.next::<User<'_>>()?);
         let id: OrderId<'_> = args.next()?;
         let ms = args.next_integer("ms", 1..=MILLIS_MAX)?;
+        let meant = if args.take_word("SALE") { Some(args.next_sale()?) } else { None };
         args.finish()?;
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
         let terms = terms::read_managed(&memory.vouchers.terms, ctx, keys.terms())?;
         let sale = ManagedSale::new(ctx, &keys, terms)?;
+        if !sale.is_meant(meant) {
+            return Ok(Reply::Integer(Confirmation::NoSuchOrder as i64));
+        }
         let text = book::entry(ctx, sale.keys, id)?;
         let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;
         // Whoever could be confirmed can have more time, and nobody else.

@@ -11,7 +11,7 @@ use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, eviction_of_any_key, handler};
 use domain::managed::{Window, window};
 use domain::sale::Stock;
-use domain::terms::Terms;
+use domain::terms::{SaleId, Terms};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.info",
@@ -69,6 +69,7 @@ fn unmanaged(left: i64, buyers: i64, eviction: Reply) -> Reply {
         ("limit", Reply::Integer(1)),
         ("hold", Reply::Null),
         ("eviction", eviction),
+        ("sale", Reply::Null),
     ])
 }
 
@@ -101,5 +102,6 @@ fn managed(
         ("limit", Reply::Integer(terms.limit)),
         ("hold", Reply::integer_or_null(terms.hold)),
         ("eviction", eviction),
+        ("sale", Reply::integer_or_null(terms.sale.map(SaleId::get))),
     ])
 }

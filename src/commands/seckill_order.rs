@@ -43,6 +43,7 @@ impl Command for Order {
             ("units", Reply::Integer(entry.units.get())),
             ("state", Reply::text(entry.state.word())),
             ("deadline", deadline_of(&entry)),
+            ("ref", entry.reference.map_or(Reply::Null, |bytes| Reply::Bytes(bytes.to_vec()))),
         ]))
     }
 }

@@ -120,12 +120,20 @@ fn reject(memory: &Memory, rejection: Rejection<'_>) -> Result<(), CommandError>
     }
     keys.check_here(ctx)?;
     let Some(terms) = keys.terms_in(&memory.vouchers, ctx)? else {
+        if order.sale.is_some() {
+            // Of a managed sale that was dropped since.
+            return rejection.write(Fate::Unknown, None);
+        }
         let order = Order { voucher, user, id, units: order.units };
         let release = unmanaged::prepare_release(ctx, &keys, order, State::Rejected)?;
         let fate = release.as_ref().map_or(Fate::Unknown, |_| Fate::Rejected);
         return rejection.write(fate, release);
     };
     let sale = managed::ManagedSale::new(ctx, &keys, terms)?;
+    if sale.terms.sale != order.sale {
+        // Of an earlier sale of the voucher, whose order may have had the same id.
+        return rejection.write(Fate::Unknown, None);
+    }
     let text = book::entry(ctx, sale.keys, id)?;
     let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;
     let answer = cancel(entry.as_ref(), user.0.bytes(), None);

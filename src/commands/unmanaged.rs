@@ -1,11 +1,11 @@
 //! A try on a voucher that has only a stock key: what `seckill.lua` does, whole or not at all.
 
-use super::order::Order;
+use super::order::{ManagedValues, Order};
 use super::release::{Release, Targets};
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::buyers::Buyer;
-use crate::keyspace::fields::EntryNames;
+use crate::keyspace::fields::{EntryNames, EntryValues};
 use crate::keyspace::orders::Orders;
 use crate::keyspace::stock;
 use crate::keyspace::voucher_keys::{ManagedKeys, SaleKeys, VoucherKeys};
@@ -14,7 +14,6 @@ use crate::metrics;
 use crate::server::{Ctx, OwnedStr, Str};
 use crate::typed::{OrderId, User, Voucher};
 use domain::book::State;
-use domain::integer::Decimal;
 use domain::sale::{NoStock, Offer, Outcome, Policy, Stock, Units, offer};
 
 /// What the stock grants to a try, before the buyer is looked at.
@@ -86,7 +85,7 @@ pub(super) fn sell(
         return Ok(already_bought());
     }
     let sale = Sale { stock: keys.stock, grant, stream };
-    take(ctx, sale, names, order, None).inspect_err(|_| buyer.dismiss(ctx))?;
+    take(ctx, sale, names, order, ManagedValues::default()).inspect_err(|_| buyer.dismiss(ctx))?;
     Ok(Outcome::Accepted)
 }
 
@@ -102,9 +101,8 @@ pub(super) struct Sale<'a> {
     pub(super) stream: Option<Orders<'a>>,
 }
 
-/// Writes the order's entry and takes its units from the stock. `deadline` is that of a hold. On an
-/// error only the admission is to be undone: the entry, which is the one step that can fail, comes
-/// first.
+/// Writes the order's entry and takes its units from the stock. On an error only the admission is
+/// to be undone: the entry, which is the one step that can fail, comes first.
 ///
 /// The stock was read in this very command. It could be gone only if another module removed it
 /// when it heard of the admission; then there is nothing to deduct from.
@@ -113,20 +111,13 @@ pub(super) fn take(
     sale: Sale<'_>,
     names: EntryNames<'_>,
     order: &Order<'_>,
-    deadline: Option<Str<'_>>,
+    managed: ManagedValues<'_>,
 ) -> Result<(), CommandError> {
-    let units =
-        (order.units != Units::ONE).then(|| OwnedStr::new(Decimal::new(order.units.get()).bytes()));
+    let units = order.units_text();
     let units = units.as_ref().map(OwnedStr::as_str);
-    let three = [names.user, order.user.0, names.voucher, order.voucher.0, names.id, order.id.0];
-    let mut more = Vec::new();
-    if units.is_some() || deadline.is_some() {
-        more.extend(three);
-        more.extend(units.into_iter().flat_map(|units| [names.units, units]));
-        more.extend(deadline.into_iter().flat_map(|deadline| [names.deadline, deadline]));
-    }
-    let fields = if more.is_empty() { &three[..] } else { &more };
-    let appended = sale.stream.map(|stream| stream.append(fields)).transpose()?;
+    let ManagedValues { deadline, sale: id } = managed;
+    let fields = names.entry(&EntryValues { deadline, sale: id, ..order.values(units) });
+    let appended = sale.stream.map(|stream| stream.append(fields.as_slice())).transpose()?;
     let left = sale.grant.left;
     let deducted = left.and_then(|left| stock::deduct(ctx, sale.stock, units, left));
     for effect in [deducted, appended].into_iter().flatten() {

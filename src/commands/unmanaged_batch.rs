@@ -1,7 +1,7 @@
 //! Tries of one command on a voucher that has only a stock key.
 
 use super::batch::{Accepted, Answer, Batch};
-use super::order::Order;
+use super::order::{ManagedValues, Order};
 use super::unmanaged::already_bought;
 use crate::config;
 use crate::error::CommandError;
@@ -78,7 +78,8 @@ impl<'a> Sale<'a> {
         let accepted = match &mut self.accepted {
             Some(accepted) => accepted,
             None => {
-                let accepted = Accepted::open(self.ctx, self.keys, self.names, None)?;
+                let managed = ManagedValues::default();
+                let accepted = Accepted::open(self.ctx, self.keys, self.names, managed)?;
                 self.accepted.insert(accepted)
             }
         };

@@ -3,17 +3,20 @@
 use crate::error::CommandError;
 use crate::server::{OwnedStr, Str};
 use domain::fields::{
-    DEADLINE, DRAW_FIELDS, REASON, UNITS, WAS, check_order_fields, parse_order_fields,
+    DEADLINE, DRAW_FIELDS, REASON, REFERENCE, SALE, UNITS, WAS, check_order_fields,
+    parse_order_fields,
 };
 use domain::rejection::FieldNames;
 
-/// The words of an order's entry that are the same for every order.
+/// The names of the fields of an order's entry.
 pub(crate) struct OrderFields {
     user: OwnedStr,
     voucher: OwnedStr,
     id: OwnedStr,
     units: OwnedStr,
     deadline: OwnedStr,
+    sale: OwnedStr,
+    reference: OwnedStr,
     reason: OwnedStr,
     was: OwnedStr,
 }
@@ -24,74 +27,100 @@ impl OrderFields {
         // The setting was checked when it was set.
         let words = parse_order_fields(text).unwrap_or_default();
         let [user, voucher, id] = words.map(OwnedStr::new);
-        let [units, deadline, reason, was] = [UNITS, DEADLINE, REASON, WAS].map(OwnedStr::new);
-        Self { user, voucher, id, units, deadline, reason, was }
+        let [units, deadline, sale] = [UNITS, DEADLINE, SALE].map(OwnedStr::new);
+        let [reference, reason, was] = [REFERENCE, REASON, WAS].map(OwnedStr::new);
+        Self { user, voucher, id, units, deadline, sale, reference, reason, was }
     }
 
     /// The names by which the entry of an order is known.
     pub(crate) fn names(&self) -> FieldNames<'_> {
-        FieldNames {
-            user: self.user().bytes(),
-            voucher: self.voucher().bytes(),
-            id: self.id().bytes(),
-        }
+        let [user, voucher, id] = self.three().map(Str::bytes);
+        FieldNames { user, voucher, id }
     }
 
-    pub(crate) fn user(&self) -> Str<'_> {
-        self.user.as_str()
-    }
-
-    pub(crate) fn voucher(&self) -> Str<'_> {
-        self.voucher.as_str()
-    }
-
-    pub(crate) fn id(&self) -> Str<'_> {
-        self.id.as_str()
-    }
-
-    pub(crate) fn units(&self) -> Str<'_> {
-        self.units.as_str()
-    }
-
-    pub(crate) fn deadline(&self) -> Str<'_> {
-        self.deadline.as_str()
-    }
-
-    pub(crate) fn reason(&self) -> Str<'_> {
-        self.reason.as_str()
-    }
-
-    pub(crate) fn was(&self) -> Str<'_> {
-        self.was.as_str()
+    fn three(&self) -> [Str<'_>; 3] {
+        [self.user.as_str(), self.voucher.as_str(), self.id.as_str()]
     }
 }
 
-/// The names of the fields in the entry of an accepted order.
+/// The names of the fields of an order's entry, those of user, voucher and order id perhaps given
+/// by a client.
 #[derive(Clone, Copy)]
 pub(crate) struct EntryNames<'n> {
-    pub(crate) user: Str<'n>,
-    pub(crate) voucher: Str<'n>,
-    pub(crate) id: Str<'n>,
-    pub(crate) units: Str<'n>,
-    pub(crate) deadline: Str<'n>,
+    own: &'n OrderFields,
+    three: [Str<'n>; 3],
 }
 
 impl<'n> EntryNames<'n> {
     /// The names as the settings have them.
-    pub(crate) fn configured(fields: &'n OrderFields) -> Self {
-        Self {
-            user: fields.user(),
-            voucher: fields.voucher(),
-            id: fields.id(),
-            units: fields.units(),
-            deadline: fields.deadline(),
-        }
+    pub(crate) fn configured(own: &'n OrderFields) -> Self {
+        Self { own, three: own.three() }
     }
 
     /// The same with the names of a client for user, voucher and order id.
     pub(crate) fn renamed(self, names: ClientNames<'n>) -> Self {
-        let [user, voucher, id] = names.0;
-        Self { user, voucher, id, ..self }
+        Self { three: names.0, ..self }
+    }
+
+    /// The entry of an order.
+    pub(crate) fn entry<'a>(self, values: &EntryValues<'a>) -> EntryFields<'a>
+    where
+        'n: 'a,
+    {
+        let (own, [user, voucher, id]) = (self.own, self.three);
+        EntryFields::of([
+            (user, Some(values.user)),
+            (voucher, Some(values.voucher)),
+            (id, Some(values.id)),
+            (own.units.as_str(), values.units),
+            (own.deadline.as_str(), values.deadline),
+            (own.sale.as_str(), values.sale),
+            (own.reference.as_str(), values.reference),
+            (own.reason.as_str(), values.reason),
+            (own.was.as_str(), values.was),
+        ])
+    }
+}
+
+/// The values of an order's entry. What an entry has no field for is none.
+#[derive(Clone, Copy)]
+pub(crate) struct EntryValues<'a> {
+    pub(crate) user: Str<'a>,
+    pub(crate) voucher: Str<'a>,
+    pub(crate) id: Str<'a>,
+    pub(crate) units: Option<Str<'a>>,
+    pub(crate) deadline: Option<Str<'a>>,
+    pub(crate) sale: Option<Str<'a>>,
+    pub(crate) reference: Option<Str<'a>>,
+    pub(crate) reason: Option<Str<'a>>,
+    pub(crate) was: Option<Str<'a>>,
+}
+
+/// How many fields an entry of an order can have.
+const FIELDS_MAX: usize = 9;
+
+/// The fields of an entry, names and values in turn. Costs no allocation.
+#[derive(Clone, Copy)]
+pub(crate) struct EntryFields<'a> {
+    words: [Str<'a>; 2 * FIELDS_MAX],
+    len: usize,
+}
+
+impl<'a> EntryFields<'a> {
+    fn of(named: [(Str<'a>, Option<Str<'a>>); FIELDS_MAX]) -> Self {
+        let [(filler, _), ..] = named;
+        let mut words = [filler; 2 * FIELDS_MAX];
+        let present = named.into_iter().filter_map(|(name, value)| Some([name, value?])).flatten();
+        let mut len: usize = 0;
+        for (place, word) in words.iter_mut().zip(present) {
+            *place = word;
+            len = len.saturating_add(1);
+        }
+        Self { words, len }
+    }
+
+    pub(crate) fn as_slice(&self) -> &[Str<'a>] {
+        self.words.get(..self.len).unwrap_or_default()
     }
 }
 

@@ -6,6 +6,7 @@ use redis_module::raw;
 use std::ffi::{CStr, CString, c_char};
 use std::marker::PhantomData;
 use std::ptr;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The server's context of one callback. Everything done to keys goes through it.
 #[derive(Clone, Copy)]
@@ -218,6 +219,12 @@ impl<'a> Ctx<'a> {
     pub(crate) fn now_ms(self) -> i64 {
         // SAFETY: takes nothing.
         unsafe { api!(RedisModule_Milliseconds()) }
+    }
+
+    /// The same in microseconds. The server's own call for it is newer than the oldest server.
+    pub(crate) fn now_us(self) -> i64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
     }
 
     /// Is this server a node of a cluster? Fixed for the life of a server.

@@ -16,7 +16,7 @@ fn a_stock_that_was_set_is_sold_by_rules() {
         > SECKILL.CREATE 7 ADOPT HOLD 900000
         OK
         > GET seckill:voucher:7
-        {"total":2,"begin":null,"end":null,"limit":1,"hold":900000}
+        {"total":2,"begin":null,"end":null,"limit":1,"hold":900000,"sale":1795344856123456}
         > SECKILL.TRY 7 alice o1
         0
         > SECKILL.TRY 7 alice o1
@@ -86,7 +86,8 @@ fn a_hold_on_an_adopted_stock_expires() {
 fn the_stock_key_is_left_as_it_is() {
     let server = Server::with().aof().start();
     server.run("SET seckill:stock:7 12 PXAT 33333333333333");
-    let rules = r#"{\"total\":12,\"begin\":null,\"end\":null,\"limit\":2,\"hold\":null}"#;
+    let rules =
+        r#"{\"total\":12,\"begin\":null,\"end\":null,\"limit\":2,\"hold\":null,\"sale\":SALE}"#;
     assert_eq!(
         written(&server, "SECKILL.CREATE 7 ADOPT LIMIT 2"),
         [format!("SET seckill:voucher:7 {rules} KEEPTTL")]
@@ -116,7 +117,7 @@ fn any_stock_from_0_on_can_be_adopted() {
             > SECKILL.CREATE 7 ADOPT
             OK
             > GET seckill:voucher:7
-            {{\"total\":{stock},\"begin\":null,\"end\":null,\"limit\":1,\"hold\":null}}
+            {{\"total\":{stock},\"begin\":null,\"end\":null,\"limit\":1,...
             > GET seckill:stock:7
             {stock}
             "

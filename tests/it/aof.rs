@@ -46,13 +46,28 @@ pub fn is(argv: &Argv, name: &str) -> bool {
     argv.first().is_some_and(|first| first.eq_ignore_ascii_case(name.as_bytes()))
 }
 
-/// A command for people: arguments joined by spaces, bytes escaped, the name in capitals.
+/// A command for people: arguments joined by spaces, bytes escaped, the name in capitals, ids of
+/// sales as SALE.
 pub fn shown(argv: &Argv) -> String {
     let mut words: Vec<_> = argv.iter().map(|arg| arg.escape_ascii().to_string()).collect();
     if let Some(name) = words.first_mut() {
         name.make_ascii_uppercase();
     }
-    words.join(" ")
+    without_sale_ids(&words.join(" "))
+}
+
+/// The text with SALE for each id of a sale: sixteen digits, in this century.
+pub fn without_sale_ids(text: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in text.split_inclusive(|byte: char| !byte.is_ascii_digit()) {
+        let digits = part.trim_end_matches(|byte: char| !byte.is_ascii_digit());
+        if digits.len() == 16 && digits.starts_with('1') {
+            parts.extend(["SALE", &part[16..]]);
+        } else {
+            parts.push(part);
+        }
+    }
+    parts.concat()
 }
 
 /// The base file of a server that started empty: it holds no command.

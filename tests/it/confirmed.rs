@@ -37,15 +37,19 @@ fn a_confirmed_order_has_one_entry_with_its_fields() {
               4) "7"
               5) "id"
               6) "o1"
+              7) "sale"
+              8) "1795344856123456"
         2) 1) "1722509999999-0"
-           2) 1) "userId"
-              2) "alice"
-              3) "voucherId"
-              4) "7"
-              5) "id"
-              6) "o2"
-              7) "units"
-              8) "2"
+           2)  1) "userId"
+               2) "alice"
+               3) "voucherId"
+               4) "7"
+               5) "id"
+               6) "o2"
+               7) "units"
+               8) "2"
+               9) "sale"
+              10) "1795344856123456"
         "#,
     );
     // Sold already, and unknown.
@@ -126,6 +130,8 @@ fn the_setting_takes_effect_at_once() {
               4) \"7\"
               5) \"i\"
               6) \"o3\"
+              7) \"sale\"
+              8) \"1795344856123456\"
         > SECKILL.TRY 7 alice o4
         0
         > CONFIG SET seckill.order-stream ''
@@ -151,7 +157,7 @@ fn the_entry_and_the_order_are_one_transaction() {
             "HSET seckill:book:7 o1 sold:2:0:alice",
             "DEL seckill:extra:7",
             "ZREM seckill:hold:7 o1",
-            "XADD stream.orders.confirmed ID userId alice voucherId 7 id o1 units 2",
+            "XADD stream.orders.confirmed ID userId alice voucherId 7 id o1 units 2 sale SALE",
         ],
     );
     server.run("SECKILL.TRY 7 alice o2");

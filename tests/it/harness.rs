@@ -239,8 +239,13 @@ impl Builder {
     }
 
     /// Starts from a copy of the files that another server has written.
-    pub fn data_of(mut self, other: &Server) -> Self {
-        self.data = Some(other.dir().to_owned());
+    pub fn data_of(self, other: &Server) -> Self {
+        self.data_in(other.dir())
+    }
+
+    /// Starts from a copy of the files of a server in a folder.
+    pub fn data_in(mut self, folder: &Path) -> Self {
+        self.data = Some(folder.to_owned());
         self
     }
 

@@ -81,10 +81,12 @@ fn held_and_sold_orders_are_given_back_once() {
                6) "o1"
                7) "units"
                8) "2"
-               9) "reason"
-              10) "cancelled"
-              11) "was"
-              12) "held"
+               9) "sale"
+              10) "1795344856123456"
+              11) "reason"
+              12) "cancelled"
+              13) "was"
+              14) "held"
         2) 1) "1722509999999-0"
            2)  1) "userId"
                2) "alice"
@@ -92,10 +94,12 @@ fn held_and_sold_orders_are_given_back_once() {
                4) "7"
                5) "id"
                6) "o2"
-               7) "reason"
-               8) "cancelled"
-               9) "was"
-              10) "sold"
+               7) "sale"
+               8) "1795344856123456"
+               9) "reason"
+              10) "cancelled"
+              11) "was"
+              12) "sold"
         "#,
     );
     server.assert_book("7", [5, 0, 0]);
@@ -194,7 +198,7 @@ fn without_a_stream_nothing_is_appended() {
 fn a_hold_expires_soon_after_its_deadline_and_not_before() {
     let server = Server::start();
     server.run("SECKILL.CREATE 7 50 LIMIT 2 HOLD 40");
-    let mut late = Vec::new();
+    let (mut late, sale) = (Vec::new(), server.sale_of("7"));
     for number in 0..9 {
         let id = format!("o{number}");
         let deadline = server.place_hold(&format!("7 alice {id} UNITS 2"));
@@ -202,7 +206,7 @@ fn a_hold_expires_soon_after_its_deadline_and_not_before() {
         // The entry's id is the moment at which the server gave it back.
         let last = server.run("XREVRANGE stream.orders.released + - COUNT 1");
         let last: Vec<(String, Vec<String>)> = redis::from_redis_value(last).expect("an entry");
-        let fields = ["userId", "alice", "voucherId", "7", "id", &id, "units", "2"];
+        let fields = ["userId", "alice", "voucherId", "7", "id", &id, "units", "2", "sale", &sale];
         assert_eq!(last[0].1, [fields.as_slice(), &["reason", "expired", "was", "held"]].concat());
         let at: i64 = last[0].0.split_once('-').expect("an id").0.parse().expect("ms");
         late.push(at - deadline);

@@ -25,6 +25,8 @@
 //! | `holds`, `holds_mended` | confirm, cancel, expiry; spoiled keys |
 //! | `dropped` | vouchers dropped while orders are held; how entries name a voucher |
 //! | `extend` | more time for a held order |
+//! | `sale_ids` | what is late from an earlier sale of a voucher; files of the version before |
+//! | `payments` | references of payments |
 //! | `confirmed`, `confirmed_rejected` | the stream of confirmed orders; its entries rejected |
 //! | `reject`, `reject_odd` | rejected entries and their dead letters; odd entries and keys |
 //! | `reject_effects`, `reject_cluster` | the same, as their namesakes |
@@ -105,6 +107,7 @@ mod mtry_effects;
 mod nextid;
 mod nextid_slots;
 mod observe;
+mod payments;
 mod ports;
 mod prizes;
 mod prizes_context;
@@ -117,6 +120,7 @@ mod reject_odd;
 mod repeats;
 mod retries;
 mod rules_appear;
+mod sale_ids;
 mod sales;
 mod scripts;
 mod scripts_busy;

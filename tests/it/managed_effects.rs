@@ -39,7 +39,7 @@ fn rules_and_stock_are_set() {
     let rules = |total: i64, limit: i64| {
         format!(
             "SET seckill:voucher:7 {{\\\"total\\\":{total},\\\"begin\\\":null,\\\"end\\\":null,\
-             \\\"limit\\\":{limit},\\\"hold\\\":null}} KEEPTTL"
+             \\\"limit\\\":{limit},\\\"hold\\\":null,\\\"sale\\\":SALE}} KEEPTTL"
         )
     };
     assert_transaction(
@@ -68,7 +68,7 @@ fn a_held_order_through_its_life() {
         vec![
             "DECRBY seckill:stock:7 2",
             "SADD seckill:order:7 alice",
-            "XADD stream.orders ID userId alice voucherId 7 id o1 units 2 deadline WHEN",
+            "XADD stream.orders ID userId alice voucherId 7 id o1 units 2 deadline WHEN sale SALE",
             "HSET seckill:book:7 o1 held:2:WHEN:alice",
             "HSET seckill:buyer:7 alice 2:o1",
             "ZADD seckill:hold:7 WHEN o1",
@@ -79,7 +79,7 @@ fn a_held_order_through_its_life() {
         written(&server, "SECKILL.TRY 7 alice o2 UNITS 1"),
         vec![
             "DECR seckill:stock:7",
-            "XADD stream.orders ID userId alice voucherId 7 id o2 deadline WHEN",
+            "XADD stream.orders ID userId alice voucherId 7 id o2 deadline WHEN sale SALE",
             "HSET seckill:book:7 o2 held:1:WHEN:alice",
             "HSET seckill:buyer:7 alice 3:o2",
             "ZADD seckill:hold:7 WHEN o2",
@@ -90,7 +90,7 @@ fn a_held_order_through_its_life() {
         vec![
             "HSET seckill:book:7 o2 sold:1:0:alice",
             "ZREM seckill:hold:7 o2",
-            "XADD stream.orders.confirmed ID userId alice voucherId 7 id o2",
+            "XADD stream.orders.confirmed ID userId alice voucherId 7 id o2 sale SALE",
         ],
     );
     assert_transaction(
@@ -102,7 +102,7 @@ fn a_held_order_through_its_life() {
             "ZREM seckill:hold:7 o1",
             "DEL seckill:extra:7",
             "XADD stream.orders.released ID userId alice voucherId 7 id o1 units 2 \
-             reason cancelled was held",
+             sale SALE reason cancelled was held",
         ],
     );
     assert_transaction(
@@ -112,8 +112,8 @@ fn a_held_order_through_its_life() {
             "HSET seckill:book:7 o2 cancelled:1:0:alice",
             "HDEL seckill:buyer:7 alice",
             "SREM seckill:order:7 alice",
-            "XADD stream.orders.released ID userId alice voucherId 7 id o2 reason cancelled \
-             was sold",
+            "XADD stream.orders.released ID userId alice voucherId 7 id o2 sale SALE \
+             reason cancelled was sold",
         ],
     );
     let again = ["HSET seckill:book:7 o1 cancelled:2:0:alice"];
@@ -157,8 +157,8 @@ fn an_expiry_is_written_as_one_transaction() {
             "HDEL seckill:buyer:7 alice",
             "SREM seckill:order:7 alice",
             "ZREM seckill:hold:7 o1",
-            "XADD stream.orders.released ID userId alice voucherId 7 id o1 reason expired \
-             was held",
+            "XADD stream.orders.released ID userId alice voucherId 7 id o1 sale SALE \
+             reason expired was held",
         ],
     );
 }

@@ -291,10 +291,12 @@ fn the_released_stream_has_the_configured_names() {
                4) "7"
                5) "order"
                6) "o1"
-               7) "reason"
-               8) "cancelled"
-               9) "was"
-              10) "held"
+               7) "sale"
+               8) "1795344856123456"
+               9) "reason"
+              10) "cancelled"
+              11) "was"
+              12) "held"
         "#,
     );
 }

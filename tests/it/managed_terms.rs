@@ -4,7 +4,10 @@ use crate::harness::Server;
 use redis::Value;
 
 fn terms(total: i64, [begin, end, limit, hold]: [&str; 4]) -> String {
-    format!(r#"{{"total":{total},"begin":{begin},"end":{end},"limit":{limit},"hold":{hold}}}"#)
+    let sale = r#""sale":1795344856123456"#;
+    format!(
+        r#"{{"total":{total},"begin":{begin},"end":{end},"limit":{limit},"hold":{hold},{sale}}}"#
+    )
 }
 
 const NO: &str = "null";
@@ -17,7 +20,7 @@ fn a_new_voucher_is_two_plain_keys() {
         > SECKILL.CREATE 7 5
         OK
         > GET seckill:voucher:7
-        {"total":5,"begin":null,"end":null,"limit":1,"hold":null}
+        {"total":5,"begin":null,"end":null,"limit":1,"hold":null,"sale":1795344856123456}
         > GET seckill:stock:7
         5
         > DBSIZE
@@ -185,11 +188,11 @@ fn restock_moves_stock_and_total_together() {
         > GET seckill:stock:7
         13
         > GET seckill:voucher:7
-        {"total":15,"begin":null,"end":null,"limit":2,"hold":900000}
+        {"total":15,"begin":null,"end":null,"limit":2,"hold":900000,"sale":1795344856123456}
         > SECKILL.RESTOCK 7 -13
         0
         > GET seckill:voucher:7
-        {"total":2,"begin":null,"end":null,"limit":2,"hold":900000}
+        {"total":2,"begin":null,"end":null,"limit":2,"hold":900000,"sale":1795344856123456}
         > SECKILL.TRY 7 bob o2
         1
         > SECKILL.RESTOCK 7 1

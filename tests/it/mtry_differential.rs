@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::aof::without_sale_ids;
 use crate::differential::seed;
 use crate::harness::{Client, Server, text};
 use crate::observe::bytes_list;
@@ -145,7 +146,9 @@ fn shown(value: &Value) -> String {
         Value::Array(items) => {
             format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(" "))
         }
-        Value::BulkString(bytes) => masked(bytes),
+        Value::BulkString(bytes) => {
+            masked(without_sale_ids(&String::from_utf8_lossy(bytes)).as_bytes())
+        }
         Value::Nil => "nil".to_owned(),
         other => text(other),
     }

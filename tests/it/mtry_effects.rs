@@ -44,9 +44,9 @@ fn a_managed_batch_is_written_once_per_key() {
         vec![
             "SADD seckill:order:7 alice bob",
             "DECRBY seckill:stock:7 3",
-            "XADD stream.orders ID userId alice voucherId 7 id o1 deadline WHEN",
-            "XADD stream.orders ID userId bob voucherId 7 id o2 deadline WHEN",
-            "XADD stream.orders ID userId alice voucherId 7 id o3 deadline WHEN",
+            "XADD stream.orders ID userId alice voucherId 7 id o1 deadline WHEN sale SALE",
+            "XADD stream.orders ID userId bob voucherId 7 id o2 deadline WHEN sale SALE",
+            "XADD stream.orders ID userId alice voucherId 7 id o3 deadline WHEN sale SALE",
             "HSET seckill:book:7 o1 held:1:WHEN:alice o2 held:1:WHEN:bob o3 held:1:WHEN:alice",
             "HSET seckill:buyer:7 alice 1:o1 bob 1:o2 alice 2:o3",
             "ZADD seckill:hold:7 WHEN o1 WHEN o2 WHEN o3",
@@ -57,7 +57,7 @@ fn a_managed_batch_is_written_once_per_key() {
         written(&server, "SECKILL.MTRY 7 bob o5 bob o6"),
         vec![
             "DECR seckill:stock:7",
-            "XADD stream.orders ID userId bob voucherId 7 id o5",
+            "XADD stream.orders ID userId bob voucherId 7 id o5 sale SALE",
             "HSET seckill:book:7 o5 sold:1:0:bob",
             "HSET seckill:buyer:7 bob 2:o5",
         ],

@@ -84,20 +84,22 @@ fn a_sold_order_is_given_back_and_its_entry_is_a_dead_letter() {
                6) "o1"
                7) "units"
                8) "2"
-               9) "dlqStream"
-              10) "stream.orders"
-              11) "dlqGroup"
-              12) "g"
-              13) "dlqId"
-              14) "{id}"
-              15) "dlqDeliveries"
-              16) "1"
-              17) "dlqReason"
-              18) "no address"
-              19) "dlqOrder"
-              20) "rejected"
-              21) "dlqWas"
-              22) "sold"
+               9) "sale"
+              10) "1795344856123456"
+              11) "dlqStream"
+              12) "stream.orders"
+              13) "dlqGroup"
+              14) "g"
+              15) "dlqId"
+              16) "{id}"
+              17) "dlqDeliveries"
+              18) "1"
+              19) "dlqReason"
+              20) "no address"
+              21) "dlqOrder"
+              22) "rejected"
+              23) "dlqWas"
+              24) "sold"
         > XRANGE stream.orders.released - +
         1) 1) "1722509999999-0"
            2)  1) "userId"
@@ -108,10 +110,12 @@ fn a_sold_order_is_given_back_and_its_entry_is_a_dead_letter() {
                6) "o1"
                7) "units"
                8) "2"
-               9) "reason"
-              10) "rejected"
-              11) "was"
-              12) "sold"
+               9) "sale"
+              10) "1795344856123456"
+              11) "reason"
+              12) "rejected"
+              13) "was"
+              14) "sold"
         > HGET seckill:book:7 o1
         rejected:2:0:alice
         > EXISTS seckill:buyer:7 seckill:order:7
@@ -254,6 +258,7 @@ fn what_is_no_order_leaves_all_the_same() {
     server.check("> SECKILL.CREATE 7 5\nOK\n> SET seckill:stock:8 5\nOK");
     ordered(&server, "SECKILL.TRY 7 alice o1");
     ordered(&server, "SECKILL.TRY 8 alice o2");
+    let sale = server.sale_of("7");
     let digest = |server: &Server| {
         let keys = ["stock:7", "order:7", "book:7", "buyer:7", "stock:8", "order:8"];
         keys.map(|key| server.run(&format!("DEBUG DIGEST-VALUE seckill:{key}")))
@@ -269,8 +274,13 @@ fn what_is_no_order_leaves_all_the_same() {
         "userId alice voucherId 8 id o2 units 1 units 1",
         "userId alice voucherId 8 id o2 reason cancelled",
         "userId alice voucherId 8 id o2 dlqReason none",
-        "userId alice voucherId 7 id o2",
-        "userId bob voucherId 7 id o1",
+        &format!("userId alice voucherId 7 id o2 sale {sale}"),
+        &format!("userId bob voucherId 7 id o1 sale {sale}"),
+        // Of other sales.
+        "userId alice voucherId 7 id o1",
+        "userId alice voucherId 7 id o1 sale 1",
+        &format!("userId alice voucherId 7 id o1 sale {sale} sale {sale}"),
+        &format!("userId alice voucherId 8 id o2 sale {sale}"),
         "userId bob voucherId 8 id o2",
         "userId alice voucherId 9 id o1",
         "'' '' '' ''",
@@ -286,7 +296,11 @@ fn what_is_no_order_leaves_all_the_same() {
     server.check("> EXISTS stream.orders.released\n0");
     assert_eq!(server.info_number("seckill_orders_rejected"), 0);
     // Other fields beside those of an order don't matter.
-    let id = appended(&server, "stream.orders", "from web id o1 voucherId 7 userId alice");
+    let id = appended(
+        &server,
+        "stream.orders",
+        &format!("from web id o1 voucherId 7 userId alice sale {sale}"),
+    );
     assert_eq!(rejected(&server, &id), "rejected");
     server.assert_book("7", [5, 0, 0]);
 }

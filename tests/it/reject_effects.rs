@@ -4,6 +4,7 @@
 use std::thread;
 
 use crate::acl::user;
+use crate::aof::without_sale_ids;
 use crate::context::block;
 use crate::effects::{assert_same, assert_transaction};
 use crate::events::assert_like;
@@ -34,10 +35,12 @@ fn a_rejection_is_written_as_plain_commands() {
         vec![
             ack,
             &format!(
-                "XADD stream.orders.dlq ID {order} units 2 deadline WHEN {}",
+                "XADD stream.orders.dlq ID {order} units 2 deadline WHEN sale SALE {}",
                 ours("rejected dlqWas held")
             ),
-            &format!("XADD stream.orders.released ID {order} units 2 reason rejected was held"),
+            &format!(
+                "XADD stream.orders.released ID {order} units 2 sale SALE reason rejected was held"
+            ),
             "INCRBY seckill:stock:7 2",
             "HSET seckill:book:7 o1 rejected:2:0:alice",
             "HDEL seckill:buyer:7 alice",
@@ -48,10 +51,14 @@ fn a_rejection_is_written_as_plain_commands() {
     );
     let again = format!("SECKILL.REJECT stream.orders g {id}");
     assert_eq!(written(&server, &again), [ack]);
+    let order = &format!("{order} sale {}", server.sale_of("7"));
     let id = appended(&server, "stream.orders", order);
     assert_transaction(
         written(&server, &format!("SECKILL.REJECT stream.orders g {id}")),
-        vec![ack, &format!("XADD stream.orders.dlq ID {order} {}", ours("released"))],
+        vec![
+            ack,
+            &format!("XADD stream.orders.dlq ID {} {}", without_sale_ids(order), ours("released")),
+        ],
     );
     server.run("SET seckill:stock:8 9");
     let id = ordered(&server, "SECKILL.TRY 8 alice o1 UNITS 3");

@@ -163,13 +163,15 @@ fn a_stock_is_raised_by_the_book_and_never_made() {
     let server = Server::observed().start();
     server.run("SECKILL.CREATE 7 9 LIMIT 5");
     server.check("> SECKILL.TRY 7 alice o1 UNITS 2\n0\n> SECKILL.TRY 7 bob o2 UNITS 2\n0");
-    let fields = "userId alice voucherId 7 id o1 units 5";
-    let forged = appended(&server, "stream.orders", fields);
+    let sale = server.sale_of("7");
+    let fields = format!("userId alice voucherId 7 id o1 units 5 sale {sale}");
+    let forged = appended(&server, "stream.orders", &fields);
     assert_eq!(rejected(&server, &forged), "rejected");
     server.assert_book("7", [7, 0, 2]);
     // Never above the total.
     server.check("> SET seckill:stock:7 8\nOK");
-    let id = appended(&server, "stream.orders", "userId bob voucherId 7 id o2");
+    let id =
+        appended(&server, "stream.orders", &format!("userId bob voucherId 7 id o2 sale {sale}"));
     assert_eq!(rejected(&server, &id), "rejected");
     server.assert_book("7", [9, 0, 0]);
     for make in [MANAGED, UNMANAGED] {
@@ -231,7 +233,11 @@ fn names_are_those_of_the_configuration() {
     server.assert_book("7", [4, 1, 0]);
     // Without a stream of orders there is none of give-backs, and dead letters all the same.
     server.check("> CONFIG SET seckill.order-stream ''\nOK");
-    let id = appended(&server, "any", "userId bob voucherId 7 id o2");
+    let id = appended(
+        &server,
+        "any",
+        &format!("userId bob voucherId 7 id o2 sale {}", server.sale_of("7")),
+    );
     server.check(&format!("> SECKILL.REJECT any g {id}\n1\n> XLEN s.released\n1"));
     assert_eq!(letter(&server, "any.dlq", "dlqOrder"), "rejected");
     server.assert_book("7", [5, 0, 0]);

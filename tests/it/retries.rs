@@ -223,8 +223,13 @@ fn a_cancellation_can_name_the_state() {
         .map(|(_, fields)| String::from_utf8_lossy(&fields.join(&b' ')).into_owned())
         .collect();
     assert_eq!(last.len(), 3, "{released:?}");
-    assert!(last[1].ends_with("id sold reason cancelled was sold"), "{last:?}");
-    assert!(last[2].ends_with("id held units 2 reason cancelled was held"), "{last:?}");
+    let sale = server.sale_of("7");
+    assert!(
+        last[1].ends_with(&format!("id sold sale {sale} reason cancelled was sold")),
+        "{last:?}"
+    );
+    let held = format!("id held units 2 sale {sale} reason cancelled was held");
+    assert!(last[2].ends_with(&held), "{last:?}");
 }
 
 #[test]

@@ -43,6 +43,13 @@ impl Server {
         integer(&deadline.1)
     }
 
+    /// The id of a voucher's sale, as its entries have it.
+    pub fn sale_of(&self, voucher: &str) -> String {
+        let info = pairs(self.run(&format!("SECKILL.INFO {voucher}")));
+        let sale = info.iter().find(|(field, _)| field == "sale").expect("a sale");
+        integer(&sale.1).to_string()
+    }
+
     /// Waits until an order has come to a state.
     pub fn wait_for_state(&self, voucher: &str, id: &str, state: &str) {
         let reached = wait_for(&format!("order {id} of {voucher} to be {state}"), || {

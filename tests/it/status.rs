@@ -19,14 +19,16 @@ fn maps_are_maps_in_resp3_and_flat_in_resp2() {
     server.check(
         r#"
         > SECKILL.ORDER 7 o1
-        1) "user"
-        2) "alice"
-        3) "units"
-        4) (integer) 2
-        5) "state"
-        6) "sold"
-        7) "deadline"
-        8) (nil)
+         1) "user"
+         2) "alice"
+         3) "units"
+         4) (integer) 2
+         5) "state"
+         6) "sold"
+         7) "deadline"
+         8) (nil)
+         9) "ref"
+        10) (nil)
         > SECKILL.STATUS 7 alice
         1) "units"
         2) (integer) 2
@@ -61,6 +63,8 @@ fn maps_are_maps_in_resp3_and_flat_in_resp2() {
         22) (nil)
         23) "eviction"
         24) (nil)
+        25) "sale"
+        26) (integer) 1795344856123456
         > SECKILL.AUDIT 7
          1) "total"
          2) (integer) 9
@@ -96,6 +100,7 @@ fn the_same_as_maps(server: &Server) {
         2# "units" => (integer) 2
         3# "state" => "sold"
         4# "deadline" => (nil)
+        5# "ref" => (nil)
         > SECKILL.STATUS 7 alice
         1# "units" => (integer) 2
         2# "orderid" => "o1"
@@ -115,7 +120,7 @@ fn the_same_as_maps(server: &Server) {
         (nil)
         "#,
     );
-    assert!(matches!(client.run("SECKILL.INFO 7"), Value::Map(pairs) if pairs.len() == 12));
+    assert!(matches!(client.run("SECKILL.INFO 7"), Value::Map(pairs) if pairs.len() == 13));
 }
 
 fn shown(client: &mut Client, command: &str, fields: &[&str]) -> String {

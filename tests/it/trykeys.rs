@@ -213,14 +213,17 @@ fn fields_by_which_no_order_could_be_read_are_refused() {
     for (names, why) in [
         ("u v u", "must be three different words"),
         ("u v ''", "must be three words that are not empty"),
-        ("units v i", "must not use units, deadline, reason or was, which are fields of their own"),
+        (
+            "units v i",
+            "must not use units, deadline, reason, was, sale or ref, which are fields of their own",
+        ),
         (
             "u deadline i",
-            "must not use units, deadline, reason or was, which are fields of their own",
+            "must not use units, deadline, reason, was, sale or ref, which are fields of their own",
         ),
         (
             "u v reason",
-            "must not use units, deadline, reason or was, which are fields of their own",
+            "must not use units, deadline, reason, was, sale or ref, which are fields of their own",
         ),
         ("u dlq i", "must not begin with dlq, as the fields of dead letters do"),
         (&format!("u v {long}"), "must be three words of at most 1024 bytes"),

@@ -103,7 +103,7 @@ impl Sale {
     fn known(&self, id: &[u8], user: &[u8]) -> Option<Known> {
         let (owner, is_live) = self.book.get(id)?;
         let state = if *is_live { State::Sold } else { State::Cancelled };
-        let entry = Entry { state, units: Units::ONE, deadline: 0, user: owner };
+        let entry = Entry { state, units: Units::ONE, deadline: 0, reference: None, user: owner };
         Some(known(&entry, user, Units::ONE, 0))
     }
 
@@ -128,7 +128,7 @@ impl Sale {
 
 fn managed(input: &mut Input<'_>, users: &[Vec<u8>], ids: &[Vec<u8>]) {
     let (left, limit) = (i64::from(input.below(12)), 1 + i64::from(input.below(4)));
-    let terms = Terms { total: 99, begin: None, end: None, limit, hold: None };
+    let terms = Terms { total: 99, begin: None, end: None, limit, hold: None, sale: None };
     let mut alone = Sale { left, book: BTreeMap::new() };
     let mut keys = alone.clone();
     let mut pending = Pending::of(ids.len());

@@ -6,11 +6,12 @@ use domain::entry_id::EntryId;
 use domain::order_events::{Order, Reason, Release, StreamEntry};
 use domain::rejection::{FieldNames, OrderEntry, parse_order_entry};
 use domain::seen_entries::SeenEntries;
+use domain::terms::SaleId;
 
 use crate::input::Input;
 
 const NAMES: [&str; 8] =
-    ["userId", "voucherId", "id", "units", "deadline", "reason", "dlqId", "colour"];
+    ["userId", "voucherId", "id", "units", "deadline", "reason", "dlqId", "sale"];
 
 /// The module and the worker take the same entries for orders, and read them alike.
 pub(crate) fn order_entry(bytes: &[u8]) {
@@ -41,7 +42,11 @@ pub(crate) fn order_entry(bytes: &[u8]) {
     let value = |name: &str| {
         fields.iter().find(|(n, _)| n == name.as_bytes()).map(|(_, value)| value.as_slice())
     };
-    if let Some(OrderEntry { user, voucher, id, units }) = parsed {
+    if let Some(OrderEntry { user, voucher, id, units, sale }) = parsed {
+        let stated = value("sale").and_then(|text| std::str::from_utf8(text).ok());
+        let stated = stated.filter(|text| text.starts_with(|first| ('1'..='9').contains(&first)));
+        let stated = stated.and_then(|text| text.parse().ok()).filter(|sale: &i64| *sale < 1 << 53);
+        assert_eq!((sale.map(SaleId::get), count("sale") <= 1), (stated, true));
         let ids = ["userId", "voucherId", "id"].map(|name| value(name).expect("a field"));
         assert_eq!([user, voucher, id], ids);
         assert!(["userId", "voucherId", "id"].iter().all(|name| count(name) == 1));

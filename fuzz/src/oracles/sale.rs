@@ -34,7 +34,9 @@ pub(crate) fn sales(bytes: &[u8]) {
     let end = input.flag().then(|| 100 + i64::from(input.byte()) * 4);
     let hold = input.flag().then(|| 1 + i64::from(input.byte()));
     let (total, limit) = (i64::from(input.below(30)), 1 + i64::from(input.below(6)));
-    let Ok(terms) = (Terms { total, begin, end, limit, hold }).checked() else { return };
+    let Ok(terms) = (Terms { total, begin, end, limit, hold, sale: None }).checked() else {
+        return;
+    };
     let (book, holdings) = (BTreeMap::new(), BTreeMap::new());
     let mut sale = Sale { terms, left: total, now: 0, book, holdings };
     let mut model = Model::new();
@@ -98,7 +100,8 @@ impl Sale {
             }
         }
         let (state, deadline) = accepted(&self.terms, self.now);
-        self.book.insert(id.clone(), Entry { state, units, deadline, user }.write());
+        self.book
+            .insert(id.clone(), Entry { state, units, deadline, reference: None, user }.write());
         let all = Units::new(has + units.get()).expect("above 0");
         self.holdings.insert(user.clone(), Holding { units: all, order: id }.write());
         model.insert(id.clone(), (user.clone(), units.get()));
@@ -235,7 +238,8 @@ pub(crate) fn audits(bytes: &[u8]) {
                 books.holds.push((id, number));
             }
             (_, Some(units)) => {
-                let entry = Entry { state: State::Sold, units, deadline: 0, user: &user };
+                let entry =
+                    Entry { state: State::Sold, units, deadline: 0, reference: None, user: &user };
                 books.orders.push((id, entry.write()));
             }
             _ => {}

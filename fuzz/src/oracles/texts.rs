@@ -7,7 +7,7 @@ use domain::integer::{self, Decimal};
 use domain::key_names::{self, HOLDS_PREFIX, Naming, TERMS_PREFIX};
 use domain::sale::Units;
 use domain::slot::Slot;
-use domain::terms::{BadTerms, MILLIS_MAX, Terms};
+use domain::terms::{BadTerms, MILLIS_MAX, SaleId, Terms};
 
 use crate::input::Input;
 
@@ -62,10 +62,14 @@ pub(crate) fn terms(bytes: &[u8]) {
             // A field that stands twice is one for the model.
             if read != Err(BadTerms::Unreadable) {
                 let fields: Vec<&str> = object.keys().map(String::as_str).collect();
+                let fields: Vec<_> = fields.into_iter().filter(|name| *name != "sale").collect();
                 assert_eq!(fields, ["begin", "end", "hold", "limit", "total"]);
             }
             let number = |name: &str| object[name].as_i64();
-            if let Ok(Terms { total, begin, end, limit, hold }) = read {
+            if let Ok(Terms { total, begin, end, limit, hold, sale }) = read {
+                let stated = object.get("sale").and_then(serde_json::Value::as_i64);
+                assert_eq!(sale.map(SaleId::get), stated);
+                assert!(stated.is_none_or(|sale| (1..1 << 53).contains(&sale)));
                 assert_eq!((Some(total), Some(limit)), (number("total"), number("limit")));
                 let bounds = ["begin", "end", "hold"].map(number);
                 assert_eq!([begin, end, hold], bounds);
@@ -79,30 +83,20 @@ pub(crate) fn terms(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let mut bound = || input.flag().then(|| input.number());
     let (begin, end, hold) = (bound(), bound(), bound());
-    let terms = Terms { total: input.number(), begin, end, limit: input.number(), hold };
+    let (total, limit) = (input.number(), input.number());
+    let sale = SaleId::new(input.number());
+    let terms = Terms { total, begin, end, limit, hold, sale };
     assert_eq!(Terms::parse(terms.to_json().as_bytes()), terms.checked());
 }
 
 /// Rows of the book and of the buyers.
 pub(crate) fn book(bytes: &[u8]) {
-    const WORDS: [&[u8]; 5] = [b"held", b"sold", b"cancelled", b"expired", b"rejected"];
-    let parts: Vec<&[u8]> = bytes.splitn(4, |byte| *byte == b':').collect();
-    let model = match parts[..] {
-        [word, units, deadline, user] if WORDS.contains(&word) => {
-            let (units, deadline) = (canonical(units), canonical(deadline));
-            units.zip(deadline).map(|(units, deadline)| (word, units, deadline, user))
-        }
-        _ => None,
-    };
-    let sound = model.filter(|(word, units, deadline, _)| {
-        let timed =
-            if *word == b"held" { (1..=1 << 49).contains(deadline) } else { *deadline == 0 };
-        *units > 0 && timed
-    });
     let entry = Entry::parse(bytes).ok();
-    let read =
-        entry.map(|entry| (entry.state.word(), entry.units.get(), entry.deadline, entry.user));
-    assert_eq!(read.map(|(word, u, d, user)| (word.as_bytes(), u, d, user)), sound);
+    let read = entry.map(|entry| {
+        let Entry { state, units, deadline, reference, user } = entry;
+        (state.word().as_bytes(), units.get(), deadline, reference, user)
+    });
+    assert_eq!(read, modelled(bytes));
     if let Some(entry) = entry {
         assert_eq!(entry.write(), bytes);
         assert_eq!(entry.state.is_live(), matches!(entry.state, State::Held | State::Sold));
@@ -120,10 +114,31 @@ pub(crate) fn book(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let Some(units) = Units::new(input.number()) else { return };
     let user = input.rest();
-    let sold = Entry { state: State::Sold, units, deadline: 0, user };
-    assert_eq!(Entry::parse(&sold.write()), Ok(sold));
+    for reference in [None, Some(user).filter(|bytes| !bytes.is_empty())] {
+        let sold = Entry { state: State::Sold, units, deadline: 0, reference, user };
+        assert_eq!(Entry::parse(&sold.write()), Ok(sold));
+    }
     let holding = Holding { units, order: user };
     assert_eq!(Holding::parse(&holding.write()), Ok(holding));
+}
+
+/// The state, the units, the deadline, the reference and the user of a row of the book.
+type Row<'b> = (&'b [u8], i64, i64, Option<&'b [u8]>, &'b [u8]);
+
+fn modelled(bytes: &[u8]) -> Option<Row<'_>> {
+    const WORDS: [&[u8]; 5] = [b"held", b"sold", b"cancelled", b"expired", b"rejected"];
+    let parts: Vec<&[u8]> = bytes.splitn(4, |byte| *byte == b':').collect();
+    let [word, units, deadline, rest] = parts[..] else { return None };
+    let is_held = word == b"held";
+    let units = canonical(units).filter(|units| *units > 0 && WORDS.contains(&word))?;
+    let Some(len) = deadline.strip_prefix(b"ref") else {
+        let bounds = if is_held { 1..=1 << 49 } else { 0..=0 };
+        let deadline = canonical(deadline).filter(|deadline| bounds.contains(deadline))?;
+        return Some((word, units, deadline, None, rest));
+    };
+    let len = canonical(len).filter(|len| *len > 0 && !is_held)?;
+    let len = usize::try_from(len).ok().filter(|len| rest.get(*len) == Some(&b':'))?;
+    Some((word, units, 0, Some(&rest[..len]), &rest[len + 1..]))
 }
 
 /// Keys that are made of a voucher are in its slot, or the voucher is refused.

@@ -151,10 +151,12 @@ fn a_hold_that_is_pending_expires_under_the_new_names() {
                4) "7"
                5) "order"
                6) "a1"
-               7) "reason"
-               8) "expired"
-               9) "was"
-              10) "held"
+               7) "sale"
+               8) "1795344856123456"
+               9) "reason"
+              10) "expired"
+              11) "was"
+              12) "held"
         > EXISTS stream.orders.released
         0
         > CONFIG SET seckill.order-stream ''

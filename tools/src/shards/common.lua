@@ -11,6 +11,19 @@ local function lacks_right(commands)
     return nil
 end
 
+-- The id of the sale in a voucher's rules, as text; nil where it has none.
+local function sale_of(rules)
+    local json = redis.pcall('GET', rules)
+    local sale = type(json) == 'string' and json:match('"sale":(%d+)')
+    return sale or nil
+end
+
+-- Is the voucher still the one that was opened? Somebody else may have dropped it and made another.
+local function is_same_voucher(journal, rules)
+    local opened = redis.call('HGET', journal, 'voucher-sale')
+    return not opened or opened == sale_of(rules)
+end
+
 -- Whether units can be added: there is a stock, not closed, nor something that is no number.
 local function has_stock(key)
     local left = redis.pcall('GET', key)

@@ -8,7 +8,7 @@ end
 local add = nil
 if ARGV[3] == '0' then
     local units = out:match('^%d+:%d+:(%d+):')
-    if not has_stock(KEYS[1]) then
+    if not has_stock(KEYS[1]) or not is_same_voucher(KEYS[2], KEYS[3]) then
         return redis.error_reply('NOVOUCHER neither shard has a stock for ' .. units .. ' units')
     elseif redis.call('EXISTS', KEYS[3]) == 1 then
         add = {'SECKILL.RESTOCK', ARGV[1], units}

@@ -16,7 +16,8 @@ if ARGV[3] == '1' then
     redis.call(unpack(tell))
     return 1
 end
-local dropped = redis.call(unpack(drop))
+-- A voucher that somebody else has made since is theirs.
+local dropped = is_same_voucher(KEYS[2], KEYS[3]) and redis.call(unpack(drop)) or 0
 if dropped == 2 then
     return 2
 end

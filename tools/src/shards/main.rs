@@ -15,6 +15,7 @@ mod names;
 #[path = "../common/sharding.rs"]
 mod sharding;
 
+mod dropping;
 mod levels;
 mod mover;
 mod options;

@@ -28,4 +28,8 @@ if made.err then
 end
 redis.call(unpack(forget))
 redis.call(unpack(enter))
+local made_sale = sale_of(KEYS[3])
+if made_sale then
+    redis.call('HSET', KEYS[2], 'voucher-sale', made_sale)
+end
 return 1

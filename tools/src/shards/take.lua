@@ -9,6 +9,9 @@ local out = redis.call('HGET', KEYS[2], 'out')
 if out then
     return out
 end
+if not is_same_voucher(KEYS[2], KEYS[3]) then
+    return false
+end
 local seq = tonumber(redis.call('HGET', KEYS[2], 'seq') or '0') + 1
 local left = tonumber(redis.call('GET', KEYS[1]) or '0') or 0
 local units = math.min(tonumber(ARGV[4]), left - tonumber(ARGV[5]))

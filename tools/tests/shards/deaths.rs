@@ -207,35 +207,6 @@ fn a_drop_that_dies_anywhere_goes_on() {
     }
 }
 
-#[test]
-fn held_orders_are_not_dropped_but_by_force() {
-    let shop = Shop { stock: 300, ..Shop::open(2, 2, true) };
-    shop.run("drop");
-    shop.run("open --shards 2 --stock 300 --managed --hold-ms 900000");
-    // More than one call of SECKILL.DROP releases.
-    let mut held = 0;
-    for user in 0..150 {
-        let voucher = format!("7#{}", shard_of(format!("u{user}").as_bytes(), 2));
-        held +=
-            i64::from(shop.ask(&format!("SECKILL.TRY {voucher} u{user} o{user}")) == Value::Int(0));
-    }
-    for user in 150..270 {
-        held += i64::from(shop.ask(&format!("SECKILL.TRY 7#1 u{user} o{user}")) == Value::Int(0));
-    }
-    let refused = shop.start("drop", None).output();
-    assert_eq!(refused.status.code(), Some(2));
-    let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(refused.contains(&format!("{held} units are held for buyers who pay")), "{refused}");
-    // The sale goes on.
-    assert_eq!(shop.ask("SECKILL.TRY 7#0 late late"), Value::Int(0));
-    assert_eq!(shop.run("drop --force"), "dropped 2 shards\n");
-    let released: i64 = (0..2)
-        .map(|shard| shop.number(&format!("XLEN stream.orders.released:{{7#{shard}}}")))
-        .sum();
-    assert_eq!(released, held + 1);
-    assert_eq!(shop.number("EXISTS seckill:stock:{7#0} seckill:stock:{7#1}"), 0);
-}
-
 /// Waits until so many clients wait for a replica.
 fn wait_for_blocked(shop: &Shop, clients: i64) {
     let told = wait_for("clients that wait for a replica", || {

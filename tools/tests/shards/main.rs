@@ -7,11 +7,13 @@
 //! | `program` | the programs as processes |
 //! | `shop` | a sale over shards, and `Shop::check`: what must hold |
 //! | `deaths` | programs that die at every step, at random moments, or come back from the dead |
+//! | `drops` | sales that are dropped, by the program and by somebody else |
 //! | `sales` | whole sales over shards, on a server and on a cluster |
 //!
 //! Random tests print their seed; `SEED=<n>` repeats it.
 
 mod deaths;
+mod drops;
 #[path = "../../../tests/it/harness.rs"]
 mod harness;
 #[path = "../../../tests/cluster/nodes.rs"]

@@ -1,0 +1,166 @@
+//! Each sale of a voucher has an id: what is late from an earlier one touches nothing.
+
+use crate::harness::Server;
+use crate::reject::{letter, ordered};
+use redis::Value;
+use std::collections::HashSet;
+use std::path::Path;
+
+const CREATE: &str = "SECKILL.CREATE 7 5 HOLD 900000";
+
+/// Rejects an entry of the order stream; the word of the dead letter for what became of its order.
+fn rejected(server: &Server, id: &str) -> String {
+    server.check(&format!("> SECKILL.REJECT stream.orders g {id}\n1"));
+    letter(server, "stream.orders.dlq", "dlqOrder")
+}
+
+#[test]
+fn what_is_late_from_an_earlier_sale_touches_nothing() {
+    let server = Server::observed().start();
+    server.run(CREATE);
+    let old_entry = ordered(&server, "SECKILL.TRY 7 alice o1");
+    let old = server.sale_of("7");
+    server.check("> SECKILL.DROP 7 FORCE\n1");
+    server.run(CREATE);
+    let new = server.sale_of("7");
+    assert_ne!(old, new);
+    let entry = ordered(&server, "SECKILL.TRY 7 alice o1");
+    for late in ["CONFIRM 7 alice o1", "CANCEL 7 alice o1", "EXTEND 7 alice o1 9000000"] {
+        let reply = server.silent(&format!("SECKILL.{late} SALE {old}"));
+        assert_eq!(reply, Value::Int(0), "{late}");
+    }
+    assert_eq!(
+        server.silent(&format!("SECKILL.CANCEL 7 alice o1 SALE {old} IF held")),
+        Value::Int(0)
+    );
+    assert_eq!(rejected(&server, &old_entry), "unknown");
+    server.assert_book("7", [4, 1, 0]);
+    // The sale itself is meant.
+    server.check(&format!("> SECKILL.EXTEND 7 alice o1 9000000 SALE {new}\n1"));
+    server.check(&format!("> SECKILL.CONFIRM 7 alice o1 sale {new}\n1"));
+    server.check(&format!("> SECKILL.CANCEL 7 alice o1 IF held SALE {new}\n3"));
+    assert_eq!(rejected(&server, &entry), "rejected");
+    server.assert_book("7", [5, 0, 0]);
+    // Nor does it touch a voucher that has no rules any more.
+    let entry = ordered(&server, "SECKILL.TRY 7 bob o2");
+    server.check("> SECKILL.DROP 7 FORCE\n1\n> SET seckill:stock:7 5\nOK");
+    server.check("> SECKILL.TRY 7 bob o2\n0");
+    assert_eq!(rejected(&server, &entry), "unknown");
+    server.check("> GET seckill:stock:7\n4\n> SCARD seckill:order:7\n1");
+    server.refused(&format!("SECKILL.CANCEL 7 bob o2 SALE {new}"), "NOVOUCHER");
+    server.refused(&format!("SECKILL.CONFIRM 7 bob o2 SALE {new}"), "NOVOUCHER");
+    // An application's own field of this name says nothing of a sale.
+    let entry = crate::reject::appended(
+        &server,
+        "stream.orders",
+        "userId bob voucherId 7 id o2 sale summer",
+    );
+    assert_eq!(rejected(&server, &entry), "rejected");
+}
+
+#[test]
+fn sales_made_at_once_have_ids_of_their_own() {
+    let server = Server::start();
+    let mut seen = HashSet::new();
+    for _ in 0..100 {
+        let steps = [
+            CREATE,
+            "SECKILL.INFO 7",
+            "SECKILL.DROP 7",
+            CREATE,
+            "SECKILL.INFO 7",
+            "SECKILL.DROP 7",
+        ];
+        let replies = server.transaction(&steps);
+        for info in [&replies[1], &replies[4]] {
+            let Value::Array(pairs) = info else { panic!("{info:?}") };
+            let Value::Int(sale) = pairs[25] else { panic!("{info:?}") };
+            assert!(seen.insert(sale), "{sale} twice");
+            assert!(sale.to_string().len() == 16, "{sale}");
+        }
+    }
+}
+
+#[test]
+fn a_sale_keeps_its_id() {
+    let server = Server::observed().start();
+    server.run("SET seckill:stock:7 9");
+    server.check("> SECKILL.CREATE 7 ADOPT LIMIT 2\nOK");
+    let sale = server.sale_of("7");
+    server.check("> SECKILL.ALTER 7 LIMIT 3 HOLD 900000\nOK\n> SECKILL.RESTOCK 7 5\n14");
+    assert_eq!(server.sale_of("7"), sale);
+    server.assert_reload_changes_nothing();
+    assert_eq!(server.sale_of("7"), sale);
+    // Unmanaged: none.
+    server.run("SET seckill:stock:8 9");
+    let Value::Array(pairs) = server.run("SECKILL.INFO 8") else { panic!("no pairs") };
+    assert_eq!(pairs[25], Value::Nil);
+}
+
+#[test]
+fn an_id_is_a_number_given_once() {
+    let server = Server::observed().start();
+    server.run(CREATE);
+    server.run("SECKILL.TRY 7 alice o1");
+    for command in ["CONFIRM 7 alice o1", "CANCEL 7 alice o1", "EXTEND 7 alice o1 9000000"] {
+        for wrong in [
+            "SALE",
+            "SALE 0",
+            "SALE -1",
+            "SALE x",
+            "SALE 9007199254740992",
+            "SALE 1 SALE 1",
+            "SALE 01",
+        ] {
+            server.refused(&format!("SECKILL.{command} {wrong}"), "ERR");
+        }
+    }
+    server.assert_book("7", [4, 1, 0]);
+}
+
+const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/before_sale_ids");
+
+/// A file written before sales had ids and payments references. Its sale goes on as it was: 20
+/// units, limit 5, held orders until far in the future.
+#[test]
+fn books_of_the_version_before_are_read() {
+    let server = Server::with().data_in(Path::new(FILES)).start();
+    assert_eq!(server.differences("7"), Vec::<String>::new());
+    server.assert_book("7", [12, 5, 3]);
+    let Value::Array(info) = server.run("SECKILL.INFO 7") else { panic!("no pairs") };
+    assert_eq!(info[25], Value::Nil);
+    server.check(
+        "
+        > SECKILL.TRY 7 alice held
+        (error) ORDERID this orderid belongs to an order of another user or of other units
+        > SECKILL.TRY 7 alice held UNITS 2
+        0
+        > SECKILL.TRY 7 dave cancelled
+        5
+        > SECKILL.CONFIRM 7 alice held SALE 1795344856123456
+        0
+        > SECKILL.CONFIRM 7 alice held REF pay-1
+        1
+        > SECKILL.CONFIRM 7 bob sold REF pay-2
+        2
+        > SECKILL.CONFIRM 7 bob sold REF pay-3
+        (error) PAID this order was paid under another reference, see SECKILL.ORDER
+        > SECKILL.EXTEND 7 carol pending 9000000
+        1
+        ",
+    );
+    // Its pending entries name no sale, as their voucher has none.
+    let pending = server.run("XPENDING stream.orders g - + 10");
+    let pending: Vec<(String, String, i64, i64)> =
+        redis::from_redis_value(pending).expect("entries");
+    for (id, ..) in &pending {
+        server.check(&format!("> SECKILL.REJECT stream.orders g {id}\n1"));
+    }
+    assert_eq!(pending.len(), 4);
+    // All was released, one of them before.
+    server.assert_book("7", [20, 0, 0]);
+    // The next sale of the voucher has an id.
+    server.check("> SECKILL.DROP 7\n1");
+    server.run(CREATE);
+    assert_ne!(server.sale_of("7"), "0");
+}

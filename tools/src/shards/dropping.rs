@@ -1,0 +1,62 @@
+//! Dropping a sale over shards.
+
+use std::collections::HashMap;
+
+use anyhow::{Context, Result, ensure};
+use redis::{FromRedisValue, RedisResult, Value};
+
+use crate::mover::Script;
+use crate::sale::{Sale, Shard};
+
+/// The reply of the script that drops a shard while more orders are held than it releases at once.
+const MORE_HELD: u32 = 2;
+
+impl Sale {
+    /// Units that are held, over all shards that are there.
+    async fn held(&self) -> Result<i64> {
+        let ask = |shard: &Shard| redis::cmd("SECKILL.INFO").arg(&shard.voucher).to_owned();
+        let asked = self.all_shards().iter().map(ask).collect();
+        let told: Vec<RedisResult<HashMap<String, Value>>> = self.link().ask_all(asked).await?;
+        let mut held = 0;
+        for info in told {
+            match info {
+                Ok(info) => {
+                    let value = info.get("held").context("SECKILL.INFO tells no held")?;
+                    held += Option::<i64>::from_redis_value_ref(value)?.unwrap_or(0);
+                }
+                Err(error) if error.code() == Some("NOVOUCHER") => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(held)
+    }
+
+    /// How many shards there were. Goes on where an earlier run has died. Held orders are released
+    /// with `force`, else an error before anything was dropped.
+    pub async fn drop_all(&self, force: bool) -> Result<u32> {
+        if !force {
+            let held = self.held().await?;
+            ensure!(held == 0, "{held} units are held for buyers who pay: --force releases them");
+        }
+        let (mut dropped, mut link) = (0, self.link());
+        let arguments = |only_tell: &str| {
+            let force = force.then(|| "FORCE".to_owned());
+            [self.name().to_owned(), only_tell.to_owned()]
+                .into_iter()
+                .chain(force)
+                .collect::<Vec<_>>()
+        };
+        // Nobody opens again, as new, a shard that is gone already.
+        Script::Drop.run::<u32>(&mut link, self.shard(0)?, &arguments("1")).await?;
+        // The first shard's journal knows how many there are, so it goes last.
+        for shard in self.all_shards().iter().rev() {
+            dropped += loop {
+                match Script::Drop.run(&mut link, shard, &arguments("0")).await? {
+                    MORE_HELD => {}
+                    shards => break shards,
+                }
+            };
+        }
+        Ok(dropped)
+    }
+}
