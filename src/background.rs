@@ -67,16 +67,15 @@ impl Listener for Ear {
             scripts::configure(ctx, &memory);
         }
         let step = match event {
-            ServerEvent::ClockSetBack { ms } => {
-                // Timers that are armed go by the clock as it was.
-                expiry::end(ctx);
-                grants::end(ctx);
-                Some(("back", ms))
-            }
+            ServerEvent::ClockSetBack { ms } => Some(("back", ms)),
             ServerEvent::ClockSetForward { ms } => Some(("forward", ms)),
             _ => None,
         };
         if let Some((where_to, ms)) = step {
+            // Timers that are armed go by the clock as it was. What was one step forward may have
+            // been several, some of them back.
+            expiry::end(ctx);
+            grants::end(ctx);
             ctx.warn(&format!(
                 "the clock was set {where_to} by {ms} ms; holds and locks expire by the new clock"
             ));

@@ -27,10 +27,18 @@ impl Timer {
 
     /// Fires after so many milliseconds, at least one, instead of when it was armed for before.
     ///
+    /// The server fires in one pass all that is due by the clock as it was when the pass began. So
+    /// what a timer's callback arms is armed for later than that: if the clock was set back
+    /// meanwhile, it would be due at once, again and again, and the server would do nothing else.
+    /// Whoever hears of the step arms it anew.
+    ///
     /// The callback's context has the database of `ctx` selected.
     pub(crate) fn arm(&'static self, ctx: Ctx<'_>, after_ms: u64) {
         self.stop(ctx);
+        let now_ms = ctx.now_ms();
+        let since_pass_ms = PASS_BEGAN_MS.get().map_or(0, |began| began.saturating_sub(now_ms));
         let period = i64::try_from(after_ms.max(1)).unwrap_or(i64::MAX);
+        let period = period.saturating_add(since_pass_ms.max(0));
         // SAFETY: the context is live, and the data is a static.
         let id = unsafe {
             api!(RedisModule_CreateTimer(
@@ -40,7 +48,7 @@ impl Timer {
                 ptr::from_ref(self).cast_mut().cast::<c_void>(),
             ))
         };
-        self.armed.set(Some((id, ctx.now_ms().saturating_add(period))));
+        self.armed.set(Some((id, now_ms.saturating_add(period))));
     }
 
     /// Makes it fire no more, if it was armed.
@@ -62,11 +70,18 @@ impl Timer {
     }
 }
 
+/// While a timer's callback runs: the clock when the server began to fire timers, or somewhat later.
+static PASS_BEGAN_MS: MainThread<Option<i64>> = MainThread::new(None);
+
 unsafe extern "C" fn on_timer(ctx: *mut raw::RedisModuleCtx, data: *mut c_void) {
     // SAFETY: the data that `Timer::arm` gave: a static.
     let timer = unsafe { &*data.cast::<Timer>() };
     // SAFETY: the server's context lives for this call.
     let ctx = unsafe { Ctx::new(ctx) };
+    // The server took it for due: its clock was not before that moment.
+    let due_ms = timer.armed_for_ms().unwrap_or(i64::MIN);
+    PASS_BEGAN_MS.set(Some(ctx.now_ms().max(due_ms)));
     timer.armed.set(None);
     guarded(|| (timer.on_due)(ctx));
+    PASS_BEGAN_MS.set(None);
 }

@@ -3,6 +3,7 @@
 //! | file | what is in it |
 //! | --- | --- |
 //! | `harness` | starts and ends servers; the only file that does |
+//! | `faketime` | servers whose clock is set while they run |
 //! | `ports` | the harness itself: ports, and whose server answers |
 //! | `transcript` | sessions as redis-cli shows them, run and compared |
 //! | `observe`, `aof` | what others see: keys, events, WATCH, invalidations, the append-only file |
@@ -74,6 +75,7 @@ mod dropped;
 mod effects;
 mod events;
 mod extend;
+mod faketime;
 mod functions;
 mod harness;
 mod holds;

@@ -11,6 +11,12 @@ use redis::Value;
 
 /// Fails unless everything that was answered is there, and nothing that nobody sent.
 pub fn check(server: &Server, state: &State, logs: &[Log]) {
+    check_sales(server, state, logs);
+    locks::check(logs);
+}
+
+/// As [`check`], but for locks: their leases are shorter where the clock is set forward.
+pub fn check_sales(server: &Server, state: &State, logs: &[Log]) {
     let mut evidence = Evidence::of(state);
     for sent in logs.iter().flatten() {
         assert_ne!(evidence.is_there(sent), Some(false), "lost: {sent:?}");
@@ -22,7 +28,6 @@ pub fn check(server: &Server, state: &State, logs: &[Log]) {
     ids(logs);
     prizes(state, logs);
     sales(server, logs);
-    locks::check(logs);
 }
 
 /// Entries of unmanaged sales and of draws belong to commands that were accepted or not answered.

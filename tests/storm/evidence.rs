@@ -74,7 +74,7 @@ impl<'s> Evidence<'s> {
             (["SECKILL.CANCEL", voucher, user, id], 1) => {
                 Some(self.cancelled.contains(&(voucher, user, id)))
             }
-            (["SECKILL.CONFIRM", voucher, user, id], 1) => {
+            (["SECKILL.CONFIRM", voucher, user, id, ..], 1) => {
                 Some(self.confirmed.contains(&(voucher, user, id)))
             }
             (["SECKILL.REJECT", _, _, _, "REASON", reason], 1) => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::length::{Tally, histories};
 use crate::linear::{History, Model, Op, Verdict, check};
 use crate::recorded::{numbers, record, sale, server_with_sale};
-use crate::sequential::{Lock, OnLock, OnSale, Sale};
+use crate::sequential::{Lock, OnLock, OnSale, PAID, Sale};
 use crate::world::run;
 
 /// A command sent at one time and answered at another, in ms; never for no answer.
@@ -34,12 +34,24 @@ fn is_sound<M: Model>(start: M, history: History<M::Command>) -> bool {
 fn sales_that_cannot_be_are_told_from_those_that_can() {
     let cancel = OnSale::Cancel { user: 1, id: 1, only: None };
     let first = || vec![op(attempt(1, 1), 0, Some((9, &[0])))];
+    let paid = |answers: &[i64; 3]| {
+        let confirm = |reference| OnSale::Confirm { user: 1, id: 1, reference };
+        let commands = [attempt(1, 1), confirm(7), confirm(8)].into_iter().zip(answers);
+        let at = |number: usize| (number as u64 * 10, number as u64 * 10 + 5);
+        let op = |(number, (command, answer)): (usize, (OnSale, &i64))| {
+            let (call, back) = at(number);
+            op(command, call, Some((back, &[*answer])))
+        };
+        vec![commands.enumerate().map(op).collect()]
+    };
     let cases = [
         (
             "one unit, two at once, one sold",
             true,
             vec![first(), vec![op(attempt(2, 2), 1, Some((8, &[1])))]],
         ),
+        ("paid twice under two references", false, paid(&[0, 1, 2])),
+        ("paid once, and somebody charged twice", true, paid(&[0, 1, PAID])),
         ("one unit sold twice", false, vec![first(), vec![op(attempt(2, 2), 1, Some((8, &[0])))]]),
         (
             "sold out, seen before the sale was over",
@@ -175,13 +187,15 @@ fn small_history(random: &mut fastrand::Rng) -> History<OnSale> {
     let mut history = vec![Vec::new(), Vec::new(), Vec::new()];
     for moment in 1..=random.u64(3..9) {
         let (user, id) = (random.u8(0..2), random.u8(0..2));
-        let command = match random.u8(0..5) {
+        let command = match random.u8(0..8) {
             0 | 1 => OnSale::Try { user, id, units: random.i64(1..3) },
             2 => {
                 let only = random.choice([None, Some('h'), Some('s')]).expect("one");
                 OnSale::Cancel { user, id, only }
             }
             3 => OnSale::Batch([(user, id), (1 - user, id), (user, 1 - id)]),
+            4 | 5 => OnSale::Confirm { user, id, reference: random.u8(0..3) },
+            6 => OnSale::Extend { user, id },
             _ => OnSale::Info,
         };
         let mut reply = state.apply(command);
@@ -239,6 +253,7 @@ fn any_answer_of_a_real_history_that_is_changed_is_noticed() {
                 (OnSale::Confirm { .. } | OnSale::Cancel { .. }, 2) => 1,
                 (OnSale::Cancel { .. }, _) => 1,
                 (OnSale::Confirm { .. } | OnSale::Try { .. } | OnSale::Batch(_), _) => 4,
+                (OnSale::Extend { .. }, _) => 4,
                 (OnSale::Info, left) => left + 1,
             };
             let what = format!("{op:?}");

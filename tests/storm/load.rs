@@ -126,8 +126,9 @@ impl Load {
 }
 
 /// Answers that a command of a script may get besides its outcomes.
-const REFUSALS: [&str; 9] = [
+const REFUSALS: [&str; 10] = [
     "STOCK",
+    "PAID",
     "READONLY",
     "UNBLOCKED",
     "MISCONF",

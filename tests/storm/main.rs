@@ -14,6 +14,9 @@
 //! | `evidence` | what a lossy end may lose: the end of the history, and whole commands |
 //! | `crash`, `files`, `disk` | SIGKILL at any moment; files that are cut, disks that are full |
 //! | `replicas` | replicas with and without the module; promotion in the middle |
+//! | `stepped` | the clock set back and forward under load |
+//! | `waited` | retries with WAIT behind them, on replicas that stall and are promoted |
+//! | `resold` | a voucher dropped and created again and again, with the same order ids |
 //! | `failover` | Sentinels, and clients that follow them |
 //! | `grammar`, `company`, `fuzz` | our commands as COMMAND DOCS has them, others, and the mix |
 //! | `linear`, `sequential` | whether a history is linearizable, and what one object does alone |
@@ -34,6 +37,8 @@ mod crash;
 mod disk;
 mod evidence;
 mod failover;
+#[path = "../it/faketime.rs"]
+mod faketime;
 mod files;
 mod fuzz;
 mod grammar;
@@ -48,8 +53,11 @@ mod orders;
 mod recorded;
 mod rejected;
 mod replicas;
+mod resold;
 mod script;
 mod sequential;
+mod stepped;
 mod tampered;
+mod waited;
 mod whole;
 mod world;

@@ -16,6 +16,8 @@ struct Heard {
     confirmed: bool,
     maybe_cancelled: bool,
     maybe_confirmed: bool,
+    /// The reference that it was confirmed with.
+    reference: Option<String>,
     /// Answers that only an order that was given back gets: 5, 3 of a confirmation, 2 of a
     /// cancellation.
     released: bool,
@@ -30,7 +32,10 @@ impl Heard {
             ("SECKILL.CANCEL", Some(1)) => self.cancelled = true,
             ("SECKILL.CANCEL", Some(2)) => self.released = true,
             ("SECKILL.CANCEL", None) => self.maybe_cancelled |= sent.is_open(),
-            ("SECKILL.CONFIRM", Some(1)) => self.confirmed = true,
+            ("SECKILL.CONFIRM", Some(1)) => {
+                self.confirmed = true;
+                self.reference = sent.words.get(5).cloned();
+            }
             ("SECKILL.CONFIRM", Some(3)) => self.released = true,
             ("SECKILL.CONFIRM", None) => self.maybe_confirmed |= sent.is_open(),
             _ => {}
@@ -79,6 +84,9 @@ pub fn check(state: &State, logs: &[Log]) {
         }
         let is_confirmed = confirmed.contains(&[*voucher, *user, *id]);
         assert!(is_confirmed || !heard.confirmed, "{id}: its confirmation has no entry");
+        if let Some(reference) = &heard.reference {
+            assert_eq!(order.reference, *reference, "the payment of {id}");
+        }
         let was_asked = heard.confirmed || heard.maybe_confirmed;
         assert!(was_asked || !is_confirmed, "{id}: an entry of a confirmation nobody sent");
         if is == "cancelled" {

@@ -14,7 +14,7 @@ use redis::{Client as Address, ConnectionInfo, Value};
 use crate::harness::{DEADLINE, Server, text, wait_for};
 use crate::length::{Tally, histories};
 use crate::linear::{History, Model, Op, Verdict, check};
-use crate::sequential::{Lock, ORDERID, OnLock, OnSale, Sale, mark_late};
+use crate::sequential::{Lock, ORDERID, OnLock, OnSale, PAID, Sale, mark_late};
 use crate::world::run;
 
 const CONNECTIONS: u8 = 5;
@@ -42,7 +42,8 @@ impl Spoken for OnSale {
                 let (second, third) = (random.u8(0..30), random.u8(0..30));
                 Self::Batch([(user, id), (second % 6, second), (third % 6, third)])
             }
-            10..14 => Self::Confirm { user, id },
+            10..13 => Self::Confirm { user, id, reference: random.u8(0..3) },
+            13 => Self::Extend { user, id },
             14..18 => {
                 let only = random.choice([None, Some('h'), Some('s')]).expect("one");
                 Self::Cancel { user, id, only }
@@ -57,7 +58,11 @@ impl Spoken for OnSale {
             Self::Batch([(a, b), (c, d), (e, f)]) => {
                 format!("SECKILL.MTRY v {a} {b} {c} {d} {e} {f}")
             }
-            Self::Confirm { user, id } => format!("SECKILL.CONFIRM v {user} {id}"),
+            Self::Confirm { user, id, reference: 0 } => format!("SECKILL.CONFIRM v {user} {id}"),
+            Self::Confirm { user, id, reference } => {
+                format!("SECKILL.CONFIRM v {user} {id} REF {reference}")
+            }
+            Self::Extend { user, id } => format!("SECKILL.EXTEND v {user} {id} 900000"),
             Self::Cancel { user, id, only } => {
                 let only = match only {
                     None => "",
@@ -104,6 +109,7 @@ pub fn numbers(value: &Value) -> Vec<i64> {
     match value {
         Value::Int(number) => vec![*number],
         Value::ServerError(error) if error.code() == "ORDERID" => vec![ORDERID],
+        Value::ServerError(error) if error.code() == "PAID" => vec![PAID],
         Value::Array(answers) if !matches!(answers[0], Value::BulkString(_)) => {
             answers.iter().flat_map(numbers).collect()
         }

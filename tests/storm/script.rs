@@ -46,7 +46,7 @@ impl Script {
             17..22 => self.try_many(),
             22..32 => self.try_unmanaged(),
             32..38 => self.try_keys(),
-            38..45 => self.settle("CONFIRM"),
+            38..45 => self.confirm(),
             45 => format!("{} {}", self.settle("EXTEND"), self.random.u32(1..9000)),
             46..52 => self.settle("CANCEL"),
             52..58 => format!("XREADGROUP GROUP g {} COUNT 4 STREAMS stream.orders >", self.me),
@@ -165,6 +165,16 @@ impl Script {
                 format!("SECKILL.{how} {voucher} {user} {id}{only}")
             }
             _ => format!("SECKILL.{how} m nobody none"),
+        }
+    }
+
+    /// Now and then with the reference of a payment, and of another one for the same order.
+    fn confirm(&mut self) -> String {
+        let line = self.settle("CONFIRM");
+        match self.random.u8(0..8) {
+            0..3 => format!("{line} REF first:{}", self.me),
+            3 => format!("{line} REF second"),
+            _ => line,
         }
     }
 

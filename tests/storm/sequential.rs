@@ -11,8 +11,9 @@ use crate::linear::{History, Model, Op};
 pub struct Sale {
     pub left: i64,
     pub limit: i64,
-    /// Order id to user, units and state: 'h'eld, 's'old or 'c'ancelled.
-    pub orders: BTreeMap<u8, (u8, i64, char)>,
+    /// Order id to user, units, state ('h'eld, 's'old or 'c'ancelled) and reference of the payment,
+    /// which is 0 for none.
+    pub orders: BTreeMap<u8, (u8, i64, char, u8)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +25,14 @@ pub enum OnSale {
     },
     /// Three tries for one unit each, user and order id.
     Batch([(u8, u8); 3]),
+    /// With a reference of the payment; 0 for none.
     Confirm {
+        user: u8,
+        id: u8,
+        reference: u8,
+    },
+    /// By a deadline that is not reached.
+    Extend {
         user: u8,
         id: u8,
     },
@@ -40,24 +48,26 @@ pub enum OnSale {
 
 /// What stands for the error ORDERID.
 pub const ORDERID: i64 = -1;
+/// What stands for the error PAID.
+pub const PAID: i64 = -2;
 
 impl Sale {
     fn units(&self, of: impl Fn(u8, char) -> bool) -> i64 {
-        self.orders.values().filter(|(user, _, is)| of(*user, *is)).map(|order| order.1).sum()
+        self.orders.values().filter(|(user, _, is, _)| of(*user, *is)).map(|order| order.1).sum()
     }
 
     pub fn apply(&mut self, command: OnSale) -> Vec<i64> {
         let outcome = match command {
             OnSale::Try { user, id, units } => match self.orders.get(&id) {
                 Some((owner, ..)) if *owner != user => ORDERID,
-                Some((_, _, 'c')) => 5,
-                Some((_, has, _)) if *has != units => ORDERID,
+                Some((_, _, 'c', _)) => 5,
+                Some((_, has, ..)) if *has != units => ORDERID,
                 Some(_) => 0,
                 None if self.units(|u, is| u == user && is != 'c') + units > self.limit => 2,
                 None if self.left < units => 1,
                 None => {
                     self.left -= units;
-                    self.orders.insert(id, (user, units, 'h'));
+                    self.orders.insert(id, (user, units, 'h', 0));
                     0
                 }
             },
@@ -65,24 +75,36 @@ impl Sale {
                 let one = |(user, id)| self.apply(OnSale::Try { user, id, units: 1 });
                 return pairs.into_iter().flat_map(one).collect();
             }
-            OnSale::Confirm { user, id } => match self.orders.get_mut(&id) {
-                Some((owner, _, is)) if *owner == user => match std::mem::replace(is, 's') {
+            OnSale::Confirm { user, id, reference } => match self.orders.get_mut(&id) {
+                Some((owner, _, is, known)) if *owner == user => match *is {
+                    'h' => {
+                        (*is, *known) = ('s', reference);
+                        1
+                    }
+                    's' if ![0, *known].contains(&reference) && *known != 0 => PAID,
+                    's' => {
+                        *known = reference.max(*known);
+                        2
+                    }
+                    _ => 3,
+                },
+                _ => 0,
+            },
+            OnSale::Extend { user, id } => match self.orders.get(&id) {
+                Some((owner, _, is, _)) if *owner == user => match is {
                     'h' => 1,
                     's' => 2,
-                    other => {
-                        *is = other;
-                        3
-                    }
+                    _ => 3,
                 },
                 _ => 0,
             },
             OnSale::Cancel { user, id, only } => match self.orders.get_mut(&id) {
-                Some((owner, _, is))
+                Some((owner, _, is, _))
                     if *owner == user && *is != 'c' && only.is_some_and(|only| only != *is) =>
                 {
                     3
                 }
-                Some((owner, units, is)) if *owner == user => match std::mem::replace(is, 'c') {
+                Some((owner, units, is, _)) if *owner == user => match std::mem::replace(is, 'c') {
                     'c' => 2,
                     _ => {
                         self.left += *units;

@@ -56,6 +56,9 @@ fn managed(server: &Server, state: &State, voucher: &str, limit: i64) {
         if let Some(paid) = confirmed.get(id.as_str()) {
             let said = (paid.units(), paid.of("userId"));
             assert_eq!(said, (order.units, order.user.as_str()), "the confirmation of {id}");
+            // One that was confirmed without a reference may have got one since.
+            let reference = paid.of("ref");
+            assert!(["", &order.reference].contains(&reference), "{id} was paid by {reference}");
         }
         let is_confirmed = confirmed.contains_key(id.as_str());
         match (order.state.as_str(), entry.of("deadline")) {
@@ -74,6 +77,7 @@ fn managed(server: &Server, state: &State, voucher: &str, limit: i64) {
             over => {
                 assert_eq!(reason, over, "{id}");
                 assert_eq!(back.map(|back| back.units()), Some(order.units), "{id}");
+                assert_eq!(back.map(|back| back.of("ref")), Some(&*order.reference), "{id}");
             }
         }
     }

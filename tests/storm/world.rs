@@ -99,6 +99,8 @@ pub struct Order {
     pub state: String,
     pub units: i64,
     pub user: String,
+    /// Of the payment, or "".
+    pub reference: String,
 }
 
 /// What the keys hold. To be read when nothing changes.
@@ -163,11 +165,19 @@ fn book(server: &Server, voucher: &str) -> BTreeMap<String, Order> {
     let fields: BTreeMap<String, String> = ask(server, &format!("HGETALL seckill:book:{voucher}"));
     let order = |text: String| {
         let parts: Vec<_> = text.splitn(4, ':').collect();
-        let [state, units, _, user] = parts[..] else { panic!("the order {text}") };
+        let [state, units, deadline, rest] = parts[..] else { panic!("the order {text}") };
+        let (reference, user) = match deadline.strip_prefix("ref") {
+            None => ("", rest),
+            Some(len) => {
+                let (reference, user) = rest.split_at(len.parse().expect("a length"));
+                (reference, user.strip_prefix(':').expect("a user"))
+            }
+        };
         Order {
             state: state.to_owned(),
             units: units.parse().expect("units"),
             user: user.to_owned(),
+            reference: reference.to_owned(),
         }
     };
     fields.into_iter().map(|(id, text)| (id, order(text))).collect()

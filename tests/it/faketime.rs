@@ -1,0 +1,76 @@
+//! Servers whose clock of the calendar is set while they run, by libfaketime; their other clock goes
+//! on.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::harness::{Server, text, wait_for};
+use redis::Value;
+use tempfile::TempDir;
+
+/// Where distributions put the library.
+const LIBRARIES: [&str; 4] = [
+    "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
+    "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1",
+    "/usr/lib/faketime/libfaketime.so.1",
+    "/usr/lib64/faketime/libfaketime.so.1",
+];
+
+const HOUR_MS: i64 = 3_600_000;
+
+/// Where the offset of a server's clock is written.
+pub struct Clock {
+    offset: PathBuf,
+    _dir: TempDir,
+}
+
+impl Clock {
+    /// A server whose clock can be set. None where the library can't be had, or the server does not
+    /// run with it.
+    pub fn start() -> Option<(Self, Server)> {
+        let library = LIBRARIES.iter().find(|path| fs::exists(path).unwrap_or(false));
+        let Some(library) = library else {
+            println!("left out: libfaketime is not installed");
+            return None;
+        };
+        let dir = tempfile::tempdir().expect("a directory");
+        let offset = dir.path().join("offset");
+        fs::write(&offset, "+0\n").expect("the offset");
+        let with = || {
+            let server = Server::with().env("FAKETIME_TIMESTAMP_FILE", &offset);
+            let server = server.env("FAKETIME_NO_CACHE", "1");
+            let server = server.env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+            // jemalloc looks at the clock before the library is ready for it, so it is passed over.
+            server.env("LD_PRELOAD", format!("{library} libc.so.6"))
+        };
+        if let Err(log) = with().without_module().try_start() {
+            println!("left out: this server does not run with libfaketime: {log}");
+            return None;
+        }
+        let server = with().start();
+        Some((Self { offset, _dir: dir }, server))
+    }
+
+    /// Sets the clock so many hours off the true one.
+    pub fn set(&self, server: &Server, hours: i64) {
+        let new = self.offset.with_extension("new");
+        fs::write(&new, format!("{:+}\n", hours * HOUR_MS / 1000)).expect("the offset");
+        // Renamed, so that the server never reads half of it.
+        fs::rename(new, &self.offset).expect("the offset is replaced");
+        let off = || {
+            let truth = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+            clock_ms(server) - i64::try_from(truth.as_millis()).expect("a time")
+        };
+        let is_set = wait_for("the clock to be set", || {
+            ((off() - hours * HOUR_MS).abs() < HOUR_MS / 2).then_some(())
+        });
+        is_set.unwrap_or_else(|late| panic!("{late}: {} off", off()));
+    }
+}
+
+fn clock_ms(server: &Server) -> i64 {
+    let Value::Array(time) = server.call(&["TIME"]) else { panic!("no time") };
+    let [seconds, micros] = [0, 1].map(|part| text(&time[part]).parse::<i64>().expect("a time"));
+    seconds * 1000 + micros / 1000
+}

@@ -1,0 +1,195 @@
+//! Retries with WAIT behind them: what a replica is said to have is there when it is promoted,
+//! though another connection has sent the first command, and the replica stalls now and then.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use redis::Value;
+
+use crate::harness::{Client, Server, wait_for};
+use crate::length::{Tally, histories};
+use crate::world::run;
+
+const CLIENTS: usize = 4;
+
+/// What the book must say of an order on the promoted replica: one of these states.
+struct Promise {
+    id: String,
+    states: &'static [&'static str],
+}
+
+/// What the clients of a history have in common.
+struct Shared {
+    stop: AtomicBool,
+    waited: AtomicUsize,
+    promises: Mutex<Vec<Promise>>,
+}
+
+/// Between a replica and its primary. What a stalled replica has not read would be in the kernel,
+/// and not be lost; what has not come through here is.
+struct Link {
+    port: u16,
+    is_stalled: Arc<AtomicBool>,
+    is_cut: Arc<AtomicBool>,
+}
+
+impl Link {
+    fn to(primary: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let (is_stalled, is_cut) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
+        let flags = (Arc::clone(&is_stalled), Arc::clone(&is_cut));
+        thread::spawn(move || {
+            for replica in listener.incoming().flatten() {
+                let Ok(primary) = TcpStream::connect(("127.0.0.1", primary)) else { return };
+                let [from, to] = [&replica, &primary].map(|side| side.try_clone().expect("a side"));
+                let (is_stalled, is_cut) = (Arc::clone(&flags.0), Arc::clone(&flags.1));
+                thread::spawn(move || pass(from, to, &AtomicBool::new(false), &is_cut));
+                let is_cut = Arc::clone(&flags.1);
+                thread::spawn(move || pass(primary, replica, &is_stalled, &is_cut));
+            }
+        });
+        Self { port, is_stalled, is_cut }
+    }
+
+    fn stall(&self, is_stalled: bool) {
+        self.is_stalled.store(is_stalled, Ordering::Relaxed);
+    }
+
+    /// For good.
+    fn cut(&self) {
+        self.is_cut.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Passes bytes on while nothing stalls, until the link is cut or a side has gone.
+fn pass(mut from: TcpStream, mut to: TcpStream, is_stalled: &AtomicBool, is_cut: &AtomicBool) {
+    let mut bytes = [0; 4096];
+    from.set_read_timeout(Some(Duration::from_millis(20))).expect("a timeout");
+    while !is_cut.load(Ordering::Relaxed) {
+        if is_stalled.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(1));
+            continue;
+        }
+        match from.read(&mut bytes) {
+            Ok(0) => return,
+            // Stalled meanwhile: these wait for the end of it, too.
+            Ok(len) => {
+                while is_stalled.load(Ordering::Relaxed) && !is_cut.load(Ordering::Relaxed) {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                if is_cut.load(Ordering::Relaxed) || to.write_all(&bytes[..len]).is_err() {
+                    return;
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// An answer, or none from a server that is gone.
+fn tell(client: &mut Client, command: &str) -> Option<Value> {
+    let words: Vec<&str> = command.split(' ').collect();
+    let mut sent = redis::cmd(words[0]);
+    sent.arg(&words[1..]);
+    client.raw().send_packed_command(&sent.get_packed_command()).ok()?;
+    client.raw().recv_response().ok()
+}
+
+/// Sends commands on one connection, and the same again with WAIT on another, until the server is
+/// gone or enough is done.
+fn retry(mut first: Client, mut second: Client, seed: u64, who: usize, shared: &Shared) -> usize {
+    let mut random = fastrand::Rng::with_seed(seed ^ who as u64);
+    let mut count = 0;
+    while !shared.stop.load(Ordering::Relaxed) {
+        count += 1;
+        let id = format!("o{who}-{count}");
+        let order = format!("7 u{who}-{count} {id}");
+        let mut steps =
+            vec![(format!("SECKILL.TRY {order}"), 0, &["held", "sold", "cancelled"][..])];
+        match random.u8(0..3) {
+            0 => steps.push((format!("SECKILL.CONFIRM {order} REF p"), 2, &["sold"])),
+            1 => steps.push((format!("SECKILL.CANCEL {order}"), 2, &["cancelled"])),
+            _ => {}
+        }
+        for (command, again, states) in steps {
+            let Some(Value::Int(0 | 1)) = tell(&mut first, &command) else { return count };
+            let Some(answer) = tell(&mut second, &command) else { return count };
+            assert_eq!(answer, Value::Int(again), "{command}");
+            let Some(Value::Int(replicas)) = tell(&mut second, "WAIT 1 30") else { return count };
+            if replicas == 1 {
+                shared.waited.fetch_add(1, Ordering::Relaxed);
+                shared.promises.lock().expect("promises").push(Promise { id: id.clone(), states });
+            }
+        }
+    }
+    count
+}
+
+#[test]
+fn a_retry_that_was_waited_for_survives_a_failover() {
+    histories("waited for", 3, |seed| {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut old = Server::with().port().start();
+        run(&old, "SECKILL.CREATE 7 1000000 HOLD 600000");
+        let link = Link::to(old.port());
+        let replicaof = format!("replicaof 127.0.0.1 {}", link.port);
+        let new = Server::with().port().config(replicaof).start();
+        old.wait_for_replica(&new);
+        let shared = Arc::new(Shared {
+            stop: AtomicBool::new(false),
+            waited: AtomicUsize::new(0),
+            promises: Mutex::new(Vec::new()),
+        });
+        let threads = (0..CLIENTS).map(|who| {
+            let (first, second) = (old.client(), old.client());
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || retry(first, second, seed, who, &shared))
+        });
+        let threads: Vec<_> = threads.collect();
+        let wait_for_more = |count: usize| {
+            let enough = shared.waited.load(Ordering::Relaxed) + count;
+            let come = wait_for("orders that were waited for", || {
+                (shared.waited.load(Ordering::Relaxed) >= enough).then_some(())
+            });
+            come.expect("orders that were waited for");
+        };
+        // The clients go on, and wait without success.
+        let go_on = |server: &Server| {
+            let accepted = || server.info_number("seckill_tries_accepted");
+            let enough = accepted() + CLIENTS as i64 * 2;
+            let come = wait_for("tries", || (accepted() >= enough).then_some(()));
+            come.expect("tries beside a stalled replica");
+        };
+        for _ in 0..random.u8(2..6) {
+            wait_for_more(random.usize(1..60));
+            link.stall(true);
+            go_on(&old);
+            link.stall(false);
+        }
+        wait_for_more(random.usize(1..60));
+        if random.u8(0..3) > 0 {
+            link.stall(true);
+            go_on(&old);
+        }
+        link.cut();
+        old.kill9();
+        shared.stop.store(true, Ordering::Relaxed);
+        let commands = threads.into_iter().map(|thread| thread.join().expect("a client")).sum();
+        assert_eq!(run(&new, "REPLICAOF NO ONE"), Value::Okay);
+        let promises = shared.promises.lock().expect("promises");
+        for Promise { id, states } in promises.iter() {
+            let Value::Array(order) = run(&new, &format!("SECKILL.ORDER 7 {id}")) else {
+                panic!("{id} was waited for and is lost");
+            };
+            let state = crate::harness::text(&order[5]);
+            assert!(states.contains(&state.as_str()), "{id} is {state}, not {states:?}");
+        }
+        Tally { commands, answered: promises.len(), ends: 1, ..Tally::default() }
+    });
+}
