@@ -115,9 +115,19 @@ pub(super) fn take(
 ) -> Result<(), CommandError> {
     let units = order.units_text();
     let units = units.as_ref().map(OwnedStr::as_str);
-    let ManagedValues { deadline, sale: id } = managed;
-    let fields = names.entry(&EntryValues { deadline, sale: id, ..order.values(units) });
-    let appended = sale.stream.map(|stream| stream.append(fields.as_slice())).transpose()?;
+    let (plain, entry);
+    let fields = match (units, managed) {
+        // As most orders of unmanaged vouchers.
+        (None, ManagedValues { deadline: None, sale: None }) => {
+            plain = names.plain_entry([order.user.0, order.voucher.0, order.id.0]);
+            plain.as_slice()
+        }
+        (units, ManagedValues { deadline, sale }) => {
+            entry = names.entry(&EntryValues { deadline, sale, ..order.values(units) });
+            entry.as_slice()
+        }
+    };
+    let appended = sale.stream.map(|stream| stream.append(fields)).transpose()?;
     let left = sale.grant.left;
     let deducted = left.and_then(|left| stock::deduct(ctx, sale.stock, units, left));
     for effect in [deducted, appended].into_iter().flatten() {

@@ -62,6 +62,16 @@ impl<'n> EntryNames<'n> {
         Self { three: names.0, ..self }
     }
 
+    /// The entry of an order of which there is nothing to say but these three values.
+    #[inline]
+    pub(crate) fn plain_entry<'a>(self, values: [Str<'a>; 3]) -> [Str<'a>; 6]
+    where
+        'n: 'a,
+    {
+        let ([user, voucher, id], [a, b, c]) = (self.three, values);
+        [user, a, voucher, b, id, c]
+    }
+
     /// The entry of an order.
     pub(crate) fn entry<'a>(self, values: &EntryValues<'a>) -> EntryFields<'a>
     where
@@ -109,14 +119,22 @@ pub(crate) struct EntryFields<'a> {
 impl<'a> EntryFields<'a> {
     fn of(named: [(Str<'a>, Option<Str<'a>>); FIELDS_MAX]) -> Self {
         let [(filler, _), ..] = named;
-        let mut words = [filler; 2 * FIELDS_MAX];
-        let present = named.into_iter().filter_map(|(name, value)| Some([name, value?])).flatten();
-        let mut len: usize = 0;
-        for (place, word) in words.iter_mut().zip(present) {
-            *place = word;
-            len = len.saturating_add(1);
+        let mut fields = Self { words: [filler; 2 * FIELDS_MAX], len: 0 };
+        for (name, value) in named {
+            if let Some(value) = value {
+                fields.push(name);
+                fields.push(value);
+            }
         }
-        Self { words, len }
+        fields
+    }
+
+    #[inline]
+    fn push(&mut self, word: Str<'a>) {
+        if let Some(place) = self.words.get_mut(self.len) {
+            *place = word;
+            self.len = self.len.saturating_add(1);
+        }
     }
 
     pub(crate) fn as_slice(&self) -> &[Str<'a>] {
