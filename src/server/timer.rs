@@ -70,7 +70,7 @@ impl Timer {
     }
 }
 
-/// While a timer's callback runs: the clock when the server began to fire timers, or somewhat later.
+/// While a timer's callback runs: the clock when the server began to fire timers, or a bit later.
 static PASS_BEGAN_MS: MainThread<Option<i64>> = MainThread::new(None);
 
 unsafe extern "C" fn on_timer(ctx: *mut raw::RedisModuleCtx, data: *mut c_void) {

@@ -1,5 +1,5 @@
-//! Servers whose clock of the calendar is set while they run, by libfaketime; their other clock goes
-//! on.
+//! Servers whose clock of the calendar is set while they run, by libfaketime; their other clock
+//! goes on.
 
 use std::fs;
 use std::path::PathBuf;
