@@ -29,9 +29,11 @@ impl<'a> Args<'a> {
     }
 
     /// The next argument as the key of a lock that is to change hands. Never that of a fence, whose
-    /// tokens would be used up, or start over, by it.
+    /// tokens would be used up, or start over, by it. As long as ids at most: its name is kept for
+    /// those who wait.
     pub(crate) fn next_lock(&mut self) -> Result<KeyName<'a>, CommandError> {
         let key: KeyName<'a> = self.next()?;
+        check_bound(key.0, "key")?;
         let is_fence = key.0.bytes().ends_with(FENCE_SUFFIX);
         if is_fence { Err(CommandError::FenceKey) } else { Ok(key) }
     }
@@ -126,10 +128,11 @@ impl<'a> Args<'a> {
 /// Refuses an argument that is longer than its kind may be.
 #[inline]
 pub(crate) fn check_len<'a, A: Argument<'a>>(raw: Str<'a>) -> Result<(), CommandError> {
-    match A::BOUNDED {
-        Some(argument) if raw.bytes().len() > config::id_bytes_max() => {
-            Err(CommandError::TooLong { argument, max: config::id_bytes_max() })
-        }
-        _ => Ok(()),
-    }
+    A::BOUNDED.map_or(Ok(()), |argument| check_bound(raw, argument))
+}
+
+#[inline]
+fn check_bound(raw: Str<'_>, argument: &'static str) -> Result<(), CommandError> {
+    let max = config::id_bytes_max();
+    if raw.bytes().len() > max { Err(CommandError::TooLong { argument, max }) } else { Ok(()) }
 }

@@ -4,6 +4,7 @@ use crate::server::{ArgKind, ArgSpec, Choice, CommandSpec, MainThread, Number, S
 use domain::order_id::Calendar;
 use domain::sale::Policy;
 use domain::scripts::{Argument, BadEntry, Callable, Scripts, Word};
+use domain::waiters::Bounds;
 use domain::{fields, key_names};
 use std::ffi::CStr;
 
@@ -61,11 +62,15 @@ pub(crate) static LOCK_LEASE_MS_MAX: Number =
 pub(crate) static LOCK_WAIT_MS_MAX: Number =
     Number::new(c"lock-wait-ms-max", 3_600_000, 0..=MS_MAX, nothing_made);
 
+/// How many clients may wait for one lock, and for all of them.
+static LOCK_WAITERS_MAX: Text =
+    Text::new(c"lock-waiters-max", "1000 5000", lock_waiters, nothing_made);
+
 /// The scripts that commands answer in Lua's place. Empty: none.
 pub(crate) static SCRIPTS: Text = Text::new(c"scripts", "", scripts, nothing_made);
 
 /// Every configuration, in the order of redis.conf.
-pub(crate) static SETTINGS: [&dyn Setting; 17] = [
+pub(crate) static SETTINGS: [&dyn Setting; 18] = [
     &STOCK_PREFIX,
     &BUYERS_PREFIX,
     &ORDER_STREAM,
@@ -82,6 +87,7 @@ pub(crate) static SETTINGS: [&dyn Setting; 17] = [
     &HOLD_SWEEP_MS,
     &LOCK_LEASE_MS_MAX,
     &LOCK_WAIT_MS_MAX,
+    &LOCK_WAITERS_MAX,
     &SCRIPTS,
 ];
 
@@ -132,6 +138,11 @@ pub(crate) fn id_bytes_max() -> usize {
 /// How long the timer of holds sleeps at most, in ms.
 pub(crate) fn hold_sweep_ms() -> u64 {
     u64::try_from(HOLD_SWEEP_MS.get()).unwrap_or(1)
+}
+
+/// How many clients may wait for locks. None would be a value that was never accepted.
+pub(crate) fn lock_waiters_max() -> Option<Bounds> {
+    LOCK_WAITERS_MAX.with(|text| Bounds::parse(text).ok())
 }
 
 /// How odd stocks are to be understood.
@@ -198,6 +209,10 @@ fn any_text(_: &[u8]) -> Result<(), String> {
 
 fn order_fields(text: &[u8]) -> Result<(), String> {
     fields::parse_order_fields(text).map(drop).map_err(str::to_owned)
+}
+
+fn lock_waiters(text: &[u8]) -> Result<(), String> {
+    Bounds::parse(text).map(drop).map_err(str::to_owned)
 }
 
 fn scripts(text: &[u8]) -> Result<(), String> {

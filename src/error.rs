@@ -5,6 +5,7 @@ use domain::book::Garbled;
 use domain::deduction::BadStock;
 use domain::order_id::NoId;
 use domain::terms::BadTerms;
+use domain::waiters::Full;
 use std::borrow::Cow;
 use std::ffi::{CStr, CString};
 use std::fmt;
@@ -84,6 +85,8 @@ pub(crate) enum CommandError {
     TooLong { argument: &'static str, max: usize },
     /// A lock that is named like the fence key of another.
     FenceKey,
+    /// As many clients wait for this lock, or for all, as may.
+    Waiters(Full),
     /// The fence key holds a string that is no integer.
     FenceNotInteger,
     /// The last fencing token is the greatest there is.
@@ -189,6 +192,12 @@ impl CommandError {
                 return format!("{argument} must be at most {max} bytes long").into();
             }
             Self::FenceKey => "key must not end in :fence, which is where fencing tokens are kept",
+            Self::Waiters(Full::Line { max }) => {
+                return format!("{max} clients wait for this lock, more may not").into();
+            }
+            Self::Waiters(Full::AllLines { max }) => {
+                return format!("{max} clients wait for locks, more may not").into();
+            }
             Self::FenceNotInteger => "fencing token is not an integer or out of range",
             Self::FenceExhausted => "the fencing tokens of this lock are used up",
             Self::FenceStrayBraces => {
@@ -290,7 +299,7 @@ impl CommandError {
 
 #[cfg(test)]
 mod tests {
-    use super::{BadTerms, CommandError};
+    use super::{BadTerms, CommandError, Full};
 
     #[test]
     fn errors_are_ascii_lines_with_a_code_word() {
@@ -337,6 +346,8 @@ mod tests {
             CommandError::Seconds { argument: "begin" },
             CommandError::TooLong { argument: "user", max: 1 },
             CommandError::FenceKey,
+            CommandError::Waiters(Full::Line { max: 1 }),
+            CommandError::Waiters(Full::AllLines { max: 1 }),
             CommandError::FenceNotInteger,
             CommandError::FenceExhausted,
             CommandError::FenceStrayBraces,

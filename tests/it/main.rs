@@ -16,6 +16,7 @@
 //! | `afresh` | nothing remembered between tries hides what others did |
 //! | `repeats` | repeat buyers, and what others do to the buyers meanwhile |
 //! | `locks_line`, `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in line |
+//! | `locks_bounds` | how many clients may wait |
 //! | `locks_turns` | handed over in time by a server at rest; two with one token |
 //! | `locks_session`, `locks_session_server` | locks that a closed connection releases |
 //! | `locks_server`, `locks_histories` | pauses, failovers, clusters; many clients and a model |
@@ -79,6 +80,7 @@ mod leaks;
 mod loading;
 mod lock;
 mod locks_acquire;
+mod locks_bounds;
 mod locks_histories;
 mod locks_line;
 mod locks_server;
