@@ -109,6 +109,11 @@ impl<'a> Args<'a> {
         pairs.map(pair).collect()
     }
 
+    /// The next argument as the cursor of a command that works in steps.
+    pub(crate) fn next_cursor(&mut self) -> Result<&'a [u8], CommandError> {
+        self.pop().map(Str::bytes).ok_or(CommandError::Syntax)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

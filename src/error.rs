@@ -75,6 +75,8 @@ pub(crate) enum CommandError {
     OddPairs,
     /// More pairs than one command takes.
     TooManyPairs { max: usize },
+    /// What should be the cursor of an audit is none.
+    Cursor,
     /// An option that the command does not have.
     Syntax,
     /// A word is missing, or is not an integer in `min..=max`.
@@ -180,6 +182,7 @@ impl CommandError {
             Self::TooManyPairs { max } => {
                 return format!("pairs of user and orderid must be at most {max}").into();
             }
+            Self::Cursor => "cursor must be 0, or what the last step replied",
             Self::Syntax => "syntax error",
             Self::NotInRange { argument, min, max } => {
                 return format!("{argument} must be an integer from {min} to {max}").into();
@@ -341,6 +344,7 @@ mod tests {
             CommandError::Fields("must be three different words"),
             CommandError::OddPairs,
             CommandError::TooManyPairs { max: 1024 },
+            CommandError::Cursor,
             CommandError::Syntax,
             CommandError::NotInRange { argument: "units", min: 1, max: i64::MAX },
             CommandError::Seconds { argument: "begin" },

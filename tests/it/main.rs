@@ -31,6 +31,7 @@
 //! | `survival`, `rules_appear` | crashes, failovers, keys that go and come; rules that appear |
 //! | `retries` | answers that are given again, and WAIT behind them |
 //! | `status` | what managed sales say of themselves |
+//! | `audit_steps` | a book read in steps while it changes |
 //! | `managed_effects`, `managed_history`, `managed_hostile` | as their namesakes, when managed |
 //! | `effects` | what is written for replicas and files, and read without the module |
 //! | `context` | transactions, scripts, replicas, memory limits, blocked readers, databases |
@@ -56,6 +57,7 @@ mod acl;
 mod adopt;
 mod afresh;
 mod aof;
+mod audit_steps;
 mod bounds;
 mod cluster;
 mod concurrency;
