@@ -63,6 +63,10 @@ pub(crate) enum CommandError {
     CounterNotInteger,
     /// The ids of the day, or of all days, are used up.
     IdsUsedUp,
+    /// More ids are asked for than the day has for every second.
+    IdsTooFast,
+    /// So many of the next ids are those of orders that somebody means them to be.
+    IdsInUse,
     /// The clock is outside of the years that ids can hold.
     ClockOutOfIds,
     /// `*` as order id, where none is made.
@@ -128,6 +132,8 @@ impl CommandError {
             Self::TryAgain
             | Self::PoolNotHere
             | Self::CounterNotHere
+            | Self::IdsTooFast
+            | Self::IdsInUse
             | Self::LockMoved
             | Self::DeadLettersNotHere => "TRYAGAIN",
             _ => "ERR",
@@ -171,6 +177,8 @@ impl CommandError {
             Self::StrayPrefixBraces => "prefix must hold no brace outside of a hash tag",
             Self::CounterNotInteger => "the id counter is not an integer or out of range",
             Self::IdsUsedUp => "the id counter has used up its ids",
+            Self::IdsTooFast => "ids are asked for faster than a day has them, wait a second",
+            Self::IdsInUse => "the next ids are those of orders already, wait a second",
             Self::ClockOutOfIds => {
                 "the clock must be within 68 years from seckill.id-epoch on to make ids"
             }
@@ -276,6 +284,7 @@ impl From<NoId> for CommandError {
             NoId::OutOfTime => Self::ClockOutOfIds,
             NoId::Foreign => Self::CounterNotInteger,
             NoId::UsedUp => Self::IdsUsedUp,
+            NoId::TooFast => Self::IdsTooFast,
         }
     }
 }
@@ -336,6 +345,8 @@ mod tests {
             CommandError::StrayPrefixBraces,
             CommandError::CounterNotInteger,
             CommandError::IdsUsedUp,
+            CommandError::IdsTooFast,
+            CommandError::IdsInUse,
             CommandError::ClockOutOfIds,
             CommandError::PoolNotHere,
             CommandError::CounterNotHere,

@@ -13,6 +13,7 @@
 //! | `prizes`, `prizes_context` | drawing prize codes and putting them back |
 //! | `prizes_effects` | what draws write, random histories of them, random bytes |
 //! | `nextid`, `nextid_slots` | generated ids, and who else counts on their keys |
+//! | `nextid_pace` | nobody uses up the ids of a day |
 //! | `afresh` | nothing remembered between tries hides what others did |
 //! | `repeats` | repeat buyers, and what others do to the buyers meanwhile |
 //! | `locks_line`, `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in line |
@@ -105,6 +106,7 @@ mod mtry;
 mod mtry_differential;
 mod mtry_effects;
 mod nextid;
+mod nextid_pace;
 mod nextid_slots;
 mod observe;
 mod ports;
