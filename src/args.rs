@@ -29,13 +29,16 @@ impl<'a> Args<'a> {
     }
 
     /// The next argument as the key of a lock that is to change hands. Never that of a fence, whose
-    /// tokens would be used up, or start over, by it. As long as ids at most: its name is kept for
-    /// those who wait.
+    /// tokens would be used up, or start over, by it, and never one of a sale's, which would be
+    /// made or deleted. As long as ids at most: its name is kept for those who wait.
     pub(crate) fn next_lock(&mut self) -> Result<KeyName<'a>, CommandError> {
         let key: KeyName<'a> = self.next()?;
         check_bound(key.0, "key")?;
-        let is_fence = key.0.bytes().ends_with(FENCE_SUFFIX);
-        if is_fence { Err(CommandError::FenceKey) } else { Ok(key) }
+        let name = key.0.bytes();
+        if name.ends_with(FENCE_SUFFIX) {
+            return Err(CommandError::FenceKey);
+        }
+        if config::is_own_key(name) { Err(CommandError::OwnKey) } else { Ok(key) }
     }
 
     /// The next argument as one of `words`, which are upper case; it may be in any.

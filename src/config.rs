@@ -18,7 +18,7 @@ pub(crate) static BUYERS_PREFIX: Text =
 
 /// The stream of accepted orders. Empty: none is kept.
 pub(crate) static ORDER_STREAM: Text =
-    Text::new(c"order-stream", key_names::ORDER_STREAM, any_text, renames);
+    Text::among_others(c"order-stream", key_names::ORDER_STREAM, any_text, renames, streams_differ);
 
 static CONFIRMED_STREAM: Choice = Choice::new(c"confirmed-stream", &[c"yes", c"no"], renames);
 
@@ -28,7 +28,7 @@ pub(crate) static ORDER_FIELDS: Text =
 
 /// The stream of draws. Empty: none is kept.
 pub(crate) static DRAW_STREAM: Text =
-    Text::new(c"draw-stream", key_names::DRAW_STREAM, any_text, renames);
+    Text::among_others(c"draw-stream", key_names::DRAW_STREAM, any_text, renames, streams_differ);
 
 static HASH_TAGS: Choice = Choice::new(c"hash-tags", &[c"auto", c"yes", c"no"], renames);
 
@@ -205,6 +205,24 @@ fn callable(spec: &CommandSpec) -> Callable {
 
 fn any_text(_: &[u8]) -> Result<(), String> {
     Ok(())
+}
+
+/// May the streams have these names, whichever was set first?
+fn streams_differ() -> Result<(), String> {
+    let check = |orders: &[u8]| DRAW_STREAM.with(|draws| key_names::check_streams(orders, draws));
+    ORDER_STREAM.with(check).map_err(str::to_owned)
+}
+
+/// Is this the name of a key that commands of sales, prizes or ids make?
+pub(crate) fn is_own_key(key: &[u8]) -> bool {
+    STOCK_PREFIX.with(|stock| {
+        BUYERS_PREFIX.with(|buyers| {
+            ORDER_STREAM.with(|orders| {
+                DRAW_STREAM
+                    .with(|draws| key_names::is_own_name(key, [stock, buyers], [orders, draws]))
+            })
+        })
+    })
 }
 
 fn order_fields(text: &[u8]) -> Result<(), String> {

@@ -91,6 +91,8 @@ pub(crate) enum CommandError {
     TooLong { argument: &'static str, max: usize },
     /// A lock that is named like the fence key of another.
     FenceKey,
+    /// A lock that is named like a key of a sale, of prizes or of ids.
+    OwnKey,
     /// As many clients wait for this lock, or for all, as may.
     Waiters(Full),
     /// The fence key holds a string that is no integer.
@@ -202,6 +204,7 @@ impl CommandError {
             Self::TooLong { argument, max } => {
                 return format!("{argument} must be at most {max} bytes long").into();
             }
+            Self::OwnKey => "key must not be named like one of a sale, of prizes or of ids",
             Self::FenceKey => "key must not end in :fence, which is where fencing tokens are kept",
             Self::Waiters(Full::Line { max }) => {
                 return format!("{max} clients wait for this lock, more may not").into();
@@ -361,6 +364,7 @@ mod tests {
             CommandError::Seconds { argument: "begin" },
             CommandError::TooLong { argument: "user", max: 1 },
             CommandError::FenceKey,
+            CommandError::OwnKey,
             CommandError::Waiters(Full::Line { max: 1 }),
             CommandError::Waiters(Full::AllLines { max: 1 }),
             CommandError::FenceNotInteger,

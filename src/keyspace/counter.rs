@@ -12,6 +12,7 @@ use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str, WriteKey};
 use crate::typed::{IdPrefix, Voucher};
 use domain::hash_tag::tag_of;
 use domain::integer::{self, Decimal};
+use domain::key_names::COUNTER_PREFIX;
 use domain::order_id::{
     Count, Id, Second, Taken, after_counter, after_last, check_pace, date, skip_more,
 };
@@ -265,9 +266,9 @@ impl Counter {
             return last;
         }
         let key = match kind {
-            Kind::Day(day) => OwnedStr::new(&[b"icr:", prefix, b":", &date(day)].concat()),
+            Kind::Day(day) => OwnedStr::new(&[COUNTER_PREFIX, prefix, b":", &date(day)].concat()),
             Kind::Slot(slot) => {
-                OwnedStr::new(&[b"icr:", prefix, b":{", &slot.tag(), b"}"].concat())
+                OwnedStr::new(&[COUNTER_PREFIX, prefix, b":{", &slot.tag(), b"}"].concat())
             }
         };
         kept.keep(Self { prefix: prefix.to_vec(), kind, key })

@@ -48,6 +48,7 @@
 //! | `measured_scripts` | the scripts that the benchmark measures commands against |
 //! | `scripts`, `scripts_seen`, `scripts_busy` | scripts that commands answer; others' view; load |
 //! | `library`, `functions` | the library of functions in place of the module, and beside it |
+//! | `own_names` | streams that would be one, and locks that are keys of a sale |
 //! | `bounds` | how long what clients send may be |
 //! | `hostile`, `concurrency` | random bytes; many clients at once |
 //!
@@ -109,6 +110,7 @@ mod nextid;
 mod nextid_pace;
 mod nextid_slots;
 mod observe;
+mod own_names;
 mod ports;
 mod prizes;
 mod prizes_context;
