@@ -43,6 +43,7 @@
 //! | `config`, `config_names`, `cluster`, `managed_cluster` | names and modes, hash tags, slots |
 //! | `memory` | what the module remembers between commands, and each event that may end it |
 //! | `metadata`, `acl`, `docs` | COMMAND INFO, DOCS, GETKEYS, INFO, ACL, redis.conf, pages |
+//! | `users` | what the users of SECURITY.md can do |
 //! | `security` | every command by name, category and key; SECURITY.md |
 //! | `differential` | random histories against the reference scripts |
 //! | `measured_scripts` | the scripts that the benchmark measures commands against |
@@ -133,3 +134,4 @@ mod survival;
 mod transcript;
 mod r#try;
 mod trykeys;
+mod users;
