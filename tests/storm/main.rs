@@ -16,6 +16,7 @@
 //! | `replicas` | replicas with and without the module; promotion in the middle |
 //! | `failover` | Sentinels, and clients that follow them |
 //! | `grammar`, `company`, `fuzz` | our commands as COMMAND DOCS has them, others, and the mix |
+//! | `hostile` | the users of SECURITY.md, taken over, on a server with little memory |
 //! | `linear`, `sequential` | whether a history is linearizable, and what one object does alone |
 //! | `recorded`, `judged` | histories that are checked so; the checker, when one is wrong |
 //! | `tampered` | the checks, when something is wrong |
@@ -39,6 +40,7 @@ mod fuzz;
 mod grammar;
 #[path = "../it/harness.rs"]
 mod harness;
+mod hostile;
 mod judged;
 mod length;
 mod linear;
