@@ -43,6 +43,7 @@
 //! | `config`, `config_names`, `cluster`, `managed_cluster` | names and modes, hash tags, slots |
 //! | `memory` | what the module remembers between commands, and each event that may end it |
 //! | `metadata`, `acl`, `docs` | COMMAND INFO, DOCS, GETKEYS, INFO, ACL, redis.conf, pages |
+//! | `shipped` | redis.conf, compose.yaml, scripts |
 //! | `users` | what the users of SECURITY.md can do |
 //! | `security` | every command by name, category and key; SECURITY.md |
 //! | `differential` | random histories against the reference scripts |
@@ -129,6 +130,7 @@ mod scripts;
 mod scripts_busy;
 mod scripts_seen;
 mod security;
+mod shipped;
 mod status;
 mod survival;
 mod transcript;

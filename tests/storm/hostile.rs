@@ -3,7 +3,8 @@
 //! server with little memory.
 //!
 //! The server lives and is reached; an honest shop goes on selling and is never told OOM; nothing
-//! of what was sent is kept. How long a PING takes meanwhile is printed, and depends on the machine.
+//! of what was sent is kept. How long a PING takes meanwhile is printed, and depends on the
+//! machine.
 
 use crate::company::Topic;
 use crate::grammar::{self, Argv, Command};
