@@ -27,6 +27,9 @@ FROM ${SERVER}
 COPY --from=build /out/libseckill.so /usr/lib/redis/modules/libseckill.so
 COPY --from=build /out/bin/ /usr/local/bin/
 COPY packaging/seckill.conf /etc/redis/seckill.conf
+# Where the worker of compose.yaml puts its rows: a volume begins as what the image has there, and
+# 999 is who the server runs as in both images.
+RUN mkdir /rows && chown 999:999 /rows
 # The images of Redis and of Valkey both start their own server for a first word that ends in .conf,
 # as a user without rights and in /data.
 CMD ["/etc/redis/seckill.conf", "--appendonly", "yes"]

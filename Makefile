@@ -69,12 +69,13 @@ bench-servers: setup ## the tries of it on several servers beside each other, NA
 
 # Of a module only its makers read the docs, so links to private items are fine.
 lint: export RUSTDOCFLAGS = -D warnings -A rustdoc::private-intra-doc-links
-lint: setup ## formatting, clippy and rustdoc, warnings are errors; Dockerfile and compose.yaml
+lint: setup ## formatting, clippy and rustdoc, warnings are errors; crates; Dockerfile, compose.yaml
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo doc --workspace --no-deps --document-private-items
 	for script in scripts/* tutorial/* clients/run .ci/run; do bash -n $$script || exit 1; done
 	scripts/lint-docker
+	scripts/deny
 
 package: ## a tarball and a .deb in target/package, each unpacked and tried
 	@scripts/package

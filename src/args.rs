@@ -30,11 +30,16 @@ impl<'a> Args<'a> {
     }
 
     /// The next argument as the key of a lock that is to change hands. Never that of a fence, whose
-    /// tokens would be used up, or start over, by it.
+    /// tokens would be used up, or start over, by it, and never one of a sale's, which would be
+    /// made or deleted. As long as ids at most: its name is kept for those who wait.
     pub(crate) fn next_lock(&mut self) -> Result<KeyName<'a>, CommandError> {
         let key: KeyName<'a> = self.next()?;
-        let is_fence = key.0.bytes().ends_with(FENCE_SUFFIX);
-        if is_fence { Err(CommandError::FenceKey) } else { Ok(key) }
+        check_bound(key.0, "key")?;
+        let name = key.0.bytes();
+        if name.ends_with(FENCE_SUFFIX) {
+            return Err(CommandError::FenceKey);
+        }
+        if config::is_own_key(name) { Err(CommandError::OwnKey) } else { Ok(key) }
     }
 
     /// The next argument as one of `words`, which are upper case; it may be in any.
@@ -114,6 +119,11 @@ impl<'a> Args<'a> {
         pairs.map(pair).collect()
     }
 
+    /// The next argument as the cursor of a command that works in steps.
+    pub(crate) fn next_cursor(&mut self) -> Result<&'a [u8], CommandError> {
+        self.pop().map(Str::bytes).ok_or(CommandError::Syntax)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -133,10 +143,11 @@ impl<'a> Args<'a> {
 /// Refuses an argument that is longer than its kind may be.
 #[inline]
 pub(crate) fn check_len<'a, A: Argument<'a>>(raw: Str<'a>) -> Result<(), CommandError> {
-    match A::BOUNDED {
-        Some(argument) if raw.bytes().len() > config::id_bytes_max() => {
-            Err(CommandError::TooLong { argument, max: config::id_bytes_max() })
-        }
-        _ => Ok(()),
-    }
+    A::BOUNDED.map_or(Ok(()), |argument| check_bound(raw, argument))
+}
+
+#[inline]
+fn check_bound(raw: Str<'_>, argument: &'static str) -> Result<(), CommandError> {
+    let max = config::id_bytes_max();
+    if raw.bytes().len() > max { Err(CommandError::TooLong { argument, max }) } else { Ok(()) }
 }

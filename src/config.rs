@@ -4,6 +4,7 @@ use crate::server::{ArgKind, ArgSpec, Choice, CommandSpec, MainThread, Number, S
 use domain::order_id::Calendar;
 use domain::sale::Policy;
 use domain::scripts::{Argument, BadEntry, Callable, Scripts, Word};
+use domain::waiters::Bounds;
 use domain::{fields, key_names};
 use std::ffi::CStr;
 
@@ -17,7 +18,7 @@ pub(crate) static BUYERS_PREFIX: Text =
 
 /// The stream of accepted orders. Empty: none is kept.
 pub(crate) static ORDER_STREAM: Text =
-    Text::new(c"order-stream", key_names::ORDER_STREAM, any_text, renames);
+    Text::among_others(c"order-stream", key_names::ORDER_STREAM, any_text, renames, streams_differ);
 
 static CONFIRMED_STREAM: Choice = Choice::new(c"confirmed-stream", &[c"yes", c"no"], renames);
 
@@ -27,7 +28,7 @@ pub(crate) static ORDER_FIELDS: Text =
 
 /// The stream of draws. Empty: none is kept.
 pub(crate) static DRAW_STREAM: Text =
-    Text::new(c"draw-stream", key_names::DRAW_STREAM, any_text, renames);
+    Text::among_others(c"draw-stream", key_names::DRAW_STREAM, any_text, renames, streams_differ);
 
 static HASH_TAGS: Choice = Choice::new(c"hash-tags", &[c"auto", c"yes", c"no"], renames);
 
@@ -61,11 +62,15 @@ pub(crate) static LOCK_LEASE_MS_MAX: Number =
 pub(crate) static LOCK_WAIT_MS_MAX: Number =
     Number::new(c"lock-wait-ms-max", 3_600_000, 0..=MS_MAX, nothing_made);
 
+/// How many clients may wait for one lock, and for all of them.
+static LOCK_WAITERS_MAX: Text =
+    Text::new(c"lock-waiters-max", "1000 5000", lock_waiters, nothing_made);
+
 /// The scripts that commands answer in Lua's place. Empty: none.
 pub(crate) static SCRIPTS: Text = Text::new(c"scripts", "", scripts, nothing_made);
 
 /// Every configuration, in the order of redis.conf.
-pub(crate) static SETTINGS: [&dyn Setting; 17] = [
+pub(crate) static SETTINGS: [&dyn Setting; 18] = [
     &STOCK_PREFIX,
     &BUYERS_PREFIX,
     &ORDER_STREAM,
@@ -82,6 +87,7 @@ pub(crate) static SETTINGS: [&dyn Setting; 17] = [
     &HOLD_SWEEP_MS,
     &LOCK_LEASE_MS_MAX,
     &LOCK_WAIT_MS_MAX,
+    &LOCK_WAITERS_MAX,
     &SCRIPTS,
 ];
 
@@ -132,6 +138,11 @@ pub(crate) fn id_bytes_max() -> usize {
 /// How long the timer of holds sleeps at most, in ms.
 pub(crate) fn hold_sweep_ms() -> u64 {
     u64::try_from(HOLD_SWEEP_MS.get()).unwrap_or(1)
+}
+
+/// How many clients may wait for locks. None would be a value that was never accepted.
+pub(crate) fn lock_waiters_max() -> Option<Bounds> {
+    LOCK_WAITERS_MAX.with(|text| Bounds::parse(text).ok())
 }
 
 /// How odd stocks are to be understood.
@@ -196,8 +207,30 @@ fn any_text(_: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
+/// May the streams have these names, whichever was set first?
+fn streams_differ() -> Result<(), String> {
+    let check = |orders: &[u8]| DRAW_STREAM.with(|draws| key_names::check_streams(orders, draws));
+    ORDER_STREAM.with(check).map_err(str::to_owned)
+}
+
+/// Is this the name of a key that commands of sales, prizes or ids make?
+pub(crate) fn is_own_key(key: &[u8]) -> bool {
+    STOCK_PREFIX.with(|stock| {
+        BUYERS_PREFIX.with(|buyers| {
+            ORDER_STREAM.with(|orders| {
+                DRAW_STREAM
+                    .with(|draws| key_names::is_own_name(key, [stock, buyers], [orders, draws]))
+            })
+        })
+    })
+}
+
 fn order_fields(text: &[u8]) -> Result<(), String> {
     fields::parse_order_fields(text).map(drop).map_err(str::to_owned)
+}
+
+fn lock_waiters(text: &[u8]) -> Result<(), String> {
+    Bounds::parse(text).map(drop).map_err(str::to_owned)
 }
 
 fn scripts(text: &[u8]) -> Result<(), String> {

@@ -115,6 +115,10 @@ fn prepare(ctx: Ctx<'_>, args: &[RedisString]) -> Result<(), String> {
     if !ctx.load_configs() {
         return Err("a seckill.* configuration was refused".to_owned());
     }
+    for setting in SETTINGS {
+        let name = setting.name();
+        setting.agrees().map_err(|reason| format!("{} {reason}", name.to_string_lossy()))?;
+    }
     Ok(())
 }
 

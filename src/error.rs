@@ -5,6 +5,7 @@ use domain::book::Garbled;
 use domain::deduction::BadStock;
 use domain::order_id::NoId;
 use domain::terms::BadTerms;
+use domain::waiters::Full;
 use std::borrow::Cow;
 use std::ffi::{CStr, CString};
 use std::fmt;
@@ -66,6 +67,10 @@ pub(crate) enum CommandError {
     CounterNotInteger,
     /// The ids of the day, or of all days, are used up.
     IdsUsedUp,
+    /// More ids are asked for than the day has for every second.
+    IdsTooFast,
+    /// So many of the next ids are those of orders that somebody means them to be.
+    IdsInUse,
     /// The clock is outside of the years that ids can hold.
     ClockOutOfIds,
     /// `*` as order id, where none is made.
@@ -78,6 +83,8 @@ pub(crate) enum CommandError {
     OddPairs,
     /// More pairs than one command takes.
     TooManyPairs { max: usize },
+    /// What should be the cursor of an audit is none.
+    Cursor,
     /// An option that the command does not have.
     Syntax,
     /// A word is missing, or is not an integer in `min..=max`.
@@ -90,6 +97,10 @@ pub(crate) enum CommandError {
     Empty { argument: &'static str },
     /// A lock that is named like the fence key of another.
     FenceKey,
+    /// A lock that is named like a key of a sale, of prizes or of ids.
+    OwnKey,
+    /// As many clients wait for this lock, or for all, as may.
+    Waiters(Full),
     /// The fence key holds a string that is no integer.
     FenceNotInteger,
     /// The last fencing token is the greatest there is.
@@ -131,6 +142,8 @@ impl CommandError {
             Self::TryAgain
             | Self::PoolNotHere
             | Self::CounterNotHere
+            | Self::IdsTooFast
+            | Self::IdsInUse
             | Self::LockMoved
             | Self::DeadLettersNotHere => "TRYAGAIN",
             _ => "ERR",
@@ -176,6 +189,8 @@ impl CommandError {
             Self::StrayPrefixBraces => "prefix must hold no brace outside of a hash tag",
             Self::CounterNotInteger => "the id counter is not an integer or out of range",
             Self::IdsUsedUp => "the id counter has used up its ids",
+            Self::IdsTooFast => "ids are asked for faster than a day has them, wait a second",
+            Self::IdsInUse => "the next ids are those of orders already, wait a second",
             Self::ClockOutOfIds => {
                 "the clock must be within 68 years from seckill.id-epoch on to make ids"
             }
@@ -187,6 +202,7 @@ impl CommandError {
             Self::TooManyPairs { max } => {
                 return format!("pairs of user and orderid must be at most {max}").into();
             }
+            Self::Cursor => "cursor must be 0, or what the last step replied",
             Self::Syntax => "syntax error",
             Self::NotInRange { argument, min, max } => {
                 return format!("{argument} must be an integer from {min} to {max}").into();
@@ -199,7 +215,14 @@ impl CommandError {
                 return format!("{argument} must be at most {max} bytes long").into();
             }
             Self::Empty { argument } => return format!("{argument} must not be empty").into(),
+            Self::OwnKey => "key must not be named like one of a sale, of prizes or of ids",
             Self::FenceKey => "key must not end in :fence, which is where fencing tokens are kept",
+            Self::Waiters(Full::Line { max }) => {
+                return format!("{max} clients wait for this lock, more may not").into();
+            }
+            Self::Waiters(Full::AllLines { max }) => {
+                return format!("{max} clients wait for locks, more may not").into();
+            }
             Self::FenceNotInteger => "fencing token is not an integer or out of range",
             Self::FenceExhausted => "the fencing tokens of this lock are used up",
             Self::FenceStrayBraces => {
@@ -275,6 +298,7 @@ impl From<NoId> for CommandError {
             NoId::OutOfTime => Self::ClockOutOfIds,
             NoId::Foreign => Self::CounterNotInteger,
             NoId::UsedUp => Self::IdsUsedUp,
+            NoId::TooFast => Self::IdsTooFast,
         }
     }
 }
@@ -301,7 +325,7 @@ impl CommandError {
 
 #[cfg(test)]
 mod tests {
-    use super::{BadTerms, CommandError};
+    use super::{BadTerms, CommandError, Full};
 
     #[test]
     fn errors_are_ascii_lines_with_a_code_word() {
@@ -337,6 +361,8 @@ mod tests {
             CommandError::StrayPrefixBraces,
             CommandError::CounterNotInteger,
             CommandError::IdsUsedUp,
+            CommandError::IdsTooFast,
+            CommandError::IdsInUse,
             CommandError::ClockOutOfIds,
             CommandError::PoolNotHere,
             CommandError::CounterNotHere,
@@ -345,12 +371,16 @@ mod tests {
             CommandError::Fields("must be three different words"),
             CommandError::OddPairs,
             CommandError::TooManyPairs { max: 1024 },
+            CommandError::Cursor,
             CommandError::Syntax,
             CommandError::NotInRange { argument: "units", min: 1, max: i64::MAX },
             CommandError::Seconds { argument: "begin" },
             CommandError::TooLong { argument: "user", max: 1 },
             CommandError::Empty { argument: "reference" },
             CommandError::FenceKey,
+            CommandError::OwnKey,
+            CommandError::Waiters(Full::Line { max: 1 }),
+            CommandError::Waiters(Full::AllLines { max: 1 }),
             CommandError::FenceNotInteger,
             CommandError::FenceExhausted,
             CommandError::FenceStrayBraces,

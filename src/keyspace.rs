@@ -1,6 +1,7 @@
 //! Where facts live in ordinary keys: one file per kind of key, and what is kept of their names.
 
 pub(crate) mod book;
+pub(crate) mod book_steps;
 pub(crate) mod buyers;
 pub(crate) mod configured;
 pub(crate) mod counter;

@@ -1,5 +1,7 @@
 //! Whether the keys of a managed voucher agree.
 
+pub mod steps;
+
 use crate::book::{Entry, Holding, State};
 use std::collections::{HashMap, HashSet};
 
@@ -64,29 +66,35 @@ pub fn audit(books: &Books) -> Report {
     match books.left {
         None => differences.push("there is no stock key".to_owned()),
         Some(left) => {
-            let sum = left.saturating_add(report.held).saturating_add(report.sold);
-            if sum != books.total {
-                differences.push(format!(
-                    "total is {}, but left {left} + held {} + sold {} is {sum}",
-                    books.total, report.held, report.sold
-                ));
-            }
+            differences.extend(total_difference(books.total, left, report.held, report.sold));
         }
     }
     compare_holdings(books, &units_by_user, differences);
     compare_holds(books, &held, differences);
-    if books.extra != Some(extra) {
-        let found = books.extra.map_or_else(|| "no integer".to_owned(), |found| found.to_string());
-        differences.push(format!(
-            "held orders have {extra} units beyond the first of each, but their count is {found}"
-        ));
-    }
+    differences.extend(extra_difference(extra, books.extra));
     let missing = units_by_user.keys().filter(|user| !books.buyers.contains(**user)).count();
     count(differences, missing, "users with a live order are not among the buyers");
     let extra =
         books.buyers.iter().filter(|user| !units_by_user.contains_key(user.as_slice())).count();
     count(differences, extra, "buyers have no live order");
     report
+}
+
+/// The difference between the total and its parts.
+fn total_difference(total: i64, left: i64, held: i64, sold: i64) -> Option<String> {
+    let sum = left.saturating_add(held).saturating_add(sold);
+    (sum != total)
+        .then(|| format!("total is {total}, but left {left} + held {held} + sold {sold} is {sum}"))
+}
+
+/// The difference between the units beyond the first of each held order and their count.
+fn extra_difference(extra: i64, counted: Option<i64>) -> Option<String> {
+    let found = counted.map_or_else(|| "no integer".to_owned(), |found| found.to_string());
+    (counted != Some(extra)).then(|| {
+        format!(
+            "held orders have {extra} units beyond the first of each, but their count is {found}"
+        )
+    })
 }
 
 fn compare_holdings(books: &Books, by_user: &HashMap<&[u8], i64>, differences: &mut Vec<String>) {

@@ -27,6 +27,22 @@ pub const WINNERS_PREFIX: &[u8] = b"seckill:winners:";
 /// What comes before a shard of a sale, in braces, in the name of its journal of moved units.
 pub const JOURNAL_PREFIX: &[u8] = b"seckill:shard:";
 
+/// What comes before the prefix of generated ids in the name of its counter.
+pub const COUNTER_PREFIX: &[u8] = b"icr:";
+
+/// What begins the names that no setting changes.
+const FIXED_PREFIXES: [&[u8]; 9] = [
+    TERMS_PREFIX,
+    BOOK_PREFIX,
+    HOLDINGS_PREFIX,
+    HOLDS_PREFIX,
+    EXTRA_PREFIX,
+    CODES_PREFIX,
+    WINNERS_PREFIX,
+    JOURNAL_PREFIX,
+    COUNTER_PREFIX,
+];
+
 /// What follows the order stream's name in that of the stream of releases.
 const RELEASED_SUFFIX: &[u8] = b".released";
 /// What follows the order stream's name in that of the stream of confirmed orders.
@@ -108,6 +124,42 @@ pub fn is_confirmed_name(stream: &[u8]) -> bool {
     let before_tag = [CONFIRMED_SUFFIX, b":{"].concat();
     let has_tag = || stream.windows(before_tag.len()).any(|part| part == before_tag);
     stream.ends_with(CONFIRMED_SUFFIX) || stream.ends_with(b"}") && has_tag()
+}
+
+/// Refuses names of the streams of orders and of draws by which one of their entries would be found
+/// in a stream of other entries. Empty where there is none.
+pub fn check_streams(orders: &[u8], draws: &[u8]) -> Result<(), &'static str> {
+    if [orders, draws].into_iter().any(is_derived_stream) {
+        return Err("must not end in .released, .confirmed or .dlq, as streams derived from it do");
+    }
+    if orders == draws && !orders.is_empty() {
+        return Err("must be another stream for orders than for draws");
+    }
+    Ok(())
+}
+
+/// Could this be the name of a stream that belongs to another, with a hash tag or without?
+fn is_derived_stream(stream: &[u8]) -> bool {
+    let ends = |suffix: &[u8]| {
+        let before_tag = [suffix, b":{"].concat();
+        let has_tag = || stream.windows(before_tag.len()).any(|part| part == before_tag);
+        stream.ends_with(suffix) || stream.ends_with(b"}") && has_tag()
+    };
+    [RELEASED_SUFFIX, CONFIRMED_SUFFIX, DEAD_LETTERS_SUFFIX].into_iter().any(ends)
+}
+
+/// Is this the name of a key that commands of sales, prizes or ids make? `prefixes` and `streams`
+/// are those of the settings; an empty one names nothing.
+pub fn is_own_name(key: &[u8], prefixes: [&[u8]; 2], streams: [&[u8]; 2]) -> bool {
+    let begins = |prefix: &[u8]| !prefix.is_empty() && key.starts_with(prefix);
+    // The stream itself, `.dlq` and the like behind it, or a hash tag.
+    let is_of = |stream: &[u8]| {
+        let rest = key.strip_prefix(stream).filter(|_| !stream.is_empty());
+        rest.is_some_and(|rest| {
+            rest.is_empty() || rest.starts_with(b".") || rest.starts_with(b":{")
+        })
+    };
+    FIXED_PREFIXES.into_iter().chain(prefixes).any(begins) || streams.into_iter().any(is_of)
 }
 
 /// Could this be the name of a terms key?
@@ -225,6 +277,53 @@ mod tests {
             [&b""[..], b"confirmed", b"s.confirmed.dlq", b"s.confirmed:7", b"s.confirmed:{7"]
         {
             assert!(!is_confirmed_name(other));
+        }
+    }
+
+    #[test]
+    fn streams_are_told_apart() {
+        for (orders, draws) in [
+            ("stream.orders", "stream.draws"),
+            ("", ""),
+            ("o", ""),
+            ("", "d"),
+            (".released.", "dlq"),
+            ("o.confirmed:7", "d.dlq:x}"),
+        ] {
+            assert_eq!(check_streams(orders.as_bytes(), draws.as_bytes()), Ok(()), "{orders}");
+        }
+        for derived in ["o.dlq", ".released", "o.confirmed", "o.released.dlq", "o.confirmed:{7}"] {
+            assert!(check_streams(derived.as_bytes(), b"d").is_err(), "{derived}");
+            assert!(check_streams(b"o", derived.as_bytes()).is_err(), "{derived}");
+        }
+        assert!(check_streams(b"o", b"o").is_err());
+    }
+
+    #[test]
+    fn own_keys_are_known_by_their_names() {
+        let is_own = |key: &str| is_own_name(key.as_bytes(), [b"s:", b""], [b"o", b""]);
+        for own in [
+            "s:",
+            "s:7",
+            "seckill:voucher:7",
+            "seckill:book:{7}",
+            "seckill:buyer:",
+            "seckill:hold:7",
+            "seckill:extra:7",
+            "seckill:codes:7",
+            "seckill:winners:7",
+            "seckill:shard:{7}",
+            "icr:order:2026:11:22",
+            "o",
+            "o.dlq",
+            "o:{7}",
+            "o.released:{7}",
+        ] {
+            assert!(is_own(own), "{own}");
+        }
+        for other in ["", "s", "lock:7", "seckill:lock:7", "seckill:stock:7", "orders", "o:7", "ic"]
+        {
+            assert!(!is_own(other), "{other}");
         }
     }
 

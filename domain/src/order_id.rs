@@ -65,6 +65,8 @@ pub enum NoId {
     Foreign,
     /// The counter can't go so far on.
     UsedUp,
+    /// The counter is so far ahead of the clock that others would lack ids.
+    TooFast,
 }
 
 /// How seconds are counted: from when on, and how far the local clock is ahead of UTC.
@@ -79,6 +81,7 @@ pub struct Calendar {
 pub struct Second {
     since_epoch: u64,
     day: u64,
+    of_day: u64,
 }
 
 impl Second {
@@ -87,9 +90,10 @@ impl Second {
         let local = now_ms.div_euclid(1000).saturating_add(calendar.utc_offset_s);
         let since_epoch = u64::try_from(local.saturating_sub(calendar.epoch_s)).ok();
         let since_epoch = since_epoch.filter(|seconds| *seconds <= SECONDS_MAX);
-        let days = u64::try_from(local).map(|local| local / 86_400);
-        match (since_epoch, days) {
-            (Some(since_epoch), Ok(day)) => Ok(Self { since_epoch, day }),
+        match (since_epoch, u64::try_from(local)) {
+            (Some(since_epoch), Ok(local)) => {
+                Ok(Self { since_epoch, day: local / 86_400, of_day: local % 86_400 })
+            }
             _ => Err(NoId::OutOfTime),
         }
     }
@@ -119,10 +123,36 @@ impl Taken {
     }
 }
 
+/// How many ids may be left out for one order: more than a server makes in the second that they
+/// all bear, and few of a day's.
+const SKIP_MAX: u32 = (1 << 17) - 1;
+
 /// How many ids to leave out at the next attempt, after one that left out so many and found an id
-/// that is used. Doubles, so that whatever is used is passed in few attempts.
+/// that is used. Doubles, so that whatever is used is passed in few attempts. None when so many
+/// are used that somebody means to use up the counter.
 pub fn skip_more(skip: u32) -> Option<u32> {
-    skip.checked_mul(2)?.checked_add(1)
+    skip.checked_mul(2)?.checked_add(1).filter(|skip| *skip <= SKIP_MAX)
+}
+
+/// How far ids that anybody may ask for can be ahead of their pace: a burst.
+const AHEAD_MAX: u64 = 1 << 24;
+/// The pace of a day's counter, in ids per second. With the burst four fifths of the day's ids.
+const PACE: u64 = 40_000;
+/// The same for the form of clusters, where ids borrow seconds: an eighth of all.
+const BORROWED_S_MAX: u64 = 1 << 28;
+
+/// Refuses ids that are taken too fast, when they are asked for in numbers and not for an order:
+/// the last fifth of a day's counter, and most of the seconds to come, are left for orders, and no
+/// burst takes the ids of the rest of the day.
+///
+/// Seconds are borrowed also while the clock is set back, and so may be borrowed for years.
+pub fn check_pace(second: Second, is_slot: bool, taken: &Taken) -> Result<(), NoId> {
+    let is_in_time = if is_slot {
+        taken.borrowed_s <= BORROWED_S_MAX
+    } else {
+        taken.kept <= AHEAD_MAX.saturating_add(second.of_day.saturating_mul(PACE))
+    };
+    if is_in_time { Ok(()) } else { Err(NoId::TooFast) }
 }
 
 /// The next `count` ids of the standalone form behind `skip` that are left out, `counter` being

@@ -3,6 +3,7 @@
 //! A pure structure, without server or clock: its user reports what happened and does what is next.
 //! A waiter is in line, then granted or refused, then answered and gone.
 
+mod bounds;
 mod due;
 mod events;
 mod granted;
@@ -11,6 +12,7 @@ mod request;
 mod waiter;
 
 use crate::db_key::DbKey;
+pub use bounds::{Bounds, Full};
 use due::{Due, Dues};
 use granted::Granted;
 use lost::AllLost;

@@ -96,7 +96,7 @@ impl Command for Acquire {
             Fence::read(ctx, wanted.key.0)?.next(now_ms)?;
         }
         let wait = Wait { since_ms: now_ms, until_ms: now_ms.saturating_add(wait_ms) };
-        if wait_ms > 0 && lock_line::join(ctx, lines, &wanted, wait, holder) {
+        if wait_ms > 0 && lock_line::join(ctx, lines, &wanted, wait, holder)? {
             return Ok(Reply::Later);
         }
         metrics::LOCKS_REFUSED.count();

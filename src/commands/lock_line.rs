@@ -3,6 +3,8 @@
 //! What frees a lock otherwise is the business of `background/grants.rs`.
 
 use super::acquisition::{Acquirer, Wanted, acquire, renew};
+use crate::config;
+use crate::error::CommandError;
 use crate::keyspace::lock::{self, Holder};
 use crate::memory::Memory;
 use crate::memory::lines::{Answer, Lines};
@@ -46,17 +48,19 @@ pub(crate) fn look_when_over() {
     }
 }
 
-/// Puts the command's client in line behind `holder`, and blocks it. False where it can't wait.
+/// Puts the command's client in line behind `holder`, and blocks it. False where it can't wait; an
+/// error where too many do.
 pub(super) fn join(
     ctx: Ctx<'_>,
     lines: &Lines,
     wanted: &Wanted<'_>,
     wait: Wait,
     holder: Holder,
-) -> bool {
+) -> Result<bool, CommandError> {
     if !ctx.may_block() || ctx.is_replica() {
-        return false;
+        return Ok(false);
     }
+    check_room(ctx, lines, wanted.key)?;
     lines.hear_turns(ctx);
     let lock = DbKey::new(ctx.selected_db(), wanted.key.0.bytes());
     let request = Request {
@@ -65,7 +69,7 @@ pub(super) fn join(
         with_fence: wanted.with_fence,
         connection: wanted.connection,
     };
-    let Some((id, client)) = block::<LockWaiter>(ctx) else { return false };
+    let Some((id, client)) = block::<LockWaiter>(ctx) else { return Ok(false) };
     lines.with(|lines| {
         lines.join(id, client, &lock, request, wait);
         match holder {
@@ -74,7 +78,15 @@ pub(super) fn join(
         }
     });
     look_when_over();
-    true
+    Ok(true)
+}
+
+/// Refuses a client for which there is no room, in this line or in all lines.
+fn check_room(ctx: Ctx<'_>, lines: &Lines, key: KeyName<'_>) -> Result<(), CommandError> {
+    let Some(bounds) = config::lock_waiters_max() else { return Ok(()) };
+    let (db, key) = (ctx.selected_db(), key.0.bytes());
+    let (for_this_lock, for_all) = lines.with(|lines| (lines.len(db, key), lines.in_line()));
+    bounds.check(for_this_lock, for_all).map_err(CommandError::Waiters)
 }
 
 /// A key's time to live is over when its end has passed.

@@ -3,7 +3,7 @@
 use super::{Answering, Command};
 use crate::args::Args;
 use crate::error::CommandError;
-use crate::keyspace::counter::{self, IdScope};
+use crate::keyspace::counter;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
@@ -41,14 +41,7 @@ impl Command for NextId {
             count = args.next_count()?;
         }
         args.finish()?;
-        let next = counter::find_next(
-            &memory.counter,
-            ctx,
-            IdScope::Prefix(prefix),
-            ctx.now_ms(),
-            0,
-            count,
-        )?;
+        let next = counter::find_in_pace(&memory.counter, ctx, prefix, count)?;
         Ok(Reply::Id(next.take(ctx)))
     }
 }

@@ -12,7 +12,10 @@ use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str, WriteKey};
 use crate::typed::{IdPrefix, Voucher};
 use domain::hash_tag::tag_of;
 use domain::integer::{self, Decimal};
-use domain::order_id::{Count, Id, Second, Taken, after_counter, after_last, date, skip_more};
+use domain::key_names::COUNTER_PREFIX;
+use domain::order_id::{
+    Count, Id, Second, Taken, after_counter, after_last, check_pace, date, skip_more,
+};
 use domain::slot::Slot;
 use std::rc::Rc;
 
@@ -61,13 +64,28 @@ pub(crate) fn find_unused(
         if !ids.any(&is_used)? {
             return Ok(ids);
         }
-        skip = skip_more(skip).ok_or(CommandError::IdsUsedUp)?;
+        skip = skip_more(skip).ok_or(CommandError::IdsInUse)?;
     }
+}
+
+/// Finds the next `count` ids of a prefix, if they are not ahead of the pace that leaves ids for
+/// orders and for the rest of the day.
+pub(crate) fn find_in_pace(
+    kept: &Kept<Counter>,
+    ctx: Ctx<'_>,
+    prefix: IdPrefix<'_>,
+    count: Count,
+) -> Result<FreeIds, CommandError> {
+    let now_ms = ctx.now_ms();
+    let ids = find_next(kept, ctx, IdScope::Prefix(prefix), now_ms, 0, count)?;
+    let second = Second::at(now_ms, config::calendar())?;
+    check_pace(second, ids.counter.kind.has_tag(), &ids.taken)?;
+    Ok(ids)
 }
 
 /// Finds the next `count` ids at `now_ms`, one behind the other, after `skip` that are left out.
 /// Writes nothing; whatever can go wrong with ids goes wrong here.
-pub(crate) fn find_next(
+fn find_next(
     kept: &Kept<Counter>,
     ctx: Ctx<'_>,
     scope: IdScope<'_>,
@@ -248,9 +266,9 @@ impl Counter {
             return last;
         }
         let key = match kind {
-            Kind::Day(day) => OwnedStr::new(&[b"icr:", prefix, b":", &date(day)].concat()),
+            Kind::Day(day) => OwnedStr::new(&[COUNTER_PREFIX, prefix, b":", &date(day)].concat()),
             Kind::Slot(slot) => {
-                OwnedStr::new(&[b"icr:", prefix, b":{", &slot.tag(), b"}"].concat())
+                OwnedStr::new(&[COUNTER_PREFIX, prefix, b":{", &slot.tag(), b"}"].concat())
             }
         };
         kept.keep(Self { prefix: prefix.to_vec(), kind, key })

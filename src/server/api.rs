@@ -118,6 +118,7 @@ required! {
     RedisModule_ZsetRangeNext
     RedisModule_ZsetRangeStop
     RedisModule_ZsetRem
+    RedisModule_ZsetScore
 }
 
 /// The first API function that this server lacks, by name; none when all are there.

@@ -104,6 +104,18 @@ impl ReadKey<'_> {
         Ok(members)
     }
 
+    /// The score of a member of a sorted set.
+    pub(crate) fn zset_score(&self, member: Str<'_>) -> Result<Option<f64>, NotThatKind> {
+        if self.kind() != Kind::SortedSet {
+            return Err(NotThatKind);
+        }
+        let mut score = 0.0;
+        // SAFETY: the handle is open on a sorted set; the score is written only if there is one.
+        let status =
+            unsafe { api!(RedisModule_ZsetScore(self.as_ptr(), member.as_ptr(), &mut score)) };
+        Ok((status == OK).then_some(score))
+    }
+
     /// How many elements, or bytes of a string, the key holds.
     pub(crate) fn len(&self) -> usize {
         // SAFETY: the handle is open.

@@ -25,6 +25,12 @@ pub(crate) trait Setting: Sync {
     /// default, so that redis.conf and CONFIG SET win over it. The error says what is wrong.
     fn register(&'static self, ctx: Ctx<'_>, given: Option<&[u8]>) -> Result<(), String>;
 
+    /// Asked when all settings of a redis.conf or a CONFIG SET are set: may this one have its
+    /// value beside the others?
+    fn agrees(&self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Forgets the value: the module is being unloaded.
     fn forget(&self);
 }
@@ -35,6 +41,7 @@ pub(crate) struct Text {
     default: &'static str,
     check: fn(&[u8]) -> Result<(), String>,
     changed: fn(),
+    agrees: fn() -> Result<(), String>,
     value: MainThread<Option<OwnedStr>>,
 }
 
@@ -45,7 +52,18 @@ impl Text {
         check: fn(&[u8]) -> Result<(), String>,
         changed: fn(),
     ) -> Self {
-        Self { name, default, check, changed, value: MainThread::new(None) }
+        Self::among_others(name, default, check, changed, || Ok(()))
+    }
+
+    /// The same, with what [`Setting::agrees`] asks.
+    pub(crate) const fn among_others(
+        name: &'static CStr,
+        default: &'static str,
+        check: fn(&[u8]) -> Result<(), String>,
+        changed: fn(),
+        agrees: fn() -> Result<(), String>,
+    ) -> Self {
+        Self { name, default, check, changed, agrees, value: MainThread::new(None) }
     }
 
     /// Runs `read` on the value. Must not be used on a hot path: names are to be resolved once.
@@ -92,11 +110,15 @@ impl Setting for Text {
                 raw::REDISMODULE_CONFIG_DEFAULT,
                 Some(get_text),
                 Some(set_text),
-                None,
+                Some(apply_text),
                 ptr::from_ref(self).cast_mut().cast::<c_void>(),
             ))
         };
         registered(status)
+    }
+
+    fn agrees(&self) -> Result<(), String> {
+        (self.agrees)()
     }
 
     fn forget(&self) {
@@ -269,16 +291,33 @@ unsafe extern "C" fn set_text(
     let setting = unsafe { &*setting.cast::<Text>() };
     // SAFETY: the server's string lives for this call.
     let Some(value) = (unsafe { borrow(value) }) else { return ERR };
-    match guarded(|| setting.accept(value)).unwrap_or_else(|| Err(BUG.to_owned())) {
-        Ok(()) => OK,
-        Err(reason) => {
-            if !error.is_null() {
-                // SAFETY: the server takes the string that is put where `error` points.
-                unsafe { *error = OwnedStr::new(reason.as_bytes()).into_raw() };
-            }
-            ERR
-        }
+    let result = guarded(|| setting.accept(value)).unwrap_or_else(|| Err(BUG.to_owned()));
+    // SAFETY: the server's place for an error, or null.
+    unsafe { status_of(result, error) }
+}
+
+/// Called when all settings of a CONFIG SET are set. On an error the server sets them back.
+unsafe extern "C" fn apply_text(
+    _ctx: *mut raw::RedisModuleCtx,
+    setting: *mut c_void,
+    error: *mut *mut raw::RedisModuleString,
+) -> c_int {
+    // SAFETY: the private data that `Text::register` gave.
+    let setting = unsafe { &*setting.cast::<Text>() };
+    let result = guarded(setting.agrees).unwrap_or_else(|| Err(BUG.to_owned()));
+    // SAFETY: the server's place for an error, or null.
+    unsafe { status_of(result, error) }
+}
+
+/// # Safety
+/// `error` must be null, or where the server takes a string from that says why.
+unsafe fn status_of(result: Result<(), String>, error: *mut *mut raw::RedisModuleString) -> c_int {
+    let Err(reason) = result else { return OK };
+    if !error.is_null() {
+        // SAFETY: the server takes the string that is put where `error` points.
+        unsafe { *error = OwnedStr::new(reason.as_bytes()).into_raw() };
     }
+    ERR
 }
 
 unsafe extern "C" fn get_choice(_name: *const c_char, setting: *mut c_void) -> c_int {

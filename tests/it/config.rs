@@ -5,7 +5,7 @@ use crate::observe::{assert_error, words};
 use redis::Value;
 
 /// Every config with its default and another legal value.
-pub const CONFIGS: [(&str, &str, &str); 17] = [
+pub const CONFIGS: [(&str, &str, &str); 18] = [
     ("seckill.stock-prefix", "seckill:stock:", "s t:"),
     ("seckill.buyers-prefix", "seckill:order:", "buyers:"),
     ("seckill.order-stream", "stream.orders", ""),
@@ -22,6 +22,7 @@ pub const CONFIGS: [(&str, &str, &str); 17] = [
     ("seckill.hold-sweep-ms", "50", "1"),
     ("seckill.lock-lease-ms-max", "86400000", "1"),
     ("seckill.lock-wait-ms-max", "3600000", "0"),
+    ("seckill.lock-waiters-max", "1000 5000", "0 0"),
     (
         "seckill.scripts",
         "",
@@ -155,7 +156,7 @@ fn redis_conf_wins_over_loadmodule_arguments() {
 }
 
 /// Values that no config takes, as a name and bytes.
-const BAD: [(&str, &[u8]); 33] = [
+const BAD: [(&str, &[u8]); 36] = [
     ("seckill.hash-tags", b"maybe"),
     ("seckill.hash-tags", b""),
     ("seckill.missing-stock", b"soldout"),
@@ -187,6 +188,9 @@ const BAD: [(&str, &[u8]); 33] = [
     ("seckill.lock-lease-ms-max", b"315360000001"),
     ("seckill.lock-wait-ms-max", b"-1"),
     ("seckill.lock-wait-ms-max", b"1s"),
+    ("seckill.lock-waiters-max", b"1"),
+    ("seckill.lock-waiters-max", b"2 1"),
+    ("seckill.lock-waiters-max", b"0 1000001"),
     ("seckill.scripts", b"a401349bbff2164ec35f9c5f6db8f92ff4519d9d GET KEYS[1]"),
     ("seckill.scripts", b"a401349bbff2164ec35f9c5f6db8f92ff4519d9d LOCK.RELEASE a b\0"),
 ];

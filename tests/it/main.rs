@@ -14,9 +14,11 @@
 //! | `prizes`, `prizes_context` | drawing prize codes and putting them back |
 //! | `prizes_effects` | what draws write, random histories of them, random bytes |
 //! | `nextid`, `nextid_slots` | generated ids, and who else counts on their keys |
+//! | `nextid_pace` | nobody uses up the ids of a day |
 //! | `afresh` | nothing remembered between tries hides what others did |
 //! | `repeats` | repeat buyers, and what others do to the buyers meanwhile |
 //! | `locks_line`, `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in line |
+//! | `locks_bounds` | how many clients may wait |
 //! | `locks_turns` | handed over in time by a server at rest; two with one token |
 //! | `locks_session`, `locks_session_server` | locks that a closed connection releases |
 //! | `locks_server`, `locks_histories` | pauses, failovers, clusters; many clients and a model |
@@ -34,6 +36,7 @@
 //! | `survival`, `rules_appear` | crashes, failovers, keys that go and come; rules that appear |
 //! | `retries` | answers that are given again, and WAIT behind them |
 //! | `status` | what managed sales say of themselves |
+//! | `audit_steps` | a book read in steps while it changes |
 //! | `managed_effects`, `managed_history`, `managed_hostile` | as their namesakes, when managed |
 //! | `effects` | what is written for replicas and files, and read without the module |
 //! | `context` | transactions, scripts, replicas, memory limits, blocked readers, databases |
@@ -44,11 +47,14 @@
 //! | `config`, `config_names`, `cluster`, `managed_cluster` | names and modes, hash tags, slots |
 //! | `memory` | what the module remembers between commands, and each event that may end it |
 //! | `metadata`, `acl`, `docs` | COMMAND INFO, DOCS, GETKEYS, INFO, ACL, redis.conf, pages |
+//! | `shipped` | redis.conf, compose.yaml, scripts |
+//! | `users` | what the users of SECURITY.md can do |
 //! | `security` | every command by name, category and key; SECURITY.md |
 //! | `differential` | random histories against the reference scripts |
 //! | `measured_scripts` | the scripts that the benchmark measures commands against |
 //! | `scripts`, `scripts_seen`, `scripts_busy` | scripts that commands answer; others' view; load |
 //! | `library`, `functions` | the library of functions in place of the module, and beside it |
+//! | `own_names` | streams that would be one, and locks that are keys of a sale |
 //! | `bounds` | how long what clients send may be |
 //! | `hostile`, `concurrency` | random bytes; many clients at once |
 //!
@@ -59,6 +65,7 @@ mod acl;
 mod adopt;
 mod afresh;
 mod aof;
+mod audit_steps;
 mod bounds;
 mod cluster;
 mod concurrency;
@@ -85,6 +92,7 @@ mod leaks;
 mod loading;
 mod lock;
 mod locks_acquire;
+mod locks_bounds;
 mod locks_histories;
 mod locks_line;
 mod locks_server;
@@ -107,8 +115,10 @@ mod mtry;
 mod mtry_differential;
 mod mtry_effects;
 mod nextid;
+mod nextid_pace;
 mod nextid_slots;
 mod observe;
+mod own_names;
 mod payments;
 mod ports;
 mod prizes;
@@ -128,8 +138,10 @@ mod scripts;
 mod scripts_busy;
 mod scripts_seen;
 mod security;
+mod shipped;
 mod status;
 mod survival;
 mod transcript;
 mod r#try;
 mod trykeys;
+mod users;

@@ -44,7 +44,7 @@ pub const COMMANDS: [Row; 24] = [
     ("seckill.order", 3, "readonly fast", [1, 1], "voucher orderid", ""),
     ("seckill.status", 3, "readonly fast", [1, 1], "voucher user", ""),
     ("seckill.info", 2, "readonly", [1, 1], "voucher", ""),
-    ("seckill.audit", 2, "readonly", [1, 1], "voucher", ""),
+    ("seckill.audit", -2, "readonly", [1, 1], "voucher", "CURSOR"),
     ("seckill.deduct", -2, "write denyoom fast", [1, 1], "key", "-"),
     ("seckill.restore", -2, "write fast", [1, 1], "key", "-"),
     ("seckill.draw", 3, "write denyoom fast", [1, 1], "pool user", ""),

@@ -263,10 +263,15 @@ fn what_no_counter_holds_is_refused() {
         let error = server.refused(&format!("SECKILL.NEXTID order COUNT {count}"), "ERR");
         assert!(error.contains("used up"), "{value} {count}: {error}");
     }
+    // The last ones are left for orders.
     server.call(&["SET", &key, "4294967294"]);
-    assert_eq!(next(&server, "order", 1) & 0xffff_ffff, 0xffff_ffff);
-    server.call(&["SET", &key, "4294901759"]);
-    assert_eq!(next(&server, "order", 65_536) & 0xffff_ffff, 4_294_901_760);
+    let error = server.refused("SECKILL.NEXTID order", "TRYAGAIN");
+    assert!(error.contains("faster than a day has them"), "{error}");
+    server.run("SET seckill:stock:7 5");
+    let Value::Array(answer) = server.run("SECKILL.TRY 7 alice *") else { panic!("no answer") };
+    assert_eq!(id(&answer[1]) & 0xffff_ffff, 0xffff_ffff);
+    let error = server.refused("SECKILL.TRY 7 bob *", "ERR");
+    assert!(error.contains("used up"), "{error}");
     // Other prefixes count on.
     assert_eq!(next(&server, "other", 1) & 0xffff_ffff, 1);
 }

@@ -107,6 +107,9 @@ impl Client {
         let got = ["left", "held", "sold"].map(|name| integer(&field(name)));
         assert_eq!(got, wanted, "{shown}");
         assert_eq!(integer(&field("total")), got.iter().sum::<i64>(), "{shown}");
+        // Whatever has happened, the audit in steps finds nothing either.
+        let (last, _) = self.audit_in_steps(voucher, |_, _| {});
+        assert_eq!(last.differences(), Vec::<String>::new(), "{shown}");
     }
 }
 

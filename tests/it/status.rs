@@ -214,13 +214,14 @@ fn an_unmanaged_voucher_has_less_to_say() {
     );
 }
 
-const LOOKS: [&str; 8] = [
+const LOOKS: [&str; 9] = [
     "SECKILL.ORDER 7 o1",
     "SECKILL.ORDER 7 none",
     "SECKILL.STATUS 7 alice",
     "SECKILL.STATUS 7 none",
     "SECKILL.INFO 7",
     "SECKILL.AUDIT 7",
+    "SECKILL.AUDIT 7 CURSOR 0",
     "SECKILL.INFO 8",
     "SECKILL.STATUS 8 alice",
 ];
@@ -259,14 +260,15 @@ fn looking_leaves_no_trace_and_works_where_reading_does() {
 
 #[test]
 fn keys_of_the_wrong_type_are_errors() {
+    const STEP: &str = "AUDIT 7 CURSOR 0";
     let server = Server::observed().start();
     for (kind, commands) in [
-        ("stock", ["INFO 7", "AUDIT 7"].as_slice()),
-        ("order", &["INFO 7", "AUDIT 7"]),
-        ("book", &["ORDER 7 o1", "STATUS 7 alice", "AUDIT 7"]),
-        ("buyer", &["STATUS 7 alice", "AUDIT 7"]),
-        ("hold", &["INFO 7", "AUDIT 7"]),
-        ("voucher", &["STATUS 7 alice", "INFO 7", "AUDIT 7"]),
+        ("stock", ["INFO 7", "AUDIT 7", STEP].as_slice()),
+        ("order", &["INFO 7", "AUDIT 7", STEP]),
+        ("book", &["ORDER 7 o1", "STATUS 7 alice", "AUDIT 7", STEP]),
+        ("buyer", &["STATUS 7 alice", "AUDIT 7", STEP]),
+        ("hold", &["INFO 7", "AUDIT 7", STEP]),
+        ("voucher", &["STATUS 7 alice", "INFO 7", "AUDIT 7", STEP]),
     ] {
         server.run("FLUSHALL");
         server.run("SECKILL.CREATE 7 9 HOLD 900000");

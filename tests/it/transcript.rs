@@ -66,18 +66,28 @@ pub fn compare(client: &mut Client, transcript: &str, lines: Lines) -> Result<()
 pub fn compare_in_resp3(client: &mut Client, transcript: &str) -> Result<usize, String> {
     let mut maps = 0;
     for (command, expected) in exchanges(transcript) {
-        let mut reply = client.run(command);
-        if let Value::Map(pairs) = reply {
-            maps += 1;
-            reply =
-                Value::Array(pairs.into_iter().flat_map(|(name, value)| [name, value]).collect());
-        }
+        let reply = flat(client.run(command), &mut maps);
         let name = command.to_ascii_uppercase();
         if name.starts_with("SECKILL.") || name.starts_with("LOCK.") {
             compare_one(command, &expected, &reply, Lines::Whole)?;
         }
     }
     Ok(maps)
+}
+
+/// The reply as RESP2 has it. Counts its maps.
+fn flat(reply: Value, maps: &mut usize) -> Value {
+    match reply {
+        Value::Map(pairs) => {
+            *maps += 1;
+            let parts = pairs.into_iter().flat_map(|(name, value)| [name, value]);
+            Value::Array(parts.map(|part| flat(part, maps)).collect())
+        }
+        Value::Array(parts) => {
+            Value::Array(parts.into_iter().map(|part| flat(part, maps)).collect())
+        }
+        other => other,
+    }
 }
 
 fn compare_one(

@@ -67,6 +67,9 @@ fn pair<'v>(pairs: &'v Value, name: &str) -> Option<&'v Value> {
     items(pairs).chunks(2).find(|pair| text(&pair[0]) == name).map(|pair| &pair[1])
 }
 
+/// What a step of an audit could have replied.
+const CURSOR: &str = "1:3:9:5:2:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:-:0";
+
 /// Numbers that mean something, and some that should not.
 const NUMBERS: [&str; 14] = [
     "0",
@@ -86,6 +89,10 @@ const NUMBERS: [&str; 14] = [
 ];
 
 impl Command {
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// A random sentence: most of them make sense, some are torn up.
     pub fn sentence(&self, random: &mut fastrand::Rng, topic: &Topic) -> Argv {
         let mut argv = vec![self.name.clone().into_bytes()];
@@ -158,6 +165,7 @@ impl Argument {
             ("group", _) => one(random, &["g", "g", "g", "g", "g", "none"]),
             ("id", _) => topic.entry(random),
             (name, _) if name.ends_with("-field") => one(random, &["u", "v", "o", "userId"]),
+            ("cursor", _) => one(random, &["0", "0", CURSOR]),
             ("token", _) => one(random, &["t0", "t0", "t1"]),
             (name, "integer") => match (name, random.u8(0..12)) {
                 (_, 0) => one(random, &NUMBERS),

@@ -19,6 +19,7 @@
 //! | `resold` | a voucher dropped and created again and again, with the same order ids |
 //! | `failover` | Sentinels, and clients that follow them |
 //! | `grammar`, `company`, `fuzz` | our commands as COMMAND DOCS has them, others, and the mix |
+//! | `hostile` | the users of SECURITY.md, taken over, on a server with little memory |
 //! | `linear`, `sequential` | whether a history is linearizable, and what one object does alone |
 //! | `recorded`, `judged` | histories that are checked so; the checker, when one is wrong |
 //! | `tampered` | the checks, when something is wrong |
@@ -44,6 +45,7 @@ mod fuzz;
 mod grammar;
 #[path = "../it/harness.rs"]
 mod harness;
+mod hostile;
 mod judged;
 mod length;
 mod linear;

@@ -1,7 +1,8 @@
 //! Ids by their tables, and a million of them.
 
 use super::{
-    Calendar, Count, Id, NoId, Second, Slot, Taken, after_counter, after_last, date, skip_more,
+    COUNTER_MAX, Calendar, Count, Id, NoId, Second, Slot, Taken, after_counter, after_last,
+    check_pace, date, skip_more,
 };
 
 const UTC: Calendar = Calendar { epoch_s: 1_640_995_200, utc_offset_s: 0 };
@@ -234,5 +235,29 @@ fn ids_that_are_left_out_are_passed_over() {
     // Whatever is used is passed in few attempts.
     let mut skips = std::iter::successors(Some(0), |skip| skip_more(*skip));
     assert_eq!(skips.by_ref().take(4).collect::<Vec<_>>(), [0, 1, 3, 7]);
-    assert_eq!(skips.last(), Some(u32::MAX));
+    assert_eq!(skips.last(), Some(131_071));
+}
+
+/// What is left of a day for orders, whatever SECKILL.NEXTID has given.
+#[test]
+fn a_day_has_a_pace() {
+    let taken = |kept, borrowed_s| Taken { first: Id(0), kept, borrowed_s };
+    let midnight = second(3 * 86_400);
+    let rows = [
+        (0, 0, Ok(())),
+        (0, 1 << 24, Ok(())),
+        (0, (1 << 24) + 1, Err(NoId::TooFast)),
+        (1, (1 << 24) + 40_000, Ok(())),
+        (1, (1 << 24) + 40_001, Err(NoId::TooFast)),
+        (86_399, (1 << 24) + 86_399 * 40_000, Ok(())),
+        (86_399, (1 << 24) + 86_399 * 40_000 + 1, Err(NoId::TooFast)),
+    ];
+    for (seconds, kept, want) in rows {
+        let now = second(midnight.since_epoch + seconds);
+        assert_eq!(check_pace(now, false, &taken(kept, 0)), want, "{seconds} {kept}");
+    }
+    let most = (1 << 24) + 86_400 * 40_000;
+    assert!(COUNTER_MAX - most > 800_000_000, "for orders");
+    assert_eq!(check_pace(midnight, true, &taken(u64::MAX, 1 << 28)), Ok(()));
+    assert_eq!(check_pace(midnight, true, &taken(0, (1 << 28) + 1)), Err(NoId::TooFast));
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use domain::audit::steps::Progress;
 use domain::audit::{Books, audit};
 use domain::book::{Entry, Holding, State};
 use domain::managed::{
@@ -212,6 +213,9 @@ impl Sale {
 
 /// The audit of keys that hold anything: no difference means that the sums are right.
 pub(crate) fn audits(bytes: &[u8]) {
+    if let Some(progress) = Progress::parse(bytes) {
+        assert_eq!(Progress::parse(&progress.cursor()), Some(progress));
+    }
     let mut input = Input::new(bytes);
     let (total, left) = (input.number(), input.flag().then(|| input.number()));
     let mut books = Books {

@@ -1,0 +1,251 @@
+//! SECKILL.AUDIT with CURSOR: a book that is read in steps, while it changes.
+
+use crate::harness::{Client, Server, text};
+use crate::observe::{assert_error, integer, words};
+use crate::sales::pairs;
+use redis::Value;
+
+/// What one step replies.
+pub struct Step {
+    pub cursor: String,
+    fields: Vec<(String, Value)>,
+}
+
+impl Step {
+    pub fn number(&self, name: &str) -> i64 {
+        integer(self.field(name))
+    }
+
+    pub fn differences(&self) -> Vec<String> {
+        words(self.field("differences").clone())
+    }
+
+    fn field(&self, name: &str) -> &Value {
+        let found = self.fields.iter().find(|(field, _)| field == name);
+        &found.unwrap_or_else(|| panic!("no {name}: {:?}", self.fields)).1
+    }
+}
+
+impl Client {
+    pub fn audit_step(&mut self, voucher: &str, cursor: &str) -> Step {
+        match self.call(&["SECKILL.AUDIT", voucher, "CURSOR", cursor]) {
+            Value::Array(mut parts) if parts.len() == 2 => {
+                let fields = pairs(parts.pop().expect("two"));
+                Step { cursor: text(&parts[0]), fields }
+            }
+            other => panic!("{voucher} from {cursor}: {other:?}"),
+        }
+    }
+
+    /// All steps, with something in between. The last one, and how many there were.
+    pub fn audit_in_steps(
+        &mut self,
+        voucher: &str,
+        mut between: impl FnMut(&mut Self, &Step),
+    ) -> (Step, usize) {
+        let mut step = self.audit_step(voucher, "0");
+        for number in 1.. {
+            if step.cursor == "0" {
+                return (step, number);
+            }
+            between(self, &step);
+            step = self.audit_step(voucher, &step.cursor);
+        }
+        unreachable!("more steps than numbers")
+    }
+}
+
+/// A sale of so many orders of one unit each.
+fn sold(server: &Server, total: usize) -> Client {
+    let mut client = server.client();
+    client.run(&format!("SECKILL.CREATE 7 {total} LIMIT 3 HOLD 9000000"));
+    let numbers: Vec<usize> = (0..total).collect();
+    for batch in numbers.chunks(1000) {
+        let mut command = vec!["SECKILL.MTRY".to_owned(), "7".to_owned()];
+        batch.iter().for_each(|n| command.extend([format!("user-{n}"), format!("o{n}")]));
+        assert!(matches!(client.call(&command), Value::Array(_)));
+    }
+    client
+}
+
+#[test]
+fn a_small_book_takes_one_step() {
+    let server = Server::observed().start();
+    server.run("SECKILL.CREATE 7 9 LIMIT 3 HOLD 900000");
+    server.run("SECKILL.TRY 7 alice o1 UNITS 2");
+    server.check(
+        "
+        > SECKILL.AUDIT 7 CURSOR 0
+        1) \"0\"
+        2)  1) \"total\"
+            2) (integer) 9
+            3) \"left\"
+            4) (integer) 7
+            5) \"held\"
+            6) (integer) 2
+            7) \"sold\"
+            8) (integer) 0
+            9) \"orders\"
+           10) (integer) 1
+           11) \"buyers\"
+           12) (integer) 1
+           13) \"changed\"
+           14) (integer) 0
+           15) \"differences\"
+           16) (empty array)
+        ",
+    );
+    server.silent("SECKILL.AUDIT 7 CURSOR 0");
+    assert_error(&server.run("SECKILL.AUDIT 8 CURSOR 0"), "NOVOUCHER", "8");
+}
+
+/// How long a step takes is bounded by how much it reads, whatever there is.
+#[test]
+fn no_step_reads_much() {
+    let server = Server::start();
+    let mut client = sold(&server, 20_000);
+    let (mut read, mut steps) = (0, 0);
+    let (last, count) = client.audit_in_steps("7", |_, step| {
+        let orders = step.number("orders");
+        assert!(orders - read <= 300, "{} orders in a step", orders - read);
+        (read, steps) = (orders, steps + 1);
+        assert!(step.cursor.len() <= 512 && step.differences().is_empty());
+    });
+    // Orders, their users, their holds, the buyers: 80,000 elements.
+    assert!(count > 80_000 / 300, "{count} steps");
+    let whole = client.run("SECKILL.AUDIT 7");
+    let wanted = pairs(whole);
+    for name in ["total", "left", "held", "sold", "orders", "buyers"] {
+        let found = wanted.iter().find(|(field, _)| field == name).expect(name);
+        assert_eq!(*last.field(name), found.1, "{name}");
+    }
+    assert_eq!((last.number("changed"), last.differences()), (0, Vec::new()));
+}
+
+/// An order is sold, confirmed, cancelled and given more time between any two steps.
+#[test]
+fn what_happens_in_between_is_no_difference() {
+    let server = Server::start();
+    let mut client = sold(&server, 3000);
+    client.run("SECKILL.RESTOCK 7 100000");
+    let mut number = 0;
+    let (last, steps) = client.audit_in_steps("7", |client, step| {
+        assert_eq!(step.differences(), Vec::<String>::new());
+        let n = number;
+        for (command, wanted) in [
+            (format!("SECKILL.TRY 7 new-{n} new-{n} UNITS 2"), 0),
+            (format!("SECKILL.TRY 7 user-{n} again-{n}"), 0),
+            (format!("SECKILL.CONFIRM 7 user-{n} o{n}"), 1),
+            (format!("SECKILL.EXTEND 7 new-{n} new-{n} 9999999"), 1),
+            (format!("SECKILL.CANCEL 7 user-{0} o{0}", 2999 - n), 1),
+            (format!("SECKILL.RESTOCK 7 {}", 1 - 2 * (n % 2)), -1),
+        ] {
+            let answer = integer(&client.run(&command));
+            assert!(answer == wanted || wanted == -1, "{command}: {answer}");
+        }
+        number += 1;
+    });
+    assert!(steps > 10 && number < 1000, "{steps}");
+    assert_eq!((last.number("changed"), last.differences()), (1, Vec::new()));
+    // Confirmations move no units.
+    let (last, _) = client.audit_in_steps("7", |client, _| {
+        client.run(&format!("SECKILL.CONFIRM 7 user-{number} o{number}"));
+        number += 1;
+    });
+    assert_eq!((last.number("changed"), last.differences()), (0, Vec::new()));
+    let sum = ["left", "held", "sold"].map(|name| last.number(name)).iter().sum::<i64>();
+    assert_eq!(sum, last.number("total"));
+}
+
+#[test]
+fn every_tampering_is_found_in_steps() {
+    let server = Server::start();
+    for (tampering, wanted) in [
+        ("INCR seckill:stock:7", "total is 9, but left 6 + held 2 + sold 2 is 10"),
+        ("DEL seckill:stock:7", "there is no stock key"),
+        ("HSET seckill:book:7 o2 sold:1:0:bob", "total is 9, but left 5 + held 2 + sold 1 is 8"),
+        ("HSET seckill:book:7 o1 junk", "1 orders of the book can't be read"),
+        ("HSET seckill:book:7 o1 sold:2:0:alice", "1 holds have no held order"),
+        ("HSET seckill:book:7 o1 held:2:5:alice", "1 holds have another deadline than their order"),
+        ("HDEL seckill:book:7 o1", "1 holds have no held order"),
+        ("DEL seckill:book:7", "1 holds have no held order"),
+        ("HSET seckill:buyer:7 bob 3:o2", "users' units differ from those of their live orders"),
+        ("HSET seckill:buyer:7 bob junk", "1 users' units can't be read"),
+        ("HDEL seckill:buyer:7 bob", "1 live orders are of users who have no units on record"),
+        ("HSET seckill:buyer:7 eve 1:o9", "1 users with units on record are not among the buyers"),
+        ("DEL seckill:buyer:7", "2 live orders are of users who have no units on record"),
+        ("ZINCRBY seckill:hold:7 1 o1", "1 holds have another deadline than their order"),
+        ("ZREM seckill:hold:7 o1", "1 held orders have no hold"),
+        ("ZADD seckill:hold:7 9999999999999 o2", "1 holds have no held order"),
+        ("ZADD seckill:hold:7 +inf o1", "1 holds have another deadline than their order"),
+        ("SREM seckill:order:7 bob", "1 users with units on record are not among the buyers"),
+        ("SADD seckill:order:7 carol", "1 buyers have no units on record"),
+        ("SET seckill:extra:7 5", "held orders have 1 units beyond the first of each, but their"),
+        ("SET seckill:extra:7 x", "held orders have 1 units beyond the first of each, but their"),
+    ] {
+        server.run("FLUSHALL");
+        server.run("SECKILL.CREATE 7 9 LIMIT 3 HOLD 900000");
+        server.run("SECKILL.TRY 7 alice o1 UNITS 2");
+        server.run("SECKILL.TRY 7 bob o2 UNITS 2");
+        server.run("SECKILL.CONFIRM 7 bob o2");
+        server.run(tampering);
+        let (last, _) = server.own().audit_in_steps("7", |_, _| {});
+        let told = last.differences();
+        assert!(told.iter().any(|line| line.starts_with(wanted)), "{tampering}: {told:?}");
+        assert_eq!(last.number("changed"), 0, "{tampering}");
+    }
+}
+
+/// The server keeps nothing of an audit, however many are begun.
+#[test]
+fn an_audit_that_is_given_up_leaves_nothing() {
+    let server = Server::start();
+    let mut client = sold(&server, 2000);
+    let used = |client: &mut Client| {
+        let info = text(&client.run("INFO memory"));
+        let line = info.lines().find_map(|line| line.strip_prefix("used_memory:")).expect("it");
+        line.trim_end().parse::<i64>().expect("a number")
+    };
+    let begin = |client: &mut Client| {
+        for _ in 0..2000 {
+            assert_ne!(client.audit_step("7", "0").cursor, "0");
+        }
+    };
+    begin(&mut client);
+    let before = used(&mut client);
+    begin(&mut client);
+    let kept = used(&mut client) - before;
+    assert!(kept < 20_000, "{kept} bytes are kept");
+}
+
+#[test]
+fn what_is_no_cursor_is_refused() {
+    let server = Server::observed().start();
+    drop(sold(&server, 2000));
+    let good = server.own().audit_step("7", "0").cursor;
+    for bad in ["''", "1", "-1", "x", "00", "5:0", &format!("{good}:0"), &"9".repeat(600)] {
+        let error = server.refused(&format!("SECKILL.AUDIT 7 CURSOR {bad}"), "ERR");
+        assert_eq!(error, "ERR cursor must be 0, or what the last step replied", "{bad}");
+    }
+    for bad in ["CURSOR", "cursr 0", "CURSOR 0 0", "CURSOR 0 CURSOR 0"] {
+        let error = server.refused(&format!("SECKILL.AUDIT 7 {bad}"), "ERR");
+        assert_eq!(error, "ERR syntax error", "{bad}");
+    }
+    assert_ne!(server.own().audit_step("7", &good).cursor, good);
+}
+
+/// The sale of the first steps is over, and another has its name.
+#[test]
+fn another_sale_in_between_is_a_change() {
+    let server = Server::start();
+    let mut client = sold(&server, 2000);
+    let cursor = client.audit_step("7", "0").cursor;
+    client.run("DEL seckill:voucher:7 seckill:stock:7 seckill:book:7 seckill:buyer:7");
+    client.run("DEL seckill:hold:7 seckill:order:7 seckill:extra:7");
+    let gone = client.call(&["SECKILL.AUDIT", "7", "CURSOR", &cursor]);
+    assert_error(&gone, "NOVOUCHER", "dropped");
+    client.run("SECKILL.CREATE 7 9");
+    client.run("SECKILL.TRY 7 alice o1");
+    let last = client.audit_step("7", &cursor);
+    assert_eq!((last.number("changed"), last.differences()), (1, Vec::new()));
+}

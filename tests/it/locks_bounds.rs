@@ -1,0 +1,154 @@
+//! How many clients may wait for locks: `seckill.lock-waiters-max`.
+
+use crate::harness::{Client, Server, text, wait_for};
+use crate::locks_line::id_of;
+use redis::Value;
+
+const PER_LOCK: &str = "ERR 2 clients wait for this lock, more may not";
+const IN_ALL: &str = "ERR 3 clients wait for locks, more may not";
+
+/// Two for a lock, three in all; three locks are held.
+fn bounded() -> Server {
+    let server = Server::observed().start();
+    server.check("> CONFIG SET seckill.lock-waiters-max '2 3'\nOK");
+    for lock in ["a", "b", "c"] {
+        server.check(&format!("> LOCK.ACQUIRE {lock} ann 1000000\n1"));
+    }
+    server
+}
+
+#[test]
+fn a_full_line_refuses_and_changes_nothing() {
+    let server = bounded();
+    let mut first = server.waiter("LOCK.ACQUIRE a bob 1000000 WAIT 60000");
+    let _second = server.waiter("LOCK.ACQUIRE a cid 1000000 WAIT 60000 FENCE");
+    for request in [
+        "LOCK.ACQUIRE a dan 1000000 WAIT 60000",
+        "LOCK.ACQUIRE a dan 1000000 WAIT 60000 FENCE",
+        "LOCK.ACQUIRE a dan 1000000 WAIT 60000 SESSION",
+    ] {
+        assert_eq!(server.refused(request, "ERR"), PER_LOCK);
+        assert_eq!(server.in_line(), 2);
+    }
+    // Who does not wait is answered as ever, and so is the holder.
+    assert_eq!(server.silent("LOCK.ACQUIRE a dan 1000000"), Value::Int(0));
+    server.check("> LOCK.ACQUIRE a ann 1000000 WAIT 60000\n1");
+    // Nobody waits in a transaction, so there the bound is none.
+    server.check(
+        "
+        > MULTI
+        OK
+        > LOCK.ACQUIRE a dan 1000000 WAIT 60000
+        QUEUED
+        > EXEC
+        1) 0
+        ",
+    );
+    // Another lock has a line of its own.
+    let _third = server.waiter("LOCK.ACQUIRE b dan 1000000 WAIT 60000");
+    // A lock that is handed over makes room.
+    server.check("> LOCK.RELEASE a ann\n1");
+    assert_eq!(first.receive(), Value::Int(1));
+    let _fourth = server.waiter("LOCK.ACQUIRE a dan 1000000 WAIT 60000");
+    assert_eq!(server.refused("LOCK.ACQUIRE a eve 1000000 WAIT 60000", "ERR"), PER_LOCK);
+}
+
+#[test]
+fn all_lines_together_have_a_bound() {
+    let server = bounded();
+    let _waiters: Vec<Client> = ["a", "a", "b"]
+        .iter()
+        .enumerate()
+        .map(|(n, lock)| server.waiter(&format!("LOCK.ACQUIRE {lock} w{n} 1000000 WAIT 60000")))
+        .collect();
+    assert_eq!(server.refused("LOCK.ACQUIRE c dan 1000000 WAIT 60000", "ERR"), IN_ALL);
+    assert_eq!(server.refused("LOCK.ACQUIRE b dan 1000000 WAIT 60000", "ERR"), IN_ALL);
+    // Free locks are acquired all the same.
+    server.check("> LOCK.ACQUIRE d dan 1000000 WAIT 60000\n1");
+    // A greater bound counts at once; a smaller one sends nobody away.
+    server.check("> CONFIG SET seckill.lock-waiters-max '2 4'\nOK");
+    let _another = server.waiter("LOCK.ACQUIRE c dan 1000000 WAIT 60000");
+    server.check("> CONFIG SET seckill.lock-waiters-max '0 0'\nOK");
+    assert_eq!(server.in_line(), 4);
+    let nobody = "ERR 0 clients wait for this lock, more may not";
+    assert_eq!(server.refused("LOCK.ACQUIRE d eve 1000000 WAIT 60000", "ERR"), nobody);
+}
+
+#[test]
+fn every_way_out_of_a_line_makes_room() {
+    let server = bounded();
+    let _stays = server.waiter("LOCK.ACQUIRE a stays 1000000 WAIT 60000");
+    for way in ["the wait ends", "disconnected", "unblocked", "unblocked by an error", "killed"] {
+        let wait = if way == "the wait ends" { 50 } else { 60_000 };
+        let mut client = server.client();
+        let id = id_of(&mut client);
+        server.queue(&mut client, &format!("LOCK.ACQUIRE a leaves 1000000 WAIT {wait}"));
+        match way {
+            "the wait ends" => assert_eq!(client.receive(), Value::Int(0)),
+            "disconnected" => drop(client),
+            "unblocked" => server.check(&format!("> CLIENT UNBLOCK {id}\n1")),
+            "unblocked by an error" => server.check(&format!("> CLIENT UNBLOCK {id} ERROR\n1")),
+            _ => server.check(&format!("> CLIENT KILL ID {id}\n1")),
+        }
+        server.wait_for_line(1);
+    }
+    let _second = server.waiter("LOCK.ACQUIRE a second 1000000 WAIT 60000");
+    assert_eq!(server.refused("LOCK.ACQUIRE a third 1000000 WAIT 60000", "ERR"), PER_LOCK);
+}
+
+/// A thousand, who wait with the longest names and tokens, and leave.
+#[test]
+fn the_memory_of_waiters_comes_back() {
+    let server = Server::start();
+    let lock = "k".repeat(512);
+    server.check(&format!("> LOCK.ACQUIRE {lock} ann 1000000\n1"));
+    let used = || server.info_number("used_memory");
+    // Newer servers keep what they answer waiters by, so it is the second time that counts.
+    crowd(&server, &lock);
+    let before = used();
+    crowd(&server, &lock);
+    let kept = || used() - before;
+    let given_back = wait_for("the memory", || (kept() < 500_000).then_some(()));
+    given_back.unwrap_or_else(|late| panic!("{late}: {} bytes are kept", kept()));
+}
+
+/// A thousand clients come, wait, and go.
+fn crowd(server: &Server, lock: &str) {
+    let used = || server.info_number("used_memory");
+    let mut waiters: Vec<Client> = (0..1000).map(|_| server.client()).collect();
+    let connected = used();
+    for (n, client) in waiters.iter_mut().enumerate() {
+        client.send(&["LOCK.ACQUIRE", lock, &format!("{n:0>512}"), "1000000", "WAIT", "60000"]);
+    }
+    server.wait_for_line(1000);
+    // Two reply buffers of 16 KB are the server's, which gives them to every client that a module
+    // blocks; the rest is the request, and a place in line.
+    let each = (used() - connected) / 1000;
+    assert!(each < 40_000, "{each} bytes for each waiter");
+    let error = text(&server.run(&format!("LOCK.ACQUIRE {lock} bob 1000000 WAIT 60000")));
+    assert_eq!(error, "ERR 1000 clients wait for this lock, more may not");
+    drop(waiters);
+    server.wait_for_line(0);
+    let alone = || server.info_number("connected_clients") == 1;
+    wait_for("the connections' end", || alone().then_some(())).expect("closed");
+}
+
+/// What a line keeps has a name of bounded length, too.
+#[test]
+fn a_lock_has_a_short_name() {
+    let server = Server::observed().start();
+    let (longest, long) = ("k".repeat(512), "k".repeat(513));
+    for command in [
+        "LOCK.ACQUIRE @ ann 1000",
+        "LOCK.ACQUIRE @ ann 1000 WAIT 1000",
+        "LOCK.ACQUIRE @ ann 1000 SESSION",
+        "LOCK.RENEW @ ann 1000",
+        "LOCK.RELEASE @ ann",
+    ] {
+        let error = server.refused(&command.replace('@', &long), "ERR");
+        assert_eq!(error, "ERR key must be at most 512 bytes long", "{command}");
+    }
+    server.check(&format!("> LOCK.ACQUIRE {longest} ann 1000000 WAIT 1000\n1"));
+    server.check(&format!("> LOCK.RELEASE {longest} ann\n1"));
+    assert_eq!(server.silent(&format!("LOCK.INFO {long}")), Value::Nil);
+}

@@ -1,0 +1,146 @@
+//! Names that can't be what they are asked to be: streams of orders and of draws that are one, or
+//! belong to another, and locks that are keys of a sale.
+
+use crate::config::{get, set};
+use crate::harness::{Server, module, text};
+use crate::observe::assert_error;
+use redis::Value;
+
+const SAME: &str = "must be another stream for orders than for draws";
+const DERIVED: &str = "must not end in .released, .confirmed or .dlq";
+
+/// Values of the order stream and of the draw stream that can't be, and why.
+const REFUSED: [(&str, &str, &str); 9] = [
+    ("s", "s", SAME),
+    ("stream.orders", "stream.orders", SAME),
+    ("stream.draws", "stream.draws", SAME),
+    ("s.dlq", "d", DERIVED),
+    ("s.released", "d", DERIVED),
+    ("s.confirmed", "d", DERIVED),
+    ("s.released.dlq", "d", DERIVED),
+    ("s", "d.dlq", DERIVED),
+    ("s", "s.released", DERIVED),
+];
+
+fn streams(server: &Server) -> [String; 2] {
+    ["seckill.order-stream", "seckill.draw-stream"].map(|name| get(server, name))
+}
+
+#[test]
+fn streams_that_would_be_one_are_refused_by_config_set() {
+    let server = Server::start();
+    for (orders, draws, why) in REFUSED {
+        let both = [["seckill.order-stream", orders], ["seckill.draw-stream", draws]];
+        for order in [[0, 1], [1, 0]] {
+            let command = [vec!["CONFIG", "SET"], both[order[0]].into(), both[order[1]].into()];
+            let error = assert_error(&server.call(&command.concat()), "ERR", why);
+            assert!(error.contains(why), "{orders} {draws}: {error}");
+            assert_eq!(streams(&server), ["stream.orders", "stream.draws"], "{orders} {draws}");
+            // One after the other: the second is refused, or the first already.
+            let refused = order.map(|one| {
+                let command = [vec!["CONFIG", "SET"], both[one].into()].concat();
+                matches!(server.call(&command), Value::ServerError(_))
+            });
+            assert!(refused.contains(&true), "{orders} {draws}");
+            set(&server, "seckill.order-stream", "away");
+            set(&server, "seckill.draw-stream", "stream.draws");
+            set(&server, "seckill.order-stream", "stream.orders");
+        }
+    }
+    server.check("> SET seckill:stock:7 1\nOK\n> SECKILL.TRY 7 a o\n0\n> XLEN stream.orders\n1");
+}
+
+#[test]
+fn streams_that_differ_are_taken_in_any_order() {
+    let server = Server::start();
+    // They change places in one step.
+    let swap = "CONFIG SET seckill.order-stream stream.draws seckill.draw-stream stream.orders";
+    assert_eq!(server.run(swap), Value::Okay);
+    assert_eq!(streams(&server), ["stream.draws", "stream.orders"]);
+    // Where there is no stream there is none to be the same.
+    assert_eq!(
+        server.run("CONFIG SET seckill.order-stream '' seckill.draw-stream ''"),
+        Value::Okay
+    );
+    for name in ["s", "orders.dlq.7", "confirmed", "s.confirmed:7"] {
+        set(&server, "seckill.order-stream", name);
+    }
+}
+
+#[test]
+fn streams_that_would_be_one_stop_the_start() {
+    for (orders, draws, why) in REFUSED {
+        let lines =
+            [format!("seckill.order-stream {orders}"), format!("seckill.draw-stream {draws}")];
+        let args = [format!("order-stream {orders}"), format!("draw-stream {draws}")];
+        for order in [[0, 1], [1, 0]] {
+            let [first, second] = order;
+            let conf = Server::with().config(&lines[first]).config(&lines[second]);
+            let loaded = Server::with().module_args(&format!("{} {}", args[first], args[second]));
+            let mixed = Server::with().module_args(&args[first]).config(&lines[second]);
+            for builder in [conf, loaded, mixed] {
+                let Err(log) = builder.try_start() else { panic!("{orders} {draws} was taken") };
+                assert!(log.contains(why) && !log.contains("BUG REPORT"), "{orders}:\n{log}");
+            }
+        }
+    }
+    // A load by command, too, and the server goes on.
+    let server = Server::with().without_module().start();
+    let path = module().to_str().expect("a path");
+    let load = ["MODULE", "LOAD", path, "order-stream", "s", "draw-stream", "s"];
+    assert!(text(&server.call(&load)).starts_with("ERR"));
+    server.check("> SET a 1\nOK\n> CONFIG GET seckill.*\n(empty array)");
+    assert_eq!(server.call(&["MODULE", "LOAD", path]), Value::Okay);
+}
+
+/// A stock could be deleted or made by a lock, and a counter of ids set back.
+#[test]
+fn keys_of_sales_are_no_locks() {
+    let server = Server::observed().start();
+    server.run("SET seckill:stock:7 5");
+    server.run("SECKILL.CREATE 8 5 HOLD 900000");
+    server.run("SECKILL.NEXTID order");
+    let own = [
+        "seckill:stock:7",
+        "seckill:stock:none",
+        "seckill:order:7",
+        "seckill:voucher:8",
+        "seckill:book:8",
+        "seckill:buyer:8",
+        "seckill:hold:8",
+        "seckill:extra:8",
+        "seckill:codes:p",
+        "seckill:winners:p",
+        "seckill:shard:{8}",
+        "icr:order:2026:01:01",
+        "icr:order:{260251}",
+        "stream.orders",
+        "stream.orders:{8}",
+        "stream.orders.released",
+        "stream.orders.dlq",
+        "stream.draws",
+    ];
+    for lock in own {
+        for command in [
+            format!("LOCK.ACQUIRE {lock} 5 86400000"),
+            format!("LOCK.ACQUIRE {lock} t 1000 WAIT 1000 FENCE SESSION"),
+            format!("LOCK.RELEASE {lock} 5"),
+            format!("LOCK.RENEW {lock} 5 1"),
+        ] {
+            let error = server.refused(&command, "ERR");
+            let wanted = "ERR key must not be named like one of a sale, of prizes or of ids";
+            assert_eq!(error, wanted, "{command}");
+        }
+        server.silent(&format!("LOCK.INFO {lock}1"));
+    }
+    // By the names that are configured; other keys are free.
+    for free in ["lock:seckill:stock:7", "seckill:lock:7", "stream.ordersx", "stream.orders:7"] {
+        server.check(&format!("> LOCK.ACQUIRE {free} t 1000000\n1\n> LOCK.RELEASE {free} t\n1"));
+    }
+    set(&server, "seckill.stock-prefix", "s:");
+    set(&server, "seckill.order-stream", "");
+    server.refused("LOCK.ACQUIRE s:7 t 1000", "ERR");
+    server.check("> LOCK.ACQUIRE seckill:stock:9 t 1000000\n1");
+    set(&server, "seckill.stock-prefix", "");
+    server.check("> LOCK.ACQUIRE anything t 1000000\n1\n> LOCK.ACQUIRE stream.orders t 1000000\n1");
+}

@@ -1,0 +1,208 @@
+//! What is shipped beside the module: redis.conf, compose.yaml and scripts, as far as they can be
+//! tried without an engine for containers.
+
+use crate::harness::{Server, module, text, wait_for};
+use crate::observe::words;
+use redis::Value;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The settings that bound what clients can use.
+const BOUNDS: [&str; 5] = [
+    "proto-max-bulk-len",
+    "maxmemory",
+    "maxmemory-policy",
+    "maxmemory-clients",
+    "enable-module-command",
+];
+
+#[test]
+fn redis_conf_bounds_what_clients_can_use() {
+    for (file, comment) in [("redis.conf", ""), ("packaging/seckill.conf", "#")] {
+        let conf = read(file);
+        let lines: Vec<&str> = conf.lines().collect();
+        for name in BOUNDS {
+            let wanted = format!("{comment}{name} ");
+            let at = lines.iter().position(|line| line.starts_with(&wanted));
+            let at = at.unwrap_or_else(|| panic!("{file} has no {name}"));
+            assert!(lines[at - 1].starts_with("# "), "{file} does not say why {name}");
+        }
+        let has = |line: &str| lines.contains(&format!("{comment}{line}").as_str());
+        assert!(has("maxmemory-policy noeviction") && has("enable-module-command no"), "{file}");
+    }
+}
+
+/// The words of the server's `command` in compose.yaml, with these passwords.
+fn composed(password: &str) -> Vec<String> {
+    let compose = read("compose.yaml");
+    let server = compose.split("\n  server:\n").nth(1).expect("a server");
+    let command = server.split("    command:\n").nth(1).expect("a command");
+    let lines = command.lines().map(str::trim).take_while(|line| !line.ends_with("m_limit:"));
+    let lines = lines.take_while(|line| line.starts_with("- ") || line.starts_with('#'));
+    let words = lines.filter_map(|line| line.strip_prefix("- ")).map(|word| {
+        let word = word.trim_matches('"');
+        match word.split_once("${") {
+            Some((before, rest)) => {
+                let (_, after) = rest.split_once('}').expect("a variable");
+                format!("{before}{password}{after}")
+            }
+            None => word.to_owned(),
+        }
+    });
+    words.collect()
+}
+
+#[test]
+fn the_server_of_compose_has_users_and_bounds() {
+    let command = composed("secret");
+    assert_eq!(command[0], "/etc/redis/seckill.conf");
+    // Each option behind its two dashes is a line of redis.conf.
+    let mut lines: Vec<Vec<String>> = Vec::new();
+    for word in &command[1..] {
+        match word.strip_prefix("--") {
+            Some(name) => lines.push(vec![name.to_owned()]),
+            None => lines.last_mut().expect("an option").push(word.clone()),
+        }
+    }
+    for name in BOUNDS {
+        assert!(lines.iter().any(|line| line[0] == name), "no {name}");
+    }
+    // The user that the harness comes as is off; and the harness asks for more than users may.
+    let lines = lines.iter().filter(|line| line[..2] != ["user", "default"]);
+    let quote = |line: &Vec<String>| line.iter().map(|word| format!("\"{word}\"")).collect();
+    let quoted = lines.map(quote).map(|words: Vec<String>| words.join(" "));
+    let server = quoted.fold(Server::with(), |builder, line| builder.config(line)).start();
+    let path = module().to_str().expect("a path");
+    let refused = text(&server.call(&["MODULE", "LOAD", path]));
+    assert!(refused.contains("MODULE command not allowed"), "{refused}");
+    server.check("> CONFIG GET maxmemory\n1) maxmemory\n2) 536870912");
+    let may = |user: &str, command: &str| {
+        text(&server.run(&format!("ACL DRYRUN {user} {command}"))) == "OK"
+    };
+    assert_eq!(words(server.run("ACL USERS")).len(), 5);
+    for (user, command, allowed) in [
+        ("admin", "FLUSHALL", true),
+        ("shop", "SECKILL.TRY sale:1 ann o1", true),
+        ("shop", "SECKILL.TRY other ann o1", false),
+        ("shop", "SECKILL.CANCEL sale:1 ann o1", false),
+        ("shop", "GET seckill:stock:sale:1", false),
+        ("worker", "XREADGROUP GROUP g c STREAMS stream.orders >", true),
+        ("worker", "SECKILL.REJECT stream.orders g 1-1", true),
+        ("worker", "SECKILL.TRY sale:1 ann o1", false),
+        ("worker", "SET a b", false),
+        ("watcher", "SECKILL.INFO sale:1", true),
+        ("watcher", "GET seckill:stock:sale:1", false),
+        ("watcher", "CONFIG SET maxmemory 0", false),
+    ] {
+        assert_eq!(may(user, command), allowed, "{user}: {command}");
+    }
+    for user in ["admin", "shop", "worker", "watcher"] {
+        assert_eq!(server.client().call(&["AUTH", user, "secret"]), Value::Okay, "{user}");
+        let wrong = server.client().call(&["AUTH", user, "wrong"]);
+        assert!(matches!(wrong, Value::ServerError(_)), "{user}");
+    }
+    let env = read("packaging/compose.env");
+    for variable in
+        read("compose.yaml").split("${").skip(1).filter_map(|rest| rest.split(['}', ':']).next())
+    {
+        assert!(variable == "SERVER" || env.contains(&format!("{variable}=\n")), "{variable}");
+    }
+}
+
+fn program(path: &Path, text: &str) {
+    fs::write(path, text).expect("a program");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a program");
+}
+
+/// A folder of programs in which scripts/setup misses one that it wants to install, by an apt-get
+/// that says where it is and then takes its time, once.
+fn bin_without_redis_cli(dir: &Path) {
+    let bin = dir.join("bin");
+    fs::create_dir(&bin).expect("a folder");
+    for name in [
+        "bash",
+        "sh",
+        "env",
+        "id",
+        "tee",
+        "chmod",
+        "rm",
+        "mv",
+        "mktemp",
+        "grep",
+        "sed",
+        "tail",
+        "setsid",
+        "sleep",
+        "sort",
+        "tr",
+        "cargo",
+        "cc",
+        "make",
+        "redis-server",
+    ] {
+        let found = std::env::split_paths(&std::env::var_os("PATH").expect("PATH"))
+            .map(|folder| folder.join(name))
+            .find(|path| path.is_file());
+        symlink(found.unwrap_or_else(|| panic!("no {name}")), bin.join(name)).expect("a link");
+    }
+    let here = dir.display();
+    let apt = format!("[ ! -e {here}/apt ] || exit 1\necho $$ >{here}/apt\nexec sleep 60\n");
+    program(&bin.join("apt-get"), &format!("#!/bin/sh\n{apt}"));
+    program(&bin.join("sudo"), "#!/bin/sh\n[ \"$1\" != -n ] || shift\nexec \"$@\"\n");
+}
+
+/// Whatever ends it: services may be started as before, and no file of it is left.
+#[test]
+fn a_setup_that_is_killed_leaves_nothing_behind() {
+    for signal in ["-KILL", "-TERM", "-INT", "-HUP"] {
+        for before in [None, Some("#!/bin/sh\nexit 0\n")] {
+            let dir = tempfile::tempdir().expect("a folder");
+            bin_without_redis_cli(dir.path());
+            let (policy, tmp) = (dir.path().join("policy"), dir.path().join("tmp"));
+            fs::create_dir(&tmp).expect("a folder");
+            if let Some(before) = before {
+                program(&policy, before);
+            }
+            let mut setup = Command::new("scripts/setup")
+                .current_dir(root())
+                .env("PATH", dir.path().join("bin"))
+                .env("POLICY_RC_D", &policy)
+                .env("TMPDIR", &tmp)
+                .env_remove("REDIS_SERVER")
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("run scripts/setup");
+            let started = wait_for("apt-get", || {
+                let number = fs::read_to_string(dir.path().join("apt")).ok()?;
+                (!number.trim().is_empty()).then(|| number.trim().to_owned())
+            });
+            let apt = started.unwrap_or_else(|late| panic!("{late}"));
+            let forbids = fs::read_to_string(&policy).expect("a policy");
+            assert!(forbids.contains("exit 101"), "{forbids}");
+            let kill = |args: &[&str]| Command::new("kill").args(args).status().expect("kill");
+            assert!(kill(&[signal, &setup.id().to_string()]).success());
+            kill(&["-KILL", &apt]);
+            setup.wait().expect("its end");
+            let undone = wait_for("the end of what it left", || {
+                let now = fs::read_to_string(&policy).ok();
+                let is_empty = fs::read_dir(&tmp).expect("a folder").next().is_none();
+                (now.as_deref() == before && is_empty).then_some(())
+            });
+            undone.unwrap_or_else(|late| panic!("{late}: {signal}"));
+            assert!(!dir.path().join("policy.before-seckill").exists(), "{signal}");
+        }
+    }
+}

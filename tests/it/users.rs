@@ -1,0 +1,179 @@
+//! The users of SECURITY.md: what its table says that each can do, and what they can't do together.
+
+use crate::harness::{Client, Server, text};
+use crate::metadata::COMMANDS;
+use crate::security::{SENTENCES, recommended};
+use redis::Value;
+
+const USERS: [&str; 7] = ["shop", "till", "office", "support", "worker", "locker", "watcher"];
+
+/// Keys that belong to the work of some user.
+const KEYS: [&str; 5] =
+    ["sale:1", "lock:1", "stream.orders", "stream.orders.released", "stream.orders.confirmed"];
+
+const FOREIGN: [&str; 5] =
+    ["other", "seckill:stock:sale:1", "seckill:book:sale:1", "stream.draws", "sale"];
+
+fn may(server: &Server, user: &str, command: &str) -> bool {
+    let answer = text(&server.run(&format!("ACL DRYRUN {user} {command}")));
+    let denied = answer.contains("permission");
+    assert!(answer == "OK" || denied, "{user}: {command}: {answer}");
+    !denied
+}
+
+/// The table of commands in SECURITY.md: a command, and the users who may send it.
+fn table() -> Vec<(String, Vec<&'static str>)> {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("SECURITY.md");
+    let page = std::fs::read_to_string(page).expect("SECURITY.md");
+    let rows = page.lines().skip_while(|line| !line.starts_with("| command | shop |")).skip(2);
+    let rows = rows.take_while(|line| line.starts_with('|')).map(|line| {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        assert_eq!(cells.len(), 1 + USERS.len(), "{line}");
+        let users = USERS.into_iter().zip(&cells[1..]).filter(|(_, cell)| match **cell {
+            "yes" => true,
+            "" => false,
+            other => panic!("{other} in {line}"),
+        });
+        (cells[0].to_owned(), users.map(|(user, _)| user).collect())
+    });
+    rows.collect()
+}
+
+#[test]
+fn users_can_do_what_the_table_says_and_nothing_else() {
+    let server = Server::start();
+    assert_eq!(recommended(&server), USERS);
+    let table = table();
+    assert_eq!(table.len(), COMMANDS.len() + 2, "a row for each command, and two for others");
+    for (row, sentence) in table.iter().zip(SENTENCES) {
+        let name = sentence.split(' ').next().expect("a name");
+        assert_eq!(row.0, format!("`{}`", name.to_uppercase()));
+        for user in USERS {
+            let with = |key: &str| {
+                let is_key = |word: &&str| ["k", "k1", "k2", "k3"].contains(word);
+                let words = sentence.split(' ').map(|word| if is_key(&word) { key } else { word });
+                words.collect::<Vec<_>>().join(" ")
+            };
+            let can = KEYS.into_iter().any(|key| may(&server, user, &with(key)));
+            assert_eq!(can, row.1.contains(&user), "{user}: {sentence}");
+            for key in FOREIGN {
+                assert!(!may(&server, user, &with(key)), "{user}: {sentence} {key}");
+            }
+        }
+    }
+    for user in USERS {
+        for command in [
+            "XREADGROUP GROUP g c STREAMS stream.orders >",
+            "XREADGROUP GROUP g c STREAMS stream.orders.released >",
+            "XREADGROUP GROUP g c STREAMS stream.orders.confirmed >",
+            "XAUTOCLAIM stream.orders g c 0 0",
+            "XPENDING stream.orders g",
+            "XACK stream.orders g 1-1",
+        ] {
+            assert_eq!(may(&server, user, command), user == "worker", "{user}: {command}");
+        }
+    }
+    assert_eq!(table[COMMANDS.len()].1, ["worker"]);
+    assert!(table[COMMANDS.len() + 1].1.is_empty());
+}
+
+/// Commands of the server that would show or change what is not theirs.
+#[test]
+fn users_have_no_command_of_the_server() {
+    let server = Server::start();
+    recommended(&server);
+    for user in USERS {
+        for key in KEYS.into_iter().chain(FOREIGN) {
+            for command in [
+                "GET @",
+                "SET @ 1",
+                "DEL @",
+                "UNLINK @",
+                "EXISTS @",
+                "TYPE @",
+                "DUMP @",
+                "RENAME @ x",
+                "EXPIRE @ 1",
+                "HGETALL @",
+                "SMEMBERS @",
+                "XADD @ * a b",
+                "XRANGE @ - +",
+                "XTRIM @ MAXLEN 0",
+                "XGROUP DESTROY @ g",
+                "OBJECT ENCODING @",
+            ] {
+                let command = command.replace('@', key);
+                assert!(!may(&server, user, &command), "{user}: {command}");
+            }
+        }
+        for command in [
+            "KEYS *",
+            "SCAN 0",
+            "EVAL x 0",
+            "EVALSHA x 0",
+            "FCALL x 0",
+            "FUNCTION LIST",
+            "SCRIPT FLUSH",
+            "CONFIG GET *",
+            "MODULE LIST",
+            "INFO",
+            "MONITOR",
+            "SLOWLOG GET",
+            "CLIENT LIST",
+            "CLIENT KILL 1",
+            "ACL LIST",
+            "DEBUG SLEEP 1",
+            "FLUSHALL",
+            "FLUSHDB",
+            "SWAPDB 0 1",
+            "SELECT 1",
+            "SHUTDOWN",
+            "REPLICAOF no one",
+            "PUBLISH a b",
+            "SUBSCRIBE a",
+        ] {
+            assert!(!may(&server, user, command), "{user}: {command}");
+        }
+    }
+}
+
+fn login(server: &Server, name: &str, password: &str) -> Client {
+    server.run(&format!("ACL SETUSER {name} +auth"));
+    let mut client = server.client();
+    client.check(&format!("> AUTH {name} {password}\nOK"));
+    client
+}
+
+/// Generated ids follow each other. That was enough to read all users and cancel all orders.
+#[test]
+fn the_till_cannot_go_through_the_orders_of_a_sale() {
+    let server = Server::start();
+    recommended(&server);
+    server.run("SECKILL.CREATE sale:1 100 HOLD 900000");
+    let mut shop = login(&server, "shop", "change-me-1");
+    let ids = (0..20).map(|n| {
+        let Value::Array(answer) = shop.run(&format!("SECKILL.TRY sale:1 user-{n} *")) else {
+            panic!("no answer")
+        };
+        text(&answer[1])
+    });
+    let ids: Vec<String> = ids.collect();
+    let mut till = login(&server, "till", "change-me-2");
+    for id in &ids {
+        let asked = text(&till.run(&format!("SECKILL.ORDER sale:1 {id}")));
+        assert!(asked.starts_with("NOPERM"), "{asked}");
+        for command in ["CANCEL sale:1 nobody @", "CONFIRM sale:1 nobody @"] {
+            let command = format!("SECKILL.{}", command.replace('@', id));
+            assert_eq!(till.run(&command), Value::Int(0), "{command}");
+        }
+        let extended = till.run(&format!("SECKILL.EXTEND sale:1 nobody {id} 1000"));
+        assert_eq!(extended, Value::Int(0));
+        // Nor does the shop learn whose an id is.
+        let asked = text(&shop.run(&format!("SECKILL.ORDER sale:1 {id}")));
+        assert!(asked.starts_with("NOPERM"), "{asked}");
+        let tried = text(&shop.run(&format!("SECKILL.TRY sale:1 nobody {id}")));
+        assert!(tried.starts_with("ORDERID") && !tried.contains("user-"), "{tried}");
+    }
+    server.assert_book("sale:1", [80, 20, 0]);
+    till.check(&format!("> SECKILL.CANCEL sale:1 user-3 {}\n1", ids[3]));
+}
