@@ -115,7 +115,7 @@ fn reject(memory: &Memory, rejection: Rejection<'_>) -> Result<(), CommandError>
     // A confirmation has the fields of its order, which was made and paid. That somebody can't do
     // what a confirmation asks for is no reason to sell its units again.
     let stream = rejection.delivery.stream.0.bytes();
-    if is_confirmed_name(stream) && keys.sale()?.orders.map(Str::bytes) != Some(stream) {
+    if is_confirmed_name(stream) {
         return rejection.write(Fate::Unknown, None);
     }
     keys.check_here(ctx)?;

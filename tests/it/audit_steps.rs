@@ -28,7 +28,7 @@ impl Step {
 
 impl Client {
     pub fn audit_step(&mut self, voucher: &str, cursor: &str) -> Step {
-        match self.call(&["SECKILL.AUDIT", voucher, "CURSOR", cursor]) {
+        match self.run(&format!("SECKILL.AUDIT {voucher} CURSOR {cursor}")) {
             Value::Array(mut parts) if parts.len() == 2 => {
                 let fields = pairs(parts.pop().expect("two"));
                 Step { cursor: text(&parts[0]), fields }

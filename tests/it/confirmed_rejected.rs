@@ -44,18 +44,3 @@ fn rejecting_a_confirmation_leaves_the_order_sold() {
         }
     }
 }
-
-#[test]
-fn an_order_stream_of_such_a_name_has_orders() {
-    let server = Server::with().config("seckill.order-stream x.confirmed").start();
-    server.run("SECKILL.CREATE 7 5 HOLD 900000");
-    server.run("SECKILL.TRY 7 alice o1");
-    let id = deliver(&server, "x.confirmed");
-    assert_eq!(server.run(&format!("SECKILL.REJECT x.confirmed g {id}")), Value::Int(1));
-    assert_eq!(server.state("7", "o1"), "rejected");
-    server.run("SECKILL.TRY 7 bob o2");
-    server.run("SECKILL.CONFIRM 7 bob o2");
-    let id = deliver(&server, "x.confirmed.confirmed");
-    assert_eq!(server.run(&format!("SECKILL.REJECT x.confirmed.confirmed g {id}")), Value::Int(1));
-    assert_eq!(server.state("7", "o2"), "sold");
-}
