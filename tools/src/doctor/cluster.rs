@@ -120,7 +120,7 @@ fn worst(
         }
         let before = state::read(node)?;
         node.must(&["CLUSTER", "DELSLOTS", &slot.to_string()])?;
-        let reply = node.call(&shape.eval(script, &a_try(), true))?;
+        let reply = node.call_script(&shape.eval(script, &a_try(), true))?;
         node.must(&["CLUSTER", "ADDSLOTS", &slot.to_string()])?;
         let after = state::read(node)?;
         if reply.is_error() && before != after {
@@ -161,11 +161,11 @@ fn of_module(
         let prefix = prefix.map_or(STOCK_PREFIX, |(_, value)| value);
         let stock = Naming::Wrapped(b"7").key(prefix.as_bytes());
         node.call(&[&b"SET"[..], &stock, b"5"])?;
-        node.call(&[&b"EVAL"[..], script.as_bytes(), b"1", b"7", user, b"5001"])?
+        node.call_script(&[&b"EVAL"[..], script.as_bytes(), b"1", b"7", user, b"5001"])?
     } else {
         let stock = shape.stock.text(&|slot| shape.value(slot, &a_try(), true));
         node.call(&[&b"SET"[..], &stock, b"5"])?;
-        node.call(&shape.eval(script.as_bytes(), &a_try(), true))?
+        node.call_script(&shape.eval(script.as_bytes(), &a_try(), true))?
     };
     let after = state::read(&mut node)?;
     let mut slots = Vec::new();

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::io::Read;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -17,8 +18,21 @@ use tempfile::TempDir;
 
 use crate::reply::Reply;
 
-/// How long a server may take to start, or a script to answer.
+/// How long a server may take to start, or to answer.
 const DEADLINE: Duration = Duration::from_secs(60);
+
+/// How long a script may take. The longest of those that are examined take milliseconds.
+const SCRIPT_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Who scripts run as: they can do what scripts of shops do, and nothing to the server.
+const SCRIPT_USER: &str = "script";
+const SCRIPT_RULES: &str = "~* &* +@all -@admin -@dangerous +keys +sort +sort_ro +info";
+
+/// How much of what a server says is kept: its start, and room for a crash report.
+const LOG_LEN_MAX: u64 = 1 << 20;
+
+/// The longest file that a server may write.
+const FILE_LEN_MAX: u64 = 64 << 20;
 
 /// What a server says before it ends because another process listens to its port.
 const PORT_IS_TAKEN: &str = "Address already in use";
@@ -35,8 +49,11 @@ pub struct Server {
     socket: PathBuf,
 }
 
-/// A connection that keeps error replies as values.
-pub struct Client(redis::Connection);
+/// A connection that keeps error replies as values, and another one for scripts.
+pub struct Client {
+    own: redis::Connection,
+    scripts: redis::Connection,
+}
 
 /// A process and the folder it runs in.
 struct Running {
@@ -123,7 +140,8 @@ impl Server {
         // A script must not reach another server: MIGRATE is the one command that could.
         let mut conf = format!(
             "port 0\nbind 127.0.0.1\nunixsocket {}\ndir {}\nsave \"\"\nappendonly no\n\
-             rename-command MIGRATE \"\"\n",
+             rename-command MIGRATE \"\"\nmaxmemory 256mb\n\
+             user {SCRIPT_USER} on nopass {SCRIPT_RULES}\n",
             socket.display(),
             dir.path().display()
         );
@@ -133,12 +151,13 @@ impl Server {
         fs::write(dir.path().join("redis.conf"), conf)?;
         let log = dir.path().join("log");
         let file = File::create(&log)?;
+        let (said, say) = std::io::pipe()?;
         let child = Command::new(&programs.server)
             .arg(dir.path().join("redis.conf"))
             .current_dir(dir.path())
             .stdin(Stdio::null())
-            .stdout(file.try_clone()?)
-            .stderr(file)
+            .stdout(say.try_clone()?)
+            .stderr(say)
             .spawn()
             .with_context(|| {
                 format!(
@@ -147,6 +166,8 @@ impl Server {
                 )
             })?;
         let id = child.id();
+        std::thread::spawn(move || keep_the_beginning(said, file));
+        bound_files(id)?;
         list.insert(id, Running { child, _dir: dir });
         drop(running);
         let server = Self { id, socket };
@@ -173,12 +194,41 @@ impl Server {
     }
 
     pub fn client(&self) -> Result<Client> {
+        let mut scripts = self.connection(SCRIPT_DEADLINE)?;
+        redis::cmd("AUTH").arg(SCRIPT_USER).arg("").exec(&mut scripts)?;
+        Ok(Client { own: self.connection(DEADLINE)?, scripts })
+    }
+
+    fn connection(&self, deadline: Duration) -> Result<redis::Connection> {
         let address = ConnectionAddr::Unix(self.socket.clone()).into_connection_info()?;
         let connection = redis::Client::open(address)?.get_connection_with_timeout(DEADLINE)?;
-        connection.set_read_timeout(Some(DEADLINE))?;
-        connection.set_write_timeout(Some(DEADLINE))?;
-        Ok(Client(connection))
+        connection.set_read_timeout(Some(deadline))?;
+        connection.set_write_timeout(Some(deadline))?;
+        Ok(connection)
     }
+}
+
+/// Writes what a server says into its log until that is full, and no more: a script may log.
+fn keep_the_beginning(mut said: std::io::PipeReader, mut log: File) {
+    let mut beginning = (&mut said).take(LOG_LEN_MAX);
+    // Errors mean that the log can't be read afterwards, which is said then.
+    let _ = std::io::copy(&mut beginning, &mut log);
+    let _ = std::io::copy(&mut said, &mut std::io::sink());
+}
+
+/// The process may write no file that is longer than it ever needs.
+#[cfg(target_os = "linux")]
+fn bound_files(id: u32) -> Result<()> {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    let process = i32::try_from(id).ok().and_then(Pid::from_raw);
+    let bound = Rlimit { current: Some(FILE_LEN_MAX), maximum: Some(FILE_LEN_MAX) };
+    prlimit(process, Resource::Fsize, bound).context("cannot bound the files of a server")?;
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bound_files(_id: u32) -> Result<()> {
+    Ok(())
 }
 
 impl Drop for Server {
@@ -195,12 +245,21 @@ impl Client {
         Ok(Reply::of(&self.value(args)?))
     }
 
-    /// Runs a script.
+    /// Runs a script, as a user who can do nothing to the server.
     pub fn eval<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Result<Reply> {
-        let value = self.value(args).with_context(|| {
-            format!("the script did not end in {} s, or ended the server", DEADLINE.as_secs())
-        });
-        Ok(Reply::of_script(&value?))
+        Ok(Reply::of_script(&self.script(args)?))
+    }
+
+    /// The same, with the reply as of any command.
+    pub fn call_script<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Result<Reply> {
+        Ok(Reply::of(&self.script(args)?))
+    }
+
+    fn script<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Result<Value> {
+        send(&mut self.scripts, args).with_context(|| {
+            let seconds = SCRIPT_DEADLINE.as_secs();
+            format!("the script did not end in {seconds} s, or ended the server")
+        })
     }
 
     /// The same for what must not fail.
@@ -214,20 +273,24 @@ impl Client {
     }
 
     fn value<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Result<Value> {
-        let mut packed = format!("*{}\r\n", args.len()).into_bytes();
-        for arg in args.iter().map(AsRef::as_ref) {
-            packed.extend_from_slice(format!("${}\r\n", arg.len()).as_bytes());
-            packed.extend_from_slice(arg);
-            packed.extend_from_slice(b"\r\n");
-        }
-        let sent = self.0.send_packed_command(&packed);
-        sent.and_then(|()| self.0.recv_response()).context("no answer from a server of our own")
+        send(&mut self.own, args)
     }
 
     /// The next thing the server sends by itself.
     pub fn next(&mut self) -> Result<Value> {
-        self.0.recv_response().context("no answer from a server of our own")
+        self.own.recv_response().context("no answer from a server of our own")
     }
+}
+
+fn send<A: AsRef<[u8]>>(connection: &mut redis::Connection, args: &[A]) -> Result<Value> {
+    let mut packed = format!("*{}\r\n", args.len()).into_bytes();
+    for arg in args.iter().map(AsRef::as_ref) {
+        packed.extend_from_slice(format!("${}\r\n", arg.len()).as_bytes());
+        packed.extend_from_slice(arg);
+        packed.extend_from_slice(b"\r\n");
+    }
+    let sent = connection.send_packed_command(&packed);
+    sent.and_then(|()| connection.recv_response()).context("no answer from a server of our own")
 }
 
 fn load(programs: &Programs) -> String {
@@ -258,6 +321,21 @@ fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn scripts_join_no_cluster() {
+        let server = std::env::var_os("REDIS_SERVER").unwrap_or_else(|| "redis-server".into());
+        let programs = Programs { server: server.into(), module: PathBuf::new() };
+        let node = Server::cluster(&programs, false).expect("a node");
+        let mut client = node.client().expect("a client");
+        for call in ["'CLUSTER', 'MEET', '127.0.0.1', '1'", "'CLUSTER', 'RESET'"] {
+            let script = format!("return redis.call({call})");
+            let answer = client.call_script(&["EVAL", &script, "0"]).expect("an answer");
+            assert!(answer.is_error(), "{call}: {answer}");
+        }
+        let nodes = client.call(&["CLUSTER", "NODES"]).expect("nodes");
+        assert_eq!(nodes.text().lines().count(), 1, "{}", nodes.text());
+    }
 
     #[test]
     fn a_port_that_another_process_has_taken_is_no_failure() {

@@ -16,6 +16,7 @@ mod docs;
 mod doctor;
 #[path = "../../../tests/it/harness.rs"]
 mod harness;
+mod hostile;
 mod manners;
 mod selling;
 mod unlocking;
