@@ -9,11 +9,11 @@ use domain::order_events::{Order, Reason, Release, StreamEntry, Unfit};
 use tracing::{info, warn};
 
 use crate::batch::{Event, Outcome, Sole, Why};
-use crate::lane::{Halt, Lane};
 use crate::link::{Trouble, told, trouble};
 use crate::retry::{Pending, back_off};
 use crate::shown::shown;
 use crate::source::{Delivered, Source, Which};
+use crate::stream_consumer::{Halt, StreamConsumer};
 use crate::totals::Count;
 
 /// An entry whose data was refused.
@@ -23,7 +23,7 @@ struct Refused {
     reason: String,
 }
 
-impl Lane {
+impl StreamConsumer {
     /// Commits what was delivered. On an error what is not acknowledged stays pending.
     pub(crate) async fn handle(
         &mut self,
@@ -81,7 +81,7 @@ impl Lane {
         source.acknowledge(Which::Released, &rowless).await?;
         self.totals.add(Count::Released, rowless.len());
         let orders_events = self.events(source, fit).await?;
-        let done = self.settler.commit([releases, orders_events].concat()).await?;
+        let done = self.committer.commit([releases, orders_events].concat()).await?;
         self.acknowledge(source, &done).await?;
         for (which, entry, unfit) in refused {
             self.give_up(source, which, entry, unfit.why()).await?;
@@ -238,7 +238,7 @@ impl Lane {
             // Asked before the rows are: what is settled then is in them.
             let is_settled = source.is_settled(Which::Released, until).await?;
             let events = self.events(source, vec![order.clone()]).await?;
-            let done = self.settler.commit(events).await?;
+            let done = self.committer.commit(events).await?;
             self.acknowledge(source, &done).await?;
             for (_, outcome) in done {
                 let Outcome::Failed(why) = outcome else { continue };
@@ -267,7 +267,7 @@ impl Lane {
             let Order { id, key, user, units, .. } = order.clone();
             events.push(Event::Release(Release { id, key, user, units, reason }));
         }
-        let done = self.settler.commit(events).await?;
+        let done = self.committer.commit(events).await?;
         let of_order = |(event, _): &&(Event, Outcome)| matches!(event, Event::Order(..));
         let done: Vec<_> = done.iter().filter(of_order).cloned().collect();
         self.acknowledge(source, &done).await?;

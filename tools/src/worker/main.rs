@@ -3,22 +3,22 @@
 //!
 //! `options` what can be asked for, `stream_id`, `entry` and `batch` what entries say and do to
 //! rows, `store` writes that into a database, `link` and `source` read the streams, `limits` asks
-//! what a user may buy, `settle` commits, `lane` and `deliver` are the worker of two streams,
+//! what a user may buy, `commit` writes with retries, `stream_consumer` and `deliver` serve the streams,
 //! `retry` and `trim` what comes later, `totals` counts, `shown` makes texts fit for a log.
 //!
 //! Exit code: 0 when it has done what was asked, also on SIGTERM; 1 with a line that says why not.
 
 mod batch;
+mod commit;
 mod deliver;
-mod lane;
 mod limits;
 mod link;
 mod options;
 mod retry;
-mod settle;
 mod shown;
 mod source;
 mod store;
+mod stream_consumer;
 mod totals;
 mod trim;
 
@@ -36,14 +36,14 @@ use tracing::{info, warn};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::prelude::*;
 
-use lane::{Lane, PATIENCE};
+use commit::{Committer, Stop, rest};
 use options::Options;
-use settle::{Settler, Stop, rest};
 use shown::shown;
 use store::{Fault, Store};
+use stream_consumer::{PATIENCE, StreamConsumer};
 use totals::Totals;
 
-/// More lanes than this share connections to the database.
+/// More consumers than this share connections to the database.
 const CONNECTIONS_MAX: usize = 8;
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
 const OPEN_WAIT: Duration = Duration::from_secs(1);
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         .build()
         .context("starting")
         .and_then(|runtime| {
-            // Lanes wait for servers nearly all of the time: one thread is enough for them.
+            // Consumers wait for servers nearly all of the time: one thread is enough for them.
             runtime.block_on(LocalSet::new().run_until(work(Arc::new(options))))
         });
     match worked {
@@ -112,7 +112,7 @@ async fn work(options: Arc<Options>) -> Result<()> {
     Ok(())
 }
 
-/// One lane a pair of streams, until all are done or one can't go on.
+/// One consumer a pair of streams, until all are done or one can't go on.
 async fn run(options: Arc<Options>, totals: Arc<Totals>, mut stop: Stop) -> Result<()> {
     let streams = options.streams();
     let connections = u32::try_from(streams.len().min(CONNECTIONS_MAX))?;
@@ -122,15 +122,16 @@ async fn run(options: Arc<Options>, totals: Arc<Totals>, mut stop: Stop) -> Resu
     }
     let consumer = options.consumer();
     info!("consumer {consumer} of group {}", options.group);
-    let mut lanes = JoinSet::new();
+    let mut consumers = JoinSet::new();
     for streams in streams {
-        let settler = Settler::new(Arc::clone(&store), Arc::clone(&totals), stop.clone());
+        let committer = Committer::new(Arc::clone(&store), Arc::clone(&totals), stop.clone());
         let (options, totals) = (Arc::clone(&options), Arc::clone(&totals));
-        let lane = Lane::new(options, streams, &consumer, settler, totals, stop.clone())?;
-        lanes.spawn_local(lane.run());
+        let streams =
+            StreamConsumer::new(options, streams, &consumer, committer, totals, stop.clone())?;
+        consumers.spawn_local(streams.run());
     }
-    while let Some(lane) = lanes.join_next().await {
-        lane.context("a lane has ended badly")??;
+    while let Some(ended) = consumers.join_next().await {
+        ended.context("a consumer has ended badly")??;
     }
     // Everything is committed: a connection that hangs is not waited for.
     let _ = tokio::time::timeout(CLOSE_WAIT, store.close()).await;

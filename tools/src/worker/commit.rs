@@ -46,7 +46,7 @@ async fn grace(mut stop: Stop) {
 }
 
 #[derive(Clone)]
-pub struct Settler {
+pub struct Committer {
     store: Arc<Store>,
     totals: Arc<Totals>,
     stop: Stop,
@@ -59,7 +59,7 @@ struct Piece {
     duplicates: u32,
 }
 
-impl Settler {
+impl Committer {
     pub fn new(store: Arc<Store>, totals: Arc<Totals>, stop: Stop) -> Self {
         Self { store, totals, stop }
     }

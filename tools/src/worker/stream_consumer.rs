@@ -8,11 +8,11 @@ use domain::entry_id::EntryId;
 use redis::RedisError;
 use tracing::{debug, info, warn};
 
+use crate::commit::{Committer, Stop, Stopped, rest};
 use crate::limits::Limits;
 use crate::link::{Link, Trouble, told, trouble};
 use crate::options::{Options, Streams};
 use crate::retry::{Retries, back_off};
-use crate::settle::{Settler, Stop, Stopped, rest};
 use crate::shown::shown;
 use crate::source::{BOTH, Delivered, Source};
 use crate::totals::{Count, Totals};
@@ -29,7 +29,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// Empty consumers that were not heard of for so many times the time of taking over are removed.
 const IDLE_TIMES: u32 = 10;
 
-/// Why a lane no longer serves its streams.
+/// Why a consumer no longer serves its streams.
 pub enum Halt {
     Redis(RedisError),
     Stopped,
@@ -47,10 +47,10 @@ impl From<Stopped> for Halt {
     }
 }
 
-pub struct Lane {
+pub struct StreamConsumer {
     pub(crate) options: Arc<Options>,
     pub(crate) totals: Arc<Totals>,
-    pub(crate) settler: Settler,
+    pub(crate) committer: Committer,
     pub(crate) limits: Limits,
     pub(crate) retries: Retries,
     streams: Streams,
@@ -89,12 +89,12 @@ impl Every {
     }
 }
 
-impl Lane {
+impl StreamConsumer {
     pub fn new(
         options: Arc<Options>,
         streams: Streams,
         consumer: &str,
-        settler: Settler,
+        committer: Committer,
         totals: Arc<Totals>,
         stop: Stop,
     ) -> Result<Self> {
@@ -102,7 +102,7 @@ impl Lane {
             link: Link::new(&options.redis, options.cluster)?,
             options,
             totals,
-            settler,
+            committer,
             limits: Limits::default(),
             retries: Retries::default(),
             streams,
