@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 
 use crate::batch::{Event, Outcome, Why};
 use crate::retry::back_off;
@@ -49,6 +49,8 @@ async fn grace(mut stop: Stop) {
 pub struct Committer {
     store: Arc<Store>,
     totals: Arc<Totals>,
+    /// The stream of orders that it commits, for the log.
+    stream: String,
     stop: Stop,
 }
 
@@ -60,8 +62,8 @@ struct Piece {
 }
 
 impl Committer {
-    pub fn new(store: Arc<Store>, totals: Arc<Totals>, stop: Stop) -> Self {
-        Self { store, totals, stop }
+    pub fn new(store: Arc<Store>, totals: Arc<Totals>, stream: &str, stop: Stop) -> Self {
+        Self { store, totals, stream: stream.to_owned(), stop }
     }
 
     /// Commits all events that the database takes, and says what became of each. What events do to
@@ -119,6 +121,7 @@ impl Committer {
                 applied = self.store.apply(&piece.events, piece.care) => applied,
                 () = grace(self.stop.clone()) => return Err(Stopped),
             };
+            let is_wrong = matches!(applied, Err(Fault::Wrong(_)));
             let text = match applied {
                 Err(Fault::Away(text) | Fault::Wrong(text)) => text,
                 Err(Fault::Clash(text)) if started.elapsed() >= CLASH_QUIET => text,
@@ -127,13 +130,21 @@ impl Committer {
                     if let Some(since) = told {
                         let seconds = since.elapsed().as_secs_f64();
                         info!("the database is back after {seconds:.1} s");
+                        self.totals.intake(&self.stream, true);
                     }
                     return Ok(other);
                 }
             };
             if told.is_none() && !text.is_empty() {
                 told = Some(Instant::now());
-                warn!("the database is away, trying on: {}", shown(&text));
+                if is_wrong {
+                    error!("the database must be corrected, trying on: {}", shown(&text));
+                } else {
+                    warn!("the database is away, trying on: {}", shown(&text));
+                }
+            }
+            if is_wrong {
+                self.totals.intake(&self.stream, false);
             }
             tries += 1;
             self.totals.add(Count::Retries, 1);

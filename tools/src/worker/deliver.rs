@@ -1,26 +1,38 @@
-//! What is done with entries that were delivered: committed and acknowledged, tried again, or
-//! given up.
+//! What is done with entries that were delivered: committed and acknowledged, or tried again.
+//!
+//! An order that can't be written stays pending: only a person gives up what was sold. Malformed
+//! entries become dead letters, and nothing is released for them.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use domain::entry_id::EntryId;
 use domain::order_events::{Order, Reason, Release, StreamEntry, Unfit};
-use tracing::{info, warn};
+use tracing::{debug, error, info, warn};
 
 use crate::batch::{Event, Outcome, Sole, Why};
 use crate::link::{Trouble, told, trouble};
 use crate::retry::{Pending, back_off};
+use crate::settings;
 use crate::shown::shown;
-use crate::source::{Delivered, Source, Which};
+use crate::source::{BOTH, Delivered, Source, Which};
 use crate::stream_consumer::{Halt, StreamConsumer};
 use crate::totals::Count;
 
-/// An entry whose data was refused.
-struct Refused {
-    which: Which,
-    entry: StreamEntry,
-    reason: String,
+/// `--once` tries what is refused so often, and ends.
+const ONCE_TRIES: u64 = 3;
+
+/// What entries say, as far as it can be read.
+#[derive(Default)]
+struct Parsed {
+    events: Vec<Event>,
+    orders: Vec<Order>,
+    /// Nothing that a command appends.
+    malformed: Vec<(Which, StreamEntry, String)>,
+    /// Orders with an id that no database can keep.
+    unstorable: Vec<(EntryId, String)>,
+    /// Entries of which there can be no row.
+    rowless: Vec<EntryId>,
 }
 
 impl StreamConsumer {
@@ -58,50 +70,49 @@ impl StreamConsumer {
         source: &mut Source,
         delivered: Delivered,
     ) -> Result<Vec<Order>, Halt> {
-        let names = self.options.order_fields.names();
-        let Delivered { orders, released } = &delivered;
-        let (mut refused, mut rowless) = (Vec::new(), Vec::new());
-        let (mut fit, mut releases) = (Vec::new(), Vec::new());
-        for entry in orders {
-            self.retries.forget(Which::Orders, entry.id);
-            match Order::parse(entry, names) {
-                Ok(order) => fit.push(order),
-                Err(unfit) => refused.push((Which::Orders, entry, unfit)),
-            }
-        }
-        for entry in released {
-            self.retries.forget(Which::Released, entry.id);
-            match Release::parse(entry, names) {
-                Ok(release) => releases.push(Event::Release(release)),
-                // There can be no row of it.
-                Err(Unfit::Unstorable(_)) => rowless.push(entry.id),
-                Err(unfit) => refused.push((Which::Released, entry, unfit)),
-            }
-        }
+        let Parsed { mut events, orders, malformed, unstorable, rowless } = self.parse(delivered);
         source.acknowledge(Which::Released, &rowless).await?;
         self.totals.add(Count::Released, rowless.len());
-        let orders_events = self.events(source, fit).await?;
-        let done = self.committer.commit([releases, orders_events].concat()).await?;
+        events.extend(self.events(source, orders).await?);
+        let done = self.committer.commit(events).await?;
         self.acknowledge(source, &done).await?;
-        for (which, entry, unfit) in refused {
-            self.give_up(source, which, entry, unfit.why()).await?;
+        self.note_refusals(&done);
+        self.bury(source, malformed).await?;
+        for (id, reason) in unstorable {
+            self.refuse(source, Which::Orders, id, None, &reason).await?;
         }
-
         let mut conflicts = Vec::new();
         for (event, outcome) in done {
             let Outcome::Failed(why) = outcome else { continue };
             match (event, why) {
                 (Event::Order(order, _), Why::HasOther(_)) => conflicts.push(order),
-                (event, why) => {
-                    let (which, id) = place(&event);
-                    let entries = if which == Which::Orders { orders } else { released };
-                    let Some(entry) = entries.iter().find(|entry| entry.id == id) else { continue };
-                    let (entry, reason) = (entry.clone(), reason(&why));
-                    self.refuse(source, Refused { which, entry, reason }).await?;
-                }
+                (event, why) => self.refuse_event(source, &event, &why).await?,
             }
         }
         Ok(conflicts)
+    }
+
+    fn parse(&mut self, delivered: Delivered) -> Parsed {
+        let names = self.options.order_fields.names();
+        let mut parsed = Parsed::default();
+        for entry in delivered.orders {
+            self.retries.forget(Which::Orders, entry.id);
+            match Order::parse(&entry, names) {
+                Ok(order) => parsed.orders.push(order),
+                Err(Unfit::Unstorable(why)) => parsed.unstorable.push((entry.id, why)),
+                Err(Unfit::Garbled(why)) => parsed.malformed.push((Which::Orders, entry, why)),
+            }
+        }
+        for entry in delivered.released {
+            self.retries.forget(Which::Released, entry.id);
+            match Release::parse(&entry, names) {
+                Ok(release) => parsed.events.push(Event::Release(release)),
+                // There can be no row of it.
+                Err(Unfit::Unstorable(_)) => parsed.rowless.push(entry.id),
+                Err(Unfit::Garbled(why)) => parsed.malformed.push((Which::Released, entry, why)),
+            }
+        }
+        parsed
     }
 
     /// The events of orders, by the limits of their vouchers.
@@ -125,67 +136,129 @@ impl StreamConsumer {
         source: &mut Source,
         done: &[(Event, Outcome)],
     ) -> Result<(), Halt> {
-        for which in [Which::Orders, Which::Released] {
+        for which in BOTH {
             let settled = done.iter().filter(|(_, outcome)| !matches!(outcome, Outcome::Failed(_)));
             let places = settled.map(|(event, _)| place(event));
             let ids: Vec<_> = places.filter(|(of, _)| *of == which).map(|(_, id)| id).collect();
             source.acknowledge(which, &ids).await?;
+            ids.iter().for_each(|id| self.refusals.forget(which, *id));
         }
         Ok(())
     }
 
-    /// Leaves an entry pending for another try or, when it has had enough of them, gives it up.
-    async fn refuse(&mut self, source: &mut Source, refused: Refused) -> Result<(), Halt> {
-        let Refused { which, entry, reason } = refused;
-        let Some(deliveries) = source.deliveries(which, entry.id).await? else { return Ok(()) };
-        if deliveries >= self.options.deliveries_max {
-            return self.give_up(source, which, &entry, &reason).await;
+    /// Opens the circuit breaker when the database takes nothing, and closes it when it does.
+    fn note_refusals(&mut self, done: &[(Event, Outcome)]) {
+        let stream = &self.streams.orders;
+        if done.iter().any(|(_, outcome)| !matches!(outcome, Outcome::Failed(_))) {
+            self.last_written = Some(Instant::now());
+            if self.breaker.written() {
+                info!("the database takes orders again: {stream} is read on");
+            }
+        } else {
+            for (event, outcome) in done {
+                let Outcome::Failed(Why::Refused(reason)) = outcome else { continue };
+                let (which, id) = place(event);
+                if self.breaker.refused(which, id) {
+                    error!(
+                        "the database refuses everything, so {stream} is not read on; nothing is \
+                         released, and what was read stays pending: {}",
+                        shown(reason)
+                    );
+                }
+            }
         }
-        let wait = back_off(Duration::from_millis(self.options.retry_ms), deliveries);
-        info!(
-            "entry {} of {} is refused, delivery {deliveries}, again in {} ms: {}",
-            entry.id,
-            source.name(which),
-            wait.as_millis(),
-            shown(&reason)
-        );
-        self.retries.add(which, entry.id, Instant::now() + wait, Pending::Refused);
-        Ok(())
+        self.totals.intake(stream, !self.breaker.is_open());
     }
 
-    /// Makes an entry a dead letter.
-    async fn give_up(
+    /// Leaves an entry pending for another try, later and later.
+    async fn refuse(
         &mut self,
         source: &mut Source,
         which: Which,
-        entry: &StreamEntry,
+        id: EntryId,
+        order: Option<&Order>,
         reason: &str,
     ) -> Result<(), Halt> {
-        let given_up = match which {
-            Which::Orders => source.reject(entry.id, reason).await,
-            Which::Released => source.bury(entry, reason).await,
+        let now = Instant::now();
+        let refusal = self.refusals.add(which, id, now);
+        let is_hopeless = |after| {
+            // Only while the database takes others is it this one.
+            now - refusal.since >= after && self.last_written >= Some(refusal.since)
         };
-        let (id, name) = (entry.id, source.name(which));
-        match given_up {
-            Ok(true) => {
-                warn!("entry {id} of {name} is given up: {}", shown(reason));
-                self.totals.add(Count::Rejected, 1);
-                if which == Which::Orders {
-                    self.totals.add(Count::Orders, 1);
+        if let Some(order) = order.filter(|order| order.deadline_ms.is_some())
+            && self.options.reject_after.is_some_and(is_hopeless)
+            && source.reject_unsold(id, &order.key, &order.user, reason).await?
+        {
+            warn!("held order {id} of {} is rejected: {}", source.name(which), shown(reason));
+            self.left(which, id);
+            return Ok(());
+        }
+        let name = source.name(which);
+        let refused = format!("entry {id} of {name} can't be written and stays pending");
+        if refusal.times == 1 {
+            warn!("{refused}: {}", shown(reason));
+        } else {
+            debug!("{refused}, tried {} times: {}", refusal.times, shown(reason));
+        }
+        if self.options.once && refusal.times >= ONCE_TRIES {
+            return Ok(());
+        }
+        let first = Duration::from_millis(self.options.retry_ms);
+        // Sooner than another worker takes it for left.
+        let wait = back_off(first, refusal.times).min((self.options.claim_after() / 2).max(first));
+        self.retries.add(which, id, now + wait, Pending::Refused);
+        Ok(())
+    }
+
+    async fn refuse_event(
+        &mut self,
+        source: &mut Source,
+        event: &Event,
+        why: &Why,
+    ) -> Result<(), Halt> {
+        let (which, id) = place(event);
+        let order = match event {
+            Event::Order(order, _) => Some(order),
+            Event::Release(_) => None,
+        };
+        self.refuse(source, which, id, order, &reason(why)).await
+    }
+
+    /// Makes malformed entries dead letters. Nothing is released: no try has written them. Unless
+    /// it is this worker that reads them wrongly.
+    async fn bury(
+        &mut self,
+        source: &mut Source,
+        malformed: Vec<(Which, StreamEntry, String)>,
+    ) -> Result<(), Halt> {
+        if !malformed.is_empty() {
+            settings::compare(source.connection(), &self.options).await??;
+        }
+        for (which, entry, reason) in malformed {
+            let (id, name) = (entry.id, source.name(which).to_owned());
+            match source.bury(which, &entry, &reason).await {
+                Ok(true) => {
+                    warn!("entry {id} of {name} is malformed, a dead letter now: {reason}");
+                    self.left(which, id);
                 }
-                Ok(())
+                Ok(false) => {}
+                // It stays pending, and in nobody's way.
+                Err(error) if trouble(&error) == Trouble::Wrong => {
+                    let told = format!("{reason}; no dead letter can be made: {}", told(&error));
+                    self.refuse(source, which, id, None, &told).await?;
+                }
+                Err(error) => return Err(error.into()),
             }
-            Ok(false) => Ok(()),
-            // It stays pending, and in nobody's way.
-            Err(error) if trouble(&error) == Trouble::Wrong && !self.options.once => {
-                let told = told(&error);
-                warn!("entry {id} of {name} can't be given up: {}", shown(&told));
-                let wait =
-                    Duration::from_millis(self.options.retry_ms).max(Duration::from_secs(60));
-                self.retries.add(which, id, Instant::now() + wait, Pending::Refused);
-                Ok(())
-            }
-            Err(error) => Err(error.into()),
+        }
+        Ok(())
+    }
+
+    /// An entry has become a dead letter.
+    fn left(&mut self, which: Which, id: EntryId) {
+        self.refusals.forget(which, id);
+        self.totals.add(Count::Rejected, 1);
+        if which == Which::Orders {
+            self.totals.add(Count::Orders, 1);
         }
     }
 
@@ -213,6 +286,10 @@ impl StreamConsumer {
             for ids in ids.chunks(self.options.batch as usize) {
                 self.totals.add(Count::Retries, ids.len());
                 let entries = source.claim(which, idle, ids).await?;
+                let claimed = |id: &EntryId| entries.iter().any(|entry| entry.id == *id);
+                for id in ids.iter().filter(|id| !claimed(id)) {
+                    self.refusals.forget(which, *id);
+                }
                 self.handle(source, Delivered::of(which, entries)).await?;
             }
         }
@@ -285,8 +362,7 @@ impl StreamConsumer {
         order: &Order,
         why: &Why,
     ) -> Result<(), Halt> {
-        let entry = StreamEntry { id: order.id, fields: Vec::new() };
-        self.refuse(source, Refused { which: Which::Orders, entry, reason: reason(why) }).await
+        self.refuse(source, Which::Orders, order.id, Some(order), &reason(why)).await
     }
 }
 
@@ -298,7 +374,7 @@ fn place(event: &Event) -> (Which, EntryId) {
     }
 }
 
-/// What a dead letter says.
+/// Why an entry is no row.
 fn reason(why: &Why) -> String {
     match why {
         Why::OtherUser => "the order id is that of another user's order".to_owned(),

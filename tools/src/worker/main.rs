@@ -6,15 +6,19 @@
 //! what a user may buy, `commit` writes with retries, `stream_consumer` and `deliver` serve the streams,
 //! `retry` and `trim` what comes later, `totals` counts, `shown` makes texts fit for a log.
 //!
-//! Exit code: 0 when it has done what was asked, also on SIGTERM; 1 with a line that says why not.
+//! Exit code: 0 when it has done what was asked, also on SIGTERM; 1 with a line that says why not;
+//! 2 for wrong arguments; 3 when it ends while the database refuses what it should write.
 
 mod batch;
+mod breaker;
 mod commit;
+mod dead_letter;
 mod deliver;
 mod limits;
 mod link;
 mod options;
 mod retry;
+mod settings;
 mod shown;
 mod source;
 mod store;
@@ -27,7 +31,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::{JoinSet, LocalSet};
@@ -37,7 +40,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::prelude::*;
 
 use commit::{Committer, Stop, rest};
-use options::Options;
+use options::{Command, Options};
 use shown::shown;
 use store::{Fault, Store};
 use stream_consumer::{PATIENCE, StreamConsumer};
@@ -46,10 +49,12 @@ use totals::Totals;
 /// More consumers than this share connections to the database.
 const CONNECTIONS_MAX: usize = 8;
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
+/// The exit code when orders are pending that the database refuses.
+const REFUSED: u8 = 3;
 const OPEN_WAIT: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
-    let options = Options::parse();
+    let options = Options::of_command_line();
     log_to_stderr(&options);
     let worked = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -60,7 +65,11 @@ fn main() -> ExitCode {
             runtime.block_on(LocalSet::new().run_until(work(Arc::new(options))))
         });
     match worked {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(Ended::Well) => ExitCode::SUCCESS,
+        Ok(Ended::Refused) => {
+            eprintln!("seckill-worker: the database refuses orders; they are pending, see the log");
+            ExitCode::from(REFUSED)
+        }
         Err(error) => {
             eprintln!("seckill-worker: {}", shown(&format!("{error:#}")));
             ExitCode::FAILURE
@@ -80,8 +89,19 @@ fn log_to_stderr(options: &Options) {
     tracing_subscriber::registry().with(layer.with_filter(ours)).init();
 }
 
-async fn work(options: Arc<Options>) -> Result<()> {
+/// What was done, if nothing went wrong.
+enum Ended {
+    Well,
+    /// Orders are pending that the database refuses.
+    Refused,
+}
+
+async fn work(options: Arc<Options>) -> Result<Ended> {
     options.check()?;
+    if let Some(Command::DeadLetter(wanted)) = &options.command {
+        dead_letter::make(&options, wanted).await?;
+        return Ok(Ended::Well);
+    }
     let (stopper, stop) = watch::channel(false);
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -109,7 +129,8 @@ async fn work(options: Arc<Options>) -> Result<()> {
     } else {
         println!("{}", summary.text());
     }
-    Ok(())
+    let is_refused = totals.is_intake_stopped() || (options.once && summary.refused > 0);
+    Ok(if is_refused { Ended::Refused } else { Ended::Well })
 }
 
 /// One consumer a pair of streams, until all are done or one can't go on.
@@ -124,7 +145,8 @@ async fn run(options: Arc<Options>, totals: Arc<Totals>, mut stop: Stop) -> Resu
     info!("consumer {consumer} of group {}", options.group);
     let mut consumers = JoinSet::new();
     for streams in streams {
-        let committer = Committer::new(Arc::clone(&store), Arc::clone(&totals), stop.clone());
+        let (store, its_totals) = (Arc::clone(&store), Arc::clone(&totals));
+        let committer = Committer::new(store, its_totals, &streams.orders, stop.clone());
         let (options, totals) = (Arc::clone(&options), Arc::clone(&totals));
         let streams =
             StreamConsumer::new(options, streams, &consumer, committer, totals, stop.clone())?;

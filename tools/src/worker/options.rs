@@ -1,10 +1,11 @@
 //! The command line.
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use clap::{ArgAction, Parser};
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use domain::fields::ORDER_FIELDS;
 use domain::hash_tag::{Tagged, tagged};
 use domain::key_names::{Naming, ORDER_STREAM};
@@ -65,15 +66,20 @@ pub struct Options {
         value_parser = clap::value_parser!(u64).range(1..))]
     pub claim_after_ms: u64,
 
-    /// Try an entry whose data is refused again after so long, then after twice as long, ..
+    /// Try an entry that the database refuses again after so long, then after twice as long, ..
     #[arg(long, value_name = "MS", default_value_t = 1_000,
         value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     pub retry_ms: u64,
 
-    /// Give such an entry up when it has been delivered so often
-    #[arg(long, value_name = "N", default_value_t = 5,
-        value_parser = clap::value_parser!(u64).range(1..))]
-    pub deliveries_max: u64,
+    /// Reject a *held* order that the database has refused for so long, 30m say, while it took
+    /// others; what is sold is rejected by a person only [default: never]
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "unchecked")]
+    pub reject_after: Option<Duration>,
+
+    /// Don't compare --stream, --released and --order-fields with the server's settings: other
+    /// programs than SECKILL.TRY fill the streams
+    #[arg(long)]
+    pub unchecked: bool,
 
     /// Trim the streams of what all groups have acknowledged; 0: never
     #[arg(long, value_name = "MS", default_value_t = 10_000)]
@@ -102,6 +108,33 @@ pub struct Options {
     /// Log only what needs somebody's attention
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
+
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+#[derive(Subcommand, Clone, Debug)]
+pub enum Command {
+    /// Gives up one entry that can't be written: asks, rejects it, and its units are on sale again
+    DeadLetter(DeadLetter),
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct DeadLetter {
+    /// The id of the entry, as the worker's log and XPENDING have it
+    pub entry: String,
+
+    /// Keep the units: somebody has written the order by other means, or sells them elsewhere
+    #[arg(long)]
+    pub keep_units: bool,
+
+    /// What the dead letter says
+    #[arg(long, value_name = "TEXT", default_value = "given up by a person")]
+    pub reason: String,
+
+    /// Don't ask
+    #[arg(long)]
+    pub yes: bool,
 }
 
 /// The names of an order's fields in the entries.
@@ -110,6 +143,12 @@ pub struct OrderFields {
     user: String,
     voucher: String,
     id: String,
+}
+
+impl fmt::Display for OrderFields {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{} {} {}", self.user, self.voucher, self.id)
+    }
 }
 
 impl OrderFields {
@@ -127,6 +166,15 @@ pub struct Streams {
 }
 
 impl Options {
+    /// From the command line. Options can be on either side of a command.
+    pub fn of_command_line() -> Self {
+        let command = Self::command().mut_args(|arg| match arg.get_id().as_str() {
+            "help" | "version" => arg,
+            _ => arg.global(true),
+        });
+        Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+    }
+
     /// Refuses what clap can't see.
     pub fn check(&self) -> Result<()> {
         ensure!(self.stream != self.released, "--stream and --released must be two streams");
@@ -198,8 +246,20 @@ fn released_stream() -> String {
 }
 
 /// A name that is made of texts.
-fn text(name: Vec<u8>) -> String {
+pub fn text(name: Vec<u8>) -> String {
     String::from_utf8_lossy(&name).into_owned()
+}
+
+/// A number with its unit: a bare number could mean anything.
+fn duration(text: &str) -> std::result::Result<Duration, String> {
+    let units = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = units.iter().find(|(name, _)| *name == &text[digits.len()..]);
+    let ms = unit.and_then(|(_, ms)| digits.parse::<u64>().ok()?.checked_mul(*ms));
+    match ms {
+        Some(ms) if ms > 0 => Ok(Duration::from_millis(ms)),
+        _ => Err("a number and its unit: ms, s, m, h or d, such as 30m".to_owned()),
+    }
 }
 
 fn field_names(text: &str) -> std::result::Result<OrderFields, String> {
@@ -223,7 +283,6 @@ mod tests {
 
     #[test]
     fn the_declarations_are_sound() {
-        use clap::CommandFactory;
         Options::command().debug_assert();
     }
 
@@ -254,6 +313,15 @@ mod tests {
         let shown = |line| parse(line).metrics().unwrap().to_string();
         assert_eq!(shown("worker --metrics-port 9"), "127.0.0.1:9");
         assert_eq!(shown("worker --metrics-port 9 --metrics-address ::"), "[::]:9");
+    }
+
+    #[test]
+    fn a_time_has_a_unit() {
+        assert_eq!(duration("30m"), Ok(Duration::from_secs(1_800)));
+        assert_eq!(duration("2h"), Ok(Duration::from_secs(7_200)));
+        for wrong in ["30", "m", "", "0s", "-1h", "1.5h", "1w", "99999999999999d", "\u{e9}"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

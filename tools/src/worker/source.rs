@@ -1,15 +1,14 @@
-//! The two streams of a hash tag as a consumer of a group sees them.
+//! The streams of a hash tag as a consumer of a group sees them.
+
+mod dead_letters;
 
 use std::time::Duration;
 
 use domain::entry_id::EntryId;
-use domain::fields::{DEAD_LETTER_GROUP, DEAD_LETTER_ID, DEAD_LETTER_REASON, DEAD_LETTER_STREAM};
-use domain::key_names::DEAD_LETTERS_SUFFIX;
-use domain::order_events::{OrderKey, StreamEntry};
+use domain::order_events::StreamEntry;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, RedisResult, Value, cmd};
 
-use crate::link::{Trouble, trouble};
 use crate::options::Streams;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -55,18 +54,6 @@ pub struct Standing {
     /// None where the server can't tell.
     pub lag: Option<u64>,
 }
-
-/// What the server knows of an order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
-    pub user: String,
-    pub state: String,
-}
-
-/// Acknowledges an entry that no order is given back for, and keeps it as a dead letter; once.
-const BURY: &str = "if redis.call('XACK', KEYS[1], ARGV[1], ARGV[2]) == 0 then return 0 end
-redis.call('XADD', KEYS[2], '*', unpack(ARGV, 3))
-return 1";
 
 /// Removes a consumer that has nothing pending, and no other.
 const LEAVE: &str = "if #redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, ARGV[2]) > 0 then
@@ -219,47 +206,6 @@ impl Source {
         self.ask(&ack).await.map(|_| ())
     }
 
-    /// How often a pending entry was delivered; none when it is settled.
-    pub async fn deliveries(&mut self, which: Which, id: EntryId) -> RedisResult<Option<u64>> {
-        let (text, name) = (id.to_string(), self.name(which).to_owned());
-        let mut pending = cmd("XPENDING");
-        pending.arg(name).arg(&self.group).arg(&text).arg(&text).arg(1);
-        let reply = self.ask(&pending).await?;
-        let count = items(&reply).first().and_then(|item| items(item).get(3));
-        Ok(count.and_then(number))
-    }
-
-    /// Gives an order up: dead letter, give-back, acknowledgement. False when it is settled.
-    pub async fn reject(&mut self, id: EntryId, reason: &str) -> RedisResult<bool> {
-        let mut reject = cmd("SECKILL.REJECT");
-        reject.arg(self.name(Which::Orders)).arg(&self.group).arg(id.to_string());
-        reject.arg("REASON").arg(reason);
-        match self.ask(&reject).await {
-            Ok(reply) => Ok(number(&reply) == Some(1)),
-            // Somebody has deleted the entry: there is nothing to give up.
-            Err(error) if error.code() == Some("NOENTRY") => {
-                self.acknowledge(Which::Orders, &[id]).await?;
-                Ok(false)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Gives a give-back up: a dead letter, and nothing is given back again.
-    pub async fn bury(&mut self, entry: &StreamEntry, reason: &str) -> RedisResult<bool> {
-        let name = self.name(Which::Released).to_owned();
-        let mut bury = cmd("EVAL");
-        let dead_letters = [name.as_bytes(), DEAD_LETTERS_SUFFIX].concat();
-        bury.arg(BURY).arg(2).arg(&name).arg(dead_letters);
-        bury.arg(&self.group).arg(entry.id.to_string());
-        for (name, value) in &entry.fields {
-            bury.arg(name).arg(value);
-        }
-        bury.arg(DEAD_LETTER_STREAM).arg(&name).arg(DEAD_LETTER_GROUP).arg(&self.group);
-        bury.arg(DEAD_LETTER_ID).arg(entry.id.text()).arg(DEAD_LETTER_REASON).arg(reason);
-        Ok(number(&self.ask(&bury).await?) == Some(1))
-    }
-
     /// The id of the last entry there ever was.
     pub async fn last_id(&mut self, which: Which) -> RedisResult<EntryId> {
         let mut info = cmd("XINFO");
@@ -329,19 +275,6 @@ impl Source {
         let mut leave = cmd("EVAL");
         leave.arg(LEAVE).arg(1).arg(self.name(which)).arg(&self.group).arg(consumer);
         self.ask(&leave).await.map(|_| ())
-    }
-
-    /// What the server knows of an order; none of one of an unmanaged voucher.
-    pub async fn order(&mut self, key: &OrderKey) -> RedisResult<Option<Known>> {
-        let mut order = cmd("SECKILL.ORDER");
-        order.arg(&key.voucher).arg(&key.order);
-        let reply = match self.ask(&order).await {
-            Ok(reply) => reply,
-            Err(error) if trouble(&error) == Trouble::Wrong => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let text = |name| Some(String::from_utf8_lossy(bytes(field(&reply, name)?)).into_owned());
-        Ok(text("user").zip(text("state")).map(|(user, state)| Known { user, state }))
     }
 }
 

@@ -8,11 +8,13 @@ use domain::entry_id::EntryId;
 use redis::RedisError;
 use tracing::{debug, info, warn};
 
+use crate::breaker::Breaker;
 use crate::commit::{Committer, Stop, Stopped, rest};
 use crate::limits::Limits;
 use crate::link::{Link, Trouble, told, trouble};
 use crate::options::{Options, Streams};
-use crate::retry::{Retries, back_off};
+use crate::retry::{Refusals, Retries, back_off};
+use crate::settings::{self, Differ};
 use crate::shown::shown;
 use crate::source::{BOTH, Delivered, Source};
 use crate::totals::{Count, Totals};
@@ -21,6 +23,8 @@ use crate::trim::trim;
 /// How long a read waits for entries: as long as a worker that is to stop may take to see it.
 const BLOCK: Duration = Duration::from_millis(500);
 const REPORT_EVERY: Duration = Duration::from_secs(10);
+/// How often one new entry is read while the circuit breaker is open.
+const PROBE_EVERY: Duration = Duration::from_secs(10);
 const GAUGE_EVERY: Duration = Duration::from_secs(1);
 /// How long `--once` waits for a server that has not answered yet.
 pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -33,6 +37,14 @@ const IDLE_TIMES: u32 = 10;
 pub enum Halt {
     Redis(RedisError),
     Stopped,
+    /// The server's settings are others than the worker's.
+    Settings(Differ),
+}
+
+impl From<Differ> for Halt {
+    fn from(differ: Differ) -> Self {
+        Self::Settings(differ)
+    }
 }
 
 impl From<RedisError> for Halt {
@@ -53,7 +65,11 @@ pub struct StreamConsumer {
     pub(crate) committer: Committer,
     pub(crate) limits: Limits,
     pub(crate) retries: Retries,
-    streams: Streams,
+    pub(crate) refusals: Refusals,
+    pub(crate) breaker: Breaker,
+    /// When the database has taken something last.
+    pub(crate) last_written: Option<Instant>,
+    pub(crate) streams: Streams,
     consumer: String,
     link: Link,
     stop: Stop,
@@ -105,6 +121,9 @@ impl StreamConsumer {
             committer,
             limits: Limits::default(),
             retries: Retries::default(),
+            refusals: Refusals::default(),
+            breaker: Breaker::default(),
+            last_written: None,
             streams,
             consumer: consumer.to_owned(),
             stop,
@@ -119,6 +138,9 @@ impl StreamConsumer {
         loop {
             let error = match self.session().await {
                 Ok(()) | Err(Halt::Stopped) => return Ok(()),
+                Err(Halt::Settings(Differ(text))) => {
+                    return Err(anyhow!("{}: {text}", self.options.redis_shown()));
+                }
                 Err(Halt::Redis(error)) => error,
             };
             let is_lasting = trouble(&error) == Trouble::Wrong;
@@ -143,6 +165,7 @@ impl StreamConsumer {
         };
         let (group, consumer) = (&self.options.group, &self.consumer);
         let mut source = Source::new(connection, self.streams.clone(), group, consumer);
+        settings::compare(source.connection(), &self.options).await??;
         source.make_groups().await?;
         self.recover(&mut source).await?;
         self.serve(&mut source).await?;
@@ -208,6 +231,7 @@ impl StreamConsumer {
         let mut steal = Every::new(steal_every, now);
         let mut report = Every::new(REPORT_EVERY, now + REPORT_EVERY);
         let mut gauges = self.options.metrics_port.map(|_| Every::new(GAUGE_EVERY, now));
+        let mut probe = Every::new(PROBE_EVERY, now + PROBE_EVERY);
         let mut trims = self.options.trim_every().map(|every| Every::new(every, now + every));
         loop {
             if *self.stop.borrow() {
@@ -218,11 +242,17 @@ impl StreamConsumer {
                 has_worked |= self.steal(source).await?;
             }
             has_worked |= self.retry(source).await?;
-            let delivered = source.read(self.options.batch, self.block(once)).await?;
-            self.is_well();
-            if !delivered.is_empty() {
-                has_worked = true;
-                self.handle(source, delivered).await?;
+            if !self.breaker.is_open() || probe.is_due() {
+                let count = if self.breaker.is_open() { 1 } else { self.options.batch };
+                let delivered = source.read(count, self.block(once)).await?;
+                self.is_well();
+                if !delivered.is_empty() {
+                    has_worked = true;
+                    self.handle(source, delivered).await?;
+                }
+            } else if !once {
+                let wait = self.block(once).unwrap_or(BLOCK);
+                rest(&mut self.stop, wait).await?;
             }
             if trims.as_mut().is_some_and(Every::is_due) {
                 self.trim(source).await?;
@@ -230,7 +260,9 @@ impl StreamConsumer {
             if gauges.as_mut().is_some_and(Every::is_due) {
                 self.stands(source).await?;
             }
+            self.totals.refused(&self.streams.orders, self.refusals.len());
             if report.is_due() {
+                settings::compare(source.connection(), &self.options).await??;
                 self.report(source).await?;
             }
             if once && !has_worked && !self.steal(source).await? {
@@ -265,9 +297,11 @@ impl StreamConsumer {
         for which in BOTH {
             let mut next = Some(EntryId::default());
             while let Some(start) = next {
-                let (entries, behind) =
+                let (mut entries, behind) =
                     source.steal(which, idle, start, self.options.batch).await?;
                 next = behind;
+                // What was refused here is tried again when it is due.
+                entries.retain(|entry| !self.refusals.knows(which, entry.id));
                 if !entries.is_empty() {
                     has_stolen = true;
                     debug!("took over {} entries of {}", entries.len(), source.name(which));
@@ -311,8 +345,8 @@ impl StreamConsumer {
         let stands = self.stands(source).await?;
         let done = self.totals.summary();
         info!(
-            "{} orders, {} rows, {} rejected, {} give-backs{stands}",
-            done.orders, done.rows_inserted, done.rejected, done.released
+            "{} orders, {} rows, {} dead letters, {} give-backs, {} refused{stands}",
+            done.orders, done.rows_inserted, done.rejected, done.released, done.refused
         );
         Ok(())
     }

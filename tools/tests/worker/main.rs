@@ -12,6 +12,7 @@
 //! | `away` | databases, groups and streams that go away and come back |
 //! | `released` | cancelled, expired, bought again, in any order of reading |
 //! | `poison` | what can't be made a row |
+//! | `policy` | what the worker does about errors: it releases nothing that was sold |
 //! | `streams` | trimming, and the streams of a cluster |
 //! | `docs` | the worker's page |
 //!
@@ -25,6 +26,7 @@ mod docs;
 #[path = "../../../tests/it/harness.rs"]
 mod harness;
 mod poison;
+mod policy;
 mod released;
 mod rows;
 mod shop;

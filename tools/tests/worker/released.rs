@@ -121,8 +121,7 @@ fn an_order_that_comes_before_the_give_back_of_the_last_one(kind: Kind) {
     for voucher in ["phone", "tea"] {
         shop.buy(voucher, "alice", "a2");
     }
-    // Retries run out long before the dead worker's entries are taken over.
-    let options = ["--retry-ms", "2", "--deliveries-max", "3", "--claim-after-ms", "1500"];
+    let options = ["--retry-ms", "2", "--claim-after-ms", "1500"];
     let mut worker = shop.worker(&options);
     shop.wait_until_drained(&mut worker);
     for voucher in ["phone", "tea"] {

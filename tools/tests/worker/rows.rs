@@ -163,7 +163,7 @@ fn a_worker_that_waits_ends_at_once() {
 }
 
 #[test]
-fn metrics_are_served() {
+pub fn metrics_are_served() {
     let shop = sold_out(Database::sqlite());
     let reserved = Port::free();
     let port = reserved.number;
@@ -189,7 +189,7 @@ fn metrics_are_served() {
     shop.check();
 }
 
-fn http_get(port: u16) -> Option<String> {
+pub fn http_get(port: u16) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream.write_all(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n").ok()?;
     let mut page = String::new();
@@ -198,7 +198,7 @@ fn http_get(port: u16) -> Option<String> {
 }
 
 /// A metric whose name has these words, labels or not.
-fn metric(page: &str, words: &str) -> Option<f64> {
+pub fn metric(page: &str, words: &str) -> Option<f64> {
     let line = page.lines().find(|line| !line.starts_with('#') && line.contains(words))?;
     line.split(' ').next_back()?.parse().ok()
 }
