@@ -1,10 +1,11 @@
 //! `seckill-worker`: turns the orders of a flash sale into rows of a database, each into one,
 //! whatever fails in between.
 //!
-//! `options` what can be asked for, `stream_id`, `entry` and `batch` what entries say and do to
-//! rows, `store` writes that into a database, `link` and `source` read the streams, `limits` asks
-//! what a user may buy, `commit` writes with retries, `stream_consumer` and `deliver` serve the streams,
-//! `retry` and `trim` what comes later, `totals` counts, `shown` makes texts fit for a log.
+//! `options` what can be asked for, `batch` what entries do to rows, `store` writes that into a
+//! database, `link` and `source` read the streams, `settings` compares the server's names, `limits`
+//! asks what a user may buy, `commit` writes with retries, `stream_consumer` and `deliver` serve the
+//! streams, `breaker`, `retry` and `trim` what comes later, `dead_letter` is for a person, `totals`
+//! counts, `shown` makes texts fit for a log.
 //!
 //! Exit code: 0 when it has done what was asked, also on SIGTERM; 1 with a line that says why not;
 //! 2 for wrong arguments; 3 when it ends while the database refuses what it should write.

@@ -2,11 +2,13 @@
 //! sold is released but by a person.
 
 use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::{Command, Stdio};
 
 use redis::Value;
 
 use crate::databases::{Database, Kind};
-use crate::harness::{Port, Server, wait_for};
+use crate::harness::{Port, Server, text, wait_for};
 use crate::rows::{http_get, metric};
 use crate::shop::{GROUP, Shop, databases, entries};
 use crate::worker::Worker;
@@ -53,6 +55,53 @@ impl Shop {
             Kind::Postgres => self.sql(&format!("DROP TRIGGER broken ON {TABLE}")),
             _ => self.sql("DROP TRIGGER broken"),
         }
+    }
+
+    /// A person gives an entry up; gives the exit code and what was said.
+    pub fn dead_letter(
+        &self,
+        entry: &str,
+        options: &[&str],
+        answer: &str,
+    ) -> (Option<i32>, String) {
+        let mut asked = Command::new(env!("CARGO_BIN_EXE_seckill-worker"))
+            .args(self.worker_args())
+            .args(["dead-letter", entry])
+            .args(options)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("run seckill-worker");
+        let stdin = asked.stdin.take().expect("a pipe");
+        // It may have ended without a question.
+        let _ = (&stdin).write_all(answer.as_bytes());
+        drop(stdin);
+        let output = asked.wait_with_output().expect("its end");
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(said).expect("text"))
+    }
+
+    /// The ids of entries of the order stream that are pending.
+    pub fn pending(&self) -> Vec<String> {
+        let pending = self.run(&format!("XPENDING stream.orders {GROUP} - + 1000"));
+        let Value::Array(pending) = pending else { panic!("{pending:?}") };
+        let id = |entry: &Value| match entry {
+            Value::Array(fields) => text(&fields[0]),
+            other => panic!("{other:?}"),
+        };
+        pending.iter().map(id).collect()
+    }
+
+    /// Waits until everything is read, and so many orders alone are pending.
+    pub fn wait_for_pending(&self, worker: &Worker, number: usize) {
+        let last = self.stream_field("stream.orders", "last-generated-id");
+        let reached = wait_for("entries to stay pending", || {
+            let group = self.group("stream.orders", GROUP)?;
+            let is_read = group["last-delivered-id"] == last;
+            (is_read && group["pending"] == number.to_string()).then_some(())
+        });
+        reached.unwrap_or_else(|late| panic!("{late}: {:?}\n{}", self.pending(), worker.log()));
     }
 
     /// Nothing was given up, and nothing went back on sale.

@@ -1,8 +1,6 @@
 //! A shop: a server that sells, a database that gets the rows, and what must be true of both.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
-use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -137,53 +135,6 @@ impl Shop {
     pub fn drain(&self, options: &[&str]) -> serde_json::Value {
         let impatient = ["--once", "--json", "--claim-after-ms", "1", "--retry-ms", "1"];
         self.worker(&[&impatient, options].concat()).summary()
-    }
-
-    /// A person gives an entry up; gives the exit code and what was said.
-    pub fn dead_letter(
-        &self,
-        entry: &str,
-        options: &[&str],
-        answer: &str,
-    ) -> (Option<i32>, String) {
-        let mut asked = Command::new(env!("CARGO_BIN_EXE_seckill-worker"))
-            .args(self.worker_args())
-            .args(["dead-letter", entry])
-            .args(options)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("run seckill-worker");
-        let stdin = asked.stdin.take().expect("a pipe");
-        // It may have ended without a question.
-        let _ = (&stdin).write_all(answer.as_bytes());
-        drop(stdin);
-        let output = asked.wait_with_output().expect("its end");
-        let said = [output.stdout, output.stderr].concat();
-        (output.status.code(), String::from_utf8(said).expect("text"))
-    }
-
-    /// The ids of entries of the order stream that are pending.
-    pub fn pending(&self) -> Vec<String> {
-        let pending = self.run(&format!("XPENDING stream.orders {GROUP} - + 1000"));
-        let Value::Array(pending) = pending else { panic!("{pending:?}") };
-        let id = |entry: &Value| match entry {
-            Value::Array(fields) => text(&fields[0]),
-            other => panic!("{other:?}"),
-        };
-        pending.iter().map(id).collect()
-    }
-
-    /// Waits until everything is read, and so many orders alone are pending.
-    pub fn wait_for_pending(&self, worker: &Worker, number: usize) {
-        let last = self.stream_field("stream.orders", "last-generated-id");
-        let reached = wait_for("entries to stay pending", || {
-            let group = self.group("stream.orders", GROUP)?;
-            let is_read = group["last-delivered-id"] == last;
-            (is_read && group["pending"] == number.to_string()).then_some(())
-        });
-        reached.unwrap_or_else(|late| panic!("{late}: {:?}\n{}", self.pending(), worker.log()));
     }
 
     fn streams(&self, name: &str) -> Vec<String> {
