@@ -14,6 +14,12 @@ pub struct FieldNames<'n> {
     pub id: &'n [u8],
 }
 
+impl<'n> FieldNames<'n> {
+    pub fn all(&self) -> [&'n [u8]; 3] {
+        [self.user, self.voucher, self.id]
+    }
+}
+
 /// An order as its stream entry describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderEntry<V> {

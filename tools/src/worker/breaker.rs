@@ -3,6 +3,8 @@
 //! A database that refuses everything is broken, not the orders. So when nothing was written and
 //! several entries were refused in a row, no more are read, and those in hand are tried again. Now
 //! and then one new entry is read, in case that only those in hand are at fault.
+//!
+//! An entry at which a statement of the shop changed nothing keeps it open until it is written.
 
 use std::collections::BTreeSet;
 
@@ -17,6 +19,7 @@ const REFUSED_IN_A_ROW: usize = 8;
 pub struct Breaker {
     in_a_row: BTreeSet<(Which, EntryId)>,
     is_open: bool,
+    unchanged: BTreeSet<(Which, EntryId)>,
 }
 
 impl Breaker {
@@ -36,8 +39,25 @@ impl Breaker {
         std::mem::take(&mut self.is_open)
     }
 
+    /// A statement of the shop changed nothing. True when this opens it.
+    pub fn unchanged(&mut self, which: Which, id: EntryId) -> bool {
+        let was_open = self.is_open();
+        self.unchanged.insert((which, id));
+        !was_open
+    }
+
+    /// The entry is written, or somebody else's. True when this closes it.
+    pub fn gone(&mut self, which: Which, id: EntryId) -> bool {
+        self.unchanged.remove(&(which, id)) && !self.is_open()
+    }
+
     pub fn is_open(&self) -> bool {
-        self.is_open
+        self.is_open || !self.unchanged.is_empty()
+    }
+
+    /// Whether a new entry may be read now and then.
+    pub fn may_probe(&self) -> bool {
+        self.unchanged.is_empty()
     }
 }
 
@@ -63,5 +83,16 @@ mod tests {
         assert!(breaker.refused(Which::Orders, id(99)));
         assert!(!breaker.refused(Which::Orders, id(100)), "it is open already");
         assert!(breaker.is_open() && breaker.written() && !breaker.is_open());
+    }
+
+    #[test]
+    fn what_changes_nothing_keeps_it_open_until_it_is_written() {
+        let mut breaker = Breaker::default();
+        assert!(breaker.unchanged(Which::Orders, id(1)));
+        assert!(!breaker.unchanged(Which::Orders, id(2)));
+        assert!(!breaker.written() && breaker.is_open() && !breaker.may_probe());
+        assert!(!breaker.gone(Which::Orders, id(1)) && breaker.is_open());
+        assert!(breaker.gone(Which::Orders, id(2)) && !breaker.is_open());
+        assert!(!breaker.gone(Which::Orders, id(2)), "it is not open");
     }
 }

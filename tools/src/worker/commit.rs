@@ -75,7 +75,7 @@ impl Committer {
             if piece.events.is_empty() {
                 continue;
             }
-            let text = match self.attempt(&piece).await? {
+            let fault = match self.attempt(&piece).await? {
                 Ok(outcomes) => {
                     self.count(&outcomes);
                     done.extend(piece.events.into_iter().zip(outcomes));
@@ -88,17 +88,15 @@ impl Committer {
                     left.push(piece);
                     continue;
                 }
-                Err(
-                    Fault::Duplicate(text)
-                    | Fault::Data(text)
-                    | Fault::Clash(text)
-                    | Fault::Away(text)
-                    | Fault::Wrong(text),
-                ) => text,
+                Err(fault) => fault,
             };
-            debug!(events = piece.events.len(), "refused: {}", shown(&text));
+            debug!(events = piece.events.len(), "refused: {}", shown(fault.text()));
             if piece.events.len() == 1 {
-                let failed = Outcome::Failed(Why::Refused(text));
+                let text = fault.text().to_owned();
+                let failed = Outcome::Failed(match fault {
+                    Fault::Unchanged(_) => Why::Unchanged(text),
+                    _ => Why::Refused(text),
+                });
                 done.extend(piece.events.into_iter().map(|event| (event, failed.clone())));
                 continue;
             }
@@ -159,6 +157,7 @@ impl Committer {
         self.totals.add(Count::Orders, inserted + repeated);
         self.totals.add(Count::Inserted, inserted);
         self.totals.add(Count::Repeated, repeated);
+        self.totals.add(Count::Confirmed, of(Outcome::Confirmed));
         self.totals.add(Count::Released, of(Outcome::Released));
     }
 }

@@ -2,10 +2,11 @@
 //! whatever fails in between.
 //!
 //! `options` what can be asked for, `batch` what entries do to rows, `store` writes that into a
-//! database, `link` and `source` read the streams, `settings` compares the server's names, `limits`
-//! asks what a user may buy, `commit` writes with retries, `stream_consumer` and `deliver` serve the
-//! streams, `breaker`, `retry` and `trim` what comes later, `dead_letter` is for a person, `totals`
-//! counts, `shown` makes texts fit for a log.
+//! database with the shop's own `statements`, `link` and `source` read the streams, `settings`
+//! compares the server's names, `limits` asks what a user may buy, `commit` writes with retries,
+//! `stream_consumer` and `deliver` serve the streams, `refuse`, `breaker` and `retry` what can't be
+//! written, `trim` what is done with, `dead_letter` is for a person, `totals` counts, `shown` makes
+//! texts fit for a log.
 //!
 //! Exit code: 0 when it has done what was asked, also on SIGTERM; 1 with a line that says why not;
 //! 2 for wrong arguments; 3 when it ends while the database refuses what it should write.
@@ -18,10 +19,12 @@ mod deliver;
 mod limits;
 mod link;
 mod options;
+mod refuse;
 mod retry;
 mod settings;
 mod shown;
 mod source;
+mod statements;
 mod store;
 mod stream_consumer;
 mod totals;
@@ -138,7 +141,7 @@ async fn work(options: Arc<Options>) -> Result<Ended> {
 async fn run(options: Arc<Options>, totals: Arc<Totals>, mut stop: Stop) -> Result<()> {
     let streams = options.streams();
     let connections = u32::try_from(streams.len().min(CONNECTIONS_MAX))?;
-    let store = Arc::new(Store::new(&options.database, connections)?);
+    let store = Arc::new(Store::new(&options, connections)?);
     if !open(&store, &options, &mut stop).await? {
         return Ok(());
     }
@@ -168,8 +171,8 @@ async fn open(store: &Store, options: &Options, stop: &mut Stop) -> Result<bool>
     loop {
         let text = match store.open().await {
             Ok(()) => return Ok(true),
-            Err(Fault::Wrong(text)) => bail!("--database: {text}"),
-            Err(Fault::Duplicate(text) | Fault::Data(text)) => bail!("--database: {text}"),
+            Err(Fault::Wrong(text) | Fault::Duplicate(text)) => bail!("--database: {text}"),
+            Err(Fault::Data(text) | Fault::Unchanged(text)) => bail!("--database: {text}"),
             Err(Fault::Clash(text) | Fault::Away(text)) => text,
         };
         if options.once && started.elapsed() >= PATIENCE {

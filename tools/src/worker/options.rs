@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -39,6 +40,10 @@ pub struct Options {
     #[arg(long, value_name = "NAME", default_value_t = released_stream())]
     pub released: String,
 
+    /// The stream of confirmed orders; empty: none is read
+    #[arg(long, value_name = "NAME", default_value_t = confirmed_stream())]
+    pub confirmed: String,
+
     /// The names of an entry's fields: user, voucher, order id
     #[arg(long, value_name = "NAMES", default_value = ORDER_FIELDS,
         value_parser = field_names)]
@@ -55,6 +60,18 @@ pub struct Options {
     /// The database: `sqlite:FILE`, `postgres://user:password@host/name` or `mysql://..`
     #[arg(long, value_name = "URL", default_value = "sqlite:seckill.db")]
     pub database: String,
+
+    /// What the names of the worker's tables begin with
+    #[arg(long, value_name = "PREFIX", default_value = "seckill_", value_parser = table_prefix)]
+    pub table_prefix: String,
+
+    /// SQL of the shop's own, run with each change of an order's state: a file in TOML
+    #[arg(long, value_name = "FILE")]
+    pub statements: Option<PathBuf>,
+
+    /// Make no tables, and change none: end if they are not as they should be
+    #[arg(long)]
+    pub no_migrate: bool,
 
     /// Entries that are read and written at once
     #[arg(long, value_name = "N", default_value_t = 256,
@@ -163,6 +180,7 @@ impl OrderFields {
 pub struct Streams {
     pub orders: String,
     pub released: String,
+    pub confirmed: Option<String>,
 }
 
 impl Options {
@@ -177,31 +195,37 @@ impl Options {
 
     /// Refuses what clap can't see.
     pub fn check(&self) -> Result<()> {
-        ensure!(self.stream != self.released, "--stream and --released must be two streams");
+        let names = [&self.stream, &self.released, &self.confirmed];
+        let differ = names[0] != names[1] && names[1] != names[2] && names[0] != names[2];
+        ensure!(differ, "--stream, --released and --confirmed must be different streams");
+        ensure!(names[..2].iter().all(|name| !name.is_empty()), "a stream must have a name");
         for tag in &self.tag {
             let is_tag = tagged(tag.as_bytes()) == Ok(Tagged::Wrapped);
             ensure!(is_tag, "--tag {tag} makes no hash tag");
-            let braces = self.stream.contains('{') || self.released.contains('{');
+            let braces = names.iter().any(|name| name.contains('{'));
             ensure!(!braces, "the streams' names can't have braces where there are tags");
         }
         Ok(())
     }
 
-    /// What to read: a pair of streams a tag, each once.
+    /// What to read: the streams of each tag, each once.
     pub fn streams(&self) -> Vec<Streams> {
-        let (orders, released) = (&self.stream, &self.released);
+        let named = |naming: Naming<'_>| {
+            let name = |stream: &String| text(naming.stream(stream.as_bytes()));
+            let confirmed = Some(&self.confirmed).filter(|name| !name.is_empty());
+            Streams {
+                orders: name(&self.stream),
+                released: name(&self.released),
+                confirmed: confirmed.map(name),
+            }
+        };
         if self.tag.is_empty() {
-            return vec![Streams { orders: orders.clone(), released: released.clone() }];
+            return vec![named(Naming::Plain(b""))];
         }
         let mut tags = self.tag.clone();
         tags.sort();
         tags.dedup();
-        let of_tag = |tag: &String| {
-            let named =
-                |stream: &str| text(Naming::Wrapped(tag.as_bytes()).stream(stream.as_bytes()));
-            Streams { orders: named(orders), released: named(released) }
-        };
-        tags.iter().map(of_tag).collect()
+        tags.iter().map(|tag| named(Naming::Wrapped(tag.as_bytes()))).collect()
     }
 
     /// The consumer's name: as given, or one that no other worker has.
@@ -243,6 +267,22 @@ impl Options {
 /// The stream of releases of a server with the default settings.
 fn released_stream() -> String {
     text(Naming::Plain(b"").released_stream(ORDER_STREAM.as_bytes()))
+}
+
+/// The stream of confirmed orders of a server with the default settings.
+fn confirmed_stream() -> String {
+    text(Naming::Plain(b"").confirmed_stream(ORDER_STREAM.as_bytes()))
+}
+
+/// What can begin the name of a table without quotes.
+fn table_prefix(text: &str) -> std::result::Result<String, String> {
+    let is_word =
+        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
+    let begins = text.starts_with(|letter: char| letter.is_ascii_lowercase() || letter == '_');
+    if begins && text.len() <= 32 && text.chars().all(is_word) {
+        return Ok(text.to_owned());
+    }
+    Err("1 to 32 lowercase letters, digits and _, and no digit first".to_owned())
 }
 
 /// A name that is made of texts.
@@ -297,6 +337,9 @@ mod tests {
         assert!(parse("worker --tag a}b").check().is_err());
         assert!(parse("worker --tag a --stream o{x}").check().is_err());
         assert!(parse("worker --stream a --released a").check().is_err());
+        assert!(parse("worker --stream a --confirmed a").check().is_err());
+        assert_eq!(streams[0].confirmed.as_deref(), Some("stream.orders.confirmed:{a}"));
+        assert_eq!(parse("worker --confirmed=").streams()[0].confirmed, None);
         assert!(Options::try_parse_from(["worker", "--cluster"]).is_err());
     }
 
@@ -313,6 +356,14 @@ mod tests {
         let shown = |line| parse(line).metrics().unwrap().to_string();
         assert_eq!(shown("worker --metrics-port 9"), "127.0.0.1:9");
         assert_eq!(shown("worker --metrics-port 9 --metrics-address ::"), "[::]:9");
+    }
+
+    #[test]
+    fn a_prefix_is_part_of_a_plain_name() {
+        assert_eq!(table_prefix("shop2_").as_deref(), Ok("shop2_"));
+        for wrong in ["", "2shop", "a b", "a;", "A", "a.", "\u{e9}", &"x".repeat(33)] {
+            assert!(table_prefix(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

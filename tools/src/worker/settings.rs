@@ -11,6 +11,7 @@ use crate::options::{Options, text};
 
 const ORDER_FIELDS: &str = "seckill.order-fields";
 const ORDER_STREAM: &str = "seckill.order-stream";
+const CONFIRMED_STREAM: &str = "seckill.confirmed-stream";
 
 /// What ends the worker: text for a person.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub async fn compare(
         return Ok(Ok(()));
     }
     let mut get = cmd("CONFIG");
-    get.arg("GET").arg(ORDER_FIELDS).arg(ORDER_STREAM);
+    get.arg("GET").arg(ORDER_FIELDS).arg(ORDER_STREAM).arg(CONFIRMED_STREAM);
     match get.query_async::<HashMap<String, String>>(connection).await {
         Ok(found) => Ok(differ(options, &found)),
         Err(error) if is_refused(&error) => Ok(Err(Differ(
@@ -67,12 +68,25 @@ fn differ(options: &Options, found: &HashMap<String, String>) -> Result<(), Diff
     if !is_of(&options.stream, stream) {
         return different(ORDER_STREAM, stream, "--stream", &options.stream);
     }
-    let released = text(Naming::Plain(b"").released_stream(stream.as_bytes()));
-    if !is_of(&options.released, &released) {
+    let naming = Naming::Plain(b"");
+    let released = text(naming.released_stream(stream.as_bytes()));
+    let confirmed = text(naming.confirmed_stream(stream.as_bytes()));
+    let both = [
+        ("--released", &options.released, released),
+        ("--confirmed", &options.confirmed, confirmed),
+    ];
+    for (option, ours, its) in both {
+        if !ours.is_empty() && !is_of(ours, &its) {
+            return Err(Differ(format!(
+                "{ORDER_STREAM} of the server is \"{stream}\": start the worker with {option} \
+                 \"{its}\", not \"{ours}\""
+            )));
+        }
+    }
+    if found.get(CONFIRMED_STREAM).is_some_and(|is| is == "no") && !options.confirmed.is_empty() {
         return Err(Differ(format!(
-            "{ORDER_STREAM} of the server is \"{stream}\", so its releases are in \
-             \"{released}\", but --released is \"{}\"",
-            options.released
+            "{CONFIRMED_STREAM} of the server is \"no\", so orders that are paid would stay held \
+             in the rows: set it to yes, or start the worker with --confirmed \"\""
         )));
     }
     Ok(())
@@ -108,10 +122,15 @@ mod tests {
             ("worker", [("order-stream", "")], "keeps no orders"),
             ("worker|--stream|stream.orderz", [usual[1]], "--stream \"stream.orders\""),
             ("worker|--stream|stream.orders:{}", [usual[1]], "--stream \"stream.orders\""),
-            ("worker|--released|x", [usual[1]], "its releases are in \"stream.orders.released\""),
+            ("worker|--released|x", [usual[1]], "--released \"stream.orders.released\""),
+            ("worker|--confirmed|x", [usual[1]], "--confirmed \"stream.orders.confirmed\""),
+            ("worker|--confirmed=", [("order-fields", "a b c")], "\"a b c\""),
         ] {
             let told = difference(line, &settings).unwrap_or_default();
             assert!(told.contains(words), "{line}: {told}");
         }
+        let unconfirmed = [usual[1], ("confirmed-stream", "no")];
+        assert!(difference("worker", &unconfirmed).unwrap().contains("stay held"));
+        assert_eq!(difference("worker|--confirmed=", &unconfirmed), None);
     }
 }

@@ -14,10 +14,9 @@ use crate::options::Streams;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Which {
     Orders,
+    Confirmed,
     Released,
 }
-
-pub const BOTH: [Which; 2] = [Which::Orders, Which::Released];
 
 pub struct Source {
     connection: MultiplexedConnection,
@@ -30,6 +29,7 @@ pub struct Source {
 #[derive(Debug, Default)]
 pub struct Delivered {
     pub orders: Vec<StreamEntry>,
+    pub confirmed: Vec<StreamEntry>,
     pub released: Vec<StreamEntry>,
 }
 
@@ -37,12 +37,13 @@ impl Delivered {
     pub fn of(which: Which, entries: Vec<StreamEntry>) -> Self {
         match which {
             Which::Orders => Self { orders: entries, ..Self::default() },
+            Which::Confirmed => Self { confirmed: entries, ..Self::default() },
             Which::Released => Self { released: entries, ..Self::default() },
         }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.orders.is_empty() && self.released.is_empty()
+        self.orders.is_empty() && self.confirmed.is_empty() && self.released.is_empty()
     }
 }
 
@@ -74,7 +75,16 @@ impl Source {
     pub fn name(&self, which: Which) -> &str {
         match which {
             Which::Orders => &self.streams.orders,
+            Which::Confirmed => self.streams.confirmed.as_deref().unwrap_or_default(),
             Which::Released => &self.streams.released,
+        }
+    }
+
+    /// The streams that are read.
+    pub fn all(&self) -> Vec<Which> {
+        match self.streams.confirmed {
+            Some(_) => vec![Which::Orders, Which::Confirmed, Which::Released],
+            None => vec![Which::Orders, Which::Released],
         }
     }
 
@@ -88,7 +98,7 @@ impl Source {
 
     /// Makes streams and groups that are missing. A new group begins with the first entry.
     pub async fn make_groups(&mut self) -> RedisResult<()> {
-        for which in BOTH {
+        for which in self.all() {
             let mut create = cmd("XGROUP");
             create.arg("CREATE").arg(self.name(which)).arg(&self.group).arg("0").arg("MKSTREAM");
             match self.ask(&create).await {
@@ -100,39 +110,34 @@ impl Source {
         Ok(())
     }
 
-    /// Entries that no consumer has read. With `block`, waits for the first.
-    pub async fn read(&mut self, count: u32, block: Option<Duration>) -> RedisResult<Delivered> {
+    /// Entries of some streams that no consumer has read. With `block`, waits for the first.
+    pub async fn read(
+        &mut self,
+        of: &[Which],
+        count: u32,
+        block: Option<Duration>,
+    ) -> RedisResult<Delivered> {
         let mut read = cmd("XREADGROUP");
         read.arg("GROUP").arg(&self.group).arg(&self.consumer).arg("COUNT").arg(count);
         if let Some(block) = block {
             read.arg("BLOCK").arg(millis(block).max(1));
         }
-        read.arg("STREAMS").arg(&self.streams.released).arg(&self.streams.orders);
-        read.arg(">").arg(">");
+        let names: Vec<_> = of.iter().rev().map(|which| self.name(*which)).collect();
+        read.arg("STREAMS").arg(names);
+        read.arg(vec![">"; of.len()]);
         let reply = self.ask(&read).await?;
         let mut delivered = Delivered::default();
         for stream in items(&reply) {
             let [name, entries] = items(stream) else { continue };
-            let entries = entries_of(entries);
-            if bytes(name) == self.streams.orders.as_bytes() {
-                delivered.orders = entries;
-            } else {
-                delivered.released = entries;
+            let which = of.iter().find(|which| self.name(**which).as_bytes() == bytes(name));
+            match which {
+                Some(Which::Orders) => delivered.orders = entries_of(entries),
+                Some(Which::Confirmed) => delivered.confirmed = entries_of(entries),
+                Some(Which::Released) => delivered.released = entries_of(entries),
+                None => {}
             }
         }
         Ok(delivered)
-    }
-
-    /// Give-backs that no consumer has read.
-    pub async fn read_released(&mut self, count: u32) -> RedisResult<Vec<StreamEntry>> {
-        let mut read = cmd("XREADGROUP");
-        read.arg("GROUP").arg(&self.group).arg(&self.consumer).arg("COUNT").arg(count);
-        read.arg("STREAMS").arg(&self.streams.released).arg(">");
-        let reply = self.ask(&read).await?;
-        Ok(items(&reply).first().map_or(Vec::new(), |stream| match items(stream) {
-            [_, entries] => entries_of(entries),
-            _ => Vec::new(),
-        }))
     }
 
     /// Takes over entries that were left for `idle`, from `start` on. Also says where to go on;
@@ -265,7 +270,7 @@ impl Source {
     /// Removes this consumer from the group, unless it has something pending.
     pub async fn leave(&mut self) -> RedisResult<()> {
         let consumer = self.consumer.clone();
-        for which in BOTH {
+        for which in self.all() {
             self.remove(which, consumer.as_bytes()).await?;
         }
         Ok(())

@@ -16,7 +16,7 @@ use crate::options::{Options, Streams};
 use crate::retry::{Refusals, Retries, back_off};
 use crate::settings::{self, Differ};
 use crate::shown::shown;
-use crate::source::{BOTH, Delivered, Source};
+use crate::source::{Delivered, Source, Which};
 use crate::totals::{Count, Totals};
 use crate::trim::trim;
 
@@ -207,7 +207,7 @@ impl StreamConsumer {
     /// Takes up what is pending for this consumer and not in hand: of an earlier worker of this
     /// name, or delivered when a connection broke.
     async fn recover(&mut self, source: &mut Source) -> Result<(), Halt> {
-        for which in BOTH {
+        for which in source.all() {
             let mut after = EntryId::default();
             loop {
                 let mut ids = source.own(which, after).await?;
@@ -242,17 +242,17 @@ impl StreamConsumer {
                 has_worked |= self.steal(source).await?;
             }
             has_worked |= self.retry(source).await?;
-            if !self.breaker.is_open() || probe.is_due() {
-                let count = if self.breaker.is_open() { 1 } else { self.options.batch };
-                let delivered = source.read(count, self.block(once)).await?;
+            let (of, count) = self.intake(source, &mut probe);
+            if of.is_empty() {
+                let wait = self.block(once).unwrap_or_default();
+                rest(&mut self.stop, wait).await?;
+            } else {
+                let delivered = source.read(&of, count, self.block(once)).await?;
                 self.is_well();
                 if !delivered.is_empty() {
                     has_worked = true;
                     self.handle(source, delivered).await?;
                 }
-            } else if !once {
-                let wait = self.block(once).unwrap_or(BLOCK);
-                rest(&mut self.stop, wait).await?;
             }
             if trims.as_mut().is_some_and(Every::is_due) {
                 self.trim(source).await?;
@@ -277,6 +277,21 @@ impl StreamConsumer {
         Ok(())
     }
 
+    /// The streams to read new entries of, and how many. What an open circuit breaker keeps out is
+    /// new orders; when it is the database that refuses everything, all but a probe.
+    fn intake(&self, source: &Source, probe: &mut Every) -> (Vec<Which>, u32) {
+        let batch = self.options.batch;
+        let mut all = source.all();
+        if !self.breaker.is_open() {
+            return (all, batch);
+        }
+        if !self.breaker.may_probe() {
+            all.retain(|which| *which != Which::Orders);
+            return (all, batch);
+        }
+        if probe.is_due() { (all, 1) } else { (Vec::new(), 0) }
+    }
+
     /// How long to wait for entries; none: not at all.
     fn block(&self, once: bool) -> Option<Duration> {
         if once {
@@ -294,7 +309,7 @@ impl StreamConsumer {
     async fn steal(&mut self, source: &mut Source) -> Result<bool, Halt> {
         let mut has_stolen = false;
         let idle = self.options.claim_after();
-        for which in BOTH {
+        for which in source.all() {
             let mut next = Some(EntryId::default());
             while let Some(start) = next {
                 let (mut entries, behind) =
@@ -317,7 +332,7 @@ impl StreamConsumer {
     }
 
     async fn trim(&mut self, source: &mut Source) -> Result<(), Halt> {
-        for which in BOTH {
+        for which in source.all() {
             let trimmed = trim(source, which).await?;
             self.totals.add(Count::Trimmed, trimmed);
         }
@@ -327,7 +342,7 @@ impl StreamConsumer {
     /// How the group stands in both streams: set as gauges, and told.
     async fn stands(&self, source: &mut Source) -> Result<String, Halt> {
         let mut stands = String::new();
-        for which in BOTH {
+        for which in source.all() {
             let mut standing = source.standing(which).await?;
             if standing.last_delivered == source.last_id(which).await? {
                 // After a failover servers may have lost count.
@@ -345,8 +360,13 @@ impl StreamConsumer {
         let stands = self.stands(source).await?;
         let done = self.totals.summary();
         info!(
-            "{} orders, {} rows, {} dead letters, {} give-backs, {} refused{stands}",
-            done.orders, done.rows_inserted, done.rejected, done.released, done.refused
+            "{} orders, {} rows, {} confirmed, {} released, {} dead letters, {} refused{stands}",
+            done.orders,
+            done.rows_inserted,
+            done.confirmed,
+            done.released,
+            done.rejected,
+            done.refused
         );
         Ok(())
     }

@@ -17,6 +17,7 @@ pub enum Count {
     Orders,
     Inserted,
     Repeated,
+    Confirmed,
     Released,
     Rejected,
     Batches,
@@ -25,11 +26,12 @@ pub enum Count {
 }
 
 /// By `Count`: the name for Prometheus, and what it means.
-const COUNTS: [(&str, &str); 8] = [
+const COUNTS: [(&str, &str); 9] = [
     ("seckill_worker_orders_total", "Orders that were settled: inserted, repeated or rejected"),
     ("seckill_worker_rows_inserted_total", "Orders that became rows"),
     ("seckill_worker_rows_repeated_total", "Orders that had their row already"),
-    ("seckill_worker_released_total", "Entries of give-backs that were settled"),
+    ("seckill_worker_confirmed_total", "Entries of confirmations that were settled"),
+    ("seckill_worker_released_total", "Entries of releases that were settled"),
     ("seckill_worker_rejected_total", "Entries that became dead letters"),
     ("seckill_worker_batches_total", "Transactions that were committed"),
     ("seckill_worker_trimmed_total", "Entries that were trimmed from the streams"),
@@ -54,6 +56,7 @@ pub struct Summary {
     pub orders: u64,
     pub rows_inserted: u64,
     pub rows_repeated: u64,
+    pub confirmed: u64,
     pub released: u64,
     pub rejected: u64,
     pub batches: u64,
@@ -130,6 +133,7 @@ impl Totals {
             orders: count(Count::Orders),
             rows_inserted: count(Count::Inserted),
             rows_repeated: count(Count::Repeated),
+            confirmed: count(Count::Confirmed),
             released: count(Count::Released),
             rejected: count(Count::Rejected),
             batches: count(Count::Batches),
@@ -156,12 +160,13 @@ impl Summary {
     }
 
     pub fn text(&self) -> String {
-        let Self { orders, rows_inserted, rows_repeated, released, rejected, .. } = self;
+        let Self { orders, rows_inserted, rows_repeated, confirmed, released, rejected, .. } = self;
         let Self { batches, trimmed, retries, refused, seconds, .. } = self;
         format!(
             "{orders} orders in {seconds} s: {rows_inserted} rows inserted, {rows_repeated} \
-             repeated, {rejected} dead letters; {released} give-backs, {batches} batches, \
-             {retries} retries, {trimmed} entries trimmed; {refused} refused by the database"
+             repeated, {rejected} dead letters; {confirmed} confirmed, {released} released, \
+             {batches} batches, {retries} retries, {trimmed} entries trimmed; {refused} refused \
+             by the database"
         )
     }
 }

@@ -120,7 +120,7 @@ impl Database {
     /// Runs a statement on a connection that stays as long as what is given back.
     pub fn held(&self, statement: &str) -> Held<'_> {
         let connection = self.runtime.block_on(async {
-            let mut connection = AnyConnection::connect(&self.url).await?;
+            let mut connection = AnyConnection::connect(&self.url_to_make()).await?;
             connection.execute(statement).await?;
             Ok::<_, sqlx::Error>(connection)
         });

@@ -13,6 +13,8 @@
 //! | `released` | cancelled, expired, bought again, in any order of reading |
 //! | `poison` | what can't be made a row |
 //! | `policy` | what the worker does about errors: it releases nothing that was sold |
+//! | `tables` | the worker's tables beside an application's; sales of one voucher apart |
+//! | `statements` | the shop's own statements |
 //! | `streams` | trimming, and the streams of a cluster |
 //! | `docs` | the worker's page |
 //!
@@ -30,5 +32,7 @@ mod policy;
 mod released;
 mod rows;
 mod shop;
+mod statements;
 mod streams;
+mod tables;
 mod worker;

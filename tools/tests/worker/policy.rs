@@ -13,7 +13,7 @@ use crate::rows::{http_get, metric};
 use crate::shop::{GROUP, Shop, databases, entries};
 use crate::worker::Worker;
 
-const TABLE: &str = "orders";
+const TABLE: &str = "seckill_orders";
 const QUICK: [&str; 4] = ["--retry-ms", "5", "--claim-after-ms", "200"];
 
 fn wait_for_word(worker: &Worker, word: &str) {
@@ -22,10 +22,6 @@ fn wait_for_word(worker: &Worker, word: &str) {
 }
 
 impl Shop {
-    fn sql(&self, statement: &str) {
-        self.database.held(statement).end("SELECT 1");
-    }
-
     /// From now on the table refuses rows for which a condition on `NEW` is true.
     fn refuse(&self, condition: &str) {
         let when = format!("BEFORE INSERT ON {TABLE} FOR EACH ROW");

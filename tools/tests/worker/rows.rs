@@ -251,7 +251,7 @@ fn rows_are_compared_with_the_server() {
         let (code, table) = compared(&shop);
         assert_eq!(code, Some(0), "{table}");
         assert!(table.contains("PROVED: 200 units sold in Redis, 200 orders in "), "{table}");
-        shop.database.held("DELETE FROM orders WHERE units = 1").end("SELECT 1");
+        shop.database.held("DELETE FROM seckill_orders WHERE units = 1").end("SELECT 1");
         let (code, table) = compared(&shop);
         assert_eq!(code, Some(1), "{table}");
         assert!(

@@ -24,6 +24,7 @@ if not order then return 0 end
 local known = {}
 for i = 1, #order, 2 do known[order[i]] = order[i + 1] end
 if known['user'] ~= ARGV[4] or known['state'] == 'sold' then return 0 end
+if known['sale'] and ARGV[6] ~= '' and tostring(known['sale']) ~= ARGV[6] then return 0 end
 return redis.call('SECKILL.REJECT', KEYS[1], ARGV[1], ARGV[2], 'REASON', ARGV[5])";
 
 /// What the server knows of an order.
@@ -66,6 +67,7 @@ impl Source {
         let mut reject = cmd("EVAL");
         reject.arg(REJECT_UNSOLD).arg(2).arg(self.name(Which::Orders)).arg(&order.voucher);
         reject.arg(&self.group).arg(id.to_string()).arg(&order.order).arg(user).arg(reason);
+        reject.arg(&order.sale);
         Ok(number(&self.ask(&reject).await?) == Some(1))
     }
 
@@ -104,6 +106,10 @@ impl Source {
             Err(error) => return Err(error),
         };
         let text = |name| Some(String::from_utf8_lossy(bytes(field(&reply, name)?)).into_owned());
+        // A later sale of the voucher may know the same id.
+        if text("sale").is_some_and(|sale| !sale.is_empty() && sale != key.sale) {
+            return Ok(None);
+        }
         Ok(text("user").zip(text("state")).map(|(user, state)| Known { user, state }))
     }
 }

@@ -12,12 +12,39 @@ pub enum Fault {
     Duplicate(String),
     /// The data, whenever it is tried.
     Data(String),
+    /// A statement of the shop changed no row.
+    Unchanged(String),
     /// Another transaction was in the way: try again.
     Clash(String),
     /// The database as a whole: away, locked, full.
     Away(String),
     /// The same, and waiting won't help until somebody mends something.
     Wrong(String),
+}
+
+impl Fault {
+    pub fn text(&self) -> &str {
+        let (Self::Duplicate(text)
+        | Self::Data(text)
+        | Self::Unchanged(text)
+        | Self::Clash(text)
+        | Self::Away(text)
+        | Self::Wrong(text)) = self;
+        text
+    }
+
+    /// The same with what it happened at.
+    pub fn about(self, what: &str) -> Self {
+        let text = format!("{what}: {}", self.text());
+        match self {
+            // The unique index may be one of the shop's: looking at our rows again doesn't help.
+            Self::Duplicate(_) | Self::Data(_) => Self::Data(text),
+            Self::Unchanged(_) => Self::Unchanged(text),
+            Self::Clash(_) => Self::Clash(text),
+            Self::Away(_) => Self::Away(text),
+            Self::Wrong(_) => Self::Wrong(text),
+        }
+    }
 }
 
 impl From<Error> for Fault {
