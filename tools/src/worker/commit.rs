@@ -17,7 +17,7 @@ use crate::totals::{Count, Totals};
 const WAIT_FIRST: Duration = Duration::from_millis(50);
 const WAIT_MAX: Duration = Duration::from_secs(5);
 /// How long a worker that is to stop waits for a database that does not answer.
-const STOP_WAIT: Duration = Duration::from_secs(5);
+const STOP_WAIT: Duration = Duration::from_secs(2);
 /// How long two workers may be in each other's way before somebody is told.
 const CLASH_QUIET: Duration = Duration::from_secs(3);
 /// How often a unique index may refuse what the rows did not show.

@@ -5,8 +5,8 @@
 //! database with the shop's own `statements`, `link` and `source` read the streams, `settings`
 //! compares the server's names, `limits` asks what a user may buy, `commit` writes with retries,
 //! `stream_consumer` and `deliver` serve the streams, `refuse`, `breaker` and `retry` what can't be
-//! written, `trim` what is done with, `dead_letter` is for a person, `totals` counts, `shown` makes
-//! texts fit for a log.
+//! written, `trim` what is done with, `gauges` measures, `dead_letter` is for a person, `totals`
+//! counts, `shown` makes texts fit for a log.
 //!
 //! Exit code: 0 when it has done what was asked, also on SIGTERM; 1 with a line that says why not;
 //! 2 for wrong arguments; 3 when it ends while the database refuses what it should write.
@@ -16,6 +16,7 @@ mod breaker;
 mod commit;
 mod dead_letter;
 mod deliver;
+mod gauges;
 mod limits;
 mod link;
 mod options;
@@ -44,6 +45,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::prelude::*;
 
 use commit::{Committer, Stop, rest};
+use link::Link;
 use options::{Command, Options};
 use shown::shown;
 use store::{Fault, Store};
@@ -52,7 +54,9 @@ use totals::Totals;
 
 /// More consumers than this share connections to the database.
 const CONNECTIONS_MAX: usize = 8;
-const CLOSE_WAIT: Duration = Duration::from_secs(2);
+const CLOSE_WAIT: Duration = Duration::from_secs(1);
+/// How long a worker that was asked to stop may take, whatever hangs.
+const END_WITHIN: Duration = Duration::from_millis(3_500);
 /// The exit code when orders are pending that the database refuses.
 const REFUSED: u8 = 3;
 const OPEN_WAIT: Duration = Duration::from_secs(1);
@@ -66,7 +70,9 @@ fn main() -> ExitCode {
         .context("starting")
         .and_then(|runtime| {
             // Consumers wait for servers nearly all of the time: one thread is enough for them.
-            runtime.block_on(LocalSet::new().run_until(work(Arc::new(options))))
+            let worked = runtime.block_on(LocalSet::new().run_until(work(Arc::new(options))));
+            runtime.shutdown_background();
+            worked
         });
     match worked {
         Ok(Ended::Well) => ExitCode::SUCCESS,
@@ -90,7 +96,12 @@ fn log_to_stderr(options: &Options) {
     };
     let ours = Targets::new().with_target("seckill_worker", level);
     let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
-    tracing_subscriber::registry().with(layer.with_filter(ours)).init();
+    let registry = tracing_subscriber::registry();
+    if options.log_json {
+        registry.with(layer.json().flatten_event(true).with_filter(ours)).init();
+    } else {
+        registry.with(layer.with_filter(ours)).init();
+    }
 }
 
 /// What was done, if nothing went wrong.
@@ -123,7 +134,8 @@ async fn work(options: Arc<Options>) -> Result<Ended> {
         () = &mut waits => {
             info!("asked to stop, finishing the batch in hand");
             let _ = stopper.send(true);
-            works.await
+            // Whatever hangs is left undone: what was in hand is pending.
+            tokio::time::timeout(END_WITHIN, works).await.unwrap_or(Ok(()))
         }
     };
     worked?;
@@ -142,6 +154,11 @@ async fn run(options: Arc<Options>, totals: Arc<Totals>, mut stop: Stop) -> Resu
     let streams = options.streams();
     let connections = u32::try_from(streams.len().min(CONNECTIONS_MAX))?;
     let store = Arc::new(Store::new(&options, connections)?);
+    let mut measuring = JoinSet::new();
+    for streams in streams.iter().filter(|_| options.metrics_port.is_some()) {
+        let (link, stop) = (Link::new(&options.redis, options.cluster)?, stop.clone());
+        measuring.spawn_local(gauges::keep(Arc::clone(&options), streams.clone(), link, stop));
+    }
     if !open(&store, &options, &mut stop).await? {
         return Ok(());
     }
@@ -169,7 +186,11 @@ async fn open(store: &Store, options: &Options, stop: &mut Stop) -> Result<bool>
     let started = Instant::now();
     let mut is_told = false;
     loop {
-        let text = match store.open().await {
+        let opened = tokio::select! {
+            opened = store.open() => opened,
+            _ = stop.wait_for(|stop| *stop) => return Ok(false),
+        };
+        let text = match opened {
             Ok(()) => return Ok(true),
             Err(Fault::Wrong(text) | Fault::Duplicate(text)) => bail!("--database: {text}"),
             Err(Fault::Data(text) | Fault::Unchanged(text)) => bail!("--database: {text}"),

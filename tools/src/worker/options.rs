@@ -36,13 +36,14 @@ pub struct Options {
     #[arg(long, value_name = "NAME", default_value = ORDER_STREAM)]
     pub stream: String,
 
-    /// The stream of give-backs
-    #[arg(long, value_name = "NAME", default_value_t = released_stream())]
-    pub released: String,
+    /// The stream of releases [default: as the server names that of --stream]
+    #[arg(long, value_name = "NAME")]
+    pub released: Option<String>,
 
-    /// The stream of confirmed orders; empty: none is read
-    #[arg(long, value_name = "NAME", default_value_t = confirmed_stream())]
-    pub confirmed: String,
+    /// The stream of confirmed orders; empty: none is read [default: as the server names that of
+    /// --stream]
+    #[arg(long, value_name = "NAME")]
+    pub confirmed: Option<String>,
 
     /// The names of an entry's fields: user, voucher, order id
     #[arg(long, value_name = "NAMES", default_value = ORDER_FIELDS,
@@ -98,9 +99,10 @@ pub struct Options {
     #[arg(long)]
     pub unchecked: bool,
 
-    /// Trim the streams of what all groups have acknowledged; 0: never
-    #[arg(long, value_name = "MS", default_value_t = 10_000)]
-    pub trim_every_ms: u64,
+    /// Trim the streams of what all groups have acknowledged and that is so old, 48h say
+    /// [default: never]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub trim_after: Option<Duration>,
 
     /// Serve counters and gauges for Prometheus on this port
     #[arg(long, value_name = "PORT")]
@@ -117,6 +119,10 @@ pub struct Options {
     /// Say what was done in JSON
     #[arg(long)]
     pub json: bool,
+
+    /// Log a JSON object a line
+    #[arg(long)]
+    pub log_json: bool,
 
     /// Log more
     #[arg(short, long, action = ArgAction::Count)]
@@ -195,7 +201,7 @@ impl Options {
 
     /// Refuses what clap can't see.
     pub fn check(&self) -> Result<()> {
-        let names = [&self.stream, &self.released, &self.confirmed];
+        let names = [&self.stream, &self.released(), &self.confirmed()];
         let differ = names[0] != names[1] && names[1] != names[2] && names[0] != names[2];
         ensure!(differ, "--stream, --released and --confirmed must be different streams");
         ensure!(names[..2].iter().all(|name| !name.is_empty()), "a stream must have a name");
@@ -208,16 +214,31 @@ impl Options {
         Ok(())
     }
 
+    /// The stream of releases, before a tag.
+    pub fn released(&self) -> String {
+        self.released.clone().unwrap_or_else(|| self.beside(Naming::released_stream))
+    }
+
+    /// The stream of confirmed orders, before a tag; empty: none.
+    pub fn confirmed(&self) -> String {
+        self.confirmed.clone().unwrap_or_else(|| self.beside(Naming::confirmed_stream))
+    }
+
+    /// The name of a stream that belongs to the stream of orders. A tag stays at its end.
+    fn beside(&self, name: fn(Naming<'static>, &[u8]) -> Vec<u8>) -> String {
+        let (base, tag) = match self.stream.find(":{") {
+            Some(at) => self.stream.split_at(at),
+            None => (self.stream.as_str(), ""),
+        };
+        text(name(Naming::Plain(b""), base.as_bytes())) + tag
+    }
+
     /// What to read: the streams of each tag, each once.
     pub fn streams(&self) -> Vec<Streams> {
         let named = |naming: Naming<'_>| {
             let name = |stream: &String| text(naming.stream(stream.as_bytes()));
-            let confirmed = Some(&self.confirmed).filter(|name| !name.is_empty());
-            Streams {
-                orders: name(&self.stream),
-                released: name(&self.released),
-                confirmed: confirmed.map(name),
-            }
+            let confirmed = Some(&self.confirmed()).filter(|name| !name.is_empty()).map(name);
+            Streams { orders: name(&self.stream), released: name(&self.released()), confirmed }
         };
         if self.tag.is_empty() {
             return vec![named(Naming::Plain(b""))];
@@ -258,20 +279,11 @@ impl Options {
         Duration::from_millis(self.claim_after_ms)
     }
 
-    /// None: never.
+    /// How often to trim.
     pub fn trim_every(&self) -> Option<Duration> {
-        (self.trim_every_ms > 0).then(|| Duration::from_millis(self.trim_every_ms))
+        let bounds = (Duration::from_millis(10), Duration::from_secs(60));
+        self.trim_after.map(|after| (after / 10).clamp(bounds.0, bounds.1))
     }
-}
-
-/// The stream of releases of a server with the default settings.
-fn released_stream() -> String {
-    text(Naming::Plain(b"").released_stream(ORDER_STREAM.as_bytes()))
-}
-
-/// The stream of confirmed orders of a server with the default settings.
-fn confirmed_stream() -> String {
-    text(Naming::Plain(b"").confirmed_stream(ORDER_STREAM.as_bytes()))
 }
 
 /// What can begin the name of a table without quotes.
@@ -314,72 +326,4 @@ fn field_names(text: &str) -> std::result::Result<OrderFields, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(line: &str) -> Options {
-        Options::try_parse_from(line.split_whitespace()).unwrap()
-    }
-
-    #[test]
-    fn the_declarations_are_sound() {
-        Options::command().debug_assert();
-    }
-
-    #[test]
-    fn a_tag_has_streams_of_its_own() {
-        let options = parse("worker --cluster --tag b --tag a --tag b");
-        let streams = options.streams();
-        assert_eq!(streams.len(), 2);
-        assert_eq!(streams[0].orders, "stream.orders:{a}");
-        assert_eq!(streams[1].released, "stream.orders.released:{b}");
-        assert_eq!(parse("worker").streams()[0].released, "stream.orders.released");
-        assert!(parse("worker --tag a}b").check().is_err());
-        assert!(parse("worker --tag a --stream o{x}").check().is_err());
-        assert!(parse("worker --stream a --released a").check().is_err());
-        assert!(parse("worker --stream a --confirmed a").check().is_err());
-        assert_eq!(streams[0].confirmed.as_deref(), Some("stream.orders.confirmed:{a}"));
-        assert_eq!(parse("worker --confirmed=").streams()[0].confirmed, None);
-        assert!(Options::try_parse_from(["worker", "--cluster"]).is_err());
-    }
-
-    #[test]
-    fn consumers_are_called_differently() {
-        let options = parse("worker");
-        assert_ne!(options.consumer(), options.consumer());
-        assert_eq!(parse("worker --consumer c7").consumer(), "c7");
-    }
-
-    #[test]
-    fn metrics_are_for_this_machine_unless_told_otherwise() {
-        assert_eq!(parse("worker").metrics(), None);
-        let shown = |line| parse(line).metrics().unwrap().to_string();
-        assert_eq!(shown("worker --metrics-port 9"), "127.0.0.1:9");
-        assert_eq!(shown("worker --metrics-port 9 --metrics-address ::"), "[::]:9");
-    }
-
-    #[test]
-    fn a_prefix_is_part_of_a_plain_name() {
-        assert_eq!(table_prefix("shop2_").as_deref(), Ok("shop2_"));
-        for wrong in ["", "2shop", "a b", "a;", "A", "a.", "\u{e9}", &"x".repeat(33)] {
-            assert!(table_prefix(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_time_has_a_unit() {
-        assert_eq!(duration("30m"), Ok(Duration::from_secs(1_800)));
-        assert_eq!(duration("2h"), Ok(Duration::from_secs(7_200)));
-        for wrong in ["30", "m", "", "0s", "-1h", "1.5h", "1w", "99999999999999d", "\u{e9}"] {
-            assert!(duration(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn fields_are_three_different_names() {
-        assert_eq!(field_names("u v o").unwrap().id, "o");
-        for wrong in ["", "u v", "u v o x", "u u o"] {
-            assert!(field_names(wrong).is_err(), "{wrong}");
-        }
-    }
-}
+mod tests;

@@ -72,18 +72,18 @@ fn differ(options: &Options, found: &HashMap<String, String>) -> Result<(), Diff
     let released = text(naming.released_stream(stream.as_bytes()));
     let confirmed = text(naming.confirmed_stream(stream.as_bytes()));
     let both = [
-        ("--released", &options.released, released),
-        ("--confirmed", &options.confirmed, confirmed),
+        ("--released", options.released(), released),
+        ("--confirmed", options.confirmed(), confirmed),
     ];
     for (option, ours, its) in both {
-        if !ours.is_empty() && !is_of(ours, &its) {
+        if !ours.is_empty() && !is_of(&ours, &its) {
             return Err(Differ(format!(
                 "{ORDER_STREAM} of the server is \"{stream}\": start the worker with {option} \
                  \"{its}\", not \"{ours}\""
             )));
         }
     }
-    if found.get(CONFIRMED_STREAM).is_some_and(|is| is == "no") && !options.confirmed.is_empty() {
+    if found.get(CONFIRMED_STREAM).is_some_and(|is| is == "no") && !options.confirmed().is_empty() {
         return Err(Differ(format!(
             "{CONFIRMED_STREAM} of the server is \"no\", so orders that are paid would stay held \
              in the rows: set it to yes, or start the worker with --confirmed \"\""

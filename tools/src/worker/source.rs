@@ -242,7 +242,8 @@ impl Source {
             field(group, "name").is_some_and(|name| bytes(name) == self.group.as_bytes())
         };
         let Some(group) = items(&reply).iter().find(is_ours) else {
-            return Ok(Standing::default());
+            let length = self.ask(cmd("XLEN").arg(self.name(which))).await?;
+            return Ok(Standing { lag: number(&length), ..Standing::default() });
         };
         Ok(Standing {
             last_delivered: field(group, "last-delivered-id").and_then(id_of).unwrap_or_default(),
@@ -283,7 +284,7 @@ impl Source {
     }
 }
 
-fn millis(duration: Duration) -> u64 {
+pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 

@@ -10,6 +10,7 @@ use tracing::{debug, info, warn};
 
 use crate::breaker::Breaker;
 use crate::commit::{Committer, Stop, Stopped, rest};
+use crate::gauges::measure;
 use crate::limits::Limits;
 use crate::link::{Link, Trouble, told, trouble};
 use crate::options::{Options, Streams};
@@ -25,7 +26,6 @@ const BLOCK: Duration = Duration::from_millis(500);
 const REPORT_EVERY: Duration = Duration::from_secs(10);
 /// How often one new entry is read while the circuit breaker is open.
 const PROBE_EVERY: Duration = Duration::from_secs(10);
-const GAUGE_EVERY: Duration = Duration::from_secs(1);
 /// How long `--once` waits for a server that has not answered yet.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 const CONNECT_FIRST: Duration = Duration::from_millis(100);
@@ -230,7 +230,6 @@ impl StreamConsumer {
         let steal_every = steal_every.clamp(Duration::from_millis(50), Duration::from_secs(30));
         let mut steal = Every::new(steal_every, now);
         let mut report = Every::new(REPORT_EVERY, now + REPORT_EVERY);
-        let mut gauges = self.options.metrics_port.map(|_| Every::new(GAUGE_EVERY, now));
         let mut probe = Every::new(PROBE_EVERY, now + PROBE_EVERY);
         let mut trims = self.options.trim_every().map(|every| Every::new(every, now + every));
         loop {
@@ -257,9 +256,6 @@ impl StreamConsumer {
             if trims.as_mut().is_some_and(Every::is_due) {
                 self.trim(source).await?;
             }
-            if gauges.as_mut().is_some_and(Every::is_due) {
-                self.stands(source).await?;
-            }
             self.totals.refused(&self.streams.orders, self.refusals.len());
             if report.is_due() {
                 settings::compare(source.connection(), &self.options).await??;
@@ -271,9 +267,7 @@ impl StreamConsumer {
                 rest(&mut self.stop, wait.min(BLOCK)).await?;
             }
         }
-        if trims.is_some() {
-            self.trim(source).await?;
-        }
+        self.trim(source).await?;
         Ok(())
     }
 
@@ -332,32 +326,16 @@ impl StreamConsumer {
     }
 
     async fn trim(&mut self, source: &mut Source) -> Result<(), Halt> {
+        let Some(after) = self.options.trim_after else { return Ok(()) };
         for which in source.all() {
-            let trimmed = trim(source, which).await?;
+            let trimmed = trim(source, which, after).await?;
             self.totals.add(Count::Trimmed, trimmed);
         }
         Ok(())
     }
 
-    /// How the group stands in both streams: set as gauges, and told.
-    async fn stands(&self, source: &mut Source) -> Result<String, Halt> {
-        let mut stands = String::new();
-        for which in source.all() {
-            let mut standing = source.standing(which).await?;
-            if standing.last_delivered == source.last_id(which).await? {
-                // After a failover servers may have lost count.
-                standing.lag = Some(0);
-            }
-            Totals::stands(source.name(which), standing.lag, standing.pending);
-            let lag = standing.lag.map_or_else(|| "?".to_owned(), |lag| lag.to_string());
-            let pending = standing.pending;
-            stands += &format!("; {}: lag {lag}, pending {pending}", source.name(which));
-        }
-        Ok(stands)
-    }
-
     async fn report(&self, source: &mut Source) -> Result<(), Halt> {
-        let stands = self.stands(source).await?;
+        let stands = measure(source).await?;
         let done = self.totals.summary();
         info!(
             "{} orders, {} rows, {} confirmed, {} released, {} dead letters, {} refused{stands}",

@@ -229,6 +229,22 @@ impl DatabaseServer {
         self.end(if self.kind == Kind::Postgres { Signal::QUIT } else { Signal::KILL });
     }
 
+    /// It stands still, as on a machine that hangs, until it is thawed. Of MariaDB: PostgreSQL is
+    /// several processes.
+    pub fn freeze(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    pub fn thaw(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        let id = self.child().id();
+        let pid = i32::try_from(id).ok().and_then(Pid::from_raw).expect("a pid");
+        kill_process(pid, signal).expect("signal the server");
+    }
+
     fn end(&self, signal: Signal) {
         let mut child = self.child();
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a pid");

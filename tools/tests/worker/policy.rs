@@ -117,7 +117,7 @@ fn settings_that_differ_end_the_worker_and_release_nothing() {
         shop.buy("tea", &format!("u{number}"), &format!("o{number}"));
         shop.run(&format!("SECKILL.CONFIRM tea u{number} o{number}"));
     }
-    let mut worker = shop.worker(&["--trim-every-ms", "1"]);
+    let mut worker = shop.worker(&["--trim-after", "1ms"]);
     assert_eq!(worker.ended().code(), Some(1));
     let told = "seckill.order-fields of the server is \"buyer item order\", but --order-fields is \
                 \"userId voucherId id\"";

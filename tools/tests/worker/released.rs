@@ -262,7 +262,7 @@ fn an_id_that_is_sold_again_after_it_was_cancelled() {
         }
         worker.kill9();
         shop.cancel("phone", "alice", "same");
-        shop.drain(&["--trim-every-ms", "0"]);
+        shop.drain(&[]);
         assert_eq!(shop.state("phone", "same"), "cancelled");
         shop.check();
         assert_eq!(shop.dead_letters().len(), 0);

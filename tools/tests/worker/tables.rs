@@ -82,7 +82,7 @@ fn an_order_of_another_sale_overwrites_nothing() {
         let fields = "userId ann voucherId tea id o1 sale 1 reason expired was held";
         shop.run(&format!("XADD stream.orders.released * {fields}"));
         for _ in 0..2 {
-            shop.drain(&["--trim-every-ms", "0"]);
+            shop.drain(&[]);
             let states = shop.database.rows("SELECT state FROM seckill_orders ORDER BY sale_id");
             let states: Vec<String> =
                 states.iter().map(|row| sqlx::Row::get::<String, _>(row, 0)).collect();

@@ -62,6 +62,11 @@ impl Worker {
     /// system would end it.
     pub fn terminate(&mut self) -> ExitStatus {
         self.wait_until_started();
+        self.terminate_now()
+    }
+
+    /// The same of one that is known to have started.
+    pub fn terminate_now(&mut self) -> ExitStatus {
         self.signal(Signal::TERM);
         self.ended()
     }
