@@ -18,12 +18,12 @@ pub async fn make(options: &Options, wanted: &DeadLetter) -> Result<()> {
     let id = EntryId::parse(wanted.entry.as_bytes());
     let id = id.with_context(|| format!("{} is no id of an entry", shown(&wanted.entry)))?;
     let unasked =
-        |error: redis::RedisError| anyhow::anyhow!("{}: {}", options.redis_shown(), told(&error));
-    let mut link = Link::new(&options.redis, options.cluster)?;
+        |error: redis::RedisError| anyhow::anyhow!("{}: {}", options.server.shown(), told(&error));
+    let mut link = Link::new(&options.server, options.cluster)?;
     let mut connection = link.connect(&streams.orders).await.map_err(unasked)?;
     let settings = settings::compare(&mut connection, options).await.map_err(unasked)?;
     if let Err(Differ(text)) = settings {
-        bail!("{}: {text}", options.redis_shown());
+        bail!("{}: {text}", options.server.shown());
     }
     let mut source = Source::new(connection, streams.clone(), &options.group, "dead-letter");
     let deliveries = source.deliveries(Which::Orders, id).await.map_err(unasked)?;

@@ -156,7 +156,7 @@ async fn run(options: Arc<Options>, totals: Arc<Totals>, mut stop: Stop) -> Resu
     let store = Arc::new(Store::new(&options, connections)?);
     let mut measuring = JoinSet::new();
     for streams in streams.iter().filter(|_| options.metrics_port.is_some()) {
-        let (link, stop) = (Link::new(&options.redis, options.cluster)?, stop.clone());
+        let (link, stop) = (Link::new(&options.server, options.cluster)?, stop.clone());
         measuring.spawn_local(gauges::keep(Arc::clone(&options), streams.clone(), link, stop));
     }
     if !open(&store, &options, &mut stop).await? {

@@ -5,12 +5,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use domain::fields::ORDER_FIELDS;
 use domain::hash_tag::{Tagged, tagged};
 use domain::key_names::{Naming, ORDER_STREAM};
 use domain::rejection::FieldNames;
+use seckill_tools::server::{ServerOptions, first_line};
 
 /// Turns the orders of a flash sale into rows of a database.
 ///
@@ -20,9 +21,8 @@ use domain::rejection::FieldNames;
 #[derive(Parser, Clone, Debug)]
 #[command(name = "seckill-worker", version)]
 pub struct Options {
-    /// The server: `redis://user:password@host:port/db` or `redis+unix:///path`
-    #[arg(long, value_name = "URL", default_value = "redis://127.0.0.1:6379/")]
-    pub redis: String,
+    #[command(flatten)]
+    pub server: ServerOptions,
 
     /// The server is a node of a cluster; the others are found
     #[arg(long, requires = "tag")]
@@ -58,9 +58,20 @@ pub struct Options {
     #[arg(long, value_name = "NAME")]
     pub consumer: Option<String>,
 
-    /// The database: `sqlite:FILE`, `postgres://user:password@host/name` or `mysql://..`
-    #[arg(long, value_name = "URL", default_value = "sqlite:seckill.db")]
+    /// The database: `sqlite:FILE`, `postgres://user:password@host/name` or `mysql://..`; the
+    /// password also by SECKILL_DATABASE_PASSWORD
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "SECKILL_DATABASE",
+        hide_env = true,
+        default_value = "sqlite:seckill.db"
+    )]
     pub database: String,
+
+    /// The file that has the password of the database in its first line
+    #[arg(long, value_name = "FILE")]
+    pub database_password_file: Option<PathBuf>,
 
     /// What the names of the worker's tables begin with
     #[arg(long, value_name = "PREFIX", default_value = "seckill_", value_parser = table_prefix)]
@@ -262,12 +273,14 @@ impl Options {
         self.consumer.clone().unwrap_or_else(unique)
     }
 
-    /// The server without its password.
-    pub fn redis_shown(&self) -> &str {
-        match self.redis.rsplit_once('@') {
-            Some((_, place)) => place,
-            None => &self.redis,
-        }
+    /// The password of the database, where its URL has none.
+    pub fn database_password(&self) -> Result<Option<String>> {
+        let Some(path) = &self.database_password_file else {
+            let password = std::env::var("SECKILL_DATABASE_PASSWORD").ok();
+            return Ok(password.filter(|password| !password.is_empty()));
+        };
+        let password = first_line(path);
+        password.with_context(|| format!("--database-password-file {}", path.display())).map(Some)
     }
 
     /// Where metrics are served, if at all.

@@ -52,7 +52,7 @@ struct Ready {
 
 impl Store {
     pub fn new(options: &Options, connections: u32) -> Result<Self> {
-        let place = Place::parse(&options.database)?;
+        let place = Place::parse(&options.database, options.database_password()?)?;
         let (dialect, prefix) = (place.dialect(), options.table_prefix.clone());
         let statements = match &options.statements {
             Some(path) => Statements::read(path, dialect)?,

@@ -115,7 +115,7 @@ impl StreamConsumer {
         stop: Stop,
     ) -> Result<Self> {
         Ok(Self {
-            link: Link::new(&options.redis, options.cluster)?,
+            link: Link::new(&options.server, options.cluster)?,
             options,
             totals,
             committer,
@@ -139,7 +139,7 @@ impl StreamConsumer {
             let error = match self.session().await {
                 Ok(()) | Err(Halt::Stopped) => return Ok(()),
                 Err(Halt::Settings(Differ(text))) => {
-                    return Err(anyhow!("{}: {text}", self.options.redis_shown()));
+                    return Err(anyhow!("{}: {text}", self.options.server.shown()));
                 }
                 Err(Halt::Redis(error)) => error,
             };
@@ -150,7 +150,7 @@ impl StreamConsumer {
                 true => is_lasting && self.options.once,
             };
             if gives_up {
-                return Err(anyhow!("{}: {}", self.options.redis_shown(), told(&error)));
+                return Err(anyhow!("{}: {}", self.options.server.shown(), told(&error)));
             }
             if self.pause(&error).await.is_err() {
                 return Ok(());

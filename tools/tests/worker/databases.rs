@@ -5,9 +5,9 @@
 //! Servers refuse to be run by root, so then they are run by `nobody`.
 #![allow(dead_code, reason = "the benchmark includes this file too and uses a part of it")]
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::Write;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -196,7 +196,7 @@ impl DatabaseServer {
             let [out, err] = [made.stdout, made.stderr].map(String::from_utf8);
             return Err(format!("it can't be set up: {out:?} {err:?}"));
         }
-        let child = Mutex::new(spawn(kind, commits, dir.path()));
+        let child = Mutex::new(spawn(kind, commits, dir.path(), &[]));
         let server = Self { kind, commits, dir, child, databases: AtomicU32::new(0) };
         server.wait_until_up()?;
         Ok(server)
@@ -229,6 +229,16 @@ impl DatabaseServer {
         self.end(if self.kind == Kind::Postgres { Signal::QUIT } else { Signal::KILL });
     }
 
+    /// A copy of a file that the server's user alone may read.
+    pub fn own_file(&self, file: &Path) -> PathBuf {
+        let copy = self.dir.path().join(file.file_name().expect("a name"));
+        fs::copy(file, &copy).expect("copy a file");
+        fs::set_permissions(&copy, Permissions::from_mode(0o600)).expect("hide a file");
+        let owner = fs::metadata(self.dir.path().join("data")).expect("its data");
+        chown(&copy, Some(owner.uid()), Some(owner.gid())).expect("give the file away");
+        copy
+    }
+
     /// It stands still, as on a machine that hangs, until it is thawed. Of MariaDB: PostgreSQL is
     /// several processes.
     pub fn freeze(&self) {
@@ -254,7 +264,12 @@ impl DatabaseServer {
     }
 
     pub fn start_again(&self) {
-        *self.child() = spawn(self.kind, self.commits, self.dir.path());
+        self.start_again_with(&[]);
+    }
+
+    /// The same with further arguments.
+    pub fn start_again_with(&self, args: &[&str]) {
+        *self.child() = spawn(self.kind, self.commits, self.dir.path(), args);
         self.wait_until_up().unwrap_or_else(|why| panic!("no restart: {why}"));
     }
 
@@ -283,7 +298,7 @@ impl Drop for DatabaseServer {
     }
 }
 
-fn spawn(kind: Kind, commits: Commits, dir: &Path) -> Child {
+fn spawn(kind: Kind, commits: Commits, dir: &Path, args: &[&str]) -> Child {
     let show = |name: &str| dir.join(name).display().to_string();
     let mut command = Command::new(program(kind).expect("it was there before"));
     match kind {
@@ -304,6 +319,7 @@ fn spawn(kind: Kind, commits: Commits, dir: &Path) -> Child {
         (_, Commits::Quick) => command.arg("--innodb-flush-log-at-trx-commit=2"),
         (_, Commits::Durable) => &mut command,
     };
+    command.args(args);
     let log = File::options().create(true).append(true).open(dir.join("log")).expect("log");
     unprivileged(&mut command, dir)
         .stdout(log.try_clone().expect("log"))

@@ -16,6 +16,7 @@
 //! | `tables` | the worker's tables beside an application's; sales of one voucher apart |
 //! | `statements` | the shop's own statements |
 //! | `streams` | trimming, and the streams of a cluster |
+//! | `tls` | encrypted connections; passwords |
 //! | `docs` | the worker's page |
 //!
 //! Programs are started in `harness`, `databases` and `worker` only. A test on a database that is
@@ -35,4 +36,5 @@ mod shop;
 mod statements;
 mod streams;
 mod tables;
+mod tls;
 mod worker;

@@ -55,6 +55,8 @@ impl From<Error> for Fault {
                 Error::Encode(_) | Error::ColumnDecode { .. } | Error::Decode(_) => {
                     Self::Data(text)
                 }
+                // No certificate to trust, or no TLS where it is asked for.
+                Error::Tls(_) | Error::Configuration(_) => Self::Wrong(text),
                 _ => Self::Away(text),
             };
         };

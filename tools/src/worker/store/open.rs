@@ -33,7 +33,9 @@ pub enum Place {
 }
 
 impl Place {
-    pub fn parse(url: &str) -> anyhow::Result<Self> {
+    pub fn parse(url: &str, password: Option<String>) -> anyhow::Result<Self> {
+        let has_password = password_in(url);
+        let password = password.filter(|_| !has_password);
         let scheme = url.split(':').next().unwrap_or_default();
         let place = match scheme {
             "sqlite" => {
@@ -53,14 +55,20 @@ impl Place {
                 )
             }
             "postgres" | "postgresql" => {
-                let options = PgConnectOptions::from_str(url).context("--database")?;
+                let mut options = PgConnectOptions::from_str(url).context("--database")?;
+                if let Some(password) = &password {
+                    options = options.password(password);
+                }
                 Self::Postgres(
                     options.application_name("seckill-worker").disable_statement_logging(),
                 )
             }
             "mysql" | "mariadb" => {
                 let url = format!("mysql:{}", url.split_once(':').unwrap_or_default().1);
-                let options = MySqlConnectOptions::from_str(&url).context("--database")?;
+                let mut options = MySqlConnectOptions::from_str(&url).context("--database")?;
+                if let Some(password) = &password {
+                    options = options.password(password);
+                }
                 Self::MySql(options.disable_statement_logging())
             }
             _ => bail!("--database must begin with sqlite:, postgres: or mysql:"),
@@ -119,6 +127,28 @@ impl Place {
                     })
                     .connect_lazy_with(options),
             ),
+        }
+    }
+}
+
+/// Whether a URL has a password of its own.
+fn password_in(url: &str) -> bool {
+    let rest = url.split_once("://").unwrap_or_default().1;
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    let user = authority.rsplit_once('@').unwrap_or_default().0;
+    user.contains(':') || url.contains("password=")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_found_in_a_url() {
+        assert!(password_in("postgres://ann:secret@host/shop"));
+        assert!(password_in("postgres://host/shop?password=secret"));
+        for url in ["postgres://ann@host:5432/shop", "mysql://host:3306/a@b:c", "sqlite:x.db"] {
+            assert!(!password_in(url), "{url}");
         }
     }
 }
