@@ -170,14 +170,18 @@ impl StreamConsumer {
             }
         }
         // Another worker may have taken it in the meantime, and waits in turn.
-        let idle = Duration::from_millis(self.options.retry_ms / 2);
+        let idle = Duration::from_millis(self.options.retry_ms.div_ceil(2));
         for (which, ids) in refused {
             for ids in ids.chunks(self.options.batch as usize) {
                 self.totals.add(Count::Retries, ids.len());
                 let entries = source.claim(which, idle, ids).await?;
                 let claimed = |id: &EntryId| entries.iter().any(|entry| entry.id == *id);
                 for id in ids.iter().filter(|id| !claimed(id)) {
-                    self.forget(which, *id);
+                    if source.is_own(which, *id).await? {
+                        self.retries.add(which, *id, Instant::now() + idle, Pending::Refused);
+                    } else {
+                        self.forget(which, *id);
+                    }
                 }
                 self.handle(source, Delivered::of(which, entries)).await?;
             }

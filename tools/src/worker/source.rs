@@ -168,7 +168,7 @@ impl Source {
     }
 
     /// Delivers pending entries again, to this consumer. Those that are settled don't come, nor
-    /// those that another consumer took within `idle`.
+    /// those that a consumer, also this one, took within `idle`.
     pub async fn claim(
         &mut self,
         which: Which,
@@ -179,7 +179,15 @@ impl Source {
         Ok(entries_of(&reply))
     }
 
-    /// The same without counting as a delivery: says which are pending still.
+    /// Whether an entry is pending for this consumer.
+    pub async fn is_own(&mut self, which: Which, id: EntryId) -> RedisResult<bool> {
+        let mut pending = cmd("XPENDING");
+        pending.arg(self.name(which)).arg(&self.group).arg(id.to_string()).arg(id.to_string());
+        pending.arg(1).arg(&self.consumer);
+        Ok(!items(&self.ask(&pending).await?).is_empty())
+    }
+
+    /// Takes over without counting as a delivery: says which are pending still.
     pub async fn keep(
         &mut self,
         which: Which,

@@ -52,6 +52,11 @@ fn workers_are_killed_on_mariadb() {
     workers_are_killed(Kind::MariaDb);
 }
 
+#[test]
+fn workers_are_killed_on_mysql() {
+    workers_are_killed(Kind::MySql);
+}
+
 /// Sells until told to stop, over servers that die in the middle of it.
 fn sell_through_crashes(address: &redis::ConnectionInfo, stop: &AtomicBool, name: &str) {
     let mut number = 0;

@@ -39,7 +39,7 @@ impl Shop {
                     "CREATE TRIGGER broken {when} WHEN ({condition}) EXECUTE FUNCTION refuse()"
                 ));
             }
-            Kind::MariaDb => self.sql(&format!(
+            Kind::MariaDb | Kind::MySql => self.sql(&format!(
                 "CREATE TRIGGER broken {when} BEGIN IF {condition} THEN SIGNAL SQLSTATE '45000' \
                  SET MESSAGE_TEXT = 'the trigger is broken'; END IF; END"
             )),

@@ -357,7 +357,7 @@ fn hex(kind: Kind, column: &str) -> String {
 }
 
 fn integer(kind: Kind, column: &str) -> String {
-    let integer = if kind == Kind::MariaDb { "SIGNED" } else { "BIGINT" };
+    let integer = if kind.is_mysql() { "SIGNED" } else { "BIGINT" };
     format!("CAST({column} AS {integer})")
 }
 
@@ -385,5 +385,7 @@ pub fn random() -> fastrand::Rng {
 
 /// The databases that are here, told apart where they are not.
 pub fn databases() -> impl Iterator<Item = Database> {
-    [Kind::Sqlite, Kind::Postgres, Kind::MariaDb].into_iter().filter_map(Database::open)
+    [Kind::Sqlite, Kind::Postgres, Kind::MariaDb, Kind::MySql]
+        .into_iter()
+        .filter_map(Database::open)
 }

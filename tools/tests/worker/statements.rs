@@ -56,7 +56,7 @@ impl Shop {
 
     /// The shop's own stock of a voucher.
     fn shop_stock(&self, voucher: u32) -> i64 {
-        let integer = if self.database.kind == Kind::MariaDb { "SIGNED" } else { "BIGINT" };
+        let integer = if self.database.kind.is_mysql() { "SIGNED" } else { "BIGINT" };
         let query = format!(
             "SELECT CAST(stock AS {integer}), 0 + CAST(0 AS {integer}) FROM tb_seckill_voucher \
              WHERE voucher_id = {voucher}"
@@ -66,7 +66,7 @@ impl Shop {
 
     /// The status of each order in the shop's own table.
     fn shop_orders(&self) -> BTreeMap<i64, i64> {
-        let integer = if self.database.kind == Kind::MariaDb { "SIGNED" } else { "BIGINT" };
+        let integer = if self.database.kind.is_mysql() { "SIGNED" } else { "BIGINT" };
         let query = format!("SELECT id, CAST(status AS {integer}) FROM tb_voucher_order");
         self.numbers(&query).into_iter().map(|[id, status]| (id, status)).collect()
     }
@@ -192,6 +192,11 @@ fn the_shops_tables_survive_a_storm_on_postgres() {
 #[test]
 fn the_shops_tables_survive_a_storm_on_mariadb() {
     storm(Kind::MariaDb);
+}
+
+#[test]
+fn the_shops_tables_survive_a_storm_on_mysql() {
+    storm(Kind::MySql);
 }
 
 /// The shop's own stock is smaller than what is on sale.

@@ -87,7 +87,8 @@ async fn migrate_postgres(options: &PgConnectOptions, tables: &Tables) -> Result
 /// Definitions are no part of a transaction there. The lock ends with the connection.
 async fn migrate_mysql(options: &MySqlConnectOptions, tables: &Tables) -> Result<(), Fault> {
     let mut connection = options.connect().await?;
-    let lock = "SELECT GET_LOCK(CONCAT('seckill-', MD5(DATABASE())), 30)";
+    // A name of a lock has 64 letters at most. Newer MySQL has no MD5 and no SHA1.
+    let lock = "SELECT GET_LOCK(CONCAT('seckill-', LEFT(SHA2(DATABASE(), 256), 40)), 30)";
     let is_locked: Option<i64> = sqlx::query_scalar(lock).fetch_one(&mut connection).await?;
     if is_locked != Some(1) {
         return Err(Fault::Clash("another worker is making the tables".to_owned()));
