@@ -8,7 +8,7 @@ use clap::Args;
 use redis::aio::MultiplexedConnection;
 use redis::{
     AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo,
-    IntoConnectionInfo, ProtocolVersion, RedisError, RedisResult, TlsCertificates,
+    IntoConnectionInfo, ProtocolVersion, RedisResult, TlsCertificates,
 };
 
 /// A server that answers later than this counts as lost. More than any wait for entries.
@@ -173,13 +173,10 @@ pub fn node_at(teller: &ConnectionAddr, node: &str, node_port: u16) -> Connectio
     }
 }
 
-/// Whether a certificate is not trusted, or the server doesn't trust ours: then trying again
-/// doesn't help.
-pub fn is_untrusted(error: &RedisError) -> bool {
-    let text = error.to_string();
-    ["certificate", "received fatal alert", "CertificateRequired"]
-        .iter()
-        .any(|word| text.contains(word))
+/// Whether an error says that a certificate is not trusted, ours or the other's: then trying again
+/// doesn't help. The libraries tell it as a connection that failed.
+pub fn is_untrusted(text: &str) -> bool {
+    ["certificate", "received fatal alert"].iter().any(|word| text.contains(word))
 }
 
 #[cfg(test)]

@@ -108,7 +108,7 @@ pub fn trouble(error: &RedisError) -> Trouble {
     if matches!(error.kind(), ErrorKind::AuthenticationFailed | ErrorKind::InvalidClientConfig) {
         return Trouble::Wrong;
     }
-    if error.code().is_none() && is_untrusted(error) {
+    if error.code().is_none() && is_untrusted(&error.to_string()) {
         return Trouble::Wrong;
     }
     match error.code() {

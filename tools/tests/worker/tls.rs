@@ -187,6 +187,11 @@ fn a_database_is_reached_as_its_url_says() {
         assert_eq!(code, wanted, "{rest}: {log}");
     }
     shop.check();
+    // One that isn't to end by itself doesn't wait for a certificate to become another one.
+    let args = ["--redis", &redis, "--database", &url(&other)];
+    let mut worker = Worker::start(&args, shop.server.dir(), "lasting");
+    assert_eq!(worker.ended().code(), Some(1), "{}", worker.log());
+    assert!(worker.log().contains("certificate"), "{}", worker.log());
 }
 
 #[test]

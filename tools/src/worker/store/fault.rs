@@ -4,6 +4,8 @@ use sqlx::Error;
 use sqlx::mysql::MySqlDatabaseError;
 use sqlx::sqlite::SqliteError;
 
+use seckill_tools::server::is_untrusted;
+
 use crate::shown::shown;
 
 #[derive(Debug)]
@@ -57,6 +59,7 @@ impl From<Error> for Fault {
                 }
                 // No certificate to trust, or no TLS where it is asked for.
                 Error::Tls(_) | Error::Configuration(_) => Self::Wrong(text),
+                Error::Io(_) if is_untrusted(&text) => Self::Wrong(text),
                 _ => Self::Away(text),
             };
         };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use sqlx::ConnectOptions;
-use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
+use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions, MySqlSslMode};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
@@ -68,6 +68,10 @@ impl Place {
                 let mut options = MySqlConnectOptions::from_str(&url).context("--database")?;
                 if let Some(password) = &password {
                     options = options.password(password);
+                }
+                // The library can't do TLS over a socket of the machine, and nobody listens there.
+                if url.contains("socket=") && !url.contains("ssl-mode=") {
+                    options = options.ssl_mode(MySqlSslMode::Disabled);
                 }
                 Self::MySql(options.disable_statement_logging())
             }
