@@ -3,9 +3,10 @@
 
 use crate::book::State;
 use crate::entry_id::EntryId;
-use crate::fields::{DEAD_LETTER_PREFIX, DEADLINE, REASON, SALE, UNITS};
+use crate::fields::{DEAD_LETTER_PREFIX, DEADLINE, REASON, SALE, UNITS, WAS};
 use crate::integer;
 use crate::rejection::FieldNames;
+use crate::terms::SaleId;
 
 /// The longest id that goes into a row: two of them must fit into an index of every database.
 const ID_LEN_MAX: usize = 512;
@@ -17,10 +18,13 @@ pub struct StreamEntry {
     pub fields: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// What identifies an order. An order id means another order for each voucher.
+/// What identifies an order. An order id means another order for each voucher, and for each sale of
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OrderKey {
     pub voucher: String,
+    /// Empty where the entry names no sale.
+    pub sale: String,
     pub order: String,
 }
 
@@ -40,6 +44,17 @@ pub struct Release {
     pub user: String,
     pub units: i64,
     pub reason: Reason,
+    /// It was sold, maybe paid, and not only held.
+    pub was_sold: bool,
+}
+
+/// A held order was paid for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Confirmation {
+    pub id: EntryId,
+    pub key: OrderKey,
+    pub user: String,
+    pub units: i64,
 }
 
 /// Why an order was released.
@@ -114,18 +129,30 @@ impl Release {
         let reason = Reason::parse(reason)
             .ok_or_else(|| unfit("reason is neither cancelled nor expired nor rejected"))?;
         let (key, user) = entry.order(names)?;
-        Ok(Self { id: entry.id, key, user, units: entry.units()?, reason })
+        let was_sold = entry.field(WAS)? == Some(State::Sold.word().as_bytes());
+        Ok(Self { id: entry.id, key, user, units: entry.units()?, reason, was_sold })
+    }
+}
+
+impl Confirmation {
+    /// An entry of the stream of confirmed orders.
+    pub fn parse(entry: &StreamEntry, names: FieldNames<'_>) -> Result<Self, Unfit> {
+        if entry.field(REASON)?.is_some() {
+            return Err(unfit("a give-back is no confirmation"));
+        }
+        let (key, user) = entry.order(names)?;
+        Ok(Self { id: entry.id, key, user, units: entry.units()? })
     }
 }
 
 impl StreamEntry {
     /// The order that the entry is about, and its user.
     fn order(&self, names: FieldNames<'_>) -> Result<(OrderKey, String), Unfit> {
-        // Two of them name no sale.
-        self.field(SALE)?;
         let voucher = self.id_in(names.voucher)?;
         let order = self.id_in(names.id)?;
-        Ok((OrderKey { voucher, order }, self.id_in(names.user)?))
+        let sale = self.field(SALE)?.and_then(SaleId::parse);
+        let sale = sale.map_or_else(String::new, |sale| sale.get().to_string());
+        Ok((OrderKey { voucher, sale, order }, self.id_in(names.user)?))
     }
 
     /// The id in a field, if every database can keep it as text.
@@ -204,6 +231,22 @@ mod tests {
     }
 
     #[test]
+    fn an_order_of_another_sale_is_another_order() {
+        assert_eq!(order(&[]).unwrap().key.sale, "");
+        assert_eq!(order(&[("sale", b"17")]).unwrap().key.sale, "17");
+        assert!(order(&[("sale", b"1"), ("sale", b"1")]).is_err());
+        // What is no id of a sale is a field of the shop.
+        assert_eq!(order(&[("sale", b"summer")]).unwrap().key.sale, "");
+    }
+
+    #[test]
+    fn a_confirmation_is_of_an_order() {
+        let parsed = Confirmation::parse(&with(&[("units", b"2"), ("sale", b"3")]), NAMES).unwrap();
+        assert_eq!((parsed.units, parsed.key.sale.as_str()), (2, "3"));
+        assert!(Confirmation::parse(&with(&[("reason", b"expired")]), NAMES).is_err());
+    }
+
+    #[test]
     fn other_fields_do_not_matter() {
         assert_eq!(order(&[("colour", b"\xff\x00")]), order(&[]));
     }
@@ -248,8 +291,10 @@ mod tests {
         for reason in [Reason::Cancelled, Reason::Expired, Reason::Rejected] {
             let release = with(&[("reason", reason.word().as_bytes()), ("units", b"2")]);
             let release = Release::parse(&release, NAMES).unwrap();
-            assert_eq!((release.reason, release.units), (reason, 2));
+            assert_eq!((release.reason, release.units, release.was_sold), (reason, 2, false));
         }
+        let sold = with(&[("reason", b"cancelled"), ("was", b"sold")]);
+        assert!(Release::parse(&sold, NAMES).unwrap().was_sold);
         for wrong in [&[][..], &[("reason", &b"bored"[..])]] {
             assert!(Release::parse(&with(wrong), NAMES).is_err());
         }

@@ -11,6 +11,7 @@ use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
 use crate::typed::OrderId;
 use domain::book::Entry;
+use domain::terms::SaleId;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.order",
@@ -38,12 +39,16 @@ impl Command for Order {
         keys.check_here(ctx)?;
         let Some(text) = book::entry(ctx, keys.managed()?, id)? else { return Ok(Reply::Null) };
         let entry = Entry::parse(text.as_str().bytes())?;
+        // Rules that can't be read are no reason not to tell of the order.
+        let terms = keys.terms_in(&memory.vouchers, ctx).ok().flatten();
+        let sale = terms.and_then(|terms| terms.sale).map(SaleId::get);
         Ok(Reply::Map(vec![
             ("user", Reply::Bytes(entry.user.to_vec())),
             ("units", Reply::Integer(entry.units.get())),
             ("state", Reply::text(entry.state.word())),
             ("deadline", deadline_of(&entry)),
             ("ref", entry.reference.map_or(Reply::Null, |bytes| Reply::Bytes(bytes.to_vec()))),
+            ("sale", Reply::integer_or_null(sale)),
         ]))
     }
 }

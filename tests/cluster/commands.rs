@@ -36,7 +36,7 @@ const SESSION: &[(&str, &str)] = &[
     ("SECKILL.TRY V dave *", "0 *"),
     ("SECKILL.ALTER V LIMIT 5", "OK"),
     ("SECKILL.RESTOCK V 4", "4"),
-    ("SECKILL.ORDER V p1", "user alice units 1 state sold deadline ref pay-1"),
+    ("SECKILL.ORDER V p1", "user alice units 1 state sold deadline ref pay-1 sale *"),
     ("SECKILL.STATUS V alice", "units 1 orderid p1 state sold deadline"),
     ("SECKILL.INFO V", "*"),
     ("SECKILL.AUDIT V", "total 7 left 4 held 2 sold 1 orders 4 buyers 3 differences"),

@@ -29,6 +29,8 @@ fn maps_are_maps_in_resp3_and_flat_in_resp2() {
          8) (nil)
          9) "ref"
         10) (nil)
+        11) "sale"
+        12) (integer) 1795344856123456
         > SECKILL.STATUS 7 alice
         1) "units"
         2) (integer) 2
@@ -101,6 +103,7 @@ fn the_same_as_maps(server: &Server) {
         3# "state" => "sold"
         4# "deadline" => (nil)
         5# "ref" => (nil)
+        6# "sale" => (integer) 1795344856123456
         > SECKILL.STATUS 7 alice
         1# "units" => (integer) 2
         2# "orderid" => "o1"

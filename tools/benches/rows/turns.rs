@@ -126,8 +126,8 @@ fn worker_turn(
     let runtime = runtime()?;
     runtime.block_on(async {
         let mut connection = naive::connect(&database.url).await?;
-        let rows = count(&mut connection, "SELECT COUNT(*) FROM orders").await?;
-        let units = "SELECT CAST(units AS BIGINT) FROM voucher_sales";
+        let rows = count(&mut connection, "SELECT COUNT(*) FROM seckill_orders").await?;
+        let units = "SELECT CAST(units AS BIGINT) FROM seckill_voucher_sales";
         let units = count(&mut connection, units).await?;
         if (rows, units) != (orders as i64, orders as i64) {
             return Err(format!("{rows} rows, {units} units of {orders} orders").into());

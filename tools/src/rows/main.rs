@@ -28,6 +28,10 @@ struct Options {
     #[arg(long, default_value = "sqlite:seckill.db")]
     database: String,
 
+    /// What the names of the worker's tables begin with
+    #[arg(long, value_name = "PREFIX", default_value = "seckill_", value_parser = table_prefix)]
+    table_prefix: String,
+
     /// The voucher to compare
     #[arg(long)]
     voucher: String,
@@ -39,6 +43,8 @@ struct Options {
 
 /// What the server says of a voucher.
 struct Sold {
+    /// The id of the sale, where the server tells it.
+    sale: Option<String>,
     units: i64,
     buyers: i64,
     limit: i64,
@@ -95,7 +101,15 @@ fn ask_server(options: &Options) -> Result<Sold> {
     let left = number("left").context("there is no stock key")?;
     let [buyers, limit, managed] =
         ["buyers", "limit", "managed"].map(|name| number(name).unwrap_or(0));
-    Ok(Sold { units: total - left, buyers, limit, managed: managed == 1 })
+    let sale = match info.get("sale") {
+        Some(Value::Int(sale)) => Some(sale.to_string()),
+        Some(Value::BulkString(sale)) => Some(String::from_utf8_lossy(sale).into_owned()),
+        _ => None,
+    };
+    // It becomes part of a statement.
+    let is_id = |sale: &String| !sale.is_empty() && sale.bytes().all(|byte| byte.is_ascii_digit());
+    let sale = sale.filter(is_id);
+    Ok(Sold { sale, units: total - left, buyers, limit, managed: managed == 1 })
 }
 
 async fn ask_database(options: &Options, sold: &Sold) -> Result<Rows> {
@@ -110,7 +124,11 @@ async fn ask_database(options: &Options, sold: &Sold) -> Result<Rows> {
         Ok((0..row.len()).map(|column| row.try_get(column)).collect::<Result<_, _>>()?)
     };
     let words = [State::Held, State::Sold].map(State::word);
-    let live = format!("FROM orders WHERE state IN ('{}', '{}') AND", words[0], words[1]);
+    let prefix = &options.table_prefix;
+    let sale = sold.sale.as_ref().map(|sale| format!("sale_id = '{sale}' AND"));
+    let sale = sale.unwrap_or_default();
+    let live =
+        format!("FROM {prefix}orders WHERE state IN ('{}', '{}') AND {sale}", words[0], words[1]);
     let sum = format!("CAST(COALESCE(SUM(units), 0) AS {integer})");
     let counts = format!("SELECT COUNT(*), {sum}, COUNT(DISTINCT user_id) {live}");
     let counts = numbers(&counts).await?;
@@ -120,7 +138,7 @@ async fn ask_database(options: &Options, sold: &Sold) -> Result<Rows> {
     let beyond =
         format!("{all} voucher_id = {parameter} GROUP BY user_id) AS users WHERE bought >");
     let beyond = format!("{beyond} {}", sold.limit);
-    let sales = format!("SELECT CAST(units AS {integer}) FROM voucher_sales WHERE");
+    let sales = format!("SELECT {sum} FROM {prefix}voucher_sales WHERE {sale}");
     let sales = numbers(&sales).await?;
     let beyond = sqlx::query(&beyond).bind(options.voucher.as_str());
     let beyond_limit = beyond.fetch_one(&mut connection).await?.try_get(0)?;
@@ -131,6 +149,16 @@ async fn ask_database(options: &Options, sold: &Sold) -> Result<Rows> {
         sum: sales.first().copied().unwrap_or(0),
         beyond_limit,
     })
+}
+
+fn table_prefix(text: &str) -> std::result::Result<String, String> {
+    match text
+        .bytes()
+        .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+    {
+        true => Ok(text.to_owned()),
+        false => Err("lowercase letters, digits and _".to_owned()),
+    }
 }
 
 fn database_name(url: &str) -> &'static str {
@@ -177,7 +205,7 @@ fn table(sold: &Sold, rows: &Rows, database: &str) -> (String, bool) {
 mod tests {
     use super::*;
 
-    const SOLD: Sold = Sold { units: 1_000, buyers: 1_000, limit: 1, managed: false };
+    const SOLD: Sold = Sold { sale: None, units: 1_000, buyers: 1_000, limit: 1, managed: false };
 
     fn rows(orders: i64) -> Rows {
         Rows { orders, units: orders, users: orders, sum: orders, beyond_limit: 0 }

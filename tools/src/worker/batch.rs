@@ -1,17 +1,29 @@
 //! What a batch of entries does to the rows: planned from the rows as they are, before anything is
 //! written. Pure.
 
+mod draft;
+mod step;
+
 use std::collections::{BTreeMap, HashMap};
 
 use domain::book::State;
-use domain::order_events::{Order, OrderKey, Reason, Release};
+use domain::entry_id::EntryId;
+use domain::order_events::{Confirmation, Order, OrderKey, Release};
 use domain::seen_entries::SeenEntries;
+
+use draft::{Drafts, draft};
+use step::steps;
+pub use step::{Change, Step};
+
+/// Stands for a confirmation of which only the release of the order tells.
+pub const WAS_SOLD: &str = "-";
 
 /// An entry that is to become part of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// With whether the voucher sells to a user once.
     Order(Order, Sole),
+    Confirmation(Confirmation),
     Release(Release),
 }
 
@@ -26,6 +38,7 @@ impl Event {
     pub fn key(&self) -> &OrderKey {
         match self {
             Self::Order(order, _) => &order.key,
+            Self::Confirmation(confirmation) => &confirmation.key,
             Self::Release(release) => &release.key,
         }
     }
@@ -41,6 +54,8 @@ pub struct Row {
     /// Whether the unique index sees the row.
     pub sole: Sole,
     pub seen: SeenEntries,
+    /// The entry of its confirmation; empty without one.
+    pub confirmed_id: String,
 }
 
 impl Row {
@@ -48,9 +63,19 @@ impl Row {
         if self.state.is_live() { self.units } else { 0 }
     }
 
-    /// Not an order, but the note that it was given back before it was seen.
-    fn is_tombstone(&self) -> bool {
+    /// Not an order, but the note that it was confirmed or released before it was seen.
+    pub fn is_note(&self) -> bool {
         self.seen.last_order().is_none()
+    }
+
+    /// Was what the row says last confirmed? Where the same id was sold again, without a sale to
+    /// tell the two apart, a confirmation from before the last order doesn't count.
+    pub fn is_confirmed(&self) -> bool {
+        if self.confirmed_id.is_empty() || !self.seen.is_sold_again() {
+            return !self.confirmed_id.is_empty();
+        }
+        let confirmed = EntryId::parse(self.confirmed_id.as_bytes()).map(|id| id.ms);
+        confirmed >= self.seen.last_order().map(|id| id.ms)
     }
 }
 
@@ -61,7 +86,9 @@ pub enum Outcome {
     Inserted,
     /// The order's row has seen it before.
     Repeated,
-    /// The row is given back, or there is none that it means.
+    /// The row is sold, or released already, or there is none that it means.
+    Confirmed,
+    /// The row is released, or there is none that it means.
     Released,
     Failed(Why),
 }
@@ -75,10 +102,12 @@ pub enum Why {
     HasOther(String),
     /// The database says so.
     Refused(String),
+    /// One of the shop's statements has changed no row.
+    Unchanged(String),
 }
 
-/// A user of a voucher, and the live order by which the unique index knows them.
-pub type Holders = HashMap<(String, String), String>;
+/// A user of a sale of a voucher, and the live order by which the unique index knows them.
+pub type Holders = HashMap<(String, String, String), String>;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Plan {
@@ -88,24 +117,24 @@ pub struct Plan {
     pub releases: Vec<Row>,
     /// Rows that are there, and are live.
     pub updates: Vec<Row>,
-    /// By how much the units sold of vouchers change.
-    pub sales: BTreeMap<String, i64>,
+    /// By how much the units sold of vouchers in their sales change.
+    pub sales: BTreeMap<(String, String), i64>,
+    /// What the shop's statements are told, what frees units before what takes them.
+    pub steps: Vec<Step>,
     /// Of each event.
     pub outcomes: Vec<Outcome>,
+}
+
+/// Whether somebody is to be told of the changes of state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Steps {
+    Wanted,
+    Unwanted,
 }
 
 /// The units sold of a voucher would be beyond all bounds.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TooMany;
-
-/// A row in the making.
-struct Draft<'e> {
-    before: Option<&'e Row>,
-    row: Row,
-    /// The events in it, by number.
-    events: Vec<usize>,
-    is_changed: bool,
-}
 
 /// Plans what `events` do to the rows there are. `holders` may name users that the unique index
 /// knows; a conflict with one that is not named is found by the database.
@@ -113,6 +142,7 @@ pub fn plan(
     events: &[Event],
     rows: &HashMap<OrderKey, Row>,
     holders: &Holders,
+    wants: Steps,
 ) -> Result<Plan, TooMany> {
     let mut outcomes: Vec<Option<Outcome>> = vec![None; events.len()];
     loop {
@@ -120,7 +150,7 @@ pub fn plan(
         let conflicts = conflicts(&drafts, holders);
         if conflicts.is_empty() {
             let found = found.into_iter().map(|outcome| outcome.unwrap_or(Outcome::Released));
-            return finish(drafts, found.collect());
+            return finish(drafts, found.collect(), wants);
         }
         for (number, why) in conflicts {
             outcomes[number] = Some(Outcome::Failed(why));
@@ -128,119 +158,10 @@ pub fn plan(
     }
 }
 
-/// Applies the events that have not failed: the orders first, so that a release finds the row of
-/// an order that came with it.
-fn draft<'e>(
-    events: &'e [Event],
-    rows: &'e HashMap<OrderKey, Row>,
-    failed: &[Option<Outcome>],
-) -> (BTreeMap<&'e OrderKey, Draft<'e>>, Vec<Option<Outcome>>) {
-    let mut drafts: BTreeMap<&OrderKey, Draft<'_>> = BTreeMap::new();
-    let mut outcomes = failed.to_vec();
-    for (number, event) in events.iter().enumerate() {
-        let Event::Order(order, sole) = event else { continue };
-        if outcomes[number].is_none() {
-            outcomes[number] = Some(draft_order(&mut drafts, rows, order, *sole, number));
-        }
-    }
-    for (number, event) in events.iter().enumerate() {
-        let Event::Release(release) = event else { continue };
-        if outcomes[number].is_none() {
-            draft_release(&mut drafts, rows, release, number);
-            outcomes[number] = Some(Outcome::Released);
-        }
-    }
-    (drafts, outcomes)
-}
-
-fn draft_order<'e>(
-    drafts: &mut BTreeMap<&'e OrderKey, Draft<'e>>,
-    rows: &'e HashMap<OrderKey, Row>,
-    order: &'e Order,
-    sole: Sole,
-    number: usize,
-) -> Outcome {
-    let draft = drafts.entry(&order.key).or_insert_with(|| {
-        let before = rows.get(&order.key);
-        let row = before.cloned().unwrap_or_else(|| Row {
-            key: order.key.clone(),
-            user: order.user.clone(),
-            units: order.units,
-            state: State::Sold,
-            deadline_ms: None,
-            sole: Sole::No,
-            seen: SeenEntries::default(),
-        });
-        Draft { before, row, events: Vec::new(), is_changed: false }
-    });
-    let row = &mut draft.row;
-    if row.user != order.user {
-        if !row.is_tombstone() {
-            return Outcome::Failed(Why::OtherUser);
-        }
-        // Somebody else's give-back named this id; it was not of this order.
-        row.user.clone_from(&order.user);
-        row.seen = SeenEntries::default();
-    }
-    if !row.seen.order(order.id) {
-        return Outcome::Repeated;
-    }
-    draft.events.push(number);
-    draft.is_changed = true;
-    if row.seen.last_order() == Some(order.id) {
-        row.units = order.units;
-        row.deadline_ms = order.deadline_ms;
-    }
-    if row.seen.is_live() {
-        row.state = if row.deadline_ms.is_some() { State::Held } else { State::Sold };
-        row.sole = sole;
-    }
-    Outcome::Inserted
-}
-
-fn draft_release<'e>(
-    drafts: &mut BTreeMap<&'e OrderKey, Draft<'e>>,
-    rows: &'e HashMap<OrderKey, Row>,
-    release: &'e Release,
-    number: usize,
-) {
-    let known = drafts.get(&release.key).map(|draft| &draft.row).or(rows.get(&release.key));
-    match known {
-        Some(row) if row.user != release.user => return,
-        // The entry of an order that was rejected has been acknowledged: it doesn't come.
-        None if release.reason == Reason::Rejected => return,
-        _ => {}
-    }
-    let draft = drafts.entry(&release.key).or_insert_with(|| {
-        let before = rows.get(&release.key);
-        let row = before.cloned().unwrap_or_else(|| Row {
-            key: release.key.clone(),
-            user: release.user.clone(),
-            units: release.units,
-            state: release.reason.state(),
-            deadline_ms: None,
-            sole: Sole::No,
-            seen: SeenEntries::default(),
-        });
-        Draft { before, row, events: Vec::new(), is_changed: false }
-    });
-    let row = &mut draft.row;
-    if !row.seen.release(release.id) {
-        return;
-    }
-    draft.events.push(number);
-    draft.is_changed = true;
-    let is_last = row.seen.last_release() == Some(release.id);
-    if !row.seen.is_live() && (row.state.is_live() || is_last) {
-        row.state = release.reason.state();
-        row.sole = Sole::No;
-    }
-}
-
-/// The events of rows that would break the unique index, with the order that is in the way.
-fn conflicts(drafts: &BTreeMap<&OrderKey, Draft<'_>>, holders: &Holders) -> Vec<(usize, Why)> {
+/// The orders whose rows would break the unique index, with the order that is in the way.
+fn conflicts(drafts: &Drafts<'_>, holders: &Holders) -> Vec<(usize, Why)> {
     let mut found = Vec::new();
-    let mut taken: HashMap<(&str, &str), &str> = HashMap::new();
+    let mut taken: HashMap<(&str, &str, &str), &str> = HashMap::new();
     // Rows that the index knows already come first: what is new must give way.
     let (old, new): (Vec<_>, Vec<_>) = drafts
         .values()
@@ -248,36 +169,48 @@ fn conflicts(drafts: &BTreeMap<&OrderKey, Draft<'_>>, holders: &Holders) -> Vec<
         .partition(|draft| draft.before.is_some_and(|before| before.sole == Sole::Yes));
     for draft in old.into_iter().chain(new) {
         let Row { key, user, .. } = &draft.row;
-        let held = holders.get(&(key.voucher.clone(), user.clone()));
-        // A holder that this very batch gives back is in nobody's way.
+        let held = holders.get(&(key.voucher.clone(), key.sale.clone(), user.clone()));
+        // A holder that this very batch releases is in nobody's way.
         let held = held.map(String::as_str).filter(|other| {
-            let other = OrderKey { voucher: key.voucher.clone(), order: (*other).to_owned() };
+            let other = OrderKey { order: (*other).to_owned(), ..key.clone() };
             drafts.get(&other).is_none_or(|draft| draft.row.sole == Sole::Yes)
         });
-        let user = (key.voucher.as_str(), user.as_str());
+        let user = (key.voucher.as_str(), key.sale.as_str(), user.as_str());
         let other = taken.get(&user).copied().or(held).filter(|other| *other != key.order);
         match other {
             None => _ = taken.insert(user, &key.order),
             Some(other) => {
                 let why = Why::HasOther(other.to_owned());
-                found.extend(draft.events.iter().map(|number| (*number, why.clone())));
+                found.extend(draft.orders.iter().map(|number| (*number, why.clone())));
             }
         }
     }
     found
 }
 
-fn finish(drafts: BTreeMap<&OrderKey, Draft<'_>>, outcomes: Vec<Outcome>) -> Result<Plan, TooMany> {
+fn finish(drafts: Drafts<'_>, outcomes: Vec<Outcome>, wants: Steps) -> Result<Plan, TooMany> {
     let mut plan = Plan { outcomes, ..Plan::default() };
-    for (_, Draft { before, row, is_changed, .. }) in drafts {
-        if !is_changed {
+    let mut others = Vec::new();
+    for (_, draft) in drafts {
+        if !draft.is_changed {
             continue;
         }
+        let (before, row) = (draft.before, draft.row);
         let before_units = before.map_or(0, Row::live_units);
         let change = row.live_units().checked_sub(before_units).ok_or(TooMany)?;
         if change != 0 {
-            let sum = plan.sales.entry(row.key.voucher.clone()).or_default();
+            let sale = (row.key.voucher.clone(), row.key.sale.clone());
+            let sum = plan.sales.entry(sale).or_default();
             *sum = sum.checked_add(change).ok_or(TooMany)?;
+        }
+        let steps = match wants {
+            Steps::Wanted => steps(before, &row),
+            Steps::Unwanted => Vec::new(),
+        };
+        if change < 0 {
+            plan.steps.extend(steps)
+        } else {
+            others.extend(steps)
         }
         match before {
             None => plan.inserts.push(row),
@@ -285,6 +218,7 @@ fn finish(drafts: BTreeMap<&OrderKey, Draft<'_>>, outcomes: Vec<Outcome>) -> Res
             Some(_) => plan.releases.push(row),
         }
     }
+    plan.steps.extend(others);
     plan.sales.retain(|_, change| *change != 0);
     Ok(plan)
 }

@@ -1,29 +1,34 @@
-//! What is done with entries that were delivered: committed and acknowledged, tried again, or
-//! given up.
+//! What is done with entries that were delivered: committed and acknowledged, or tried again.
+//!
+//! An order that can't be written stays pending: only a person gives up what was sold. Malformed
+//! entries become dead letters, and nothing is released for them.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use domain::entry_id::EntryId;
-use domain::order_events::{Order, Reason, Release, StreamEntry, Unfit};
-use tracing::{info, warn};
+use domain::order_events::{Confirmation, Order, Reason, Release, StreamEntry, Unfit};
 
 use crate::batch::{Event, Outcome, Sole, Why};
-use crate::lane::{Halt, Lane};
-use crate::link::{Trouble, told, trouble};
-use crate::retry::{Pending, back_off};
-use crate::shown::shown;
+use crate::retry::Pending;
 use crate::source::{Delivered, Source, Which};
+use crate::stream_consumer::{Halt, StreamConsumer};
 use crate::totals::Count;
 
-/// An entry whose data was refused.
-struct Refused {
-    which: Which,
-    entry: StreamEntry,
-    reason: String,
+/// What entries say, as far as it can be read.
+#[derive(Default)]
+struct Parsed {
+    events: Vec<Event>,
+    orders: Vec<Order>,
+    /// Nothing that a command appends.
+    malformed: Vec<(Which, StreamEntry, String)>,
+    /// Orders with an id that no database can keep.
+    unstorable: Vec<(EntryId, String)>,
+    /// Entries of which there can be no row.
+    rowless: Vec<(Which, EntryId)>,
 }
 
-impl Lane {
+impl StreamConsumer {
     /// Commits what was delivered. On an error what is not acknowledged stays pending.
     pub(crate) async fn handle(
         &mut self,
@@ -38,11 +43,11 @@ impl Lane {
         // back: read on there, then look again.
         let last = source.last_id(Which::Released).await?;
         loop {
-            let entries = source.read_released(self.options.batch).await?;
-            if entries.is_empty() {
+            let released = source.read(&[Which::Released], self.options.batch, None).await?;
+            if released.is_empty() {
                 break;
             }
-            self.settle(source, Delivered::of(Which::Released, entries)).await?;
+            self.settle(source, released).await?;
         }
         for order in conflicts {
             self.limits.forget(&order.key.voucher);
@@ -58,50 +63,61 @@ impl Lane {
         source: &mut Source,
         delivered: Delivered,
     ) -> Result<Vec<Order>, Halt> {
-        let names = self.options.order_fields.names();
-        let Delivered { orders, released } = &delivered;
-        let (mut refused, mut rowless) = (Vec::new(), Vec::new());
-        let (mut fit, mut releases) = (Vec::new(), Vec::new());
-        for entry in orders {
-            self.retries.forget(Which::Orders, entry.id);
-            match Order::parse(entry, names) {
-                Ok(order) => fit.push(order),
-                Err(unfit) => refused.push((Which::Orders, entry, unfit)),
-            }
+        let Parsed { mut events, orders, malformed, unstorable, rowless } = self.parse(delivered);
+        for (which, id) in rowless {
+            source.acknowledge(which, &[id]).await?;
+            let count = if which == Which::Released { Count::Released } else { Count::Confirmed };
+            self.totals.add(count, 1);
         }
-        for entry in released {
-            self.retries.forget(Which::Released, entry.id);
-            match Release::parse(entry, names) {
-                Ok(release) => releases.push(Event::Release(release)),
-                // There can be no row of it.
-                Err(Unfit::Unstorable(_)) => rowless.push(entry.id),
-                Err(unfit) => refused.push((Which::Released, entry, unfit)),
-            }
-        }
-        source.acknowledge(Which::Released, &rowless).await?;
-        self.totals.add(Count::Released, rowless.len());
-        let orders_events = self.events(source, fit).await?;
-        let done = self.settler.commit([releases, orders_events].concat()).await?;
+        events.extend(self.events(source, orders).await?);
+        let done = self.committer.commit(events).await?;
         self.acknowledge(source, &done).await?;
-        for (which, entry, unfit) in refused {
-            self.give_up(source, which, entry, unfit.why()).await?;
+        self.note_refusals(&done);
+        self.bury(source, malformed).await?;
+        for (id, reason) in unstorable {
+            self.refuse(source, Which::Orders, id, None, &reason).await?;
         }
-
         let mut conflicts = Vec::new();
         for (event, outcome) in done {
             let Outcome::Failed(why) = outcome else { continue };
             match (event, why) {
-                (Event::Order(order, _), Why::HasOther(_)) => conflicts.push(order),
-                (event, why) => {
-                    let (which, id) = place(&event);
-                    let entries = if which == Which::Orders { orders } else { released };
-                    let Some(entry) = entries.iter().find(|entry| entry.id == id) else { continue };
-                    let (entry, reason) = (entry.clone(), reason(&why));
-                    self.refuse(source, Refused { which, entry, reason }).await?;
+                // A release that was not read yet may make room.
+                (Event::Order(order, _), Why::HasOther(_) | Why::Unchanged(_)) => {
+                    conflicts.push(order);
                 }
+                (event, why) => self.refuse_event(source, &event, &why).await?,
             }
         }
         Ok(conflicts)
+    }
+
+    fn parse(&mut self, delivered: Delivered) -> Parsed {
+        let names = self.options.order_fields.names();
+        let mut parsed = Parsed::default();
+        for entry in delivered.orders {
+            self.retries.forget(Which::Orders, entry.id);
+            match Order::parse(&entry, names) {
+                Ok(order) => parsed.orders.push(order),
+                Err(Unfit::Unstorable(why)) => parsed.unstorable.push((entry.id, why)),
+                Err(Unfit::Garbled(why)) => parsed.malformed.push((Which::Orders, entry, why)),
+            }
+        }
+        let confirmed = delivered.confirmed.into_iter().map(|entry| (Which::Confirmed, entry));
+        let released = delivered.released.into_iter().map(|entry| (Which::Released, entry));
+        for (which, entry) in confirmed.chain(released) {
+            self.retries.forget(which, entry.id);
+            let event = match which {
+                Which::Confirmed => Confirmation::parse(&entry, names).map(Event::Confirmation),
+                _ => Release::parse(&entry, names).map(Event::Release),
+            };
+            match event {
+                Ok(event) => parsed.events.push(event),
+                // There can be no row of it.
+                Err(Unfit::Unstorable(_)) => parsed.rowless.push((which, entry.id)),
+                Err(Unfit::Garbled(why)) => parsed.malformed.push((which, entry, why)),
+            }
+        }
+        parsed
     }
 
     /// The events of orders, by the limits of their vouchers.
@@ -125,68 +141,14 @@ impl Lane {
         source: &mut Source,
         done: &[(Event, Outcome)],
     ) -> Result<(), Halt> {
-        for which in [Which::Orders, Which::Released] {
+        for which in source.all() {
             let settled = done.iter().filter(|(_, outcome)| !matches!(outcome, Outcome::Failed(_)));
             let places = settled.map(|(event, _)| place(event));
             let ids: Vec<_> = places.filter(|(of, _)| *of == which).map(|(_, id)| id).collect();
             source.acknowledge(which, &ids).await?;
+            ids.iter().for_each(|id| self.forget(which, *id));
         }
         Ok(())
-    }
-
-    /// Leaves an entry pending for another try or, when it has had enough of them, gives it up.
-    async fn refuse(&mut self, source: &mut Source, refused: Refused) -> Result<(), Halt> {
-        let Refused { which, entry, reason } = refused;
-        let Some(deliveries) = source.deliveries(which, entry.id).await? else { return Ok(()) };
-        if deliveries >= self.options.deliveries_max {
-            return self.give_up(source, which, &entry, &reason).await;
-        }
-        let wait = back_off(Duration::from_millis(self.options.retry_ms), deliveries);
-        info!(
-            "entry {} of {} is refused, delivery {deliveries}, again in {} ms: {}",
-            entry.id,
-            source.name(which),
-            wait.as_millis(),
-            shown(&reason)
-        );
-        self.retries.add(which, entry.id, Instant::now() + wait, Pending::Refused);
-        Ok(())
-    }
-
-    /// Makes an entry a dead letter.
-    async fn give_up(
-        &mut self,
-        source: &mut Source,
-        which: Which,
-        entry: &StreamEntry,
-        reason: &str,
-    ) -> Result<(), Halt> {
-        let given_up = match which {
-            Which::Orders => source.reject(entry.id, reason).await,
-            Which::Released => source.bury(entry, reason).await,
-        };
-        let (id, name) = (entry.id, source.name(which));
-        match given_up {
-            Ok(true) => {
-                warn!("entry {id} of {name} is given up: {}", shown(reason));
-                self.totals.add(Count::Rejected, 1);
-                if which == Which::Orders {
-                    self.totals.add(Count::Orders, 1);
-                }
-                Ok(())
-            }
-            Ok(false) => Ok(()),
-            // It stays pending, and in nobody's way.
-            Err(error) if trouble(&error) == Trouble::Wrong && !self.options.once => {
-                let told = told(&error);
-                warn!("entry {id} of {name} can't be given up: {}", shown(&told));
-                let wait =
-                    Duration::from_millis(self.options.retry_ms).max(Duration::from_secs(60));
-                self.retries.add(which, id, Instant::now() + wait, Pending::Refused);
-                Ok(())
-            }
-            Err(error) => Err(error.into()),
-        }
     }
 
     /// Tries again what is due. True if anything was.
@@ -196,8 +158,8 @@ impl Lane {
             return Ok(false);
         }
         let mut waiting = Vec::new();
-        let mut refused: [(Which, Vec<EntryId>); 2] =
-            [(Which::Orders, Vec::new()), (Which::Released, Vec::new())];
+        let mut refused: Vec<(Which, Vec<EntryId>)> =
+            source.all().into_iter().map(|which| (which, Vec::new())).collect();
         for (which, id, pending) in due {
             match pending {
                 Pending::Waits(order, until) => waiting.push((order, until)),
@@ -208,11 +170,19 @@ impl Lane {
             }
         }
         // Another worker may have taken it in the meantime, and waits in turn.
-        let idle = Duration::from_millis(self.options.retry_ms / 2);
+        let idle = Duration::from_millis(self.options.retry_ms.div_ceil(2));
         for (which, ids) in refused {
             for ids in ids.chunks(self.options.batch as usize) {
                 self.totals.add(Count::Retries, ids.len());
                 let entries = source.claim(which, idle, ids).await?;
+                let claimed = |id: &EntryId| entries.iter().any(|entry| entry.id == *id);
+                for id in ids.iter().filter(|id| !claimed(id)) {
+                    if source.is_own(which, *id).await? {
+                        self.retries.add(which, *id, Instant::now() + idle, Pending::Refused);
+                    } else {
+                        self.forget(which, *id);
+                    }
+                }
                 self.handle(source, Delivered::of(which, entries)).await?;
             }
         }
@@ -238,13 +208,13 @@ impl Lane {
             // Asked before the rows are: what is settled then is in them.
             let is_settled = source.is_settled(Which::Released, until).await?;
             let events = self.events(source, vec![order.clone()]).await?;
-            let done = self.settler.commit(events).await?;
+            let done = self.committer.commit(events).await?;
             self.acknowledge(source, &done).await?;
             for (_, outcome) in done {
                 let Outcome::Failed(why) = outcome else { continue };
                 match why {
                     Why::HasOther(_) if is_settled => self.judge(source, &order, &why).await?,
-                    Why::HasOther(_) => {
+                    Why::HasOther(_) | Why::Unchanged(_) if !is_settled => {
                         let due = Instant::now() + Duration::from_millis(self.options.retry_ms);
                         let pending = Pending::Waits(order.clone(), until);
                         self.retries.add(Which::Orders, order.id, due, pending);
@@ -265,9 +235,10 @@ impl Lane {
         let mut events = vec![Event::Order(order.clone(), Sole::No)];
         if let Some(reason) = Reason::parse(known.state.as_bytes()) {
             let Order { id, key, user, units, .. } = order.clone();
-            events.push(Event::Release(Release { id, key, user, units, reason }));
+            let was_sold = false;
+            events.push(Event::Release(Release { id, key, user, units, reason, was_sold }));
         }
-        let done = self.settler.commit(events).await?;
+        let done = self.committer.commit(events).await?;
         let of_order = |(event, _): &&(Event, Outcome)| matches!(event, Event::Order(..));
         let done: Vec<_> = done.iter().filter(of_order).cloned().collect();
         self.acknowledge(source, &done).await?;
@@ -278,31 +249,13 @@ impl Lane {
         }
         Ok(())
     }
-
-    async fn refuse_order(
-        &mut self,
-        source: &mut Source,
-        order: &Order,
-        why: &Why,
-    ) -> Result<(), Halt> {
-        let entry = StreamEntry { id: order.id, fields: Vec::new() };
-        self.refuse(source, Refused { which: Which::Orders, entry, reason: reason(why) }).await
-    }
 }
 
 /// The entry that an event is from.
-fn place(event: &Event) -> (Which, EntryId) {
+pub fn place(event: &Event) -> (Which, EntryId) {
     match event {
         Event::Order(order, _) => (Which::Orders, order.id),
+        Event::Confirmation(confirmation) => (Which::Confirmed, confirmation.id),
         Event::Release(release) => (Which::Released, release.id),
-    }
-}
-
-/// What a dead letter says.
-fn reason(why: &Why) -> String {
-    match why {
-        Why::OtherUser => "the order id is that of another user's order".to_owned(),
-        Why::HasOther(other) => format!("the user has another order of this voucher: {other}"),
-        Why::Refused(text) => format!("the database refuses it: {text}"),
     }
 }

@@ -1,42 +1,32 @@
 //! Connections to the server, and in a cluster to the right node; what its errors mean.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use redis::aio::MultiplexedConnection;
-use redis::{
-    AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo,
-    ProtocolVersion, RedisError, RedisResult, Value,
-};
-use std::time::Duration;
+use redis::{ConnectionAddr, ErrorKind, RedisError, RedisResult, Value};
+use seckill_tools::server::{Place, ServerOptions, is_untrusted, node_at};
 
 use crate::shown::shown;
 
-/// A server that answers later than this counts as lost. More than any wait for entries.
-const ANSWER_WAIT: Duration = Duration::from_secs(10);
-const CONNECT_WAIT: Duration = Duration::from_secs(5);
-
-/// How to reach a server.
+/// How to reach a server, or the nodes of a cluster.
 #[derive(Clone, Debug)]
 pub struct Link {
-    info: ConnectionInfo,
+    place: Place,
     is_cluster: bool,
     /// The nodes that are known, the one that answered last first. Of a cluster only.
     nodes: Vec<ConnectionAddr>,
 }
 
 impl Link {
-    pub fn new(url: &str, is_cluster: bool) -> Result<Self> {
-        let info = url.into_connection_info().context("--redis")?;
-        // Replies are read in one form, whatever the URL asks for.
-        let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP2);
-        let info = info.set_redis_settings(settings);
-        let nodes = vec![info.addr().clone()];
-        Ok(Self { info, is_cluster, nodes })
+    pub fn new(server: &ServerOptions, is_cluster: bool) -> Result<Self> {
+        let place = server.place()?;
+        let nodes = vec![place.addr().clone()];
+        Ok(Self { place, is_cluster, nodes })
     }
 
     /// A connection of its own to the server, or to the node that has `key`.
     pub async fn connect(&mut self, key: &str) -> RedisResult<MultiplexedConnection> {
         if !self.is_cluster {
-            return connect(self.info.clone()).await;
+            return self.place.connect().await;
         }
         let mut last = None;
         for node in self.nodes.clone() {
@@ -54,12 +44,12 @@ impl Link {
         node: ConnectionAddr,
         key: &str,
     ) -> RedisResult<MultiplexedConnection> {
-        let mut connection = connect(self.info.clone().set_addr(node.clone())).await?;
+        let mut connection = self.place.at(node.clone()).connect().await?;
         let slots: Value = redis::cmd("CLUSTER").arg("SLOTS").query_async(&mut connection).await?;
         let mut known = vec![node.clone()];
         known.extend(self.nodes.iter().filter(|other| **other != node).cloned());
         for (host, port) in nodes_of(&slots) {
-            let other = at(&node, &host, port);
+            let other = node_at(&node, &host, port);
             if !known.contains(&other) {
                 known.push(other);
             }
@@ -75,25 +65,10 @@ impl Link {
         let Some((address, _)) = moved else { return Err(error) };
         let Some((host, port)) = address.rsplit_once(':') else { return Err(error) };
         let Ok(port) = port.parse() else { return Err(error) };
-        let owner = at(&node, host, port);
-        let mut connection = connect(self.info.clone().set_addr(owner)).await?;
+        let owner = node_at(&node, host, port);
+        let mut connection = self.place.at(owner).connect().await?;
         redis::cmd("EXISTS").arg(key).query_async::<i64>(&mut connection).await?;
         Ok(connection)
-    }
-}
-
-async fn connect(info: ConnectionInfo) -> RedisResult<MultiplexedConnection> {
-    let config = AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(CONNECT_WAIT))
-        .set_response_timeout(Some(ANSWER_WAIT));
-    Client::open(info)?.get_multiplexed_async_connection_with_config(&config).await
-}
-
-/// The address of a node that `teller` tells of. One without a name is the teller itself.
-fn at(teller: &ConnectionAddr, host: &str, port: u16) -> ConnectionAddr {
-    match (host, teller) {
-        ("" | "?", ConnectionAddr::Tcp(teller, _)) => ConnectionAddr::Tcp(teller.clone(), port),
-        _ => ConnectionAddr::Tcp(host.to_owned(), port),
     }
 }
 
@@ -133,6 +108,9 @@ pub fn trouble(error: &RedisError) -> Trouble {
     if matches!(error.kind(), ErrorKind::AuthenticationFailed | ErrorKind::InvalidClientConfig) {
         return Trouble::Wrong;
     }
+    if error.code().is_none() && is_untrusted(&error.to_string()) {
+        return Trouble::Wrong;
+    }
     match error.code() {
         Some("NOGROUP" | "UNBLOCKED") => Trouble::NoGroup,
         Some(
@@ -166,8 +144,6 @@ mod tests {
         let range = vec![Value::Int(0), Value::Int(99), node("10.0.0.1", 6379), node("", 6380)];
         let nodes = nodes_of(&Value::Array(vec![Value::Array(range)]));
         assert_eq!(nodes, [("10.0.0.1".to_owned(), 6379), (String::new(), 6380)]);
-        let teller = ConnectionAddr::Tcp("example".to_owned(), 1);
-        assert_eq!(at(&teller, "", 2), ConnectionAddr::Tcp("example".to_owned(), 2));
     }
 
     #[test]

@@ -1,14 +1,17 @@
 //! The command line.
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
-use clap::{ArgAction, Parser};
+use anyhow::{Context, Result, ensure};
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use domain::fields::ORDER_FIELDS;
 use domain::hash_tag::{Tagged, tagged};
 use domain::key_names::{Naming, ORDER_STREAM};
 use domain::rejection::FieldNames;
+use seckill_tools::server::{ServerOptions, first_line};
 
 /// Turns the orders of a flash sale into rows of a database.
 ///
@@ -18,9 +21,8 @@ use domain::rejection::FieldNames;
 #[derive(Parser, Clone, Debug)]
 #[command(name = "seckill-worker", version)]
 pub struct Options {
-    /// The server: `redis://user:password@host:port/db` or `redis+unix:///path`
-    #[arg(long, value_name = "URL", default_value = "redis://127.0.0.1:6379/")]
-    pub redis: String,
+    #[command(flatten)]
+    pub server: ServerOptions,
 
     /// The server is a node of a cluster; the others are found
     #[arg(long, requires = "tag")]
@@ -34,9 +36,14 @@ pub struct Options {
     #[arg(long, value_name = "NAME", default_value = ORDER_STREAM)]
     pub stream: String,
 
-    /// The stream of give-backs
-    #[arg(long, value_name = "NAME", default_value_t = released_stream())]
-    pub released: String,
+    /// The stream of releases [default: as the server names that of --stream]
+    #[arg(long, value_name = "NAME")]
+    pub released: Option<String>,
+
+    /// The stream of confirmed orders; empty: none is read [default: as the server names that of
+    /// --stream]
+    #[arg(long, value_name = "NAME")]
+    pub confirmed: Option<String>,
 
     /// The names of an entry's fields: user, voucher, order id
     #[arg(long, value_name = "NAMES", default_value = ORDER_FIELDS,
@@ -51,9 +58,32 @@ pub struct Options {
     #[arg(long, value_name = "NAME")]
     pub consumer: Option<String>,
 
-    /// The database: `sqlite:FILE`, `postgres://user:password@host/name` or `mysql://..`
-    #[arg(long, value_name = "URL", default_value = "sqlite:seckill.db")]
+    /// The database: `sqlite:FILE`, `postgres://user:password@host/name` or `mysql://..`; the
+    /// password also by SECKILL_DATABASE_PASSWORD
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "SECKILL_DATABASE",
+        hide_env = true,
+        default_value = "sqlite:seckill.db"
+    )]
     pub database: String,
+
+    /// The file that has the password of the database in its first line
+    #[arg(long, value_name = "FILE")]
+    pub database_password_file: Option<PathBuf>,
+
+    /// What the names of the worker's tables begin with
+    #[arg(long, value_name = "PREFIX", default_value = "seckill_", value_parser = table_prefix)]
+    pub table_prefix: String,
+
+    /// SQL of the shop's own, run with each change of an order's state: a file in TOML
+    #[arg(long, value_name = "FILE")]
+    pub statements: Option<PathBuf>,
+
+    /// Make no tables, and change none: end if they are not as they should be
+    #[arg(long)]
+    pub no_migrate: bool,
 
     /// Entries that are read and written at once
     #[arg(long, value_name = "N", default_value_t = 256,
@@ -65,19 +95,25 @@ pub struct Options {
         value_parser = clap::value_parser!(u64).range(1..))]
     pub claim_after_ms: u64,
 
-    /// Try an entry whose data is refused again after so long, then after twice as long, ..
+    /// Try an entry that the database refuses again after so long, then after twice as long, ..
     #[arg(long, value_name = "MS", default_value_t = 1_000,
         value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     pub retry_ms: u64,
 
-    /// Give such an entry up when it has been delivered so often
-    #[arg(long, value_name = "N", default_value_t = 5,
-        value_parser = clap::value_parser!(u64).range(1..))]
-    pub deliveries_max: u64,
+    /// Reject a *held* order that the database has refused for so long, 30m say, while it took
+    /// others; what is sold is rejected by a person only [default: never]
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "unchecked")]
+    pub reject_after: Option<Duration>,
 
-    /// Trim the streams of what all groups have acknowledged; 0: never
-    #[arg(long, value_name = "MS", default_value_t = 10_000)]
-    pub trim_every_ms: u64,
+    /// Don't compare --stream, --released and --order-fields with the server's settings: other
+    /// programs than SECKILL.TRY fill the streams
+    #[arg(long)]
+    pub unchecked: bool,
+
+    /// Trim the streams of what all groups have acknowledged and that is so old, 48h say
+    /// [default: never]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub trim_after: Option<Duration>,
 
     /// Serve counters and gauges for Prometheus on this port
     #[arg(long, value_name = "PORT")]
@@ -95,6 +131,10 @@ pub struct Options {
     #[arg(long)]
     pub json: bool,
 
+    /// Log a JSON object a line
+    #[arg(long)]
+    pub log_json: bool,
+
     /// Log more
     #[arg(short, long, action = ArgAction::Count)]
     pub verbose: u8,
@@ -102,6 +142,33 @@ pub struct Options {
     /// Log only what needs somebody's attention
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
+
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+#[derive(Subcommand, Clone, Debug)]
+pub enum Command {
+    /// Gives up one entry that can't be written: asks, rejects it, and its units are on sale again
+    DeadLetter(DeadLetter),
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct DeadLetter {
+    /// The id of the entry, as the worker's log and XPENDING have it
+    pub entry: String,
+
+    /// Keep the units: somebody has written the order by other means, or sells them elsewhere
+    #[arg(long)]
+    pub keep_units: bool,
+
+    /// What the dead letter says
+    #[arg(long, value_name = "TEXT", default_value = "given up by a person")]
+    pub reason: String,
+
+    /// Don't ask
+    #[arg(long)]
+    pub yes: bool,
 }
 
 /// The names of an order's fields in the entries.
@@ -110,6 +177,12 @@ pub struct OrderFields {
     user: String,
     voucher: String,
     id: String,
+}
+
+impl fmt::Display for OrderFields {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{} {} {}", self.user, self.voucher, self.id)
+    }
 }
 
 impl OrderFields {
@@ -124,36 +197,67 @@ impl OrderFields {
 pub struct Streams {
     pub orders: String,
     pub released: String,
+    pub confirmed: Option<String>,
 }
 
 impl Options {
+    /// From the command line. Options can be on either side of a command.
+    pub fn of_command_line() -> Self {
+        let command = Self::command().mut_args(|arg| match arg.get_id().as_str() {
+            "help" | "version" => arg,
+            _ => arg.global(true),
+        });
+        Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+    }
+
     /// Refuses what clap can't see.
     pub fn check(&self) -> Result<()> {
-        ensure!(self.stream != self.released, "--stream and --released must be two streams");
+        let names = [&self.stream, &self.released(), &self.confirmed()];
+        let differ = names[0] != names[1] && names[1] != names[2] && names[0] != names[2];
+        ensure!(differ, "--stream, --released and --confirmed must be different streams");
+        ensure!(names[..2].iter().all(|name| !name.is_empty()), "a stream must have a name");
         for tag in &self.tag {
             let is_tag = tagged(tag.as_bytes()) == Ok(Tagged::Wrapped);
             ensure!(is_tag, "--tag {tag} makes no hash tag");
-            let braces = self.stream.contains('{') || self.released.contains('{');
+            let braces = names.iter().any(|name| name.contains('{'));
             ensure!(!braces, "the streams' names can't have braces where there are tags");
         }
         Ok(())
     }
 
-    /// What to read: a pair of streams a tag, each once.
+    /// The stream of releases, before a tag.
+    pub fn released(&self) -> String {
+        self.released.clone().unwrap_or_else(|| self.beside(Naming::released_stream))
+    }
+
+    /// The stream of confirmed orders, before a tag; empty: none.
+    pub fn confirmed(&self) -> String {
+        self.confirmed.clone().unwrap_or_else(|| self.beside(Naming::confirmed_stream))
+    }
+
+    /// The name of a stream that belongs to the stream of orders. A tag stays at its end.
+    fn beside(&self, name: fn(Naming<'static>, &[u8]) -> Vec<u8>) -> String {
+        let (base, tag) = match self.stream.find(":{") {
+            Some(at) => self.stream.split_at(at),
+            None => (self.stream.as_str(), ""),
+        };
+        text(name(Naming::Plain(b""), base.as_bytes())) + tag
+    }
+
+    /// What to read: the streams of each tag, each once.
     pub fn streams(&self) -> Vec<Streams> {
-        let (orders, released) = (&self.stream, &self.released);
+        let named = |naming: Naming<'_>| {
+            let name = |stream: &String| text(naming.stream(stream.as_bytes()));
+            let confirmed = Some(&self.confirmed()).filter(|name| !name.is_empty()).map(name);
+            Streams { orders: name(&self.stream), released: name(&self.released()), confirmed }
+        };
         if self.tag.is_empty() {
-            return vec![Streams { orders: orders.clone(), released: released.clone() }];
+            return vec![named(Naming::Plain(b""))];
         }
         let mut tags = self.tag.clone();
         tags.sort();
         tags.dedup();
-        let of_tag = |tag: &String| {
-            let named =
-                |stream: &str| text(Naming::Wrapped(tag.as_bytes()).stream(stream.as_bytes()));
-            Streams { orders: named(orders), released: named(released) }
-        };
-        tags.iter().map(of_tag).collect()
+        tags.iter().map(|tag| named(Naming::Wrapped(tag.as_bytes()))).collect()
     }
 
     /// The consumer's name: as given, or one that no other worker has.
@@ -169,12 +273,14 @@ impl Options {
         self.consumer.clone().unwrap_or_else(unique)
     }
 
-    /// The server without its password.
-    pub fn redis_shown(&self) -> &str {
-        match self.redis.rsplit_once('@') {
-            Some((_, place)) => place,
-            None => &self.redis,
-        }
+    /// The password of the database, where its URL has none.
+    pub fn database_password(&self) -> Result<Option<String>> {
+        let Some(path) = &self.database_password_file else {
+            let password = std::env::var("SECKILL_DATABASE_PASSWORD").ok();
+            return Ok(password.filter(|password| !password.is_empty()));
+        };
+        let password = first_line(path);
+        password.with_context(|| format!("--database-password-file {}", path.display())).map(Some)
     }
 
     /// Where metrics are served, if at all.
@@ -186,20 +292,39 @@ impl Options {
         Duration::from_millis(self.claim_after_ms)
     }
 
-    /// None: never.
+    /// How often to trim.
     pub fn trim_every(&self) -> Option<Duration> {
-        (self.trim_every_ms > 0).then(|| Duration::from_millis(self.trim_every_ms))
+        let bounds = (Duration::from_millis(10), Duration::from_secs(60));
+        self.trim_after.map(|after| (after / 10).clamp(bounds.0, bounds.1))
     }
 }
 
-/// The stream of releases of a server with the default settings.
-fn released_stream() -> String {
-    text(Naming::Plain(b"").released_stream(ORDER_STREAM.as_bytes()))
+/// What can begin the name of a table without quotes.
+fn table_prefix(text: &str) -> std::result::Result<String, String> {
+    let is_word =
+        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
+    let begins = text.starts_with(|letter: char| letter.is_ascii_lowercase() || letter == '_');
+    if begins && text.len() <= 32 && text.chars().all(is_word) {
+        return Ok(text.to_owned());
+    }
+    Err("1 to 32 lowercase letters, digits and _, and no digit first".to_owned())
 }
 
 /// A name that is made of texts.
-fn text(name: Vec<u8>) -> String {
+pub fn text(name: Vec<u8>) -> String {
     String::from_utf8_lossy(&name).into_owned()
+}
+
+/// A number with its unit: a bare number could mean anything.
+fn duration(text: &str) -> std::result::Result<Duration, String> {
+    let units = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = units.iter().find(|(name, _)| *name == &text[digits.len()..]);
+    let ms = unit.and_then(|(_, ms)| digits.parse::<u64>().ok()?.checked_mul(*ms));
+    match ms {
+        Some(ms) if ms > 0 => Ok(Duration::from_millis(ms)),
+        _ => Err("a number and its unit: ms, s, m, h or d, such as 30m".to_owned()),
+    }
 }
 
 fn field_names(text: &str) -> std::result::Result<OrderFields, String> {
@@ -214,53 +339,4 @@ fn field_names(text: &str) -> std::result::Result<OrderFields, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(line: &str) -> Options {
-        Options::try_parse_from(line.split_whitespace()).unwrap()
-    }
-
-    #[test]
-    fn the_declarations_are_sound() {
-        use clap::CommandFactory;
-        Options::command().debug_assert();
-    }
-
-    #[test]
-    fn a_tag_has_streams_of_its_own() {
-        let options = parse("worker --cluster --tag b --tag a --tag b");
-        let streams = options.streams();
-        assert_eq!(streams.len(), 2);
-        assert_eq!(streams[0].orders, "stream.orders:{a}");
-        assert_eq!(streams[1].released, "stream.orders.released:{b}");
-        assert_eq!(parse("worker").streams()[0].released, "stream.orders.released");
-        assert!(parse("worker --tag a}b").check().is_err());
-        assert!(parse("worker --tag a --stream o{x}").check().is_err());
-        assert!(parse("worker --stream a --released a").check().is_err());
-        assert!(Options::try_parse_from(["worker", "--cluster"]).is_err());
-    }
-
-    #[test]
-    fn consumers_are_called_differently() {
-        let options = parse("worker");
-        assert_ne!(options.consumer(), options.consumer());
-        assert_eq!(parse("worker --consumer c7").consumer(), "c7");
-    }
-
-    #[test]
-    fn metrics_are_for_this_machine_unless_told_otherwise() {
-        assert_eq!(parse("worker").metrics(), None);
-        let shown = |line| parse(line).metrics().unwrap().to_string();
-        assert_eq!(shown("worker --metrics-port 9"), "127.0.0.1:9");
-        assert_eq!(shown("worker --metrics-port 9 --metrics-address ::"), "[::]:9");
-    }
-
-    #[test]
-    fn fields_are_three_different_names() {
-        assert_eq!(field_names("u v o").unwrap().id, "o");
-        for wrong in ["", "u v", "u v o x", "u u o"] {
-            assert!(field_names(wrong).is_err(), "{wrong}");
-        }
-    }
-}
+mod tests;

@@ -20,11 +20,44 @@ pub fn back_off(first: Duration, tries: u64) -> Duration {
 /// Why an entry is pending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pending {
-    /// Its data was refused. Trying it again counts as a delivery.
+    /// The database refused it.
     Refused,
     /// Its user has another live order, which may have been given back: it waits until the
     /// give-backs up to this one are in the database. That is nobody's fault and counts as nothing.
     Waits(Order, EntryId),
+}
+
+/// How often an entry was refused by this worker, and since when. How often it was delivered says
+/// nothing of that: workers that die deliver it too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub times: u64,
+    pub since: Instant,
+}
+
+/// The entries that this worker was refused and that are pending.
+#[derive(Debug, Default)]
+pub struct Refusals(HashMap<(Which, EntryId), Refusal>);
+
+impl Refusals {
+    pub fn add(&mut self, which: Which, id: EntryId, now: Instant) -> Refusal {
+        let refusal = self.0.entry((which, id)).or_insert(Refusal { times: 0, since: now });
+        refusal.times += 1;
+        *refusal
+    }
+
+    /// It is written, or has left.
+    pub fn forget(&mut self, which: Which, id: EntryId) {
+        self.0.remove(&(which, id));
+    }
+
+    pub fn knows(&self, which: Which, id: EntryId) -> bool {
+        self.0.contains_key(&(which, id))
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
 }
 
 #[derive(Debug, Default)]

@@ -1,24 +1,22 @@
-//! The two streams of a hash tag as a consumer of a group sees them.
+//! The streams of a hash tag as a consumer of a group sees them.
+
+mod dead_letters;
 
 use std::time::Duration;
 
 use domain::entry_id::EntryId;
-use domain::fields::{DEAD_LETTER_GROUP, DEAD_LETTER_ID, DEAD_LETTER_REASON, DEAD_LETTER_STREAM};
-use domain::key_names::DEAD_LETTERS_SUFFIX;
-use domain::order_events::{OrderKey, StreamEntry};
+use domain::order_events::StreamEntry;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, RedisResult, Value, cmd};
 
-use crate::link::{Trouble, trouble};
 use crate::options::Streams;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Which {
     Orders,
+    Confirmed,
     Released,
 }
-
-pub const BOTH: [Which; 2] = [Which::Orders, Which::Released];
 
 pub struct Source {
     connection: MultiplexedConnection,
@@ -31,6 +29,7 @@ pub struct Source {
 #[derive(Debug, Default)]
 pub struct Delivered {
     pub orders: Vec<StreamEntry>,
+    pub confirmed: Vec<StreamEntry>,
     pub released: Vec<StreamEntry>,
 }
 
@@ -38,12 +37,13 @@ impl Delivered {
     pub fn of(which: Which, entries: Vec<StreamEntry>) -> Self {
         match which {
             Which::Orders => Self { orders: entries, ..Self::default() },
+            Which::Confirmed => Self { confirmed: entries, ..Self::default() },
             Which::Released => Self { released: entries, ..Self::default() },
         }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.orders.is_empty() && self.released.is_empty()
+        self.orders.is_empty() && self.confirmed.is_empty() && self.released.is_empty()
     }
 }
 
@@ -55,18 +55,6 @@ pub struct Standing {
     /// None where the server can't tell.
     pub lag: Option<u64>,
 }
-
-/// What the server knows of an order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
-    pub user: String,
-    pub state: String,
-}
-
-/// Acknowledges an entry that no order is given back for, and keeps it as a dead letter; once.
-const BURY: &str = "if redis.call('XACK', KEYS[1], ARGV[1], ARGV[2]) == 0 then return 0 end
-redis.call('XADD', KEYS[2], '*', unpack(ARGV, 3))
-return 1";
 
 /// Removes a consumer that has nothing pending, and no other.
 const LEAVE: &str = "if #redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, ARGV[2]) > 0 then
@@ -87,7 +75,16 @@ impl Source {
     pub fn name(&self, which: Which) -> &str {
         match which {
             Which::Orders => &self.streams.orders,
+            Which::Confirmed => self.streams.confirmed.as_deref().unwrap_or_default(),
             Which::Released => &self.streams.released,
+        }
+    }
+
+    /// The streams that are read.
+    pub fn all(&self) -> Vec<Which> {
+        match self.streams.confirmed {
+            Some(_) => vec![Which::Orders, Which::Confirmed, Which::Released],
+            None => vec![Which::Orders, Which::Released],
         }
     }
 
@@ -101,7 +98,7 @@ impl Source {
 
     /// Makes streams and groups that are missing. A new group begins with the first entry.
     pub async fn make_groups(&mut self) -> RedisResult<()> {
-        for which in BOTH {
+        for which in self.all() {
             let mut create = cmd("XGROUP");
             create.arg("CREATE").arg(self.name(which)).arg(&self.group).arg("0").arg("MKSTREAM");
             match self.ask(&create).await {
@@ -113,39 +110,34 @@ impl Source {
         Ok(())
     }
 
-    /// Entries that no consumer has read. With `block`, waits for the first.
-    pub async fn read(&mut self, count: u32, block: Option<Duration>) -> RedisResult<Delivered> {
+    /// Entries of some streams that no consumer has read. With `block`, waits for the first.
+    pub async fn read(
+        &mut self,
+        of: &[Which],
+        count: u32,
+        block: Option<Duration>,
+    ) -> RedisResult<Delivered> {
         let mut read = cmd("XREADGROUP");
         read.arg("GROUP").arg(&self.group).arg(&self.consumer).arg("COUNT").arg(count);
         if let Some(block) = block {
             read.arg("BLOCK").arg(millis(block).max(1));
         }
-        read.arg("STREAMS").arg(&self.streams.released).arg(&self.streams.orders);
-        read.arg(">").arg(">");
+        let names: Vec<_> = of.iter().rev().map(|which| self.name(*which)).collect();
+        read.arg("STREAMS").arg(names);
+        read.arg(vec![">"; of.len()]);
         let reply = self.ask(&read).await?;
         let mut delivered = Delivered::default();
         for stream in items(&reply) {
             let [name, entries] = items(stream) else { continue };
-            let entries = entries_of(entries);
-            if bytes(name) == self.streams.orders.as_bytes() {
-                delivered.orders = entries;
-            } else {
-                delivered.released = entries;
+            let which = of.iter().find(|which| self.name(**which).as_bytes() == bytes(name));
+            match which {
+                Some(Which::Orders) => delivered.orders = entries_of(entries),
+                Some(Which::Confirmed) => delivered.confirmed = entries_of(entries),
+                Some(Which::Released) => delivered.released = entries_of(entries),
+                None => {}
             }
         }
         Ok(delivered)
-    }
-
-    /// Give-backs that no consumer has read.
-    pub async fn read_released(&mut self, count: u32) -> RedisResult<Vec<StreamEntry>> {
-        let mut read = cmd("XREADGROUP");
-        read.arg("GROUP").arg(&self.group).arg(&self.consumer).arg("COUNT").arg(count);
-        read.arg("STREAMS").arg(&self.streams.released).arg(">");
-        let reply = self.ask(&read).await?;
-        Ok(items(&reply).first().map_or(Vec::new(), |stream| match items(stream) {
-            [_, entries] => entries_of(entries),
-            _ => Vec::new(),
-        }))
     }
 
     /// Takes over entries that were left for `idle`, from `start` on. Also says where to go on;
@@ -176,7 +168,7 @@ impl Source {
     }
 
     /// Delivers pending entries again, to this consumer. Those that are settled don't come, nor
-    /// those that another consumer took within `idle`.
+    /// those that a consumer, also this one, took within `idle`.
     pub async fn claim(
         &mut self,
         which: Which,
@@ -187,7 +179,15 @@ impl Source {
         Ok(entries_of(&reply))
     }
 
-    /// The same without counting as a delivery: says which are pending still.
+    /// Whether an entry is pending for this consumer.
+    pub async fn is_own(&mut self, which: Which, id: EntryId) -> RedisResult<bool> {
+        let mut pending = cmd("XPENDING");
+        pending.arg(self.name(which)).arg(&self.group).arg(id.to_string()).arg(id.to_string());
+        pending.arg(1).arg(&self.consumer);
+        Ok(!items(&self.ask(&pending).await?).is_empty())
+    }
+
+    /// Takes over without counting as a delivery: says which are pending still.
     pub async fn keep(
         &mut self,
         which: Which,
@@ -217,47 +217,6 @@ impl Source {
             ack.arg(id.to_string());
         }
         self.ask(&ack).await.map(|_| ())
-    }
-
-    /// How often a pending entry was delivered; none when it is settled.
-    pub async fn deliveries(&mut self, which: Which, id: EntryId) -> RedisResult<Option<u64>> {
-        let (text, name) = (id.to_string(), self.name(which).to_owned());
-        let mut pending = cmd("XPENDING");
-        pending.arg(name).arg(&self.group).arg(&text).arg(&text).arg(1);
-        let reply = self.ask(&pending).await?;
-        let count = items(&reply).first().and_then(|item| items(item).get(3));
-        Ok(count.and_then(number))
-    }
-
-    /// Gives an order up: dead letter, give-back, acknowledgement. False when it is settled.
-    pub async fn reject(&mut self, id: EntryId, reason: &str) -> RedisResult<bool> {
-        let mut reject = cmd("SECKILL.REJECT");
-        reject.arg(self.name(Which::Orders)).arg(&self.group).arg(id.to_string());
-        reject.arg("REASON").arg(reason);
-        match self.ask(&reject).await {
-            Ok(reply) => Ok(number(&reply) == Some(1)),
-            // Somebody has deleted the entry: there is nothing to give up.
-            Err(error) if error.code() == Some("NOENTRY") => {
-                self.acknowledge(Which::Orders, &[id]).await?;
-                Ok(false)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Gives a give-back up: a dead letter, and nothing is given back again.
-    pub async fn bury(&mut self, entry: &StreamEntry, reason: &str) -> RedisResult<bool> {
-        let name = self.name(Which::Released).to_owned();
-        let mut bury = cmd("EVAL");
-        let dead_letters = [name.as_bytes(), DEAD_LETTERS_SUFFIX].concat();
-        bury.arg(BURY).arg(2).arg(&name).arg(dead_letters);
-        bury.arg(&self.group).arg(entry.id.to_string());
-        for (name, value) in &entry.fields {
-            bury.arg(name).arg(value);
-        }
-        bury.arg(DEAD_LETTER_STREAM).arg(&name).arg(DEAD_LETTER_GROUP).arg(&self.group);
-        bury.arg(DEAD_LETTER_ID).arg(entry.id.text()).arg(DEAD_LETTER_REASON).arg(reason);
-        Ok(number(&self.ask(&bury).await?) == Some(1))
     }
 
     /// The id of the last entry there ever was.
@@ -291,7 +250,8 @@ impl Source {
             field(group, "name").is_some_and(|name| bytes(name) == self.group.as_bytes())
         };
         let Some(group) = items(&reply).iter().find(is_ours) else {
-            return Ok(Standing::default());
+            let length = self.ask(cmd("XLEN").arg(self.name(which))).await?;
+            return Ok(Standing { lag: number(&length), ..Standing::default() });
         };
         Ok(Standing {
             last_delivered: field(group, "last-delivered-id").and_then(id_of).unwrap_or_default(),
@@ -319,7 +279,7 @@ impl Source {
     /// Removes this consumer from the group, unless it has something pending.
     pub async fn leave(&mut self) -> RedisResult<()> {
         let consumer = self.consumer.clone();
-        for which in BOTH {
+        for which in self.all() {
             self.remove(which, consumer.as_bytes()).await?;
         }
         Ok(())
@@ -330,22 +290,9 @@ impl Source {
         leave.arg(LEAVE).arg(1).arg(self.name(which)).arg(&self.group).arg(consumer);
         self.ask(&leave).await.map(|_| ())
     }
-
-    /// What the server knows of an order; none of one of an unmanaged voucher.
-    pub async fn order(&mut self, key: &OrderKey) -> RedisResult<Option<Known>> {
-        let mut order = cmd("SECKILL.ORDER");
-        order.arg(&key.voucher).arg(&key.order);
-        let reply = match self.ask(&order).await {
-            Ok(reply) => reply,
-            Err(error) if trouble(&error) == Trouble::Wrong => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let text = |name| Some(String::from_utf8_lossy(bytes(field(&reply, name)?)).into_owned());
-        Ok(text("user").zip(text("state")).map(|(user, state)| Known { user, state }))
-    }
 }
 
-fn millis(duration: Duration) -> u64 {
+pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 

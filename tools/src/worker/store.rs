@@ -1,6 +1,7 @@
 //! The database: rows are read, planned on and written in one transaction.
 
 mod fault;
+mod migrate;
 mod open;
 mod statement;
 mod transaction;
@@ -9,14 +10,17 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
-use domain::order_events::OrderKey;
+use domain::order_events::{Order, OrderKey};
 use tokio::sync::RwLock;
 use tokio::time::timeout;
 
-use crate::batch::{Event, Holders, Outcome, Plan, Row, Sole, TooMany, plan};
+use crate::batch::{Event, Holders, Outcome, Plan, Row, Sole, Step, Steps, TooMany, plan};
+use crate::options::Options;
+use crate::statements::Statements;
 pub use fault::Fault;
 use open::{FileId, Place};
-use statement::{ROWS_MAX, Written};
+pub use statement::{Arg, Dialect};
+use statement::{ROWS_MAX, Tables, Written};
 use transaction::{Open, Pool};
 
 /// A database that has not answered for so long is taken for gone.
@@ -33,6 +37,9 @@ pub enum Care {
 pub struct Store {
     place: Place,
     connections: u32,
+    tables: Tables,
+    statements: Statements,
+    migrates: bool,
     /// None until the schema is known to be up to date.
     ready: RwLock<Option<Ready>>,
 }
@@ -44,8 +51,21 @@ struct Ready {
 }
 
 impl Store {
-    pub fn new(url: &str, connections: u32) -> Result<Self> {
-        Ok(Self { place: Place::parse(url)?, connections, ready: RwLock::new(None) })
+    pub fn new(options: &Options, connections: u32) -> Result<Self> {
+        let place = Place::parse(&options.database, options.database_password()?)?;
+        let (dialect, prefix) = (place.dialect(), options.table_prefix.clone());
+        let statements = match &options.statements {
+            Some(path) => Statements::read(path, dialect)?,
+            None => Statements::default(),
+        };
+        Ok(Self {
+            place,
+            connections,
+            tables: Tables { dialect, prefix },
+            statements,
+            migrates: !options.no_migrate,
+            ready: RwLock::new(None),
+        })
     }
 
     /// Connects and brings the schema up to date, if that has not been done.
@@ -72,14 +92,39 @@ impl Store {
                 }
             });
         }
-        match timeout(ANSWER_WAIT, self.place.migrate()).await {
+        let pool = self.place.pool(self.connections);
+        match timeout(ANSWER_WAIT, self.look(&pool)).await {
             Ok(Ok(())) => {}
             Ok(Err(fault)) => return Err(fault),
             Err(_) => return Err(silent()),
         }
-        let pool = self.place.pool(self.connections);
         *place = Some(Ready { pool: pool.clone(), file: self.place.file() });
         Ok(pool)
+    }
+
+    /// Brings the schema up to date, and has the database look at what will be asked of it.
+    async fn look(&self, pool: &Pool) -> Result<(), Fault> {
+        let others = |fault: Fault| match fault {
+            Fault::Wrong(_) => fault.about(&format!(
+                "the tables {} and {} are not those of this worker (another --table-prefix?)",
+                self.tables.orders(),
+                self.tables.voucher_sales()
+            )),
+            fault => fault,
+        };
+        if self.migrates {
+            self.place.migrate(&self.tables).await.map_err(others)?;
+        }
+        let mut open = pool.begin().await?;
+        for probe in self.tables.probes() {
+            open.run(&probe, &[]).await.map_err(|error| others(error.into()))?;
+        }
+        for statement in self.statements.all() {
+            if let Err(error) = open.prepare(statement).await {
+                return Err(Fault::from(error).about(&format!("--statements, {}", statement.place)));
+            }
+        }
+        Ok(open.commit().await?)
     }
 
     /// Connections are made anew, and the schema is looked at again.
@@ -102,77 +147,100 @@ impl Store {
             return Ok(Vec::new());
         }
         let pool = self.pool().await?;
-        let applied = timeout(ANSWER_WAIT, apply(&pool, events, care)).await;
+        let applied = timeout(ANSWER_WAIT, self.apply_to(&pool, events, care)).await;
         let applied = applied.unwrap_or_else(|_| Err(silent()));
         if let Err(Fault::Away(_) | Fault::Wrong(_)) = applied {
             self.forget().await;
         }
         applied
     }
+
+    async fn apply_to(
+        &self,
+        pool: &Pool,
+        events: &[Event],
+        care: Care,
+    ) -> Result<Vec<Outcome>, Fault> {
+        let mut open = pool.begin().await?;
+        let keys: Vec<&OrderKey> =
+            events.iter().map(Event::key).collect::<BTreeSet<_>>().into_iter().collect();
+        let mut rows: HashMap<OrderKey, Row> = HashMap::new();
+        for keys in keys.chunks(ROWS_MAX) {
+            let found = open.rows(&self.tables.select_rows(keys.iter().copied())).await?;
+            rows.extend(found.into_iter().map(|row| (row.key.clone(), row)));
+        }
+        let holders = match care {
+            Care::Usual => Holders::new(),
+            Care::Full => self.holders(&mut open, events).await?,
+        };
+        let wants = if self.statements.is_empty() { Steps::Unwanted } else { Steps::Wanted };
+        let plan = plan(events, &rows, &holders, wants)
+            .map_err(|TooMany| Fault::Data("the units sold are too many".to_owned()))?;
+        self.write(&mut open, &plan).await?;
+        open.commit().await?;
+        Ok(plan.outcomes)
+    }
+
+    async fn holders(&self, open: &mut Open, events: &[Event]) -> Result<Holders, Fault> {
+        let users: HashSet<(&str, &str, &str)> = events
+            .iter()
+            .filter_map(|event| match event {
+                Event::Order(Order { key, user, .. }, Sole::Yes) => {
+                    Some((key.voucher.as_str(), key.sale.as_str(), user.as_str()))
+                }
+                _ => None,
+            })
+            .collect();
+        let users: Vec<_> = users.into_iter().collect();
+        let mut holders = Holders::new();
+        for users in users.chunks(ROWS_MAX) {
+            let found = open.texts(&self.tables.select_holders(users.iter().copied())).await?;
+            holders.extend(
+                found
+                    .into_iter()
+                    .map(|[voucher, sale, user, order]| ((voucher, sale, user), order)),
+            );
+        }
+        Ok(holders)
+    }
+
+    async fn write(&self, open: &mut Open, plan: &Plan) -> Result<(), Fault> {
+        let (tables, now_ms) = (&self.tables, now_ms());
+        for rows in written_rows(&plan.releases).chunks(ROWS_MAX) {
+            open.execute(&tables.release(rows, now_ms)).await?;
+        }
+        for row in &written_rows(&plan.updates) {
+            open.execute(&tables.update(row, now_ms)).await?;
+        }
+        for rows in written_rows(&plan.inserts).chunks(ROWS_MAX) {
+            open.execute(&tables.insert(rows, now_ms)).await?;
+        }
+        for step in &plan.steps {
+            self.tell(open, step).await?;
+        }
+        // The row of a voucher is what workers wait for each other at: last, and briefly.
+        if !plan.sales.is_empty() {
+            open.execute(&tables.sales(&plan.sales, now_ms)).await?;
+        }
+        Ok(())
+    }
+
+    /// Runs the shop's statements for a change.
+    async fn tell(&self, open: &mut Open, step: &Step) -> Result<(), Fault> {
+        for statement in self.statements.of(step.change) {
+            let changed = open.run(&statement.sql, &statement.args(step)).await;
+            let about = format!("--statements, {}", statement.place);
+            let changed = changed.map_err(|error| Fault::from(error).about(&about))?;
+            if changed == 0 && !statement.may_change_nothing {
+                return Err(Fault::Unchanged(format!("{about}, changed no row")));
+            }
+        }
+        Ok(())
+    }
 }
 
 fn silent() -> Fault {
     Fault::Away(format!("no answer in {} s", ANSWER_WAIT.as_secs()))
-}
-
-async fn apply(pool: &Pool, events: &[Event], care: Care) -> Result<Vec<Outcome>, Fault> {
-    let dialect = pool.dialect();
-    let mut open = pool.begin().await?;
-    let keys: Vec<&OrderKey> =
-        events.iter().map(Event::key).collect::<BTreeSet<_>>().into_iter().collect();
-    let mut rows: HashMap<OrderKey, Row> = HashMap::new();
-    for keys in keys.chunks(ROWS_MAX) {
-        let found = open.rows(&statement::select_rows(dialect, keys.iter().copied())).await?;
-        rows.extend(found.into_iter().map(|row| (row.key.clone(), row)));
-    }
-    let holders = match care {
-        Care::Usual => Holders::new(),
-        Care::Full => holders(&mut open, pool, events).await?,
-    };
-    let plan = plan(events, &rows, &holders)
-        .map_err(|TooMany| Fault::Data("the units sold are too many".to_owned()))?;
-    write(&mut open, pool, &plan).await?;
-    open.commit().await?;
-    Ok(plan.outcomes)
-}
-
-async fn holders(open: &mut Open, pool: &Pool, events: &[Event]) -> Result<Holders, Fault> {
-    let users: HashSet<(&str, &str)> = events
-        .iter()
-        .filter_map(|event| match event {
-            Event::Order(order, Sole::Yes) => {
-                Some((order.key.voucher.as_str(), order.user.as_str()))
-            }
-            _ => None,
-        })
-        .collect();
-    let users: Vec<_> = users.into_iter().collect();
-    let mut holders = Holders::new();
-    for users in users.chunks(ROWS_MAX) {
-        let statement = statement::select_holders(pool.dialect(), users.iter().copied());
-        let found = open.texts(&statement).await?;
-        holders.extend(found.into_iter().map(|[voucher, user, order]| ((voucher, user), order)));
-    }
-    Ok(holders)
-}
-
-async fn write(open: &mut Open, pool: &Pool, plan: &Plan) -> Result<(), Fault> {
-    let dialect = pool.dialect();
-    let now_ms = now_ms();
-    for rows in written_rows(&plan.releases).chunks(ROWS_MAX) {
-        open.execute(&statement::release(dialect, rows, now_ms)).await?;
-    }
-    for row in &written_rows(&plan.updates) {
-        open.execute(&statement::update(dialect, row, now_ms)).await?;
-    }
-    for rows in written_rows(&plan.inserts).chunks(ROWS_MAX) {
-        open.execute(&statement::insert(dialect, rows, now_ms)).await?;
-    }
-    // The row of a voucher is what workers wait for each other at: last, and briefly.
-    if !plan.sales.is_empty() {
-        open.execute(&statement::sales(dialect, &plan.sales, now_ms)).await?;
-    }
-    Ok(())
 }
 
 fn written_rows(rows: &[Row]) -> Vec<Written<'_>> {

@@ -1,7 +1,9 @@
 //! What was done: counted for the summary, the log and Prometheus alike.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -15,6 +17,7 @@ pub enum Count {
     Orders,
     Inserted,
     Repeated,
+    Confirmed,
     Released,
     Rejected,
     Batches,
@@ -23,22 +26,28 @@ pub enum Count {
 }
 
 /// By `Count`: the name for Prometheus, and what it means.
-const COUNTS: [(&str, &str); 8] = [
+const COUNTS: [(&str, &str); 9] = [
     ("seckill_worker_orders_total", "Orders that were settled: inserted, repeated or rejected"),
     ("seckill_worker_rows_inserted_total", "Orders that became rows"),
     ("seckill_worker_rows_repeated_total", "Orders that had their row already"),
-    ("seckill_worker_released_total", "Entries of give-backs that were settled"),
-    ("seckill_worker_rejected_total", "Entries that were given up as dead letters"),
+    ("seckill_worker_confirmed_total", "Entries of confirmations that were settled"),
+    ("seckill_worker_released_total", "Entries of releases that were settled"),
+    ("seckill_worker_rejected_total", "Entries that became dead letters"),
     ("seckill_worker_batches_total", "Transactions that were committed"),
     ("seckill_worker_trimmed_total", "Entries that were trimmed from the streams"),
     ("seckill_worker_retries_total", "Entries and batches that were tried again"),
 ];
 const LAG: &str = "seckill_worker_lag";
 const PENDING: &str = "seckill_worker_pending";
+const REFUSED: &str = "seckill_worker_refused";
+const STOPPED: &str = "seckill_worker_intake_stopped";
 
 pub struct Totals {
     started: Instant,
     counts: [AtomicU64; COUNTS.len()],
+    /// By stream of orders: how many entries are refused, and whether new ones are read.
+    refused: Mutex<BTreeMap<String, u64>>,
+    stopped: Mutex<BTreeSet<String>>,
 }
 
 /// What a worker has done until now.
@@ -47,11 +56,14 @@ pub struct Summary {
     pub orders: u64,
     pub rows_inserted: u64,
     pub rows_repeated: u64,
+    pub confirmed: u64,
     pub released: u64,
     pub rejected: u64,
     pub batches: u64,
     pub trimmed: u64,
     pub retries: u64,
+    /// Entries that the database refuses, and that are pending.
+    pub refused: u64,
     pub seconds: f64,
 }
 
@@ -70,7 +82,10 @@ impl Totals {
         }
         describe_gauge!(LAG, "Entries that no worker of the group has read");
         describe_gauge!(PENDING, "Entries that were read and are not acknowledged");
-        Ok(Self { started: Instant::now(), counts: Default::default() })
+        describe_gauge!(REFUSED, "Entries that the database refuses, and that are pending");
+        describe_gauge!(STOPPED, "1 while the database refuses everything and no more is read");
+        let (refused, stopped) = (Mutex::default(), Mutex::default());
+        Ok(Self { started: Instant::now(), counts: Default::default(), refused, stopped })
     }
 
     pub fn add(&self, count: Count, number: usize) {
@@ -78,6 +93,28 @@ impl Totals {
         let index = count as usize;
         self.counts[index].fetch_add(number, Relaxed);
         counter!(COUNTS[index].0).increment(number);
+    }
+
+    /// How many entries of a stream are refused by the database now.
+    pub fn refused(&self, stream: &str, number: usize) {
+        let number = u64::try_from(number).unwrap_or(u64::MAX);
+        gauge!(REFUSED, "stream" => stream.to_owned()).set(approximate(number));
+        locked(&self.refused).insert(stream.to_owned(), number);
+    }
+
+    /// Whether new entries of a stream are read.
+    pub fn intake(&self, stream: &str, is_open: bool) {
+        gauge!(STOPPED, "stream" => stream.to_owned()).set(if is_open { 0.0 } else { 1.0 });
+        let mut stopped = locked(&self.stopped);
+        if is_open {
+            stopped.remove(stream);
+        } else {
+            stopped.insert(stream.to_owned());
+        }
+    }
+
+    pub fn is_intake_stopped(&self) -> bool {
+        !locked(&self.stopped).is_empty()
     }
 
     /// How a stream's group stands.
@@ -96,14 +133,20 @@ impl Totals {
             orders: count(Count::Orders),
             rows_inserted: count(Count::Inserted),
             rows_repeated: count(Count::Repeated),
+            confirmed: count(Count::Confirmed),
             released: count(Count::Released),
             rejected: count(Count::Rejected),
             batches: count(Count::Batches),
             trimmed: count(Count::Trimmed),
             retries: count(Count::Retries),
+            refused: locked(&self.refused).values().sum(),
             seconds: (seconds * 1_000.0).round() / 1_000.0,
         }
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "gauges are floating-point numbers")]
@@ -117,12 +160,13 @@ impl Summary {
     }
 
     pub fn text(&self) -> String {
-        let Self { orders, rows_inserted, rows_repeated, released, rejected, .. } = self;
-        let Self { batches, trimmed, retries, seconds, .. } = self;
+        let Self { orders, rows_inserted, rows_repeated, confirmed, released, rejected, .. } = self;
+        let Self { batches, trimmed, retries, refused, seconds, .. } = self;
         format!(
             "{orders} orders in {seconds} s: {rows_inserted} rows inserted, {rows_repeated} \
-             repeated, {rejected} rejected; {released} give-backs, {batches} batches, {retries} \
-             retries, {trimmed} entries trimmed"
+             repeated, {rejected} dead letters; {confirmed} confirmed, {released} released, \
+             {batches} batches, {retries} retries, {trimmed} entries trimmed; {refused} refused \
+             by the database"
         )
     }
 }

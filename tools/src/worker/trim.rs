@@ -1,13 +1,16 @@
-//! Trims a stream by what every group has acknowledged.
+//! Trims a stream by what every group has acknowledged, and by age.
+
+use std::time::Duration;
 
 use redis::{RedisResult, cmd};
 
-use crate::source::{Source, Which};
+use crate::source::{Source, Which, millis};
 
 /// In one step, so that no group can come in between: for every group the smallest pending id or,
 /// with none pending, the id behind the last one delivered; and of these the smallest is the first
 /// that stays. Ids are compared as texts, since they can be greater than Lua's numbers are exact:
 /// for the same reason the last delivered entry itself stays where its second part is that great.
+/// An id begins with the moment of its entry, so what is younger stays.
 const TRIM: &str = "local function below(a, b)
   local am, as = a:match('^(%d+)-(%d+)$')
   local bm, bs = b:match('^(%d+)-(%d+)$')
@@ -36,11 +39,14 @@ for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
   if not first or below(stays, first) then first = stays end
 end
 if not first then return 0 end
+local time = redis.call('TIME')
+local old = string.format('%.0f-0', time[1] * 1000 + math.floor(time[2] / 1000) - ARGV[1] + 1)
+if below(old, first) then first = old end
 return redis.call('XTRIM', KEYS[1], 'MINID', '=', first)";
 
 /// How many entries went.
-pub async fn trim(source: &mut Source, which: Which) -> RedisResult<usize> {
+pub async fn trim(source: &mut Source, which: Which, after: Duration) -> RedisResult<usize> {
     let mut eval = cmd("EVAL");
-    eval.arg(TRIM).arg(1).arg(source.name(which));
+    eval.arg(TRIM).arg(1).arg(source.name(which)).arg(millis(after));
     eval.query_async(source.connection()).await
 }

@@ -1,14 +1,18 @@
 //! Databases, groups and streams that go away and come back.
 
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
 use redis::Value;
 
 use crate::databases::{Database, Kind};
-use crate::harness::wait_for;
+use crate::harness::{Port, wait_for};
+use crate::rows::{http_get, metric};
 use crate::shop::{GROUP, Shop, random};
 use crate::worker::Worker;
 
-/// Retries at once, and a cap that is soon reached: what is rejected at all is rejected quickly.
-const IMPATIENT: [&str; 6] = ["--retry-ms", "5", "--claim-after-ms", "50", "--deliveries-max", "2"];
+/// Retries at once: what is given up at all is given up quickly.
+const IMPATIENT: [&str; 4] = ["--retry-ms", "5", "--claim-after-ms", "50"];
 
 fn nothing_was_rejected(shop: &Shop) {
     assert_eq!(shop.run("EXISTS stream.orders.dlq"), Value::Int(0));
@@ -172,4 +176,90 @@ fn after_flushall_the_worker_goes_on() {
     assert!(worker.is_running(), "{}", worker.log());
     let after = shop.rows().into_keys().filter(|(voucher, _)| voucher == "after");
     assert_eq!(after.count(), shop.accepted_count());
+}
+
+/// Row 4: somebody must see how far the rows are behind while the database hangs.
+#[test]
+fn the_lag_is_measured_while_the_database_is_locked() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 100_000);
+    let port = Port::free();
+    let number = port.number.to_string();
+    let mut worker = shop.worker(&["--metrics-port", &number]);
+    let lag = |lag: f64, pending: f64| {
+        let page = http_get(port.number)?;
+        let found = ["lag", "pending"]
+            .map(|name| metric(&page, &format!("worker_{name}{{stream=\"stream.orders\"}}")));
+        (found == [Some(lag), Some(pending)]).then_some(())
+    };
+    let wait = |most: f64, pending: f64| {
+        let seen = wait_for("the gauges", || lag(most, pending));
+        seen.unwrap_or_else(|late| panic!("{late}: {:?}\n{}", http_get(port.number), worker.log()));
+    };
+    wait(0.0, 0.0);
+    let lock = shop.database.held("BEGIN EXCLUSIVE");
+    shop.buy("phone", "first", "first");
+    wait(0.0, 1.0);
+    for number in 0..439 {
+        shop.buy("phone", &format!("u{number}"), &format!("o{number}"));
+    }
+    wait(439.0, 1.0);
+    // Also by a worker that comes too late to open the database.
+    worker.kill9();
+    let late = shop.worker(&["--metrics-port", &number]);
+    let seen = wait_for("the gauges", || lag(439.0, 1.0));
+    seen.unwrap_or_else(|why| panic!("{why}: {:?}\n{}", http_get(port.number), late.log()));
+    drop(late);
+    let mut worker = shop.worker(&["--claim-after-ms", "10", "--log-json"]);
+    lock.end("COMMIT");
+    shop.wait_until_drained(&mut worker);
+    shop.check();
+    for line in worker.log().lines() {
+        let object: serde_json::Value = serde_json::from_str(line).expect("an object a line");
+        assert!(object["message"].is_string(), "{line}");
+    }
+}
+
+fn ends_in_time(worker: &mut Worker) {
+    let asked = Instant::now();
+    let status = worker.terminate_now();
+    assert!(status.success(), "{status}\n{}", worker.log());
+    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+}
+
+/// Row 6: something accepts connections, and says nothing.
+#[test]
+fn a_worker_ends_in_time_before_a_database_that_never_answers() {
+    let shop = Shop::open(Database::sqlite());
+    for kind in ["postgres", "mysql"] {
+        let silent = TcpListener::bind(("127.0.0.1", 0)).expect("a listener");
+        let url = format!("{kind}://u:p@{}/shop", silent.local_addr().expect("its address"));
+        let redis = shop.worker_args()[1].clone();
+        let args = ["--redis", &redis, "--database", &url].map(str::to_owned);
+        let mut worker = Worker::start(&args, shop.server.dir(), kind);
+        let connection = silent.accept().expect("the worker");
+        ends_in_time(&mut worker);
+        drop(connection);
+    }
+}
+
+#[test]
+fn a_worker_ends_in_time_when_the_database_stands_still() {
+    let Some(database) = Database::alone(Kind::MariaDb) else { return };
+    let mut shop = Shop::open(database);
+    shop.sell("phone", 100_000);
+    shop.buy("phone", "u1", "o1");
+    let mut worker = shop.worker(&IMPATIENT);
+    wait_for_rows(&shop, &worker, 1);
+    shop.wait_until_drained(&mut worker);
+    let server = shop.database.server.clone().expect("a database server");
+    server.freeze();
+    shop.buy("phone", "u2", "o2");
+    let read = wait_for("an order in hand", || shop.has_pending().then_some(()));
+    read.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+    ends_in_time(&mut worker);
+    server.thaw();
+    shop.drain(&[]);
+    shop.check();
+    nothing_was_rejected(&shop);
 }

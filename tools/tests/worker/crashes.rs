@@ -25,7 +25,7 @@ fn workers_are_killed(kind: Kind) {
             shop.rush(&format!("r{rounds}"), 600, &mut random);
         }
         let batch = random.choice(["1", "7", "30"]).expect("one");
-        let options = ["--batch", batch, "--claim-after-ms", "10", "--trim-every-ms", "10"];
+        let options = ["--batch", batch, "--claim-after-ms", "10", "--trim-after", "10ms"];
         let mut worker = shop.worker(&options);
         worker.kill9_somewhen(&mut random, || shop.has_pending());
         in_the_middle += u32::from(shop.has_pending());
@@ -50,6 +50,11 @@ fn workers_are_killed_on_postgres() {
 #[test]
 fn workers_are_killed_on_mariadb() {
     workers_are_killed(Kind::MariaDb);
+}
+
+#[test]
+fn workers_are_killed_on_mysql() {
+    workers_are_killed(Kind::MySql);
 }
 
 /// Sells until told to stop, over servers that die in the middle of it.
@@ -88,7 +93,7 @@ fn redis_is_killed() {
     let mut random = random();
     shop.sell("phone", 1_000_000);
     // The streams stay whole: after a crash they are the account of what was accepted.
-    let mut worker = shop.worker(&["--trim-every-ms", "0", "--retry-ms", "10"]);
+    let mut worker = shop.worker(&["--retry-ms", "10"]);
     let (address, stop) = (shop.server.address(), AtomicBool::new(false));
     thread::scope(|scope| {
         for name in ["a", "b"] {

@@ -1,32 +1,43 @@
 //! Databases for tests: a SQLite file, or a server of PostgreSQL or MariaDB from the distribution's
-//! packages, in a fresh directory, on a unix socket, killed by its child handle.
+//! packages, or of MySQL from `scripts/servers mysql-9`, in a fresh directory, on a unix socket,
+//! killed by its child handle.
 //!
 //! It owns where a database lives and when it counts as up, and knows no table of the worker.
 //! Servers refuse to be run by root, so then they are run by `nobody`.
 #![allow(dead_code, reason = "the benchmark includes this file too and uses a part of it")]
 
-use std::fs::{self, File};
+#[path = "database_programs.rs"]
+mod programs;
+
+use std::fs::{self, Permissions};
 use std::io::Write;
-use std::os::unix::fs::chown;
-use std::os::unix::process::CommandExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use rustix::process::{Pid, Signal, geteuid, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Connection, Executor};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use crate::harness::wait_for;
+use programs::{found, mysqld, owned, program, spawn};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Sqlite,
     Postgres,
     MariaDb,
+    MySql,
+}
+
+impl Kind {
+    pub fn is_mysql(self) -> bool {
+        matches!(self, Self::MariaDb | Self::MySql)
+    }
 }
 
 /// Whether a commit waits for the disk. A test kills processes, never the machine, so it need not.
@@ -120,7 +131,7 @@ impl Database {
     /// Runs a statement on a connection that stays as long as what is given back.
     pub fn held(&self, statement: &str) -> Held<'_> {
         let connection = self.runtime.block_on(async {
-            let mut connection = AnyConnection::connect(&self.url).await?;
+            let mut connection = AnyConnection::connect(&self.url_to_make()).await?;
             connection.execute(statement).await?;
             Ok::<_, sqlx::Error>(connection)
         });
@@ -148,7 +159,12 @@ impl DatabaseServer {
     fn shared(kind: Kind, commits: Commits) -> Option<Arc<Self>> {
         static POSTGRES: Mutex<Weak<DatabaseServer>> = Mutex::new(Weak::new());
         static MARIADB: Mutex<Weak<DatabaseServer>> = Mutex::new(Weak::new());
-        let shared = if kind == Kind::Postgres { &POSTGRES } else { &MARIADB };
+        static MYSQL: Mutex<Weak<DatabaseServer>> = Mutex::new(Weak::new());
+        let shared = match kind {
+            Kind::Postgres => &POSTGRES,
+            Kind::MySql => &MYSQL,
+            _ => &MARIADB,
+        };
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(server) = shared.upgrade().filter(|server| server.commits == commits) {
             return Some(server);
@@ -162,6 +178,7 @@ impl DatabaseServer {
     fn start(kind: Kind, commits: Commits) -> Option<Self> {
         let outcome = match program(kind) {
             Some(program) => Self::start_with(kind, commits, &program),
+            None if kind == Kind::MySql => Err("`scripts/servers mysql-9` obtains it".to_owned()),
             None => Err("not installed; `scripts/setup test` installs it".to_owned()),
         };
         let why = match outcome {
@@ -181,22 +198,24 @@ impl DatabaseServer {
         let bin = program.parent().expect("a program is in a folder");
         let mut init = match kind {
             Kind::Postgres => Command::new(bin.join("initdb")),
+            Kind::MySql => mysqld(program),
             _ => Command::new(found("mariadb-install-db").ok_or("no mariadb-install-db")?),
         };
         let init = match kind {
             Kind::Postgres => init
                 .args(["--username=seckill", "--auth=trust", "--no-sync", "--no-instructions"])
                 .args(["--encoding=UTF8", "--locale=C", "--pgdata", &data]),
+            Kind::MySql => init.args(["--initialize-insecure", &format!("--datadir={data}")]),
             _ => init
                 .args(["--no-defaults", "--auth-root-authentication-method=normal"])
                 .args(["--skip-test-db", &format!("--datadir={data}")]),
         };
-        let made = unprivileged(init, dir.path()).output().map_err(|error| error.to_string())?;
+        let made = owned(kind, init, dir.path()).output().map_err(|error| error.to_string())?;
         if !made.status.success() {
             let [out, err] = [made.stdout, made.stderr].map(String::from_utf8);
             return Err(format!("it can't be set up: {out:?} {err:?}"));
         }
-        let child = Mutex::new(spawn(kind, commits, dir.path()));
+        let child = Mutex::new(spawn(kind, commits, dir.path(), &[]));
         let server = Self { kind, commits, dir, child, databases: AtomicU32::new(0) };
         server.wait_until_up()?;
         Ok(server)
@@ -210,7 +229,10 @@ impl DatabaseServer {
             Kind::Postgres => {
                 format!("postgres://seckill@localhost/{}?host={dir}", or("postgres"))
             }
-            _ => format!("mysql://root@localhost/{}?socket={dir}/socket", or("mysql")),
+            _ => {
+                let tls = "ssl-mode=DISABLED";
+                format!("mysql://root@localhost/{}?socket={dir}/socket&{tls}", or("mysql"))
+            }
         }
     }
 
@@ -229,6 +251,32 @@ impl DatabaseServer {
         self.end(if self.kind == Kind::Postgres { Signal::QUIT } else { Signal::KILL });
     }
 
+    /// A copy of a file that the server's user alone may read.
+    pub fn own_file(&self, file: &Path) -> PathBuf {
+        let copy = self.dir.path().join(file.file_name().expect("a name"));
+        fs::copy(file, &copy).expect("copy a file");
+        fs::set_permissions(&copy, Permissions::from_mode(0o600)).expect("hide a file");
+        let owner = fs::metadata(self.dir.path().join("data")).expect("its data");
+        chown(&copy, Some(owner.uid()), Some(owner.gid())).expect("give the file away");
+        copy
+    }
+
+    /// It stands still, as on a machine that hangs, until it is thawed. Of MariaDB: PostgreSQL is
+    /// several processes.
+    pub fn freeze(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    pub fn thaw(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        let id = self.child().id();
+        let pid = i32::try_from(id).ok().and_then(Pid::from_raw).expect("a pid");
+        kill_process(pid, signal).expect("signal the server");
+    }
+
     fn end(&self, signal: Signal) {
         let mut child = self.child();
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a pid");
@@ -238,7 +286,12 @@ impl DatabaseServer {
     }
 
     pub fn start_again(&self) {
-        *self.child() = spawn(self.kind, self.commits, self.dir.path());
+        self.start_again_with(&[]);
+    }
+
+    /// The same with further arguments.
+    pub fn start_again_with(&self, args: &[&str]) {
+        *self.child() = spawn(self.kind, self.commits, self.dir.path(), args);
         self.wait_until_up().unwrap_or_else(|why| panic!("no restart: {why}"));
     }
 
@@ -265,75 +318,6 @@ impl Drop for DatabaseServer {
             self.crash();
         }
     }
-}
-
-fn spawn(kind: Kind, commits: Commits, dir: &Path) -> Child {
-    let show = |name: &str| dir.join(name).display().to_string();
-    let mut command = Command::new(program(kind).expect("it was there before"));
-    match kind {
-        Kind::Postgres => {
-            command.args(["-D", &show("data"), "-k", &show(""), "-c", "listen_addresses="])
-        }
-        _ => command.args(["--no-defaults", "--skip-networking"]).args(
-            ["data", "socket", "pid"].map(|name| match name {
-                "data" => format!("--datadir={}", show(name)),
-                "pid" => format!("--pid-file={}", show(name)),
-                _ => format!("--socket={}", show(name)),
-            }),
-        ),
-    };
-    match (kind, commits) {
-        (Kind::Postgres, Commits::Quick) => command.args(["-c", "fsync=off"]),
-        // The server hands a commit to the system, which the server's death doesn't undo.
-        (_, Commits::Quick) => command.arg("--innodb-flush-log-at-trx-commit=2"),
-        (_, Commits::Durable) => &mut command,
-    };
-    let log = File::options().create(true).append(true).open(dir.join("log")).expect("log");
-    unprivileged(&mut command, dir)
-        .stdout(log.try_clone().expect("log"))
-        .stderr(log)
-        .spawn()
-        .unwrap_or_else(|error| panic!("cannot run {kind:?}: {error}"))
-}
-
-/// Runs it as who may run database servers, in a directory that is theirs.
-fn unprivileged<'a>(command: &'a mut Command, dir: &Path) -> &'a mut Command {
-    if geteuid().is_root() {
-        let users = fs::read_to_string("/etc/passwd").expect("/etc/passwd");
-        let nobody = users.lines().find_map(|line| line.strip_prefix("nobody:"));
-        let ids: Vec<u32> = nobody
-            .expect("a user nobody")
-            .split(':')
-            .skip(1)
-            .take(2)
-            .map(|id| id.parse().expect("an id"))
-            .collect();
-        chown(dir, Some(ids[0]), Some(ids[1])).expect("give the directory away");
-        command.uid(ids[0]).gid(ids[1]);
-    }
-    command.current_dir(dir).env_clear().env("PATH", PATH).stdin(Stdio::null())
-}
-
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
-fn program(kind: Kind) -> Option<PathBuf> {
-    if kind != Kind::Postgres {
-        return found("mariadbd");
-    }
-    // Debian keeps each version's programs out of the way.
-    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    let newest = versions
-        .filter_map(|version| {
-            let number: u32 = version.file_name().to_str()?.parse().ok()?;
-            let program = version.path().join("bin/postgres");
-            program.is_file().then_some((number, program))
-        })
-        .max();
-    newest.map(|(_, program)| program).or_else(|| found("postgres"))
-}
-
-fn found(name: &str) -> Option<PathBuf> {
-    PATH.split(':').map(|folder| Path::new(folder).join(name)).find(|file| file.is_file())
 }
 
 fn directory() -> TempDir {

@@ -28,7 +28,7 @@ fn the_user_of_the_page_has_the_rights_that_it_takes() {
     shop.run("ACL SETUSER admin on nopass ~* &* +@all");
     shop.run("AUTH admin x");
     shop.run(&format!("ACL SETUSER default reset on nopass {rights}"));
-    let summary = shop.drain(&["--trim-every-ms", "1"]);
+    let summary = shop.drain(&["--trim-after", "1ms"]);
     assert_eq!(summary["orders"], 4, "{summary}");
     assert_eq!(shop.run("XLEN stream.orders.dlq"), redis::Value::Int(1));
     assert_eq!(shop.run("ACL LOG"), redis::Value::Array(Vec::new()));

@@ -12,7 +12,11 @@
 //! | `away` | databases, groups and streams that go away and come back |
 //! | `released` | cancelled, expired, bought again, in any order of reading |
 //! | `poison` | what can't be made a row |
+//! | `policy` | what the worker does about errors: it releases nothing that was sold |
+//! | `tables` | the worker's tables beside an application's; sales of one voucher apart |
+//! | `statements` | the shop's own statements |
 //! | `streams` | trimming, and the streams of a cluster |
+//! | `tls` | encrypted connections; passwords |
 //! | `docs` | the worker's page |
 //!
 //! Programs are started in `harness`, `databases` and `worker` only. A test on a database that is
@@ -25,8 +29,12 @@ mod docs;
 #[path = "../../../tests/it/harness.rs"]
 mod harness;
 mod poison;
+mod policy;
 mod released;
 mod rows;
 mod shop;
+mod statements;
 mod streams;
+mod tables;
+mod tls;
 mod worker;

@@ -147,7 +147,9 @@ impl Shop {
     /// Whether the group has read and acknowledged everything in both streams.
     pub fn is_drained(&self) -> bool {
         let orders = self.streams("stream.orders");
-        orders.into_iter().chain(self.streams("stream.orders.released")).all(|stream| {
+        let others = ["stream.orders.confirmed", "stream.orders.released"];
+        let others = others.into_iter().flat_map(|name| self.streams(name));
+        orders.into_iter().chain(others).all(|stream| {
             if self.count(&format!("EXISTS {stream}")) == 0 {
                 return true;
             }
@@ -202,7 +204,7 @@ impl Shop {
 
     /// How many rows there are, 0 before there is a table.
     pub fn row_count(&self) -> usize {
-        self.database.try_rows("SELECT 1 FROM orders").map_or(0, |rows| rows.len())
+        self.database.try_rows("SELECT 1 FROM seckill_orders").map_or(0, |rows| rows.len())
     }
 
     /// The dead letters, as the fields of each.
@@ -266,7 +268,7 @@ impl Shop {
     pub fn units_sold(&self, voucher: &str) -> i64 {
         let kind = self.database.kind;
         let hex = hex(kind, "voucher_id");
-        let query = format!("SELECT {hex}, {} FROM voucher_sales", integer(kind, "units"));
+        let query = format!("SELECT {hex}, {} FROM seckill_voucher_sales", integer(kind, "units"));
         let rows = self.database.rows(&query);
         let of_it = rows.iter().find(|row| from_hex(&row.get::<String, _>(0)) == voucher);
         of_it.map_or(0, |row| row.get(1))
@@ -343,7 +345,7 @@ pub fn pairs(reply: Value) -> BTreeMap<String, String> {
 
 fn orders_query(kind: Kind) -> String {
     let hex = ["voucher_id", "order_id", "user_id"].map(|column| hex(kind, column)).join(", ");
-    format!("SELECT {hex}, {}, state FROM orders", integer(kind, "units"))
+    format!("SELECT {hex}, {}, state FROM seckill_orders", integer(kind, "units"))
 }
 
 /// Ids as hexadecimal digits, which every driver gives as text.
@@ -355,7 +357,7 @@ fn hex(kind: Kind, column: &str) -> String {
 }
 
 fn integer(kind: Kind, column: &str) -> String {
-    let integer = if kind == Kind::MariaDb { "SIGNED" } else { "BIGINT" };
+    let integer = if kind.is_mysql() { "SIGNED" } else { "BIGINT" };
     format!("CAST({column} AS {integer})")
 }
 
@@ -383,5 +385,7 @@ pub fn random() -> fastrand::Rng {
 
 /// The databases that are here, told apart where they are not.
 pub fn databases() -> impl Iterator<Item = Database> {
-    [Kind::Sqlite, Kind::Postgres, Kind::MariaDb].into_iter().filter_map(Database::open)
+    [Kind::Sqlite, Kind::Postgres, Kind::MariaDb, Kind::MySql]
+        .into_iter()
+        .filter_map(Database::open)
 }

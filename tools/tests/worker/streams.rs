@@ -7,7 +7,7 @@ use crate::harness::{Server, text, wait_for};
 use crate::shop::{GROUP, Shop, entries, random};
 use crate::worker::Worker;
 
-const TRIMMING: [&str; 2] = ["--trim-every-ms", "20"];
+const TRIMMING: [&str; 2] = ["--trim-after", "10ms"];
 /// In which the worker trims ten times: what it may not remove is still there then.
 const TEN_TIMES_MS: i64 = 200;
 
@@ -59,11 +59,11 @@ fn trimming_removes_only_what_every_group_has_acknowledged() {
 }
 
 #[test]
-fn nothing_is_trimmed_when_that_is_asked_for() {
+fn nothing_is_trimmed_that_is_young() {
     let mut shop = Shop::open(Database::sqlite());
     shop.sell("phone", 100);
     shop.buy("phone", "alice", "a1");
-    let summary = shop.drain(&["--trim-every-ms", "0"]);
+    let summary = shop.drain(&["--trim-after", "1h"]);
     assert_eq!(summary["trimmed"], 0, "{summary}");
     assert_eq!(ids(&shop).len(), 1);
     shop.check();

@@ -36,9 +36,14 @@ impl Worker {
 
     /// Waits for the end of a worker that ends by itself and fails unless it ended well; gives the
     /// JSON that it printed.
-    pub fn summary(mut self) -> Value {
+    pub fn summary(self) -> Value {
+        self.summary_with(0)
+    }
+
+    /// The same of one that ends with this exit code.
+    pub fn summary_with(mut self, code: i32) -> Value {
         let status = self.ended();
-        assert!(status.success(), "{status}\n{}", self.log());
+        assert_eq!(status.code(), Some(code), "{}", self.log());
         let out = fs::read_to_string(self.log.with_extension("out")).expect("its output");
         let last = out.lines().last().unwrap_or_default();
         serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {out}\n{}", self.log()))
@@ -57,6 +62,11 @@ impl Worker {
     /// system would end it.
     pub fn terminate(&mut self) -> ExitStatus {
         self.wait_until_started();
+        self.terminate_now()
+    }
+
+    /// The same of one that is known to have started.
+    pub fn terminate_now(&mut self) -> ExitStatus {
         self.signal(Signal::TERM);
         self.ended()
     }

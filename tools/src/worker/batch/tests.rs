@@ -1,6 +1,7 @@
 //! Batches against rows in memory.
 
 use domain::entry_id::EntryId;
+use domain::order_events::Reason;
 
 use super::*;
 
@@ -9,7 +10,7 @@ fn id(ms: u64) -> EntryId {
 }
 
 fn key(order: &str) -> OrderKey {
-    OrderKey { voucher: "7".to_owned(), order: order.to_owned() }
+    OrderKey { voucher: "7".to_owned(), sale: String::new(), order: order.to_owned() }
 }
 
 fn order_of(user: &str, order: &str, ms: u64, units: i64) -> Order {
@@ -21,7 +22,9 @@ fn sale(user: &str, order: &str, ms: u64) -> Event {
 }
 
 fn release(user: &str, order: &str, ms: u64, reason: Reason) -> Event {
-    Event::Release(Release { id: id(ms), key: key(order), user: user.to_owned(), units: 1, reason })
+    let was_sold = false;
+    let (key, user) = (key(order), user.to_owned());
+    Event::Release(Release { id: id(ms), key, user, units: 1, reason, was_sold })
 }
 
 fn cancel(user: &str, order: &str, ms: u64) -> Event {
@@ -32,7 +35,13 @@ fn cancel(user: &str, order: &str, ms: u64) -> Event {
 #[derive(Default)]
 struct Rows {
     rows: HashMap<OrderKey, Row>,
-    sales: BTreeMap<String, i64>,
+    sales: BTreeMap<(String, String), i64>,
+    /// What the shop was told of each order.
+    told: BTreeMap<OrderKey, Vec<String>>,
+}
+
+fn holder(row: &Row) -> (String, String, String) {
+    (row.key.voucher.clone(), row.key.sale.clone(), row.user.clone())
 }
 
 impl Rows {
@@ -41,8 +50,8 @@ impl Rows {
             .rows
             .values()
             .filter(|row| row.sole == Sole::Yes)
-            .map(|row| ((row.key.voucher.clone(), row.user.clone()), row.key.order.clone()));
-        let plan = plan(events, &self.rows, &holders.collect()).unwrap();
+            .map(|row| (holder(row), row.key.order.clone()));
+        let plan = plan(events, &self.rows, &holders.collect(), Steps::Wanted).unwrap();
         for row in plan.inserts {
             assert!(self.rows.insert(row.key.clone(), row).is_none(), "inserted twice");
         }
@@ -52,6 +61,11 @@ impl Rows {
         for (voucher, change) in plan.sales {
             *self.sales.entry(voucher).or_default() += change;
         }
+        for Step { change, old, new, row } in plan.steps {
+            let old = old.map_or("-", State::word);
+            let told = format!("{} {old} {}", change.word(), new.word());
+            self.told.entry(row.key).or_default().push(told);
+        }
         self.check();
         plan.outcomes
     }
@@ -59,14 +73,18 @@ impl Rows {
     fn check(&self) {
         let live = self.rows.values().filter(|row| row.state.is_live());
         let units: i64 = live.clone().map(|row| row.units).sum();
-        assert_eq!(self.sales.get("7").copied().unwrap_or(0), units);
+        assert_eq!(self.sales.values().sum::<i64>(), units);
         let mut users = std::collections::HashSet::new();
         for row in live.filter(|row| row.sole == Sole::Yes) {
-            assert!(users.insert(&row.user), "{} twice", row.user);
+            assert!(users.insert(holder(row)), "{} twice", row.user);
         }
         for row in self.rows.values().filter(|row| !row.state.is_live()) {
             assert_eq!(row.sole, Sole::No);
         }
+    }
+
+    fn sold(&self) -> i64 {
+        self.sales.values().sum()
     }
 
     fn state(&self, order: &str) -> &'static str {
@@ -82,7 +100,7 @@ fn an_order_becomes_one_row_however_often_it_comes() {
     let batch = [sale("alice", "1", 1), sale("bob", "2", 2), sale("alice", "1", 1)];
     assert_eq!(rows.apply(&batch), [Inserted, Inserted, Repeated]);
     assert_eq!(rows.apply(&batch), [Repeated, Repeated, Repeated]);
-    assert_eq!(rows.sales["7"], 2);
+    assert_eq!(rows.sold(), 2);
 }
 
 #[test]
@@ -90,9 +108,9 @@ fn held_orders_have_a_deadline() {
     let mut rows = Rows::default();
     let order = Order { deadline_ms: Some(99), ..order_of("alice", "1", 1, 2) };
     rows.apply(&[Event::Order(order, Sole::No)]);
-    assert_eq!((rows.state("1"), rows.sales["7"]), ("held", 2));
+    assert_eq!((rows.state("1"), rows.sold()), ("held", 2));
     rows.apply(&[release("alice", "1", 5, Reason::Expired)]);
-    assert_eq!((rows.state("1"), rows.sales["7"]), ("expired", 0));
+    assert_eq!((rows.state("1"), rows.sold()), ("expired", 0));
 }
 
 #[test]
@@ -176,7 +194,7 @@ fn an_id_that_is_sold_again_revives_its_row() {
         for number in order.into_iter().chain(order) {
             rows.apply(&[history[number].clone()]);
         }
-        assert_eq!((rows.state("1"), rows.sales["7"]), ("sold", 5), "{order:?}");
+        assert_eq!((rows.state("1"), rows.sold()), ("sold", 5), "{order:?}");
     }
 }
 
@@ -194,8 +212,8 @@ fn what_the_application_made_of_a_live_row_stays() {
 fn sums_beyond_all_bounds_are_found_before_they_are_written() {
     let huge = |order| Event::Order(order_of("alice", order, 1, i64::MAX), Sole::No);
     let rows = HashMap::new();
-    assert_eq!(plan(&[huge("1"), huge("2")], &rows, &Holders::new()), Err(TooMany));
-    assert!(plan(&[huge("1")], &rows, &Holders::new()).is_ok());
+    assert_eq!(plan(&[huge("1"), huge("2")], &rows, &Holders::new(), Steps::Wanted), Err(TooMany));
+    assert!(plan(&[huge("1")], &rows, &Holders::new(), Steps::Wanted).is_ok());
 }
 
 #[test]
@@ -221,7 +239,7 @@ fn random_histories_end_the_same_in_whatever_pieces_they_come() {
                 break;
             }
         }
-        assert_eq!(pieces.sales.get("7").unwrap_or(&0), together.sales.get("7").unwrap_or(&0));
+        assert_eq!(pieces.sold(), together.sold());
         for (key, row) in &together.rows {
             let (state, seen) = (&pieces.rows[key].state, &pieces.rows[key].seen);
             assert_eq!((state, seen), (&row.state, &row.seen), "seed {seed}, {key:?}");
@@ -246,4 +264,112 @@ fn history(random: &mut fastrand::Rng) -> Vec<Event> {
         }
     }
     events
+}
+
+/// What the server appends for an order that was held, paid and cancelled, and one that was sold.
+fn lives() -> [Vec<Event>; 3] {
+    let held = Order { deadline_ms: Some(99), ..order_of("alice", "h", 1, 2) };
+    let confirmation = Confirmation { id: id(2), key: key("h"), user: "alice".into(), units: 2 };
+    let release = |order, was_sold| Release {
+        id: id(3),
+        key: key(order),
+        user: "alice".into(),
+        units: 2,
+        reason: Reason::Cancelled,
+        was_sold,
+    };
+    let paid = Event::Confirmation(confirmation);
+    [
+        vec![Event::Order(held.clone(), Sole::No), paid.clone()],
+        vec![Event::Order(held, Sole::No), paid, Event::Release(release("h", true))],
+        vec![
+            Event::Order(order_of("alice", "s", 1, 2), Sole::No),
+            Event::Release(release("s", true)),
+        ],
+    ]
+}
+
+/// Every order of reading, in batches of every size, each entry once or twice.
+#[test]
+fn however_the_three_streams_interleave_the_row_and_what_the_shop_is_told_are_the_same() {
+    let wanted = [
+        ("sold", vec!["on_held - held", "on_confirmed held sold"]),
+        ("cancelled", {
+            vec!["on_held - held", "on_confirmed held sold", "on_released sold cancelled"]
+        }),
+        ("cancelled", vec!["on_sold - sold", "on_released sold cancelled"]),
+    ];
+    let mut random = fastrand::Rng::with_seed(7);
+    for (events, (state, told)) in lives().into_iter().zip(wanted) {
+        for _ in 0..500 {
+            let mut queue: Vec<_> = events.iter().chain(&events).cloned().collect();
+            random.shuffle(&mut queue);
+            let mut rows = Rows::default();
+            while !queue.is_empty() {
+                let size = random.usize(1..=queue.len());
+                rows.apply(&queue.drain(..size).collect::<Vec<_>>());
+            }
+            let key = events[0].key();
+            assert_eq!(rows.state(&key.order), state);
+            match rows.told.get(key) {
+                Some(all) => assert_eq!(*all, told),
+                None => assert_ne!(state, "sold"),
+            }
+            assert_eq!(rows.sold(), if state == "sold" { 2 } else { 0 });
+        }
+    }
+}
+
+#[test]
+fn a_confirmation_counts_though_its_order_was_not_read() {
+    let [events, ..] = lives();
+    let mut rows = Rows::default();
+    assert_eq!(rows.apply(&events[1..]), [Outcome::Confirmed]);
+    assert_eq!((rows.state("h"), rows.sold(), rows.told.len()), ("sold", 2, 0));
+    rows.apply(&events[..1]);
+    assert_eq!((rows.state("h"), rows.sold()), ("sold", 2));
+    // That of another user's order of the id is not this one's.
+    let other = Confirmation { id: id(9), key: key("x"), user: "bob".into(), units: 1 };
+    rows.apply(&[Event::Confirmation(other)]);
+    let held = Order { deadline_ms: Some(99), ..order_of("carol", "x", 9, 1) };
+    rows.apply(&[Event::Order(held, Sole::No)]);
+    assert_eq!((rows.state("x"), rows.sold()), ("held", 3));
+}
+
+#[test]
+fn an_order_of_another_sale_has_a_row_of_its_own() {
+    let mut rows = Rows::default();
+    let of_sale = |sale: &str, ms, user: &str| {
+        let mut order = order_of(user, "1", ms, 1);
+        sale.clone_into(&mut order.key.sale);
+        order
+    };
+    for (sale, user) in [("", "alice"), ("1", "bob"), ("2", "alice")] {
+        let order = Event::Order(of_sale(sale, 1, user), Sole::Yes);
+        assert_eq!(rows.apply(&[order]), [Inserted]);
+    }
+    let first = of_sale("1", 5, "bob");
+    let Order { id, key, user, units, .. } = first.clone();
+    let reason = Reason::Expired;
+    let over = Release { id, key: key.clone(), user, units, reason, was_sold: false };
+    rows.apply(&[Event::Release(over)]);
+    assert_eq!(rows.rows.len(), 3);
+    assert_eq!((rows.state("1"), rows.rows[&key].state), ("sold", State::Expired));
+    assert_eq!(rows.sales[&("7".to_owned(), "2".to_owned())], 1);
+}
+
+#[test]
+fn what_frees_units_is_told_before_what_takes_them() {
+    let mut rows = Rows::default();
+    rows.apply(&[sale("alice", "1", 1)]);
+    let held = |user: &str, order: &str| {
+        let order = Order { deadline_ms: Some(99), ..order_of(user, order, 2, 1) };
+        Event::Order(order, Sole::No)
+    };
+    let events =
+        [held("bob", "0"), held("carol", "2"), cancel("carol", "2", 3), cancel("alice", "1", 4)];
+    let plan = plan(&events, &rows.rows, &Holders::new(), Steps::Wanted).unwrap();
+    let told = plan.steps.iter().map(|step| (&*step.row.key.order, step.change));
+    let wanted = [("1", Change::Released), ("0", Change::Held)];
+    assert_eq!(told.collect::<Vec<_>>(), wanted);
 }

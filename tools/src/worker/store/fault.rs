@@ -4,6 +4,8 @@ use sqlx::Error;
 use sqlx::mysql::MySqlDatabaseError;
 use sqlx::sqlite::SqliteError;
 
+use seckill_tools::server::is_untrusted;
+
 use crate::shown::shown;
 
 #[derive(Debug)]
@@ -12,12 +14,39 @@ pub enum Fault {
     Duplicate(String),
     /// The data, whenever it is tried.
     Data(String),
+    /// A statement of the shop changed no row.
+    Unchanged(String),
     /// Another transaction was in the way: try again.
     Clash(String),
     /// The database as a whole: away, locked, full.
     Away(String),
     /// The same, and waiting won't help until somebody mends something.
     Wrong(String),
+}
+
+impl Fault {
+    pub fn text(&self) -> &str {
+        let (Self::Duplicate(text)
+        | Self::Data(text)
+        | Self::Unchanged(text)
+        | Self::Clash(text)
+        | Self::Away(text)
+        | Self::Wrong(text)) = self;
+        text
+    }
+
+    /// The same with what it happened at.
+    pub fn about(self, what: &str) -> Self {
+        let text = format!("{what}: {}", self.text());
+        match self {
+            // The unique index may be one of the shop's: looking at our rows again doesn't help.
+            Self::Duplicate(_) | Self::Data(_) => Self::Data(text),
+            Self::Unchanged(_) => Self::Unchanged(text),
+            Self::Clash(_) => Self::Clash(text),
+            Self::Away(_) => Self::Away(text),
+            Self::Wrong(_) => Self::Wrong(text),
+        }
+    }
 }
 
 impl From<Error> for Fault {
@@ -28,6 +57,9 @@ impl From<Error> for Fault {
                 Error::Encode(_) | Error::ColumnDecode { .. } | Error::Decode(_) => {
                     Self::Data(text)
                 }
+                // No certificate to trust, or no TLS where it is asked for.
+                Error::Tls(_) | Error::Configuration(_) => Self::Wrong(text),
+                Error::Io(_) if is_untrusted(&text) => Self::Wrong(text),
                 _ => Self::Away(text),
             };
         };
@@ -52,13 +84,16 @@ fn of_sql_state(code: &str, text: String) -> Fault {
         (_, "23505") => Fault::Duplicate(text),
         ("22" | "23" | "P0", _) => Fault::Data(text),
         ("40", _) | (_, "55P03") => Fault::Clash(text),
-        ("28", _) | (_, "3D000" | "42501") => Fault::Wrong(text),
+        // Also: no such table or column, or no right to them.
+        ("28" | "42", _) | (_, "3D000") => Fault::Wrong(text),
         _ => Fault::Away(text),
     }
 }
 
 /// SQLite: extended codes; the lowest byte is the primary one.
 fn of_sqlite(code: i32, text: String) -> Fault {
+    /// No such table or column, and whatever else is wrong with a statement.
+    const ERROR: i32 = 1;
     const BUSY: i32 = 5;
     const LOCKED: i32 = 6;
     const CAN_NOT_OPEN: i32 = 14;
@@ -68,7 +103,7 @@ fn of_sqlite(code: i32, text: String) -> Fault {
     const MISMATCH: i32 = 20;
     match code & 0xff {
         BUSY | LOCKED => Fault::Clash(text),
-        CAN_NOT_OPEN | NOT_A_DATABASE => Fault::Wrong(text),
+        ERROR | CAN_NOT_OPEN | NOT_A_DATABASE => Fault::Wrong(text),
         TOO_BIG | CONSTRAINT | MISMATCH => Fault::Data(text),
         _ => Fault::Away(text),
     }
@@ -80,8 +115,8 @@ fn of_mysql(number: u16, text: String) -> Fault {
         1022 | 1062 | 1586 => Fault::Duplicate(text),
         // Lock wait time-out, deadlock, changed since it was read.
         1205 | 1213 | 1020 => Fault::Clash(text),
-        // Access denied, no such database.
-        1044 | 1045 | 1049 | 1698 => Fault::Wrong(text),
+        // Access denied, no such database, table or column, no right to it, not the syntax.
+        1044 | 1045 | 1049 | 1054 | 1064 | 1142 | 1143 | 1146 | 1370 | 1698 => Fault::Wrong(text),
         // Null, out of range, not converted, truncated, no default, foreign keys, checks, signals.
         1048 | 1216 | 1217 | 1264 | 1265 | 1292 | 1364 | 1366 | 1406 | 1451 | 1452 | 1644
         | 1690 | 3819 | 3854 | 4025 | 1977 | 3988 => Fault::Data(text),
@@ -104,16 +139,24 @@ mod tests {
 
     #[test]
     fn what_the_data_is_not_to_blame_for_is_never_held_against_it() {
-        for state in ["08006", "57P01", "57P03", "53100", "53300", "25006", "42P01", "XX000", ""] {
+        for state in ["08006", "57P01", "57P03", "53100", "53300", "25006", "XX000", ""] {
             assert!(matches!(of_sql_state(state, String::new()), Fault::Away(_)), "{state}");
         }
-        // Full, read-only, input or output, corrupt, no such table.
-        for code in [13, 8, 10, 266, 11, 1] {
+        // Full, read-only, input or output, corrupt.
+        for code in [13, 8, 10, 266, 11] {
             assert!(matches!(of_sqlite(code, String::new()), Fault::Away(_)), "{code}");
         }
-        for number in [1021, 1040, 1053, 1146, 1290, 1317, 1836, 2006, 2013] {
+        for number in [1021, 1040, 1053, 1290, 1317, 1836, 2006, 2013] {
             assert!(matches!(of_mysql(number, String::new()), Fault::Away(_)), "{number}");
         }
+    }
+
+    #[test]
+    fn what_waiting_does_not_help_is_wrong() {
+        assert!(matches!(of_sql_state("42P01", String::new()), Fault::Wrong(_)));
+        assert!(matches!(of_sql_state("42703", String::new()), Fault::Wrong(_)));
+        assert!(matches!(of_sqlite(1, String::new()), Fault::Wrong(_)));
+        assert!(matches!(of_mysql(1146, String::new()), Fault::Wrong(_)));
     }
 
     #[test]

@@ -1,29 +1,21 @@
-//! Opens a database: by its URL, made and brought up to date where it is not.
+//! Opens a database by its URL.
 
-use std::borrow::Cow;
 use std::os::unix::fs::MetadataExt;
 use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
-use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
-use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
+use sqlx::ConnectOptions;
+use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions, MySqlSslMode};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions, Connection};
 
-use super::fault::Fault;
 use super::statement::Dialect;
 use super::transaction::Pool;
 
 /// How long a connection is waited for, and SQLite's one writer.
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
 const BUSY_WAIT: Duration = Duration::from_secs(5);
-
-/// How often a worker that comes second in making the tables looks again.
-const MIGRATE_TRIES: u32 = 20;
-/// The version of the first migration.
-const FIRST: i64 = 20_260_101_000_001;
 
 /// Tells whether a file is still the one that was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +33,9 @@ pub enum Place {
 }
 
 impl Place {
-    pub fn parse(url: &str) -> anyhow::Result<Self> {
+    pub fn parse(url: &str, password: Option<String>) -> anyhow::Result<Self> {
+        let has_password = password_in(url);
+        let password = password.filter(|_| !has_password);
         let scheme = url.split(':').next().unwrap_or_default();
         let place = match scheme {
             "sqlite" => {
@@ -61,14 +55,24 @@ impl Place {
                 )
             }
             "postgres" | "postgresql" => {
-                let options = PgConnectOptions::from_str(url).context("--database")?;
+                let mut options = PgConnectOptions::from_str(url).context("--database")?;
+                if let Some(password) = &password {
+                    options = options.password(password);
+                }
                 Self::Postgres(
                     options.application_name("seckill-worker").disable_statement_logging(),
                 )
             }
             "mysql" | "mariadb" => {
                 let url = format!("mysql:{}", url.split_once(':').unwrap_or_default().1);
-                let options = MySqlConnectOptions::from_str(&url).context("--database")?;
+                let mut options = MySqlConnectOptions::from_str(&url).context("--database")?;
+                if let Some(password) = &password {
+                    options = options.password(password);
+                }
+                // The library can't do TLS over a socket of the machine, and nobody listens there.
+                if url.contains("socket=") && !url.contains("ssl-mode=") {
+                    options = options.ssl_mode(MySqlSslMode::Disabled);
+                }
                 Self::MySql(options.disable_statement_logging())
             }
             _ => bail!("--database must begin with sqlite:, postgres: or mysql:"),
@@ -76,25 +80,19 @@ impl Place {
         Ok(place)
     }
 
+    pub fn dialect(&self) -> Dialect {
+        match self {
+            Self::Sqlite(_) => Dialect::Sqlite,
+            Self::Postgres(_) => Dialect::Postgres,
+            Self::MySql(_) => Dialect::MySql,
+        }
+    }
+
     /// The file that the database is in now, if it is in one.
     pub fn file(&self) -> Option<FileId> {
         let Self::Sqlite(options) = self else { return None };
         let file = std::fs::metadata(options.get_filename()).ok()?;
         Some(FileId { device: file.dev(), inode: file.ino() })
-    }
-
-    /// Brings the schema up to date, by a connection of its own.
-    pub async fn migrate(&self) -> Result<(), Fault> {
-        match self {
-            Self::Sqlite(options) => migrate_sqlite(options).await,
-            Self::Postgres(options) => {
-                let mut connection = options.connect().await?;
-                let migrated = migrator(Dialect::Postgres).run(&mut connection).await;
-                migrated.map_err(unmigrated)?;
-                Ok(connection.close().await?)
-            }
-            Self::MySql(options) => migrate_mysql(options).await,
-        }
     }
 
     /// A pool that connects when it is first asked.
@@ -137,63 +135,24 @@ impl Place {
     }
 }
 
-/// Two workers that start at once make the tables at once, and SQLite has no lock for that: who
-/// comes second fails, and finds them made.
-async fn migrate_sqlite(options: &SqliteConnectOptions) -> Result<(), Fault> {
-    let mut tries = 1;
-    loop {
-        let mut connection = options.connect().await?;
-        match migrator(Dialect::Sqlite).run(&mut connection).await {
-            Ok(()) => return Ok(connection.close().await?),
-            Err(error) if tries == MIGRATE_TRIES => return Err(unmigrated(error)),
-            Err(_) => tries += 1,
+/// Whether a URL has a password of its own.
+fn password_in(url: &str) -> bool {
+    let rest = url.split_once("://").unwrap_or_default().1;
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    let user = authority.rsplit_once('@').unwrap_or_default().0;
+    user.contains(':') || url.contains("password=")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_found_in_a_url() {
+        assert!(password_in("postgres://ann:secret@host/shop"));
+        assert!(password_in("postgres://host/shop?password=secret"));
+        for url in ["postgres://ann@host:5432/shop", "mysql://host:3306/a@b:c", "sqlite:x.db"] {
+            assert!(!password_in(url), "{url}");
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
     }
-}
-
-/// The lock that sqlx takes there is none on MariaDB, which knows no endless wait, so there is one
-/// of ours around it; it ends with the connection.
-///
-/// Definitions are no part of a transaction there, so a worker may have been killed while it made
-/// the tables. Ours are made only where they are missing: then they are made again.
-async fn migrate_mysql(options: &MySqlConnectOptions) -> Result<(), Fault> {
-    let mut connection = options.connect().await?;
-    let lock = "SELECT GET_LOCK(CONCAT('seckill-', MD5(DATABASE())), 30)";
-    let is_locked: Option<i64> = sqlx::query_scalar(lock).fetch_one(&mut connection).await?;
-    if is_locked != Some(1) {
-        return Err(Fault::Clash("another worker is making the tables".to_owned()));
-    }
-    let mut migrated = migrator(Dialect::MySql).run(&mut connection).await;
-    if let Err(MigrateError::Dirty(_)) = migrated {
-        let unfinished = "DELETE FROM _sqlx_migrations WHERE success = FALSE AND version = ?";
-        sqlx::query(unfinished).bind(FIRST).execute(&mut connection).await?;
-        migrated = migrator(Dialect::MySql).run(&mut connection).await;
-    }
-    migrated.map_err(unmigrated)?;
-    Ok(connection.close().await?)
-}
-
-fn unmigrated(error: MigrateError) -> Fault {
-    match error {
-        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
-        error => Fault::Away(error.to_string()),
-    }
-}
-
-fn migrator(dialect: Dialect) -> Migrator {
-    let sql = match dialect {
-        Dialect::Sqlite => include_str!("../../../migrations/sqlite/20260101000001_orders.sql"),
-        Dialect::Postgres => include_str!("../../../migrations/postgres/20260101000001_orders.sql"),
-        Dialect::MySql => include_str!("../../../migrations/mysql/20260101000001_orders.sql"),
-    };
-    let first = Migration::new(
-        FIRST,
-        Cow::Borrowed("orders"),
-        MigrationType::Simple,
-        Cow::Borrowed(sql),
-        false,
-    );
-    // The database may be an application's, with migrations of its own.
-    Migrator { migrations: Cow::Owned(vec![first]), ignore_missing: true, ..Migrator::DEFAULT }
 }

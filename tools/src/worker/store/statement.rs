@@ -13,6 +13,13 @@ pub enum Dialect {
     MySql,
 }
 
+/// Where the rows are: the kind of database, and what its tables' names begin with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tables {
+    pub dialect: Dialect,
+    pub prefix: String,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arg<'a> {
     Text(&'a str),
@@ -31,8 +38,9 @@ pub struct Statement<'a> {
 /// Rows in a statement: with a dozen arguments each, that is within the bounds of all databases.
 pub const ROWS_MAX: usize = 1_000;
 
-pub const COLUMNS: &str = "voucher_id, order_id, user_id, units, state, deadline_ms, \
-                           only_user_id, entry_id, released_id, created_ms, updated_ms";
+pub const COLUMNS: &str = "voucher_id, sale_id, order_id, user_id, units, state, deadline_ms, \
+                           only_user_id, entry_id, released_id, confirmed_id, created_ms, \
+                           updated_ms";
 
 /// A row with the texts that its columns hold.
 pub struct Written<'r> {
@@ -52,10 +60,11 @@ impl<'r> Written<'r> {
     }
 
     /// In the order of `COLUMNS`.
-    fn args(&self, now_ms: i64) -> [Arg<'_>; 11] {
+    fn args(&self, now_ms: i64) -> [Arg<'_>; 13] {
         let Row { key, user, units, state, deadline_ms, .. } = self.row;
         [
             Arg::Text(&key.voucher),
+            Arg::Text(&key.sale),
             Arg::Text(&key.order),
             Arg::Text(user),
             Arg::Int(*units),
@@ -64,6 +73,7 @@ impl<'r> Written<'r> {
             Arg::MaybeText(self.only_user()),
             Arg::Text(&self.entry_id),
             Arg::Text(&self.released_id),
+            Arg::Text(&self.row.confirmed_id),
             Arg::Int(now_ms),
             Arg::Int(now_ms),
         ]
@@ -104,23 +114,31 @@ impl<'a> Statement<'a> {
         self
     }
 
-    /// That `(voucher_id, column)` is one of some pairs, in the form that the database looks up in
-    /// an index. PostgreSQL reads all rows of the voucher in the form of the others, as long as it
-    /// has no statistics of the table; and the others have no form of PostgreSQL's in common.
-    fn bind_pairs(&mut self, column: &str, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) {
+    /// That `(voucher_id, sale_id, column)` is one of some triples, in the form that the database
+    /// looks up in an index. PostgreSQL reads all rows of the voucher in the form of the others, as
+    /// long as it has no statistics of the table; and the others have no form of PostgreSQL's in
+    /// common.
+    fn bind_triples(
+        &mut self,
+        column: &str,
+        triples: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>,
+    ) {
         if self.dialect == Dialect::Postgres {
-            let pairs = pairs.into_iter().map(|(one, two)| vec![Arg::Text(one), Arg::Text(two)]);
-            self.push(&format!("(voucher_id, {column}) IN (VALUES ")).bind_rows(pairs).push(")");
+            let triples = triples
+                .into_iter()
+                .map(|(one, two, three)| [one, two, three].map(Arg::Text).into());
+            self.push(&format!("(voucher_id, sale_id, {column}) IN (VALUES "));
+            self.bind_rows(triples).push(")");
             return;
         }
-        let mut of_vouchers: BTreeMap<&str, Vec<Arg<'_>>> = BTreeMap::new();
-        for (voucher, other) in pairs {
-            of_vouchers.entry(voucher).or_default().push(Arg::Text(other));
+        let mut of_sales: BTreeMap<(&str, &str), Vec<Arg<'_>>> = BTreeMap::new();
+        for (voucher, sale, other) in triples {
+            of_sales.entry((voucher, sale)).or_default().push(Arg::Text(other));
         }
-        for (number, (voucher, others)) in of_vouchers.into_iter().enumerate() {
+        for (number, ((voucher, sale), others)) in of_sales.into_iter().enumerate() {
             self.push(if number == 0 { "(voucher_id = " } else { " OR (voucher_id = " });
-            self.bind(Arg::Text(voucher)).push(&format!(" AND {column} IN "));
-            self.bind_list(others).push(")");
+            self.bind(Arg::Text(voucher)).push(" AND sale_id = ").bind(Arg::Text(sale));
+            self.push(&format!(" AND {column} IN ")).bind_list(others).push(")");
         }
     }
 
@@ -136,87 +154,125 @@ impl<'a> Statement<'a> {
     }
 }
 
-/// The rows of some keys, locked until the transaction ends.
-pub fn select_rows<'a>(
-    dialect: Dialect,
-    keys: impl IntoIterator<Item = &'a OrderKey>,
-) -> Statement<'a> {
-    let mut statement = Statement::new(
-        dialect,
-        "SELECT voucher_id, order_id, user_id, units, state, deadline_ms, only_user_id, entry_id, \
-         released_id FROM orders WHERE ",
-    );
-    let pairs = keys.into_iter().map(|key| (key.voucher.as_str(), key.order.as_str()));
-    statement.bind_pairs("order_id", pairs);
-    // In one order, so that two workers never wait for each other. SQLite has one writer anyway.
-    if dialect != Dialect::Sqlite {
-        statement.push(" ORDER BY voucher_id, order_id FOR UPDATE");
+impl Tables {
+    pub fn orders(&self) -> String {
+        format!("{}orders", self.prefix)
     }
-    statement
-}
 
-/// By which order the unique index knows some users of vouchers.
-pub fn select_holders<'a>(
-    dialect: Dialect,
-    users: impl IntoIterator<Item = (&'a str, &'a str)>,
-) -> Statement<'a> {
-    let select = "SELECT voucher_id, only_user_id, order_id FROM orders WHERE ";
-    let mut statement = Statement::new(dialect, select);
-    statement.bind_pairs("only_user_id", users);
-    statement
-}
+    pub fn voucher_sales(&self) -> String {
+        format!("{}voucher_sales", self.prefix)
+    }
 
-pub fn insert<'a>(dialect: Dialect, rows: &'a [Written<'_>], now_ms: i64) -> Statement<'a> {
-    let mut statement = Statement::new(dialect, "INSERT INTO orders (");
-    statement.push(COLUMNS).push(") VALUES ");
-    statement.bind_rows(rows.iter().map(|row| row.args(now_ms).to_vec()));
-    statement
-}
+    /// Which migrations were made.
+    pub fn migrations(&self) -> String {
+        format!("{}migrations", self.prefix)
+    }
 
-/// Writes rows that are there and live no more. None of them is known to the unique index, so that
-/// MySQL, which asks all indexes, can only find the row of the same key.
-pub fn release<'a>(dialect: Dialect, rows: &'a [Written<'_>], now_ms: i64) -> Statement<'a> {
-    let mut statement = insert(dialect, rows, now_ms);
-    statement.or_set(
-        "voucher_id, order_id",
-        &["units", "state", "deadline_ms", "only_user_id", "entry_id", "released_id", "updated_ms"],
-    );
-    statement
-}
+    fn statement<'a>(&self, sql: &str) -> Statement<'a> {
+        Statement::new(self.dialect, sql)
+    }
 
-/// Writes a row that is there and live.
-pub fn update<'a>(dialect: Dialect, row: &'a Written<'_>, now_ms: i64) -> Statement<'a> {
-    let [voucher, order, user, units, state, deadline, only, entry, released, _, now] =
-        row.args(now_ms);
-    let mut statement = Statement::new(dialect, "UPDATE orders SET user_id = ");
-    statement.bind(user).push(", units = ").bind(units).push(", state = ").bind(state);
-    statement.push(", deadline_ms = ").bind(deadline).push(", only_user_id = ").bind(only);
-    statement.push(", entry_id = ").bind(entry).push(", released_id = ").bind(released);
-    statement.push(", updated_ms = ").bind(now).push(" WHERE voucher_id = ").bind(voucher);
-    statement.push(" AND order_id = ").bind(order);
-    statement
-}
-
-/// Adds to the units sold.
-pub fn sales(dialect: Dialect, changes: &BTreeMap<String, i64>, now_ms: i64) -> Statement<'_> {
-    let head = "INSERT INTO voucher_sales (voucher_id, units, updated_ms) VALUES ";
-    let mut statement = Statement::new(dialect, head);
-    statement.bind_rows(
-        changes
-            .iter()
-            .map(|(voucher, change)| vec![Arg::Text(voucher), Arg::Int(*change), Arg::Int(now_ms)]),
-    );
-    statement.push(match dialect {
-        Dialect::MySql => {
-            " ON DUPLICATE KEY UPDATE units = units + VALUES(units), \
-             updated_ms = VALUES(updated_ms)"
+    /// The rows of some keys, locked until the transaction ends.
+    pub fn select_rows<'a>(&self, keys: impl IntoIterator<Item = &'a OrderKey>) -> Statement<'a> {
+        let columns = "voucher_id, sale_id, order_id, user_id, units, state, deadline_ms, \
+                       only_user_id, entry_id, released_id, confirmed_id";
+        let mut statement =
+            self.statement(&format!("SELECT {columns} FROM {} WHERE ", self.orders()));
+        let key = |key: &'a OrderKey| (&*key.voucher, &*key.sale, &*key.order);
+        statement.bind_triples("order_id", keys.into_iter().map(key));
+        // In one order, so that two workers never wait for each other. SQLite has one writer.
+        if self.dialect != Dialect::Sqlite {
+            statement.push(" ORDER BY voucher_id, sale_id, order_id FOR UPDATE");
         }
-        _ => {
-            " ON CONFLICT (voucher_id) DO UPDATE SET \
-             units = voucher_sales.units + excluded.units, updated_ms = excluded.updated_ms"
-        }
-    });
-    statement
+        statement
+    }
+
+    /// By which order the unique index knows some users of sales.
+    pub fn select_holders<'a>(
+        &self,
+        users: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>,
+    ) -> Statement<'a> {
+        let columns = "voucher_id, sale_id, only_user_id, order_id";
+        let mut statement =
+            self.statement(&format!("SELECT {columns} FROM {} WHERE ", self.orders()));
+        statement.bind_triples("only_user_id", users);
+        statement
+    }
+
+    pub fn insert<'a>(&self, rows: &'a [Written<'_>], now_ms: i64) -> Statement<'a> {
+        let mut statement = self.statement(&format!("INSERT INTO {} (", self.orders()));
+        statement.push(COLUMNS).push(") VALUES ");
+        statement.bind_rows(rows.iter().map(|row| row.args(now_ms).to_vec()));
+        statement
+    }
+
+    /// Writes rows that are there and live no more. None of them is known to the unique index, so
+    /// that MySQL, which asks all indexes, can only find the row of the same key.
+    pub fn release<'a>(&self, rows: &'a [Written<'_>], now_ms: i64) -> Statement<'a> {
+        let mut statement = self.insert(rows, now_ms);
+        let columns = [
+            "units",
+            "state",
+            "deadline_ms",
+            "only_user_id",
+            "entry_id",
+            "released_id",
+            "confirmed_id",
+            "updated_ms",
+        ];
+        statement.or_set("voucher_id, sale_id, order_id", &columns);
+        statement
+    }
+
+    /// Writes a row that is there and live.
+    pub fn update<'a>(&self, row: &'a Written<'_>, now_ms: i64) -> Statement<'a> {
+        let [voucher, sale, order, args @ ..] = row.args(now_ms);
+        let [user, units, state, deadline, only, entry, released, confirmed, _, now] = args;
+        let mut statement = self.statement(&format!("UPDATE {} SET user_id = ", self.orders()));
+        statement.bind(user).push(", units = ").bind(units).push(", state = ").bind(state);
+        statement.push(", deadline_ms = ").bind(deadline).push(", only_user_id = ").bind(only);
+        statement.push(", entry_id = ").bind(entry).push(", released_id = ").bind(released);
+        statement.push(", confirmed_id = ").bind(confirmed);
+        statement.push(", updated_ms = ").bind(now).push(" WHERE voucher_id = ").bind(voucher);
+        statement.push(" AND sale_id = ").bind(sale).push(" AND order_id = ").bind(order);
+        statement
+    }
+
+    /// Adds to the units sold of vouchers in sales.
+    pub fn sales<'a>(
+        &self,
+        changes: &'a BTreeMap<(String, String), i64>,
+        now_ms: i64,
+    ) -> Statement<'a> {
+        let table = self.voucher_sales();
+        let mut statement = self.statement(&format!(
+            "INSERT INTO {table} (voucher_id, sale_id, units, updated_ms) VALUES "
+        ));
+        statement.bind_rows(changes.iter().map(|((voucher, sale), change)| {
+            vec![Arg::Text(voucher), Arg::Text(sale), Arg::Int(*change), Arg::Int(now_ms)]
+        }));
+        statement.push(&match self.dialect {
+            Dialect::MySql => " ON DUPLICATE KEY UPDATE units = units + VALUES(units), \
+                               updated_ms = VALUES(updated_ms)"
+                .to_owned(),
+            _ => format!(
+                " ON CONFLICT (voucher_id, sale_id) DO UPDATE SET units = {table}.units + \
+                 excluded.units, updated_ms = excluded.updated_ms"
+            ),
+        });
+        statement
+    }
+
+    /// Reads no row, and is refused where the tables are other ones than ours.
+    pub fn probes(&self) -> [String; 2] {
+        [
+            format!("SELECT {COLUMNS} FROM {} WHERE 1 = 0", self.orders()),
+            format!(
+                "SELECT voucher_id, sale_id, units, updated_ms FROM {} WHERE 1 = 0",
+                self.voucher_sales()
+            ),
+        ]
+    }
 }
 
 #[cfg(test)]
@@ -226,29 +282,34 @@ mod tests {
     use domain::seen_entries::SeenEntries;
 
     fn key(voucher: &str, order: &str) -> OrderKey {
-        OrderKey { voucher: voucher.to_owned(), order: order.to_owned() }
+        OrderKey { voucher: voucher.to_owned(), sale: String::new(), order: order.to_owned() }
+    }
+
+    fn tables(dialect: Dialect) -> Tables {
+        Tables { dialect, prefix: "seckill_".to_owned() }
     }
 
     #[test]
     fn keys_are_looked_up_in_an_index() {
         let keys = [key("7", "a"), key("8", "b"), key("7", "c")];
-        let statement = select_rows(Dialect::MySql, &keys);
+        let statement = tables(Dialect::MySql).select_rows(&keys);
         let (_, condition) = statement.sql.split_once("WHERE ").unwrap();
         assert_eq!(
             condition,
-            "(voucher_id = ? AND order_id IN (?, ?)) OR (voucher_id = ? AND order_id IN (?)) \
-             ORDER BY voucher_id, order_id FOR UPDATE"
+            "(voucher_id = ? AND sale_id = ? AND order_id IN (?, ?)) OR (voucher_id = ? AND \
+             sale_id = ? AND order_id IN (?)) ORDER BY voucher_id, sale_id, order_id FOR UPDATE"
         );
-        let args: Vec<_> = ["7", "a", "c", "8", "b"].map(Arg::Text).to_vec();
+        let args: Vec<_> = ["7", "", "a", "c", "8", "", "b"].map(Arg::Text).to_vec();
         assert_eq!(statement.args, args);
-        let statement = select_rows(Dialect::Postgres, &keys[..2]);
+        let statement = tables(Dialect::Postgres).select_rows(&keys[..2]);
         let (_, condition) = statement.sql.split_once("WHERE ").unwrap();
         assert_eq!(
             condition,
-            "(voucher_id, order_id) IN (VALUES ($1, $2), ($3, $4)) \
-             ORDER BY voucher_id, order_id FOR UPDATE"
+            "(voucher_id, sale_id, order_id) IN (VALUES ($1, $2, $3), ($4, $5, $6)) ORDER BY \
+             voucher_id, sale_id, order_id FOR UPDATE"
         );
-        assert!(select_rows(Dialect::Sqlite, &keys).sql.ends_with("order_id IN (?))"));
+        let sql = tables(Dialect::Sqlite).select_rows(&keys).sql;
+        assert!(sql.contains("FROM seckill_orders ") && sql.ends_with("order_id IN (?))"), "{sql}");
     }
 
     #[test]
@@ -261,17 +322,18 @@ mod tests {
             deadline_ms: Some(5),
             sole: Sole::Yes,
             seen: SeenEntries::parse("1-1", ""),
+            confirmed_id: String::new(),
         };
         let rows = [Written::new(&row), Written::new(&row)];
         for dialect in [Dialect::Sqlite, Dialect::Postgres, Dialect::MySql] {
-            let statement = insert(dialect, &rows, 9);
+            let statement = tables(dialect).insert(&rows, 9);
             assert_eq!(statement.args.len(), 2 * COLUMNS.split(',').count());
-            assert_eq!(statement.args[6], Arg::MaybeText(Some("alice")));
-            assert_eq!(update(dialect, &rows[0], 9).args.len(), 11 - 1);
+            assert_eq!(statement.args[7], Arg::MaybeText(Some("alice")));
+            assert_eq!(tables(dialect).update(&rows[0], 9).args.len(), 13 - 1);
             let binds = statement.sql.matches(['?', '$']).count();
             assert_eq!(binds, statement.args.len());
         }
-        assert!(release(Dialect::MySql, &rows, 9).sql.contains("state = VALUES(state)"));
-        assert!(release(Dialect::Sqlite, &rows, 9).sql.contains("state = excluded.state"));
+        assert!(tables(Dialect::MySql).release(&rows, 9).sql.contains("state = VALUES(state)"));
+        assert!(tables(Dialect::Sqlite).release(&rows, 9).sql.contains("state = excluded.state"));
     }
 }

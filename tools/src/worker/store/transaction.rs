@@ -7,10 +7,13 @@ use sqlx::mysql::MySqlPool;
 use sqlx::postgres::PgPool;
 use sqlx::query::Query;
 use sqlx::sqlite::SqlitePool;
-use sqlx::{ColumnIndex, Database, Decode, Encode, MySql, Postgres, Sqlite, Transaction, Type};
+use sqlx::{
+    ColumnIndex, Database, Decode, Encode, Executor, MySql, Postgres, Sqlite, Transaction, Type,
+};
 
-use super::statement::{Arg, Dialect, Statement};
+use super::statement::{Arg, Statement};
 use crate::batch::{Row, Sole};
+use crate::statements::ShopStatement;
 
 #[derive(Clone, Debug)]
 pub enum Pool {
@@ -37,14 +40,6 @@ macro_rules! each {
 }
 
 impl Pool {
-    pub fn dialect(&self) -> Dialect {
-        match self {
-            Self::Sqlite(_) => Dialect::Sqlite,
-            Self::Postgres(_) => Dialect::Postgres,
-            Self::MySql(_) => Dialect::MySql,
-        }
-    }
-
     pub async fn begin(&self) -> sqlx::Result<Open> {
         Ok(match self {
             // A transaction that reads first and then can't write would have to start over.
@@ -61,22 +56,46 @@ impl Pool {
 
 impl Open {
     pub async fn execute(&mut self, statement: &Statement<'_>) -> sqlx::Result<()> {
-        each!(Self, self, open => bound(statement).execute(&mut **open).await.map(|_| ()))
+        self.run(&statement.sql, &statement.args).await.map(|_| ())
+    }
+
+    /// Has the database look at a statement, with the kinds of its values.
+    pub async fn prepare(&mut self, statement: &ShopStatement) -> sqlx::Result<()> {
+        match self {
+            Self::Sqlite(open) => open.prepare(&statement.sql).await.map(|_| ()),
+            Self::MySql(open) => open.prepare(&statement.sql).await.map(|_| ()),
+            Self::Postgres(open) => {
+                let kind = |is_number| match is_number {
+                    true => <i64 as Type<Postgres>>::type_info(),
+                    false => <str as Type<Postgres>>::type_info(),
+                };
+                let kinds: Vec<_> = statement.numbers().map(kind).collect();
+                open.prepare_with(&statement.sql, &kinds).await.map(|_| ())
+            }
+        }
+    }
+
+    /// How many rows a statement changed, or found as they should be.
+    pub async fn run(&mut self, sql: &str, args: &[Arg<'_>]) -> sqlx::Result<u64> {
+        each!(Self, self, open => {
+            bound(sql, args).execute(&mut **open).await.map(|done| done.rows_affected())
+        })
     }
 
     /// The rows of `select_rows`.
     pub async fn rows(&mut self, statement: &Statement<'_>) -> sqlx::Result<Vec<Row>> {
         each!(Self, self, open => {
-            let rows = bound(statement).fetch_all(&mut **open).await?;
+            let rows = bound(&statement.sql, &statement.args).fetch_all(&mut **open).await?;
             rows.iter().map(read_row).collect()
         })
     }
 
     /// The rows of `select_holders`.
-    pub async fn texts(&mut self, statement: &Statement<'_>) -> sqlx::Result<Vec<[String; 3]>> {
+    pub async fn texts(&mut self, statement: &Statement<'_>) -> sqlx::Result<Vec<[String; 4]>> {
         each!(Self, self, open => {
-            let rows = bound(statement).fetch_all(&mut **open).await?;
-            rows.iter().map(|row| Ok([text(row, 0)?, text(row, 1)?, text(row, 2)?])).collect()
+            let rows = bound(&statement.sql, &statement.args).fetch_all(&mut **open).await?;
+            let texts = |row| Ok([text(row, 0)?, text(row, 1)?, text(row, 2)?, text(row, 3)?]);
+            rows.iter().map(texts).collect()
         })
     }
 
@@ -86,7 +105,8 @@ impl Open {
 }
 
 fn bound<'q, DB: Database>(
-    statement: &'q Statement<'_>,
+    sql: &'q str,
+    args: &[Arg<'q>],
 ) -> Query<'q, DB, <DB as Database>::Arguments<'q>>
 where
     &'q str: Encode<'q, DB> + Type<DB>,
@@ -94,8 +114,8 @@ where
     i64: Encode<'q, DB> + Type<DB>,
     Option<i64>: Encode<'q, DB> + Type<DB>,
 {
-    let query = sqlx::query(&statement.sql);
-    statement.args.iter().fold(query, |query, arg| match *arg {
+    let query = sqlx::query(sql);
+    args.iter().fold(query, |query, arg| match *arg {
         Arg::Text(text) => query.bind(text),
         Arg::MaybeText(text) => query.bind(text),
         Arg::Int(number) => query.bind(number),
@@ -111,16 +131,17 @@ where
     for<'r> i64: Decode<'r, R::Database>,
     for<'r> Option<i64>: Decode<'r, R::Database>,
 {
-    let only_user: Option<Vec<u8>> = row.try_get_unchecked(6)?;
+    let only_user: Option<Vec<u8>> = row.try_get_unchecked(7)?;
     Ok(Row {
-        key: OrderKey { voucher: text(row, 0)?, order: text(row, 1)? },
-        user: text(row, 2)?,
-        units: row.try_get_unchecked(3)?,
+        key: OrderKey { voucher: text(row, 0)?, sale: text(row, 1)?, order: text(row, 2)? },
+        user: text(row, 3)?,
+        units: row.try_get_unchecked(4)?,
         // Whatever else stands there counts as sold.
-        state: State::parse(text(row, 4)?.as_bytes()).unwrap_or(State::Sold),
-        deadline_ms: row.try_get_unchecked(5)?,
+        state: State::parse(text(row, 5)?.as_bytes()).unwrap_or(State::Sold),
+        deadline_ms: row.try_get_unchecked(6)?,
         sole: if only_user.is_some() { Sole::Yes } else { Sole::No },
-        seen: SeenEntries::parse(&text(row, 7)?, &text(row, 8)?),
+        seen: SeenEntries::parse(&text(row, 8)?, &text(row, 9)?),
+        confirmed_id: text(row, 10)?,
     })
 }
 

@@ -1,6 +1,10 @@
+-- {prefix} is what --table-prefix says.
+--
 -- An order of a voucher, as the streams tell it. Moments are unix milliseconds.
-CREATE TABLE IF NOT EXISTS orders (
+CREATE TABLE IF NOT EXISTS {prefix}orders (
     voucher_id   TEXT NOT NULL,
+    -- The id of the sale; empty where the server tells none.
+    sale_id      TEXT NOT NULL,
     order_id     TEXT NOT NULL,
     user_id      TEXT NOT NULL,
     units        INTEGER NOT NULL CHECK (units > 0),
@@ -13,16 +17,22 @@ CREATE TABLE IF NOT EXISTS orders (
     -- unmanaged voucher sold the same id again.
     entry_id     TEXT NOT NULL,
     released_id  TEXT NOT NULL,
+    -- The order's entry in the stream of confirmed orders, or a minus, when it is only known
+    -- from its release that it was sold.
+    confirmed_id TEXT NOT NULL,
     created_ms   INTEGER NOT NULL,
     updated_ms   INTEGER NOT NULL,
-    PRIMARY KEY (voucher_id, order_id)
+    PRIMARY KEY (voucher_id, sale_id, order_id)
 ) STRICT, WITHOUT ROWID;
 
-CREATE UNIQUE INDEX IF NOT EXISTS orders_only_user ON orders (voucher_id, only_user_id);
+CREATE UNIQUE INDEX IF NOT EXISTS {prefix}orders_only_user
+    ON {prefix}orders (voucher_id, sale_id, only_user_id);
 
--- What is sold of a voucher: the units of its orders that are held or sold.
-CREATE TABLE IF NOT EXISTS voucher_sales (
-    voucher_id TEXT NOT NULL PRIMARY KEY,
+-- What is sold of a voucher in a sale: the units of its orders that are held or sold.
+CREATE TABLE IF NOT EXISTS {prefix}voucher_sales (
+    voucher_id TEXT NOT NULL,
+    sale_id    TEXT NOT NULL,
     units      INTEGER NOT NULL,
-    updated_ms INTEGER NOT NULL
+    updated_ms INTEGER NOT NULL,
+    PRIMARY KEY (voucher_id, sale_id)
 ) STRICT;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 
 use crate::batch::{Event, Outcome, Why};
 use crate::retry::back_off;
@@ -17,7 +17,7 @@ use crate::totals::{Count, Totals};
 const WAIT_FIRST: Duration = Duration::from_millis(50);
 const WAIT_MAX: Duration = Duration::from_secs(5);
 /// How long a worker that is to stop waits for a database that does not answer.
-const STOP_WAIT: Duration = Duration::from_secs(5);
+const STOP_WAIT: Duration = Duration::from_secs(2);
 /// How long two workers may be in each other's way before somebody is told.
 const CLASH_QUIET: Duration = Duration::from_secs(3);
 /// How often a unique index may refuse what the rows did not show.
@@ -46,9 +46,11 @@ async fn grace(mut stop: Stop) {
 }
 
 #[derive(Clone)]
-pub struct Settler {
+pub struct Committer {
     store: Arc<Store>,
     totals: Arc<Totals>,
+    /// The stream of orders that it commits, for the log.
+    stream: String,
     stop: Stop,
 }
 
@@ -59,9 +61,9 @@ struct Piece {
     duplicates: u32,
 }
 
-impl Settler {
-    pub fn new(store: Arc<Store>, totals: Arc<Totals>, stop: Stop) -> Self {
-        Self { store, totals, stop }
+impl Committer {
+    pub fn new(store: Arc<Store>, totals: Arc<Totals>, stream: &str, stop: Stop) -> Self {
+        Self { store, totals, stream: stream.to_owned(), stop }
     }
 
     /// Commits all events that the database takes, and says what became of each. What events do to
@@ -73,7 +75,7 @@ impl Settler {
             if piece.events.is_empty() {
                 continue;
             }
-            let text = match self.attempt(&piece).await? {
+            let fault = match self.attempt(&piece).await? {
                 Ok(outcomes) => {
                     self.count(&outcomes);
                     done.extend(piece.events.into_iter().zip(outcomes));
@@ -86,17 +88,15 @@ impl Settler {
                     left.push(piece);
                     continue;
                 }
-                Err(
-                    Fault::Duplicate(text)
-                    | Fault::Data(text)
-                    | Fault::Clash(text)
-                    | Fault::Away(text)
-                    | Fault::Wrong(text),
-                ) => text,
+                Err(fault) => fault,
             };
-            debug!(events = piece.events.len(), "refused: {}", shown(&text));
+            debug!(events = piece.events.len(), "refused: {}", shown(fault.text()));
             if piece.events.len() == 1 {
-                let failed = Outcome::Failed(Why::Refused(text));
+                let text = fault.text().to_owned();
+                let failed = Outcome::Failed(match fault {
+                    Fault::Unchanged(_) => Why::Unchanged(text),
+                    _ => Why::Refused(text),
+                });
                 done.extend(piece.events.into_iter().map(|event| (event, failed.clone())));
                 continue;
             }
@@ -119,6 +119,7 @@ impl Settler {
                 applied = self.store.apply(&piece.events, piece.care) => applied,
                 () = grace(self.stop.clone()) => return Err(Stopped),
             };
+            let is_wrong = matches!(applied, Err(Fault::Wrong(_)));
             let text = match applied {
                 Err(Fault::Away(text) | Fault::Wrong(text)) => text,
                 Err(Fault::Clash(text)) if started.elapsed() >= CLASH_QUIET => text,
@@ -127,13 +128,21 @@ impl Settler {
                     if let Some(since) = told {
                         let seconds = since.elapsed().as_secs_f64();
                         info!("the database is back after {seconds:.1} s");
+                        self.totals.intake(&self.stream, true);
                     }
                     return Ok(other);
                 }
             };
             if told.is_none() && !text.is_empty() {
                 told = Some(Instant::now());
-                warn!("the database is away, trying on: {}", shown(&text));
+                if is_wrong {
+                    error!("the database must be corrected, trying on: {}", shown(&text));
+                } else {
+                    warn!("the database is away, trying on: {}", shown(&text));
+                }
+            }
+            if is_wrong {
+                self.totals.intake(&self.stream, false);
             }
             tries += 1;
             self.totals.add(Count::Retries, 1);
@@ -148,6 +157,7 @@ impl Settler {
         self.totals.add(Count::Orders, inserted + repeated);
         self.totals.add(Count::Inserted, inserted);
         self.totals.add(Count::Repeated, repeated);
+        self.totals.add(Count::Confirmed, of(Outcome::Confirmed));
         self.totals.add(Count::Released, of(Outcome::Released));
     }
 }

@@ -1,8 +1,12 @@
+-- {prefix} is what --table-prefix says.
+--
 -- An order of a voucher, as the streams tell it. Moments are unix milliseconds. Ids are compared
 -- byte by byte, which no collation that MySQL and MariaDB share does: so they are binary, and
 -- hold UTF-8.
-CREATE TABLE IF NOT EXISTS orders (
+CREATE TABLE IF NOT EXISTS {prefix}orders (
     voucher_id   VARBINARY(512) NOT NULL,
+    -- The id of the sale; empty where the server tells none.
+    sale_id      VARBINARY(64)  NOT NULL,
     order_id     VARBINARY(512) NOT NULL,
     user_id      VARBINARY(512) NOT NULL,
     units        BIGINT NOT NULL CHECK (units > 0),
@@ -15,15 +19,20 @@ CREATE TABLE IF NOT EXISTS orders (
     -- unmanaged voucher sold the same id again.
     entry_id     VARCHAR(2048) CHARACTER SET ascii NOT NULL,
     released_id  VARCHAR(2048) CHARACTER SET ascii NOT NULL,
+    -- The order's entry in the stream of confirmed orders, or a minus, when it is only known
+    -- from its release that it was sold.
+    confirmed_id VARCHAR(64) CHARACTER SET ascii NOT NULL,
     created_ms   BIGINT NOT NULL,
     updated_ms   BIGINT NOT NULL,
-    PRIMARY KEY (voucher_id, order_id),
-    UNIQUE KEY orders_only_user (voucher_id, only_user_id)
+    PRIMARY KEY (voucher_id, sale_id, order_id),
+    UNIQUE KEY {prefix}orders_only_user (voucher_id, sale_id, only_user_id)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
--- What is sold of a voucher: the units of its orders that are held or sold.
-CREATE TABLE IF NOT EXISTS voucher_sales (
-    voucher_id VARBINARY(512) NOT NULL PRIMARY KEY,
+-- What is sold of a voucher in a sale: the units of its orders that are held or sold.
+CREATE TABLE IF NOT EXISTS {prefix}voucher_sales (
+    voucher_id VARBINARY(512) NOT NULL,
+    sale_id    VARBINARY(64) NOT NULL,
     units      BIGINT NOT NULL,
-    updated_ms BIGINT NOT NULL
+    updated_ms BIGINT NOT NULL,
+    PRIMARY KEY (voucher_id, sale_id)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;

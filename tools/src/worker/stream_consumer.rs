@@ -8,20 +8,24 @@ use domain::entry_id::EntryId;
 use redis::RedisError;
 use tracing::{debug, info, warn};
 
+use crate::breaker::Breaker;
+use crate::commit::{Committer, Stop, Stopped, rest};
+use crate::gauges::measure;
 use crate::limits::Limits;
 use crate::link::{Link, Trouble, told, trouble};
 use crate::options::{Options, Streams};
-use crate::retry::{Retries, back_off};
-use crate::settle::{Settler, Stop, Stopped, rest};
+use crate::retry::{Refusals, Retries, back_off};
+use crate::settings::{self, Differ};
 use crate::shown::shown;
-use crate::source::{BOTH, Delivered, Source};
+use crate::source::{Delivered, Source, Which};
 use crate::totals::{Count, Totals};
 use crate::trim::trim;
 
 /// How long a read waits for entries: as long as a worker that is to stop may take to see it.
 const BLOCK: Duration = Duration::from_millis(500);
 const REPORT_EVERY: Duration = Duration::from_secs(10);
-const GAUGE_EVERY: Duration = Duration::from_secs(1);
+/// How often one new entry is read while the circuit breaker is open.
+const PROBE_EVERY: Duration = Duration::from_secs(10);
 /// How long `--once` waits for a server that has not answered yet.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 const CONNECT_FIRST: Duration = Duration::from_millis(100);
@@ -29,10 +33,18 @@ const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// Empty consumers that were not heard of for so many times the time of taking over are removed.
 const IDLE_TIMES: u32 = 10;
 
-/// Why a lane no longer serves its streams.
+/// Why a consumer no longer serves its streams.
 pub enum Halt {
     Redis(RedisError),
     Stopped,
+    /// The server's settings are others than the worker's.
+    Settings(Differ),
+}
+
+impl From<Differ> for Halt {
+    fn from(differ: Differ) -> Self {
+        Self::Settings(differ)
+    }
 }
 
 impl From<RedisError> for Halt {
@@ -47,13 +59,17 @@ impl From<Stopped> for Halt {
     }
 }
 
-pub struct Lane {
+pub struct StreamConsumer {
     pub(crate) options: Arc<Options>,
     pub(crate) totals: Arc<Totals>,
-    pub(crate) settler: Settler,
+    pub(crate) committer: Committer,
     pub(crate) limits: Limits,
     pub(crate) retries: Retries,
-    streams: Streams,
+    pub(crate) refusals: Refusals,
+    pub(crate) breaker: Breaker,
+    /// When the database has taken something last.
+    pub(crate) last_written: Option<Instant>,
+    pub(crate) streams: Streams,
     consumer: String,
     link: Link,
     stop: Stop,
@@ -89,22 +105,25 @@ impl Every {
     }
 }
 
-impl Lane {
+impl StreamConsumer {
     pub fn new(
         options: Arc<Options>,
         streams: Streams,
         consumer: &str,
-        settler: Settler,
+        committer: Committer,
         totals: Arc<Totals>,
         stop: Stop,
     ) -> Result<Self> {
         Ok(Self {
-            link: Link::new(&options.redis, options.cluster)?,
+            link: Link::new(&options.server, options.cluster)?,
             options,
             totals,
-            settler,
+            committer,
             limits: Limits::default(),
             retries: Retries::default(),
+            refusals: Refusals::default(),
+            breaker: Breaker::default(),
+            last_written: None,
             streams,
             consumer: consumer.to_owned(),
             stop,
@@ -119,6 +138,9 @@ impl Lane {
         loop {
             let error = match self.session().await {
                 Ok(()) | Err(Halt::Stopped) => return Ok(()),
+                Err(Halt::Settings(Differ(text))) => {
+                    return Err(anyhow!("{}: {text}", self.options.server.shown()));
+                }
                 Err(Halt::Redis(error)) => error,
             };
             let is_lasting = trouble(&error) == Trouble::Wrong;
@@ -128,7 +150,7 @@ impl Lane {
                 true => is_lasting && self.options.once,
             };
             if gives_up {
-                return Err(anyhow!("{}: {}", self.options.redis_shown(), told(&error)));
+                return Err(anyhow!("{}: {}", self.options.server.shown(), told(&error)));
             }
             if self.pause(&error).await.is_err() {
                 return Ok(());
@@ -143,6 +165,7 @@ impl Lane {
         };
         let (group, consumer) = (&self.options.group, &self.consumer);
         let mut source = Source::new(connection, self.streams.clone(), group, consumer);
+        settings::compare(source.connection(), &self.options).await??;
         source.make_groups().await?;
         self.recover(&mut source).await?;
         self.serve(&mut source).await?;
@@ -184,7 +207,7 @@ impl Lane {
     /// Takes up what is pending for this consumer and not in hand: of an earlier worker of this
     /// name, or delivered when a connection broke.
     async fn recover(&mut self, source: &mut Source) -> Result<(), Halt> {
-        for which in BOTH {
+        for which in source.all() {
             let mut after = EntryId::default();
             loop {
                 let mut ids = source.own(which, after).await?;
@@ -207,7 +230,7 @@ impl Lane {
         let steal_every = steal_every.clamp(Duration::from_millis(50), Duration::from_secs(30));
         let mut steal = Every::new(steal_every, now);
         let mut report = Every::new(REPORT_EVERY, now + REPORT_EVERY);
-        let mut gauges = self.options.metrics_port.map(|_| Every::new(GAUGE_EVERY, now));
+        let mut probe = Every::new(PROBE_EVERY, now + PROBE_EVERY);
         let mut trims = self.options.trim_every().map(|every| Every::new(every, now + every));
         loop {
             if *self.stop.borrow() {
@@ -218,19 +241,24 @@ impl Lane {
                 has_worked |= self.steal(source).await?;
             }
             has_worked |= self.retry(source).await?;
-            let delivered = source.read(self.options.batch, self.block(once)).await?;
-            self.is_well();
-            if !delivered.is_empty() {
-                has_worked = true;
-                self.handle(source, delivered).await?;
+            let (of, count) = self.intake(source, &mut probe);
+            if of.is_empty() {
+                let wait = self.block(once).unwrap_or_default();
+                rest(&mut self.stop, wait).await?;
+            } else {
+                let delivered = source.read(&of, count, self.block(once)).await?;
+                self.is_well();
+                if !delivered.is_empty() {
+                    has_worked = true;
+                    self.handle(source, delivered).await?;
+                }
             }
             if trims.as_mut().is_some_and(Every::is_due) {
                 self.trim(source).await?;
             }
-            if gauges.as_mut().is_some_and(Every::is_due) {
-                self.stands(source).await?;
-            }
+            self.totals.refused(&self.streams.orders, self.refusals.len());
             if report.is_due() {
+                settings::compare(source.connection(), &self.options).await??;
                 self.report(source).await?;
             }
             if once && !has_worked && !self.steal(source).await? {
@@ -239,10 +267,23 @@ impl Lane {
                 rest(&mut self.stop, wait.min(BLOCK)).await?;
             }
         }
-        if trims.is_some() {
-            self.trim(source).await?;
-        }
+        self.trim(source).await?;
         Ok(())
+    }
+
+    /// The streams to read new entries of, and how many. What an open circuit breaker keeps out is
+    /// new orders; when it is the database that refuses everything, all but a probe.
+    fn intake(&self, source: &Source, probe: &mut Every) -> (Vec<Which>, u32) {
+        let batch = self.options.batch;
+        let mut all = source.all();
+        if !self.breaker.is_open() {
+            return (all, batch);
+        }
+        if !self.breaker.may_probe() {
+            all.retain(|which| *which != Which::Orders);
+            return (all, batch);
+        }
+        if probe.is_due() { (all, 1) } else { (Vec::new(), 0) }
     }
 
     /// How long to wait for entries; none: not at all.
@@ -262,12 +303,14 @@ impl Lane {
     async fn steal(&mut self, source: &mut Source) -> Result<bool, Halt> {
         let mut has_stolen = false;
         let idle = self.options.claim_after();
-        for which in BOTH {
+        for which in source.all() {
             let mut next = Some(EntryId::default());
             while let Some(start) = next {
-                let (entries, behind) =
+                let (mut entries, behind) =
                     source.steal(which, idle, start, self.options.batch).await?;
                 next = behind;
+                // What was refused here is tried again when it is due.
+                entries.retain(|entry| !self.refusals.knows(which, entry.id));
                 if !entries.is_empty() {
                     has_stolen = true;
                     debug!("took over {} entries of {}", entries.len(), source.name(which));
@@ -283,36 +326,25 @@ impl Lane {
     }
 
     async fn trim(&mut self, source: &mut Source) -> Result<(), Halt> {
-        for which in BOTH {
-            let trimmed = trim(source, which).await?;
+        let Some(after) = self.options.trim_after else { return Ok(()) };
+        for which in source.all() {
+            let trimmed = trim(source, which, after).await?;
             self.totals.add(Count::Trimmed, trimmed);
         }
         Ok(())
     }
 
-    /// How the group stands in both streams: set as gauges, and told.
-    async fn stands(&self, source: &mut Source) -> Result<String, Halt> {
-        let mut stands = String::new();
-        for which in BOTH {
-            let mut standing = source.standing(which).await?;
-            if standing.last_delivered == source.last_id(which).await? {
-                // After a failover servers may have lost count.
-                standing.lag = Some(0);
-            }
-            Totals::stands(source.name(which), standing.lag, standing.pending);
-            let lag = standing.lag.map_or_else(|| "?".to_owned(), |lag| lag.to_string());
-            let pending = standing.pending;
-            stands += &format!("; {}: lag {lag}, pending {pending}", source.name(which));
-        }
-        Ok(stands)
-    }
-
     async fn report(&self, source: &mut Source) -> Result<(), Halt> {
-        let stands = self.stands(source).await?;
+        let stands = measure(source).await?;
         let done = self.totals.summary();
         info!(
-            "{} orders, {} rows, {} rejected, {} give-backs{stands}",
-            done.orders, done.rows_inserted, done.rejected, done.released
+            "{} orders, {} rows, {} confirmed, {} released, {} dead letters, {} refused{stands}",
+            done.orders,
+            done.rows_inserted,
+            done.confirmed,
+            done.released,
+            done.rejected,
+            done.refused
         );
         Ok(())
     }

@@ -1,0 +1,234 @@
+//! The options by which a program finds its server, and connections to it: TCP, TLS or a socket.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use redis::aio::MultiplexedConnection;
+use redis::{
+    AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo,
+    IntoConnectionInfo, ProtocolVersion, RedisResult, TlsCertificates,
+};
+
+/// A server that answers later than this counts as lost. More than any wait for entries.
+const ANSWER_WAIT: Duration = Duration::from_secs(10);
+const CONNECT_WAIT: Duration = Duration::from_secs(5);
+const PASSWORD: &str = "SECKILL_REDIS_PASSWORD";
+
+/// Where the server is. The names of redis-cli where it has them.
+#[derive(Args, Clone, Debug)]
+pub struct ServerOptions {
+    /// The server: `redis://user:password@host:port/db`, `rediss://..` by TLS, or
+    /// `redis+unix:///path`; the password also by SECKILL_REDIS_PASSWORD
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "SECKILL_REDIS",
+        hide_env = true,
+        default_value = "redis://127.0.0.1:6379/"
+    )]
+    pub redis: String,
+
+    /// The file that has the password of the server in its first line
+    #[arg(long, value_name = "FILE")]
+    pub redis_password_file: Option<PathBuf>,
+
+    /// The certificates of the authorities to trust, in PEM [default: those of the system]
+    #[arg(long, value_name = "FILE")]
+    pub cacert: Option<PathBuf>,
+
+    /// The certificate to show to the server, in PEM
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub cert: Option<PathBuf>,
+
+    /// The private key of that certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub key: Option<PathBuf>,
+
+    /// Trust any certificate: anybody in between can read and change everything
+    #[arg(long, conflicts_with = "cacert")]
+    pub insecure: bool,
+}
+
+/// How to reach a server.
+#[derive(Clone, Debug)]
+pub struct Place {
+    info: ConnectionInfo,
+}
+
+impl ServerOptions {
+    pub fn place(&self) -> Result<Place> {
+        let mut info = self.redis.as_str().into_connection_info().context("--redis")?;
+        // Replies are read in one form, whatever the URL asks for.
+        let mut settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP2);
+        if settings.password().is_none()
+            && let Some(password) = self.password()?
+        {
+            settings = settings.set_password(password);
+        }
+        info = info.set_redis_settings(settings);
+        Ok(Place { info: self.secured(info)? })
+    }
+
+    fn password(&self) -> Result<Option<String>> {
+        let Some(path) = &self.redis_password_file else {
+            return Ok(std::env::var(PASSWORD).ok().filter(|password| !password.is_empty()));
+        };
+        first_line(path)
+            .with_context(|| format!("--redis-password-file {}", path.display()))
+            .map(Some)
+    }
+
+    fn secured(&self, info: ConnectionInfo) -> Result<ConnectionInfo> {
+        let ConnectionAddr::TcpTls { host, port, insecure, .. } = info.addr().clone() else {
+            let is_asked = self.insecure || self.cacert.is_some() || self.cert.is_some();
+            ensure!(!is_asked, "--cacert, --cert and --insecure are for a --redis of rediss://");
+            return Ok(info);
+        };
+        let insecure = insecure || self.insecure;
+        let addr = ConnectionAddr::TcpTls { host, port, insecure, tls_params: None };
+        let info = info.set_addr(addr);
+        let read = |option: &str, path: &Path| {
+            std::fs::read(path).with_context(|| format!("{option} {}", path.display()))
+        };
+        let root_cert = match &self.cacert {
+            Some(path) => Some(read("--cacert", path)?),
+            None => None,
+        };
+        let has_authority = root_cert.as_ref().is_none_or(|pem| contains(pem, b"-----BEGIN CERT"));
+        ensure!(has_authority, "--cacert has no certificate in PEM");
+        let client_tls = match (&self.cert, &self.key) {
+            (Some(cert), Some(key)) => {
+                let (client_cert, client_key) = (read("--cert", cert)?, read("--key", key)?);
+                Some(ClientTlsConfig { client_cert, client_key })
+            }
+            _ => None,
+        };
+        if root_cert.is_none() && client_tls.is_none() {
+            return Ok(info);
+        }
+        let certificates = TlsCertificates { client_tls, root_cert };
+        let client = Client::build_with_tls(info, certificates);
+        let client = client.context("--cacert, --cert, --key")?;
+        Ok(client.get_connection_info().clone())
+    }
+
+    /// The server without its password.
+    pub fn shown(&self) -> &str {
+        match self.redis.rsplit_once('@') {
+            Some((_, place)) => place,
+            None => &self.redis,
+        }
+    }
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}
+
+/// The first line of a file of a password.
+pub fn first_line(path: &Path) -> Result<String> {
+    let text = std::fs::read_to_string(path)?;
+    let line = text.lines().next().unwrap_or_default();
+    ensure!(!line.is_empty(), "its first line is empty");
+    Ok(line.to_owned())
+}
+
+impl Place {
+    pub fn addr(&self) -> &ConnectionAddr {
+        self.info.addr()
+    }
+
+    /// Another node, reached in the same manner.
+    pub fn at(&self, addr: ConnectionAddr) -> Self {
+        Self { info: self.info.clone().set_addr(addr) }
+    }
+
+    /// A connection of its own.
+    pub async fn connect(&self) -> RedisResult<MultiplexedConnection> {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(CONNECT_WAIT))
+            .set_response_timeout(Some(ANSWER_WAIT));
+        let client = Client::open(self.info.clone())?;
+        client.get_multiplexed_async_connection_with_config(&config).await
+    }
+}
+
+/// The address of a node that `teller` tells of. One without a name is the teller itself.
+pub fn node_at(teller: &ConnectionAddr, node: &str, node_port: u16) -> ConnectionAddr {
+    let named = |host: &String| match node {
+        "" | "?" => host.clone(),
+        node => node.to_owned(),
+    };
+    match teller {
+        ConnectionAddr::Tcp(host, _) => ConnectionAddr::Tcp(named(host), node_port),
+        ConnectionAddr::TcpTls { host, insecure, tls_params, .. } => ConnectionAddr::TcpTls {
+            host: named(host),
+            port: node_port,
+            insecure: *insecure,
+            tls_params: tls_params.clone(),
+        },
+        _ => ConnectionAddr::Tcp(node.to_owned(), node_port),
+    }
+}
+
+/// Whether an error says that a certificate is not trusted, ours or the other's: then trying again
+/// doesn't help. The libraries tell it as a connection that failed.
+pub fn is_untrusted(text: &str) -> bool {
+    ["certificate", "received fatal alert"].iter().any(|word| text.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        server: ServerOptions,
+    }
+
+    fn place(line: &str) -> std::result::Result<Place, String> {
+        let program =
+            Program::try_parse_from(line.split(' ')).map_err(|error| error.to_string())?;
+        program.server.place().map_err(|error| format!("{error:#}"))
+    }
+
+    #[test]
+    fn options_of_tls_are_for_tls() {
+        assert!(place("x --redis rediss://h:1/ --insecure").is_ok());
+        for (line, words) in [
+            ("x --insecure", "rediss://"),
+            ("x --redis redis://h/ --cacert /x", "rediss://"),
+            ("x --redis rediss://h/ --cacert /no/such", "--cacert /no/such"),
+            ("x --redis rediss://h/ --cacert /etc/hostname", "no certificate in PEM"),
+            ("x --redis rediss://h/ --cert /x", "--key"),
+            ("x --redis rediss://h/ --cacert /x --insecure", "cannot be used with"),
+            ("x --redis http://h/", "--redis"),
+            ("x --redis-password-file /no/such", "--redis-password-file"),
+        ] {
+            let told = place(line).err().unwrap_or_default();
+            assert!(told.contains(words), "{line}: {told}");
+        }
+    }
+
+    #[test]
+    fn nodes_are_reached_as_their_teller_is() {
+        let teller = ConnectionAddr::Tcp("example".to_owned(), 1);
+        assert_eq!(node_at(&teller, "", 2), ConnectionAddr::Tcp("example".to_owned(), 2));
+        let place = place("x --redis rediss://example:1/ --insecure").unwrap();
+        let node = node_at(place.addr(), "10.0.0.1", 7);
+        let ConnectionAddr::TcpTls { host, port, insecure, .. } = node else { panic!("{node:?}") };
+        assert_eq!((&*host, port, insecure), ("10.0.0.1", 7, true));
+    }
+
+    #[test]
+    fn a_password_is_shown_nowhere() {
+        let line = "x --redis redis://ann:secret@example:6379/0";
+        let program = Program::try_parse_from(line.split(' ')).unwrap();
+        assert_eq!(program.server.shown(), "example:6379/0");
+    }
+}

@@ -1,0 +1,110 @@
+//! `seckill-worker dead-letter ENTRY`: a person gives up an entry.
+
+use std::io::{BufRead, Write};
+
+use anyhow::{Context, Result, bail, ensure};
+use domain::entry_id::EntryId;
+use domain::order_events::{Order, Unfit};
+
+use crate::link::{Link, told};
+use crate::options::{DeadLetter, Options};
+use crate::settings::{self, Differ};
+use crate::shown::shown;
+use crate::source::{Source, Which};
+
+pub async fn make(options: &Options, wanted: &DeadLetter) -> Result<()> {
+    let streams = options.streams();
+    let [streams] = &streams[..] else { bail!("dead-letter needs exactly one --tag") };
+    let id = EntryId::parse(wanted.entry.as_bytes());
+    let id = id.with_context(|| format!("{} is no id of an entry", shown(&wanted.entry)))?;
+    let unasked =
+        |error: redis::RedisError| anyhow::anyhow!("{}: {}", options.server.shown(), told(&error));
+    let mut link = Link::new(&options.server, options.cluster)?;
+    let mut connection = link.connect(&streams.orders).await.map_err(unasked)?;
+    let settings = settings::compare(&mut connection, options).await.map_err(unasked)?;
+    if let Err(Differ(text)) = settings {
+        bail!("{}: {text}", options.server.shown());
+    }
+    let mut source = Source::new(connection, streams.clone(), &options.group, "dead-letter");
+    let deliveries = source.deliveries(Which::Orders, id).await.map_err(unasked)?;
+    let (name, group) = (&streams.orders, &options.group);
+    let Some(deliveries) = deliveries else {
+        bail!("entry {id} of {name} is not pending in group {group}: nothing to give up");
+    };
+    let Some(entry) = source.entry(Which::Orders, id).await.map_err(unasked)? else {
+        bail!("entry {id} is not in {name} any more; to acknowledge it: XACK {name} {group} {id}");
+    };
+    println!("entry {id} of {name}, delivered {deliveries} times:");
+    for (name, value) in &entry.fields {
+        let [name, value] = [name, value].map(|text| shown(&String::from_utf8_lossy(text)));
+        println!("    {name}  {value}");
+    }
+    let order = Order::parse(&entry, options.order_fields.names());
+    let outlook = match wanted.keep_units {
+        true => {
+            Outlook { says: "It becomes a dead letter. Its units stay sold.".into(), held: false }
+        }
+        false => Outlook::of(&mut source, &order).await.map_err(unasked)?,
+    };
+    println!("{}", outlook.says);
+    if !wanted.yes {
+        ensure!(is_confirmed()?, "nothing was done");
+    }
+    let is_done = match &order {
+        _ if wanted.keep_units => source.bury(Which::Orders, &entry, &wanted.reason).await,
+        // It may be paid while the person reads.
+        Ok(order) if outlook.held => {
+            source.reject_unsold(id, &order.key, &order.user, &wanted.reason).await
+        }
+        _ => source.reject(id, &wanted.reason).await,
+    };
+    let is_done = is_done.map_err(unasked)?;
+    ensure!(is_done, "the order or its entry has changed meanwhile: nothing was done");
+    println!("done: it is in {name}.dlq");
+    Ok(())
+}
+
+/// What giving up will do, as far as it is known.
+struct Outlook {
+    says: String,
+    /// The order is held, so nothing is paid.
+    held: bool,
+}
+
+impl Outlook {
+    async fn of(
+        source: &mut Source,
+        order: &std::result::Result<Order, Unfit>,
+    ) -> redis::RedisResult<Self> {
+        let order = match order {
+            Ok(order) => order,
+            Err(unfit) => {
+                let why = shown(unfit.why());
+                let says =
+                    format!("It becomes a dead letter, and what it sold is released: {why}.");
+                return Ok(Self { says, held: false });
+            }
+        };
+        let known = source.order(&order.key).await?.filter(|known| known.user == order.user);
+        let state = known.map(|known| known.state);
+        let [voucher, user] = [&order.key.voucher, &order.user].map(|text| shown(text));
+        let released = format!("Its {} of voucher {voucher} go back on sale.", order.units);
+        let says = match state.as_deref() {
+            Some(state @ ("cancelled" | "expired" | "rejected")) => {
+                format!("The order of {user} is {state} already: nothing is released.")
+            }
+            Some("held") => format!("The order of {user} is held, not paid. {released}"),
+            Some(_) => format!("The order of {user} is SOLD: it may be paid. {released}"),
+            None => format!("The order of {user} counts as SOLD: it may be paid. {released}"),
+        };
+        Ok(Self { says, held: state.as_deref() == Some("held") })
+    }
+}
+
+fn is_confirmed() -> Result<bool> {
+    print!("Type yes to do it: ");
+    std::io::stdout().flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    Ok(answer.trim() == "yes")
+}

@@ -1,0 +1,58 @@
+//! How far the group is behind in its streams: measured by a clock and a connection of its own, for
+//! it is when a database hangs that somebody must see it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::RedisResult;
+use tracing::debug;
+
+use crate::commit::{Stop, rest};
+use crate::link::{Link, told};
+use crate::options::{Options, Streams};
+use crate::source::Source;
+use crate::totals::Totals;
+
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Sets the gauges of some streams until asked to stop.
+pub async fn keep(options: Arc<Options>, streams: Streams, mut link: Link, mut stop: Stop) {
+    let mut source: Option<Source> = None;
+    loop {
+        let measured = match &mut source {
+            Some(source) => measure(source).await.map(|_| ()),
+            None => match link.connect(&streams.orders).await {
+                Ok(connection) => {
+                    source = Some(Source::new(connection, streams.clone(), &options.group, ""));
+                    continue;
+                }
+                Err(error) => Err(error),
+            },
+        };
+        if let Err(error) = measured {
+            debug!("no gauges: {}", told(&error));
+            source = None;
+        }
+        if rest(&mut stop, EVERY).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// How the group stands in its streams: set as gauges, and in words.
+pub async fn measure(source: &mut Source) -> RedisResult<String> {
+    let mut words = String::new();
+    for which in source.all() {
+        let mut standing = source.standing(which).await?;
+        let last = source.last_id(which).await?;
+        if standing.last_delivered == last {
+            // After a failover servers may have lost count.
+            standing.lag = Some(0);
+        }
+        Totals::stands(source.name(which), standing.lag, standing.pending);
+        let lag = standing.lag.map_or_else(|| "?".to_owned(), |lag| lag.to_string());
+        let pending = standing.pending;
+        words += &format!("; {}: lag {lag}, pending {pending}", source.name(which));
+    }
+    Ok(words)
+}

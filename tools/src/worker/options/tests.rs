@@ -1,0 +1,74 @@
+//! What is accepted, and what is refused.
+
+use super::*;
+
+fn parse(line: &str) -> Options {
+    Options::try_parse_from(line.split_whitespace()).unwrap()
+}
+
+#[test]
+fn the_declarations_are_sound() {
+    Options::command().debug_assert();
+}
+
+#[test]
+fn a_tag_has_streams_of_its_own() {
+    let options = parse("worker --cluster --tag b --tag a --tag b");
+    let streams = options.streams();
+    assert_eq!(streams.len(), 2);
+    assert_eq!(streams[0].orders, "stream.orders:{a}");
+    assert_eq!(streams[1].released, "stream.orders.released:{b}");
+    assert_eq!(parse("worker").streams()[0].released, "stream.orders.released");
+    let one = parse("worker --stream s:{7}").streams().remove(0);
+    assert_eq!(
+        (&*one.released, one.confirmed.as_deref()),
+        ("s.released:{7}", Some("s.confirmed:{7}"))
+    );
+    assert!(parse("worker --tag a}b").check().is_err());
+    assert!(parse("worker --tag a --stream o{x}").check().is_err());
+    assert!(parse("worker --stream a --released a").check().is_err());
+    assert!(parse("worker --stream a --confirmed a").check().is_err());
+    assert_eq!(streams[0].confirmed.as_deref(), Some("stream.orders.confirmed:{a}"));
+    assert_eq!(parse("worker --confirmed=").streams()[0].confirmed, None);
+    assert!(Options::try_parse_from(["worker", "--cluster"]).is_err());
+}
+
+#[test]
+fn consumers_are_called_differently() {
+    let options = parse("worker");
+    assert_ne!(options.consumer(), options.consumer());
+    assert_eq!(parse("worker --consumer c7").consumer(), "c7");
+}
+
+#[test]
+fn metrics_are_for_this_machine_unless_told_otherwise() {
+    assert_eq!(parse("worker").metrics(), None);
+    let shown = |line| parse(line).metrics().unwrap().to_string();
+    assert_eq!(shown("worker --metrics-port 9"), "127.0.0.1:9");
+    assert_eq!(shown("worker --metrics-port 9 --metrics-address ::"), "[::]:9");
+}
+
+#[test]
+fn a_prefix_is_part_of_a_plain_name() {
+    assert_eq!(table_prefix("shop2_").as_deref(), Ok("shop2_"));
+    for wrong in ["", "2shop", "a b", "a;", "A", "a.", "\u{e9}", &"x".repeat(33)] {
+        assert!(table_prefix(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_time_has_a_unit() {
+    assert_eq!(duration("30m"), Ok(Duration::from_secs(1_800)));
+    assert_eq!(duration("2h"), Ok(Duration::from_secs(7_200)));
+    for wrong in ["30", "m", "", "0s", "-1h", "1.5h", "1w", "99999999999999d", "\u{e9}"] {
+        assert!(duration(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn fields_are_three_different_names() {
+    assert_eq!(field_names("u v o").unwrap().id, "o");
+    for wrong in ["", "u v", "u v o x", "u u o"] {
+        assert!(field_names(wrong).is_err(), "{wrong}");
+    }
+}

@@ -1,0 +1,179 @@
+//! What is done with entries that can't be written: they stay pending and are tried again later and
+//! later. Only what is malformed leaves by itself, and nothing is released for it.
+
+use std::time::{Duration, Instant};
+
+use domain::entry_id::EntryId;
+use domain::order_events::{Order, StreamEntry};
+use tracing::{debug, error, info, warn};
+
+use crate::batch::{Event, Outcome, Why};
+use crate::deliver::place;
+use crate::link::{Trouble, told, trouble};
+use crate::retry::{Pending, back_off};
+use crate::settings;
+use crate::shown::shown;
+use crate::source::{Source, Which};
+use crate::stream_consumer::{Halt, StreamConsumer};
+use crate::totals::Count;
+
+/// `--once` tries what is refused so often, and ends.
+const ONCE_TRIES: u64 = 3;
+
+impl StreamConsumer {
+    /// Opens the circuit breaker when the database takes nothing, and closes it when it does.
+    pub(crate) fn note_refusals(&mut self, done: &[(Event, Outcome)]) {
+        let stream = &self.streams.orders;
+        if done.iter().any(|(_, outcome)| !matches!(outcome, Outcome::Failed(_))) {
+            self.last_written = Some(Instant::now());
+            if self.breaker.written() {
+                info!("the database takes orders again: {stream} is read on");
+            }
+        } else {
+            for (event, outcome) in done {
+                let Outcome::Failed(Why::Refused(reason)) = outcome else { continue };
+                let (which, id) = place(event);
+                if self.breaker.refused(which, id) {
+                    error!(
+                        "the database refuses everything, so {stream} is not read on; nothing is \
+                         released, and what was read stays pending: {}",
+                        shown(reason)
+                    );
+                }
+            }
+        }
+        self.totals.intake(stream, !self.breaker.is_open());
+    }
+
+    /// Leaves an entry pending for another try, later and later.
+    pub(crate) async fn refuse(
+        &mut self,
+        source: &mut Source,
+        which: Which,
+        id: EntryId,
+        order: Option<&Order>,
+        reason: &str,
+    ) -> Result<(), Halt> {
+        let now = Instant::now();
+        let refusal = self.refusals.add(which, id, now);
+        let is_hopeless = |after| {
+            // Only while the database takes others is it this one.
+            now - refusal.since >= after && self.last_written >= Some(refusal.since)
+        };
+        if let Some(order) = order.filter(|order| order.deadline_ms.is_some())
+            && self.options.reject_after.is_some_and(is_hopeless)
+            && source.reject_unsold(id, &order.key, &order.user, reason).await?
+        {
+            warn!("held order {id} of {} is rejected: {}", source.name(which), shown(reason));
+            self.left(which, id);
+            return Ok(());
+        }
+        let name = source.name(which);
+        let refused = format!("entry {id} of {name} can't be written and stays pending");
+        if refusal.times == 1 {
+            warn!("{refused}: {}", shown(reason));
+        } else {
+            debug!("{refused}, tried {} times: {}", refusal.times, shown(reason));
+        }
+        if self.options.once && refusal.times >= ONCE_TRIES {
+            return Ok(());
+        }
+        let first = Duration::from_millis(self.options.retry_ms);
+        // Sooner than another worker takes it for left.
+        let wait = back_off(first, refusal.times).min((self.options.claim_after() / 2).max(first));
+        self.retries.add(which, id, now + wait, Pending::Refused);
+        Ok(())
+    }
+
+    pub(crate) async fn refuse_event(
+        &mut self,
+        source: &mut Source,
+        event: &Event,
+        why: &Why,
+    ) -> Result<(), Halt> {
+        let (which, id) = place(event);
+        self.stop_at(which, id, why);
+        let order = match event {
+            Event::Order(order, _) => Some(order),
+            Event::Confirmation(_) | Event::Release(_) => None,
+        };
+        self.refuse(source, which, id, order, &reason(why)).await
+    }
+
+    /// Makes malformed entries dead letters. Nothing is released: no try has written them. Unless
+    /// it is this worker that reads them wrongly.
+    pub(crate) async fn bury(
+        &mut self,
+        source: &mut Source,
+        malformed: Vec<(Which, StreamEntry, String)>,
+    ) -> Result<(), Halt> {
+        if !malformed.is_empty() {
+            settings::compare(source.connection(), &self.options).await??;
+        }
+        for (which, entry, reason) in malformed {
+            let (id, name) = (entry.id, source.name(which).to_owned());
+            match source.bury(which, &entry, &reason).await {
+                Ok(true) => {
+                    warn!("entry {id} of {name} is malformed, a dead letter now: {reason}");
+                    self.left(which, id);
+                }
+                Ok(false) => {}
+                // It stays pending, and in nobody's way.
+                Err(error) if trouble(&error) == Trouble::Wrong => {
+                    let told = format!("{reason}; no dead letter can be made: {}", told(&error));
+                    self.refuse(source, which, id, None, &told).await?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// An entry has become a dead letter.
+    fn left(&mut self, which: Which, id: EntryId) {
+        self.forget(which, id);
+        self.totals.add(Count::Rejected, 1);
+        if which == Which::Orders {
+            self.totals.add(Count::Orders, 1);
+        }
+    }
+
+    pub(crate) async fn refuse_order(
+        &mut self,
+        source: &mut Source,
+        order: &Order,
+        why: &Why,
+    ) -> Result<(), Halt> {
+        self.stop_at(Which::Orders, order.id, why);
+        self.refuse(source, Which::Orders, order.id, Some(order), &reason(why)).await
+    }
+
+    /// A statement of the shop has found nothing to change: the shop's tables and the sale
+    /// disagree, and a person must look before more is written.
+    fn stop_at(&mut self, which: Which, id: EntryId, why: &Why) {
+        let Why::Unchanged(text) = why else { return };
+        if self.breaker.unchanged(which, id) {
+            let stream = &self.streams.orders;
+            error!("entry {id}: {}; {stream} is not read on until it is written", shown(text));
+        }
+        self.totals.intake(&self.streams.orders, false);
+    }
+
+    /// The entry is written, or has left.
+    pub(crate) fn forget(&mut self, which: Which, id: EntryId) {
+        self.refusals.forget(which, id);
+        if self.breaker.gone(which, id) {
+            info!("{} is read on", self.streams.orders);
+        }
+    }
+}
+
+/// Why an entry is no row.
+fn reason(why: &Why) -> String {
+    match why {
+        Why::OtherUser => "the order id is that of another user's order".to_owned(),
+        Why::HasOther(other) => format!("the user has another order of this voucher: {other}"),
+        Why::Refused(text) => format!("the database refuses it: {text}"),
+        Why::Unchanged(text) => text.clone(),
+    }
+}

@@ -1,0 +1,250 @@
+//! The shop's own statements, `--statements FILE`: SQL with named values, run in the transaction
+//! that writes the row, once for each change of an order's state. Pure, but for reading the file.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Deserialize;
+
+use crate::batch::{Change, Step};
+use crate::store::{Arg, Dialect};
+
+/// What a statement may name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Name {
+    OrderId,
+    UserId,
+    VoucherId,
+    SaleId,
+    Units,
+    State,
+    OldState,
+    DeadlineMs,
+}
+
+const NAMES: [(&str, Name); 8] = [
+    ("order_id", Name::OrderId),
+    ("user_id", Name::UserId),
+    ("voucher_id", Name::VoucherId),
+    ("sale_id", Name::SaleId),
+    ("units", Name::Units),
+    ("state", Name::State),
+    ("old_state", Name::OldState),
+    ("deadline_ms", Name::DeadlineMs),
+];
+
+/// The file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    on_sold: Vec<Written>,
+    #[serde(default)]
+    on_held: Vec<Written>,
+    #[serde(default)]
+    on_confirmed: Vec<Written>,
+    #[serde(default)]
+    on_released: Vec<Written>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Sql(String),
+    Table(Table),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    sql: String,
+    /// Is it well if no row is changed?
+    #[serde(default)]
+    may_change_nothing: bool,
+}
+
+/// One statement, in the words of a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShopStatement {
+    /// Where it is in the file.
+    pub place: String,
+    pub sql: String,
+    pub may_change_nothing: bool,
+    names: Vec<Name>,
+}
+
+/// All of them, none by default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Statements(BTreeMap<Change, Vec<ShopStatement>>);
+
+impl Statements {
+    pub fn read(path: &Path, dialect: Dialect) -> Result<Self> {
+        let text = std::fs::read_to_string(path);
+        let text = text.with_context(|| format!("--statements {}", path.display()))?;
+        Self::parse(&text, dialect).with_context(|| format!("--statements {}", path.display()))
+    }
+
+    fn parse(text: &str, dialect: Dialect) -> Result<Self> {
+        let File { on_sold, on_held, on_confirmed, on_released } = toml::from_str(text)?;
+        let written = [on_sold, on_held, on_confirmed, on_released];
+        let mut all = BTreeMap::new();
+        for (change, written) in Change::ALL.into_iter().zip(written) {
+            let mut statements = Vec::new();
+            for (number, written) in written.into_iter().enumerate() {
+                let place = format!("{}, statement {}", change.word(), number + 1);
+                let table = match written {
+                    Written::Sql(sql) => Table { sql, may_change_nothing: false },
+                    Written::Table(table) => table,
+                };
+                ensure!(!table.sql.trim().is_empty(), "{place}: it is empty");
+                let (sql, names) = named(&table.sql, dialect).context(place.clone())?;
+                let may_change_nothing = table.may_change_nothing;
+                statements.push(ShopStatement { place, sql, may_change_nothing, names });
+            }
+            all.insert(change, statements);
+        }
+        ensure!(all.values().any(|statements| !statements.is_empty()), "it has no statement");
+        Ok(Self(all))
+    }
+
+    pub fn of(&self, change: Change) -> &[ShopStatement] {
+        self.0.get(&change).map_or(&[], Vec::as_slice)
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = &ShopStatement> {
+        self.0.values().flatten()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.all().next().is_none()
+    }
+}
+
+impl ShopStatement {
+    /// The values for a change, in the order of the placeholders.
+    pub fn args<'s>(&self, step: &'s Step) -> Vec<Arg<'s>> {
+        let row = &step.row;
+        let value = |name: &Name| match name {
+            Name::OrderId => Arg::Text(&row.key.order),
+            Name::UserId => Arg::Text(&row.user),
+            Name::VoucherId => Arg::Text(&row.key.voucher),
+            Name::SaleId => Arg::Text(&row.key.sale),
+            Name::Units => Arg::Int(row.units),
+            Name::State => Arg::Text(step.new.word()),
+            Name::OldState => Arg::MaybeText(step.old.map(|state| state.word())),
+            Name::DeadlineMs => Arg::MaybeInt(row.deadline_ms),
+        };
+        self.names.iter().map(value).collect()
+    }
+
+    /// Whether each placeholder is a number, and no text.
+    pub fn numbers(&self) -> impl Iterator<Item = bool> {
+        self.names.iter().map(|name| matches!(name, Name::Units | Name::DeadlineMs))
+    }
+}
+
+/// Puts a placeholder of the database in the place of each `:name`. What is in quotes or in a
+/// comment stays as it is, and so does `::type` of PostgreSQL.
+fn named(sql: &str, dialect: Dialect) -> Result<(String, Vec<Name>)> {
+    let (mut text, mut names) = (String::new(), Vec::new());
+    let mut rest = sql;
+    while let Some(letter) = rest.chars().next() {
+        let literal = match letter {
+            '\'' | '"' | '`' => quoted(rest, letter)?,
+            '-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
+            '/' if rest.starts_with("/*") => match rest.find("*/") {
+                Some(end) => end + 2,
+                None => bail!("a comment has no end"),
+            },
+            '?' => bail!("values are named: {}", list()),
+            ':' if rest.starts_with("::") => 2,
+            ':' => 0,
+            letter => letter.len_utf8(),
+        };
+        if literal > 0 {
+            text.push_str(&rest[..literal]);
+            rest = &rest[literal..];
+            continue;
+        }
+        let word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        let end = rest[1..].find(|letter| !word(letter)).map_or(rest.len(), |end| end + 1);
+        let name = &rest[1..end];
+        let Some((_, name)) = NAMES.iter().find(|(known, _)| *known == name) else {
+            bail!(":{name} is no value; there are {}", list());
+        };
+        names.push(*name);
+        match dialect {
+            Dialect::Postgres => text.push_str(&format!("${}", names.len())),
+            Dialect::Sqlite | Dialect::MySql => text.push('?'),
+        }
+        rest = &rest[end..];
+    }
+    Ok((text, names))
+}
+
+/// The length of a text in quotes; a quote in it is doubled, or has a backslash before it.
+fn quoted(text: &str, quote: char) -> Result<usize> {
+    let mut letters = text.char_indices().skip(1);
+    while let Some((place, letter)) = letters.next() {
+        match letter {
+            '\\' => _ = letters.next(),
+            letter if letter == quote => return Ok(place + 1),
+            _ => {}
+        }
+    }
+    bail!("a quote {quote} has no end")
+}
+
+fn list() -> String {
+    NAMES.map(|(name, _)| format!(":{name}")).join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sql(text: &str, dialect: Dialect) -> String {
+        named(text, dialect).unwrap().0
+    }
+
+    #[test]
+    fn names_become_placeholders_outside_of_quotes_and_comments() {
+        let text = "UPDATE t SET a = ':units', b = :units -- :units\n, `c:d` = :state /* :x */";
+        let want = "UPDATE t SET a = ':units', b = ? -- :units\n, `c:d` = ? /* :x */";
+        assert_eq!(sql(text, Dialect::MySql), want);
+        let text = "SELECT :order_id::bigint, 'it''s :units', :order_id";
+        assert_eq!(sql(text, Dialect::Postgres), "SELECT $1::bigint, 'it''s :units', $2");
+    }
+
+    #[test]
+    fn a_file_is_read() {
+        let text = "on_sold = [\"INSERT INTO o VALUES (:order_id)\", \
+                    { sql = \"DELETE FROM cart\", may_change_nothing = true }]";
+        let statements = Statements::parse(text, Dialect::Sqlite).unwrap();
+        let sold = statements.of(Change::Sold);
+        assert_eq!(sold.len(), 2);
+        assert_eq!(
+            (&*sold[0].sql, sold[0].may_change_nothing),
+            ("INSERT INTO o VALUES (?)", false)
+        );
+        assert!(sold[1].may_change_nothing && statements.of(Change::Held).is_empty());
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        for (text, words) in [
+            ("", "it has no statement"),
+            ("on_sale = [\"SELECT 1\"]", "unknown field `on_sale`"),
+            ("on_sold = [\"SELECT :user\"]", ":user is no value; there are :order_id"),
+            ("on_sold = [\"SELECT ?\"]", "values are named"),
+            ("on_sold = [\"\"]", "on_sold, statement 1: it is empty"),
+            ("on_sold = [\"SELECT 'x\"]", "has no end"),
+            ("on_sold = \"SELECT 1\"", "expected"),
+            ("on_sold = [{ sql = \"SELECT 1\", optional = true }]", "did not match"),
+        ] {
+            let told = format!("{:#}", Statements::parse(text, Dialect::Sqlite).unwrap_err());
+            assert!(told.contains(words), "{text}: {told}");
+        }
+    }
+}

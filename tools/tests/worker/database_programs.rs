@@ -1,0 +1,113 @@
+//! The programs of database servers: where they are, and how they are started.
+
+use std::fs::{self, File};
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::geteuid;
+
+use super::{Commits, Kind};
+
+pub fn spawn(kind: Kind, commits: Commits, dir: &Path, args: &[&str]) -> Child {
+    let show = |name: &str| dir.join(name).display().to_string();
+    let found = program(kind).expect("it was there before");
+    let mut command = if kind == Kind::MySql { mysqld(&found) } else { Command::new(found) };
+    match kind {
+        Kind::Postgres => {
+            command.args(["-D", &show("data"), "-k", &show(""), "-c", "listen_addresses="])
+        }
+        _ => command
+            .args(if kind == Kind::MySql { &[][..] } else { &["--no-defaults"] })
+            .args(["--skip-networking"])
+            .args(["data", "socket", "pid"].map(|name| match name {
+                "data" => format!("--datadir={}", show(name)),
+                "pid" => format!("--pid-file={}", show(name)),
+                _ => format!("--socket={}", show(name)),
+            })),
+    };
+    match (kind, commits) {
+        (Kind::Postgres, Commits::Quick) => command.args(["-c", "fsync=off"]),
+        // The server hands a commit to the system, which the server's death doesn't undo.
+        (_, Commits::Quick) => command.arg("--innodb-flush-log-at-trx-commit=2"),
+        (_, Commits::Durable) => &mut command,
+    };
+    command.args(args);
+    let log = File::options().create(true).append(true).open(dir.join("log")).expect("log");
+    owned(kind, &mut command, dir)
+        .stdout(log.try_clone().expect("log"))
+        .stderr(log)
+        .spawn()
+        .unwrap_or_else(|error| panic!("cannot run {kind:?}: {error}"))
+}
+
+/// MySQL as it was unpacked beside the system: it finds nothing by itself.
+pub fn mysqld(program: &Path) -> Command {
+    let share = program.with_file_name("share");
+    let mut command = Command::new(program);
+    command.args([
+        "--no-defaults",
+        "--user=root",
+        "--mysqlx=OFF",
+        "--disable-log-bin",
+        "--secure-file-priv=NULL",
+    ]);
+    command.arg(format!("--lc-messages-dir={}", share.display()));
+    command.arg(format!("--plugin-dir={}", program.with_file_name("plugin").display()));
+    command.arg(format!("--character-sets-dir={}", share.join("charsets").display()));
+    command
+}
+
+/// Where MySQL was unpacked others than root may not look; it may be run by root.
+pub fn owned<'a>(kind: Kind, command: &'a mut Command, dir: &Path) -> &'a mut Command {
+    if kind == Kind::MySql {
+        return command.current_dir(dir).env_clear().env("PATH", PATH).stdin(Stdio::null());
+    }
+    unprivileged(command, dir)
+}
+
+/// Runs it as who may run database servers, in a directory that is theirs.
+pub fn unprivileged<'a>(command: &'a mut Command, dir: &Path) -> &'a mut Command {
+    if geteuid().is_root() {
+        let users = fs::read_to_string("/etc/passwd").expect("/etc/passwd");
+        let nobody = users.lines().find_map(|line| line.strip_prefix("nobody:"));
+        let ids: Vec<u32> = nobody
+            .expect("a user nobody")
+            .split(':')
+            .skip(1)
+            .take(2)
+            .map(|id| id.parse().expect("an id"))
+            .collect();
+        chown(dir, Some(ids[0]), Some(ids[1])).expect("give the directory away");
+        command.uid(ids[0]).gid(ids[1]);
+    }
+    command.current_dir(dir).env_clear().env("PATH", PATH).stdin(Stdio::null())
+}
+
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+pub fn program(kind: Kind) -> Option<PathBuf> {
+    match kind {
+        Kind::Postgres => {}
+        Kind::MySql => {
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/servers/mysql-9/mysqld");
+            return Some(PathBuf::from(path)).filter(|file| file.is_file());
+        }
+        _ => return found("mariadbd"),
+    }
+    // Debian keeps each version's programs out of the way.
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let newest = versions
+        .filter_map(|version| {
+            let number: u32 = version.file_name().to_str()?.parse().ok()?;
+            let program = version.path().join("bin/postgres");
+            program.is_file().then_some((number, program))
+        })
+        .max();
+    newest.map(|(_, program)| program).or_else(|| found("postgres"))
+}
+
+pub fn found(name: &str) -> Option<PathBuf> {
+    PATH.split(':').map(|folder| Path::new(folder).join(name)).find(|file| file.is_file())
+}

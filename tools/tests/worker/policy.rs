@@ -1,0 +1,352 @@
+//! What the worker does about errors: what can't be written stays pending, and nothing that was
+//! sold is released but by a person.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use redis::Value;
+
+use crate::databases::{Database, Kind};
+use crate::harness::{Port, Server, text, wait_for};
+use crate::rows::{http_get, metric};
+use crate::shop::{GROUP, Shop, databases, entries};
+use crate::worker::Worker;
+
+const TABLE: &str = "seckill_orders";
+const QUICK: [&str; 4] = ["--retry-ms", "5", "--claim-after-ms", "200"];
+
+fn wait_for_word(worker: &Worker, word: &str) {
+    let told = wait_for(word, || worker.log().contains(word).then_some(()));
+    told.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+}
+
+impl Shop {
+    /// From now on the table refuses rows for which a condition on `NEW` is true.
+    fn refuse(&self, condition: &str) {
+        let when = format!("BEFORE INSERT ON {TABLE} FOR EACH ROW");
+        match self.database.kind {
+            Kind::Sqlite => self.sql(&format!(
+                "CREATE TRIGGER broken {when} WHEN {condition} \
+                 BEGIN SELECT RAISE(ABORT, 'the trigger is broken'); END"
+            )),
+            Kind::Postgres => {
+                self.sql(
+                    "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS \
+                     $$ BEGIN RAISE EXCEPTION 'the trigger is broken'; END $$",
+                );
+                self.sql(&format!(
+                    "CREATE TRIGGER broken {when} WHEN ({condition}) EXECUTE FUNCTION refuse()"
+                ));
+            }
+            Kind::MariaDb | Kind::MySql => self.sql(&format!(
+                "CREATE TRIGGER broken {when} BEGIN IF {condition} THEN SIGNAL SQLSTATE '45000' \
+                 SET MESSAGE_TEXT = 'the trigger is broken'; END IF; END"
+            )),
+        }
+    }
+
+    fn refuse_no_more(&self) {
+        match self.database.kind {
+            Kind::Postgres => self.sql(&format!("DROP TRIGGER broken ON {TABLE}")),
+            _ => self.sql("DROP TRIGGER broken"),
+        }
+    }
+
+    /// A person gives an entry up; gives the exit code and what was said.
+    pub fn dead_letter(
+        &self,
+        entry: &str,
+        options: &[&str],
+        answer: &str,
+    ) -> (Option<i32>, String) {
+        let mut asked = Command::new(env!("CARGO_BIN_EXE_seckill-worker"))
+            .args(self.worker_args())
+            .args(["dead-letter", entry])
+            .args(options)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("run seckill-worker");
+        let stdin = asked.stdin.take().expect("a pipe");
+        // It may have ended without a question.
+        let _ = (&stdin).write_all(answer.as_bytes());
+        drop(stdin);
+        let output = asked.wait_with_output().expect("its end");
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(said).expect("text"))
+    }
+
+    /// The ids of entries of the order stream that are pending.
+    pub fn pending(&self) -> Vec<String> {
+        let pending = self.run(&format!("XPENDING stream.orders {GROUP} - + 1000"));
+        let Value::Array(pending) = pending else { panic!("{pending:?}") };
+        let id = |entry: &Value| match entry {
+            Value::Array(fields) => text(&fields[0]),
+            other => panic!("{other:?}"),
+        };
+        pending.iter().map(id).collect()
+    }
+
+    /// Waits until everything is read, and so many orders alone are pending.
+    pub fn wait_for_pending(&self, worker: &Worker, number: usize) {
+        let last = self.stream_field("stream.orders", "last-generated-id");
+        let reached = wait_for("entries to stay pending", || {
+            let group = self.group("stream.orders", GROUP)?;
+            let is_read = group["last-delivered-id"] == last;
+            (is_read && group["pending"] == number.to_string()).then_some(())
+        });
+        reached.unwrap_or_else(|late| panic!("{late}: {:?}\n{}", self.pending(), worker.log()));
+    }
+
+    /// Nothing was given up, and nothing went back on sale.
+    fn nothing_is_released(&self) {
+        assert_eq!(self.run("EXISTS stream.orders.dlq"), Value::Int(0));
+        assert_eq!(entries(&self.server, "stream.orders.released").len(), 0);
+    }
+}
+
+/// Row 1: 50 orders that are sold and confirmed, and a worker that reads other fields.
+#[test]
+fn settings_that_differ_end_the_worker_and_release_nothing() {
+    let fields = "seckill.order-fields \"buyer item order\"";
+    let mut shop = Shop::on(Server::with().config(fields).start(), Database::sqlite(), &[""]);
+    shop.sell_managed("tea", 50, "HOLD 600000");
+    for number in 0..50 {
+        shop.buy("tea", &format!("u{number}"), &format!("o{number}"));
+        shop.run(&format!("SECKILL.CONFIRM tea u{number} o{number}"));
+    }
+    let mut worker = shop.worker(&["--trim-after", "1ms"]);
+    assert_eq!(worker.ended().code(), Some(1));
+    let told = "seckill.order-fields of the server is \"buyer item order\", but --order-fields is \
+                \"userId voucherId id\"";
+    assert!(worker.log().contains(told), "{}", worker.log());
+    shop.nothing_is_released();
+    assert_eq!(shop.run("GET seckill:stock:tea"), Value::BulkString(b"0".to_vec()));
+    assert_eq!(shop.count("XLEN stream.orders"), 50);
+    assert_eq!(shop.run("XINFO GROUPS stream.orders"), Value::Array(vec![]), "no group was made");
+    shop.drain(&["--order-fields", "buyer item order"]);
+    assert_eq!(shop.row_count(), 50);
+}
+
+#[test]
+fn settings_that_change_meanwhile_end_the_worker_and_release_nothing() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 10);
+    shop.buy("phone", "ann", "o1");
+    let mut worker = shop.worker(&QUICK);
+    shop.wait_until_drained(&mut worker);
+    shop.server.call(&["CONFIG", "SET", "seckill.order-fields", "u v i"]);
+    shop.buy("phone", "ben", "o2");
+    assert_eq!(worker.ended().code(), Some(1), "{}", worker.log());
+    assert!(worker.log().contains("seckill.order-fields"), "{}", worker.log());
+    shop.nothing_is_released();
+    assert_eq!(shop.pending().len(), 1);
+}
+
+#[test]
+fn settings_that_may_not_be_read_are_asked_for() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 10);
+    shop.buy("phone", "ann", "o1");
+    shop.run("ACL SETUSER default -config");
+    let mut worker = shop.worker(&["--once"]);
+    assert_eq!(worker.ended().code(), Some(1));
+    assert!(worker.log().contains("+config|get"), "{}", worker.log());
+    shop.drain(&["--unchecked"]);
+    assert_eq!(shop.row_count(), 1);
+    let mut worker = shop.worker(&["--unchecked", "--reject-after", "1h"]);
+    assert_eq!(worker.ended().code(), Some(2), "{}", worker.log());
+}
+
+/// Row 2: a trigger of the table is broken. That is not the orders' fault.
+#[test]
+fn a_schema_fault_stops_the_intake_and_releases_nothing() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        shop.sell("phone", 100);
+        shop.sell_managed("tea", 100, "HOLD 600000");
+        shop.drain(&[]);
+        shop.refuse("NEW.units > 0");
+        for number in 0..30 {
+            shop.buy("phone", &format!("u{number}"), &format!("p{number}"));
+            shop.buy("tea", &format!("u{number}"), &format!("t{number}"));
+        }
+        let port = Port::free();
+        let metrics = ["--metrics-port", &port.number.to_string(), "--reject-after", "1ms"];
+        let mut worker = shop.worker(&[&QUICK[..], &metrics].concat());
+        wait_for_word(&worker, "the database refuses everything");
+        let stopped = || (metric(&http_get(port.number)?, "intake_stopped")? == 1.0).then_some(());
+        wait_for("the metric", stopped).unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+        // Held orders are tried again and again.
+        shop.let_pass(300);
+        let read = shop.group("stream.orders", GROUP).expect("a group")["entries-read"].clone();
+        shop.buy("phone", "late", "late");
+        shop.let_pass(300);
+        assert_eq!(shop.group("stream.orders", GROUP).expect("a group")["entries-read"], read);
+        assert_eq!(worker.terminate().code(), Some(3), "{}", worker.log());
+        shop.nothing_is_released();
+        let mut worker = shop.worker(&QUICK);
+        wait_for_word(&worker, "the database refuses everything");
+        shop.refuse_no_more();
+        shop.wait_until_drained(&mut worker);
+        assert_eq!(worker.terminate().code(), Some(0), "{}", worker.log());
+        shop.check();
+        shop.nothing_is_released();
+        assert_eq!(shop.row_count(), 61);
+    }
+}
+
+#[test]
+fn once_says_by_its_exit_code_that_orders_are_refused() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 100);
+    shop.drain(&[]);
+    shop.refuse("NEW.units > 0");
+    for number in 0..60 {
+        shop.buy("phone", &format!("u{number}"), &format!("p{number}"));
+    }
+    let options = ["--once", "--json", "--retry-ms", "1", "--batch", "20"];
+    let summary = shop.worker(&options).summary_with(3);
+    assert!(summary["refused"].as_u64() >= Some(8), "{summary}");
+    shop.nothing_is_released();
+    shop.refuse_no_more();
+    shop.drain(&[]);
+    shop.check();
+}
+
+/// Who is refused by the database: held orders are rejected when that was asked for, sold ones,
+/// paid or not, never.
+#[test]
+fn only_a_held_order_is_rejected_and_only_when_asked_for() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        shop.sell("phone", 1_000_000);
+        shop.sell_managed("tea", 100, "HOLD 600000");
+        shop.sell_managed("cup", 100, "LIMIT 1");
+        shop.drain(&[]);
+        shop.refuse("NEW.units > 0 AND NEW.order_id IN ('paid', 'held', 'sold', 'plain')");
+        for (voucher, id) in [("tea", "paid"), ("tea", "held"), ("cup", "sold"), ("phone", "plain")]
+        {
+            shop.buy(voucher, &format!("user-{id}"), id);
+        }
+        shop.run("SECKILL.CONFIRM tea user-paid paid");
+        let mut worker = shop.worker(&QUICK);
+        shop.wait_for_pending(&worker, 4);
+        // Somebody else's order, which the database takes, says that it is not broken.
+        for number in 0..20 {
+            shop.buy("phone", &format!("u{number}"), &format!("p{number}"));
+            shop.let_pass(20);
+        }
+        shop.wait_for_pending(&worker, 4);
+        shop.nothing_is_released();
+        assert!(worker.terminate().success(), "{}", worker.log());
+
+        let options = [&QUICK[..], &["--reject-after", "100ms"]].concat();
+        let worker = shop.worker(&options);
+        let mut number = 20;
+        let rejected = wait_for("the held order to be rejected", || {
+            number += 1;
+            shop.buy("phone", &format!("u{number}"), &format!("p{number}"));
+            (!shop.dead_letters().is_empty()).then_some(())
+        });
+        rejected.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+        shop.let_pass(300);
+        shop.wait_for_pending(&worker, 3);
+        let letters = shop.dead_letters();
+        let letters: Vec<_> = letters.iter().map(|it| (&*it["id"], &*it["dlqOrder"])).collect();
+        assert_eq!(letters, [("held", "rejected")]);
+    }
+}
+
+/// Row 10: workers that crash deliver an order often. That is not the order's fault.
+#[test]
+fn how_often_an_order_was_delivered_does_not_matter() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell_managed("tea", 100, "HOLD 600000");
+    shop.drain(&[]);
+    shop.refuse("NEW.units > 0");
+    shop.buy("tea", "ann", "o1");
+    shop.run(&format!("XREADGROUP GROUP {GROUP} dead STREAMS stream.orders >"));
+    let entry = shop.pending().remove(0);
+    let claim = format!("XCLAIM stream.orders {GROUP} dead 0 {entry} RETRYCOUNT 500");
+    shop.run(&claim);
+    let mut worker = shop.worker(&[&QUICK[..], &["--reject-after", "1h"]].concat());
+    wait_for_word(&worker, "can't be written");
+    shop.let_pass(200);
+    shop.nothing_is_released();
+    shop.refuse_no_more();
+    shop.wait_until_drained(&mut worker);
+    shop.check();
+}
+
+/// Row 9: what is wrong with an entry is to be kept, and the dead letters can't be written.
+#[test]
+fn a_dead_letter_that_is_refused_loses_nothing() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 10);
+    shop.buy("phone", "ann", "o1");
+    shop.run("XADD stream.orders.released * userId ann voucherId phone id o1 reason whim");
+    shop.run("SET stream.orders.released.dlq nonsense");
+    let mut worker = shop.worker(&QUICK);
+    wait_for_word(&worker, "no dead letter can be made");
+    let group = shop.group("stream.orders.released", GROUP).expect("a group");
+    assert_eq!(group["pending"], "1");
+    shop.run("DEL stream.orders.released.dlq");
+    shop.wait_until_drained(&mut worker);
+    let letters: Vec<BTreeMap<String, String>> =
+        entries(&shop.server, "stream.orders.released.dlq").into_iter().map(|it| it.1).collect();
+    assert_eq!(letters.len(), 1);
+    assert_eq!((&*letters[0]["reason"], &*letters[0]["dlqOrder"]), ("whim", "unknown"));
+    shop.check();
+}
+
+#[test]
+fn a_person_is_asked_before_anything_is_given_up() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell_managed("tea", 100, "HOLD 600000 LIMIT 5");
+    shop.drain(&[]);
+    shop.refuse("NEW.units > 0");
+    for id in ["paid", "held", "kept"] {
+        shop.buy("tea", "ann", id);
+    }
+    shop.run("SECKILL.CONFIRM tea ann paid");
+    let options = ["--once", "--json", "--retry-ms", "1"];
+    shop.worker(&options).summary_with(3);
+    let pending = shop.pending();
+    assert_eq!(pending.len(), 3);
+    let left = || shop.run("GET seckill:stock:tea");
+    assert_eq!(left(), Value::BulkString(b"97".to_vec()));
+    for (entry, answer, words) in [
+        (&*pending[0], "no\n", "SOLD: it may be paid"),
+        (&*pending[0], "y\n", "nothing was done"),
+        (&*pending[0], "", "nothing was done"),
+        ("17", "yes\n", "17-0 of stream.orders is not pending"),
+        ("O1", "yes\n", "O1 is no id of an entry"),
+    ] {
+        let (code, said) = shop.dead_letter(entry, &[], answer);
+        assert_eq!(code, Some(1), "{entry} {answer}: {said}");
+        assert!(said.contains(words), "{entry} {answer}: {said}");
+    }
+    assert_eq!(shop.pending(), pending);
+    shop.nothing_is_released();
+
+    let (code, said) = shop.dead_letter(&pending[0], &["--reason", "refunded"], "yes\n");
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(left(), Value::BulkString(b"98".to_vec()));
+    let (code, said) = shop.dead_letter(&pending[1], &[], "yes\n");
+    assert!(code == Some(0) && said.contains("held, not paid"), "{said}");
+    assert_eq!(left(), Value::BulkString(b"99".to_vec()));
+    let (code, said) = shop.dead_letter(&pending[2], &["--keep-units"], "yes\n");
+    assert!(code == Some(0) && said.contains("Its units stay sold"), "{said}");
+    assert_eq!(left(), Value::BulkString(b"99".to_vec()));
+    let letters = shop.dead_letters();
+    let letters: Vec<_> = letters.iter().map(|it| (&*it["dlqReason"], &*it["dlqOrder"])).collect();
+    let by_person = "given up by a person";
+    assert_eq!(
+        letters,
+        [("refunded", "rejected"), (by_person, "rejected"), (by_person, "unknown")]
+    );
+    assert!(shop.pending().is_empty());
+}

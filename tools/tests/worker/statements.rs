@@ -1,0 +1,281 @@
+//! The shop's own statements: in the transaction of the row, once for each change of state.
+
+use std::collections::BTreeMap;
+
+use redis::Value;
+
+use crate::databases::{Database, Kind};
+use crate::harness::{Port, wait_for};
+use crate::rows::{http_get, metric};
+use crate::shop::{GROUP, Shop, databases, random};
+use crate::worker::Worker;
+
+const QUICK: [&str; 4] = ["--retry-ms", "5", "--claim-after-ms", "50"];
+
+/// The tables of the usual shop. Status: 1 to be paid, 2 paid, 4 cancelled.
+const TABLES: [&str; 2] = [
+    "CREATE TABLE tb_voucher_order (id BIGINT PRIMARY KEY, user_id BIGINT NOT NULL, voucher_id \
+     BIGINT NOT NULL, status INT NOT NULL)",
+    "CREATE TABLE tb_seckill_voucher (voucher_id BIGINT PRIMARY KEY, stock INT NOT NULL)",
+];
+
+/// The file that docs/worker.md shows, for PostgreSQL as the page says.
+fn documented(kind: Kind) -> String {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/worker.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let file = page.split("```toml\n").nth(1).expect("a file").split("```").next();
+    let mut file = file.expect("its end").to_owned();
+    if kind == Kind::Postgres {
+        for name in [":order_id", ":user_id", ":voucher_id"] {
+            file = file.replace(name, &format!("CAST({name} AS BIGINT)"));
+        }
+    }
+    file
+}
+
+impl Shop {
+    /// Makes the shop's tables, and writes its file of statements; gives its name.
+    fn with_statements(&self, stock: &[(u32, i64)], file: &str) -> String {
+        TABLES.iter().for_each(|table| self.sql(table));
+        for (voucher, units) in stock {
+            self.sql(&format!("INSERT INTO tb_seckill_voucher VALUES ({voucher}, {units})"));
+        }
+        self.statements(file)
+    }
+
+    fn statements(&self, file: &str) -> String {
+        let path = self.server.dir().join("statements.toml");
+        std::fs::write(&path, file).expect("write the file");
+        path.display().to_string()
+    }
+
+    fn numbers(&self, query: &str) -> Vec<[i64; 2]> {
+        let rows = self.database.rows(query);
+        rows.iter().map(|row| [0, 1].map(|column| sqlx::Row::get::<i64, _>(row, column))).collect()
+    }
+
+    /// The shop's own stock of a voucher.
+    fn shop_stock(&self, voucher: u32) -> i64 {
+        let integer = if self.database.kind.is_mysql() { "SIGNED" } else { "BIGINT" };
+        let query = format!(
+            "SELECT CAST(stock AS {integer}), 0 + CAST(0 AS {integer}) FROM tb_seckill_voucher \
+             WHERE voucher_id = {voucher}"
+        );
+        self.numbers(&query)[0][0]
+    }
+
+    /// The status of each order in the shop's own table.
+    fn shop_orders(&self) -> BTreeMap<i64, i64> {
+        let integer = if self.database.kind.is_mysql() { "SIGNED" } else { "BIGINT" };
+        let query = format!("SELECT id, CAST(status AS {integer}) FROM tb_voucher_order");
+        self.numbers(&query).into_iter().map(|[id, status]| (id, status)).collect()
+    }
+
+    /// The shop's tables say what the rows do.
+    fn check_shop(&self, stock: &[(u32, i64)]) {
+        let rows = self.rows();
+        let status = |state: &str| match state {
+            "held" => 1,
+            "sold" => 2,
+            _ => 4,
+        };
+        let told = self.shop_orders();
+        for ((_, id), row) in &rows {
+            let told = told.get(&id.parse().expect("a number"));
+            // One that was released before it was written is not told.
+            let is_right = told.map_or(!row.is_live(), |told| *told == status(&row.state));
+            assert!(is_right, "{id} {row:?}: {told:?}");
+        }
+        assert!(told.len() <= rows.len());
+        for (voucher, units) in stock {
+            let live =
+                rows.iter().filter(|((of, _), row)| *of == voucher.to_string() && row.is_live());
+            let sold: i64 = live.map(|(_, row)| row.units).sum();
+            assert_eq!(self.shop_stock(*voucher), units - sold, "{voucher}");
+        }
+    }
+}
+
+fn wait_for_word(worker: &Worker, word: &str) {
+    let told = wait_for(word, || worker.log().contains(word).then_some(()));
+    told.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+}
+
+#[test]
+fn the_documented_statements_keep_the_usual_shops_tables() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        let file = shop.with_statements(&[(1, 100), (2, 100)], &documented(shop.database.kind));
+        shop.sell("1", 100);
+        shop.sell_managed("2", 100, "HOLD 600000 LIMIT 3");
+        shop.buy("1", "501", "1001");
+        for order in ["2001", "2002", "2003"] {
+            shop.buy("2", "501", order);
+        }
+        shop.run("SECKILL.CONFIRM 2 501 2001");
+        shop.run("SECKILL.CONFIRM 2 501 2002");
+        shop.drain(&["--statements", &file]);
+        shop.run("SECKILL.CANCEL 2 501 2002");
+        shop.drain(&["--statements", &file]);
+        shop.check();
+        let wanted = BTreeMap::from([(1001, 2), (2001, 2), (2002, 4), (2003, 1)]);
+        assert_eq!(shop.shop_orders(), wanted);
+        assert_eq!((shop.shop_stock(1), shop.shop_stock(2)), (99, 98));
+        // What is read again changes nothing.
+        for stream in ["stream.orders", "stream.orders.confirmed", "stream.orders.released"] {
+            shop.run(&format!("XGROUP SETID {stream} {GROUP} 0"));
+        }
+        shop.drain(&["--statements", &file]);
+        assert_eq!((shop.shop_stock(1), shop.shop_stock(2)), (99, 98));
+        shop.check_shop(&[(1, 100), (2, 100)]);
+    }
+}
+
+/// Few units, so that the shop's stock is at its end all the time; users who buy, pay and cancel;
+/// and workers that die.
+fn storm(kind: Kind) {
+    let Some(database) = Database::open(kind) else { return };
+    let mut shop = Shop::open(database);
+    let mut random = random();
+    let stock = [(1, 20), (2, 20), (3, 20)];
+    let file = shop.with_statements(&stock, &documented(shop.database.kind));
+    shop.sell("1", 20);
+    shop.sell_managed("2", 20, "LIMIT 2");
+    shop.sell_managed("3", 20, "LIMIT 1 HOLD 40");
+    let options = [&QUICK[..], &["--batch", "8", "--statements", &file]].concat();
+    let mut workers = [shop.worker(&options), shop.worker(&options)];
+    let mut orders = Vec::new();
+    for number in 0..1_200 {
+        let voucher = *random.choice(&["1", "2", "3"]).expect("one");
+        let (user, id) = (random.u32(0..30).to_string(), (number + 10_000).to_string());
+        if shop.run(&format!("SECKILL.TRY {voucher} {user} {id}")) == Value::Int(0) {
+            shop.accept(voucher, &user, &id, 1);
+            orders.push((voucher, user, id));
+        }
+        if random.bool() && !orders.is_empty() {
+            let (voucher, user, id) = orders.swap_remove(random.usize(0..orders.len()));
+            let command = *random.choice(&["CONFIRM", "CANCEL", "CANCEL"]).expect("one");
+            shop.run(&format!("SECKILL.{command} {voucher} {user} {id}"));
+        }
+        if number % 150 == 149 {
+            let dying = random.usize(0..2);
+            workers[dying].kill9();
+            workers[dying] = shop.worker(&options);
+        }
+    }
+    let expired = wait_for("the last hold", || {
+        (shop.server.info_number("seckill_holds_open") == 0).then_some(())
+    });
+    expired.unwrap_or_else(|late| panic!("{late}"));
+    for worker in &mut workers {
+        shop.wait_until_drained(worker);
+    }
+    for worker in &mut workers {
+        assert!(worker.terminate().success(), "{}", worker.log());
+    }
+    shop.check();
+    shop.check_shop(&stock);
+    assert_eq!(shop.dead_letters().len(), 0);
+    assert!(shop.accepted_count() > 60, "{} orders", shop.accepted_count());
+}
+
+#[test]
+fn the_shops_tables_survive_a_storm_on_sqlite() {
+    storm(Kind::Sqlite);
+}
+
+#[test]
+fn the_shops_tables_survive_a_storm_on_postgres() {
+    storm(Kind::Postgres);
+}
+
+#[test]
+fn the_shops_tables_survive_a_storm_on_mariadb() {
+    storm(Kind::MariaDb);
+}
+
+#[test]
+fn the_shops_tables_survive_a_storm_on_mysql() {
+    storm(Kind::MySql);
+}
+
+/// The shop's own stock is smaller than what is on sale.
+#[test]
+fn a_statement_that_changes_no_row_stops_the_intake_and_says_where() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        let file = shop.with_statements(&[(1, 3)], &documented(shop.database.kind));
+        shop.sell("1", 100);
+        for number in 0..5 {
+            shop.buy("1", &format!("50{number}"), &format!("100{number}"));
+        }
+        let port = Port::free();
+        let number = port.number.to_string();
+        let options = ["--statements", &file, "--metrics-port", &number];
+        let mut worker = shop.worker(&[&QUICK[..], &options].concat());
+        wait_for_word(&worker, "--statements, on_sold, statement 2, changed no row");
+        let stopped = || (metric(&http_get(port.number)?, "intake_stopped")? == 1.0).then_some(());
+        wait_for("the metric", stopped).unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+        shop.wait_for_pending(&worker, 2);
+        shop.buy("1", "600", "2000");
+        shop.let_pass(300);
+        assert_eq!((shop.row_count(), shop.shop_stock(1)), (3, 0));
+        assert_eq!(shop.pending().len(), 2, "{}", worker.log());
+        assert_eq!(worker.terminate().code(), Some(3), "{}", worker.log());
+        let once = ["--once", "--json", "--retry-ms", "1", "--claim-after-ms", "1"];
+        let summary = shop.worker(&[&once[..], &options[..2]].concat()).summary_with(3);
+        assert_eq!(summary["rows_inserted"], 0, "{summary}");
+        assert_eq!(shop.run("EXISTS stream.orders.dlq"), Value::Int(0));
+        let mut worker = shop.worker(&[&QUICK[..], &options[..2]].concat());
+        wait_for_word(&worker, "changed no row");
+        shop.sql("UPDATE tb_seckill_voucher SET stock = 3");
+        shop.wait_until_drained(&mut worker);
+        shop.check();
+        assert_eq!((shop.shop_orders().len(), shop.shop_stock(1)), (6, 0));
+    }
+}
+
+#[test]
+fn statements_are_looked_at_before_anything_is_read() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        shop.with_statements(&[], "");
+        shop.sell("1", 100);
+        shop.buy("1", "501", "1001");
+        for (file, words) in [
+            ("on_sold = [\"INSERT INTO nowhere VALUES (:order_id)\"]", "on_sold, statement 1: "),
+            ("on_sold = [\"INSRT\"]", "on_sold, statement 1: "),
+            ("on_held = [\"UPDATE tb_seckill_voucher SET stok = 1\"]", "on_held, statement 1: "),
+            ("on_sold = [\"DELETE FROM tb_voucher_order WHERE id = :orderid\"]", ":orderid is no"),
+            ("on_payed = [\"SELECT 1\"]", "unknown field `on_payed`"),
+            ("", "it has no statement"),
+        ] {
+            let file = shop.statements(file);
+            let mut worker = shop.worker(&["--statements", &file]);
+            assert_eq!(worker.ended().code(), Some(1), "{}", worker.log());
+            assert!(worker.log().contains(words), "{words}: {}", worker.log());
+        }
+        let mut worker = shop.worker(&["--statements", "no-such-file"]);
+        assert_eq!(worker.ended().code(), Some(1), "{}", worker.log());
+        assert_eq!(shop.run("XINFO GROUPS stream.orders"), Value::Array(vec![]));
+    }
+}
+
+/// A value that a column doesn't take is the order's fault: the others go on.
+#[test]
+fn an_order_that_the_shops_table_refuses_holds_no_other_up() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        let file = shop.with_statements(&[(1, 100)], &documented(shop.database.kind));
+        shop.sql("CREATE UNIQUE INDEX one_each ON tb_voucher_order (user_id, voucher_id)");
+        shop.sql("INSERT INTO tb_voucher_order VALUES (77, 501, 1, 2)");
+        shop.sell("1", 100);
+        for number in 0..5 {
+            shop.buy("1", &format!("50{number}"), &format!("100{number}"));
+        }
+        let worker = shop.worker(&[&QUICK[..], &["--statements", &file]].concat());
+        shop.wait_for_pending(&worker, 1);
+        assert_eq!((shop.row_count(), shop.shop_stock(1)), (4, 96));
+        assert_eq!(shop.run("EXISTS stream.orders.dlq"), Value::Int(0));
+    }
+}

@@ -1,0 +1,97 @@
+//! Where the rows are: tables of the worker's own, beside whatever an application has.
+
+use crate::databases::Database;
+use crate::shop::{Shop, databases};
+
+impl Shop {
+    pub fn sql(&self, statement: &str) {
+        self.database.held(statement).end("SELECT 1");
+    }
+
+    pub fn counted(&self, table: &str) -> usize {
+        self.database.rows(&format!("SELECT 1 FROM {table}")).len()
+    }
+}
+
+/// Row 3: the application has tables of these names.
+#[test]
+fn an_applications_own_tables_are_not_touched() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        shop.sql("CREATE TABLE orders (number BIGINT, what VARCHAR(20))");
+        shop.sql("CREATE TABLE voucher_sales (number BIGINT)");
+        shop.sql("CREATE TABLE _sqlx_migrations (version BIGINT PRIMARY KEY, name VARCHAR(20))");
+        shop.sql("INSERT INTO orders VALUES (1, 'mine')");
+        shop.sql("INSERT INTO _sqlx_migrations VALUES (7, 'mine')");
+        shop.sell("phone", 10);
+        shop.buy("phone", "ann", "o1");
+        shop.drain(&[]);
+        shop.check();
+        assert_eq!((shop.row_count(), shop.counted("seckill_migrations")), (1, 1));
+        let own = ["orders", "voucher_sales", "_sqlx_migrations"].map(|table| shop.counted(table));
+        assert_eq!(own, [1, 0, 1]);
+    }
+}
+
+#[test]
+fn tables_that_are_others_end_the_worker_in_a_sentence() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        shop.sql("CREATE TABLE seckill_orders (number BIGINT, what VARCHAR(20))");
+        shop.sell("phone", 10);
+        shop.buy("phone", "ann", "o1");
+        let mut worker = shop.worker(&[]);
+        assert_eq!(worker.ended().code(), Some(1), "{}", worker.log());
+        let told = "the tables seckill_orders and seckill_voucher_sales are not those of this \
+                    worker (another --table-prefix?)";
+        assert!(worker.log().contains(told), "{}", worker.log());
+        shop.drain(&["--table-prefix", "mine_"]);
+        assert_eq!(shop.counted("mine_orders"), 1);
+        assert_eq!(shop.counted("seckill_orders"), 0);
+    }
+}
+
+#[test]
+fn no_table_is_made_when_that_is_not_wanted() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 10);
+    shop.buy("phone", "ann", "o1");
+    let mut worker = shop.worker(&["--no-migrate"]);
+    assert_eq!(worker.ended().code(), Some(1), "{}", worker.log());
+    assert!(worker.log().contains("seckill_orders"), "{}", worker.log());
+    assert_eq!(shop.database.rows("SELECT 1 FROM sqlite_master").len(), 0);
+    let mut worker = shop.worker(&["--once", "--table-prefix", "Robert'); DROP TABLE x; --"]);
+    assert_eq!(worker.ended().code(), Some(2), "{}", worker.log());
+    shop.drain(&[]);
+    shop.buy("phone", "ben", "o2");
+    shop.drain(&["--no-migrate"]);
+    shop.check();
+}
+
+/// Two sales of one voucher, as servers tell them that name the sale in the entries.
+#[test]
+fn an_order_of_another_sale_overwrites_nothing() {
+    for database in databases() {
+        let shop = Shop::open(database);
+        for sale in ["", " sale 1", " sale 2"] {
+            shop.run(&format!(
+                "XADD stream.orders * userId ann voucherId tea id o1 deadline 9{sale}"
+            ));
+        }
+        shop.run("XADD stream.orders.confirmed * userId ann voucherId tea id o1 sale 2");
+        let fields = "userId ann voucherId tea id o1 sale 1 reason expired was held";
+        shop.run(&format!("XADD stream.orders.released * {fields}"));
+        for _ in 0..2 {
+            shop.drain(&[]);
+            let states = shop.database.rows("SELECT state FROM seckill_orders ORDER BY sale_id");
+            let states: Vec<String> =
+                states.iter().map(|row| sqlx::Row::get::<String, _>(row, 0)).collect();
+            assert_eq!(states, ["held", "expired", "sold"]);
+            for stream in ["stream.orders", "stream.orders.confirmed", "stream.orders.released"] {
+                shop.run(&format!("XGROUP SETID {stream} {} 0", crate::shop::GROUP));
+            }
+        }
+        let units = "SELECT 1 FROM seckill_voucher_sales WHERE units = 1";
+        assert_eq!(shop.database.rows(units).len(), 2);
+    }
+}
