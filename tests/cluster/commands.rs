@@ -106,7 +106,11 @@ fn check(words: &[String], answer: &str, got: &str) {
 fn words_of(value: &Value) -> String {
     match value {
         Value::Nil => String::new(),
-        Value::Array(items) => items.iter().map(words_of).collect::<Vec<_>>().join(" "),
+        // Nothing stands for a null, as in what redis-cli prints.
+        Value::Array(items) => {
+            let words = items.iter().map(words_of).filter(|word| !word.is_empty());
+            words.collect::<Vec<_>>().join(" ")
+        }
         other => text(other),
     }
 }
