@@ -127,6 +127,11 @@ async fn work(options: Arc<Options>) -> Result<Ended> {
         }
     };
     let totals = Arc::new(Totals::new(options.metrics())?);
+    // An alert must not mistake a gauge that was never set for one that is fine.
+    for streams in options.streams() {
+        totals.intake(&streams.orders, true);
+        totals.refused(&streams.orders, 0);
+    }
     let works = run(Arc::clone(&options), Arc::clone(&totals), stop);
     tokio::pin!(waits, works);
     let worked = tokio::select! {
