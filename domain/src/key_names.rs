@@ -121,9 +121,7 @@ pub fn companion(key: &[u8], suffix: &[u8], hash_tags: bool) -> Result<Vec<u8>, 
 
 /// Could this be the name of a stream of confirmed orders, whatever the order stream is called?
 pub fn is_confirmed_name(stream: &[u8]) -> bool {
-    let before_tag = [CONFIRMED_SUFFIX, b":{"].concat();
-    let has_tag = || stream.windows(before_tag.len()).any(|part| part == before_tag);
-    stream.ends_with(CONFIRMED_SUFFIX) || stream.ends_with(b"}") && has_tag()
+    is_derived_by(stream, CONFIRMED_SUFFIX)
 }
 
 /// Refuses names of the streams of orders and of draws by which one of their entries would be found
@@ -140,12 +138,15 @@ pub fn check_streams(orders: &[u8], draws: &[u8]) -> Result<(), &'static str> {
 
 /// Could this be the name of a stream that belongs to another, with a hash tag or without?
 fn is_derived_stream(stream: &[u8]) -> bool {
-    let ends = |suffix: &[u8]| {
-        let before_tag = [suffix, b":{"].concat();
-        let has_tag = || stream.windows(before_tag.len()).any(|part| part == before_tag);
-        stream.ends_with(suffix) || stream.ends_with(b"}") && has_tag()
-    };
-    [RELEASED_SUFFIX, CONFIRMED_SUFFIX, DEAD_LETTERS_SUFFIX].into_iter().any(ends)
+    let mut suffixes = [RELEASED_SUFFIX, CONFIRMED_SUFFIX, DEAD_LETTERS_SUFFIX].into_iter();
+    suffixes.any(|suffix| is_derived_by(stream, suffix))
+}
+
+/// Does the name end in the suffix, with a hash tag behind it or without?
+fn is_derived_by(stream: &[u8], suffix: &[u8]) -> bool {
+    let before_tag = [suffix, b":{"].concat();
+    let has_tag = || stream.windows(before_tag.len()).any(|part| part == before_tag);
+    stream.ends_with(suffix) || stream.ends_with(b"}") && has_tag()
 }
 
 /// Is this the name of a key that commands of sales, prizes or ids make? `prefixes` and `streams`
