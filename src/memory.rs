@@ -15,7 +15,7 @@ use crate::keyspace::kept::Kept;
 use crate::keyspace::marks::Marks;
 use crate::keyspace::pool::PoolKeys;
 use crate::keyspace::voucher_keys::Vouchers;
-use crate::server::{Ctx, MainThread, ServerEvent};
+use crate::server::{Ctx, MainThread, ServerEvent, SlotsMoved};
 use domain::key_names::{holds_name_of_terms, is_holds_name};
 use domain::slot::Slot;
 use holds::Holds;
@@ -134,14 +134,14 @@ impl Memory {
             // The server itself ends the waits of a replica's clients.
             ServerEvent::BecameReplica => self.sessions.forget(),
             ServerEvent::Configured => self.holds.configured(),
-            ServerEvent::SlotsLeft(slots) => {
+            ServerEvent::Slots(SlotsMoved::Left(slots)) => {
                 let left = |key: &[u8]| slots.contain(Slot::of(key).number());
                 self.holds.forget(left);
                 self.lines.leave(left, now_ms);
                 self.sessions.leave(left);
             }
             // Each key that arrives fires an event.
-            ServerEvent::SlotsArrived => {}
+            ServerEvent::Slots(SlotsMoved::Arrived) => {}
             ServerEvent::FirstCron => {}
             // Deadlines and ends of leases are moments of the new clock; waits are spans of time.
             ServerEvent::ClockSetBack { ms } => self.lines.clock_set_back(*ms, now_ms),

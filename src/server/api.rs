@@ -53,6 +53,7 @@ required! {
     RedisModule_DeleteKey
     RedisModule_EventLoopAddOneShot
     RedisModule_FreeCallReply
+    RedisModule_FreeServerInfo
     RedisModule_FreeString
     RedisModule_GetAbsExpire
     RedisModule_GetBlockedClientHandle
@@ -62,6 +63,7 @@ required! {
     RedisModule_GetClientInfoById
     RedisModule_GetContextFlags
     RedisModule_GetSelectedDb
+    RedisModule_GetServerInfo
     RedisModule_HashGet
     RedisModule_HashSet
     RedisModule_InfoAddFieldULongLong
@@ -91,6 +93,7 @@ required! {
     RedisModule_ReplyWithStringBuffer
     RedisModule_RetainString
     RedisModule_SelectDb
+    RedisModule_ServerInfoGetFieldC
     RedisModule_SetAbsExpire
     RedisModule_SetCommandInfo
     RedisModule_SetDisconnectCallback

@@ -289,11 +289,30 @@ impl<'a> Ctx<'a> {
     /// it tells the server itself which keys it changed, so that a key that was opened for
     /// writing and left alone disturbs no WATCH and no client-side cache.
     pub(crate) fn set_module_options(self) {
+        self.add_module_options(0);
+    }
+
+    /// Says these options of the server's own, and those of [`Ctx::set_module_options`].
+    pub(super) fn add_module_options(self, more: u32) {
         let options = raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS
             | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD
-            | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED;
-        // SAFETY: the context is live, and these are three flags of the API.
+            | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED
+            | more;
+        // SAFETY: the context is live, and these are flags of the API.
         unsafe { api!(RedisModule_SetModuleOptions(self.raw, options as i32)) };
+    }
+
+    /// Is this a Valkey? Its numbers of events and options beyond those of Redis 7.2 mean other
+    /// things than Redis' own.
+    pub(super) fn is_valkey(self) -> bool {
+        let (section, field) = (c"server", c"valkey_version");
+        // SAFETY: the context is live and the texts are C strings; what is given is freed below.
+        unsafe {
+            let info = api!(RedisModule_GetServerInfo(self.raw, section.as_ptr()));
+            let version = api!(RedisModule_ServerInfoGetFieldC(info, field.as_ptr()));
+            api!(RedisModule_FreeServerInfo(self.raw, info));
+            !version.is_null()
+        }
     }
 
     /// Sets every configuration to what redis.conf or the default says; false when one is refused.

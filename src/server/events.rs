@@ -10,10 +10,10 @@ use super::api::api;
 use super::ctx::{Ctx, EventClass};
 use super::main_thread::MainThread;
 use super::panics::guarded;
+use super::slots::{SlotEvents, SlotsMoved};
 use super::string::{Str, borrow};
 use redis_module::raw;
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::ops::RangeInclusive;
 use std::ptr;
 use std::time::{Duration, Instant};
 
@@ -55,10 +55,8 @@ pub(crate) enum ServerEvent {
     BecameReplica,
     /// Some configuration, ours or not, was set.
     Configured,
-    /// Slots have moved to another node as a whole. Their keys fire nothing then.
-    SlotsLeft(SlotRanges),
-    /// Slots have come from another node as a whole.
-    SlotsArrived,
+    /// Slots have moved whole.
+    Slots(SlotsMoved),
     /// The connection of a client has closed: see [`Ctx::connection`].
     Disconnected {
         connection: u64,
@@ -74,16 +72,6 @@ pub(crate) enum ServerEvent {
     ClockSetForward {
         ms: i64,
     },
-}
-
-/// Slots of a cluster.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SlotRanges(Vec<RangeInclusive<u16>>);
-
-impl SlotRanges {
-    pub(crate) fn contain(&self, slot: u16) -> bool {
-        self.0.iter().any(|range| range.contains(&slot))
-    }
 }
 
 /// The server events of every server from 7.0 on, at data version 1.
@@ -124,11 +112,14 @@ pub(crate) fn subscribe<L: Listener>(ctx: Ctx<'_>, classes: &[EventClass]) {
     for id in SERVER_EVENTS {
         subscribe_to(ctx, id, on_server::<L>);
     }
-    // SAFETY: the pointer is written before our load function runs and never again.
-    if unsafe { raw::RedisModule_ClusterCanAccessKeysInSlot }.is_some() {
-        // Only servers with this function (Redis 8.4 and later) call this event by this number:
-        // Valkey uses the number for another.
-        subscribe_to(ctx, raw::REDISMODULE_EVENT_CLUSTER_SLOT_MIGRATION, on_server::<L>);
+    if let Some(events) = SlotEvents::of_server(ctx) {
+        let callback = match events {
+            SlotEvents::Redis => on_redis_slots::<L>,
+            SlotEvents::Valkey => on_valkey_slots::<L>,
+        };
+        if subscribe_to(ctx, events.id(), callback) {
+            ctx.add_module_options(events.options());
+        }
     }
 }
 
@@ -153,11 +144,14 @@ pub(crate) fn subscribe_to_connections<L: Listener>(ctx: Ctx<'_>) {
 type Callback =
     unsafe extern "C" fn(*mut raw::RedisModuleCtx, raw::RedisModuleEvent, u64, *mut c_void);
 
-fn subscribe_to(ctx: Ctx<'_>, id: u64, callback: Callback) {
+/// False for an event that the server doesn't know: none of those that [`are_events_known`] asks
+/// for.
+fn subscribe_to(ctx: Ctx<'_>, id: u64, callback: Callback) -> bool {
     let event = raw::RedisModuleEvent { id, dataver: 1 };
-    // SAFETY: the context is live and the function has the right type. It fails only for events
-    // that the server does not know, which `are_events_known` has excluded.
-    unsafe { api!(RedisModule_SubscribeToServerEvent(ctx.as_ptr(), event, Some(callback))) };
+    // SAFETY: the context is live and the function has the right type.
+    let status =
+        unsafe { api!(RedisModule_SubscribeToServerEvent(ctx.as_ptr(), event, Some(callback))) };
+    status == raw::REDISMODULE_OK as c_int
 }
 
 unsafe extern "C" fn on_key<L: Listener>(
@@ -192,6 +186,41 @@ unsafe extern "C" fn on_server<L: Listener>(
     };
     if let Some(event) = event {
         guarded(|| L::on_server(ctx, event));
+    }
+}
+
+unsafe extern "C" fn on_redis_slots<L: Listener>(
+    ctx: *mut raw::RedisModuleCtx,
+    _event: raw::RedisModuleEvent,
+    part: u64,
+    data: *mut c_void,
+) {
+    // SAFETY: context and data are as the server passed them.
+    unsafe { on_slots::<L>(SlotEvents::Redis, ctx, part, data) };
+}
+
+unsafe extern "C" fn on_valkey_slots<L: Listener>(
+    ctx: *mut raw::RedisModuleCtx,
+    _event: raw::RedisModuleEvent,
+    part: u64,
+    data: *mut c_void,
+) {
+    // SAFETY: context and data are as the server passed them.
+    unsafe { on_slots::<L>(SlotEvents::Valkey, ctx, part, data) };
+}
+
+/// # Safety
+/// Context, part and data must be what a server with these events passes.
+unsafe fn on_slots<L: Listener>(
+    events: SlotEvents,
+    ctx: *mut raw::RedisModuleCtx,
+    part: u64,
+    data: *mut c_void,
+) {
+    // SAFETY: by the caller; the server's context lives for this call.
+    let (ctx, moved) = unsafe { (Ctx::new(ctx), events.read(part, data)) };
+    if let Some(moved) = moved {
+        guarded(|| L::on_server(ctx, ServerEvent::Slots(moved)));
     }
 }
 
@@ -249,21 +278,6 @@ unsafe fn server_event(id: u64, part: u64, data: *mut c_void) -> Option<ServerEv
         (raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED, _) => ServerEvent::BecameReplica,
         (raw::REDISMODULE_EVENT_CONFIG, _) => ServerEvent::Configured,
         (
-            raw::REDISMODULE_EVENT_CLUSTER_SLOT_MIGRATION,
-            raw::REDISMODULE_SUBEVENT_CLUSTER_SLOT_MIGRATION_MIGRATE_COMPLETED,
-        ) => {
-            // SAFETY: by the caller; the server passes this struct with this event.
-            let info =
-                unsafe { data.cast::<raw::RedisModuleClusterSlotMigrationInfoV1>().as_ref() }?;
-            // SAFETY: the ranges are the server's and live for this call.
-            ServerEvent::SlotsLeft(unsafe { slot_ranges(info.slots) })
-        }
-        (
-            raw::REDISMODULE_EVENT_CLUSTER_SLOT_MIGRATION,
-            raw::REDISMODULE_SUBEVENT_CLUSTER_SLOT_MIGRATION_IMPORT_STARTED
-            | raw::REDISMODULE_SUBEVENT_CLUSTER_SLOT_MIGRATION_IMPORT_COMPLETED,
-        ) => ServerEvent::SlotsArrived,
-        (
             raw::REDISMODULE_EVENT_CLIENT_CHANGE,
             raw::REDISMODULE_SUBEVENT_CLIENT_CHANGE_DISCONNECTED,
         ) => {
@@ -273,20 +287,6 @@ unsafe fn server_event(id: u64, part: u64, data: *mut c_void) -> Option<ServerEv
         }
         _ => return None,
     })
-}
-
-/// # Safety
-/// `array` must be null, or an array of the server's that lives for this call.
-unsafe fn slot_ranges(array: *const raw::RedisModuleSlotRangeArray) -> SlotRanges {
-    // SAFETY: by the caller.
-    let Some(found) = (unsafe { array.as_ref() }) else { return SlotRanges(Vec::new()) };
-    let count = usize::try_from(found.num_ranges).unwrap_or(0);
-    // SAFETY: by the caller; so many ranges follow the number.
-    let ranges = unsafe {
-        let first = (&raw const (*array).ranges).cast::<raw::RedisModuleSlotRange>();
-        std::slice::from_raw_parts(first, count)
-    };
-    SlotRanges(ranges.iter().map(|range| range.start..=range.end).collect())
 }
 
 /// Where the server's event loop is.

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use redis::cluster::{ClusterClient, ClusterConnection};
-use redis::{Cmd, Value};
+use redis::{Cmd, FromRedisValue, Value};
 
 use crate::harness::{Server, text, wait_for};
 use crate::nodes::{Nodes, run};
@@ -219,10 +219,10 @@ struct Buyer {
 
 impl Buyer {
     /// Sends a command until it is done.
-    fn ask(&mut self, words: &str) -> i64 {
+    fn ask<R: FromRedisValue>(&mut self, words: &str) -> R {
         let start = Instant::now();
         let reply =
-            wait_for("an answer", || match command(words).query::<i64>(&mut self.connection) {
+            wait_for("an answer", || match command(words).query::<R>(&mut self.connection) {
                 Ok(outcome) => Some(Ok(outcome)),
                 Err(error) if error.code().is_some_and(|code| UNDONE.contains(&code)) => {
                     self.answers.tried_again += 1;
@@ -240,7 +240,20 @@ impl Buyer {
         }
     }
 
-    /// One user tries for all three, and confirms, cancels, or neither.
+    /// Some users try for a voucher in one command.
+    fn batch(&mut self, voucher: &str, users: &[String]) {
+        let pairs: Vec<_> = users.iter().map(|user| format!("{user} o-{user}")).collect();
+        let words = format!("SECKILL.MTRY {voucher} {}", pairs.join(" "));
+        let outcomes: Vec<i64> = self.ask(&words);
+        assert_eq!(outcomes.len(), users.len());
+        for (user, _) in users.iter().zip(outcomes).filter(|(_, outcome)| *outcome == 0) {
+            let accepted = self.answers.accepted.entry(voucher.to_owned()).or_default();
+            assert!(accepted.insert(user.clone()), "{user}: accepted twice");
+        }
+    }
+
+    /// One user tries for all three, and confirms, cancels, or neither. One of ten comes with two
+    /// more who only buy.
     fn shop(&mut self, goods: &Goods, user: &str) {
         let Goods { managed, bare, keys, .. } = goods;
         let by_keys = format!("stock:{{{keys}}} buyers:{{{keys}}} orders:{{{keys}}}");
@@ -249,7 +262,7 @@ impl Buyer {
             (bare, format!("SECKILL.TRY {bare} {user} o-{user}")),
             (keys, format!("SECKILL.TRYKEYS {by_keys} {keys} {user} o-{user}")),
         ] {
-            if self.ask(&words) == 0 {
+            if self.ask::<i64>(&words) == 0 {
                 let accepted = self.answers.accepted.entry(voucher.clone()).or_default();
                 assert!(accepted.insert(user.to_owned()), "{user}: accepted twice");
             }
@@ -257,16 +270,21 @@ impl Buyer {
         let has = self.answers.accepted.get(managed).is_some_and(|users| users.contains(user));
         match user.bytes().last() {
             Some(b'0'..=b'4') if has => {
-                match self.ask(&format!("SECKILL.CANCEL {managed} {user} o-{user}")) {
+                match self.ask::<i64>(&format!("SECKILL.CANCEL {managed} {user} o-{user}")) {
                     1 => drop(self.answers.cancelled.insert(user.to_owned())),
                     late => assert!(late == 2 && goods.hold_ms < LONG_MS, "{user}: {late}"),
                 }
             }
             Some(b'5'..=b'8') if has => {
-                match self.ask(&format!("SECKILL.CONFIRM {managed} {user} o-{user}")) {
+                match self.ask::<i64>(&format!("SECKILL.CONFIRM {managed} {user} o-{user}")) {
                     1 => drop(self.answers.confirmed.insert(user.to_owned())),
                     late => assert!(late == 3 && goods.hold_ms < LONG_MS, "{user}: {late}"),
                 }
+            }
+            Some(b'9') => {
+                let users = ["b", "c"].map(|mate| format!("{user}{mate}"));
+                self.batch(managed, &users);
+                self.batch(bare, &users);
             }
             _ => {}
         }

@@ -7,6 +7,7 @@
 //! | `commands` | every command, by a cluster client and by `redis-cli -c` |
 //! | `buyers` | users of three kinds of vouchers, and what must hold of the vouchers afterwards |
 //! | `moves` | slots that move, key by key and by `redis-cli`; what a client sees meanwhile |
+//! | `whole` | slots that move whole, are broken off, or lose a node in the middle |
 //! | `failover` | SIGKILL of a primary in the middle of a sale |
 //!
 //! What each command does on a node is in `tests/it`; so are slots that move key by key, without
@@ -20,3 +21,6 @@ mod failover;
 mod harness;
 mod moves;
 mod nodes;
+mod whole;
+#[path = "../it/whole_slots.rs"]
+mod whole_slots;

@@ -7,7 +7,7 @@ use crate::cli::{redis_cli, wait_for_agreement};
 use crate::harness::{Server, text, wait_for};
 use crate::nodes::{Nodes, PRIMARIES, expect_ok, id, run, say};
 
-fn goods(stock: i64) -> Goods {
+pub fn goods(stock: i64) -> Goods {
     Goods {
         managed: "m".to_owned(),
         bare: "b".to_owned(),
@@ -43,7 +43,7 @@ fn migrate(source: &Server, target: &Server, key: &str) {
     assert_eq!(text(&reply), "OK", "{key}");
 }
 
-fn report(nodes: &Nodes, answers: &Answers) {
+pub fn report(nodes: &Nodes, answers: &Answers) {
     println!(
         "{} commands, ASK or TRYAGAIN {} times, {} tried again by the buyers, {:?} at most",
         answers.commands,
@@ -134,42 +134,6 @@ fn a_sale_goes_on_while_redis_cli_moves_slots() {
         &["--cluster", "check", &format!("127.0.0.1:{}", nodes.servers[0].port())],
     );
     assert!(checked.contains("All 16384 slots covered"), "{checked}");
-}
-
-/// Redis 8.4 and later move slots whole, without ASK and TRYAGAIN.
-#[test]
-fn a_sale_goes_on_while_slots_move_in_one_step() {
-    let nodes = Nodes::start();
-    let known = run(&nodes.servers[0], "CLUSTER MIGRATION STATUS ALL");
-    if matches!(known, Value::ServerError(_)) {
-        println!("left out: this server has no CLUSTER MIGRATION");
-        return;
-    }
-    // Holds run out and come back meanwhile.
-    let goods = Goods { hold_ms: 40, ..goods(100_000) };
-    goods.open(&nodes);
-    let buyers = Buyers::start(&nodes, &goods, 4);
-    for round in 0..4 * PRIMARIES {
-        let voucher = [&goods.managed, &goods.bare, &goods.keys][round % 3];
-        buyers.wait_for_more(100, &nodes.servers[0]);
-        let moving = slot(&nodes.servers[0], voucher);
-        let target = &nodes.servers[(nodes.owner(voucher) + 1) % PRIMARIES];
-        run(target, &format!("CLUSTER MIGRATION IMPORT {moving} {moving}"));
-        let come = wait_for("the slot", || {
-            matches!(target.call(&["EXISTS", voucher]), Value::Int(_)).then_some(())
-        });
-        come.unwrap_or_else(|late| panic!("{late}\n{}", target.log()));
-    }
-    buyers.wait_for_more(300, &nodes.servers[0]);
-    let answers = buyers.end();
-    report(&nodes, &answers);
-    assert_eq!(redirected(&nodes), 0);
-    let owner = &nodes.servers[nodes.owner("m")];
-    let over = wait_for("all holds to end", || {
-        (say(owner, "EXISTS seckill:hold:{m}") == "0").then_some(())
-    });
-    over.unwrap_or_else(|late| panic!("{late}\n{}", owner.log()));
-    goods.check(&nodes, &answers);
 }
 
 /// What each side of a move answers to one who follows no redirection.

@@ -8,7 +8,7 @@ use crate::cluster::{slot, two_nodes};
 use crate::harness::{Client, Server, module, text, wait_for};
 use crate::locks_line::id_of;
 use crate::locks_session::{holder, wait_for_closed};
-use crate::memory::knows;
+use crate::whole_slots::Mover;
 use redis::Value;
 
 #[test]
@@ -194,16 +194,9 @@ fn a_lock_that_moved_to_another_node_is_left_alone() {
 #[test]
 fn a_slot_that_left_whole_takes_its_ties_with_it() {
     let (source, target) = two_nodes();
-    if !knows(&source, "CLUSTER MIGRATION STATUS ALL") {
-        return;
-    }
-    let moving = slot(&source, b"lock");
+    let Some(mover) = Mover::of(&source) else { return };
     let ann = holder(&source, "lock", "ann");
-    let reply = target.run(&format!("CLUSTER MIGRATION IMPORT {moving} {moving}"));
-    assert!(!matches!(reply, Value::ServerError(_)), "{reply:?}");
-    let come =
-        wait_for("the slot", || matches!(target.run("EXISTS lock"), Value::Int(_)).then_some(()));
-    come.unwrap_or_else(|late| panic!("{late}\n{}", target.log()));
+    mover.move_slot(&source, &target, "lock");
     drop(ann);
     wait_for_closed(&source);
     target.check("> GET lock\nann");

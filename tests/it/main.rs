@@ -15,6 +15,7 @@
 //! | `prizes_effects` | what draws write, random histories of them, random bytes |
 //! | `nextid`, `nextid_slots` | generated ids, and who else counts on their keys |
 //! | `nextid_pace` | nobody uses up the ids of a day |
+//! | `whole_slots` | moves slots whole, on servers that can |
 //! | `afresh` | nothing remembered between tries hides what others did |
 //! | `repeats` | repeat buyers, and what others do to the buyers meanwhile |
 //! | `locks_line`, `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in line |
@@ -145,3 +146,4 @@ mod transcript;
 mod r#try;
 mod trykeys;
 mod users;
+mod whole_slots;

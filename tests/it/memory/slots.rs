@@ -1,48 +1,40 @@
-//! Slots that leave a node whole, as Redis 8.4 and later move them: no key fires an event then.
+//! Slots that move whole, as Redis 8.4 and later and Valkey 9 and later move them: no key fires an
+//! event when it leaves.
 
-use super::knows;
 use super::primed::{LASTS, Primed};
-use crate::cluster::{slot, two_nodes};
+use crate::cluster::two_nodes;
 use crate::harness::{Server, text, wait_for};
 use crate::observe::integer;
+use crate::whole_slots::Mover;
 use redis::Value;
 
 /// Two nodes that can move slots whole; none where the server can't.
-fn two_nodes_that_migrate() -> Option<(Server, Server)> {
-    let nodes = two_nodes();
-    if !knows(&nodes.0, "CLUSTER MIGRATION STATUS ALL") {
-        return None;
-    }
+fn two_nodes_that_migrate() -> Option<(Server, Server, Mover)> {
+    let (source, target) = two_nodes();
+    let mover = Mover::of(&source)?;
     // A node that loses its last slot becomes a replica.
-    import(&nodes.1, "{other}");
-    Some(nodes)
+    mover.move_slot(&source, &target, "{other}");
+    Some((source, target, mover))
 }
 
-/// Moves the slot of `key` to `target`, and waits until it is there.
-fn import(target: &Server, key: &str) {
-    let moving = slot(target, key.as_bytes());
-    let reply = target.run(&format!("CLUSTER MIGRATION IMPORT {moving} {moving}"));
-    assert!(!matches!(reply, Value::ServerError(_)), "{reply:?}");
-    let come = wait_for("the slot", || {
-        matches!(target.call(&["EXISTS", key]), Value::Int(_)).then_some(())
-    });
-    come.unwrap_or_else(|late| panic!("{late}\n{}", target.log()));
+fn wait_for_open_holds(server: &Server, wanted: i64) {
+    let open = || server.info_number("seckill_holds_open");
+    let come = wait_for("the holds", || (open() == wanted).then_some(()));
+    come.unwrap_or_else(|late| panic!("{late}: {} are open\n{}", open(), server.log()));
 }
 
 #[test]
 fn holds_of_a_slot_that_left_whole_are_forgotten() {
-    let Some((source, target)) = two_nodes_that_migrate() else { return };
+    let Some((source, target, mover)) = two_nodes_that_migrate() else { return };
     source.check("> SECKILL.CREATE 7 5 HOLD 4000\nOK\n> SECKILL.TRY 7 alice o1\n0");
     let deadline = integer(&source.field("SECKILL.ORDER 7 o1", "deadline"));
-    import(&target, "7");
-    let open = || source.info_number("seckill_holds_open");
-    let forgotten = wait_for("the holds to be forgotten", || (open() == 0).then_some(()));
-    forgotten.unwrap_or_else(|late| panic!("{late}: {} are open\n{}", open(), source.log()));
+    mover.move_slot(&source, &target, "7");
+    wait_for_open_holds(&source, 0);
     // The hold ends where it is now; where it was, nothing is due any more.
     target.wait_for_state("7", "o1", "expired");
     target.assert_book("7", [5, 0, 0]);
     source.wait_until(deadline + 1500);
-    assert_eq!(open(), 0);
+    wait_for_open_holds(&source, 0);
     assert!(!source.log().contains("expired holds stay for now"), "{}", source.log());
     let unloaded = wait_for("the unload", || {
         (source.run("MODULE UNLOAD seckill") == Value::Okay).then_some(())
@@ -52,14 +44,14 @@ fn holds_of_a_slot_that_left_whole_are_forgotten() {
 
 #[test]
 fn a_client_that_waits_for_a_lock_whose_slot_leaves_whole_is_answered_at_once() {
-    let Some((source, target)) = two_nodes_that_migrate() else { return };
+    let Some((source, target, mover)) = two_nodes_that_migrate() else { return };
     source.run("LOCK.ACQUIRE lock ann 1000000");
     let mut bob = source.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 10000");
     let mut cid = source.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 10000 FENCE");
     // A lock of another slot stays, and so does its line.
     source.run("LOCK.ACQUIRE stays ann 1000000");
     let mut dan = source.waiter("LOCK.ACQUIRE stays dan 1000000 WAIT 60000");
-    import(&target, "lock");
+    mover.move_slot(&source, &target, "lock");
     for waiter in [&mut bob, &mut cid] {
         let reply = text(&waiter.receive());
         assert!(reply.starts_with("TRYAGAIN "), "{reply}");
@@ -73,7 +65,7 @@ fn a_client_that_waits_for_a_lock_whose_slot_leaves_whole_is_answered_at_once() 
 /// There and back, changed meanwhile: neither node answers by what it knew before.
 #[test]
 fn a_slot_that_comes_back_whole_is_seen_as_it_is() {
-    let Some((source, target)) = two_nodes_that_migrate() else { return };
+    let Some((source, target, mover)) = two_nodes_that_migrate() else { return };
     let (mut here, there) = (Primed::on(source), Primed::on(target));
     let rules = "SET seckill:voucher:{t}u \
         '{\"total\":9,\"begin\":null,\"end\":1,\"limit\":1,\"hold\":null}'";
@@ -87,21 +79,69 @@ fn a_slot_that_comes_back_whole_is_seen_as_it_is() {
     ] {
         for last in LASTS {
             here.again(&format!("{change:?}, moved whole"), last);
-            import(&there.server, "{t}");
+            mover.move_slot(&here.server, &there.server, "{t}");
             here.check_line_ended("TRYAGAIN");
             there.check_tries();
             there.run(change);
             there.check_tries();
             there.check_holds();
-            import(&here.server, "{t}");
+            mover.move_slot(&there.server, &here.server, "{t}");
             here.check_tries();
             here.check_holds();
             here.server.check("> DEL {t}lock\n1\n> LOCK.ACQUIRE {t}lock ann 1000000\n1");
             here.bob = Some(here.server.waiter("LOCK.ACQUIRE {t}lock bob 1000000 WAIT 600000"));
             here.check_line();
-            let open = || there.server.info_number("seckill_holds_open");
-            let forgotten = wait_for("the holds to be forgotten", || (open() == 0).then_some(()));
-            forgotten.unwrap_or_else(|late| panic!("{change:?}: {late}: {} are open", open()));
+            wait_for_open_holds(&there.server, 0);
         }
     }
+}
+
+/// All keys have come, but the slot is not the target's.
+#[test]
+fn a_hold_expires_at_the_source_until_its_slot_is_handed_over() {
+    let Some((source, target, mover)) = two_nodes_that_migrate() else { return };
+    source.check("> SECKILL.CREATE 7 5 HOLD 1500\nOK\n> SECKILL.TRY 7 alice o1\n0");
+    source.check("> SECKILL.TRY 7 bob o2\n0\n> SECKILL.EXTEND 7 bob o2 3600000\n1");
+    mover.hold_up(&source, &target, true);
+    mover.begin(&source, &target, "7");
+    mover.wait_for_copy(&target);
+    if mover == Mover::Valkey {
+        wait_for_open_holds(&target, 2);
+    }
+    // Both nodes have the hold when it is due.
+    source.wait_for_state("7", "o1", "expired");
+    assert_eq!(target.info_number("seckill_orders_expired"), 0, "{}", target.log());
+    mover.cancel(&source, &target);
+    mover.hold_up(&source, &target, false);
+    // What came is gone, without an event for each key.
+    wait_for_open_holds(&target, 0);
+    target.check("> DBSIZE\n0");
+    wait_for_open_holds(&source, 1);
+    source.assert_book("7", [4, 1, 0]);
+    assert_eq!(source.info_number("seckill_orders_expired"), 1);
+    source.check("> XLEN stream.orders.released:{7}\n1\n> SECKILL.TRY 7 carol o3\n0");
+    let unloaded = wait_for("the unload", || {
+        (target.run("MODULE UNLOAD seckill") == Value::Okay).then_some(())
+    });
+    unloaded.unwrap_or_else(|late| panic!("{late}\n{}", target.log()));
+    assert!(!source.log().contains("expired holds stay for now"), "{}", source.log());
+}
+
+/// A move that was broken off, and asked for again.
+#[test]
+fn a_hold_that_moves_at_the_second_attempt_expires_once() {
+    let Some((source, target, mover)) = two_nodes_that_migrate() else { return };
+    source.check("> SECKILL.CREATE 7 5 HOLD 2500\nOK\n> SECKILL.TRY 7 alice o1\n0");
+    mover.hold_up(&source, &target, true);
+    mover.begin(&source, &target, "7");
+    mover.wait_for_copy(&target);
+    mover.cancel(&source, &target);
+    mover.hold_up(&source, &target, false);
+    mover.move_slot(&source, &target, "7");
+    target.wait_for_state("7", "o1", "expired");
+    target.assert_book("7", [5, 0, 0]);
+    wait_for_open_holds(&source, 0);
+    // A busy machine may have taken so long that it was due before the slot moved.
+    let expired = [&source, &target].map(|node| node.info_number("seckill_orders_expired"));
+    assert_eq!(expired.iter().sum::<i64>(), 1, "{expired:?}");
 }
