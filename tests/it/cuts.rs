@@ -145,3 +145,30 @@ fn an_rdb_file_cut_at_any_byte_is_refused() {
     }
     println!("{} cuts of {} bytes", cuts.len(), whole.len());
 }
+
+/// The lines of docs/operating.md that are run before each start: on a machine without a file, and on
+/// a file that ends within a transaction.
+#[test]
+fn the_lines_before_a_start_cut_what_is_half_and_never_fail() {
+    let page = include_str!("../../docs/operating.md");
+    let lines = page.split("```").find_map(|block| block.strip_prefix("sh\nfolder="));
+    let (_, lines) = lines.expect("the lines").split_once('\n').expect("more lines");
+    let run =
+        |folder: &str| crate::harness::tool(&["sh", "-c", &format!("folder={folder}\n{lines}")]);
+    let mut server = Server::with().aof().start();
+    let folder = server.dir().join("appendonlydir");
+    assert!(run(server.dir().join("nothing-yet").to_str().expect("text")), "before a first start");
+    server.run("SET seckill:stock:7 5");
+    let before = fs::metadata(appended(&server)).expect("the file").len();
+    server.run("SECKILL.TRY 7 alice o1");
+    server.kill9();
+    let whole = fs::read(appended(&server)).expect("the file");
+    let folder = folder.to_str().expect("text");
+    assert!(run(folder), "a sound file");
+    assert_eq!(fs::read(appended(&server)).expect("the file"), whole);
+    fs::write(appended(&server), &whole[..whole.len() - 20]).expect("a cut file");
+    assert!(run(folder), "a file that was cut");
+    assert_eq!(fs::metadata(appended(&server)).expect("the file").len(), before);
+    server.start_again();
+    server.check("> GET seckill:stock:7\n5");
+}
