@@ -102,7 +102,6 @@ fn run(options: &Options) -> Result<()> {
     if let Some(dir) = options.out_dir() {
         fs::create_dir_all(&dir)?;
         fs::write(dir.join("results.json"), serde_json::to_string_pretty(&results)? + "\n")?;
-        fs::write(dir.join("table.md"), tables::snippet(&results))?;
         fs::write(dir.join("README.md"), tables::page(&results))?;
         plots::write(&results, &dir)?;
         if let Some(line) = &line {

@@ -5,7 +5,7 @@ use crate::figures::cost_of;
 use crate::grid::{Grid, micros, thousands, times};
 use crate::managed::{Managed, deeds, sold_out};
 
-/// The tables of what was measured; the first two are also those of the README.
+/// The tables of costs.
 pub fn costs(managed: &Managed) -> Vec<Grid> {
     vec![sold_out(managed), deeds(managed)]
 }

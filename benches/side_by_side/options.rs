@@ -12,7 +12,7 @@ pub struct Options {
     #[arg(long)]
     pub smoke: bool,
 
-    /// Where results.json, table.md and the plots go; docs/bench by default for a whole run
+    /// Where results.json, the page and the plots go; docs/bench by default for a whole run
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 

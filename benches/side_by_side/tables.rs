@@ -1,4 +1,4 @@
-//! The results as tables: on the terminal, as a page, and between two markers for the README.
+//! The results as tables: on the terminal, and as a page.
 
 use crate::cluster;
 use crate::contender::{Contender, DECIDING, Outcome, SELLING};
@@ -8,13 +8,10 @@ use crate::latency::CONNECTIONS;
 use crate::managed_tables;
 use crate::results::Results;
 
-const BEGIN: &str = "<!-- bench:begin -->";
-const END: &str = "<!-- bench:end -->";
-
 const PAGE_START: &str = "\
 # What a try costs
 
-`make bench` writes this page, `table.md`, `results.json` and the plots.
+`make bench` writes this page, `results.json` and the plots.
 
 - *script*: the usual Lua script, by EVALSHA.
 - *one-line script*: `return redis.call('SECKILL.TRY', ...)` in the place of the usual one, by
@@ -55,18 +52,6 @@ pub fn print(results: &Results) {
         println!("\nTargets");
         println!("{}", targets(results).terminal());
     }
-}
-
-/// What the top README shows, between its markers.
-pub fn snippet(results: &Results) -> String {
-    let mut text = format!("{BEGIN}\n");
-    let first = [decisions(results), batches(results), latency(results)];
-    for grid in first.into_iter().chain(managed_tables::costs(&results.managed)) {
-        if !grid.rows.is_empty() {
-            text += &format!("{}:\n\n{}\n", grid.title, grid.markdown());
-        }
-    }
-    text + &about(results) + "\n" + END + "\n"
 }
 
 /// A page of everything, which stands beside the plots.

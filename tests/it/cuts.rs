@@ -146,8 +146,8 @@ fn an_rdb_file_cut_at_any_byte_is_refused() {
     println!("{} cuts of {} bytes", cuts.len(), whole.len());
 }
 
-/// The lines of docs/operating.md that are run before each start: on a machine without a file, and on
-/// a file that ends within a transaction.
+/// The lines of docs/operating.md that are run before each start: where there is no file yet, and
+/// on a file that ends within a transaction.
 #[test]
 fn the_lines_before_a_start_cut_what_is_half_and_never_fail() {
     let page = include_str!("../../docs/operating.md");

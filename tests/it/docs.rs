@@ -176,7 +176,7 @@ fn redis_conf_runs_as_it_is() {
 
 #[test]
 fn pages_list_every_config_at_its_default() {
-    for readme in ["README.md", "README.zh-CN.md", "docs/configuration.md"] {
+    for readme in ["docs/configuration.md", "docs/reference.zh-CN.md"] {
         let page = read(readme);
         for (name, default, _) in CONFIGS {
             let row = page
@@ -190,10 +190,10 @@ fn pages_list_every_config_at_its_default() {
 }
 
 #[test]
-fn both_readmes_list_every_command() {
+fn both_overviews_list_every_command() {
     let server = Server::start();
     for name in words(server.run("COMMAND LIST FILTERBY MODULE seckill")) {
-        for readme in ["README.md", "README.zh-CN.md"] {
+        for readme in ["docs/README.md", "docs/reference.zh-CN.md"] {
             assert!(read(readme).contains(&name.to_uppercase()), "{readme} has no {name}");
         }
     }
