@@ -17,7 +17,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: 2,
     summary: c"Tells who holds a lock, for how long, and how many clients are in line",
     complexity: c"O(1)",
-    since: c"0.1.0",
+    since: c"0.2.0",
     keys: &[KeySpec {
         position: 1,
         access: Access::Look,

@@ -23,7 +23,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: -2,
     summary: c"Reads the whole book of a managed voucher and compares it with its other keys",
     complexity: c"O(n), n being the orders and buyers; O(1) for each step with CURSOR",
-    since: c"0.1.0",
+    since: c"0.2.0",
     keys: READS_VOUCHER,
     args: &[
         ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },

@@ -23,7 +23,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: -4,
     summary: c"Gives an order's units and its user's right to buy back, once",
     complexity: c"O(log n), n being the orders held",
-    since: c"0.1.0",
+    since: c"0.2.0",
     keys: UPDATES_VOUCHER,
     args: &[
         ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },

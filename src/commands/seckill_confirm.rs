@@ -30,7 +30,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: -4,
     summary: c"Makes a held order sold, and appends it to the stream of confirmed orders",
     complexity: c"O(log n), n being the orders held",
-    since: c"0.1.0",
+    since: c"0.2.0",
     keys: UPDATES_VOUCHER,
     args: &[
         ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },

@@ -23,7 +23,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: -3,
     summary: c"Makes a managed voucher with stock, window, limit and hold",
     complexity: c"O(1)",
-    since: c"0.1.0",
+    since: c"0.2.0",
     keys: UPDATES_VOUCHER,
     args: &[
         ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },

@@ -28,7 +28,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: -2,
     summary: c"Takes units from a stock if there are enough, and replies what there was before",
     complexity: c"O(1)",
-    since: c"0.1.0",
+    since: c"0.2.0",
     keys: BARE_STOCK,
     args: STOCK_AND_UNITS,
 };

@@ -20,7 +20,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: -2,
     summary: c"Removes every key of a voucher, never a stream",
     complexity: c"O(1), the memory is freed in the background. With FORCE O(log n) per order held",
-    since: c"0.1.0",
+    since: c"0.2.0",
     keys: UPDATES_VOUCHER,
     args: &[
         ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },

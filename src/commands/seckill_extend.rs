@@ -24,7 +24,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: -5,
     summary: c"Moves the deadline of a held order to so many milliseconds from now, never earlier",
     complexity: c"O(log n), n being the orders held",
-    since: c"0.1.0",
+    since: c"0.2.0",
     keys: UPDATES_VOUCHER,
     args: &[
         ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },

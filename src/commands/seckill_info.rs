@@ -21,7 +21,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: 2,
     summary: c"How the sale of a voucher stands",
     complexity: c"O(1)",
-    since: c"0.1.0",
+    since: c"0.2.0",
     keys: READS_VOUCHER,
     args: &[ArgSpec { name: c"voucher", kind: ArgKind::Key(0) }],
 };

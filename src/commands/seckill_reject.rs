@@ -34,7 +34,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: -4,
     summary: c"Moves an entry to the dead letters of its stream and gives its order back, once",
     complexity: c"O(log n), n being the entries pending and the orders held",
-    since: c"0.1.0",
+    since: c"0.2.0",
     keys: &[KeySpec {
         position: 1,
         access: Access::Update,

@@ -1,5 +1,8 @@
 //! COMMAND INFO, DOCS and GETKEYS, ACL categories, the INFO section.
 
+use std::fs;
+use std::path::Path;
+
 use crate::harness::{Server, text};
 use crate::observe::words;
 use redis::Value;
@@ -143,8 +146,12 @@ fn command_docs_are_complete() {
         assert!(said("summary").len() > 10, "{name}: {}", said("summary"));
         assert!(said("complexity").starts_with("O("), "{name}: {}", said("complexity"));
         let since = said("since");
-        let parts = since.split('.').filter(|part| part.parse::<u32>().is_ok()).count();
-        assert_eq!(parts, 3, "{name}: since {since}");
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/commands");
+        let page = fs::read_to_string(page.join(format!("{name}.md"))).expect("its page");
+        assert!(page.contains(&format!("| Since | {since} |")), "{name}: since {since}");
+        let changes = include_str!("../../CHANGELOG.md").lines();
+        let mut versions = changes.filter(|line| line.starts_with("## "));
+        assert!(versions.any(|line| line.contains(&since)), "{name}: since {since}");
         assert_eq!(said("module"), "seckill");
 
         let arguments = items(field(docs, "arguments").expect("arguments"));
