@@ -77,6 +77,9 @@ lint: setup ## formatting, clippy and rustdoc, warnings are errors; crates; Dock
 	scripts/lint-docker
 	scripts/deny
 
+arm64: ## builds the module for arm64 and tries it under qemu, ARGS="holds::" for some tests; as root
+	@scripts/arm64 test $(ARGS)
+
 package: ## a tarball and a .deb in target/package, each unpacked and tried
 	@scripts/package
 
