@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use anyhow::Result;
 use domain::managed::{Cancellation, Confirmation};
 use redis::RedisResult;
+use seckill_tools::connection::Connection;
 
-use crate::link::Link;
 use crate::load::{Answers, Try};
 use crate::options::Options;
 use crate::plan::{Plan, user_id};
@@ -87,7 +87,7 @@ impl Settled {
 /// Pays or cancels the accepted tries, as their fates are, and counts the answers. A retry of an
 /// order pays it again, as its user can't know.
 pub async fn settle(
-    connection: &mut Link,
+    connection: &mut Connection,
     maker: &Try,
     fates: &Fates,
     plan: &Plan,

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use domain::sale::Outcome;
 use redis::{RedisResult, Value};
+use seckill_tools::connection::{Connection, Target};
 use serde::Serialize;
 use tokio::sync::watch::{Receiver, channel};
 use tokio::task::JoinSet;
 
 use crate::batch::{self, One, Tries, gather};
 use crate::fate::{Fates, Settled, settle};
-use crate::link::{Link, Place};
 use crate::managed::{Standing, poll};
 use crate::options::{Method, Options};
 use crate::plan::{Plan, user_id};
@@ -142,13 +142,13 @@ pub struct Try {
 }
 
 impl Try {
-    async fn prepare(place: &Place, options: &Options) -> Result<Try> {
+    async fn prepare(target: &Target, options: &Options) -> Result<Try> {
         let script = match options.method() {
             Method::Command => None,
             Method::Script => {
                 let mut load = redis::cmd("SCRIPT");
                 load.arg("LOAD").arg(include_str!("seckill.lua"));
-                let sha = load.query_async(&mut place.connect().await?).await;
+                let sha = load.query_async(&mut target.connect().await?).await;
                 Some(sha.context("SCRIPT LOAD")?)
             }
         };
@@ -203,12 +203,12 @@ impl Try {
 
 /// Sends the whole plan, or until Ctrl-C, and waits for every answer. An error when a connection
 /// is lost: then nobody knows what became of the tries on their way.
-pub async fn send(place: &Place, options: &Options, plan: &Arc<Plan>) -> Result<Rush> {
+pub async fn send(target: &Target, options: &Options, plan: &Arc<Plan>) -> Result<Rush> {
     let shared = Arc::new(Shared::new(plan.tries()));
-    let maker = Arc::new(Try::prepare(place, options).await?);
+    let maker = Arc::new(Try::prepare(target, options).await?);
     let mut connections = Vec::new();
     for _ in 0..options.connections {
-        connections.push(place.connect().await?);
+        connections.push(target.connect().await?);
     }
 
     let started = Instant::now();
@@ -218,7 +218,7 @@ pub async fn send(place: &Place, options: &Options, plan: &Arc<Plan>) -> Result<
         let at_once = options.pipeline.saturating_mul(options.batch);
         senders.spawn(work(connection, at_once, maker, plan, shared));
     }
-    let standing = poll_standing(place, options).await?;
+    let standing = poll_standing(target, options).await?;
     let answers = watch(&mut senders, &shared, &standing, options.json).await;
     drop(standing); // ends the polling
     let elapsed = started.elapsed();
@@ -231,17 +231,17 @@ pub async fn send(place: &Place, options: &Options, plan: &Arc<Plan>) -> Result<
 }
 
 /// How the sale stands, asked on a connection of its own. Always none where it is not managed.
-async fn poll_standing(place: &Place, options: &Options) -> Result<Receiver<Option<Standing>>> {
+async fn poll_standing(target: &Target, options: &Options) -> Result<Receiver<Option<Standing>>> {
     let (tell, standing) = channel(None);
     if options.managed.managed && !options.json {
-        tokio::spawn(poll(place.connect().await?, Spread::of(options).vouchers(), tell));
+        tokio::spawn(poll(target.connect().await?, Spread::of(options).vouchers(), tell));
     }
     Ok(standing)
 }
 
 /// One connection: takes so many tries at once, until none is left.
 async fn work(
-    mut connection: Link,
+    mut connection: Connection,
     at_once: u32,
     maker: Arc<Try>,
     plan: Arc<Plan>,

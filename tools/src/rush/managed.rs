@@ -7,12 +7,12 @@ use anyhow::{Context, Result, ensure};
 use domain::book::{Entry, State};
 use futures_util::future::try_join_all;
 use redis::{FromRedisValue, Value};
+use seckill_tools::connection::Connection;
+use seckill_tools::voucher_keys::VoucherKeys;
 use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::link::Link;
-use crate::names::Names;
 use crate::options::Options;
 
 /// How often a sale is asked how it stands.
@@ -33,7 +33,7 @@ pub struct Standing {
 
 impl Standing {
     /// How the vouchers stand together. Their rules are the same.
-    pub async fn ask(connection: &Link, vouchers: &[String]) -> Result<Standing> {
+    pub async fn ask(connection: &Connection, vouchers: &[String]) -> Result<Standing> {
         let asked = vouchers.iter().map(|voucher| Standing::ask_one(connection.clone(), voucher));
         let all = try_join_all(asked).await?.into_iter();
         let sum = all.reduce(|sum, one| Standing {
@@ -45,7 +45,7 @@ impl Standing {
         sum.context("nothing is on sale")
     }
 
-    async fn ask_one(mut connection: Link, voucher: &str) -> Result<Standing> {
+    async fn ask_one(mut connection: Connection, voucher: &str) -> Result<Standing> {
         let info: HashMap<String, Value> =
             redis::cmd("SECKILL.INFO").arg(voucher).query_async(&mut connection).await?;
         let number = |name: &str| of::<i64>(&info, name);
@@ -118,7 +118,7 @@ pub struct Ledger {
 
 impl Ledger {
     /// The ledgers of the shards, added up.
-    pub async fn read(connection: &mut Link, shards: &[Names]) -> Result<Ledger> {
+    pub async fn read(connection: &mut Connection, shards: &[VoucherKeys]) -> Result<Ledger> {
         let mut sum = Ledger { audit: Audit::default(), book: Vec::new(), stock: 0, buyers: 0 };
         for names in shards {
             let Ledger { audit, book, stock, buyers } = Ledger::read_one(connection, names).await?;
@@ -140,7 +140,7 @@ impl Ledger {
         Ok(sum)
     }
 
-    async fn read_one(connection: &mut Link, names: &Names) -> Result<Ledger> {
+    async fn read_one(connection: &mut Connection, names: &VoucherKeys) -> Result<Ledger> {
         let mut all = redis::pipe();
         all.atomic().cmd("SECKILL.AUDIT").arg(&names.voucher);
         all.cmd("HGETALL").arg(&names.book).cmd("GET").arg(&names.stock);
@@ -156,7 +156,7 @@ impl Ledger {
 }
 
 /// Orders in the book so far, live or released.
-pub async fn book_len(connection: &mut Link, shards: &[Names]) -> Result<usize> {
+pub async fn book_len(connection: &mut Connection, shards: &[VoucherKeys]) -> Result<usize> {
     let mut length = 0;
     for names in shards {
         length += redis::cmd("HLEN").arg(&names.book).query_async::<usize>(connection).await?;
@@ -166,8 +166,8 @@ pub async fn book_len(connection: &mut Link, shards: &[Names]) -> Result<usize> 
 
 /// Makes the voucher. Fails when there is one of this name.
 pub async fn create(
-    connection: &mut Link,
-    names: &Names,
+    connection: &mut Connection,
+    names: &VoucherKeys,
     stock: i64,
     options: &Options,
 ) -> Result<()> {
@@ -188,7 +188,11 @@ pub async fn create(
 }
 
 /// Tells every now and then how the sale stands, until nobody listens.
-pub async fn poll(connection: Link, vouchers: Vec<String>, tell: watch::Sender<Option<Standing>>) {
+pub async fn poll(
+    connection: Connection,
+    vouchers: Vec<String>,
+    tell: watch::Sender<Option<Standing>>,
+) {
     let mut ticks = tokio::time::interval(POLL_EVERY);
     while !tell.is_closed() {
         ticks.tick().await;
@@ -200,7 +204,11 @@ pub async fn poll(connection: Link, vouchers: Vec<String>, tell: watch::Sender<O
 }
 
 /// Waits until the server has given back every hold. False when Ctrl-C ended the wait.
-pub async fn wait_for_holds(connection: &Link, vouchers: &[String], quiet: bool) -> Result<bool> {
+pub async fn wait_for_holds(
+    connection: &Connection,
+    vouchers: &[String],
+    quiet: bool,
+) -> Result<bool> {
     let mut standing = Standing::ask(connection, vouchers).await?;
     let Some(hold_ms) = standing.hold_ms.filter(|_| standing.held > 0) else { return Ok(true) };
     if !quiet {

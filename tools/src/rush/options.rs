@@ -6,7 +6,8 @@ use anyhow::{Result, ensure};
 use clap::{Args, Parser};
 use domain::batch::TRIES_MAX;
 
-use crate::sharding::{SHARDS_MAX, check_sale};
+use seckill_tools::server::ServerOptions;
+use seckill_tools::sharding::{SHARDS_MAX, check_sale};
 
 /// Sends a flash sale's tries to a server and proves the outcome.
 ///
@@ -16,10 +17,8 @@ use crate::sharding::{SHARDS_MAX, check_sale};
 #[derive(Parser, Debug)]
 #[command(name = "seckill-rush", version)]
 pub struct Options {
-    /// The server: `redis://user:password@host:port/db` or `redis+unix:///path`, or any node of a
-    /// cluster
-    #[arg(long, default_value = "redis://127.0.0.1:6379")]
-    pub url: String,
+    #[command(flatten, next_help_heading = "The server")]
+    pub server: ServerOptions,
 
     /// What is on sale
     #[arg(long, default_value = "rush")]

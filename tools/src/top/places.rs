@@ -6,6 +6,7 @@ use domain::key_names::{
     BUYERS_PREFIX, DEAD_LETTERS_SUFFIX, DRAW_STREAM, Naming, ORDER_STREAM, STOCK_PREFIX, owner_of,
     uses_hash_tags,
 };
+use seckill_tools::scan::literal;
 
 /// What the configurations of the module say about names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,13 +43,7 @@ impl Places {
 
     /// What SCAN finds the stock keys by: the prefix, none of it a wildcard.
     pub fn stock_pattern(&self) -> Vec<u8> {
-        let mut pattern = Vec::new();
-        for byte in &self.stock_prefix {
-            if b"*?[]\\^".contains(byte) {
-                pattern.push(b'\\');
-            }
-            pattern.push(*byte);
-        }
+        let mut pattern = literal(&self.stock_prefix);
         pattern.push(b'*');
         pattern
     }

@@ -8,6 +8,7 @@
 //! | `worker` | the worker as a process |
 //! | `shop` | a server that sells, a database for the rows, and `Shop::check`: what must hold |
 //! | `rows` | orders become rows; summary, signals, two workers at once, metrics |
+//! | `http` | slow clients of its port; health |
 //! | `crashes` | workers and servers that are killed or hang, at any moment |
 //! | `away` | databases, groups and streams that go away and come back |
 //! | `released` | cancelled, expired, bought again, in any order of reading |
@@ -15,6 +16,7 @@
 //! | `policy` | what the worker does about errors: it releases nothing that was sold |
 //! | `tables` | the worker's tables beside an application's; sales of one voucher apart |
 //! | `statements` | the shop's own statements |
+//! | `sentinels` | a server that Sentinels tell of |
 //! | `streams` | trimming, and the streams of a cluster |
 //! | `tls` | encrypted connections; passwords |
 //! | `docs` | the worker's page |
@@ -28,10 +30,12 @@ mod databases;
 mod docs;
 #[path = "../../../tests/it/harness.rs"]
 mod harness;
+mod http;
 mod poison;
 mod policy;
 mod released;
 mod rows;
+mod sentinels;
 mod shop;
 mod statements;
 mod streams;

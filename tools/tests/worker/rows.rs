@@ -167,7 +167,7 @@ pub fn metrics_are_served() {
     let shop = sold_out(Database::sqlite());
     let reserved = Port::free();
     let port = reserved.number;
-    let mut worker = shop.worker(&["--metrics-port", &port.to_string()]);
+    let mut worker = shop.worker(&["--metrics", &format!("127.0.0.1:{port}")]);
     shop.wait_until_drained(&mut worker);
     let page = wait_for("the metrics to tell all rows", || {
         let page = http_get(port)?;
@@ -182,8 +182,7 @@ pub fn metrics_are_served() {
     worker.terminate();
     let reserved = Port::free();
     let open = reserved.number;
-    let _everywhere =
-        shop.worker(&["--metrics-port", &open.to_string(), "--metrics-address", "0.0.0.0"]);
+    let _everywhere = shop.worker(&["--metrics", &format!("0.0.0.0:{open}")]);
     let reached = || TcpStream::connect(("127.0.0.2", open)).ok();
     wait_for("a listener for others", reached).unwrap_or_else(|late| panic!("{late}"));
     shop.check();

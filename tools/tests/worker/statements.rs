@@ -210,8 +210,8 @@ fn a_statement_that_changes_no_row_stops_the_intake_and_says_where() {
             shop.buy("1", &format!("50{number}"), &format!("100{number}"));
         }
         let port = Port::free();
-        let number = port.number.to_string();
-        let options = ["--statements", &file, "--metrics-port", &number];
+        let address = format!("127.0.0.1:{}", port.number);
+        let options = ["--statements", &file, "--metrics", &address];
         let mut worker = shop.worker(&[&QUICK[..], &options].concat());
         wait_for_word(&worker, "--statements, on_sold, statement 2, changed no row");
         let stopped = || (metric(&http_get(port.number)?, "intake_stopped")? == 1.0).then_some(());

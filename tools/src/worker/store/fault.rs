@@ -6,7 +6,7 @@ use sqlx::sqlite::SqliteError;
 
 use seckill_tools::server::is_untrusted;
 
-use crate::shown::shown;
+use seckill_tools::sanitize::sanitize;
 
 #[derive(Debug)]
 pub enum Fault {
@@ -130,7 +130,7 @@ pub fn one_line(error: &Error) -> String {
         Error::Database(error) => error.message().to_owned(),
         error => error.to_string(),
     };
-    shown(&text)
+    sanitize(&text)
 }
 
 #[cfg(test)]
