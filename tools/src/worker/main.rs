@@ -6,13 +6,15 @@
 //! server's names, `limits` asks what a user may buy, `commit` writes with retries, `consumers`
 //! runs a `stream_consumer` with `deliver` for each stream that is named or that `tag_finder`
 //! finds, `refuse`, `breaker` and `retry` are for what can't be written, `trim` for what is done
-//! with, `gauges` measures, `dead_letter` is for a person, `totals` counts.
+//! with, `gauges` measures, `dead_letter` and `check` are for a person, `totals` counts.
 //!
 //! Exit code: 0 when it has done what was asked, also on SIGTERM; 1 with a line that says why not;
-//! 2 for wrong arguments; 3 when it ends while the database refuses what it should write.
+//! 2 for wrong arguments; 3 when it ends while the database refuses what it should write. Of
+//! `check`: 0 the rows agree, 1 they differ, 2 they could not be compared.
 
 mod batch;
 mod breaker;
+mod check;
 mod commit;
 mod consumers;
 mod dead_letter;
@@ -83,6 +85,8 @@ fn main() -> ExitCode {
         });
     match worked {
         Ok(Ended::Well) => ExitCode::SUCCESS,
+        Ok(Ended::Differs) => ExitCode::FAILURE,
+        Ok(Ended::Unchecked(error)) => refused("seckill-worker", &error),
         Ok(Ended::Refused) => {
             eprintln!("seckill-worker: the database refuses orders; they are pending, see the log");
             ExitCode::from(REFUSED)
@@ -114,14 +118,28 @@ fn log_to_stderr(options: &Options) {
 /// What was done, if nothing went wrong.
 enum Ended {
     Well,
+    /// The rows are not as the server has the orders, or could not be compared.
+    Differs,
+    Unchecked(anyhow::Error),
     /// Orders are pending that the database refuses.
     Refused,
 }
 
 async fn work(options: Arc<Options>) -> Result<Ended> {
-    if let Some(Command::DeadLetter(wanted)) = &options.command {
-        dead_letter::make(&options, wanted).await?;
-        return Ok(Ended::Well);
+    match &options.command {
+        None => {}
+        Some(Command::DeadLetter(wanted)) => {
+            dead_letter::make(&options, wanted).await?;
+            return Ok(Ended::Well);
+        }
+        Some(Command::Check(wanted)) => {
+            let checked = check::check(&options, wanted).await;
+            return Ok(match checked {
+                Ok(true) => Ended::Well,
+                Ok(false) => Ended::Differs,
+                Err(error) => Ended::Unchecked(error),
+            });
+        }
     }
     let (stopper, stop) = watch::channel(false);
     let waits = asked_to_end()?;

@@ -146,6 +146,25 @@ pub struct Options {
 pub enum Command {
     /// Gives up one entry that can't be written: asks, rejects it, and its units are on sale again
     DeadLetter(DeadLetter),
+    /// Compares the orders of a voucher, or of all shards of a sale, with the rows, and says which
+    /// differ
+    Check(Check),
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct Check {
+    /// The voucher, or the sale that is spread over shards
+    #[arg(long)]
+    pub voucher: String,
+
+    /// Units that were on sale at the beginning, of a voucher that is not managed, to compare what
+    /// is left, too
+    #[arg(long, value_name = "UNITS", value_parser = clap::value_parser!(i64).range(0..))]
+    pub stock: Option<i64>,
+
+    /// Write the rows that are missing. Deletes nothing, and releases nothing that was sold
+    #[arg(long)]
+    pub repair: bool,
 }
 
 #[derive(Args, Clone, Debug)]

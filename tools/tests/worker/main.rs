@@ -8,6 +8,7 @@
 //! | `worker` | the worker as a process |
 //! | `shop` | a server that sells, a database for the rows, and `Shop::check`: what must hold |
 //! | `rows` | orders become rows; summary, signals, two workers at once, metrics |
+//! | `check` | rows that are compared with the server, and repaired |
 //! | `http` | slow clients of its port; health |
 //! | `crashes` | workers and servers that are killed or hang, at any moment |
 //! | `away` | databases, groups and streams that go away and come back |
@@ -25,6 +26,7 @@
 //! not installed is left out, and says so. Random tests print their seed; `SEED=<n>` repeats it.
 
 mod away;
+mod check;
 mod crashes;
 mod databases;
 mod docs;

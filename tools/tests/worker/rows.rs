@@ -2,11 +2,10 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::Command;
 
 use crate::databases::{Database, Kind};
 use crate::harness::{Port, Server, wait_for};
-use crate::shop::{GROUP, Shop, databases, random};
+use crate::shop::{GROUP, Shop, random};
 
 /// A rush on an unmanaged voucher, and a managed sale with holds and orders of two units.
 fn sold_out(database: Database) -> Shop {
@@ -229,35 +228,6 @@ fn other_names_of_fields() {
     let summary = shop.drain(&["--order-fields", fields]);
     assert_eq!(summary["rows_inserted"], 1, "{summary}");
     shop.check();
-}
-
-/// Runs `seckill-rows` for the voucher phone of 200 units; gives its exit code and its table.
-fn compared(shop: &Shop) -> (Option<i32>, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_seckill-rows"))
-        .args(shop.worker_args())
-        .args(["--voucher", "phone", "--stock", "200"])
-        .output()
-        .expect("run seckill-rows");
-    let text = String::from_utf8([output.stdout, output.stderr].concat()).expect("text");
-    (output.status.code(), text)
-}
-
-#[test]
-fn rows_are_compared_with_the_server() {
-    for database in databases() {
-        let shop = sold_out(database);
-        shop.drain(&[]);
-        let (code, table) = compared(&shop);
-        assert_eq!(code, Some(0), "{table}");
-        assert!(table.contains("PROVED: 200 units sold in Redis, 200 orders in "), "{table}");
-        shop.database.held("DELETE FROM seckill_orders WHERE units = 1").end("SELECT 1");
-        let (code, table) = compared(&shop);
-        assert_eq!(code, Some(1), "{table}");
-        assert!(
-            table.contains("orders                           200          0  DIFFERS"),
-            "{table}"
-        );
-    }
 }
 
 #[test]
