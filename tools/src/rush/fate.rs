@@ -7,7 +7,8 @@ use domain::managed::{Cancellation, Confirmation};
 use redis::RedisResult;
 use seckill_tools::connection::Connection;
 
-use crate::load::{Answers, Try};
+use crate::answers::Answers;
+use crate::load::Try;
 use crate::options::Options;
 use crate::plan::{Plan, user_id};
 

@@ -1,13 +1,14 @@
 //! A managed sale on the server: opened, watched, waited for, and read when it is over.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use domain::book::{Entry, State};
 use futures_util::future::try_join_all;
 use redis::{FromRedisValue, Value};
 use seckill_tools::connection::Connection;
+use seckill_tools::scan::items;
 use seckill_tools::voucher_keys::VoucherKeys;
 use serde::Serialize;
 use tokio::sync::watch;
@@ -17,6 +18,8 @@ use crate::options::Options;
 
 /// How often a sale is asked how it stands.
 const POLL_EVERY: Duration = Duration::from_millis(100);
+/// How often an audit is begun anew because the book changed.
+const AUDITS_MAX: u32 = 5;
 /// How late, at most, a hold may be given back.
 const EXPIRY_LATE_MAX: Duration = Duration::from_secs(30);
 
@@ -73,6 +76,28 @@ pub struct Audit {
     pub differences: Vec<String>,
 }
 
+/// Audits in steps, so that a server that sells beside this is not kept busy.
+async fn audit(connection: &mut Connection, voucher: &str) -> Result<Audit> {
+    for _ in 0..AUDITS_MAX {
+        let mut cursor = "0".to_owned();
+        let sums = loop {
+            let mut step = redis::cmd("SECKILL.AUDIT");
+            step.arg(voucher).arg("CURSOR").arg(&cursor);
+            let (next, sums): (String, HashMap<String, Value>) =
+                step.query_async(connection).await?;
+            if next == "0" {
+                break sums;
+            }
+            cursor = next;
+        };
+        // Sums of a book that changed meanwhile are no audit.
+        if of::<i64>(&sums, "changed")? == 0 {
+            return audit_of(&sums);
+        }
+    }
+    bail!("voucher {voucher} changes without end: somebody else sells or releases it")
+}
+
 fn audit_of(reply: &HashMap<String, Value>) -> Result<Audit> {
     Ok(Audit {
         total: of(reply, "total")?,
@@ -107,7 +132,7 @@ impl BookedOrder {
     }
 }
 
-/// Everything that the keys of a managed voucher say at one moment.
+/// Everything that the keys of a managed voucher say, when nobody sells it any more.
 #[derive(Debug)]
 pub struct Ledger {
     pub audit: Audit,
@@ -141,17 +166,18 @@ impl Ledger {
     }
 
     async fn read_one(connection: &mut Connection, names: &VoucherKeys) -> Result<Ledger> {
-        let mut all = redis::pipe();
-        all.atomic().cmd("SECKILL.AUDIT").arg(&names.voucher);
-        all.cmd("HGETALL").arg(&names.book).cmd("GET").arg(&names.stock);
-        all.cmd("SCARD").arg(&names.buyers);
-        type Replies = (HashMap<String, Value>, HashMap<String, String>, i64, u64);
-        let (audit, book, stock, buyers): Replies = all.query_async(connection).await?;
-        let entries = book.into_iter().map(|(id, text)| {
-            BookedOrder::parse(id, &text).with_context(|| format!("the book holds \"{text}\""))
-        });
-        let book = entries.collect::<Result<Vec<BookedOrder>>>()?;
-        Ok(Ledger { audit: audit_of(&audit)?, book, stock, buyers })
+        let audit = audit(connection, &names.voucher).await?;
+        // An order may be told of twice while the hash grows or shrinks.
+        let mut book = BTreeMap::new();
+        for pair in items(connection, "HSCAN", &names.book).await?.chunks_exact(2) {
+            let [id, text] = [&pair[0], &pair[1]].map(|text| String::from_utf8_lossy(text));
+            let order = BookedOrder::parse(id.clone().into_owned(), &text);
+            let order = order.with_context(|| format!("the book holds \"{text}\""))?;
+            book.insert(id.into_owned(), order);
+        }
+        let stock = redis::cmd("GET").arg(&names.stock).query_async(connection).await?;
+        let buyers = redis::cmd("SCARD").arg(&names.buyers).query_async(connection).await?;
+        Ok(Ledger { audit, book: book.into_values().collect(), stock, buyers })
     }
 }
 

@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use domain::book::State;
 use domain::managed::{Cancellation, Confirmation};
 
+use crate::answers::Answers;
 use crate::fate;
-use crate::load::Answers;
 use crate::managed::Ledger;
 use crate::options::Options;
 use crate::plan::{Plan, user_id};

@@ -3,12 +3,14 @@
 use std::collections::HashSet;
 
 use anyhow::{Context, Result, bail, ensure};
-use redis::streams::StreamRangeReply;
+use redis::streams::{StreamId, StreamRangeReply};
 use seckill_tools::connection::Connection;
+use seckill_tools::sanitize::sanitize;
 use seckill_tools::voucher_keys::VoucherKeys;
 
 use crate::managed;
 use crate::options::{Method, Options};
+use crate::plan::is_of_a_rush;
 use crate::spread::Spread;
 
 /// Entries read from the stream at a time.
@@ -141,6 +143,9 @@ pub async fn open(
     spread: &Spread,
     options: &Options,
 ) -> Result<Vec<State>> {
+    if !options.beside_others {
+        refuse_others(connection, shards).await?;
+    }
     if options.keep {
         if options.managed.managed {
             managed::Standing::ask(connection, &spread.vouchers()).await.context("--keep")?;
@@ -156,6 +161,37 @@ pub async fn open(
     }
     spread.write_journals(connection, options.stock).await?;
     State::read_all(connection, shards).await
+}
+
+/// Refuses streams whose last entries have orders of other vouchers that are of no rush: a shop
+/// may live there.
+async fn refuse_others(connection: &mut Connection, shards: &[VoucherKeys]) -> Result<()> {
+    let ours: HashSet<&str> = shards.iter().map(|names| names.voucher.as_str()).collect();
+    let mut seen = HashSet::new();
+    for names in shards {
+        let Some(stream) = names.stream.as_ref().filter(|stream| seen.insert(*stream)) else {
+            continue;
+        };
+        let mut last = redis::cmd("XREVRANGE");
+        last.arg(stream).arg("+").arg("-").arg("COUNT").arg(PAGE);
+        let last: StreamRangeReply = last
+            .query_async(connection)
+            .await
+            .with_context(|| format!("the order stream {stream}"))?;
+        let others = last.ids.iter().filter_map(|entry: &StreamId| {
+            let text = |field: &String| entry.get::<String>(field).unwrap_or_default();
+            let is_ours = is_of_a_rush(&text(&names.user_field), &text(&names.order_field));
+            (!is_ours).then(|| text(&names.voucher_field))
+        });
+        if let Some(other) = others.into_iter().find(|voucher| !ours.contains(voucher.as_str())) {
+            bail!(
+                "{stream} has orders of another voucher, {}: --beside-others rushes this server \
+                 all the same",
+                sanitize(&other)
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Makes sure that there is no such voucher.

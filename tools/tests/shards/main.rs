@@ -9,6 +9,7 @@
 //! | `deaths` | programs that die at every step, at random moments, or come back from the dead |
 //! | `drops` | sales that are dropped, by the program and by somebody else |
 //! | `outages` | `level` when its server goes away, and when it is told to end |
+//! | `rush` | `seckill-rush` with a rate, and where others sell |
 //! | `sales` | whole sales over shards, on a server and on a cluster |
 //!
 //! Random tests print their seed; `SEED=<n>` repeats it.
@@ -22,5 +23,6 @@ mod harness;
 mod nodes;
 mod outages;
 mod program;
+mod rush;
 mod sales;
 mod shop;

@@ -9,6 +9,7 @@ use domain::order_events::{Order, Release, StreamEntry};
 use domain::rejection::FieldNames;
 use redis::{Value, cmd};
 use seckill_tools::connection::Connection;
+use seckill_tools::scan::items;
 use seckill_tools::voucher_keys::VoucherKeys;
 
 use crate::source::entries_of;
@@ -77,7 +78,7 @@ impl Sold {
         if sold.is_managed {
             sold.read_book(link, keys).await?;
         } else {
-            let users = scan(link, "SSCAN", &keys.buyers).await?;
+            let users = items(link, "SSCAN", &keys.buyers).await?;
             sold.users = users.into_iter().map(text).collect();
             sold.read_streams(link, keys, names).await?;
         }
@@ -85,7 +86,7 @@ impl Sold {
     }
 
     async fn read_book(&mut self, link: &mut Connection, keys: &VoucherKeys) -> Result<()> {
-        let book = scan(link, "HSCAN", &keys.book).await?;
+        let book = items(link, "HSCAN", &keys.book).await?;
         for pair in book.chunks_exact(2) {
             let Ok(entry) = Entry::parse(&pair[1]) else {
                 anyhow::bail!("the book of {} has an entry that can't be read", self.voucher);
@@ -187,21 +188,6 @@ async fn read_stream(
         entries.iter().for_each(&mut take);
         let Some(last) = entries.last() else { return Ok(()) };
         from = format!("({}", last.id);
-    }
-}
-
-/// All items of a hash or a set. Those that come or go meanwhile may be in it or not.
-async fn scan(link: &mut Connection, command: &str, key: &str) -> Result<Vec<Vec<u8>>> {
-    let (mut cursor, mut all) = ("0".to_owned(), Vec::new());
-    loop {
-        let mut scan = cmd(command);
-        scan.arg(key).arg(&cursor).arg("COUNT").arg(PIECE);
-        let (next, items): (String, Vec<Vec<u8>>) = scan.query_async(link).await?;
-        all.extend(items);
-        if next == "0" {
-            return Ok(all);
-        }
-        cursor = next;
     }
 }
 
