@@ -6,10 +6,12 @@ use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::cluster::{ClusterClient, ClusterClientBuilder};
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo};
-use redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisFuture, RedisResult, TlsMode, Value};
-use redis::{ConnectionAddr, ProtocolVersion};
+use redis::{
+    Cmd, FromRedisValue, Pipeline, ProtocolVersion, RedisError, RedisFuture, RedisResult, Value,
+};
 
 use crate::server::{ANSWER_WAIT, CONNECT_WAIT, Place};
+use crate::tls;
 
 /// A server or a cluster, whichever it is.
 #[derive(Clone)]
@@ -51,17 +53,11 @@ impl Target {
 }
 
 fn cluster_client(place: &Place) -> RedisResult<ClusterClient> {
-    let mut builder = ClusterClientBuilder::new([place.info().clone()])
+    let builder = ClusterClientBuilder::new([place.info().clone()])
         .connection_timeout(CONNECT_WAIT)
         .response_timeout(ANSWER_WAIT)
         .use_protocol(ProtocolVersion::RESP2);
-    if let ConnectionAddr::TcpTls { insecure, .. } = place.addr() {
-        builder = builder.tls(if *insecure { TlsMode::Insecure } else { TlsMode::Secure });
-    }
-    if let Some(certificates) = place.certificates() {
-        builder = builder.certs(certificates.clone());
-    }
-    builder.build()
+    tls::of_cluster(builder, place.addr(), place.certificates()).build()
 }
 
 impl Connection {

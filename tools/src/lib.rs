@@ -19,4 +19,9 @@ pub mod server;
 pub mod server_errors;
 pub mod sharding;
 pub mod signals;
+#[cfg(feature = "tls")]
+pub mod tls;
+#[cfg(not(feature = "tls"))]
+#[path = "no_tls.rs"]
+pub mod tls;
 pub mod voucher_keys;

@@ -5,10 +5,9 @@
 
 use anyhow::{Context, Result, ensure};
 use redis::sentinel::{SentinelClient, SentinelClientBuilder, SentinelServerType};
-use redis::{
-    ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, RedisResult,
-    TlsCertificates, TlsMode,
-};
+use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, RedisResult};
+
+use crate::tls::{self, Certificates};
 
 const PORT: u16 = 26_379;
 const PASSWORD: &str = "SECKILL_SENTINEL_PASSWORD";
@@ -50,21 +49,13 @@ impl SentinelUrl {
     pub fn client(
         self,
         server: &ConnectionInfo,
-        certificates: Option<&TlsCertificates>,
+        certificates: Option<&Certificates>,
     ) -> RedisResult<SentinelClient> {
         let master = SentinelServerType::Master;
         let mut builder = SentinelClientBuilder::new(self.addrs, &self.service, master)?
             .set_client_to_redis_protocol(ProtocolVersion::RESP2)
             .set_client_to_redis_db(server.redis_settings().db());
-        if let ConnectionAddr::TcpTls { insecure, .. } = server.addr() {
-            let mode = if *insecure { TlsMode::Insecure } else { TlsMode::Secure };
-            builder = builder.set_client_to_redis_tls_mode(mode);
-            builder = builder.set_client_to_sentinel_tls_mode(mode);
-        }
-        if let Some(certificates) = certificates {
-            builder = builder.set_client_to_redis_certificates(certificates.clone());
-            builder = builder.set_client_to_sentinel_certificates(certificates.clone());
-        }
+        builder = tls::of_sentinels(builder, server.addr(), certificates);
         if let Some(user) = server.redis_settings().username() {
             builder = builder.set_client_to_redis_username(user);
         }

@@ -10,12 +10,13 @@ use clap::Args;
 use redis::aio::MultiplexedConnection;
 use redis::sentinel::SentinelClient;
 use redis::{
-    AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, ErrorKind,
-    IntoConnectionInfo, ProtocolVersion, RedisResult, TlsCertificates,
+    AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo,
+    ProtocolVersion, RedisResult,
 };
 use tokio::sync::Mutex;
 
 use crate::sentinel::SentinelUrl;
+use crate::tls::{self, Certificates};
 
 /// A server that answers later than this counts as lost. More than any wait for entries.
 pub const ANSWER_WAIT: Duration = Duration::from_secs(10);
@@ -62,7 +63,7 @@ pub struct ServerOptions {
 #[derive(Clone)]
 pub struct Place {
     info: ConnectionInfo,
-    certificates: Option<TlsCertificates>,
+    certificates: Option<Certificates>,
     /// They know where the server is: it moves.
     sentinels: Option<Arc<Mutex<SentinelClient>>>,
     /// For messages.
@@ -83,7 +84,7 @@ impl ServerOptions {
             settings = settings.set_password(password);
         }
         info = info.set_redis_settings(settings);
-        let (info, certificates) = self.secured(info)?;
+        let (info, certificates) = tls::secured(self, info)?;
         let sentinels = match sentinel {
             None => None,
             Some(sentinel) => {
@@ -103,40 +104,6 @@ impl ServerOptions {
             .map(Some)
     }
 
-    fn secured(&self, info: ConnectionInfo) -> Result<(ConnectionInfo, Option<TlsCertificates>)> {
-        let ConnectionAddr::TcpTls { host, port, insecure, .. } = info.addr().clone() else {
-            let is_asked = self.insecure || self.cacert.is_some() || self.cert.is_some();
-            ensure!(!is_asked, "--cacert, --cert and --insecure are for a --redis of rediss://");
-            return Ok((info, None));
-        };
-        let insecure = insecure || self.insecure;
-        let addr = ConnectionAddr::TcpTls { host, port, insecure, tls_params: None };
-        let info = info.set_addr(addr);
-        let read = |option: &str, path: &Path| {
-            std::fs::read(path).with_context(|| format!("{option} {}", path.display()))
-        };
-        let root_cert = match &self.cacert {
-            Some(path) => Some(read("--cacert", path)?),
-            None => None,
-        };
-        let has_authority = root_cert.as_ref().is_none_or(|pem| contains(pem, b"-----BEGIN CERT"));
-        ensure!(has_authority, "--cacert has no certificate in PEM");
-        let client_tls = match (&self.cert, &self.key) {
-            (Some(cert), Some(key)) => {
-                let (client_cert, client_key) = (read("--cert", cert)?, read("--key", key)?);
-                Some(ClientTlsConfig { client_cert, client_key })
-            }
-            _ => None,
-        };
-        if root_cert.is_none() && client_tls.is_none() {
-            return Ok((info, None));
-        }
-        let certificates = TlsCertificates { client_tls, root_cert };
-        let client = Client::build_with_tls(info, certificates.clone());
-        let client = client.context("--cacert, --cert, --key")?;
-        Ok((client.get_connection_info().clone(), Some(certificates)))
-    }
-
     /// The server without its password.
     pub fn without_password(&self) -> &str {
         match self.redis.rsplit_once('@') {
@@ -144,10 +111,6 @@ impl ServerOptions {
             None => &self.redis,
         }
     }
-}
-
-fn contains(bytes: &[u8], part: &[u8]) -> bool {
-    bytes.windows(part.len()).any(|window| window == part)
 }
 
 /// The first line of a file of a password.
@@ -167,7 +130,7 @@ impl Place {
         &self.info
     }
 
-    pub fn certificates(&self) -> Option<&TlsCertificates> {
+    pub fn certificates(&self) -> Option<&Certificates> {
         self.certificates.as_ref()
     }
 
@@ -246,6 +209,7 @@ mod tests {
         program.server.place().map_err(|error| format!("{error:#}"))
     }
 
+    #[cfg(feature = "tls")]
     #[test]
     fn options_of_tls_are_for_tls() {
         assert!(place("x --redis rediss://h:1/ --insecure").is_ok());
@@ -264,6 +228,7 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "tls")]
     #[test]
     fn nodes_are_reached_as_their_teller_is() {
         let teller = ConnectionAddr::Tcp("example".to_owned(), 1);
@@ -274,6 +239,7 @@ mod tests {
         assert_eq!((&*host, port, insecure), ("10.0.0.1", 7, true));
     }
 
+    #[cfg(feature = "tls")]
     #[test]
     fn sentinels_are_told_by_the_scheme() {
         let by = place("x --redis redis+sentinel://:secret@a:1,b/shop").unwrap();

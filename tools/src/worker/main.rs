@@ -12,6 +12,11 @@
 //! 2 for wrong arguments; 3 when it ends while the database refuses what it should write. Of
 //! `check`: 0 the rows agree, 1 they differ, 2 they could not be compared.
 
+#![cfg_attr(
+    not(feature = "databases"),
+    allow(dead_code, irrefutable_let_patterns, unused_variables, reason = "there is only SQLite")
+)]
+
 mod batch;
 mod breaker;
 mod check;

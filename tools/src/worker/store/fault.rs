@@ -1,6 +1,7 @@
 //! What an error of a database means: is it the data, or the database?
 
 use sqlx::Error;
+#[cfg(feature = "databases")]
 use sqlx::mysql::MySqlDatabaseError;
 use sqlx::sqlite::SqliteError;
 
@@ -67,6 +68,7 @@ impl From<Error> for Fault {
             return Self::Duplicate(text);
         }
         let code = database.code().unwrap_or_default();
+        #[cfg(feature = "databases")]
         if let Some(mysql) = database.try_downcast_ref::<MySqlDatabaseError>() {
             return of_mysql(mysql.number(), text);
         }
