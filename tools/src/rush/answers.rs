@@ -6,7 +6,7 @@ use domain::sale::Outcome;
 use redis::RedisResult;
 use serde::Serialize;
 
-use crate::fate::Settled;
+use crate::decisions::Payments;
 use crate::latency::Latencies;
 
 /// What the server answered to the tries sent.
@@ -19,7 +19,7 @@ pub struct Answers {
     /// Errors by code word.
     pub errors: BTreeMap<String, Errors>,
     /// What became of accepted orders.
-    pub settled: Settled,
+    pub payments: Payments,
     /// From the moment at which a try was sent, or with a rate was to be sent.
     pub latencies: Latencies,
 }
@@ -65,7 +65,7 @@ impl Answers {
             *sum += count;
         }
         self.accepted.extend(other.accepted);
-        self.settled.merge(&other.settled);
+        self.payments.merge(&other.payments);
         self.latencies.merge(&other.latencies);
         for (code, errors) in other.errors {
             let sum = self.errors.entry(code).or_default();

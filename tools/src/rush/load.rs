@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::answers::Answers;
 use crate::batch::{self, One, Tries, gather};
-use crate::fate::{Fates, settle};
+use crate::decisions::{Decisions, pay_or_cancel};
 use crate::managed::{Standing, poll};
 use crate::options::{Method, Options};
 use crate::pace::{Pace, hand_out};
@@ -76,7 +76,7 @@ pub struct Try {
     vouchers: Vec<String>,
     /// SHA-1 of the script, where a script decides.
     script: Option<String>,
-    fates: Option<Fates>,
+    decisions: Option<Decisions>,
     /// How many tries one command makes.
     batch: u32,
 }
@@ -94,8 +94,8 @@ impl Try {
         };
         let spread = Spread::of(options);
         let vouchers = spread.vouchers();
-        let (fates, batch) = (Fates::of(options), options.batch);
-        Ok(Try { spread, vouchers, script, fates, batch })
+        let (decisions, batch) = (Decisions::of(options), options.batch);
+        Ok(Try { spread, vouchers, script, decisions, batch })
     }
 
     /// Where a user tries.
@@ -232,10 +232,10 @@ impl Sender {
                 self.answers.add(number, answer);
             }
         }
-        if let Some(fates) = &self.maker.fates {
+        if let Some(decisions) = &self.maker.decisions {
             let accepted = self.answers.accepted[known..].to_vec();
             let (link, answers) = (&mut self.connection, &mut self.answers);
-            settle(link, &self.maker, fates, &self.plan, &accepted, answers).await?;
+            pay_or_cancel(link, &self.maker, decisions, &self.plan, &accepted, answers).await?;
         }
         Ok(())
     }

@@ -2,15 +2,15 @@
 //! from many connections at once, and then proves from the server's own keys what was sold.
 //!
 //! `options` what can be asked for, `spread` over which shards, `plan` who tries when, `batch` in
-//! which commands, `fate` who pays, `sale` and `managed` open and read a voucher, `load` sends the
-//! tries, `pace` says when, `answers` and `latency` count, `progress` shows how far it is, `proof`
-//! and `managed_proof` compare, `report` prints.
+//! which commands, `decisions` who pays, `sale` and `managed` open and read a voucher, `load` sends
+//! the tries, `pace` says when, `answers` and `latency` count, `progress` shows how far it is,
+//! `proof` and `managed_proof` compare, `report` prints.
 //!
 //! Exit code: 0 proved, 1 the outcome differs, 2 the rush could not be carried out.
 
 mod answers;
 mod batch;
-mod fate;
+mod decisions;
 mod latency;
 mod load;
 mod managed;

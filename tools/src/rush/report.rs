@@ -11,7 +11,7 @@ use indicatif::HumanCount;
 use serde::Serialize;
 
 use crate::answers::{Answers, Errors};
-use crate::fate;
+use crate::decisions;
 use crate::latency::Latency;
 use crate::load::Rush;
 use crate::managed::{Audit, Ledger, Standing};
@@ -51,16 +51,16 @@ impl ManagedReport {
         plan: &Plan,
         answers: &Answers,
     ) -> ManagedReport {
-        let orders = fate::orders(plan, &answers.accepted).len();
+        let orders = decisions::orders(plan, &answers.accepted).len();
         let expired = ledger.book.iter().filter(|entry| entry.state == State::Expired).count();
         ManagedReport {
             limit: standing.limit,
             hold_ms: standing.hold_ms,
             orders: orders as u64,
             repeated: (answers.accepted.len() - orders) as u64,
-            paid: answers.settled.confirmed(Confirmation::Confirmed),
-            too_late: answers.settled.confirmed(Confirmation::TooLate),
-            cancelled: answers.settled.cancelled(Cancellation::Released),
+            paid: answers.payments.confirmed(Confirmation::Confirmed),
+            too_late: answers.payments.confirmed(Confirmation::TooLate),
+            cancelled: answers.payments.cancelled(Cancellation::Released),
             expired: expired as u64,
             audit: ledger.audit.clone(),
         }

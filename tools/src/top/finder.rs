@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use redis::{Cmd, Value};
 
-use crate::places::Places;
+use crate::key_names::KeyNames;
 
 /// Keys that one SCAN looks at.
 const KEYS_A_STEP: u32 = 500;
@@ -28,9 +28,9 @@ pub enum Round {
 }
 
 impl Finder {
-    pub fn new(places: &Places) -> Self {
+    pub fn new(key_names: &KeyNames) -> Self {
         Self {
-            pattern: places.stock_pattern(),
+            pattern: key_names.stock_pattern(),
             cursor: b"0".to_vec(),
             this_round: BTreeSet::new(),
             last_round: BTreeSet::new(),
@@ -39,8 +39,8 @@ impl Finder {
     }
 
     /// Does it look for keys of these names?
-    pub fn is_for(&self, places: &Places) -> bool {
-        self.pattern == places.stock_pattern()
+    pub fn is_for(&self, key_names: &KeyNames) -> bool {
+        self.pattern == key_names.stock_pattern()
     }
 
     /// Has it been round once?
@@ -62,7 +62,7 @@ impl Finder {
     }
 
     /// Takes the answer to that. The code of the server's error when it refuses.
-    pub fn take(&mut self, places: &Places, reply: Value) -> Result<Round, String> {
+    pub fn take(&mut self, key_names: &KeyNames, reply: Value) -> Result<Round, String> {
         let odd = || "SCAN gave an odd reply".to_owned();
         let (cursor, keys) = match reply {
             Value::Array(parts) => match <[Value; 2]>::try_from(parts) {
@@ -74,7 +74,7 @@ impl Finder {
         };
         for key in keys {
             if let Value::BulkString(key) = key
-                && let Some(voucher) = places.voucher_of(&key)
+                && let Some(voucher) = key_names.voucher_of(&key)
                 && self.this_round.len() < VOUCHERS_MAX
             {
                 self.this_round.insert(voucher);
@@ -103,8 +103,8 @@ mod tests {
 
     #[test]
     fn vouchers_come_and_go_with_the_rounds() {
-        let places = Places::from_configs(&HashMap::new(), false);
-        let mut finder = Finder::new(&places);
+        let key_names = KeyNames::from_configs(&HashMap::new(), false);
+        let mut finder = Finder::new(&key_names);
         let mut replies = vec![
             reply("0", &["seckill:stock:c"]),
             reply("9", &["seckill:stock:b", "other"]),
@@ -113,7 +113,7 @@ mod tests {
         ];
         let mut look = |finder: &mut Finder, steps| {
             for _ in 0..steps {
-                if finder.take(&places, replies.pop().unwrap()) == Ok(Round::Ended) {
+                if finder.take(&key_names, replies.pop().unwrap()) == Ok(Round::Ended) {
                     break;
                 }
             }

@@ -1,6 +1,6 @@
 //! `seckill-top`: a flash sale as it goes on, from what the server tells of itself.
 //!
-//! `options` what can be asked for, `source` reads a server with the help of `places` (where it
+//! `options` what can be asked for, `source` reads a server with the help of `key_names` (where it
 //! keeps things), `finder` (which vouchers there are) and `replies` into a `reading`; `history`
 //! keeps the last of these; `screen` and `panels` draw them, `words` spells numbers, `dashboard`
 //! shows the frames; `page` makes metrics of a reading and `serve` serves them.
@@ -11,10 +11,10 @@
 mod dashboard;
 mod finder;
 mod history;
+mod key_names;
 mod options;
 mod page;
 mod panels;
-mod places;
 mod reading;
 mod replies;
 mod screen;

@@ -10,8 +10,8 @@ use seckill_tools::sanitize::sanitize;
 use seckill_tools::server::Place;
 
 use crate::finder::{Finder, Round};
+use crate::key_names::KeyNames;
 use crate::options::Options;
-use crate::places::Places;
 use crate::reading::{Reading, Server, Stream, Voucher, counters, fields};
 use crate::replies;
 
@@ -84,11 +84,11 @@ impl Session {
         if counters.is_empty() {
             notes.push("INFO seckill is empty: the module is not loaded".to_owned());
         }
-        let places = self.places(&server, options, &mut notes).await?;
-        let (names, left_out) = self.names(&places, options, &mut notes).await?;
-        let vouchers = self.vouchers(&names, &places, options, &mut notes).await?;
+        let key_names = self.key_names(&server, options, &mut notes).await?;
+        let (names, left_out) = self.names(&key_names, options, &mut notes).await?;
+        let vouchers = self.vouchers(&names, &key_names, options, &mut notes).await?;
         let streams = match options.streams.as_slice() {
-            [] => places.streams(&names),
+            [] => key_names.streams(&names),
             given => given.iter().map(|name| name.as_bytes().to_vec()).collect(),
         };
         let streams = self.streams(&streams, &mut notes).await?;
@@ -126,12 +126,12 @@ impl Session {
     }
 
     /// The configured names; the defaults where the user may not ask for them.
-    async fn places(
+    async fn key_names(
         &mut self,
         server: &Server,
         options: &Options,
         notes: &mut Vec<String>,
-    ) -> RedisResult<Places> {
+    ) -> RedisResult<KeyNames> {
         let mut configs = HashMap::new();
         if self.config_refused.is_none() {
             let reply = self.ask(&[cmd("CONFIG").arg("GET").arg("seckill.*").to_owned()]).await?;
@@ -146,14 +146,14 @@ impl Session {
         if let Some(code) = &self.config_refused {
             notes.push(format!("CONFIG GET: {code}; key names are taken to be the defaults"));
         }
-        let places = Places::from_configs(&configs, server.is_cluster);
-        Ok(places.with_stock_prefix(options.stock_prefix.as_deref()))
+        let key_names = KeyNames::from_configs(&configs, server.is_cluster);
+        Ok(key_names.with_stock_prefix(options.stock_prefix.as_deref()))
     }
 
     /// The vouchers to read, and how many more there are.
     async fn names(
         &mut self,
-        places: &Places,
+        key_names: &KeyNames,
         options: &Options,
         notes: &mut Vec<String>,
     ) -> RedisResult<(Vec<Vec<u8>>, usize)> {
@@ -161,13 +161,13 @@ impl Session {
             let given = options.vouchers.iter().map(|name| name.as_bytes().to_vec());
             return Ok((given.collect(), 0));
         }
-        let finder = self.finder.take().filter(|finder| finder.is_for(places));
-        let mut finder = finder.unwrap_or_else(|| Finder::new(places));
+        let finder = self.finder.take().filter(|finder| finder.is_for(key_names));
+        let mut finder = finder.unwrap_or_else(|| Finder::new(key_names));
         let steps = if options.once { STEPS_ONCE } else { STEPS };
         let mut looked = Ok(());
         for _ in 0..steps {
             let mut replies = self.ask(&[finder.next_scan()]).await?;
-            match finder.take(places, replies.pop().unwrap_or(Value::Nil)) {
+            match finder.take(key_names, replies.pop().unwrap_or(Value::Nil)) {
                 Ok(Round::GoesOn) => {}
                 Ok(Round::Ended) => break,
                 Err(code) => {
@@ -193,7 +193,7 @@ impl Session {
     async fn vouchers(
         &mut self,
         names: &[Vec<u8>],
-        places: &Places,
+        key_names: &KeyNames,
         options: &Options,
         notes: &mut Vec<String>,
     ) -> RedisResult<Vec<Voucher>> {
@@ -206,8 +206,8 @@ impl Session {
             let mut voucher = replies::voucher(shown_name, reply);
             // ERR: no such command. The keys tell what there is without the module, too.
             if matches!(voucher.state.as_str(), "ERR" | "NOPERM") {
-                let get = cmd("GET").arg(places.stock_key(name)).to_owned();
-                let count = cmd("SCARD").arg(places.buyers_key(name)).to_owned();
+                let get = cmd("GET").arg(key_names.stock_key(name)).to_owned();
+                let count = cmd("SCARD").arg(key_names.buyers_key(name)).to_owned();
                 let keys = self.ask(&[get, count]).await?;
                 if !replies::by_keys(&mut voucher, &keys) {
                     notes.push(format!("SECKILL.INFO: {}", voucher.state));
