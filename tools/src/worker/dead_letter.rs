@@ -24,8 +24,12 @@ pub async fn make(options: &Options, wanted: &DeadLetter) -> Result<()> {
     let mut nodes = Nodes::new(options.server.place()?);
     let mut connection = nodes.connect(&streams.orders).await.map_err(unasked)?;
     let settings = settings::compare(&mut connection, options).await.map_err(unasked)?;
-    if let Err(Differ(text)) = settings {
-        bail!("{}: {text}", options.server.without_password());
+    match settings {
+        Ok(has_tags) if has_tags && options.named_streams().is_none() => {
+            bail!("streams of this server have hash tags: name that of the entry by --tag")
+        }
+        Ok(_) => {}
+        Err(Differ(text)) => bail!("{}: {text}", options.server.without_password()),
     }
     let mut source = Source::new(connection, streams.clone(), &options.group, "dead-letter");
     let deliveries = source.deliveries(Which::Orders, id).await.map_err(unasked)?;

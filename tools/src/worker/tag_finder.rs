@@ -18,6 +18,8 @@ use crate::stream_consumer::Halt;
 /// Keys that one SCAN looks at, and the rest after it: a hundredth of a server's time.
 const KEYS_PER_STEP: u32 = 1_000;
 const STEP_REST: Duration = Duration::from_millis(20);
+/// The primaries of a cluster are asked for at every so many looks.
+const CONNECT_EVERY: u32 = 10;
 /// Each has a connection of its own.
 pub const TAGS_MAX: usize = 1_024;
 
@@ -26,6 +28,9 @@ pub struct TagFinder {
     nodes: Nodes,
     stop: Stop,
     known: BTreeSet<String>,
+    /// To all primaries; made anew now and then, since a cluster may get others.
+    connections: Vec<MultiplexedConnection>,
+    looks: u32,
 }
 
 /// What is to be read.
@@ -39,28 +44,36 @@ pub enum Found {
 
 impl TagFinder {
     pub fn new(options: Arc<Options>, nodes: Nodes, stop: Stop) -> Self {
-        Self { options, nodes, stop, known: BTreeSet::new() }
+        let (known, connections) = (BTreeSet::new(), Vec::new());
+        Self { options, nodes, stop, known, connections, looks: 0 }
     }
 
     /// Looks at all keys once. What is found stays known.
     pub async fn look(&mut self) -> Result<Found, Halt> {
         let mut stop = self.stop.clone();
-        tokio::select! {
+        let found = tokio::select! {
             found = self.look_on() => found,
             _ = stop.wait_for(|stop| *stop) => Err(Halt::Stopped),
+        };
+        if found.is_err() {
+            self.connections.clear();
         }
+        found
     }
 
     async fn look_on(&mut self) -> Result<Found, Halt> {
-        let mut connections = self.nodes.primaries().await?;
-        if let Some(first) = connections.first_mut()
-            && !settings::compare(first, &self.options).await??
-        {
-            return Ok(Found::One(self.options.streams_of(None)));
+        if self.connections.is_empty() || self.looks.is_multiple_of(CONNECT_EVERY) {
+            self.connections = self.nodes.primaries().await?;
+            if let Some(first) = self.connections.first_mut()
+                && !settings::compare(first, &self.options).await??
+            {
+                return Ok(Found::One(self.options.streams_of(None)));
+            }
         }
+        self.looks = self.looks.wrapping_add(1);
         let mut tags = BTreeSet::new();
-        for connection in &mut connections {
-            self.scan(connection, &mut tags).await?;
+        for mut connection in self.connections.clone() {
+            self.scan(&mut connection, &mut tags).await?;
         }
         let mut new: Vec<String> = tags.difference(&self.known).cloned().collect();
         let left_out = new.len().saturating_sub(TAGS_MAX - self.known.len());

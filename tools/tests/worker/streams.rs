@@ -152,6 +152,9 @@ fn hash_tags_are_found_and_new_ones_too() {
     shop.buy("9", "dan", "o4");
     assert_eq!(shop.drain(&[])["rows_inserted"], 1);
     shop.check();
+    let mut unnamed = shop.worker(&["dead-letter", "1-1", "--yes"]);
+    assert_eq!(unnamed.ended().code(), Some(1), "{}", unnamed.log());
+    assert!(unnamed.log().contains("name that of the entry by --tag"), "{}", unnamed.log());
 }
 
 #[test]
