@@ -10,6 +10,7 @@
     not(test),
     deny(
         clippy::arithmetic_side_effects,
+        clippy::dbg_macro,
         clippy::expect_used,
         clippy::indexing_slicing,
         clippy::panic,

@@ -8,6 +8,7 @@
     not(test),
     deny(
         clippy::arithmetic_side_effects,
+        clippy::dbg_macro,
         clippy::expect_used,
         clippy::indexing_slicing,
         clippy::panic,

@@ -105,23 +105,6 @@ fn unsafe_code_is_in_the_server_part_and_the_entry() {
 }
 
 #[test]
-fn every_unsafe_block_argues_why_it_is_sound() {
-    for (name, text) in source() {
-        let lines: Vec<_> = text.lines().collect();
-        for (number, line) in code(&text) {
-            if !line.contains("unsafe {") && !line.contains("unsafe impl") {
-                continue;
-            }
-            // In the comment right above the statement, or at the end of the line.
-            let above = lines[..number - 1].iter().rev().take(12);
-            let comments = above.take_while(|line| !line.trim_end().ends_with([';', '}']));
-            let argued = comments.chain([&lines[number - 1]]).any(|line| line.contains("SAFETY:"));
-            assert!(argued, "{name}:{number}: no SAFETY comment: {}", line.trim());
-        }
-    }
-}
-
-#[test]
 fn the_domain_knows_no_server_and_no_clock() {
     forbid(&files(&["domain"], "rs"), |_, line| {
         let foreign = ["redis_module", "std::fs", "std::net", "std::env", "SystemTime", "Instant"];
@@ -157,12 +140,12 @@ fn key_names_are_spelled_in_one_place() {
     });
 }
 
+/// What else can panic is for clippy, see src/lib.rs.
 #[test]
-fn nothing_in_the_module_can_panic_on_purpose() {
+fn nothing_in_the_module_asserts() {
     forbid(&source(), |_, line| {
-        let calls = [".unwrap()", ".expect(", "panic!(", "todo!(", "unreachable!(", "assert!("];
-        let calls = calls.iter().chain(&["unimplemented!(", "assert_eq!(", "dbg!("]);
-        let found = calls.clone().find(|call| line.replace("debug_assert", "").contains(**call));
+        let calls = ["assert!(", "assert_eq!(", "assert_ne!("];
+        let found = calls.iter().find(|call| line.replace("debug_assert", "").contains(**call));
         found.map(|call| format!("{call} outside tests"))
     });
 }

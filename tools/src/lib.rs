@@ -1,5 +1,27 @@
 //! What the programs around the module share.
 //!
-//! `server` is how a program is told where a server is, and how it gets there.
+//! `server` is how a program is told where a server is, and how it gets there, `sentinel` by way
+//! of Sentinels; `nodes` finds the node of a key in a cluster, `connection` is one to a server or
+//! to a whole cluster; `server_errors` says what is to be done about an error and `back_off` how
+//! long to wait. `voucher_keys` and `sharding` name what is on sale there, `scan` looks for it.
+//! `http` serves metrics, `command_line` reads options, `signals` says when to end, `sanitize`
+//! makes texts fit for a line.
 
+pub mod back_off;
+pub mod command_line;
+pub mod connection;
+pub mod http;
+pub mod nodes;
+pub mod sanitize;
+pub mod scan;
+pub mod sentinel;
 pub mod server;
+pub mod server_errors;
+pub mod sharding;
+pub mod signals;
+#[cfg(feature = "tls")]
+pub mod tls;
+#[cfg(not(feature = "tls"))]
+#[path = "no_tls.rs"]
+pub mod tls;
+pub mod voucher_keys;

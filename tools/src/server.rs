@@ -1,26 +1,34 @@
-//! The options by which a program finds its server, and connections to it: TCP, TLS or a socket.
+//! The options by which a program finds its server, and connections to it: TCP, TLS, a socket, or
+//! wherever Sentinels say that it is.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use redis::aio::MultiplexedConnection;
+use redis::sentinel::SentinelClient;
 use redis::{
-    AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo,
-    IntoConnectionInfo, ProtocolVersion, RedisResult, TlsCertificates,
+    AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo,
+    ProtocolVersion, RedisResult,
 };
+use tokio::sync::Mutex;
+
+use crate::sentinel::SentinelUrl;
+use crate::tls::{self, Certificates};
 
 /// A server that answers later than this counts as lost. More than any wait for entries.
-const ANSWER_WAIT: Duration = Duration::from_secs(10);
-const CONNECT_WAIT: Duration = Duration::from_secs(5);
+pub const ANSWER_WAIT: Duration = Duration::from_secs(10);
+pub const CONNECT_WAIT: Duration = Duration::from_secs(5);
 const PASSWORD: &str = "SECKILL_REDIS_PASSWORD";
 
 /// Where the server is. The names of redis-cli where it has them.
 #[derive(Args, Clone, Debug)]
 pub struct ServerOptions {
-    /// The server: `redis://user:password@host:port/db`, `rediss://..` by TLS, or
-    /// `redis+unix:///path`; the password also by SECKILL_REDIS_PASSWORD
+    /// The server or any node of a cluster: `redis://user:password@host:port/db`, `rediss://..` by
+    /// TLS, `redis+unix:///path`, or by Sentinels `redis+sentinel://host:port,host:port/name`; the
+    /// password also by SECKILL_REDIS_PASSWORD
     #[arg(
         long,
         value_name = "URL",
@@ -52,14 +60,22 @@ pub struct ServerOptions {
 }
 
 /// How to reach a server.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Place {
     info: ConnectionInfo,
+    certificates: Option<Certificates>,
+    /// They know where the server is: it moves.
+    sentinels: Option<Arc<Mutex<SentinelClient>>>,
+    /// For messages.
+    name: String,
 }
 
 impl ServerOptions {
     pub fn place(&self) -> Result<Place> {
-        let mut info = self.redis.as_str().into_connection_info().context("--redis")?;
+        let name = self.without_password().to_owned();
+        let sentinel = SentinelUrl::parse(&self.redis).context("--redis")?;
+        let url = sentinel.as_ref().map_or(self.redis.as_str(), |sentinel| &sentinel.server);
+        let mut info = url.into_connection_info().context("--redis")?;
         // Replies are read in one form, whatever the URL asks for.
         let mut settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP2);
         if settings.password().is_none()
@@ -68,7 +84,15 @@ impl ServerOptions {
             settings = settings.set_password(password);
         }
         info = info.set_redis_settings(settings);
-        Ok(Place { info: self.secured(info)? })
+        let (info, certificates) = tls::secured(self, info)?;
+        let sentinels = match sentinel {
+            None => None,
+            Some(sentinel) => {
+                let client = sentinel.client(&info, certificates.as_ref()).context("--redis")?;
+                Some(Arc::new(Mutex::new(client)))
+            }
+        };
+        Ok(Place { info, certificates, sentinels, name })
     }
 
     fn password(&self) -> Result<Option<String>> {
@@ -80,51 +104,13 @@ impl ServerOptions {
             .map(Some)
     }
 
-    fn secured(&self, info: ConnectionInfo) -> Result<ConnectionInfo> {
-        let ConnectionAddr::TcpTls { host, port, insecure, .. } = info.addr().clone() else {
-            let is_asked = self.insecure || self.cacert.is_some() || self.cert.is_some();
-            ensure!(!is_asked, "--cacert, --cert and --insecure are for a --redis of rediss://");
-            return Ok(info);
-        };
-        let insecure = insecure || self.insecure;
-        let addr = ConnectionAddr::TcpTls { host, port, insecure, tls_params: None };
-        let info = info.set_addr(addr);
-        let read = |option: &str, path: &Path| {
-            std::fs::read(path).with_context(|| format!("{option} {}", path.display()))
-        };
-        let root_cert = match &self.cacert {
-            Some(path) => Some(read("--cacert", path)?),
-            None => None,
-        };
-        let has_authority = root_cert.as_ref().is_none_or(|pem| contains(pem, b"-----BEGIN CERT"));
-        ensure!(has_authority, "--cacert has no certificate in PEM");
-        let client_tls = match (&self.cert, &self.key) {
-            (Some(cert), Some(key)) => {
-                let (client_cert, client_key) = (read("--cert", cert)?, read("--key", key)?);
-                Some(ClientTlsConfig { client_cert, client_key })
-            }
-            _ => None,
-        };
-        if root_cert.is_none() && client_tls.is_none() {
-            return Ok(info);
-        }
-        let certificates = TlsCertificates { client_tls, root_cert };
-        let client = Client::build_with_tls(info, certificates);
-        let client = client.context("--cacert, --cert, --key")?;
-        Ok(client.get_connection_info().clone())
-    }
-
     /// The server without its password.
-    pub fn shown(&self) -> &str {
+    pub fn without_password(&self) -> &str {
         match self.redis.rsplit_once('@') {
             Some((_, place)) => place,
             None => &self.redis,
         }
     }
-}
-
-fn contains(bytes: &[u8], part: &[u8]) -> bool {
-    bytes.windows(part.len()).any(|window| window == part)
 }
 
 /// The first line of a file of a password.
@@ -140,17 +126,43 @@ impl Place {
         self.info.addr()
     }
 
-    /// Another node, reached in the same manner.
-    pub fn at(&self, addr: ConnectionAddr) -> Self {
-        Self { info: self.info.clone().set_addr(addr) }
+    pub fn info(&self) -> &ConnectionInfo {
+        &self.info
     }
 
-    /// A connection of its own.
+    pub fn certificates(&self) -> Option<&Certificates> {
+        self.certificates.as_ref()
+    }
+
+    /// The server for messages, without its password.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Sentinels say where the server is.
+    pub fn is_by_sentinels(&self) -> bool {
+        self.sentinels.is_some()
+    }
+
+    /// Another node, reached in the same manner.
+    pub fn at(&self, addr: ConnectionAddr) -> Self {
+        Self { info: self.info.clone().set_addr(addr), sentinels: None, ..self.clone() }
+    }
+
+    /// A connection of its own. Sentinels are asked each time, for the primary may be another now.
     pub async fn connect(&self) -> RedisResult<MultiplexedConnection> {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_WAIT))
             .set_response_timeout(Some(ANSWER_WAIT));
-        let client = Client::open(self.info.clone())?;
+        let client = match &self.sentinels {
+            None => Client::open(self.info.clone())?,
+            Some(sentinels) => {
+                let mut sentinels = sentinels.lock().await;
+                let asked = sentinels.async_get_client();
+                let late = |_| (ErrorKind::Io, "the Sentinels don't answer");
+                tokio::time::timeout(CONNECT_WAIT, asked).await.map_err(late)??
+            }
+        };
         client.get_multiplexed_async_connection_with_config(&config).await
     }
 }
@@ -197,6 +209,7 @@ mod tests {
         program.server.place().map_err(|error| format!("{error:#}"))
     }
 
+    #[cfg(feature = "tls")]
     #[test]
     fn options_of_tls_are_for_tls() {
         assert!(place("x --redis rediss://h:1/ --insecure").is_ok());
@@ -215,6 +228,7 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "tls")]
     #[test]
     fn nodes_are_reached_as_their_teller_is() {
         let teller = ConnectionAddr::Tcp("example".to_owned(), 1);
@@ -225,10 +239,28 @@ mod tests {
         assert_eq!((&*host, port, insecure), ("10.0.0.1", 7, true));
     }
 
+    #[cfg(feature = "tls")]
+    #[test]
+    fn sentinels_are_told_by_the_scheme() {
+        let by = place("x --redis redis+sentinel://:secret@a:1,b/shop").unwrap();
+        assert!(by.is_by_sentinels());
+        assert_eq!(by.name(), "a:1,b/shop");
+        assert!(place("x --redis rediss+sentinel://a:1/shop --insecure").is_ok());
+        for (line, words) in [
+            ("x --redis redis+sentinel://a:1/", "name of the service"),
+            ("x --redis redis+sentinel:///shop", "host"),
+            ("x --redis redis+sentinel://a:1/shop/x", "number"),
+            ("x --redis redis+sentinel://a:1/shop --insecure", "rediss://"),
+        ] {
+            let told = place(line).err().unwrap_or_default();
+            assert!(told.contains(words), "{line}: {told}");
+        }
+    }
+
     #[test]
     fn a_password_is_shown_nowhere() {
         let line = "x --redis redis://ann:secret@example:6379/0";
         let program = Program::try_parse_from(line.split(' ')).unwrap();
-        assert_eq!(program.server.shown(), "example:6379/0");
+        assert_eq!(program.server.without_password(), "example:6379/0");
     }
 }

@@ -7,6 +7,7 @@
 use sqlx::{AnyConnection, Connection, Executor};
 
 use crate::Result;
+use crate::turns::count;
 
 pub const GROUP: &str = "g1";
 
@@ -33,6 +34,16 @@ pub async fn make_tables(connection: &mut AnyConnection, voucher: &str, stock: i
     }
     let stocked = sqlx::query("INSERT INTO tb_seckill_voucher VALUES ($1, $2)");
     stocked.bind(voucher).bind(stock).execute(connection).await?;
+    Ok(())
+}
+
+/// Every order is in the table of orders, and none is left in that of stocks.
+pub async fn check(connection: &mut AnyConnection, orders: i64) -> Result<()> {
+    let rows = count(connection, "SELECT COUNT(*) FROM tb_voucher_order").await?;
+    let left = count(connection, "SELECT stock FROM tb_seckill_voucher").await?;
+    if (rows, left) != (orders, 0) {
+        return Err(format!("{rows} rows of {orders} orders, stock {left}").into());
+    }
     Ok(())
 }
 

@@ -30,6 +30,8 @@ pub const SMOKE: Size = Size { naive: 300, worker: 3_000 };
 pub enum Contender {
     OneEntryATransaction,
     SeckillWorker,
+    /// The worker, with the statements of the first consumer beside its own.
+    WithStatements,
 }
 
 /// What one database took.
@@ -49,7 +51,7 @@ pub struct Figure {
 
 /// None where the database is not installed.
 pub fn measure(kind: Kind, rounds: u32, size: Size) -> Result<Option<Line>> {
-    let mut values = [Vec::new(), Vec::new()];
+    let mut values = CONTENDERS.map(|_| Vec::new());
     // Its server stays for all turns, each of which has a database of its own.
     let Some(first) = Database::durable(kind) else { return Ok(None) };
     let name = name_of(&first)?;
@@ -64,7 +66,16 @@ pub fn measure(kind: Kind, rounds: u32, size: Size) -> Result<Option<Line>> {
     Ok(Some(Line { database: name, orders_per_second }))
 }
 
-const CONTENDERS: [Contender; 2] = [Contender::OneEntryATransaction, Contender::SeckillWorker];
+const CONTENDERS: [Contender; 3] =
+    [Contender::OneEntryATransaction, Contender::SeckillWorker, Contender::WithStatements];
+
+/// What the first consumer does for each order. The guard of the stock must find a row.
+const STATEMENTS: &str = r#"on_sold = [
+    "INSERT INTO tb_voucher_order VALUES (:order_id, :user_id, :voucher_id)",
+    """UPDATE tb_seckill_voucher SET stock = stock - :units
+       WHERE voucher_id = :voucher_id AND stock >= :units""",
+]
+"#;
 
 /// Orders a second.
 fn turn(contender: Contender, database: &Database, size: Size) -> Result<f64> {
@@ -72,11 +83,12 @@ fn turn(contender: Contender, database: &Database, size: Size) -> Result<f64> {
     let mut redis = redis::Client::open(server.address())?.get_connection()?;
     let orders = match contender {
         Contender::OneEntryATransaction => size.naive,
-        Contender::SeckillWorker => size.worker,
+        Contender::SeckillWorker | Contender::WithStatements => size.worker,
     };
     let spent = match contender {
         Contender::OneEntryATransaction => naive_turn(&mut redis, database, orders)?,
-        Contender::SeckillWorker => worker_turn(&mut redis, &server, database, orders)?,
+        Contender::SeckillWorker => worker_turn(&mut redis, &server, database, orders, &[])?,
+        Contender::WithStatements => statements_turn(&mut redis, &server, database, orders)?,
     };
     Ok(orders as f64 / spent.as_secs_f64())
 }
@@ -92,13 +104,32 @@ fn naive_turn(redis: &mut redis::Connection, to: &Database, orders: usize) -> Re
         let started = Instant::now();
         naive::drain(redis, &mut connection).await?;
         let spent = started.elapsed();
-        let rows = count(&mut connection, "SELECT COUNT(*) FROM tb_voucher_order").await?;
-        let left = count(&mut connection, "SELECT stock FROM tb_seckill_voucher").await?;
-        if (rows, left) != (orders as i64, 0) {
-            return Err(format!("{rows} rows of {orders} orders, stock {left}").into());
-        }
+        naive::check(&mut connection, orders as i64).await?;
         Ok(spent)
     })
+}
+
+/// The same with the shop's tables.
+fn statements_turn(
+    redis: &mut redis::Connection,
+    server: &Server,
+    to: &Database,
+    orders: usize,
+) -> Result<Duration> {
+    let file = server.dir().join("statements.toml");
+    std::fs::write(&file, STATEMENTS)?;
+    let runtime = runtime()?;
+    runtime.block_on(async {
+        let mut connection = naive::connect(&to.url_to_make()).await?;
+        naive::make_tables(&mut connection, VOUCHER, orders as i64).await
+    })?;
+    let options = ["--statements".to_owned(), file.display().to_string()];
+    let spent = worker_turn(redis, server, to, orders, &options)?;
+    runtime.block_on(async {
+        let mut connection = naive::connect(&to.url).await?;
+        naive::check(&mut connection, orders as i64).await
+    })?;
+    Ok(spent)
 }
 
 /// The whole process, from its start to its end.
@@ -107,6 +138,7 @@ fn worker_turn(
     server: &Server,
     database: &Database,
     orders: usize,
+    options: &[String],
 ) -> Result<Duration> {
     let run = || -> Result<Duration> {
         let started = Instant::now();
@@ -114,6 +146,7 @@ fn worker_turn(
             .arg("--redis")
             .arg(format!("redis+unix://{}", server.dir().join("socket").display()))
             .args(["--database", &database.url, "--once", "--quiet"])
+            .args(options)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .status()?;
@@ -136,7 +169,7 @@ fn worker_turn(
     })
 }
 
-async fn count(connection: &mut AnyConnection, query: &str) -> Result<i64> {
+pub async fn count(connection: &mut AnyConnection, query: &str) -> Result<i64> {
     Ok(sqlx::query(query).fetch_one(connection).await?.get(0))
 }
 

@@ -1,95 +1,26 @@
 //! Sends the tries from many connections at once and counts the answers.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use domain::sale::Outcome;
 use redis::{RedisResult, Value};
-use serde::Serialize;
+use seckill_tools::connection::{Connection, Target};
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch::{Receiver, channel};
 use tokio::task::JoinSet;
 
+use crate::answers::Answers;
 use crate::batch::{self, One, Tries, gather};
-use crate::fate::{Fates, Settled, settle};
-use crate::link::{Link, Place};
+use crate::decisions::{Decisions, pay_or_cancel};
 use crate::managed::{Standing, poll};
 use crate::options::{Method, Options};
+use crate::pace::{Pace, hand_out};
 use crate::plan::{Plan, user_id};
 use crate::progress::{Progress, Tally};
 use crate::spread::Spread;
-
-/// What the server answered to the tries sent.
-#[derive(Debug, Default)]
-pub struct Answers {
-    /// How often each outcome was replied, in the order of `Outcome::ALL`.
-    pub outcomes: [u64; Outcome::ALL.len()],
-    /// Numbers of the accepted tries, in no order.
-    pub accepted: Vec<u32>,
-    /// Errors by code word.
-    pub errors: BTreeMap<String, Errors>,
-    /// What became of accepted orders.
-    pub settled: Settled,
-}
-
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
-pub struct Errors {
-    pub count: u64,
-    /// The first one's text.
-    pub first: String,
-}
-
-impl Answers {
-    fn add(&mut self, number: u32, answer: RedisResult<i64>) {
-        let outcome = match answer {
-            Ok(outcome) => outcome,
-            Err(error) => return self.add_redis_error(&error),
-        };
-        let Some(outcome) = Outcome::of_code(outcome) else {
-            return self.add_error("UNKNOWN".to_owned(), format!("the outcome {outcome}"));
-        };
-        self.outcomes[outcome as usize] += 1;
-        if outcome == Outcome::Accepted {
-            self.accepted.push(number);
-        }
-    }
-
-    pub fn add_redis_error(&mut self, error: &redis::RedisError) {
-        let code = error.code().unwrap_or("ERR").to_owned();
-        let text = error.detail().map_or_else(|| error.to_string(), str::to_owned);
-        self.add_error(code, text);
-    }
-
-    pub fn add_error(&mut self, code: String, text: String) {
-        let errors = self.errors.entry(code).or_default();
-        if errors.count == 0 {
-            errors.first = text;
-        }
-        errors.count += 1;
-    }
-
-    fn merge(&mut self, other: Answers) {
-        for (sum, count) in self.outcomes.iter_mut().zip(other.outcomes) {
-            *sum += count;
-        }
-        self.accepted.extend(other.accepted);
-        self.settled.merge(&other.settled);
-        for (code, errors) in other.errors {
-            let sum = self.errors.entry(code).or_default();
-            if sum.count == 0 {
-                sum.first = errors.first;
-            }
-            sum.count += errors.count;
-        }
-    }
-
-    pub fn error_count(&self) -> u64 {
-        self.errors.values().map(|errors| errors.count).sum()
-    }
-}
 
 /// A rush that ended: all tries sent were answered.
 #[derive(Debug)]
@@ -101,7 +32,7 @@ pub struct Rush {
 }
 
 /// What all connections share while they send.
-struct Shared {
+pub struct Shared {
     next: AtomicU32,
     tries: u32,
     stopped: AtomicBool,
@@ -109,7 +40,7 @@ struct Shared {
 }
 
 impl Shared {
-    fn new(tries: u32) -> Shared {
+    pub fn new(tries: u32) -> Shared {
         Shared {
             next: AtomicU32::new(0),
             tries,
@@ -118,9 +49,18 @@ impl Shared {
         }
     }
 
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Relaxed)
+    }
+
+    /// No more tries are taken.
+    pub fn stop(&self) {
+        self.stopped.store(true, Relaxed);
+    }
+
     /// The numbers of the next tries, up to `count`; None when all are taken or it was stopped.
-    fn take(&self, count: u32) -> Option<Range<u32>> {
-        if self.stopped.load(Relaxed) {
+    pub fn take(&self, count: u32) -> Option<Range<u32>> {
+        if self.is_stopped() {
             return None;
         }
         let end = |from: u32| self.tries.min(from.saturating_add(count));
@@ -136,26 +76,26 @@ pub struct Try {
     vouchers: Vec<String>,
     /// SHA-1 of the script, where a script decides.
     script: Option<String>,
-    fates: Option<Fates>,
+    decisions: Option<Decisions>,
     /// How many tries one command makes.
     batch: u32,
 }
 
 impl Try {
-    async fn prepare(place: &Place, options: &Options) -> Result<Try> {
+    async fn prepare(target: &Target, options: &Options) -> Result<Try> {
         let script = match options.method() {
             Method::Command => None,
             Method::Script => {
                 let mut load = redis::cmd("SCRIPT");
                 load.arg("LOAD").arg(include_str!("seckill.lua"));
-                let sha = load.query_async(&mut place.connect().await?).await;
+                let sha = load.query_async(&mut target.connect().await?).await;
                 Some(sha.context("SCRIPT LOAD")?)
             }
         };
         let spread = Spread::of(options);
         let vouchers = spread.vouchers();
-        let (fates, batch) = (Fates::of(options), options.batch);
-        Ok(Try { spread, vouchers, script, fates, batch })
+        let (decisions, batch) = (Decisions::of(options), options.batch);
+        Ok(Try { spread, vouchers, script, decisions, batch })
     }
 
     /// Where a user tries.
@@ -203,22 +143,29 @@ impl Try {
 
 /// Sends the whole plan, or until Ctrl-C, and waits for every answer. An error when a connection
 /// is lost: then nobody knows what became of the tries on their way.
-pub async fn send(place: &Place, options: &Options, plan: &Arc<Plan>) -> Result<Rush> {
+pub async fn send(target: &Target, options: &Options, plan: &Arc<Plan>) -> Result<Rush> {
     let shared = Arc::new(Shared::new(plan.tries()));
-    let maker = Arc::new(Try::prepare(place, options).await?);
+    let maker = Arc::new(Try::prepare(target, options).await?);
     let mut connections = Vec::new();
     for _ in 0..options.connections {
-        connections.push(place.connect().await?);
+        connections.push(target.connect().await?);
     }
 
     let started = Instant::now();
     let mut senders = JoinSet::new();
+    let at_once = options.pipeline.saturating_mul(options.batch);
+    let pace = options.rate.map(|rate| Pace::new(started, rate));
+    let mut handed_out = pace
+        .map(|pace| hand_out(pace, Arc::clone(&shared), options.connections, at_once).into_iter());
     for connection in connections {
         let (maker, plan, shared) = (maker.clone(), plan.clone(), shared.clone());
-        let at_once = options.pipeline.saturating_mul(options.batch);
-        senders.spawn(work(connection, at_once, maker, plan, shared));
+        let sender = Sender { connection, maker, plan, shared, answers: Answers::default() };
+        match (pace, handed_out.as_mut().and_then(Iterator::next)) {
+            (Some(pace), Some(tries)) => senders.spawn(sender.send_in_time(pace, tries)),
+            _ => senders.spawn(sender.send_at_once(at_once)),
+        };
     }
-    let standing = poll_standing(place, options).await?;
+    let standing = poll_standing(target, options).await?;
     let answers = watch(&mut senders, &shared, &standing, options.json).await;
     drop(standing); // ends the polling
     let elapsed = started.elapsed();
@@ -231,41 +178,67 @@ pub async fn send(place: &Place, options: &Options, plan: &Arc<Plan>) -> Result<
 }
 
 /// How the sale stands, asked on a connection of its own. Always none where it is not managed.
-async fn poll_standing(place: &Place, options: &Options) -> Result<Receiver<Option<Standing>>> {
+async fn poll_standing(target: &Target, options: &Options) -> Result<Receiver<Option<Standing>>> {
     let (tell, standing) = channel(None);
     if options.managed.managed && !options.json {
-        tokio::spawn(poll(place.connect().await?, Spread::of(options).vouchers(), tell));
+        tokio::spawn(poll(target.connect().await?, Spread::of(options).vouchers(), tell));
     }
     Ok(standing)
 }
 
-/// One connection: takes so many tries at once, until none is left.
-async fn work(
-    mut connection: Link,
-    at_once: u32,
+/// One connection.
+struct Sender {
+    connection: Connection,
     maker: Arc<Try>,
     plan: Arc<Plan>,
     shared: Arc<Shared>,
-) -> Result<Answers> {
-    let mut answers = Answers::default();
-    while let Some(taken) = shared.take(at_once) {
-        let tries = maker.commands(&plan, taken)?;
+    answers: Answers,
+}
+
+impl Sender {
+    /// Takes so many tries at once, until none is left.
+    async fn send_at_once(mut self, at_once: u32) -> Result<Answers> {
+        while let Some(taken) = self.shared.take(at_once) {
+            let now = Instant::now();
+            self.send(taken, |_| now).await?;
+        }
+        Ok(self.answers)
+    }
+
+    /// Sends what it is handed.
+    async fn send_in_time(
+        mut self,
+        pace: Pace,
+        mut tries: UnboundedReceiver<Range<u32>>,
+    ) -> Result<Answers> {
+        while let Some(taken) = tries.recv().await {
+            self.send(taken, |number| pace.moment_of(number)).await?;
+        }
+        Ok(self.answers)
+    }
+
+    async fn send(&mut self, taken: Range<u32>, begun: impl Fn(u32) -> Instant) -> Result<()> {
+        let tries = self.maker.commands(&self.plan, taken)?;
         let (commands, numbers): (Vec<_>, Vec<_>) =
             tries.into_iter().map(|tries| (tries.command, tries.numbers)).unzip();
-        let replies: Vec<RedisResult<Value>> = connection.ask_all(commands).await?;
-        let known = answers.accepted.len();
+        let replies: Vec<RedisResult<Value>> = self.connection.ask_all(commands).await?;
+        let now = Instant::now();
+        let known = self.answers.accepted.len();
         for (numbers, reply) in numbers.iter().zip(replies) {
             for (number, answer) in batch::answers(numbers, reply) {
-                shared.tally.count(&answer);
-                answers.add(number, answer);
+                self.shared.tally.count(&answer);
+                let took = now.saturating_duration_since(begun(number));
+                self.answers.latencies.add(took);
+                self.answers.add(number, answer);
             }
         }
-        if let Some(fates) = &maker.fates {
-            let accepted = answers.accepted[known..].to_vec();
-            settle(&mut connection, &maker, fates, &plan, &accepted, &mut answers).await?;
+        if let Some(decisions) = &self.maker.decisions {
+            let accepted = self.answers.accepted[known..].to_vec();
+            let (link, answers) = (&mut self.connection, &mut self.answers);
+            pay_or_cancel(link, &self.maker, decisions, &self.plan, &accepted, answers).await?;
         }
+        Ok(())
     }
-    Ok(answers)
 }
 
 /// Shows the progress until every connection is done. The first failure stops the others.
@@ -287,13 +260,13 @@ async fn watch(
                 Some(result) => match result.map_err(anyhow::Error::from).and_then(|part| part) {
                     Ok(part) => answers.merge(part),
                     Err(error) => {
-                        shared.stopped.store(true, Relaxed);
+                        shared.stop();
                         failure.get_or_insert(error);
                     }
                 },
             },
             _ = ticks.tick() => progress.show(&shared.tally, *standing.borrow()),
-            Ok(()) = tokio::signal::ctrl_c() => shared.stopped.store(true, Relaxed),
+            Ok(()) = tokio::signal::ctrl_c() => shared.stop(),
         }
     }
     progress.finish(&shared.tally, *standing.borrow());
@@ -307,55 +280,6 @@ async fn watch(
 mod tests {
     use super::*;
 
-    fn error(code: &str, text: &str) -> RedisResult<i64> {
-        let reply = redis::parse_redis_value(format!("-{code} {text}\r\n").as_bytes());
-        redis::from_redis_value::<RedisResult<i64>>(reply?)?
-    }
-
-    #[test]
-    fn outcomes_are_counted_by_their_number() {
-        let mut answers = Answers::default();
-        for (number, outcome) in [0, 1, 1, 2, 0].into_iter().enumerate() {
-            answers.add(u32::try_from(number).unwrap(), Ok(outcome));
-        }
-        assert_eq!(answers.outcomes[..3], [2, 2, 1]);
-        assert_eq!(answers.accepted, [0, 4]);
-        assert_eq!(answers.error_count(), 0);
-    }
-
-    #[test]
-    fn errors_are_counted_by_code_with_the_first_text() {
-        let mut answers = Answers::default();
-        answers.add(0, error("NOVOUCHER", "no stock"));
-        answers.add(1, error("NOVOUCHER", "again"));
-        answers.add(2, error("ERR", "syntax"));
-        let seen =
-            answers.errors.iter().map(|(code, e)| (code.as_str(), e.count, e.first.as_str()));
-        assert_eq!(seen.collect::<Vec<_>>(), [("ERR", 1, "syntax"), ("NOVOUCHER", 2, "no stock")]);
-    }
-
-    #[test]
-    fn an_integer_that_is_no_outcome_is_an_error() {
-        let mut answers = Answers::default();
-        answers.add(0, Ok(-1));
-        answers.add(1, Ok(6));
-        assert_eq!(answers.outcomes, [0; 6]);
-        assert_eq!(answers.errors["UNKNOWN"].count, 2);
-    }
-
-    #[test]
-    fn merged_answers_are_their_sum() {
-        let (mut left, mut right) = (Answers::default(), Answers::default());
-        left.add(0, Ok(0));
-        right.add(1, Ok(0));
-        right.add(2, Ok(1));
-        right.add(3, error("ERR", "one"));
-        left.merge(right);
-        assert_eq!((left.outcomes[0], left.outcomes[1]), (2, 1));
-        assert_eq!(left.accepted, [0, 1]);
-        assert_eq!(left.errors["ERR"], Errors { count: 1, first: "one".to_owned() });
-    }
-
     #[test]
     fn every_try_is_taken_once_and_none_after_a_stop() {
         let shared = Shared::new(10);
@@ -363,7 +287,7 @@ mod tests {
         assert_eq!(taken, (0..10).collect::<Vec<_>>());
 
         let shared = Shared::new(10);
-        shared.stopped.store(true, Relaxed);
+        shared.stop();
         assert_eq!(shared.take(4), None);
     }
 }

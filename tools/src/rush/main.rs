@@ -2,24 +2,21 @@
 //! from many connections at once, and then proves from the server's own keys what was sold.
 //!
 //! `options` what can be asked for, `spread` over which shards, `plan` who tries when, `batch` in
-//! which commands, `fate` who pays, `names` where the module keeps its facts, `sale` and `managed`
-//! open and read a voucher, `load` sends the tries and `progress` shows them, `proof` and
-//! `managed_proof` compare, `report` prints.
+//! which commands, `decisions` who pays, `sale` and `managed` open and read a voucher, `load` sends
+//! the tries, `pace` says when, `answers` and `latency` count, `progress` shows how far it is,
+//! `proof` and `managed_proof` compare, `report` prints.
 //!
 //! Exit code: 0 proved, 1 the outcome differs, 2 the rush could not be carried out.
 
-#[path = "../common/link.rs"]
-mod link;
-#[path = "../common/sharding.rs"]
-mod sharding;
-
+mod answers;
 mod batch;
-mod fate;
+mod decisions;
+mod latency;
 mod load;
 mod managed;
 mod managed_proof;
-mod names;
 mod options;
+mod pace;
 mod plan;
 mod progress;
 mod proof;
@@ -33,10 +30,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use clap::Parser;
+use seckill_tools::connection::{Connection, Target};
+use seckill_tools::voucher_keys::VoucherKeys;
 
-use link::{Link, Place};
 use load::Rush;
-use names::Names;
 use options::{Method, Options};
 use plan::Plan;
 use report::{Found, ManagedReport, Report};
@@ -84,17 +81,17 @@ async fn rush(options: &Options) -> Result<Report> {
     let users = options.users();
     let plan = Plan::new(started, options.tries, users, options.duplicates, options.seed());
     let plan = Arc::new(plan.with_retries(options.managed.retries, options.seed()));
-    let place = Place::find(&options.url).await?;
-    let mut link = place.connect().await?;
+    let target = Target::find(options.server.place()?).await?;
+    let mut link = target.connect().await?;
 
     let server = sale::Server::ask(&mut link).await?;
     let mut spread = Spread::of(options);
     let shards = match options.method() {
         Method::Command => {
             sale::need_module(&mut link, options.try_command()).await?;
-            Names::of_module(&mut link, &spread.vouchers(), server.cluster).await?
+            VoucherKeys::of_module(&mut link, &spread.vouchers(), server.cluster).await?
         }
-        Method::Script => vec![Names::of_script(&options.voucher)?],
+        Method::Script => vec![VoucherKeys::of_script(&options.voucher)?],
     };
     let before = sale::open(&mut link, &shards, &spread, options).await?;
     let book_before = match options.managed.managed {
@@ -103,7 +100,7 @@ async fn rush(options: &Options) -> Result<Report> {
     };
 
     let cpu_before = sale::cpu_seconds(&mut link).await?;
-    let rush = load::send(&place, options, &plan).await?;
+    let rush = load::send(&target, options, &plan).await?;
     let cpu_s = sale::cpu_seconds(&mut link).await? - cpu_before;
 
     let on_the_way = spread.wait_for_moves(&mut link).await?;
@@ -119,7 +116,7 @@ async fn rush(options: &Options) -> Result<Report> {
 
 /// What is known of the sale besides its keys.
 struct Known {
-    shards: Vec<Names>,
+    shards: Vec<VoucherKeys>,
     spread: Spread,
     /// Each shard before the first try.
     before: Vec<State>,
@@ -131,7 +128,7 @@ struct Known {
 
 /// Compares the keys of an unmanaged voucher with the answers.
 async fn prove(
-    link: &mut Link,
+    link: &mut Connection,
     options: &Options,
     plan: &Plan,
     rush: &Rush,
@@ -155,7 +152,7 @@ async fn prove(
 
 /// The same for a managed voucher, once the holds of those who didn't pay have expired.
 async fn prove_managed(
-    link: &mut Link,
+    link: &mut Connection,
     options: &Options,
     plan: &Plan,
     rush: &Rush,

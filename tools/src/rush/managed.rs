@@ -1,22 +1,25 @@
 //! A managed sale on the server: opened, watched, waited for, and read when it is over.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use domain::book::{Entry, State};
 use futures_util::future::try_join_all;
 use redis::{FromRedisValue, Value};
+use seckill_tools::connection::Connection;
+use seckill_tools::scan::items;
+use seckill_tools::voucher_keys::VoucherKeys;
 use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::link::Link;
-use crate::names::Names;
 use crate::options::Options;
 
 /// How often a sale is asked how it stands.
 const POLL_EVERY: Duration = Duration::from_millis(100);
+/// How often an audit is begun anew because the book changed.
+const AUDITS_MAX: u32 = 5;
 /// How late, at most, a hold may be given back.
 const EXPIRY_LATE_MAX: Duration = Duration::from_secs(30);
 
@@ -33,7 +36,7 @@ pub struct Standing {
 
 impl Standing {
     /// How the vouchers stand together. Their rules are the same.
-    pub async fn ask(connection: &Link, vouchers: &[String]) -> Result<Standing> {
+    pub async fn ask(connection: &Connection, vouchers: &[String]) -> Result<Standing> {
         let asked = vouchers.iter().map(|voucher| Standing::ask_one(connection.clone(), voucher));
         let all = try_join_all(asked).await?.into_iter();
         let sum = all.reduce(|sum, one| Standing {
@@ -45,7 +48,7 @@ impl Standing {
         sum.context("nothing is on sale")
     }
 
-    async fn ask_one(mut connection: Link, voucher: &str) -> Result<Standing> {
+    async fn ask_one(mut connection: Connection, voucher: &str) -> Result<Standing> {
         let info: HashMap<String, Value> =
             redis::cmd("SECKILL.INFO").arg(voucher).query_async(&mut connection).await?;
         let number = |name: &str| of::<i64>(&info, name);
@@ -71,6 +74,28 @@ pub struct Audit {
     pub buyers: i64,
     /// Where keys of the voucher disagree, a sentence each.
     pub differences: Vec<String>,
+}
+
+/// Audits in steps, so that a server that sells beside this is not kept busy.
+async fn audit(connection: &mut Connection, voucher: &str) -> Result<Audit> {
+    for _ in 0..AUDITS_MAX {
+        let mut cursor = "0".to_owned();
+        let sums = loop {
+            let mut step = redis::cmd("SECKILL.AUDIT");
+            step.arg(voucher).arg("CURSOR").arg(&cursor);
+            let (next, sums): (String, HashMap<String, Value>) =
+                step.query_async(connection).await?;
+            if next == "0" {
+                break sums;
+            }
+            cursor = next;
+        };
+        // Sums of a book that changed meanwhile are no audit.
+        if of::<i64>(&sums, "changed")? == 0 {
+            return audit_of(&sums);
+        }
+    }
+    bail!("voucher {voucher} changes without end: somebody else sells or releases it")
 }
 
 fn audit_of(reply: &HashMap<String, Value>) -> Result<Audit> {
@@ -107,7 +132,7 @@ impl BookedOrder {
     }
 }
 
-/// Everything that the keys of a managed voucher say at one moment.
+/// Everything that the keys of a managed voucher say, when nobody sells it any more.
 #[derive(Debug)]
 pub struct Ledger {
     pub audit: Audit,
@@ -118,7 +143,7 @@ pub struct Ledger {
 
 impl Ledger {
     /// The ledgers of the shards, added up.
-    pub async fn read(connection: &mut Link, shards: &[Names]) -> Result<Ledger> {
+    pub async fn read(connection: &mut Connection, shards: &[VoucherKeys]) -> Result<Ledger> {
         let mut sum = Ledger { audit: Audit::default(), book: Vec::new(), stock: 0, buyers: 0 };
         for names in shards {
             let Ledger { audit, book, stock, buyers } = Ledger::read_one(connection, names).await?;
@@ -140,23 +165,24 @@ impl Ledger {
         Ok(sum)
     }
 
-    async fn read_one(connection: &mut Link, names: &Names) -> Result<Ledger> {
-        let mut all = redis::pipe();
-        all.atomic().cmd("SECKILL.AUDIT").arg(&names.voucher);
-        all.cmd("HGETALL").arg(&names.book).cmd("GET").arg(&names.stock);
-        all.cmd("SCARD").arg(&names.buyers);
-        type Replies = (HashMap<String, Value>, HashMap<String, String>, i64, u64);
-        let (audit, book, stock, buyers): Replies = all.query_async(connection).await?;
-        let entries = book.into_iter().map(|(id, text)| {
-            BookedOrder::parse(id, &text).with_context(|| format!("the book holds \"{text}\""))
-        });
-        let book = entries.collect::<Result<Vec<BookedOrder>>>()?;
-        Ok(Ledger { audit: audit_of(&audit)?, book, stock, buyers })
+    async fn read_one(connection: &mut Connection, names: &VoucherKeys) -> Result<Ledger> {
+        let audit = audit(connection, &names.voucher).await?;
+        // An order may be told of twice while the hash grows or shrinks.
+        let mut book = BTreeMap::new();
+        for pair in items(connection, "HSCAN", &names.book).await?.chunks_exact(2) {
+            let [id, text] = [&pair[0], &pair[1]].map(|text| String::from_utf8_lossy(text));
+            let order = BookedOrder::parse(id.clone().into_owned(), &text);
+            let order = order.with_context(|| format!("the book holds \"{text}\""))?;
+            book.insert(id.into_owned(), order);
+        }
+        let stock = redis::cmd("GET").arg(&names.stock).query_async(connection).await?;
+        let buyers = redis::cmd("SCARD").arg(&names.buyers).query_async(connection).await?;
+        Ok(Ledger { audit, book: book.into_values().collect(), stock, buyers })
     }
 }
 
 /// Orders in the book so far, live or released.
-pub async fn book_len(connection: &mut Link, shards: &[Names]) -> Result<usize> {
+pub async fn book_len(connection: &mut Connection, shards: &[VoucherKeys]) -> Result<usize> {
     let mut length = 0;
     for names in shards {
         length += redis::cmd("HLEN").arg(&names.book).query_async::<usize>(connection).await?;
@@ -166,8 +192,8 @@ pub async fn book_len(connection: &mut Link, shards: &[Names]) -> Result<usize> 
 
 /// Makes the voucher. Fails when there is one of this name.
 pub async fn create(
-    connection: &mut Link,
-    names: &Names,
+    connection: &mut Connection,
+    names: &VoucherKeys,
     stock: i64,
     options: &Options,
 ) -> Result<()> {
@@ -188,7 +214,11 @@ pub async fn create(
 }
 
 /// Tells every now and then how the sale stands, until nobody listens.
-pub async fn poll(connection: Link, vouchers: Vec<String>, tell: watch::Sender<Option<Standing>>) {
+pub async fn poll(
+    connection: Connection,
+    vouchers: Vec<String>,
+    tell: watch::Sender<Option<Standing>>,
+) {
     let mut ticks = tokio::time::interval(POLL_EVERY);
     while !tell.is_closed() {
         ticks.tick().await;
@@ -200,7 +230,11 @@ pub async fn poll(connection: Link, vouchers: Vec<String>, tell: watch::Sender<O
 }
 
 /// Waits until the server has given back every hold. False when Ctrl-C ended the wait.
-pub async fn wait_for_holds(connection: &Link, vouchers: &[String], quiet: bool) -> Result<bool> {
+pub async fn wait_for_holds(
+    connection: &Connection,
+    vouchers: &[String],
+    quiet: bool,
+) -> Result<bool> {
     let mut standing = Standing::ask(connection, vouchers).await?;
     let Some(hold_ms) = standing.hold_ms.filter(|_| standing.held > 0) else { return Ok(true) };
     if !quiet {

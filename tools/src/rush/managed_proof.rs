@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use domain::book::State;
 use domain::managed::{Cancellation, Confirmation};
 
-use crate::fate;
-use crate::load::Answers;
+use crate::answers::Answers;
+use crate::decisions;
 use crate::managed::Ledger;
 use crate::options::Options;
 use crate::plan::{Plan, user_id};
@@ -41,9 +41,9 @@ pub struct Facts<'a> {
 /// The comparisons, in the order in which they are shown.
 pub fn checks(facts: &Facts<'_>) -> Vec<Check> {
     let Ledger { audit, book, stock, buyers } = facts.ledger;
-    let settled = &facts.answers.settled;
+    let payments = &facts.answers.payments;
     let fresh = !facts.options.keep;
-    let ids = fate::orders(facts.plan, &facts.answers.accepted);
+    let ids = decisions::orders(facts.plan, &facts.answers.accepted);
     let in_state = |state: State| count(book.iter().filter(|entry| entry.state == state).count());
     let mut checks = Vec::new();
     let mut check = |what, expected, found| checks.push(Check { what, expected, found });
@@ -66,14 +66,14 @@ pub fn checks(facts: &Facts<'_>) -> Vec<Check> {
     if fresh && facts.options.managed.hold_ms.is_some() {
         check(
             "orders paid",
-            number(settled.confirmed(Confirmation::Confirmed)),
+            number(payments.confirmed(Confirmation::Confirmed)),
             in_state(State::Sold),
         );
     }
     if fresh {
         check(
             "orders cancelled",
-            number(settled.cancelled(Cancellation::Released)),
+            number(payments.cancelled(Cancellation::Released)),
             in_state(State::Cancelled),
         );
     }
@@ -142,7 +142,7 @@ fn number(count: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fate::Settled;
+    use crate::decisions::Payments;
     use crate::managed::{Audit, BookedOrder};
     use clap::Parser;
 
@@ -169,8 +169,8 @@ mod tests {
     fn sale() -> Sale {
         let options = Options::parse_from("rush --managed --hold-ms 9 --stock 5".split(' '));
         let plan = Plan::new("run".to_owned(), 10, 10, 0.0, 1);
-        let settled = Settled { confirmed: [0, 1, 0, 0], cancelled: [0, 1, 0] };
-        let answers = Answers { accepted: vec![0, 1, 2], settled, ..Answers::default() };
+        let payments = Payments { confirmed: [0, 1, 0, 0], cancelled: [0, 1, 0] };
+        let answers = Answers { accepted: vec![0, 1, 2], payments, ..Answers::default() };
         let audit = Audit { total: 5, left: 4, held: 0, sold: 1, buyers: 1, ..Audit::default() };
         let states = [State::Sold, State::Cancelled, State::Expired];
         let book = (0..3).map(|n| entry(&plan, n, states[n as usize])).collect();
@@ -258,7 +258,7 @@ mod tests {
     fn where_nothing_returns_the_number_of_orders_is_certain() {
         let mut sale = sale();
         sale.options = Options::parse_from("rush --managed --stock 5".split(' '));
-        sale.answers.settled = Settled::default();
+        sale.answers.payments = Payments::default();
         let accepted = sale.checks().into_iter().find(|check| check.what == "orders accepted");
         assert_eq!(accepted.map(|check| (check.expected, check.found)), Some((5, 3)));
         sale.plan = Plan::new("run".to_owned(), 10, 2, 0.0, 1);

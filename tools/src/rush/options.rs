@@ -6,7 +6,8 @@ use anyhow::{Result, ensure};
 use clap::{Args, Parser};
 use domain::batch::TRIES_MAX;
 
-use crate::sharding::{SHARDS_MAX, check_sale};
+use seckill_tools::server::ServerOptions;
+use seckill_tools::sharding::{SHARDS_MAX, check_sale};
 
 /// Sends a flash sale's tries to a server and proves the outcome.
 ///
@@ -16,10 +17,8 @@ use crate::sharding::{SHARDS_MAX, check_sale};
 #[derive(Parser, Debug)]
 #[command(name = "seckill-rush", version)]
 pub struct Options {
-    /// The server: `redis://user:password@host:port/db` or `redis+unix:///path`, or any node of a
-    /// cluster
-    #[arg(long, default_value = "redis://127.0.0.1:6379")]
-    pub url: String,
+    #[command(flatten, next_help_heading = "The server")]
+    pub server: ServerOptions,
 
     /// What is on sale
     #[arg(long, default_value = "rush")]
@@ -49,6 +48,12 @@ pub struct Options {
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub pipeline: u32,
 
+    /// Send so many tries a second, whether answers come or not: latencies count from the moment
+    /// at which a try was to be sent [default: the next ones when the answers have come]
+    #[arg(long, value_name = "TRIES",
+        value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub rate: Option<u32>,
+
     /// Tries of one command: SECKILL.MTRY instead of SECKILL.TRY where it is more than one
     #[arg(long, default_value_t = 1, conflicts_with = "script",
         value_parser = clap::value_parser!(u32).range(1..=TRIES_MAX as i64))]
@@ -65,6 +70,11 @@ pub struct Options {
     /// Go on selling a voucher that exists, with the stock it has
     #[arg(long)]
     pub keep: bool,
+
+    /// Rush a server whose stream of orders has those of other vouchers, which is likely to be
+    /// somebody's shop
+    #[arg(long)]
+    pub beside_others: bool,
 
     /// Spread the sale over so many shards, the vouchers VOUCHER#0, VOUCHER#1 and so on; a user
     /// tries at the shard CRC16(user) modulo SHARDS

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use crate::load::Answers;
+use crate::answers::Answers;
 use crate::plan::{Plan, user_id};
 use crate::sale::{Order, State};
 use crate::spread::Spread;
@@ -116,7 +116,7 @@ pub fn count(length: usize) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::Errors;
+    use crate::answers::Errors;
     use crate::options::Options;
     use clap::Parser;
 

@@ -10,8 +10,10 @@ use domain::sale::Outcome;
 use indicatif::HumanCount;
 use serde::Serialize;
 
-use crate::fate;
-use crate::load::{Answers, Errors, Rush};
+use crate::answers::{Answers, Errors};
+use crate::decisions;
+use crate::latency::Latency;
+use crate::load::Rush;
 use crate::managed::{Audit, Ledger, Standing};
 use crate::options::{Method, Options};
 use crate::plan::Plan;
@@ -49,16 +51,16 @@ impl ManagedReport {
         plan: &Plan,
         answers: &Answers,
     ) -> ManagedReport {
-        let orders = fate::orders(plan, &answers.accepted).len();
+        let orders = decisions::orders(plan, &answers.accepted).len();
         let expired = ledger.book.iter().filter(|entry| entry.state == State::Expired).count();
         ManagedReport {
             limit: standing.limit,
             hold_ms: standing.hold_ms,
             orders: orders as u64,
             repeated: (answers.accepted.len() - orders) as u64,
-            paid: answers.settled.confirmed(Confirmation::Confirmed),
-            too_late: answers.settled.confirmed(Confirmation::TooLate),
-            cancelled: answers.settled.cancelled(Cancellation::Released),
+            paid: answers.payments.confirmed(Confirmation::Confirmed),
+            too_late: answers.payments.confirmed(Confirmation::TooLate),
+            cancelled: answers.payments.cancelled(Cancellation::Released),
             expired: expired as u64,
             audit: ledger.audit.clone(),
         }
@@ -96,6 +98,10 @@ pub struct Report {
     pub errors: BTreeMap<String, Errors>,
     pub elapsed_ms: u64,
     pub tries_per_s: u64,
+    /// Tries that were to be sent each second; none where answers were waited for.
+    pub rate: Option<u32>,
+    /// From the moment at which a try was to be sent, or was sent where answers were waited for.
+    pub latency: Latency,
     /// CPU that the server used meanwhile, divided by the tries.
     /// With the confirmations and cancellations of a managed sale, if any.
     pub server_cpu_us_per_try: f64,
@@ -138,6 +144,8 @@ impl Report {
             errors: rush.answers.errors.clone(),
             elapsed_ms: u64::try_from(rush.elapsed.as_millis()).unwrap_or(u64::MAX),
             tries_per_s: per_second(rush.sent, rush.elapsed),
+            rate: options.rate,
+            latency: rush.answers.latencies.summary(),
             server_cpu_us_per_try: rounded(cpu_s * 1e6 / f64::from(rush.sent.max(1))),
             managed,
             proved: proved(rush, &checks),
@@ -165,6 +173,12 @@ impl Report {
         let seconds = Duration::from_millis(self.elapsed_ms).as_secs_f64();
         row("", format!("{sent_by}, in {seconds:.2} s"));
         row("tries a second", n(self.tries_per_s));
+        let from = match self.rate {
+            Some(rate) => format!("from the moment at which each was due, {} a second", n(rate)),
+            None => "from sending, with those sent together".to_owned(),
+        };
+        row("latency", self.latency.to_string());
+        row("", from);
         row("server CPU a try", format!("{:.2} us", self.server_cpu_us_per_try));
         for outcome in Outcome::ALL {
             let count = self.count(outcome);

@@ -3,12 +3,14 @@
 use std::collections::HashSet;
 
 use anyhow::{Context, Result, bail, ensure};
-use redis::streams::StreamRangeReply;
+use redis::streams::{StreamId, StreamRangeReply};
+use seckill_tools::connection::Connection;
+use seckill_tools::sanitize::sanitize;
+use seckill_tools::voucher_keys::VoucherKeys;
 
-use crate::link::Link;
 use crate::managed;
-use crate::names::Names;
 use crate::options::{Method, Options};
+use crate::plan::is_of_a_rush;
 use crate::spread::Spread;
 
 /// Entries read from the stream at a time.
@@ -23,10 +25,10 @@ pub struct Server {
 }
 
 impl Server {
-    pub async fn ask(connection: &mut Link) -> Result<Server> {
+    pub async fn ask(connection: &mut Connection) -> Result<Server> {
         let info = connection.info("server").await.context("INFO server")?;
         let (name, version) = product(info.first().map_or("", String::as_str));
-        Ok(Server { name, version, cluster: matches!(connection, Link::Cluster(_)) })
+        Ok(Server { name, version, cluster: matches!(connection, Connection::Cluster(_)) })
     }
 }
 
@@ -47,7 +49,7 @@ fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// Seconds of CPU that the server has used; in a cluster, all primaries.
-pub async fn cpu_seconds(connection: &mut Link) -> Result<f64> {
+pub async fn cpu_seconds(connection: &mut Connection) -> Result<f64> {
     let infos = connection.info("cpu").await.context("INFO cpu")?;
     let seconds = |info: &String, name| {
         field(info, name).and_then(|text| text.parse::<f64>().ok()).unwrap_or(0.0)
@@ -57,7 +59,7 @@ pub async fn cpu_seconds(connection: &mut Link) -> Result<f64> {
 }
 
 /// Refuses a server without the command, before anything is written.
-pub async fn need_module(connection: &mut Link, command: &str) -> Result<()> {
+pub async fn need_module(connection: &mut Connection, command: &str) -> Result<()> {
     let known: Vec<redis::Value> = redis::cmd("COMMAND")
         .arg("INFO")
         .arg(command)
@@ -95,7 +97,10 @@ impl State {
         shards.iter().fold(none, add)
     }
 
-    pub async fn read_all(connection: &mut Link, shards: &[Names]) -> Result<Vec<State>> {
+    pub async fn read_all(
+        connection: &mut Connection,
+        shards: &[VoucherKeys],
+    ) -> Result<Vec<State>> {
         let mut states = Vec::with_capacity(shards.len());
         for names in shards {
             states.push(State::read(connection, names).await?);
@@ -103,7 +108,7 @@ impl State {
         Ok(states)
     }
 
-    async fn read(connection: &mut Link, names: &Names) -> Result<State> {
+    async fn read(connection: &mut Connection, names: &VoucherKeys) -> Result<State> {
         let stock: Option<i64> =
             redis::cmd("GET").arg(&names.stock).query_async(connection).await?;
         let Some(stock) = stock else {
@@ -116,7 +121,7 @@ impl State {
     }
 }
 
-async fn last_entry(connection: &mut Link, stream: Option<&str>) -> Result<String> {
+async fn last_entry(connection: &mut Connection, stream: Option<&str>) -> Result<String> {
     let Some(stream) = stream else { return Ok("0".to_owned()) };
     let last: StreamRangeReply = redis::cmd("XREVRANGE")
         .arg(stream)
@@ -133,11 +138,14 @@ async fn last_entry(connection: &mut Link, stream: Option<&str>) -> Result<Strin
 /// Opens the sale as the options ask and replies what was there before the first try.
 /// A voucher that exists is changed only with `--reset` or `--keep`; no stream is ever touched.
 pub async fn open(
-    connection: &mut Link,
-    shards: &[Names],
+    connection: &mut Connection,
+    shards: &[VoucherKeys],
     spread: &Spread,
     options: &Options,
 ) -> Result<Vec<State>> {
+    if !options.beside_others {
+        refuse_others(connection, shards).await?;
+    }
     if options.keep {
         if options.managed.managed {
             managed::Standing::ask(connection, &spread.vouchers()).await.context("--keep")?;
@@ -155,8 +163,39 @@ pub async fn open(
     State::read_all(connection, shards).await
 }
 
+/// Refuses streams whose last entries have orders of other vouchers that are of no rush: a shop
+/// may live there.
+async fn refuse_others(connection: &mut Connection, shards: &[VoucherKeys]) -> Result<()> {
+    let ours: HashSet<&str> = shards.iter().map(|names| names.voucher.as_str()).collect();
+    let mut seen = HashSet::new();
+    for names in shards {
+        let Some(stream) = names.stream.as_ref().filter(|stream| seen.insert(*stream)) else {
+            continue;
+        };
+        let mut last = redis::cmd("XREVRANGE");
+        last.arg(stream).arg("+").arg("-").arg("COUNT").arg(PAGE);
+        let last: StreamRangeReply = last
+            .query_async(connection)
+            .await
+            .with_context(|| format!("the order stream {stream}"))?;
+        let others = last.ids.iter().filter_map(|entry: &StreamId| {
+            let text = |field: &String| entry.get::<String>(field).unwrap_or_default();
+            let is_ours = is_of_a_rush(&text(&names.user_field), &text(&names.order_field));
+            (!is_ours).then(|| text(&names.voucher_field))
+        });
+        if let Some(other) = others.into_iter().find(|voucher| !ours.contains(voucher.as_str())) {
+            bail!(
+                "{stream} has orders of another voucher, {}: --beside-others rushes this server \
+                 all the same",
+                sanitize(&other)
+            );
+        }
+    }
+    Ok(())
+}
+
 /// Makes sure that there is no such voucher.
-async fn clear(connection: &mut Link, names: &Names, options: &Options) -> Result<()> {
+async fn clear(connection: &mut Connection, names: &VoucherKeys, options: &Options) -> Result<()> {
     for key in [&names.stock, &names.buyers] {
         let there: bool = redis::cmd("EXISTS").arg(key).query_async(connection).await?;
         if there && options.reset {
@@ -181,8 +220,8 @@ async fn clear(connection: &mut Link, names: &Names, options: &Options) -> Resul
 }
 
 async fn open_one(
-    connection: &mut Link,
-    names: &Names,
+    connection: &mut Connection,
+    names: &VoucherKeys,
     stock: i64,
     options: &Options,
 ) -> Result<()> {
@@ -209,7 +248,7 @@ pub struct Order {
 }
 
 /// Which of a voucher's streams: its name, and its last entry at the start.
-pub type Which = for<'a> fn(&'a Names, &'a State) -> (Option<&'a String>, &'a String);
+pub type Which = for<'a> fn(&'a VoucherKeys, &'a State) -> (Option<&'a String>, &'a String);
 
 pub const ORDERS: Which = |names, before| (names.stream.as_ref(), &before.last_entry);
 pub const RELEASED: Which = |names, before| (names.released.as_ref(), &before.last_released);
@@ -217,8 +256,8 @@ pub const RELEASED: Which = |names, before| (names.released.as_ref(), &before.la
 /// The vouchers' orders appended to their streams meanwhile, oldest first in each; None where no
 /// stream is kept.
 pub async fn orders_since(
-    connection: &mut Link,
-    shards: &[Names],
+    connection: &mut Connection,
+    shards: &[VoucherKeys],
     before: &[State],
     which: Which,
 ) -> Result<Option<Vec<Order>>> {
@@ -235,8 +274,8 @@ pub async fn orders_since(
 }
 
 async fn read_orders(
-    connection: &mut Link,
-    names: &Names,
+    connection: &mut Connection,
+    names: &VoucherKeys,
     stream: &str,
     last_entry: &str,
     vouchers: &HashSet<&str>,

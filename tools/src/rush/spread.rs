@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use redis::RedisResult;
+use seckill_tools::connection::Connection;
+use seckill_tools::sharding::{journal_key, shard_of, shard_voucher, split};
 
-use crate::link::Link;
 use crate::options::Options;
 use crate::plan::user_id;
-use crate::sharding::{journal_key, shard_of, shard_voucher, split};
 
 /// How long a move may take before it counts as left behind.
 const MOVES_WAIT: Duration = Duration::from_secs(5);
@@ -61,7 +61,7 @@ impl Spread {
     }
 
     /// Begins the journals of the shards, for seckill-shards.
-    pub async fn write_journals(&self, link: &mut Link, stock: i64) -> Result<()> {
+    pub async fn write_journals(&self, link: &mut Connection, stock: i64) -> Result<()> {
         // One id for all, by which a mover that wakes up late knows that its sale is over.
         let sale = format!("{}:{stock}:{:016x}", self.stocks.len(), fastrand::u64(..));
         for shard in 0..self.shards.unwrap_or(0) {
@@ -72,7 +72,7 @@ impl Spread {
         Ok(())
     }
 
-    pub async fn delete_journals(&self, link: &mut Link) -> Result<()> {
+    pub async fn delete_journals(&self, link: &mut Connection) -> Result<()> {
         for shard in 0..self.shards.unwrap_or(0) {
             redis::cmd("DEL").arg(journal_key(&self.sale, shard)).query_async::<i64>(link).await?;
         }
@@ -80,7 +80,7 @@ impl Spread {
     }
 
     /// Waits a while for moves between shards to end; how many have not.
-    pub async fn wait_for_moves(&mut self, link: &mut Link) -> Result<i64> {
+    pub async fn wait_for_moves(&mut self, link: &mut Connection) -> Result<i64> {
         let end = Instant::now() + MOVES_WAIT;
         loop {
             let on_the_way = self.read_journals(link).await?;
@@ -92,7 +92,7 @@ impl Spread {
     }
 
     /// Looks whether units were moved; how many moves are on their way.
-    async fn read_journals(&mut self, link: &mut Link) -> Result<i64> {
+    async fn read_journals(&mut self, link: &mut Connection) -> Result<i64> {
         let fields = |shard| {
             let mut ask = redis::cmd("HMGET");
             ask.arg(journal_key(&self.sale, shard)).arg("seq").arg("out");

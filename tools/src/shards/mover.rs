@@ -14,8 +14,8 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use redis::{FromRedisValue, Value};
+use seckill_tools::connection::Connection;
 
-use crate::link::Link;
 use crate::sale::{Out, Sale, Shard};
 
 /// How long replicas are waited for.
@@ -44,7 +44,7 @@ impl Script {
 
     pub async fn run<T: FromRedisValue>(
         self,
-        link: &mut Link,
+        link: &mut Connection,
         shard: &Shard,
         arguments: &[String],
     ) -> redis::RedisResult<T> {
@@ -72,7 +72,7 @@ fn step() {
 
 pub struct Mover<'s> {
     sale: &'s Sale,
-    link: Link,
+    link: Connection,
     replicas: u32,
 }
 
@@ -183,8 +183,8 @@ impl<'s> Mover<'s> {
         wait.cmd("HINCRBY").arg(&shard.journal).arg("waits").arg(1).ignore();
         wait.cmd("WAIT").arg(self.replicas).arg(REPLICAS_WAIT_MS);
         let (told, heard): (Option<String>, u32) = match &mut self.link {
-            Link::Server(server) => wait.query_async(server).await?,
-            Link::Cluster(cluster) => {
+            Connection::Server(server) => wait.query_async(server).await?,
+            Connection::Cluster(cluster) => {
                 let slot = redis::cluster_routing::Slot::for_key(shard.journal.as_bytes());
                 let to = redis::cluster_routing::SlotAddr::Master;
                 let route = redis::cluster_routing::Route::with_slot(slot, to);

@@ -2,7 +2,8 @@
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::sharding::SHARDS_MAX;
+use seckill_tools::server::ServerOptions;
+use seckill_tools::sharding::SHARDS_MAX;
 
 /// Opens, shows and levels a sale that is spread over shards.
 ///
@@ -11,12 +12,11 @@ use crate::sharding::SHARDS_MAX;
 #[derive(Parser, Debug)]
 #[command(name = "seckill-shards", version)]
 pub struct Options {
-    /// The server, or any node of the cluster: `redis://user:password@host:port`
-    #[arg(long, global = true, default_value = "redis://127.0.0.1:6379")]
-    pub url: String,
+    #[command(flatten, next_help_heading = "The server")]
+    pub server: ServerOptions,
 
     /// What is on sale
-    #[arg(long, global = true, default_value = "rush")]
+    #[arg(long, default_value = "rush")]
     pub voucher: String,
 
     #[command(subcommand)]
@@ -59,8 +59,6 @@ pub enum Action {
         #[arg(long)]
         force: bool,
     },
-    /// Simulates sales, without a server: what stays unsold, and how fair it is
-    Simulate(Simulate),
 }
 
 #[derive(Args, Debug)]
@@ -112,29 +110,6 @@ pub struct Level {
     /// Replicas that must have heard of each step
     #[arg(long, default_value_t = 0)]
     pub replicas: u32,
-}
-
-#[derive(Args, Debug)]
-pub struct Simulate {
-    /// Users, each of whom tries once
-    #[arg(long, default_value_t = 10_000_000, value_parser = clap::value_parser!(u32).range(1..))]
-    pub users: u32,
-
-    /// Numbers of shards to simulate
-    #[arg(long, value_delimiter = ',', default_values_t = [1, 16, 64, 256, 1_000])]
-    pub shards: Vec<u32>,
-
-    /// Units on sale to simulate
-    #[arg(long, value_delimiter = ',', default_values_t = [1_000, 100_000, 1_000_000, 9_900_000])]
-    pub stock: Vec<i64>,
-
-    /// Tries between two looks of the mover
-    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..))]
-    pub look_every: u32,
-
-    /// The same seed, the same sales
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
 }
 
 impl Open {

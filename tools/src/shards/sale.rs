@@ -6,13 +6,13 @@ use std::fmt::Write;
 use anyhow::{Context, Result, bail, ensure};
 use futures_util::future::try_join_all;
 use redis::{FromRedisValue, RedisResult, Value};
+use seckill_tools::connection::Connection;
+use seckill_tools::sharding::{journal_key, shard_voucher, split};
+use seckill_tools::voucher_keys::VoucherKeys;
 use serde::Serialize;
 
-use crate::link::Link;
 use crate::mover::Script;
-use crate::names::Names;
 use crate::options::Open;
-use crate::sharding::{journal_key, shard_voucher, split};
 
 /// The keys of a shard that the scripts work on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,10 +24,10 @@ pub struct Shard {
 }
 
 /// The keys of the first `count` shards of a sale, as this server names them.
-async fn shards_of(link: &Link, sale: &str, count: u32) -> Result<Vec<Shard>> {
+async fn shards_of(link: &Connection, sale: &str, count: u32) -> Result<Vec<Shard>> {
     let vouchers: Vec<String> = (0..count).map(|shard| shard_voucher(sale, shard)).collect();
-    let is_cluster = matches!(link, Link::Cluster(_));
-    let names = Names::of_module(&mut link.clone(), &vouchers, is_cluster).await?;
+    let is_cluster = matches!(link, Connection::Cluster(_));
+    let names = VoucherKeys::of_module(&mut link.clone(), &vouchers, is_cluster).await?;
     let shards = (0..count).zip(names).map(|(shard, names)| Shard {
         voucher: names.voucher,
         stock: names.stock,
@@ -38,7 +38,7 @@ async fn shards_of(link: &Link, sale: &str, count: u32) -> Result<Vec<Shard>> {
 }
 
 pub struct Sale {
-    link: Link,
+    link: Connection,
     voucher: String,
     shards: Vec<Shard>,
     name: String,
@@ -107,7 +107,7 @@ struct Lost {
 
 impl Sale {
     /// Makes every shard that is not there yet; how many those were.
-    pub async fn open(link: Link, sale: &str, open: &Open) -> Result<u32> {
+    pub async fn open(link: Connection, sale: &str, open: &Open) -> Result<u32> {
         let (mut opened, rules) = (0, open.rules());
         let shards = shards_of(&link, sale, open.shards).await?;
         let first = journal_key(sale, 0);
@@ -129,7 +129,7 @@ impl Sale {
     }
 
     /// The sale as its first shard's journal tells of it.
-    pub async fn find(mut link: Link, sale: &str) -> Result<Sale> {
+    pub async fn find(mut link: Connection, sale: &str) -> Result<Sale> {
         let first = journal_key(sale, 0);
         let mut ask = redis::cmd("HMGET");
         ask.arg(first).arg("sale").arg("dropping");
@@ -153,6 +153,11 @@ impl Sale {
         self.is_dropping
     }
 
+    pub fn check_not_dropping(&self) -> Result<()> {
+        ensure!(!self.is_dropping, "the sale is being dropped: run drop again");
+        Ok(())
+    }
+
     pub fn shards(&self) -> u32 {
         u32::try_from(self.shards.len()).unwrap_or(u32::MAX)
     }
@@ -165,7 +170,7 @@ impl Sale {
         self.shards.get(shard as usize).with_context(|| format!("there is no shard {shard}"))
     }
 
-    pub fn link(&self) -> Link {
+    pub fn link(&self) -> Connection {
         self.link.clone()
     }
 

@@ -1,7 +1,9 @@
 //! The frames: one as text, or one after the other in the terminal.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, TrySendError, sync_channel};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -10,33 +12,30 @@ use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::text::Span;
 use ratatui::{DefaultTerminal, Terminal};
+use seckill_tools::sanitize::sanitize;
+use seckill_tools::signals::asked_to_end;
 
 use crate::options::{Options, Size};
 use crate::reading::Reading;
 use crate::screen::{View, draw};
-use crate::shown::shown;
 use crate::source::Source;
-use crate::svg::svg;
 
 /// How long a key may wait for its effect.
 const KEY_WAIT: Duration = Duration::from_millis(50);
 const KEYS: &str = "q quits, arrows scroll the vouchers";
 
 /// Prints one frame, after the readings that were asked for.
-pub fn print_once(options: &Options) -> Result<()> {
+pub async fn print_once(options: &Options) -> Result<()> {
     let mut source = Source::new(options)?;
     let mut view = View::default();
     for number in 0..options.readings {
         if number > 0 {
-            std::thread::sleep(options.interval);
+            tokio::time::sleep(options.interval).await;
         }
-        view.history.push(source.read()?);
+        view.history.push(source.read().await?);
     }
     let frame = frame(&view, options.size)?;
     std::io::stdout().write_all(text(&frame).as_bytes()).context("printing")?;
-    if let Some(file) = &options.svg {
-        std::fs::write(file, svg(&frame)).with_context(|| format!("--svg {}", file.display()))?;
-    }
     Ok(())
 }
 
@@ -65,28 +64,36 @@ pub fn text(frame: &Buffer) -> String {
     text
 }
 
-/// Draws in the terminal until somebody presses q.
-pub fn watch(options: &Options) -> Result<()> {
+/// Draws in the terminal until somebody presses q, or asks the program to end.
+pub async fn watch(options: &Options) -> Result<()> {
     let has_terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
     ensure!(has_terminal, "no terminal to draw in; --once prints one frame");
-    let source = Source::new(options)?;
-    let readings = read_on(source, options.interval);
+    let ends = asked_to_end()?;
+    let readings = read_on(Source::new(options)?, options.interval);
+    let must_end = Arc::new(AtomicBool::new(false));
+    let must_end_too = Arc::clone(&must_end);
+    tokio::spawn(async move {
+        ends.await;
+        must_end_too.store(true, Relaxed);
+    });
     let mut terminal = ratatui::try_init().context("the terminal")?;
-    let watched = show(&mut terminal, &readings);
+    // Keys are waited for by a thread that does nothing else.
+    let watched = tokio::task::block_in_place(|| show(&mut terminal, &readings, &must_end));
     ratatui::restore();
     watched
 }
 
-/// Reads again and again in a thread of its own, so that a slow server leaves the keys alone.
+/// Reads again and again in a task of its own, so that a slow server leaves the keys alone.
 fn read_on(mut source: Source, interval: Duration) -> Receiver<Result<Reading, String>> {
     let (sender, readings) = sync_channel(1);
-    std::thread::spawn(move || {
+    tokio::spawn(async move {
         loop {
-            let reading = source.read().map_err(|error| shown(&format!("{error:#}")));
-            if sender.send(reading).is_err() {
+            let reading = source.read().await.map_err(|error| sanitize(&format!("{error:#}")));
+            // There is room as long as the frames are drawn; else the latest is let go.
+            if let Err(TrySendError::Disconnected(_)) = sender.try_send(reading) {
                 return;
             }
-            std::thread::sleep(interval);
+            tokio::time::sleep(interval).await;
         }
     });
     readings
@@ -95,10 +102,11 @@ fn read_on(mut source: Source, interval: Duration) -> Receiver<Result<Reading, S
 fn show(
     terminal: &mut DefaultTerminal,
     readings: &Receiver<Result<Reading, String>>,
+    must_end: &AtomicBool,
 ) -> Result<()> {
     let mut view = View { keys: KEYS, ..View::default() };
     let mut is_stale = true;
-    loop {
+    while !must_end.load(Relaxed) {
         while let Ok(reading) = readings.try_recv() {
             is_stale = true;
             match reading {
@@ -127,6 +135,7 @@ fn show(
             _ => scroll(&mut view, key.code),
         }
     }
+    Ok(())
 }
 
 fn scroll(view: &mut View, key: KeyCode) {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use redis::{Cmd, RedisResult, Value};
+use redis::{Cmd, Value};
 
-use crate::places::Places;
+use crate::key_names::KeyNames;
 
 /// Keys that one SCAN looks at.
 const KEYS_A_STEP: u32 = 500;
@@ -20,10 +20,17 @@ pub struct Finder {
     rounds: u32,
 }
 
+/// Whether all keys have been looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Round {
+    GoesOn,
+    Ended,
+}
+
 impl Finder {
-    pub fn new(places: &Places) -> Self {
+    pub fn new(key_names: &KeyNames) -> Self {
         Self {
-            pattern: places.stock_pattern(),
+            pattern: key_names.stock_pattern(),
             cursor: b"0".to_vec(),
             this_round: BTreeSet::new(),
             last_round: BTreeSet::new(),
@@ -32,8 +39,8 @@ impl Finder {
     }
 
     /// Does it look for keys of these names?
-    pub fn is_for(&self, places: &Places) -> bool {
-        self.pattern == places.stock_pattern()
+    pub fn is_for(&self, key_names: &KeyNames) -> bool {
+        self.pattern == key_names.stock_pattern()
     }
 
     /// Has it been round once?
@@ -46,42 +53,41 @@ impl Finder {
         self.last_round.union(&self.this_round).cloned().collect()
     }
 
-    /// Goes on, at most to the end of the round. The text of the server's error when it refuses.
-    pub fn look(
-        &mut self,
-        places: &Places,
-        steps: u32,
-        mut ask: impl FnMut(&Cmd) -> RedisResult<Value>,
-    ) -> RedisResult<Result<(), String>> {
-        for _ in 0..steps {
-            let mut scan = redis::cmd("SCAN");
-            scan.arg(&self.cursor).arg("MATCH").arg(&self.pattern);
-            scan.arg("COUNT").arg(KEYS_A_STEP).arg("TYPE").arg("string");
-            let (cursor, keys) = match ask(&scan)? {
-                Value::Array(parts) => match <[Value; 2]>::try_from(parts) {
-                    Ok([Value::BulkString(cursor), Value::Array(keys)]) => (cursor, keys),
-                    _ => return Ok(Err("SCAN gave an odd reply".to_owned())),
-                },
-                Value::ServerError(error) => return Ok(Err(error.code().to_owned())),
-                _ => return Ok(Err("SCAN gave an odd reply".to_owned())),
-            };
-            for key in keys {
-                if let Value::BulkString(key) = key
-                    && let Some(voucher) = places.voucher_of(&key)
-                    && self.this_round.len() < VOUCHERS_MAX
-                {
-                    self.this_round.insert(voucher);
-                }
-            }
-            let is_round = cursor == b"0";
-            self.cursor = cursor;
-            if is_round {
-                self.last_round = std::mem::take(&mut self.this_round);
-                self.rounds = self.rounds.saturating_add(1);
-                break;
+    /// Asks for the next piece of the keys.
+    pub fn next_scan(&self) -> Cmd {
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(&self.cursor).arg("MATCH").arg(&self.pattern);
+        scan.arg("COUNT").arg(KEYS_A_STEP).arg("TYPE").arg("string");
+        scan
+    }
+
+    /// Takes the answer to that. The code of the server's error when it refuses.
+    pub fn take(&mut self, key_names: &KeyNames, reply: Value) -> Result<Round, String> {
+        let odd = || "SCAN gave an odd reply".to_owned();
+        let (cursor, keys) = match reply {
+            Value::Array(parts) => match <[Value; 2]>::try_from(parts) {
+                Ok([Value::BulkString(cursor), Value::Array(keys)]) => (cursor, keys),
+                _ => return Err(odd()),
+            },
+            Value::ServerError(error) => return Err(error.code().to_owned()),
+            _ => return Err(odd()),
+        };
+        for key in keys {
+            if let Value::BulkString(key) = key
+                && let Some(voucher) = key_names.voucher_of(&key)
+                && self.this_round.len() < VOUCHERS_MAX
+            {
+                self.this_round.insert(voucher);
             }
         }
-        Ok(Ok(()))
+        let is_round = cursor == b"0";
+        self.cursor = cursor;
+        if !is_round {
+            return Ok(Round::GoesOn);
+        }
+        self.last_round = std::mem::take(&mut self.this_round);
+        self.rounds = self.rounds.saturating_add(1);
+        Ok(Round::Ended)
     }
 }
 
@@ -97,8 +103,8 @@ mod tests {
 
     #[test]
     fn vouchers_come_and_go_with_the_rounds() {
-        let places = Places::from_configs(&HashMap::new(), false);
-        let mut finder = Finder::new(&places);
+        let key_names = KeyNames::from_configs(&HashMap::new(), false);
+        let mut finder = Finder::new(&key_names);
         let mut replies = vec![
             reply("0", &["seckill:stock:c"]),
             reply("9", &["seckill:stock:b", "other"]),
@@ -106,7 +112,11 @@ mod tests {
             reply("5", &["seckill:stock:a"]),
         ];
         let mut look = |finder: &mut Finder, steps| {
-            finder.look(&places, steps, |_| Ok(replies.pop().unwrap())).unwrap().unwrap();
+            for _ in 0..steps {
+                if finder.take(&key_names, replies.pop().unwrap()) == Ok(Round::Ended) {
+                    break;
+                }
+            }
             finder.vouchers().concat()
         };
         assert_eq!(look(&mut finder, 1), b"a");

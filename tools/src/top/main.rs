@@ -1,50 +1,66 @@
 //! `seckill-top`: a flash sale as it goes on, from what the server tells of itself.
 //!
-//! `options` what can be asked for, `source` reads a server with the help of `places` (where it
+//! `options` what can be asked for, `source` reads a server with the help of `key_names` (where it
 //! keeps things), `finder` (which vouchers there are) and `replies` into a `reading`; `history`
 //! keeps the last of these; `screen` and `panels` draw them, `words` spells numbers, `dashboard`
-//! shows the frames and `svg` makes an image of one; `page` makes metrics of a reading and `serve`
-//! serves them. `shown` makes texts fit for a line.
+//! shows the frames; `page` makes metrics of a reading and `serve` serves them.
 //!
-//! Exit code: 0 when it has done what was asked; 1 with a line that says why not.
+//! Exit code: 0 when it has done what was asked, also on SIGTERM; 1 with a line that says why not;
+//! 2 for wrong arguments.
 
 mod dashboard;
 mod finder;
 mod history;
+mod key_names;
 mod options;
 mod page;
 mod panels;
-mod places;
 mod reading;
 mod replies;
 mod screen;
 mod serve;
-#[path = "../worker/shown.rs"]
-mod shown;
 mod source;
-mod svg;
 #[cfg(test)]
 mod tests;
 mod words;
 
 use std::process::ExitCode;
 
+use anyhow::{Context, Result};
 use clap::Parser;
+use seckill_tools::command_line::refused;
+use seckill_tools::sanitize::sanitize;
 
 use options::Options;
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    let done = match options.metrics {
-        Some(address) => serve::serve(&options, address),
-        None if options.once => dashboard::print_once(&options),
-        None => dashboard::watch(&options),
-    };
-    match done {
+    if let Err(error) = options.server.place() {
+        return refused("seckill-top", &error);
+    }
+    match run(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("seckill-top: {}", shown::shown(&format!("{error:#}")));
+            eprintln!("seckill-top: {}", sanitize(&format!("{error:#}")));
             ExitCode::FAILURE
         }
     }
+}
+
+fn run(options: &Options) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("starting")?;
+    let done = runtime.block_on(async {
+        match options.metrics {
+            Some(address) => serve::serve(options, address).await,
+            None if options.once => dashboard::print_once(options).await,
+            None => dashboard::watch(options).await,
+        }
+    });
+    // What a server hasn't answered yet is not waited for.
+    runtime.shutdown_background();
+    done
 }

@@ -1,10 +1,10 @@
 //! The command line.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
+use seckill_tools::server::ServerOptions;
 
 /// Watches a flash sale: stock, outcomes, holds, locks and the consumers of the orders.
 ///
@@ -13,9 +13,8 @@ use clap::Parser;
 #[derive(Parser, Clone, Debug)]
 #[command(name = "seckill-top", version)]
 pub struct Options {
-    /// The server: `redis://user:password@host:port/db` or `redis+unix:///path`
-    #[arg(long, value_name = "URL", default_value = "redis://127.0.0.1:6379/")]
-    pub url: String,
+    #[command(flatten)]
+    pub server: ServerOptions,
 
     /// The vouchers to watch, with commas between [default: those whose stock keys SCAN finds]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -52,11 +51,7 @@ pub struct Options {
         value_parser = size)]
     pub size: Size,
 
-    /// Write that frame as an SVG image, too
-    #[arg(long, value_name = "FILE", requires = "once")]
-    pub svg: Option<PathBuf>,
-
-    /// Serve metrics for Prometheus there in place of drawing, at /metrics
+    /// Serve /metrics for Prometheus and /healthz there in place of drawing
     #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "once")]
     pub metrics: Option<SocketAddr>,
 }
@@ -123,8 +118,8 @@ mod tests {
 
     #[test]
     fn a_frame_of_its_own_needs_once() {
-        assert!(parse("top --svg a.svg").is_err());
-        assert!(parse("top --once --svg a.svg --readings 3").is_ok());
+        assert!(parse("top --readings 3").is_err());
+        assert!(parse("top --once --readings 3").is_ok());
         assert!(parse("top --once --metrics 127.0.0.1:9465").is_err());
         assert!(parse("top --metrics [::1]:9465").is_ok());
     }

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use redis::Value;
+use seckill_tools::sanitize::sanitize;
 
 use crate::reading::{Group, Stream, Voucher};
-use crate::shown::shown;
 
 /// Names and values in turn, as of CONFIG GET.
 pub fn pairs(parts: Vec<Value>) -> HashMap<Vec<u8>, Vec<u8>> {
@@ -97,8 +97,8 @@ fn map(parts: &[Value]) -> HashMap<String, &Value> {
 
 fn text(value: &Value) -> String {
     match value {
-        Value::BulkString(bytes) => shown(&String::from_utf8_lossy(bytes)),
-        Value::SimpleString(text) => shown(text),
+        Value::BulkString(bytes) => sanitize(&String::from_utf8_lossy(bytes)),
+        Value::SimpleString(text) => sanitize(text),
         _ => String::new(),
     }
 }

@@ -1,23 +1,20 @@
 //! Reads a server: one connection, made anew when it is lost.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use redis::{
-    Client, Cmd, Connection, IntoConnectionInfo, ProtocolVersion, RedisResult, Value, cmd,
-};
+use redis::aio::{ConnectionLike as _, MultiplexedConnection};
+use redis::{Cmd, RedisResult, Value, cmd};
+use seckill_tools::sanitize::sanitize;
+use seckill_tools::server::Place;
 
-use crate::finder::Finder;
+use crate::finder::{Finder, Round};
+use crate::key_names::KeyNames;
 use crate::options::Options;
-use crate::places::Places;
 use crate::reading::{Reading, Server, Stream, Voucher, counters, fields};
 use crate::replies;
-use crate::shown::shown;
 
-const CONNECT_WAIT: Duration = Duration::from_secs(5);
-/// A server that answers later than this counts as lost.
-const ANSWER_WAIT: Duration = Duration::from_secs(10);
 /// Pieces of the keys that are looked at a reading: ten thousand keys.
 const STEPS: u32 = 20;
 /// The same where only one frame is drawn, and no later reading goes on: a million keys.
@@ -29,13 +26,13 @@ const SECTIONS: [&str; 7] =
 /// A server to read.
 pub struct Source {
     options: Options,
-    client: Client,
+    server: Place,
     session: Option<Session>,
 }
 
 /// What is kept as long as a connection lives.
 struct Session {
-    connection: Connection,
+    connection: MultiplexedConnection,
     place: String,
     finder: Option<Finder>,
     /// Why CONFIG is not asked for any more.
@@ -44,44 +41,42 @@ struct Session {
 
 impl Source {
     pub fn new(options: &Options) -> Result<Self> {
-        let info = options.url.as_str().into_connection_info().context("--url")?;
-        // Replies are read in one form, whatever the URL asks for.
-        let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP2);
-        let client = Client::open(info.set_redis_settings(settings)).context("--url")?;
-        Ok(Self { options: options.clone(), client, session: None })
-    }
-
-    /// Host and port, without a password.
-    pub fn place(&self) -> String {
-        self.client.get_connection_info().addr().to_string()
+        let server = options.server.place()?;
+        Ok(Self { options: options.clone(), server, session: None })
     }
 
     /// Reads everything once. After an error the next reading connects again.
-    pub fn read(&mut self) -> Result<Reading> {
-        let session = match self.session.take() {
+    pub async fn read(&mut self) -> Result<Reading> {
+        let mut session = match self.session.take() {
             Some(session) => session,
-            None => self.connect().with_context(|| format!("no server at {}", self.place()))?,
+            None => {
+                let place = || format!("no server at {}", self.place());
+                self.connect().await.with_context(place)?
+            }
         };
-        let session = self.session.insert(session);
-        let read = session.read(&self.options);
-        if read.is_err() {
-            self.session = None;
-        }
-        read
+        let reading = session.read(&self.options).await?;
+        self.session = Some(session);
+        Ok(reading)
     }
 
-    fn connect(&self) -> RedisResult<Session> {
-        let connection = self.client.get_connection_with_timeout(CONNECT_WAIT)?;
-        connection.set_read_timeout(Some(ANSWER_WAIT))?;
-        connection.set_write_timeout(Some(ANSWER_WAIT))?;
+    /// Host and port, without a password.
+    fn place(&self) -> String {
+        match self.server.is_by_sentinels() {
+            true => self.server.name().to_owned(),
+            false => self.server.addr().to_string(),
+        }
+    }
+
+    async fn connect(&self) -> RedisResult<Session> {
+        let connection = self.server.connect().await?;
         Ok(Session { connection, place: self.place(), finder: None, config_refused: None })
     }
 }
 
 impl Session {
-    fn read(&mut self, options: &Options) -> Result<Reading> {
+    async fn read(&mut self, options: &Options) -> Result<Reading> {
         let at = Instant::now();
-        let info = self.info()?;
+        let info = self.info().await?;
         let fields = fields(&info);
         let server = Server::from_fields(self.place.clone(), &fields);
         let mut notes = Vec::new();
@@ -89,37 +84,39 @@ impl Session {
         if counters.is_empty() {
             notes.push("INFO seckill is empty: the module is not loaded".to_owned());
         }
-        let places = self.places(&server, options, &mut notes)?;
-        let (names, left_out) = self.names(&places, options, &mut notes)?;
-        let vouchers = self.vouchers(&names, &places, options, &mut notes)?;
+        let key_names = self.key_names(&server, options, &mut notes).await?;
+        let (names, left_out) = self.names(&key_names, options, &mut notes).await?;
+        let vouchers = self.vouchers(&names, &key_names, options, &mut notes).await?;
         let streams = match options.streams.as_slice() {
-            [] => places.streams(&names),
+            [] => key_names.streams(&names),
             given => given.iter().map(|name| name.as_bytes().to_vec()).collect(),
         };
-        let streams = self.streams(&streams, &mut notes)?;
+        let streams = self.streams(&streams, &mut notes).await?;
         notes.dedup();
         Ok(Reading { at, server, counters, vouchers, left_out, streams, notes })
     }
 
     /// Sends all commands, then reads their replies; an error reply is one.
-    fn ask(&mut self, commands: &[Cmd]) -> RedisResult<Vec<Value>> {
+    async fn ask(&mut self, commands: &[Cmd]) -> RedisResult<Vec<Value>> {
         if commands.is_empty() {
             return Ok(Vec::new());
         }
-        let packed: Vec<u8> = commands.iter().flat_map(Cmd::get_packed_command).collect();
-        self.connection.send_packed_command(&packed)?;
-        commands.iter().map(|_| self.connection.recv_response()).collect()
+        let mut pipeline = redis::pipe();
+        for command in commands {
+            pipeline.add_command(command.clone());
+        }
+        self.connection.req_packed_commands(&pipeline, 0, commands.len()).await
     }
 
-    fn info(&mut self) -> Result<String> {
+    async fn info(&mut self) -> Result<String> {
         let commands = SECTIONS.map(|section| cmd("INFO").arg(section).to_owned());
         let mut info = String::new();
-        for reply in self.ask(&commands)? {
+        for reply in self.ask(&commands).await? {
             match reply {
                 Value::BulkString(bytes) => info += &String::from_utf8_lossy(&bytes),
                 Value::ServerError(error) => {
                     let details = error.details().unwrap_or_default();
-                    bail!("INFO: {}", shown(&format!("{} {details}", error.code())));
+                    bail!("INFO: {}", sanitize(&format!("{} {details}", error.code())));
                 }
                 other => bail!("INFO gave {other:?}"),
             }
@@ -129,15 +126,15 @@ impl Session {
     }
 
     /// The configured names; the defaults where the user may not ask for them.
-    fn places(
+    async fn key_names(
         &mut self,
         server: &Server,
         options: &Options,
         notes: &mut Vec<String>,
-    ) -> RedisResult<Places> {
+    ) -> RedisResult<KeyNames> {
         let mut configs = HashMap::new();
         if self.config_refused.is_none() {
-            let reply = self.ask(&[cmd("CONFIG").arg("GET").arg("seckill.*").to_owned()])?;
+            let reply = self.ask(&[cmd("CONFIG").arg("GET").arg("seckill.*").to_owned()]).await?;
             match reply.into_iter().next() {
                 Some(Value::Array(parts)) => configs = replies::pairs(parts),
                 Some(Value::ServerError(error)) => {
@@ -149,14 +146,14 @@ impl Session {
         if let Some(code) = &self.config_refused {
             notes.push(format!("CONFIG GET: {code}; key names are taken to be the defaults"));
         }
-        let places = Places::from_configs(&configs, server.is_cluster);
-        Ok(places.with_stock_prefix(options.stock_prefix.as_deref()))
+        let key_names = KeyNames::from_configs(&configs, server.is_cluster);
+        Ok(key_names.with_stock_prefix(options.stock_prefix.as_deref()))
     }
 
     /// The vouchers to read, and how many more there are.
-    fn names(
+    async fn names(
         &mut self,
-        places: &Places,
+        key_names: &KeyNames,
         options: &Options,
         notes: &mut Vec<String>,
     ) -> RedisResult<(Vec<Vec<u8>>, usize)> {
@@ -164,13 +161,21 @@ impl Session {
             let given = options.vouchers.iter().map(|name| name.as_bytes().to_vec());
             return Ok((given.collect(), 0));
         }
-        let finder = self.finder.take().filter(|finder| finder.is_for(places));
-        let mut finder = finder.unwrap_or_else(|| Finder::new(places));
+        let finder = self.finder.take().filter(|finder| finder.is_for(key_names));
+        let mut finder = finder.unwrap_or_else(|| Finder::new(key_names));
         let steps = if options.once { STEPS_ONCE } else { STEPS };
-        let looked = finder.look(places, steps, |scan| {
-            let mut replies = self.ask(std::slice::from_ref(scan))?;
-            Ok(replies.pop().unwrap_or(Value::Nil))
-        })?;
+        let mut looked = Ok(());
+        for _ in 0..steps {
+            let mut replies = self.ask(&[finder.next_scan()]).await?;
+            match finder.take(key_names, replies.pop().unwrap_or(Value::Nil)) {
+                Ok(Round::GoesOn) => {}
+                Ok(Round::Ended) => break,
+                Err(code) => {
+                    looked = Err(code);
+                    break;
+                }
+            }
+        }
         match looked {
             Err(code) => notes.push(format!("SCAN: {code}; name the vouchers by --vouchers")),
             Ok(()) if !finder.is_whole() => {
@@ -185,25 +190,25 @@ impl Session {
         Ok((names, left_out))
     }
 
-    fn vouchers(
+    async fn vouchers(
         &mut self,
         names: &[Vec<u8>],
-        places: &Places,
+        key_names: &KeyNames,
         options: &Options,
         notes: &mut Vec<String>,
     ) -> RedisResult<Vec<Voucher>> {
         let commands: Vec<Cmd> =
             names.iter().map(|name| cmd("SECKILL.INFO").arg(name).to_owned()).collect();
-        let told = self.ask(&commands)?;
+        let told = self.ask(&commands).await?;
         let mut vouchers = Vec::new();
         for (name, reply) in names.iter().zip(told) {
-            let shown_name = shown(&String::from_utf8_lossy(name));
+            let shown_name = sanitize(&String::from_utf8_lossy(name));
             let mut voucher = replies::voucher(shown_name, reply);
             // ERR: no such command. The keys tell what there is without the module, too.
             if matches!(voucher.state.as_str(), "ERR" | "NOPERM") {
-                let get = cmd("GET").arg(places.stock_key(name)).to_owned();
-                let count = cmd("SCARD").arg(places.buyers_key(name)).to_owned();
-                let keys = self.ask(&[get, count])?;
+                let get = cmd("GET").arg(key_names.stock_key(name)).to_owned();
+                let count = cmd("SCARD").arg(key_names.buyers_key(name)).to_owned();
+                let keys = self.ask(&[get, count]).await?;
                 if !replies::by_keys(&mut voucher, &keys) {
                     notes.push(format!("SECKILL.INFO: {}", voucher.state));
                 }
@@ -217,15 +222,19 @@ impl Session {
     }
 
     /// Those of the streams that are there.
-    fn streams(&mut self, names: &[Vec<u8>], notes: &mut Vec<String>) -> RedisResult<Vec<Stream>> {
+    async fn streams(
+        &mut self,
+        names: &[Vec<u8>],
+        notes: &mut Vec<String>,
+    ) -> RedisResult<Vec<Stream>> {
         let asked = |name: &Vec<u8>| {
             let length = cmd("XLEN").arg(name).to_owned();
             [length, cmd("XINFO").arg("GROUPS").arg(name).to_owned()]
         };
-        let told = self.ask(&names.iter().flat_map(asked).collect::<Vec<_>>())?;
+        let told = self.ask(&names.iter().flat_map(asked).collect::<Vec<_>>()).await?;
         let mut streams = Vec::new();
         for (name, replies) in names.iter().zip(told.chunks(2)) {
-            let name = shown(&String::from_utf8_lossy(name));
+            let name = sanitize(&String::from_utf8_lossy(name));
             match replies::stream(name, replies) {
                 Ok(Some(stream)) => streams.push(stream),
                 Ok(None) => {}

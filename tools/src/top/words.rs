@@ -1,18 +1,12 @@
 //! Numbers and texts as they are shown.
 
+use indicatif::HumanCount;
+
 use crate::history::exact;
 
 /// With a comma between thousands.
 pub fn number(number: u64) -> String {
-    let digits = number.to_string();
-    let mut shown = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    shown
+    HumanCount(number).to_string()
 }
 
 pub fn signed(value: Option<i64>) -> String {

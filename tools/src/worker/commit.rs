@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use seckill_tools::back_off::back_off;
+use seckill_tools::sanitize::sanitize;
 use tokio::sync::watch;
 use tracing::{debug, error, info, warn};
 
 use crate::batch::{Event, Outcome, Why};
-use crate::retry::back_off;
-use crate::shown::shown;
 use crate::store::{Care, Fault, Store};
-use crate::totals::{Count, Totals};
+use crate::totals::{Count, Part, Totals};
 
 /// The first wait for a database, and the longest.
 const WAIT_FIRST: Duration = Duration::from_millis(50);
@@ -90,7 +90,7 @@ impl Committer {
                 }
                 Err(fault) => fault,
             };
-            debug!(events = piece.events.len(), "refused: {}", shown(fault.text()));
+            debug!(events = piece.events.len(), "refused: {}", sanitize(fault.text()));
             if piece.events.len() == 1 {
                 let text = fault.text().to_owned();
                 let failed = Outcome::Failed(match fault {
@@ -115,10 +115,12 @@ impl Committer {
         let mut tries: u64 = 0;
         let mut told: Option<Instant> = None;
         loop {
+            let began = Instant::now();
             let applied = tokio::select! {
                 applied = self.store.apply(&piece.events, piece.care) => applied,
                 () = grace(self.stop.clone()) => return Err(Stopped),
             };
+            self.totals.took(began.elapsed());
             let is_wrong = matches!(applied, Err(Fault::Wrong(_)));
             let text = match applied {
                 Err(Fault::Away(text) | Fault::Wrong(text)) => text,
@@ -129,16 +131,19 @@ impl Committer {
                         let seconds = since.elapsed().as_secs_f64();
                         info!("the database is back after {seconds:.1} s");
                         self.totals.intake(&self.stream, true);
+                        self.totals.tell(Part::Database(self.stream.clone()), None);
                     }
                     return Ok(other);
                 }
             };
             if told.is_none() && !text.is_empty() {
                 told = Some(Instant::now());
+                let part = Part::Database(self.stream.clone());
+                self.totals.tell(part, Some(&sanitize(&text)));
                 if is_wrong {
-                    error!("the database must be corrected, trying on: {}", shown(&text));
+                    error!("the database must be corrected, trying on: {}", sanitize(&text));
                 } else {
-                    warn!("the database is away, trying on: {}", shown(&text));
+                    warn!("the database is away, trying on: {}", sanitize(&text));
                 }
             }
             if is_wrong {

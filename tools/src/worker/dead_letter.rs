@@ -5,25 +5,31 @@ use std::io::{BufRead, Write};
 use anyhow::{Context, Result, bail, ensure};
 use domain::entry_id::EntryId;
 use domain::order_events::{Order, Unfit};
+use seckill_tools::nodes::Nodes;
+use seckill_tools::sanitize::sanitize;
+use seckill_tools::server_errors::told;
 
-use crate::link::{Link, told};
 use crate::options::{DeadLetter, Options};
 use crate::settings::{self, Differ};
-use crate::shown::shown;
 use crate::source::{Source, Which};
 
 pub async fn make(options: &Options, wanted: &DeadLetter) -> Result<()> {
-    let streams = options.streams();
+    let streams = options.named_streams().unwrap_or_else(|| vec![options.streams_of(None)]);
     let [streams] = &streams[..] else { bail!("dead-letter needs exactly one --tag") };
     let id = EntryId::parse(wanted.entry.as_bytes());
-    let id = id.with_context(|| format!("{} is no id of an entry", shown(&wanted.entry)))?;
-    let unasked =
-        |error: redis::RedisError| anyhow::anyhow!("{}: {}", options.server.shown(), told(&error));
-    let mut link = Link::new(&options.server, options.cluster)?;
-    let mut connection = link.connect(&streams.orders).await.map_err(unasked)?;
+    let id = id.with_context(|| format!("{} is no id of an entry", sanitize(&wanted.entry)))?;
+    let unasked = |error: redis::RedisError| {
+        anyhow::anyhow!("{}: {}", options.server.without_password(), told(&error))
+    };
+    let mut nodes = Nodes::new(options.server.place()?);
+    let mut connection = nodes.connect(&streams.orders).await.map_err(unasked)?;
     let settings = settings::compare(&mut connection, options).await.map_err(unasked)?;
-    if let Err(Differ(text)) = settings {
-        bail!("{}: {text}", options.server.shown());
+    match settings {
+        Ok(has_tags) if has_tags && options.named_streams().is_none() => {
+            bail!("streams of this server have hash tags: name that of the entry by --tag")
+        }
+        Ok(_) => {}
+        Err(Differ(text)) => bail!("{}: {text}", options.server.without_password()),
     }
     let mut source = Source::new(connection, streams.clone(), &options.group, "dead-letter");
     let deliveries = source.deliveries(Which::Orders, id).await.map_err(unasked)?;
@@ -36,7 +42,7 @@ pub async fn make(options: &Options, wanted: &DeadLetter) -> Result<()> {
     };
     println!("entry {id} of {name}, delivered {deliveries} times:");
     for (name, value) in &entry.fields {
-        let [name, value] = [name, value].map(|text| shown(&String::from_utf8_lossy(text)));
+        let [name, value] = [name, value].map(|text| sanitize(&String::from_utf8_lossy(text)));
         println!("    {name}  {value}");
     }
     let order = Order::parse(&entry, options.order_fields.names());
@@ -79,7 +85,7 @@ impl Outlook {
         let order = match order {
             Ok(order) => order,
             Err(unfit) => {
-                let why = shown(unfit.why());
+                let why = sanitize(unfit.why());
                 let says =
                     format!("It becomes a dead letter, and what it sold is released: {why}.");
                 return Ok(Self { says, held: false });
@@ -87,7 +93,7 @@ impl Outlook {
         };
         let known = source.order(&order.key).await?.filter(|known| known.user == order.user);
         let state = known.map(|known| known.state);
-        let [voucher, user] = [&order.key.voucher, &order.user].map(|text| shown(text));
+        let [voucher, user] = [&order.key.voucher, &order.user].map(|text| sanitize(text));
         let released = format!("Its {} of voucher {voucher} go back on sale.", order.units);
         let says = match state.as_deref() {
             Some(state @ ("cancelled" | "expired" | "rejected")) => {

@@ -35,7 +35,7 @@ impl StreamConsumer {
         source: &mut Source,
         delivered: Delivered,
     ) -> Result<(), Halt> {
-        let conflicts = self.settle(source, delivered).await?;
+        let conflicts = self.commit_and_acknowledge(source, delivered).await?;
         if conflicts.is_empty() {
             return Ok(());
         }
@@ -47,7 +47,7 @@ impl StreamConsumer {
             if released.is_empty() {
                 break;
             }
-            self.settle(source, released).await?;
+            self.commit_and_acknowledge(source, released).await?;
         }
         for order in conflicts {
             self.limits.forget(&order.key.voucher);
@@ -58,7 +58,7 @@ impl StreamConsumer {
     }
 
     /// Commits, acknowledges, and returns the orders whose users have others.
-    async fn settle(
+    async fn commit_and_acknowledge(
         &mut self,
         source: &mut Source,
         delivered: Delivered,

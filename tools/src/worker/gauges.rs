@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::RedisResult;
+use seckill_tools::nodes::Nodes;
+use seckill_tools::server_errors::told;
 use tracing::debug;
 
 use crate::commit::{Stop, rest};
-use crate::link::{Link, told};
 use crate::options::{Options, Streams};
 use crate::source::Source;
 use crate::totals::Totals;
@@ -16,12 +17,12 @@ use crate::totals::Totals;
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Sets the gauges of some streams until asked to stop.
-pub async fn keep(options: Arc<Options>, streams: Streams, mut link: Link, mut stop: Stop) {
+pub async fn keep(options: Arc<Options>, streams: Streams, mut nodes: Nodes, mut stop: Stop) {
     let mut source: Option<Source> = None;
     loop {
         let measured = match &mut source {
             Some(source) => measure(source).await.map(|_| ()),
-            None => match link.connect(&streams.orders).await {
+            None => match nodes.connect(&streams.orders).await {
                 Ok(connection) => {
                     source = Some(Source::new(connection, streams.clone(), &options.group, ""));
                     continue;

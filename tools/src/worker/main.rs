@@ -2,55 +2,65 @@
 //! whatever fails in between.
 //!
 //! `options` what can be asked for, `batch` what entries do to rows, `store` writes that into a
-//! database with the shop's own `statements`, `link` and `source` read the streams, `settings`
-//! compares the server's names, `limits` asks what a user may buy, `commit` writes with retries,
-//! `stream_consumer` and `deliver` serve the streams, `refuse`, `breaker` and `retry` what can't be
-//! written, `trim` what is done with, `gauges` measures, `dead_letter` is for a person, `totals`
-//! counts, `shown` makes texts fit for a log.
+//! database with the shop's own `statements`, `source` reads the streams, `settings` compares the
+//! server's names, `limits` asks what a user may buy, `commit` writes with retries, `consumers`
+//! runs a `stream_consumer` with `deliver` for each stream that is named or that `tag_finder`
+//! finds, `refuse`, `breaker` and `retry` are for what can't be written, `trim` for what is done
+//! with, `gauges` measures, `dead_letter` and `check` are for a person, `totals` counts.
 //!
 //! Exit code: 0 when it has done what was asked, also on SIGTERM; 1 with a line that says why not;
-//! 2 for wrong arguments; 3 when it ends while the database refuses what it should write.
+//! 2 for wrong arguments; 3 when it ends while the database refuses what it should write. Of
+//! `check`: 0 the rows agree, 1 they differ, 2 they could not be compared.
+
+#![cfg_attr(
+    not(feature = "databases"),
+    allow(dead_code, irrefutable_let_patterns, unused_variables, reason = "there is only SQLite")
+)]
 
 mod batch;
 mod breaker;
+mod check;
 mod commit;
+mod consumers;
 mod dead_letter;
 mod deliver;
 mod gauges;
 mod limits;
-mod link;
 mod options;
 mod refuse;
 mod retry;
 mod settings;
-mod shown;
 mod source;
 mod statements;
 mod store;
 mod stream_consumer;
+mod tag_finder;
 mod totals;
 mod trim;
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use tokio::signal::unix::{SignalKind, signal};
+use seckill_tools::command_line::{options_anywhere, refused};
+use seckill_tools::http;
+use seckill_tools::sanitize::sanitize;
+use seckill_tools::signals::asked_to_end;
 use tokio::sync::watch;
-use tokio::task::{JoinSet, LocalSet};
+use tokio::task::LocalSet;
 use tracing::level_filters::LevelFilter;
 use tracing::{info, warn};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::prelude::*;
 
-use commit::{Committer, Stop, rest};
-use link::Link;
+use commit::{Stop, rest};
+use consumers::Consumers;
 use options::{Command, Options};
-use shown::shown;
 use store::{Fault, Store};
-use stream_consumer::{PATIENCE, StreamConsumer};
-use totals::Totals;
+use stream_consumer::PATIENCE;
+use totals::{Part, Totals};
 
 /// More consumers than this share connections to the database.
 const CONNECTIONS_MAX: usize = 8;
@@ -60,9 +70,13 @@ const END_WITHIN: Duration = Duration::from_millis(3_500);
 /// The exit code when orders are pending that the database refuses.
 const REFUSED: u8 = 3;
 const OPEN_WAIT: Duration = Duration::from_secs(1);
+const KEEP_UP_EVERY: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
-    let options = Options::of_command_line();
+    let options: Options = options_anywhere();
+    if let Err(error) = options.check() {
+        return refused("seckill-worker", &error);
+    }
     log_to_stderr(&options);
     let worked = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -76,12 +90,14 @@ fn main() -> ExitCode {
         });
     match worked {
         Ok(Ended::Well) => ExitCode::SUCCESS,
+        Ok(Ended::Differs) => ExitCode::FAILURE,
+        Ok(Ended::Unchecked(error)) => refused("seckill-worker", &error),
         Ok(Ended::Refused) => {
             eprintln!("seckill-worker: the database refuses orders; they are pending, see the log");
             ExitCode::from(REFUSED)
         }
         Err(error) => {
-            eprintln!("seckill-worker: {}", shown(&format!("{error:#}")));
+            eprintln!("seckill-worker: {}", sanitize(&format!("{error:#}")));
             ExitCode::FAILURE
         }
     }
@@ -107,30 +123,34 @@ fn log_to_stderr(options: &Options) {
 /// What was done, if nothing went wrong.
 enum Ended {
     Well,
+    /// The rows are not as the server has the orders, or could not be compared.
+    Differs,
+    Unchecked(anyhow::Error),
     /// Orders are pending that the database refuses.
     Refused,
 }
 
 async fn work(options: Arc<Options>) -> Result<Ended> {
-    options.check()?;
-    if let Some(Command::DeadLetter(wanted)) = &options.command {
-        dead_letter::make(&options, wanted).await?;
-        return Ok(Ended::Well);
+    match &options.command {
+        None => {}
+        Some(Command::DeadLetter(wanted)) => {
+            dead_letter::make(&options, wanted).await?;
+            return Ok(Ended::Well);
+        }
+        Some(Command::Check(wanted)) => {
+            let checked = check::check(&options, wanted).await;
+            return Ok(match checked {
+                Ok(true) => Ended::Well,
+                Ok(false) => Ended::Differs,
+                Err(error) => Ended::Unchecked(error),
+            });
+        }
     }
     let (stopper, stop) = watch::channel(false);
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let waits = async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    };
-    let totals = Arc::new(Totals::new(options.metrics())?);
-    // An alert must not mistake a gauge that was never set for one that is fine.
-    for streams in options.streams() {
-        totals.intake(&streams.orders, true);
-        totals.refused(&streams.orders, 0);
+    let waits = asked_to_end()?;
+    let totals = Arc::new(Totals::new(options.metrics.is_some())?);
+    if let Some(address) = options.metrics {
+        serve_metrics(address, Arc::clone(&totals)).await?;
     }
     let works = run(Arc::clone(&options), Arc::clone(&totals), stop);
     tokio::pin!(waits, works);
@@ -154,40 +174,48 @@ async fn work(options: Arc<Options>) -> Result<Ended> {
     Ok(if is_refused { Ended::Refused } else { Ended::Well })
 }
 
-/// One consumer a pair of streams, until all are done or one can't go on.
+/// Serves metrics from now on, in threads of its own.
+async fn serve_metrics(address: SocketAddr, totals: Arc<Totals>) -> Result<()> {
+    let (listener, _) = http::listen(address).await?;
+    let page_totals = Arc::clone(&totals);
+    tokio::spawn(http::serve(listener, move |path| {
+        let page = page_totals.page(&path);
+        async move { page }
+    }));
+    tokio::spawn(async move {
+        let mut ticks = tokio::time::interval(KEEP_UP_EVERY);
+        loop {
+            ticks.tick().await;
+            totals.keep_up();
+        }
+    });
+    Ok(())
+}
+
+/// Reads streams until all is done or one can't go on.
 async fn run(options: Arc<Options>, totals: Arc<Totals>, mut stop: Stop) -> Result<()> {
-    let streams = options.streams();
-    let connections = u32::try_from(streams.len().min(CONNECTIONS_MAX))?;
+    let streams = options.named_streams().map_or(CONNECTIONS_MAX, |streams| streams.len());
+    let connections = u32::try_from(streams.min(CONNECTIONS_MAX))?;
     let store = Arc::new(Store::new(&options, connections)?);
-    let mut measuring = JoinSet::new();
-    for streams in streams.iter().filter(|_| options.metrics_port.is_some()) {
-        let (link, stop) = (Link::new(&options.server, options.cluster)?, stop.clone());
-        measuring.spawn_local(gauges::keep(Arc::clone(&options), streams.clone(), link, stop));
-    }
-    if !open(&store, &options, &mut stop).await? {
-        return Ok(());
-    }
-    let consumer = options.consumer();
-    info!("consumer {consumer} of group {}", options.group);
-    let mut consumers = JoinSet::new();
-    for streams in streams {
-        let (store, its_totals) = (Arc::clone(&store), Arc::clone(&totals));
-        let committer = Committer::new(store, its_totals, &streams.orders, stop.clone());
-        let (options, totals) = (Arc::clone(&options), Arc::clone(&totals));
-        let streams =
-            StreamConsumer::new(options, streams, &consumer, committer, totals, stop.clone())?;
-        consumers.spawn_local(streams.run());
-    }
-    while let Some(ended) = consumers.join_next().await {
-        ended.context("a consumer has ended badly")??;
-    }
+    let (tell, opened) = watch::channel(false);
+    let (its_options, its_totals) = (Arc::clone(&options), Arc::clone(&totals));
+    let consumers = Consumers::new(its_options, its_totals, store.clone(), opened, stop.clone())?;
+    // How far it is behind is measured also while the database is not there yet.
+    let opening = async {
+        if open(&store, &options, &totals, &mut stop).await? {
+            tell.send_replace(true);
+        }
+        Ok(())
+    };
+    tokio::try_join!(opening, consumers.run())?;
     // Everything is committed: a connection that hangs is not waited for.
     let _ = tokio::time::timeout(CLOSE_WAIT, store.close()).await;
     Ok(())
 }
 
 /// Opens the database; waits for one that is not up yet. False when asked to stop meanwhile.
-async fn open(store: &Store, options: &Options, stop: &mut Stop) -> Result<bool> {
+async fn open(store: &Store, options: &Options, totals: &Totals, stop: &mut Stop) -> Result<bool> {
+    let part = || Part::Database("worker".to_owned());
     let started = Instant::now();
     let mut is_told = false;
     loop {
@@ -196,7 +224,10 @@ async fn open(store: &Store, options: &Options, stop: &mut Stop) -> Result<bool>
             _ = stop.wait_for(|stop| *stop) => return Ok(false),
         };
         let text = match opened {
-            Ok(()) => return Ok(true),
+            Ok(()) => {
+                totals.tell(part(), None);
+                return Ok(true);
+            }
             Err(Fault::Wrong(text) | Fault::Duplicate(text)) => bail!("--database: {text}"),
             Err(Fault::Data(text) | Fault::Unchanged(text)) => bail!("--database: {text}"),
             Err(Fault::Clash(text) | Fault::Away(text)) => text,
@@ -206,7 +237,8 @@ async fn open(store: &Store, options: &Options, stop: &mut Stop) -> Result<bool>
         }
         if !is_told {
             is_told = true;
-            warn!("the database is away, trying on: {}", shown(&text));
+            totals.tell(part(), Some(&sanitize(&text)));
+            warn!("the database is away, trying on: {}", sanitize(&text));
         }
         if rest(stop, OPEN_WAIT).await.is_err() {
             return Ok(false);

@@ -1,17 +1,19 @@
 //! The command line.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgAction, Args, Parser, Subcommand};
 use domain::fields::ORDER_FIELDS;
 use domain::hash_tag::{Tagged, tagged};
 use domain::key_names::{Naming, ORDER_STREAM};
 use domain::rejection::FieldNames;
 use seckill_tools::server::{ServerOptions, first_line};
+
+use crate::store::Store;
 
 /// Turns the orders of a flash sale into rows of a database.
 ///
@@ -24,11 +26,8 @@ pub struct Options {
     #[command(flatten)]
     pub server: ServerOptions,
 
-    /// The server is a node of a cluster; the others are found
-    #[arg(long, requires = "tag")]
-    pub cluster: bool,
-
-    /// A hash tag whose streams to read, `stream.orders:{TAG}`; any number of times
+    /// A hash tag whose streams to read, `stream.orders:{TAG}`; any number of times [default: all
+    /// that the server has, where its keys have hash tags]
     #[arg(long, value_name = "TAG")]
     pub tag: Vec<String>,
 
@@ -115,13 +114,9 @@ pub struct Options {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub trim_after: Option<Duration>,
 
-    /// Serve counters and gauges for Prometheus on this port
-    #[arg(long, value_name = "PORT")]
-    pub metrics_port: Option<u16>,
-
-    /// The address of that port; 0.0.0.0: all of the machine
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
-    pub metrics_address: IpAddr,
+    /// Serve /metrics for Prometheus and /healthz there
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub metrics: Option<SocketAddr>,
 
     /// End when nothing is left to do, and say what was done
     #[arg(long)]
@@ -151,6 +146,25 @@ pub struct Options {
 pub enum Command {
     /// Gives up one entry that can't be written: asks, rejects it, and its units are on sale again
     DeadLetter(DeadLetter),
+    /// Compares the orders of a voucher, or of all shards of a sale, with the rows, and says which
+    /// differ
+    Check(Check),
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct Check {
+    /// The voucher, or the sale that is spread over shards
+    #[arg(long)]
+    pub voucher: String,
+
+    /// Units that were on sale at the beginning, of a voucher that is not managed, to compare what
+    /// is left, too
+    #[arg(long, value_name = "UNITS", value_parser = clap::value_parser!(i64).range(0..))]
+    pub stock: Option<i64>,
+
+    /// Write the rows that are missing. Deletes nothing, and releases nothing that was sold
+    #[arg(long)]
+    pub repair: bool,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -201,16 +215,7 @@ pub struct Streams {
 }
 
 impl Options {
-    /// From the command line. Options can be on either side of a command.
-    pub fn of_command_line() -> Self {
-        let command = Self::command().mut_args(|arg| match arg.get_id().as_str() {
-            "help" | "version" => arg,
-            _ => arg.global(true),
-        });
-        Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
-    }
-
-    /// Refuses what clap can't see.
+    /// Refuses what clap can't see, before anything is asked of anybody.
     pub fn check(&self) -> Result<()> {
         let names = [&self.stream, &self.released(), &self.confirmed()];
         let differ = names[0] != names[1] && names[1] != names[2] && names[0] != names[2];
@@ -222,7 +227,8 @@ impl Options {
             let braces = names.iter().any(|name| name.contains('{'));
             ensure!(!braces, "the streams' names can't have braces where there are tags");
         }
-        Ok(())
+        self.server.place()?;
+        Store::new(self, 1).map(|_| ())
     }
 
     /// The stream of releases, before a tag.
@@ -244,20 +250,25 @@ impl Options {
         text(name(Naming::Plain(b""), base.as_bytes())) + tag
     }
 
-    /// What to read: the streams of each tag, each once.
-    pub fn streams(&self) -> Vec<Streams> {
-        let named = |naming: Naming<'_>| {
-            let name = |stream: &String| text(naming.stream(stream.as_bytes()));
-            let confirmed = Some(&self.confirmed()).filter(|name| !name.is_empty()).map(name);
-            Streams { orders: name(&self.stream), released: name(&self.released()), confirmed }
-        };
+    /// The streams of a hash tag, or those without.
+    pub fn streams_of(&self, tag: Option<&str>) -> Streams {
+        let naming = tag.map_or(Naming::Plain(b""), |tag| Naming::Wrapped(tag.as_bytes()));
+        let name = |stream: &String| text(naming.stream(stream.as_bytes()));
+        let confirmed = Some(&self.confirmed()).filter(|name| !name.is_empty()).map(name);
+        Streams { orders: name(&self.stream), released: name(&self.released()), confirmed }
+    }
+
+    /// The streams that the command line names, each once; none where the server is to tell which
+    /// there are.
+    pub fn named_streams(&self) -> Option<Vec<Streams>> {
         if self.tag.is_empty() {
-            return vec![named(Naming::Plain(b""))];
+            let is_whole = self.unchecked || self.stream.contains(":{");
+            return is_whole.then(|| vec![self.streams_of(None)]);
         }
         let mut tags = self.tag.clone();
         tags.sort();
         tags.dedup();
-        tags.iter().map(|tag| named(Naming::Wrapped(tag.as_bytes()))).collect()
+        Some(tags.iter().map(|tag| self.streams_of(Some(tag))).collect())
     }
 
     /// The consumer's name: as given, or one that no other worker has.
@@ -281,11 +292,6 @@ impl Options {
         };
         let password = first_line(path);
         password.with_context(|| format!("--database-password-file {}", path.display())).map(Some)
-    }
-
-    /// Where metrics are served, if at all.
-    pub fn metrics(&self) -> Option<SocketAddr> {
-        self.metrics_port.map(|port| SocketAddr::new(self.metrics_address, port))
     }
 
     pub fn claim_after(&self) -> Duration {

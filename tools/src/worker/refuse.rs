@@ -5,14 +5,15 @@ use std::time::{Duration, Instant};
 
 use domain::entry_id::EntryId;
 use domain::order_events::{Order, StreamEntry};
+use seckill_tools::back_off::back_off;
+use seckill_tools::sanitize::sanitize;
+use seckill_tools::server_errors::{Trouble, told, trouble};
 use tracing::{debug, error, info, warn};
 
 use crate::batch::{Event, Outcome, Why};
 use crate::deliver::place;
-use crate::link::{Trouble, told, trouble};
-use crate::retry::{Pending, back_off};
+use crate::retry::Pending;
 use crate::settings;
-use crate::shown::shown;
 use crate::source::{Source, Which};
 use crate::stream_consumer::{Halt, StreamConsumer};
 use crate::totals::Count;
@@ -37,7 +38,7 @@ impl StreamConsumer {
                     error!(
                         "the database refuses everything, so {stream} is not read on; nothing is \
                          released, and what was read stays pending: {}",
-                        shown(reason)
+                        sanitize(reason)
                     );
                 }
             }
@@ -64,16 +65,16 @@ impl StreamConsumer {
             && self.options.reject_after.is_some_and(is_hopeless)
             && source.reject_unsold(id, &order.key, &order.user, reason).await?
         {
-            warn!("held order {id} of {} is rejected: {}", source.name(which), shown(reason));
+            warn!("held order {id} of {} is rejected: {}", source.name(which), sanitize(reason));
             self.left(which, id);
             return Ok(());
         }
         let name = source.name(which);
         let refused = format!("entry {id} of {name} can't be written and stays pending");
         if refusal.times == 1 {
-            warn!("{refused}: {}", shown(reason));
+            warn!("{refused}: {}", sanitize(reason));
         } else {
-            debug!("{refused}, tried {} times: {}", refusal.times, shown(reason));
+            debug!("{refused}, tried {} times: {}", refusal.times, sanitize(reason));
         }
         if self.options.once && refusal.times >= ONCE_TRIES {
             return Ok(());
@@ -154,7 +155,7 @@ impl StreamConsumer {
         let Why::Unchanged(text) = why else { return };
         if self.breaker.unchanged(which, id) {
             let stream = &self.streams.orders;
-            error!("entry {id}: {}; {stream} is not read on until it is written", shown(text));
+            error!("entry {id}: {}; {stream} is not read on until it is written", sanitize(text));
         }
         self.totals.intake(&self.streams.orders, false);
     }

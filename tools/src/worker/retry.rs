@@ -1,21 +1,12 @@
 //! Which entries are to be tried again, and when. Pure: the moments are passed in.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use domain::entry_id::EntryId;
 use domain::order_events::Order;
 
 use crate::source::Which;
-
-/// However often an entry was tried, and however long a server is away.
-const WAIT_MAX: Duration = Duration::from_secs(60);
-
-/// `first`, doubled with each try after the first.
-pub fn back_off(first: Duration, tries: u64) -> Duration {
-    let doublings = u32::try_from(tries.saturating_sub(1)).unwrap_or(u32::MAX).min(20);
-    first.saturating_mul(1 << doublings).min(WAIT_MAX.max(first))
-}
 
 /// Why an entry is pending.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,18 +83,11 @@ impl Retries {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
-
-    #[test]
-    fn waits_double_up_to_a_minute() {
-        let waits: Vec<_> =
-            [0, 1, 2, 3, 7, 8, u64::MAX].map(|tries| back_off(SECOND, tries)).into();
-        assert_eq!(waits, [1, 1, 2, 4, 60, 60, 60].map(Duration::from_secs));
-        let long = Duration::from_secs(3_600);
-        assert_eq!(back_off(long, 9), long);
-    }
 
     #[test]
     fn what_is_due_is_taken_once() {

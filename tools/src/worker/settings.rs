@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use domain::key_names::Naming;
+use domain::key_names::{Naming, uses_hash_tags};
 use redis::aio::MultiplexedConnection;
 use redis::{RedisError, RedisResult, cmd};
 
@@ -12,23 +12,27 @@ use crate::options::{Options, text};
 const ORDER_FIELDS: &str = "seckill.order-fields";
 const ORDER_STREAM: &str = "seckill.order-stream";
 const CONFIRMED_STREAM: &str = "seckill.confirmed-stream";
+const HASH_TAGS: &str = "seckill.hash-tags";
+const CLUSTER: &str = "cluster-enabled";
 
 /// What ends the worker: text for a person.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Differ(pub String);
 
-/// Asks the server, and compares. Without the module there is nothing to compare.
+/// Asks the server, and compares. Without the module there is nothing to compare. Says whether the
+/// names of its keys have hash tags.
 pub async fn compare(
     connection: &mut MultiplexedConnection,
     options: &Options,
-) -> RedisResult<Result<(), Differ>> {
+) -> RedisResult<Result<bool, Differ>> {
     if options.unchecked {
-        return Ok(Ok(()));
+        return Ok(Ok(!options.tag.is_empty()));
     }
     let mut get = cmd("CONFIG");
     get.arg("GET").arg(ORDER_FIELDS).arg(ORDER_STREAM).arg(CONFIRMED_STREAM);
+    get.arg(HASH_TAGS).arg(CLUSTER);
     match get.query_async::<HashMap<String, String>>(connection).await {
-        Ok(found) => Ok(differ(options, &found)),
+        Ok(found) => Ok(differ(options, &found).map(|()| has_tags(&found))),
         Err(error) if is_refused(&error) => Ok(Err(Differ(
             "the server doesn't show its settings to this user: grant it +config|get, or compare \
              --order-fields and --stream with the server's settings yourself and start with \
@@ -37,6 +41,11 @@ pub async fn compare(
         ))),
         Err(error) => Err(error),
     }
+}
+
+fn has_tags(found: &HashMap<String, String>) -> bool {
+    let setting = found.get(HASH_TAGS).map(String::as_str).unwrap_or_default();
+    uses_hash_tags(setting.as_bytes(), found.get(CLUSTER).is_some_and(|is| is == "yes"))
 }
 
 /// CONFIG is not allowed to the user, or was renamed.
@@ -58,6 +67,14 @@ fn differ(options: &Options, found: &HashMap<String, String>) -> Result<(), Diff
         return different(ORDER_FIELDS, its, "--order-fields", &fields);
     }
     let Some(stream) = found.get(ORDER_STREAM) else { return Ok(()) };
+    if let Some(tag) = options.tag.first().filter(|_| !has_tags(found)) {
+        return Err(Differ(format!(
+            "keys of this server have no hash tags ({HASH_TAGS} is \"{}\", and it is in no \
+             cluster), so no order ever comes to {}: start the worker without --tag",
+            found.get(HASH_TAGS).map(String::as_str).unwrap_or_default(),
+            options.streams_of(Some(tag)).orders
+        )));
+    }
     let is_of = |name: &str, base: &str| {
         let tag = name.strip_prefix(base).and_then(|rest| rest.strip_prefix(":{"));
         name == base || tag.is_some_and(|tag| tag.len() > 1 && tag.ends_with('}'))
@@ -125,9 +142,13 @@ mod tests {
             ("worker|--released|x", [usual[1]], "--released \"stream.orders.released\""),
             ("worker|--confirmed|x", [usual[1]], "--confirmed \"stream.orders.confirmed\""),
             ("worker|--confirmed=", [("order-fields", "a b c")], "\"a b c\""),
+            ("worker|--tag|7", [usual[1]], "start the worker without --tag"),
         ] {
             let told = difference(line, &settings).unwrap_or_default();
             assert!(told.contains(words), "{line}: {told}");
+        }
+        for tagged in [("hash-tags", "yes"), ("order-fields", "userId voucherId id")] {
+            assert_eq!(difference("worker|--tag|7", &[tagged]), None, "{tagged:?}");
         }
         let unconfirmed = [usual[1], ("confirmed-stream", "no")];
         assert!(difference("worker", &unconfirmed).unwrap().contains("stay held"));

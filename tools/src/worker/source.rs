@@ -329,7 +329,7 @@ pub fn field<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
 }
 
 /// Entries, but for those that were deleted from the stream.
-fn entries_of(value: &Value) -> Vec<StreamEntry> {
+pub fn entries_of(value: &Value) -> Vec<StreamEntry> {
     let entry = |value: &Value| {
         let [id, fields @ Value::Array(_)] = items(value) else { return None };
         let pairs = items(fields).chunks_exact(2);

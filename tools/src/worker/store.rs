@@ -6,10 +6,10 @@ mod open;
 mod statement;
 mod transaction;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use domain::order_events::{Order, OrderKey};
 use tokio::sync::RwLock;
 use tokio::time::timeout;
@@ -50,7 +50,45 @@ struct Ready {
     file: Option<FileId>,
 }
 
+/// What the tables say of some vouchers.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    pub rows: Vec<Row>,
+    /// The units sold, by voucher and sale.
+    pub sums: BTreeMap<(String, String), i64>,
+}
+
 impl Store {
+    /// One that makes no tables, and no file.
+    pub fn to_look_at(options: &Options) -> Result<Self> {
+        let store = Self { migrates: false, ..Self::new(options, 1)? };
+        let is_there = store.place.dialect() != Dialect::Sqlite || store.place.file().is_some();
+        ensure!(is_there, "--database: there is no such file");
+        Ok(store)
+    }
+
+    /// What kind of database it is, for a person.
+    pub fn database(&self) -> &'static str {
+        match self.place.dialect() {
+            Dialect::Sqlite => "SQLite",
+            Dialect::Postgres => "PostgreSQL",
+            Dialect::MySql => "MySQL",
+        }
+    }
+
+    /// The rows and sums of some vouchers, in all of their sales.
+    pub async fn rows_of(&self, vouchers: &[&str]) -> Result<Ledger, Fault> {
+        let pool = self.pool().await?;
+        let mut open = pool.begin().await?;
+        let rows = open.rows(&self.tables.select_vouchers(vouchers)).await?;
+        let texts = open.texts(&self.tables.select_sums(vouchers)).await?;
+        let sums = texts
+            .into_iter()
+            .map(|[voucher, sale, units, _]| ((voucher, sale), units.parse().unwrap_or(0)))
+            .collect();
+        Ok(Ledger { rows, sums })
+    }
+
     pub fn new(options: &Options, connections: u32) -> Result<Self> {
         let place = Place::parse(&options.database, options.database_password()?)?;
         let (dialect, prefix) = (place.dialect(), options.table_prefix.clone());

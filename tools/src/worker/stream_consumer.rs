@@ -6,19 +6,21 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow};
 use domain::entry_id::EntryId;
 use redis::RedisError;
+use seckill_tools::back_off::back_off;
+use seckill_tools::nodes::Nodes;
+use seckill_tools::sanitize::sanitize;
+use seckill_tools::server_errors::{Trouble, told, trouble};
 use tracing::{debug, info, warn};
 
 use crate::breaker::Breaker;
 use crate::commit::{Committer, Stop, Stopped, rest};
 use crate::gauges::measure;
 use crate::limits::Limits;
-use crate::link::{Link, Trouble, told, trouble};
 use crate::options::{Options, Streams};
-use crate::retry::{Refusals, Retries, back_off};
+use crate::retry::{Refusals, Retries};
 use crate::settings::{self, Differ};
-use crate::shown::shown;
 use crate::source::{Delivered, Source, Which};
-use crate::totals::{Count, Totals};
+use crate::totals::{Count, Part, Totals};
 use crate::trim::trim;
 
 /// How long a read waits for entries: as long as a worker that is to stop may take to see it.
@@ -71,7 +73,7 @@ pub struct StreamConsumer {
     pub(crate) last_written: Option<Instant>,
     pub(crate) streams: Streams,
     consumer: String,
-    link: Link,
+    nodes: Nodes,
     stop: Stop,
     outage: Option<Outage>,
     has_served: bool,
@@ -115,7 +117,7 @@ impl StreamConsumer {
         stop: Stop,
     ) -> Result<Self> {
         Ok(Self {
-            link: Link::new(&options.server, options.cluster)?,
+            nodes: Nodes::new(options.server.place()?),
             options,
             totals,
             committer,
@@ -139,7 +141,7 @@ impl StreamConsumer {
             let error = match self.session().await {
                 Ok(()) | Err(Halt::Stopped) => return Ok(()),
                 Err(Halt::Settings(Differ(text))) => {
-                    return Err(anyhow!("{}: {text}", self.options.server.shown()));
+                    return Err(anyhow!("{}: {text}", self.options.server.without_password()));
                 }
                 Err(Halt::Redis(error)) => error,
             };
@@ -150,7 +152,11 @@ impl StreamConsumer {
                 true => is_lasting && self.options.once,
             };
             if gives_up {
-                return Err(anyhow!("{}: {}", self.options.server.shown(), told(&error)));
+                return Err(anyhow!(
+                    "{}: {}",
+                    self.options.server.without_password(),
+                    told(&error)
+                ));
             }
             if self.pause(&error).await.is_err() {
                 return Ok(());
@@ -160,7 +166,7 @@ impl StreamConsumer {
 
     async fn session(&mut self) -> Result<(), Halt> {
         let connection = tokio::select! {
-            connection = self.link.connect(&self.streams.orders) => connection?,
+            connection = self.nodes.connect(&self.streams.orders) => connection?,
             _ = self.stop.wait_for(|stop| *stop) => return Err(Halt::Stopped),
         };
         let (group, consumer) = (&self.options.group, &self.consumer);
@@ -189,9 +195,10 @@ impl StreamConsumer {
         }
         if !outage.is_told {
             outage.is_told = true;
-            warn!("the server of {stream} is away, trying on: {}", shown(&told(error)));
+            self.totals.tell(Part::Server(stream.clone()), Some(&sanitize(&told(error))));
+            warn!("the server of {stream} is away, trying on: {}", sanitize(&told(error)));
         }
-        debug!("try {}: {}", outage.tries, shown(&told(error)));
+        debug!("try {}: {}", outage.tries, sanitize(&told(error)));
         let wait = back_off(CONNECT_FIRST, outage.tries).min(CONNECT_MAX);
         rest(&mut self.stop, wait.mul_f64(0.5 + fastrand::f64() / 2.0)).await
     }
@@ -200,6 +207,7 @@ impl StreamConsumer {
         self.has_served = true;
         if let Some(outage) = self.outage.take().filter(|outage| outage.is_told) {
             let seconds = outage.since.elapsed().as_secs_f64();
+            self.totals.tell(Part::Server(self.streams.orders.clone()), None);
             info!("the server of {} is back after {seconds:.1} s", self.streams.orders);
         }
     }

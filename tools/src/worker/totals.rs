@@ -1,14 +1,14 @@
 //! What was done: counted for the summary, the log and Prometheus alike.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use metrics::{counter, describe_counter, describe_gauge, gauge};
-use metrics_exporter_prometheus::PrometheusBuilder;
+use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use seckill_tools::http::Page;
 use serde::Serialize;
 
 /// Something that is counted, in the order of the summary.
@@ -41,6 +41,21 @@ const LAG: &str = "seckill_worker_lag";
 const PENDING: &str = "seckill_worker_pending";
 const REFUSED: &str = "seckill_worker_refused";
 const STOPPED: &str = "seckill_worker_intake_stopped";
+const COMMIT_TIME: &str = "seckill_worker_commit_seconds";
+/// The upper bounds of its buckets, in seconds.
+const COMMIT_TIMES: [f64; 12] =
+    [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 60.0];
+
+/// What can be out of order, for `/healthz`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// The server, for the consumer of this stream, or for what looks for streams.
+    Server(String),
+    /// The database, for the consumer of this stream.
+    Database(String),
+    /// There are more hash tags than one worker reads.
+    Tags,
+}
 
 pub struct Totals {
     started: Instant,
@@ -48,6 +63,8 @@ pub struct Totals {
     /// By stream of orders: how many entries are refused, and whether new ones are read.
     refused: Mutex<BTreeMap<String, u64>>,
     stopped: Mutex<BTreeSet<String>>,
+    troubles: Mutex<BTreeMap<Part, String>>,
+    page: Option<PrometheusHandle>,
 }
 
 /// What a worker has done until now.
@@ -68,14 +85,16 @@ pub struct Summary {
 }
 
 impl Totals {
-    /// With an address, they are served there from now on.
-    pub fn new(address: Option<SocketAddr>) -> Result<Self> {
-        if let Some(address) = address {
-            PrometheusBuilder::new()
-                .with_http_listener(address)
-                .install()
-                .with_context(|| format!("--metrics-port: {address}"))?;
-        }
+    /// With a page, all are on it.
+    pub fn new(has_page: bool) -> Result<Self> {
+        let page = if has_page {
+            let builder = PrometheusBuilder::new();
+            let of = Matcher::Full(COMMIT_TIME.to_owned());
+            let builder = builder.set_buckets_for_metric(of, &COMMIT_TIMES).context("metrics")?;
+            Some(builder.install_recorder().context("metrics")?)
+        } else {
+            None
+        };
         for (name, meaning) in COUNTS {
             describe_counter!(name, meaning);
             counter!(name).absolute(0);
@@ -84,8 +103,59 @@ impl Totals {
         describe_gauge!(PENDING, "Entries that were read and are not acknowledged");
         describe_gauge!(REFUSED, "Entries that the database refuses, and that are pending");
         describe_gauge!(STOPPED, "1 while the database refuses everything and no more is read");
-        let (refused, stopped) = (Mutex::default(), Mutex::default());
-        Ok(Self { started: Instant::now(), counts: Default::default(), refused, stopped })
+        describe_histogram!(COMMIT_TIME, "Seconds that a transaction took, committed or refused");
+        Ok(Self {
+            started: Instant::now(),
+            counts: Default::default(),
+            refused: Mutex::default(),
+            stopped: Mutex::default(),
+            troubles: Mutex::default(),
+            page,
+        })
+    }
+
+    /// What is answered to GET.
+    pub fn page(&self, path: &str) -> Page {
+        match (path, &self.page) {
+            ("/metrics", Some(page)) => Page::found(page.render()),
+            ("/healthz", _) => Page::of_health(self.trouble()),
+            _ => Page::not_found(),
+        }
+    }
+
+    /// Has the recorder put together what it has collected: it must be asked now and then.
+    pub fn keep_up(&self) {
+        if let Some(page) = &self.page {
+            page.run_upkeep();
+        }
+    }
+
+    /// What is wrong with a part, or that nothing is.
+    pub fn tell(&self, part: Part, trouble: Option<&str>) {
+        let mut troubles = locked(&self.troubles);
+        match trouble {
+            Some(trouble) => troubles.insert(part, trouble.to_owned()),
+            None => troubles.remove(&part),
+        };
+    }
+
+    /// A sentence, if something is wrong.
+    fn trouble(&self) -> Option<String> {
+        if let Some(stream) = locked(&self.stopped).first() {
+            return Some(format!("the database refuses everything, {stream} is not read on"));
+        }
+        let troubles = locked(&self.troubles);
+        let (part, text) = troubles.first_key_value()?;
+        Some(match part {
+            Part::Server(stream) => format!("the server of {stream} is away: {text}"),
+            Part::Database(_) => format!("the database is away: {text}"),
+            Part::Tags => text.clone(),
+        })
+    }
+
+    /// How long the database took for a transaction.
+    pub fn took(&self, time: Duration) {
+        histogram!(COMMIT_TIME).record(time.as_secs_f64());
     }
 
     pub fn add(&self, count: Count, number: usize) {
@@ -176,8 +246,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn health_is_told_in_one_sentence() {
+        let totals = Totals::new(false).unwrap();
+        assert_eq!(totals.page("/healthz"), Page { status: 200, text: "ok\n".to_owned() });
+        totals.tell(Part::Database("s".to_owned()), Some("no answer"));
+        let page = totals.page("/healthz");
+        assert_eq!((page.status, &*page.text), (503, "the database is away: no answer\n"));
+        totals.tell(Part::Database("s".to_owned()), None);
+        totals.intake("s", false);
+        assert!(totals.page("/healthz").text.contains("s is not read on"));
+        totals.intake("s", true);
+        assert_eq!(totals.page("/healthz").status, 200);
+        assert_eq!(totals.page("/").status, 404);
+    }
+
+    #[test]
     fn all_counts_are_in_the_summary() {
-        let totals = Totals::new(None).unwrap();
+        let totals = Totals::new(false).unwrap();
         totals.add(Count::Orders, 6);
         totals.add(Count::Inserted, 3);
         totals.add(Count::Repeated, 2);

@@ -25,7 +25,7 @@ impl Program {
     }
 
     fn start(mut command: Command, url: &str, words: &str) -> Self {
-        command.args(words.split(' ')).arg("--url").arg(url).current_dir(Path::new("/"));
+        command.args(words.split(' ')).arg("--redis").arg(url).current_dir(Path::new("/"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Self(Some(command.spawn().expect("run the program")))
     }
@@ -80,10 +80,18 @@ impl Program {
 
     /// Ctrl-C, once it can be noticed: at first the system would end the program.
     pub fn interrupt(&self) {
-        let ready =
-            wait_for("a program to handle Ctrl-C", || self.handles(Signal::INT).then_some(()));
+        self.ask_to_end(Signal::INT);
+    }
+
+    /// SIGTERM, once it can be noticed.
+    pub fn terminate(&self) {
+        self.ask_to_end(Signal::TERM);
+    }
+
+    fn ask_to_end(&self, signal: Signal) {
+        let ready = wait_for("a program to handle it", || self.handles(signal).then_some(()));
         ready.unwrap_or_else(|late| panic!("{late}"));
-        self.signal(Signal::INT);
+        self.signal(signal);
     }
 }
 

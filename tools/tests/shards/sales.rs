@@ -9,7 +9,7 @@ use crate::shop::{Shop, seed, shard_of};
 
 const RUSH: &str = "--voucher 7 --shards 16 --stock 1000 --tries 20000 --connections 8 --json";
 
-fn proved(rush: Program) -> serde_json::Value {
+pub fn proved(rush: Program) -> serde_json::Value {
     let output = rush.output();
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     let report = serde_json::from_str(&printed).unwrap_or_else(|error| {

@@ -209,33 +209,23 @@ fn vouchers_and_streams_can_be_named_and_bounded() {
 }
 
 #[test]
-fn a_frame_can_be_an_image() {
-    let server = Server::start();
-    run_all(&server, &["SET seckill:stock:tea 3"]);
-    let file = server.dir().join("frame.svg");
-    frame(&server, &["--svg", &file.display().to_string()]);
-    let image = std::fs::read_to_string(file).expect("the image");
-    assert!(image.starts_with("<svg ") && image.ends_with("</svg>\n"), "{image}");
-    assert!(image.contains(">tea"), "{image}");
-}
-
-#[test]
 fn what_can_not_be_done_is_told() {
     let server = Server::start();
     let missing = format!("redis+unix://{}", server.dir().join("nobody").display());
-    for (options, words) in [
-        (vec!["--url", missing.as_str(), "--once"], "no server at "),
-        (vec!["--url", "http://x", "--once"], "--url"),
-        (vec!["--url", &url(&server)], "no terminal to draw in"),
+    for (options, code, words) in [
+        (vec!["--redis", missing.as_str(), "--once"], 1, "no server at "),
+        (vec!["--redis", "http://x", "--once"], 2, "--redis"),
+        (vec!["--redis", &url(&server), "--insecure", "--once"], 2, "rediss://"),
+        (vec!["--redis", &url(&server)], 1, "no terminal to draw in"),
     ] {
         let output = run(&options);
-        assert_eq!(output.status.code(), Some(1), "{options:?}");
+        assert_eq!(output.status.code(), Some(code), "{options:?}");
         let told = text(&output.stderr);
         assert!(told.starts_with("seckill-top: ") && told.contains(words), "{told}");
         assert_eq!(told.lines().count(), 1, "{told}");
     }
     let all_refused = as_user(&server, "default:wrong@");
     run_all(&server, &["CONFIG SET requirepass right"]);
-    let output = run(&["--url", &all_refused, "--once"]);
+    let output = run(&["--redis", &all_refused, "--once"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
 }

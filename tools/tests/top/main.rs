@@ -7,6 +7,7 @@
 //! | `frames` | one frame: its figures, rights, configurations, servers without the module |
 //! | `terminal` | the dashboard: drawn, through a restart of the server, ended by a key |
 //! | `metrics` | what is served for Prometheus, and the dashboard that asks for it |
+//! | `serving` | slow clients, health, its end |
 //! | `docs` | the page says what the program says of itself |
 //!
 //! Programs are started in `harness` and `program` only.
@@ -17,4 +18,5 @@ mod frames;
 mod harness;
 mod metrics;
 mod program;
+mod serving;
 mod terminal;

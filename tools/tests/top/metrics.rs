@@ -42,7 +42,7 @@ fn sale() -> Server {
     server
 }
 
-fn get(address: SocketAddr, request: &str) -> Option<String> {
+pub fn get(address: SocketAddr, request: &str) -> Option<String> {
     let mut client = TcpStream::connect(address).ok()?;
     client.set_read_timeout(Some(DEADLINE)).ok()?;
     client.write_all(request.as_bytes()).ok()?;
@@ -61,10 +61,15 @@ fn samples(address: SocketAddr) -> Option<Samples> {
 }
 
 /// seckill-top that serves, and where.
-fn served(server: &Server) -> (Service, SocketAddr) {
+pub fn served(server: &Server) -> (Service, SocketAddr) {
+    served_with(server, "unlimited")
+}
+
+/// The same of one that may have so many files and sockets open.
+pub fn served_with(server: &Server, files: &str) -> (Service, SocketAddr) {
     let program = env!("CARGO_BIN_EXE_seckill-top");
-    let options = ["--url", &url(server), "--metrics", "127.0.0.1:0", "--interval", "0.05"];
-    let service = Service::start(program, &options, server.dir());
+    let options = ["--redis", &url(server), "--metrics", "127.0.0.1:0", "--interval", "0.05"];
+    let service = Service::start_with_files(files, program, &options, server.dir());
     let told = wait_for("the address", || {
         let said = service.said();
         let address = said.split_once("http://")?.1.split_once("/metrics")?.0;
@@ -120,18 +125,16 @@ fn other_requests_are_answered_too() {
     for (request, want) in [
         ("GET / HTTP/1.1\r\n\r\n", "HTTP/1.1 404 "),
         ("POST /metrics HTTP/1.1\r\n\r\n", "HTTP/1.1 405 "),
-        ("\r\n\r\n", "HTTP/1.1 405 "),
+        ("not HTTP\r\n\r\n", "HTTP/1.1 400 "),
+        ("GET /healthz HTTP/1.1\r\n\r\n", "HTTP/1.1 200 "),
         ("HEAD /metrics HTTP/1.1\r\n\r\n", "HTTP/1.1 200 OK"),
-        ("GET /metrics?a=b HTTP/1.0\r\n\r\n", "HTTP/1.1 200 OK"),
+        ("GET /metrics?a=b HTTP/1.0\r\n\r\n", "HTTP/1.0 200 OK"),
     ] {
         let answer = get(address, request).expect("an answer");
         assert!(answer.starts_with(want), "{request}: {answer}");
-        assert_eq!(answer.ends_with("\r\n\r\n"), request.starts_with("HEAD"), "{answer}");
+        let has_body = !answer.ends_with("\r\n\r\n");
+        assert_eq!(has_body, request.contains(" /") && !request.starts_with("HEAD"), "{answer}");
     }
-    // Nobody can keep it busy by saying nothing.
-    let silent = TcpStream::connect(address).expect("connect");
-    assert!(samples(address).is_some());
-    drop(silent);
 }
 
 /// The names of metrics, with their labels, that seckill-top and seckill-worker expose.
@@ -140,14 +143,15 @@ fn exposed() -> BTreeMap<String, BTreeSet<String>> {
     let (_top, address) = served(&server);
     let port = Port::free();
     let program = env!("CARGO_BIN_EXE_seckill-worker");
-    let port_text = port.number.to_string();
-    let options = ["--redis", &url(&server), "--metrics-port", &port_text, "--group", "g2"];
+    let at = format!("127.0.0.1:{}", port.number);
+    let options = ["--redis", &url(&server), "--metrics", &at, "--group", "g2"];
     let worker = Service::start(program, &options, server.dir());
     let at_worker = SocketAddr::from(([127, 0, 0, 1], port.number));
     let all = wait_for("both pages", || {
         let mut both = samples(address)?;
         let workers = samples(at_worker)?;
-        let is_whole = workers.keys().any(|name| name.starts_with("seckill_worker_lag"));
+        let has = |begin: &str| workers.keys().any(|name| name.starts_with(begin));
+        let is_whole = has("seckill_worker_lag") && has("seckill_worker_commit");
         both.extend(workers);
         is_whole.then_some(both)
     });
@@ -229,6 +233,8 @@ fn the_dashboard_asks_for_what_there_is() {
         "seckill_worker_lag",
         "seckill_worker_pending",
         "seckill_worker_trimmed_total",
+        "seckill_worker_commit_seconds_count",
+        "seckill_worker_commit_seconds_sum",
     ];
     let forgotten: Vec<_> = exposed
         .keys()

@@ -8,12 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use redis::ConnectionAddr;
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::harness::{Server, wait_for};
 
-/// How `--url` names a server.
+/// How `--redis` names a server.
 pub fn url(server: &Server) -> String {
     as_user(server, "")
 }
@@ -43,7 +44,7 @@ pub fn frame(server: &Server, options: &[&str]) -> String {
 }
 
 pub fn frame_at(url: &str, options: &[&str]) -> String {
-    let mut all = vec!["--url", url, "--once", "--size", "120x48"];
+    let mut all = vec!["--redis", url, "--once", "--size", "120x48"];
     if !options.contains(&"--readings") {
         all.extend(["--readings", "1"]);
     }
@@ -178,10 +179,19 @@ pub struct Service {
 impl Service {
     /// Starts it in a directory that keeps what it says.
     pub fn start(program: &str, options: &[&str], dir: &Path) -> Self {
+        Self::start_with_files("unlimited", program, options, dir)
+    }
+
+    /// The same of one that may have so many files and sockets open.
+    pub fn start_with_files(files: &str, program: &str, options: &[&str], dir: &Path) -> Self {
         let name = Path::new(program).file_name().expect("a program's name");
         let log = dir.join(name).with_extension("log");
         let file = File::create(&log).expect("a log");
-        let child = Command::new(program)
+        let limit = if files == "unlimited" { "" } else { &format!("ulimit -n {files};") };
+        let child = Command::new("sh")
+            .arg("-c")
+            .arg(format!("{limit} exec \"$0\" \"$@\""))
+            .arg(program)
             .args(options)
             .current_dir(dir)
             .stdin(Stdio::null())
@@ -190,6 +200,14 @@ impl Service {
             .spawn()
             .unwrap_or_else(|error| panic!("run {program}: {error}"));
         Self { child, log }
+    }
+
+    /// Asks it to end, and waits until it has.
+    pub fn terminate(&mut self) -> ExitStatus {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a pid");
+        kill_process(pid, Signal::TERM).expect("signal it");
+        let ended = wait_for("its end", || self.child.try_wait().ok().flatten());
+        ended.unwrap_or_else(|late| panic!("{late}\n{}", self.said()))
     }
 
     pub fn said(&self) -> String {

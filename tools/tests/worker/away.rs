@@ -184,8 +184,8 @@ fn the_lag_is_measured_while_the_database_is_locked() {
     let mut shop = Shop::open(Database::sqlite());
     shop.sell("phone", 100_000);
     let port = Port::free();
-    let number = port.number.to_string();
-    let mut worker = shop.worker(&["--metrics-port", &number]);
+    let address = format!("127.0.0.1:{}", port.number);
+    let mut worker = shop.worker(&["--metrics", &address]);
     let lag = |lag: f64, pending: f64| {
         let page = http_get(port.number)?;
         let found = ["lag", "pending"]
@@ -206,7 +206,7 @@ fn the_lag_is_measured_while_the_database_is_locked() {
     wait(439.0, 1.0);
     // Also by a worker that comes too late to open the database.
     worker.kill9();
-    let late = shop.worker(&["--metrics-port", &number]);
+    let late = shop.worker(&["--metrics", &address]);
     let seen = wait_for("the gauges", || lag(439.0, 1.0));
     seen.unwrap_or_else(|why| panic!("{why}: {:?}\n{}", http_get(port.number), late.log()));
     drop(late);

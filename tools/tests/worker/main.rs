@@ -8,6 +8,8 @@
 //! | `worker` | the worker as a process |
 //! | `shop` | a server that sells, a database for the rows, and `Shop::check`: what must hold |
 //! | `rows` | orders become rows; summary, signals, two workers at once, metrics |
+//! | `check` | rows that are compared with the server, and repaired |
+//! | `http` | slow clients of its port; health |
 //! | `crashes` | workers and servers that are killed or hang, at any moment |
 //! | `away` | databases, groups and streams that go away and come back |
 //! | `released` | cancelled, expired, bought again, in any order of reading |
@@ -15,6 +17,7 @@
 //! | `policy` | what the worker does about errors: it releases nothing that was sold |
 //! | `tables` | the worker's tables beside an application's; sales of one voucher apart |
 //! | `statements` | the shop's own statements |
+//! | `sentinels` | a server that Sentinels tell of |
 //! | `streams` | trimming, and the streams of a cluster |
 //! | `tls` | encrypted connections; passwords |
 //! | `docs` | the worker's page |
@@ -23,15 +26,18 @@
 //! not installed is left out, and says so. Random tests print their seed; `SEED=<n>` repeats it.
 
 mod away;
+mod check;
 mod crashes;
 mod databases;
 mod docs;
 #[path = "../../../tests/it/harness.rs"]
 mod harness;
+mod http;
 mod poison;
 mod policy;
 mod released;
 mod rows;
+mod sentinels;
 mod shop;
 mod statements;
 mod streams;

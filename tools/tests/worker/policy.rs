@@ -174,7 +174,7 @@ fn a_schema_fault_stops_the_intake_and_releases_nothing() {
             shop.buy("tea", &format!("u{number}"), &format!("t{number}"));
         }
         let port = Port::free();
-        let metrics = ["--metrics-port", &port.number.to_string(), "--reject-after", "1ms"];
+        let metrics = ["--metrics", &format!("127.0.0.1:{}", port.number), "--reject-after", "1ms"];
         let mut worker = shop.worker(&[&QUICK[..], &metrics].concat());
         wait_for_word(&worker, "the database refuses everything");
         let stopped = || (metric(&http_get(port.number)?, "intake_stopped")? == 1.0).then_some(());

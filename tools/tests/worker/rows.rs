@@ -2,11 +2,10 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::Command;
 
 use crate::databases::{Database, Kind};
 use crate::harness::{Port, Server, wait_for};
-use crate::shop::{GROUP, Shop, databases, random};
+use crate::shop::{GROUP, Shop, random};
 
 /// A rush on an unmanaged voucher, and a managed sale with holds and orders of two units.
 fn sold_out(database: Database) -> Shop {
@@ -167,7 +166,7 @@ pub fn metrics_are_served() {
     let shop = sold_out(Database::sqlite());
     let reserved = Port::free();
     let port = reserved.number;
-    let mut worker = shop.worker(&["--metrics-port", &port.to_string()]);
+    let mut worker = shop.worker(&["--metrics", &format!("127.0.0.1:{port}")]);
     shop.wait_until_drained(&mut worker);
     let page = wait_for("the metrics to tell all rows", || {
         let page = http_get(port)?;
@@ -182,8 +181,7 @@ pub fn metrics_are_served() {
     worker.terminate();
     let reserved = Port::free();
     let open = reserved.number;
-    let _everywhere =
-        shop.worker(&["--metrics-port", &open.to_string(), "--metrics-address", "0.0.0.0"]);
+    let _everywhere = shop.worker(&["--metrics", &format!("0.0.0.0:{open}")]);
     let reached = || TcpStream::connect(("127.0.0.2", open)).ok();
     wait_for("a listener for others", reached).unwrap_or_else(|late| panic!("{late}"));
     shop.check();
@@ -230,35 +228,6 @@ fn other_names_of_fields() {
     let summary = shop.drain(&["--order-fields", fields]);
     assert_eq!(summary["rows_inserted"], 1, "{summary}");
     shop.check();
-}
-
-/// Runs `seckill-rows` for the voucher phone of 200 units; gives its exit code and its table.
-fn compared(shop: &Shop) -> (Option<i32>, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_seckill-rows"))
-        .args(shop.worker_args())
-        .args(["--voucher", "phone", "--stock", "200"])
-        .output()
-        .expect("run seckill-rows");
-    let text = String::from_utf8([output.stdout, output.stderr].concat()).expect("text");
-    (output.status.code(), text)
-}
-
-#[test]
-fn rows_are_compared_with_the_server() {
-    for database in databases() {
-        let shop = sold_out(database);
-        shop.drain(&[]);
-        let (code, table) = compared(&shop);
-        assert_eq!(code, Some(0), "{table}");
-        assert!(table.contains("PROVED: 200 units sold in Redis, 200 orders in "), "{table}");
-        shop.database.held("DELETE FROM seckill_orders WHERE units = 1").end("SELECT 1");
-        let (code, table) = compared(&shop);
-        assert_eq!(code, Some(1), "{table}");
-        assert!(
-            table.contains("orders                           200          0  DIFFERS"),
-            "{table}"
-        );
-    }
 }
 
 #[test]

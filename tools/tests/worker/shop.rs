@@ -123,6 +123,13 @@ impl Shop {
         Worker::start(&args, self.server.dir(), &format!("worker-{number}"))
     }
 
+    /// A worker that finds the server by this URL.
+    pub fn worker_at(&self, url: &str, options: &[&str]) -> Worker {
+        let mut args = vec!["--redis", url, "--database", &self.database.url];
+        args.extend(options);
+        Worker::start(&args, self.server.dir(), "worker-elsewhere")
+    }
+
     pub fn worker_args(&self) -> Vec<String> {
         let redis = match self.server.address().addr() {
             ConnectionAddr::Unix(path) => format!("redis+unix://{}", path.display()),

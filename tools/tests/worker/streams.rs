@@ -104,7 +104,7 @@ fn the_streams_of_all_tags_of_a_cluster_are_read() {
     shop.sell("7", 1_000);
     shop.sell("{shop3}:9", 50);
     shop.sell_managed("{shop3}:10", 1_000, "LIMIT 1");
-    let options = ["--cluster", "--tag", "7", "--tag", "shop3", "--retry-ms", "5"];
+    let options = ["--tag", "7", "--tag", "shop3", "--retry-ms", "5"];
     let mut worker = shop.worker(&options);
     for round in 0..4 {
         shop.rush(&format!("r{round}"), 100, &mut random);
@@ -123,6 +123,48 @@ fn the_streams_of_all_tags_of_a_cluster_are_read() {
     assert!(shop.group("stream.orders:{7}", GROUP).is_some());
 
     // And by a worker that ends, which has nothing left to do.
-    let summary = shop.drain(&["--cluster", "--tag", "7", "--tag", "shop3"]);
+    let summary = shop.drain(&["--tag", "7", "--tag", "shop3"]);
     assert_eq!(summary["rows_inserted"], 0, "{summary}");
+}
+
+#[test]
+fn hash_tags_are_found_and_new_ones_too() {
+    let mut shop = Shop::on(cluster(), Database::sqlite(), &["7", "shop3", "9"]);
+    // There is nothing yet, and that is no mistake.
+    assert_eq!(shop.drain(&[])["orders"], 0);
+    let mut worker = shop.worker(&[]);
+    shop.sell("7", 1_000);
+    shop.buy("7", "ann", "o1");
+    let found = || shop.group("stream.orders:{7}", GROUP).map(|_| ());
+    wait_for("a group of the tag", found).unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+    // Streams that are none of orders are left alone.
+    shop.run("XADD stream.orders:{x}:other * a b");
+    shop.sell("{shop3}:1", 50);
+    shop.buy("{shop3}:1", "ben", "o2");
+    shop.sell("9", 50);
+    shop.buy("9", "cid", "o3");
+    shop.wait_until_drained(&mut worker);
+    shop.check();
+    assert_eq!(shop.row_count(), 3);
+    assert!(worker.terminate().success(), "{}", worker.log());
+    assert_eq!(shop.count("EXISTS stream.orders.released:{x}:other"), 0);
+    // And by one that ends.
+    shop.buy("9", "dan", "o4");
+    assert_eq!(shop.drain(&[])["rows_inserted"], 1);
+    shop.check();
+    let mut unnamed = shop.worker(&["dead-letter", "1-1", "--yes"]);
+    assert_eq!(unnamed.ended().code(), Some(1), "{}", unnamed.log());
+    assert!(unnamed.log().contains("name that of the entry by --tag"), "{}", unnamed.log());
+}
+
+#[test]
+fn a_tag_that_nobody_writes_is_told() {
+    let shop = Shop::open(Database::sqlite());
+    for once in [&["--tag", "7"][..], &["--tag", "7", "--once"]] {
+        let mut worker = shop.worker(once);
+        assert_eq!(worker.ended().code(), Some(1), "{}", worker.log());
+        let log = worker.log();
+        assert!(log.contains("no order ever comes to stream.orders:{7}"), "{log}");
+    }
+    assert_eq!(shop.count("EXISTS stream.orders:{7}"), 0);
 }

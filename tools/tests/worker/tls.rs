@@ -94,8 +94,8 @@ fn the_server_must_be_trusted() {
     for (options, wanted) in [
         (vec![], Some(1)),
         (vec!["--cacert", other.file()], Some(1)),
-        (vec!["--cacert", identity.key.as_str()], Some(1)),
-        (vec!["--cacert", "no-such-file"], Some(1)),
+        (vec!["--cacert", identity.key.as_str()], Some(2)),
+        (vec!["--cacert", "no-such-file"], Some(2)),
         (vec!["--cacert", ours.file(), "--insecure"], Some(2)),
         (vec!["--cacert", ours.file()], Some(0)),
         (vec!["--insecure"], Some(0)),
@@ -205,7 +205,7 @@ fn passwords_are_on_no_command_line() {
     let file = shop.server.dir().join("password");
     let path = file.display().to_string();
     let options = ["--redis-password-file", path.as_str()];
-    for (password, wanted) in [("wrong\n", Some(1)), ("", Some(1)), ("secret\n", Some(0))] {
+    for (password, wanted) in [("wrong\n", Some(1)), ("", Some(2)), ("secret\n", Some(0))] {
         fs::write(&file, password).expect("write");
         let (code, log) = run(&shop, &redis, &database, &options);
         assert_eq!(code, wanted, "{password}: {log}");

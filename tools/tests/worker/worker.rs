@@ -20,9 +20,21 @@ pub struct Worker {
 impl Worker {
     /// Starts the worker, with its output in two files of a directory.
     pub fn start<A: AsRef<str>>(args: &[A], dir: &Path, name: &str) -> Self {
+        Self::spawn(Command::new(env!("CARGO_BIN_EXE_seckill-worker")), args, dir, name)
+    }
+
+    /// The same of one that may have so many files and sockets open.
+    pub fn start_with_files<A: AsRef<str>>(files: u32, args: &[A], dir: &Path, name: &str) -> Self {
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("ulimit -n {files}; exec \"$0\" \"$@\""));
+        command.arg(env!("CARGO_BIN_EXE_seckill-worker"));
+        Self::spawn(command, args, dir, name)
+    }
+
+    fn spawn<A: AsRef<str>>(mut command: Command, args: &[A], dir: &Path, name: &str) -> Self {
         let log = dir.join(name);
         let file = |extension| File::create(log.with_extension(extension)).expect("a log");
-        let child = Command::new(env!("CARGO_BIN_EXE_seckill-worker"))
+        let child = command
             .args(args.iter().map(AsRef::as_ref))
             .current_dir(dir)
             .env_remove("RUST_LOG")

@@ -1,5 +1,7 @@
 //! What is accepted, and what is refused.
 
+use clap::CommandFactory;
+
 use super::*;
 
 fn parse(line: &str) -> Options {
@@ -13,13 +15,16 @@ fn the_declarations_are_sound() {
 
 #[test]
 fn a_tag_has_streams_of_its_own() {
-    let options = parse("worker --cluster --tag b --tag a --tag b");
-    let streams = options.streams();
+    let options = parse("worker --tag b --tag a --tag b");
+    let streams = options.named_streams().unwrap();
     assert_eq!(streams.len(), 2);
     assert_eq!(streams[0].orders, "stream.orders:{a}");
     assert_eq!(streams[1].released, "stream.orders.released:{b}");
-    assert_eq!(parse("worker").streams()[0].released, "stream.orders.released");
-    let one = parse("worker --stream s:{7}").streams().remove(0);
+    assert_eq!(streams[0].confirmed.as_deref(), Some("stream.orders.confirmed:{a}"));
+    assert_eq!(parse("worker").named_streams(), None);
+    assert_eq!(parse("worker").streams_of(None).released, "stream.orders.released");
+    assert_eq!(parse("worker --confirmed=").streams_of(None).confirmed, None);
+    let one = parse("worker --stream s:{7}").named_streams().unwrap().remove(0);
     assert_eq!(
         (&*one.released, one.confirmed.as_deref()),
         ("s.released:{7}", Some("s.confirmed:{7}"))
@@ -28,9 +33,6 @@ fn a_tag_has_streams_of_its_own() {
     assert!(parse("worker --tag a --stream o{x}").check().is_err());
     assert!(parse("worker --stream a --released a").check().is_err());
     assert!(parse("worker --stream a --confirmed a").check().is_err());
-    assert_eq!(streams[0].confirmed.as_deref(), Some("stream.orders.confirmed:{a}"));
-    assert_eq!(parse("worker --confirmed=").streams()[0].confirmed, None);
-    assert!(Options::try_parse_from(["worker", "--cluster"]).is_err());
 }
 
 #[test]
@@ -41,11 +43,12 @@ fn consumers_are_called_differently() {
 }
 
 #[test]
-fn metrics_are_for_this_machine_unless_told_otherwise() {
-    assert_eq!(parse("worker").metrics(), None);
-    let shown = |line| parse(line).metrics().unwrap().to_string();
-    assert_eq!(shown("worker --metrics-port 9"), "127.0.0.1:9");
-    assert_eq!(shown("worker --metrics-port 9 --metrics-address ::"), "[::]:9");
+fn metrics_have_an_address() {
+    assert_eq!(parse("worker").metrics, None);
+    assert_eq!(parse("worker --metrics [::]:9").metrics.unwrap().to_string(), "[::]:9");
+    for wrong in ["9464", ":9464", "localhost:9464", "127.0.0.1"] {
+        assert!(Options::try_parse_from(["worker", "--metrics", wrong]).is_err(), "{wrong}");
+    }
 }
 
 #[test]

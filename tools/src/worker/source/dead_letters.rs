@@ -5,9 +5,9 @@ use domain::fields::{DEAD_LETTER_GROUP, DEAD_LETTER_ID, DEAD_LETTER_REASON, DEAD
 use domain::key_names::DEAD_LETTERS_SUFFIX;
 use domain::order_events::{OrderKey, StreamEntry};
 use redis::{RedisResult, Value, cmd};
+use seckill_tools::server_errors::{Trouble, trouble};
 
 use super::{Source, Which, bytes, entries_of, field, items, number};
-use crate::link::{Trouble, trouble};
 
 /// Keeps an entry as a dead letter, acknowledges it, and releases nothing; once. A script that
 /// fails is not undone, so the write that can be refused comes first.

@@ -1,12 +1,13 @@
 //! What an error of a database means: is it the data, or the database?
 
 use sqlx::Error;
+#[cfg(feature = "databases")]
 use sqlx::mysql::MySqlDatabaseError;
 use sqlx::sqlite::SqliteError;
 
 use seckill_tools::server::is_untrusted;
 
-use crate::shown::shown;
+use seckill_tools::sanitize::sanitize;
 
 #[derive(Debug)]
 pub enum Fault {
@@ -67,6 +68,7 @@ impl From<Error> for Fault {
             return Self::Duplicate(text);
         }
         let code = database.code().unwrap_or_default();
+        #[cfg(feature = "databases")]
         if let Some(mysql) = database.try_downcast_ref::<MySqlDatabaseError>() {
             return of_mysql(mysql.number(), text);
         }
@@ -130,7 +132,7 @@ pub fn one_line(error: &Error) -> String {
         Error::Database(error) => error.message().to_owned(),
         error => error.to_string(),
     };
-    shown(&text)
+    sanitize(&text)
 }
 
 #[cfg(test)]

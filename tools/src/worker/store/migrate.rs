@@ -4,7 +4,9 @@
 //! Two workers may start at once: one makes the tables, the other waits for it. Each migration
 //! makes only what is missing, so one that was cut off is made again.
 
+#[cfg(feature = "databases")]
 use sqlx::mysql::MySqlConnectOptions;
+#[cfg(feature = "databases")]
 use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Executor};
@@ -26,7 +28,9 @@ impl Place {
     pub async fn migrate(&self, tables: &Tables) -> Result<(), Fault> {
         match self {
             Self::Sqlite(options) => migrate_sqlite(options, tables).await,
+            #[cfg(feature = "databases")]
             Self::Postgres(options) => migrate_postgres(options, tables).await,
+            #[cfg(feature = "databases")]
             Self::MySql(options) => migrate_mysql(options, tables).await,
         }
     }
@@ -74,6 +78,7 @@ async fn migrate_sqlite(options: &SqliteConnectOptions, tables: &Tables) -> Resu
     Ok(connection.close().await?)
 }
 
+#[cfg(feature = "databases")]
 async fn migrate_postgres(options: &PgConnectOptions, tables: &Tables) -> Result<(), Fault> {
     let mut connection = options.connect().await?;
     let mut open = connection.begin().await?;
@@ -85,6 +90,7 @@ async fn migrate_postgres(options: &PgConnectOptions, tables: &Tables) -> Result
 }
 
 /// Definitions are no part of a transaction there. The lock ends with the connection.
+#[cfg(feature = "databases")]
 async fn migrate_mysql(options: &MySqlConnectOptions, tables: &Tables) -> Result<(), Fault> {
     let mut connection = options.connect().await?;
     // A name of a lock has 64 letters at most. Newer MySQL has no MD5 and no SHA1.

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use sqlx::ConnectOptions;
+#[cfg(feature = "databases")]
 use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions, MySqlSslMode};
+#[cfg(feature = "databases")]
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
@@ -28,7 +30,9 @@ pub struct FileId {
 #[derive(Clone, Debug)]
 pub enum Place {
     Sqlite(SqliteConnectOptions),
+    #[cfg(feature = "databases")]
     Postgres(PgConnectOptions),
+    #[cfg(feature = "databases")]
     MySql(MySqlConnectOptions),
 }
 
@@ -54,6 +58,7 @@ impl Place {
                         .disable_statement_logging(),
                 )
             }
+            #[cfg(feature = "databases")]
             "postgres" | "postgresql" => {
                 let mut options = PgConnectOptions::from_str(url).context("--database")?;
                 if let Some(password) = &password {
@@ -63,6 +68,7 @@ impl Place {
                     options.application_name("seckill-worker").disable_statement_logging(),
                 )
             }
+            #[cfg(feature = "databases")]
             "mysql" | "mariadb" => {
                 let url = format!("mysql:{}", url.split_once(':').unwrap_or_default().1);
                 let mut options = MySqlConnectOptions::from_str(&url).context("--database")?;
@@ -75,6 +81,10 @@ impl Place {
                 }
                 Self::MySql(options.disable_statement_logging())
             }
+            #[cfg(not(feature = "databases"))]
+            "postgres" | "postgresql" | "mysql" | "mariadb" => {
+                bail!("--database: this program was built for SQLite alone")
+            }
             _ => bail!("--database must begin with sqlite:, postgres: or mysql:"),
         };
         Ok(place)
@@ -83,7 +93,9 @@ impl Place {
     pub fn dialect(&self) -> Dialect {
         match self {
             Self::Sqlite(_) => Dialect::Sqlite,
+            #[cfg(feature = "databases")]
             Self::Postgres(_) => Dialect::Postgres,
+            #[cfg(feature = "databases")]
             Self::MySql(_) => Dialect::MySql,
         }
     }
@@ -105,6 +117,7 @@ impl Place {
                     .acquire_timeout(CONNECT_WAIT)
                     .connect_lazy_with(options),
             ),
+            #[cfg(feature = "databases")]
             Self::Postgres(options) => Pool::Postgres(
                 PgPoolOptions::new()
                     .max_connections(connections)
@@ -118,6 +131,7 @@ impl Place {
                     })
                     .connect_lazy_with(options),
             ),
+            #[cfg(feature = "databases")]
             Self::MySql(options) => Pool::MySql(
                 MySqlPoolOptions::new()
                     .max_connections(connections)

@@ -187,6 +187,27 @@ impl Tables {
         statement
     }
 
+    /// All rows of some vouchers.
+    pub fn select_vouchers<'a>(&self, vouchers: &[&'a str]) -> Statement<'a> {
+        let columns = "voucher_id, sale_id, order_id, user_id, units, state, deadline_ms, \
+                       only_user_id, entry_id, released_id, confirmed_id";
+        let mut statement = self.statement(&format!("SELECT {columns} FROM {}", self.orders()));
+        statement.push(" WHERE voucher_id IN ");
+        statement.bind_list(vouchers.iter().map(|voucher| Arg::Text(voucher)));
+        statement
+    }
+
+    /// Voucher, sale and units sold, as texts, and one that is empty.
+    pub fn select_sums<'a>(&self, vouchers: &[&'a str]) -> Statement<'a> {
+        let text = if self.dialect == Dialect::MySql { "CHAR" } else { "TEXT" };
+        let columns = format!("voucher_id, sale_id, CAST(units AS {text}), ''");
+        let table = self.voucher_sales();
+        let mut statement = self.statement(&format!("SELECT {columns} FROM {table}"));
+        statement.push(" WHERE voucher_id IN ");
+        statement.bind_list(vouchers.iter().map(|voucher| Arg::Text(voucher)));
+        statement
+    }
+
     /// By which order the unique index knows some users of sales.
     pub fn select_holders<'a>(
         &self,

@@ -3,13 +3,15 @@
 use domain::book::State;
 use domain::order_events::OrderKey;
 use domain::seen_entries::SeenEntries;
+#[cfg(feature = "databases")]
 use sqlx::mysql::MySqlPool;
+#[cfg(feature = "databases")]
 use sqlx::postgres::PgPool;
 use sqlx::query::Query;
 use sqlx::sqlite::SqlitePool;
-use sqlx::{
-    ColumnIndex, Database, Decode, Encode, Executor, MySql, Postgres, Sqlite, Transaction, Type,
-};
+use sqlx::{ColumnIndex, Database, Decode, Encode, Executor, Sqlite, Transaction, Type};
+#[cfg(feature = "databases")]
+use sqlx::{MySql, Postgres};
 
 use super::statement::{Arg, Statement};
 use crate::batch::{Row, Sole};
@@ -18,13 +20,17 @@ use crate::statements::ShopStatement;
 #[derive(Clone, Debug)]
 pub enum Pool {
     Sqlite(SqlitePool),
+    #[cfg(feature = "databases")]
     Postgres(PgPool),
+    #[cfg(feature = "databases")]
     MySql(MySqlPool),
 }
 
 pub enum Open {
     Sqlite(Transaction<'static, Sqlite>),
+    #[cfg(feature = "databases")]
     Postgres(Transaction<'static, Postgres>),
+    #[cfg(feature = "databases")]
     MySql(Transaction<'static, MySql>),
 }
 
@@ -33,7 +39,9 @@ macro_rules! each {
     ($kind:ident, $of:expr, $inner:ident => $do:expr) => {
         match $of {
             $kind::Sqlite($inner) => $do,
+            #[cfg(feature = "databases")]
             $kind::Postgres($inner) => $do,
+            #[cfg(feature = "databases")]
             $kind::MySql($inner) => $do,
         }
     };
@@ -44,7 +52,9 @@ impl Pool {
         Ok(match self {
             // A transaction that reads first and then can't write would have to start over.
             Self::Sqlite(pool) => Open::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await?),
+            #[cfg(feature = "databases")]
             Self::Postgres(pool) => Open::Postgres(pool.begin().await?),
+            #[cfg(feature = "databases")]
             Self::MySql(pool) => Open::MySql(pool.begin().await?),
         })
     }
@@ -63,7 +73,9 @@ impl Open {
     pub async fn prepare(&mut self, statement: &ShopStatement) -> sqlx::Result<()> {
         match self {
             Self::Sqlite(open) => open.prepare(&statement.sql).await.map(|_| ()),
+            #[cfg(feature = "databases")]
             Self::MySql(open) => open.prepare(&statement.sql).await.map(|_| ()),
+            #[cfg(feature = "databases")]
             Self::Postgres(open) => {
                 let kind = |is_number| match is_number {
                     true => <i64 as Type<Postgres>>::type_info(),

@@ -1,6 +1,5 @@
 //! How a hot voucher is spread over shards: the vouchers that it is made of, the shard that a user
 //! belongs to, and the units that each shard begins with. Pure.
-#![allow(dead_code, reason = "each program that includes it uses a part of it")]
 
 use anyhow::{Result, ensure};
 use domain::key_names::{JOURNAL_PREFIX, Naming};

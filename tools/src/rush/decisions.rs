@@ -5,61 +5,62 @@ use std::collections::HashSet;
 use anyhow::Result;
 use domain::managed::{Cancellation, Confirmation};
 use redis::RedisResult;
+use seckill_tools::connection::Connection;
 
-use crate::link::Link;
-use crate::load::{Answers, Try};
+use crate::answers::Answers;
+use crate::load::Try;
 use crate::options::Options;
 use crate::plan::{Plan, user_id};
 
-/// What becomes of an accepted order.
+/// What its user does about an accepted order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
+pub enum Decision {
     Paid,
     Cancelled,
     Left,
 }
 
-/// Decides the fate of every order, by its number: asked again, the same.
+/// Decides for every order, by its number: asked again, the same.
 #[derive(Clone, Copy, Debug)]
-pub struct Fates {
+pub struct Decisions {
     pay: f64,
     cancel: f64,
     seed: u64,
 }
 
-impl Fates {
+impl Decisions {
     /// None where nobody does anything.
-    pub fn of(options: &Options) -> Option<Fates> {
+    pub fn of(options: &Options) -> Option<Decisions> {
         let managed = &options.managed;
         // An order that is not held was paid.
         let pay = if managed.hold_ms.is_some() { managed.pay_share } else { 0.0 };
-        let fates = Fates { pay, cancel: managed.cancel_share, seed: options.seed() };
-        (managed.managed && fates.pay + fates.cancel > 0.0).then_some(fates)
+        let decisions = Decisions { pay, cancel: managed.cancel_share, seed: options.seed() };
+        (managed.managed && decisions.pay + decisions.cancel > 0.0).then_some(decisions)
     }
 
-    pub fn fate(&self, first: u32) -> Fate {
+    pub fn decision(&self, first: u32) -> Decision {
         let mut random = fastrand::Rng::with_seed(self.seed ^ (u64::from(first) << 32));
         let drawn = random.f64();
         if drawn < self.cancel {
-            Fate::Cancelled
+            Decision::Cancelled
         } else if drawn < self.cancel + self.pay {
-            Fate::Paid
+            Decision::Paid
         } else {
-            Fate::Left
+            Decision::Left
         }
     }
 }
 
 /// What the server answered to SECKILL.CONFIRM and SECKILL.CANCEL.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Settled {
+pub struct Payments {
     /// In the order of `Confirmation`.
     pub confirmed: [u64; 4],
     /// In the order of `Cancellation`.
     pub cancelled: [u64; 3],
 }
 
-impl Settled {
+impl Payments {
     pub fn confirmed(&self, answer: Confirmation) -> u64 {
         self.confirmed[answer as usize]
     }
@@ -68,54 +69,55 @@ impl Settled {
         self.cancelled[answer as usize]
     }
 
-    pub fn merge(&mut self, other: &Settled) {
+    pub fn merge(&mut self, other: &Payments) {
         let both = self.confirmed.iter_mut().zip(other.confirmed);
         both.chain(self.cancelled.iter_mut().zip(other.cancelled)).for_each(|(a, b)| *a += b);
     }
 
     /// False when there is no such answer.
-    fn count(&mut self, fate: Fate, answer: i64) -> bool {
+    fn count(&mut self, decision: Decision, answer: i64) -> bool {
         let place = usize::try_from(answer).unwrap_or(usize::MAX);
-        let count = match fate {
-            Fate::Paid => self.confirmed.get_mut(place),
+        let count = match decision {
+            Decision::Paid => self.confirmed.get_mut(place),
             _ => self.cancelled.get_mut(place),
         };
         count.map(|count| *count += 1).is_some()
     }
 }
 
-/// Pays or cancels the accepted tries, as their fates are, and counts the answers. A retry of an
-/// order pays it again, as its user can't know.
-pub async fn settle(
-    connection: &mut Link,
+/// Pays or cancels the accepted tries, as was decided of each, and counts the answers. A retry of
+/// an order pays it again, as its user can't know.
+pub async fn pay_or_cancel(
+    connection: &mut Connection,
     maker: &Try,
-    fates: &Fates,
+    decisions: &Decisions,
     plan: &Plan,
     accepted: &[u32],
     answers: &mut Answers,
 ) -> Result<()> {
     let (mut commands, mut asked) = (Vec::new(), Vec::new());
     for &number in accepted {
-        let (fate, Some(user)) = (fates.fate(plan.first(number)), plan.user(number)) else {
+        let (decision, Some(user)) = (decisions.decision(plan.first(number)), plan.user(number))
+        else {
             continue;
         };
-        let name = match fate {
-            Fate::Paid => "SECKILL.CONFIRM",
-            Fate::Cancelled => "SECKILL.CANCEL",
-            Fate::Left => continue,
+        let name = match decision {
+            Decision::Paid => "SECKILL.CONFIRM",
+            Decision::Cancelled => "SECKILL.CANCEL",
+            Decision::Left => continue,
         };
         let (mut command, user) = (redis::cmd(name), user_id(user));
         command.arg(maker.voucher_of(&user)).arg(&user).arg(plan.order_id(number));
         commands.push(command);
-        asked.push(fate);
+        asked.push(decision);
     }
     if asked.is_empty() {
         return Ok(());
     }
     let replies: Vec<RedisResult<i64>> = connection.ask_all(commands).await?;
-    for (fate, reply) in asked.into_iter().zip(replies) {
+    for (decision, reply) in asked.into_iter().zip(replies) {
         match reply {
-            Ok(answer) if answers.settled.count(fate, answer) => {}
+            Ok(answer) if answers.payments.count(decision, answer) => {}
             Ok(answer) => answers.add_error("UNKNOWN".to_owned(), format!("the answer {answer}")),
             Err(error) => answers.add_redis_error(&error),
         }
@@ -133,37 +135,42 @@ mod tests {
     use super::*;
     use clap::Parser;
 
-    fn fates(line: &str) -> Option<Fates> {
-        Fates::of(&Options::parse_from(format!("rush --seed 7 {line}").split_whitespace()))
+    fn decisions(line: &str) -> Option<Decisions> {
+        Decisions::of(&Options::parse_from(format!("rush --seed 7 {line}").split_whitespace()))
     }
 
     #[test]
     fn shares_of_fates_are_kept_and_fates_stay() {
-        let fates = fates("--managed --hold-ms 5 --pay-share 0.5 --cancel-share 0.2").unwrap();
-        let all: Vec<Fate> = (0..10_000).map(|number| fates.fate(number)).collect();
-        let share = |fate| all.iter().filter(|&&other| other == fate).count();
-        assert!((4_800..5_200).contains(&share(Fate::Paid)), "{}", share(Fate::Paid));
-        assert!((1_850..2_150).contains(&share(Fate::Cancelled)), "{}", share(Fate::Cancelled));
-        assert!((0..10_000).all(|number| fates.fate(number) == all[number as usize]));
+        let decisions =
+            decisions("--managed --hold-ms 5 --pay-share 0.5 --cancel-share 0.2").unwrap();
+        let all: Vec<Decision> = (0..10_000).map(|number| decisions.decision(number)).collect();
+        let share = |decision| all.iter().filter(|&&other| other == decision).count();
+        assert!((4_800..5_200).contains(&share(Decision::Paid)), "{}", share(Decision::Paid));
+        assert!(
+            (1_850..2_150).contains(&share(Decision::Cancelled)),
+            "{}",
+            share(Decision::Cancelled)
+        );
+        assert!((0..10_000).all(|number| decisions.decision(number) == all[number as usize]));
     }
 
     #[test]
     fn without_a_hold_there_is_nothing_to_pay() {
-        assert!(fates("").is_none());
-        assert!(fates("--managed").is_none());
-        assert!(fates("--managed --hold-ms 5 --pay-share 0").is_none());
-        let cancelling = fates("--managed --cancel-share 1").unwrap();
-        assert_eq!(cancelling.fate(3), Fate::Cancelled);
+        assert!(decisions("").is_none());
+        assert!(decisions("--managed").is_none());
+        assert!(decisions("--managed --hold-ms 5 --pay-share 0").is_none());
+        let cancelling = decisions("--managed --cancel-share 1").unwrap();
+        assert_eq!(cancelling.decision(3), Decision::Cancelled);
     }
 
     #[test]
     fn answers_are_counted_by_what_was_asked() {
-        let mut settled = Settled::default();
-        assert!(settled.count(Fate::Paid, 3) && settled.count(Fate::Cancelled, 1));
-        assert!(!settled.count(Fate::Paid, 4) && !settled.count(Fate::Cancelled, -1));
-        settled.merge(&settled.clone());
-        let doubled = Settled { confirmed: [0, 0, 0, 2], cancelled: [0, 2, 0] };
-        assert_eq!(settled, doubled);
+        let mut payments = Payments::default();
+        assert!(payments.count(Decision::Paid, 3) && payments.count(Decision::Cancelled, 1));
+        assert!(!payments.count(Decision::Paid, 4) && !payments.count(Decision::Cancelled, -1));
+        payments.merge(&payments.clone());
+        let doubled = Payments { confirmed: [0, 0, 0, 2], cancelled: [0, 2, 0] };
+        assert_eq!(payments, doubled);
     }
 
     #[test]

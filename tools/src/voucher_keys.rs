@@ -9,11 +9,11 @@ use domain::key_names::{
     BOOK_PREFIX, BUYERS_PREFIX, Naming, ORDER_STREAM, STOCK_PREFIX, TERMS_PREFIX, uses_hash_tags,
 };
 
-use crate::link::Link;
+use crate::connection::Connection;
 
 /// The keys of one voucher.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Names {
+pub struct VoucherKeys {
     pub voucher: String,
     pub stock: String,
     pub buyers: String,
@@ -30,18 +30,18 @@ pub struct Names {
     pub order_field: String,
 }
 
-impl Names {
+impl VoucherKeys {
     /// The names that the usual script uses, and the module unless it is configured otherwise.
-    pub fn of_script(voucher: &str) -> Result<Names> {
-        Names::from_configs(voucher, false, &HashMap::new())
+    pub fn of_script(voucher: &str) -> Result<VoucherKeys> {
+        VoucherKeys::from_configs(voucher, false, &HashMap::new())
     }
 
     /// The names that the module on this server is configured to use.
     pub async fn of_module(
-        connection: &mut Link,
+        connection: &mut Connection,
         vouchers: &[String],
         cluster: bool,
-    ) -> Result<Vec<Names>> {
+    ) -> Result<Vec<VoucherKeys>> {
         let configs: HashMap<String, String> = redis::cmd("CONFIG")
             .arg("GET")
             .arg("seckill.*")
@@ -49,7 +49,10 @@ impl Names {
             .await
             .context("CONFIG GET seckill.*, to learn the names of the keys")?;
         ensure!(!configs.is_empty(), "this server has no SECKILL commands: load the module");
-        vouchers.iter().map(|voucher| Names::from_configs(voucher, cluster, &configs)).collect()
+        vouchers
+            .iter()
+            .map(|voucher| VoucherKeys::from_configs(voucher, cluster, &configs))
+            .collect()
     }
 
     /// A config that is absent has its default.
@@ -57,7 +60,7 @@ impl Names {
         voucher: &str,
         cluster: bool,
         configs: &HashMap<String, String>,
-    ) -> Result<Names> {
+    ) -> Result<VoucherKeys> {
         let config = |name: &str, default: &str| {
             let value = configs.get(&format!("seckill.{name}"));
             value.cloned().unwrap_or_else(|| default.to_owned())
@@ -73,7 +76,7 @@ impl Names {
             .map(text);
         let stream = config("order-stream", ORDER_STREAM);
         let stream = (!stream.is_empty()).then_some(stream.as_bytes());
-        Ok(Names {
+        Ok(VoucherKeys {
             voucher: voucher.to_owned(),
             stock: key(config("stock-prefix", STOCK_PREFIX).as_bytes()),
             buyers: key(config("buyers-prefix", BUYERS_PREFIX).as_bytes()),
@@ -103,7 +106,7 @@ mod tests {
 
     #[test]
     fn defaults_are_the_names_of_the_scripts() {
-        let names = Names::of_script("7").unwrap();
+        let names = VoucherKeys::of_script("7").unwrap();
         let keys = [names.stock, names.buyers, names.book, names.rules];
         let wanted = ["seckill:stock:7", "seckill:order:7", "seckill:book:7", "seckill:voucher:7"];
         assert_eq!(keys, wanted);
@@ -121,7 +124,7 @@ mod tests {
             ("order-stream", "orders"),
             ("order-fields", "u v o"),
         ]);
-        let names = Names::from_configs("7", false, &configs).unwrap();
+        let names = VoucherKeys::from_configs("7", false, &configs).unwrap();
         assert_eq!((names.stock.as_str(), names.buyers.as_str()), ("s:7", "b:7"));
         assert_eq!(names.stream.as_deref(), Some("orders"));
         let fields = (names.user_field, names.voucher_field, names.order_field);
@@ -130,7 +133,8 @@ mod tests {
 
     #[test]
     fn an_empty_stream_means_none() {
-        let names = Names::from_configs("7", true, &configs(&[("order-stream", "")])).unwrap();
+        let names =
+            VoucherKeys::from_configs("7", true, &configs(&[("order-stream", "")])).unwrap();
         assert_eq!(names.stream, None);
     }
 
@@ -144,7 +148,7 @@ mod tests {
             ("no", true, true),
         ] {
             let configs = configs(&[("hash-tags", config)]);
-            let names = Names::from_configs("7", cluster, &configs).unwrap();
+            let names = VoucherKeys::from_configs("7", cluster, &configs).unwrap();
             let stock = if tagged { "seckill:stock:{7}" } else { "seckill:stock:7" };
             assert_eq!(names.stock, stock, "{config} {cluster}");
             let stream = if tagged { "stream.orders:{7}" } else { "stream.orders" };
@@ -157,7 +161,8 @@ mod tests {
     #[test]
     fn a_voucher_keeps_its_own_tag() {
         let names =
-            Names::from_configs("{shop3}:7", false, &configs(&[("hash-tags", "yes")])).unwrap();
+            VoucherKeys::from_configs("{shop3}:7", false, &configs(&[("hash-tags", "yes")]))
+                .unwrap();
         assert_eq!(names.stock, "seckill:stock:{shop3}:7");
         assert_eq!(names.stream.as_deref(), Some("stream.orders:{shop3}"));
     }
@@ -166,7 +171,7 @@ mod tests {
     fn braces_that_make_no_tag_are_refused() {
         let configs = configs(&[("hash-tags", "yes")]);
         for voucher in ["{}x", "a}b", "}", ""] {
-            assert!(Names::from_configs(voucher, false, &configs).is_err(), "{voucher}");
+            assert!(VoucherKeys::from_configs(voucher, false, &configs).is_err(), "{voucher}");
         }
     }
 }

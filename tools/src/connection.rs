@@ -1,7 +1,4 @@
 //! A connection to a server, or to all nodes of a cluster, each command to the node of its key.
-#![allow(dead_code, reason = "each program that includes it uses a part of it")]
-
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use futures_util::future::join_all;
@@ -10,68 +7,67 @@ use redis::cluster::{ClusterClient, ClusterClientBuilder};
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo};
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, FromRedisValue, Pipeline, RedisError, RedisFuture,
-    RedisResult, Value,
+    Cmd, FromRedisValue, Pipeline, ProtocolVersion, RedisError, RedisFuture, RedisResult, Value,
 };
 
-/// A server that answers later than this counts as lost.
-const ANSWER_WAIT: Duration = Duration::from_secs(10);
-const CONNECT_WAIT: Duration = Duration::from_secs(5);
+use crate::server::{ANSWER_WAIT, CONNECT_WAIT, Place};
+use crate::tls;
 
-/// Where a server or a cluster is.
+/// A server or a cluster, whichever it is.
 #[derive(Clone)]
-pub struct Place {
-    client: Client,
+pub struct Target {
+    place: Place,
     cluster: Option<ClusterClient>,
 }
 
 /// A connection. Of a cluster, one to each node; redirections are followed.
 #[derive(Clone)]
-pub enum Link {
+pub enum Connection {
     Server(MultiplexedConnection),
     Cluster(ClusterConnection),
 }
 
-impl Place {
-    /// Asks the server at `url` whether it is a node of a cluster.
-    pub async fn find(url: &str) -> Result<Place> {
-        let client = Client::open(url).context("--url")?;
-        let mut place = Place { client, cluster: None };
+impl Target {
+    /// Asks the server whether it is a node of a cluster.
+    pub async fn find(place: Place) -> Result<Target> {
+        let mut target = Target { place, cluster: None };
         let info: String =
-            redis::cmd("INFO").arg("cluster").query_async(&mut place.connect().await?).await?;
+            redis::cmd("INFO").arg("cluster").query_async(&mut target.connect().await?).await?;
         if info.lines().any(|line| line.trim() == "cluster_enabled:1") {
-            let builder = ClusterClientBuilder::new([url]);
-            let builder = builder.connection_timeout(CONNECT_WAIT).response_timeout(ANSWER_WAIT);
-            place.cluster = Some(builder.build().context("--url")?);
+            target.cluster = Some(cluster_client(&target.place).context("--redis")?);
         }
-        Ok(place)
+        Ok(target)
     }
 
     pub fn is_cluster(&self) -> bool {
         self.cluster.is_some()
     }
 
-    pub async fn connect(&self) -> Result<Link> {
-        let to = || format!("connecting to {}", self.client.get_connection_info().addr());
+    pub async fn connect(&self) -> Result<Connection> {
+        let to = || format!("connecting to {}", self.place.name());
         if let Some(cluster) = &self.cluster {
-            return Ok(Link::Cluster(cluster.get_async_connection().await.with_context(to)?));
+            return Ok(Connection::Cluster(cluster.get_async_connection().await.with_context(to)?));
         }
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(CONNECT_WAIT))
-            .set_response_timeout(Some(ANSWER_WAIT));
-        let connection = self.client.get_multiplexed_async_connection_with_config(&config).await;
-        Ok(Link::Server(connection.with_context(to)?))
+        Ok(Connection::Server(self.place.connect().await.with_context(to)?))
     }
 }
 
-impl Link {
+fn cluster_client(place: &Place) -> RedisResult<ClusterClient> {
+    let builder = ClusterClientBuilder::new([place.info().clone()])
+        .connection_timeout(CONNECT_WAIT)
+        .response_timeout(ANSWER_WAIT)
+        .use_protocol(ProtocolVersion::RESP2);
+    tls::of_cluster(builder, place.addr(), place.certificates()).build()
+}
+
+impl Connection {
     /// Sends INFO of a section to the server, or to every primary of the cluster.
     pub async fn info(&mut self, section: &str) -> Result<Vec<String>> {
         let mut info = redis::cmd("INFO");
         info.arg(section);
         let cluster = match self {
-            Link::Server(server) => return Ok(vec![info.query_async(server).await?]),
-            Link::Cluster(cluster) => cluster,
+            Connection::Server(server) => return Ok(vec![info.query_async(server).await?]),
+            Connection::Cluster(cluster) => cluster,
         };
         let all = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
         let replies = match cluster.route_command(info, all).await? {
@@ -83,7 +79,7 @@ impl Link {
     }
 }
 
-impl Link {
+impl Connection {
     /// Sends commands at once and gives what each was answered. An error when a connection is lost,
     /// for then nobody knows what became of them.
     pub async fn ask_all<T: FromRedisValue>(
@@ -94,8 +90,8 @@ impl Link {
             return Ok(Vec::new());
         }
         let cluster = match self {
-            Link::Cluster(cluster) => cluster,
-            Link::Server(server) => {
+            Connection::Cluster(cluster) => cluster,
+            Connection::Server(server) => {
                 let mut pipeline = redis::pipe();
                 pipeline.ignore_errors();
                 for command in commands {
@@ -122,11 +118,11 @@ impl Link {
     }
 }
 
-impl ConnectionLike for Link {
+impl ConnectionLike for Connection {
     fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
         match self {
-            Link::Server(server) => server.req_packed_command(command),
-            Link::Cluster(cluster) => cluster.req_packed_command(command),
+            Connection::Server(server) => server.req_packed_command(command),
+            Connection::Cluster(cluster) => cluster.req_packed_command(command),
         }
     }
 
@@ -137,15 +133,15 @@ impl ConnectionLike for Link {
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
         match self {
-            Link::Server(server) => server.req_packed_commands(pipeline, offset, count),
-            Link::Cluster(cluster) => cluster.req_packed_commands(pipeline, offset, count),
+            Connection::Server(server) => server.req_packed_commands(pipeline, offset, count),
+            Connection::Cluster(cluster) => cluster.req_packed_commands(pipeline, offset, count),
         }
     }
 
     fn get_db(&self) -> i64 {
         match self {
-            Link::Server(server) => server.get_db(),
-            Link::Cluster(cluster) => cluster.get_db(),
+            Connection::Server(server) => server.get_db(),
+            Connection::Cluster(cluster) => cluster.get_db(),
         }
     }
 }

@@ -6,10 +6,11 @@ use domain::key_names::{
     BUYERS_PREFIX, DEAD_LETTERS_SUFFIX, DRAW_STREAM, Naming, ORDER_STREAM, STOCK_PREFIX, owner_of,
     uses_hash_tags,
 };
+use seckill_tools::scan::literal;
 
 /// What the configurations of the module say about names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Places {
+pub struct KeyNames {
     stock_prefix: Vec<u8>,
     buyers_prefix: Vec<u8>,
     order_stream: Vec<u8>,
@@ -17,7 +18,7 @@ pub struct Places {
     is_tagged: bool,
 }
 
-impl Places {
+impl KeyNames {
     /// A configuration that is absent has its default.
     pub fn from_configs(configs: &HashMap<Vec<u8>, Vec<u8>>, is_cluster: bool) -> Self {
         let config = |name: &str, default: &str| {
@@ -42,13 +43,7 @@ impl Places {
 
     /// What SCAN finds the stock keys by: the prefix, none of it a wildcard.
     pub fn stock_pattern(&self) -> Vec<u8> {
-        let mut pattern = Vec::new();
-        for byte in &self.stock_prefix {
-            if b"*?[]\\^".contains(byte) {
-                pattern.push(b'\\');
-            }
-            pattern.push(*byte);
-        }
+        let mut pattern = literal(&self.stock_prefix);
         pattern.push(b'*');
         pattern
     }
@@ -103,11 +98,11 @@ impl Places {
 mod tests {
     use super::*;
 
-    fn places(pairs: &[(&str, &str)], is_cluster: bool) -> Places {
+    fn key_names(pairs: &[(&str, &str)], is_cluster: bool) -> KeyNames {
         let pair = |(name, value): &(&str, &str)| {
             (format!("seckill.{name}").into_bytes(), value.as_bytes().to_vec())
         };
-        Places::from_configs(&pairs.iter().map(pair).collect(), is_cluster)
+        KeyNames::from_configs(&pairs.iter().map(pair).collect(), is_cluster)
     }
 
     fn texts(names: Vec<Vec<u8>>) -> Vec<String> {
@@ -116,16 +111,16 @@ mod tests {
 
     #[test]
     fn a_voucher_is_found_by_its_stock_key() {
-        let plain = places(&[], false);
-        let tagged = places(&[], true);
-        for (places, voucher, key) in [
+        let plain = key_names(&[], false);
+        let tagged = key_names(&[], true);
+        for (key_names, voucher, key) in [
             (&plain, "7", "seckill:stock:7"),
             (&plain, "{a}", "seckill:stock:{a}"),
             (&tagged, "7", "seckill:stock:{7}"),
             (&tagged, "{shop3}:7", "seckill:stock:{shop3}:7"),
         ] {
-            assert_eq!(texts(vec![places.stock_key(voucher.as_bytes())]), [key]);
-            assert_eq!(places.voucher_of(key.as_bytes()), Some(voucher.as_bytes().to_vec()));
+            assert_eq!(texts(vec![key_names.stock_key(voucher.as_bytes())]), [key]);
+            assert_eq!(key_names.voucher_of(key.as_bytes()), Some(voucher.as_bytes().to_vec()));
         }
         assert_eq!(tagged.voucher_of(b"seckill:stock:7"), None);
         assert_eq!(plain.voucher_of(b"stock:7"), None);
@@ -133,18 +128,21 @@ mod tests {
 
     #[test]
     fn the_pattern_takes_the_prefix_literally() {
-        assert_eq!(places(&[("stock-prefix", "a*[b]?")], false).stock_pattern(), br"a\*\[b\]\?*");
-        let named = places(&[], false).with_stock_prefix(Some("s:"));
+        assert_eq!(
+            key_names(&[("stock-prefix", "a*[b]?")], false).stock_pattern(),
+            br"a\*\[b\]\?*"
+        );
+        let named = key_names(&[], false).with_stock_prefix(Some("s:"));
         assert_eq!(named.stock_pattern(), b"s:*");
     }
 
     #[test]
     fn streams_follow_the_configuration_and_the_tags() {
-        let plain = places(&[("order-stream", "o"), ("draw-stream", "")], false);
+        let plain = key_names(&[("order-stream", "o"), ("draw-stream", "")], false);
         assert_eq!(texts(plain.streams(&[])), ["o", "o.dlq", "o.released", "o.released.dlq"]);
-        assert_eq!(texts(places(&[("order-stream", "")], false).streams(&[])), ["stream.draws"]);
+        assert_eq!(texts(key_names(&[("order-stream", "")], false).streams(&[])), ["stream.draws"]);
         let vouchers = [b"7".to_vec(), b"{s}:1".to_vec(), b"{s}:2".to_vec()];
-        let tagged = texts(places(&[("hash-tags", "yes")], false).streams(&vouchers));
+        let tagged = texts(key_names(&[("hash-tags", "yes")], false).streams(&vouchers));
         assert_eq!(tagged.len(), 8, "{tagged:?}");
         assert!(tagged.contains(&"stream.orders.released:{s}.dlq".to_owned()), "{tagged:?}");
     }

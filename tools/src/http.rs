@@ -1,0 +1,143 @@
+//! Serves a few small pages over HTTP, and bounds what its clients can cost: each connection is
+//! for one request, has a deadline, and gives way to newer ones when there are too many.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::AbortHandle;
+
+/// A client that takes longer to send its request is hung up on.
+const HEAD_WAIT: Duration = Duration::from_secs(2);
+/// A client that takes longer for everything, the page included.
+const CLIENT_WAIT: Duration = Duration::from_secs(20);
+const REQUEST_BYTES_MAX: usize = 8_192;
+/// Connections at once: the program's other files and sockets must not run short.
+const CLIENTS_MAX: usize = 16;
+/// How long to wait when no connection can be accepted, because there are too many open files say.
+const ACCEPT_WAIT: Duration = Duration::from_millis(100);
+
+/// The type of a page of metrics.
+const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// What a client is answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    pub status: u16,
+    pub text: String,
+}
+
+impl Page {
+    pub fn found(text: String) -> Self {
+        Self { status: 200, text }
+    }
+
+    /// A page of `/healthz`: a sentence that says what is wrong, or none.
+    pub fn of_health(trouble: Option<String>) -> Self {
+        match trouble {
+            None => Self::found("ok\n".to_owned()),
+            Some(trouble) => Self { status: 503, text: trouble + "\n" },
+        }
+    }
+
+    pub fn not_found() -> Self {
+        Self { status: 404, text: "there are /metrics and /healthz\n".to_owned() }
+    }
+}
+
+/// A client that is connected.
+struct Client {
+    task: AbortHandle,
+    /// Its request has come.
+    has_asked: Arc<AtomicBool>,
+}
+
+/// Opens the port; where it is.
+pub async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr)> {
+    let listener =
+        TcpListener::bind(address).await.with_context(|| format!("--metrics {address}"))?;
+    let address = listener.local_addr().context("--metrics")?;
+    Ok((listener, address))
+}
+
+/// Serves until it is dropped. `page` gives the page of a path.
+pub async fn serve<F, P>(listener: TcpListener, page: F)
+where
+    F: Fn(String) -> P + Clone + Send + Sync + 'static,
+    P: Future<Output = Page> + Send + 'static,
+{
+    let mut clients: VecDeque<Client> = VecDeque::new();
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(ACCEPT_WAIT).await;
+            continue;
+        };
+        make_room(&mut clients);
+        let has_asked = Arc::new(AtomicBool::new(false));
+        let answering = answer(stream, page.clone(), Arc::clone(&has_asked));
+        let task = tokio::spawn(answering).abort_handle();
+        clients.push_back(Client { task, has_asked });
+    }
+}
+
+/// Hangs up on the oldest client that has not asked yet, else on the oldest: one that asks at once
+/// is answered however many others are slow.
+fn make_room(clients: &mut VecDeque<Client>) {
+    clients.retain(|client| !client.task.is_finished());
+    if clients.len() < CLIENTS_MAX {
+        return;
+    }
+    let silent = clients.iter().position(|client| !client.has_asked.load(Relaxed));
+    if let Some(client) = clients.remove(silent.unwrap_or(0)) {
+        client.task.abort();
+    }
+}
+
+async fn answer<F, P>(stream: TcpStream, page: F, has_asked: Arc<AtomicBool>)
+where
+    F: Fn(String) -> P,
+    P: Future<Output = Page>,
+{
+    let service = service_fn(|request: Request<Incoming>| {
+        has_asked.store(true, Relaxed);
+        let is_get = matches!(*request.method(), Method::GET | Method::HEAD);
+        let asked = is_get.then(|| page(request.uri().path().to_owned()));
+        async move {
+            let page = match asked {
+                Some(page) => page.await,
+                None => Page { status: 405, text: "only GET\n".to_owned() },
+            };
+            Ok::<_, Infallible>(response(page))
+        }
+    });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD_WAIT).keep_alive(false);
+    http.max_buf_size(REQUEST_BYTES_MAX);
+    // A client that is gone before it is answered is its own affair.
+    let served = http.serve_connection(TokioIo::new(stream), service);
+    let _ = tokio::time::timeout(CLIENT_WAIT, served).await;
+}
+
+fn response(page: Page) -> Response<Full<Bytes>> {
+    let status = StatusCode::from_u16(page.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = Response::new(Full::new(Bytes::from(page.text)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(TEXT));
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+    }
+    response
+}

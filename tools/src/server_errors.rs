@@ -1,0 +1,68 @@
+//! What errors of the server mean.
+
+use redis::{ErrorKind, RedisError};
+
+use crate::sanitize::sanitize;
+use crate::server::is_untrusted;
+
+/// What is to be done about an error of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// A stream or its group is gone: make them.
+    NoGroup,
+    /// The server is away, or not ready, or another one now: connect again.
+    Away,
+    /// Connecting again won't help: somebody must mend something.
+    Wrong,
+}
+
+pub fn trouble(error: &RedisError) -> Trouble {
+    if matches!(error.kind(), ErrorKind::AuthenticationFailed | ErrorKind::InvalidClientConfig) {
+        return Trouble::Wrong;
+    }
+    if error.code().is_none() && is_untrusted(&error.to_string()) {
+        return Trouble::Wrong;
+    }
+    match error.code() {
+        Some("NOGROUP" | "UNBLOCKED") => Trouble::NoGroup,
+        Some(
+            "LOADING" | "READONLY" | "TRYAGAIN" | "CLUSTERDOWN" | "MASTERDOWN" | "MOVED" | "ASK"
+            | "BUSY" | "MISCONF" | "NOREPLICAS" | "OOM",
+        )
+        | None => Trouble::Away,
+        Some(_) => Trouble::Wrong,
+    }
+}
+
+/// The error as the server wrote it, in one line.
+pub fn told(error: &RedisError) -> String {
+    let text = match (error.code(), error.detail()) {
+        (Some(code), Some(detail)) => format!("{code} {detail}"),
+        _ => error.to_string(),
+    };
+    sanitize(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_is_not_ready_is_waited_for() {
+        let error = |line: &str| redis::parse_redis_value(line.as_bytes()).unwrap().extract_error();
+        for (line, want) in [
+            ("-LOADING Redis is loading the dataset in memory\r\n", Trouble::Away),
+            ("-READONLY You can't write against a read only replica.\r\n", Trouble::Away),
+            ("-CLUSTERDOWN The cluster is down\r\n", Trouble::Away),
+            ("-MOVED 3999 127.0.0.1:6381\r\n", Trouble::Away),
+            ("-NOGROUP No such key\r\n", Trouble::NoGroup),
+            ("-WRONGTYPE Operation against a key\r\n", Trouble::Wrong),
+            ("-NOAUTH Authentication required.\r\n", Trouble::Wrong),
+            ("-ERR unknown command\r\n", Trouble::Wrong),
+        ] {
+            assert_eq!(trouble(&error(line).unwrap_err()), want, "{line}");
+        }
+        let lost = RedisError::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
+        assert_eq!(trouble(&lost), Trouble::Away);
+    }
+}

@@ -1,0 +1,116 @@
+//! What is told of orders that differ.
+
+use domain::entry_id::EntryId;
+use domain::order_events::OrderKey;
+use domain::seen_entries::SeenEntries;
+
+use super::super::facts::Fact;
+use super::*;
+use crate::batch::Sole;
+
+fn fact(user: &str, state: State) -> Fact {
+    let deadline_ms = (state == State::Held).then_some(9);
+    Fact { user: user.to_owned(), units: 1, state, deadline_ms, was_sold: false }
+}
+
+fn row(order: &str, user: &str, state: State) -> Row {
+    let key = OrderKey { voucher: "7".into(), sale: "1".into(), order: order.to_owned() };
+    let mut seen = SeenEntries::default();
+    seen.order(EntryId { ms: 1, seq: 1 });
+    Row {
+        key,
+        user: user.to_owned(),
+        units: 1,
+        state,
+        deadline_ms: None,
+        sole: Sole::Yes,
+        seen,
+        confirmed_id: String::new(),
+    }
+}
+
+fn managed(orders: &[(&str, &str, State)]) -> Sold {
+    let live = orders.iter().filter(|order| order.2.is_live()).count() as i64;
+    Sold {
+        voucher: "7".to_owned(),
+        sale: "1".to_owned(),
+        is_managed: true,
+        limit: 1,
+        total: Some(9),
+        left: 9 - live,
+        buyers: live,
+        orders: orders.iter().map(|(id, user, state)| ((*id).into(), fact(user, *state))).collect(),
+        users: BTreeSet::new(),
+    }
+}
+
+fn found(sold: &Sold, rows: Vec<Row>) -> Vec<(Kind, String, String, String)> {
+    let units = rows.iter().filter(|row| row.state.is_live()).count() as i64;
+    let sums = [(("7".to_owned(), sold.sale.clone()), units)].into_iter().collect();
+    let compared = compare(std::slice::from_ref(sold), &Ledger { rows, sums }, None);
+    let told = compared.differences.into_iter();
+    told.map(|one| (one.kind, one.order, one.server, one.row)).collect()
+}
+
+#[test]
+fn orders_that_differ_are_named() {
+    use State::{Cancelled, Expired, Held, Rejected, Sold};
+    for (server, rows, wanted) in [
+        (Sold, Some(Sold), None),
+        (Held, Some(Held), None),
+        (Cancelled, None, None),
+        (Rejected, None, None),
+        (Expired, Some(Cancelled), None),
+        (Sold, None, Some(Kind::Missing)),
+        (Held, None, Some(Kind::Missing)),
+        (Sold, Some(Held), Some(Kind::Behind)),
+        (Expired, Some(Held), Some(Kind::Behind)),
+        (Cancelled, Some(Sold), Some(Kind::Contradicts)),
+        (Sold, Some(Cancelled), Some(Kind::Contradicts)),
+        (Held, Some(Sold), Some(Kind::Contradicts)),
+    ] {
+        let sold = managed(&[("o1", "ann", server)]);
+        let rows = rows.map(|state| row("o1", "ann", state)).into_iter().collect();
+        let kinds: Vec<_> = found(&sold, rows).into_iter().map(|told| told.0).collect();
+        assert_eq!(kinds, wanted.into_iter().collect::<Vec<_>>(), "{server:?}");
+    }
+    let sold = managed(&[("o1", "ann", Sold)]);
+    let told = found(&sold, vec![row("o1", "ben", Sold)]);
+    assert_eq!(told[0].3, "of user ben");
+    let told = found(&sold, vec![row("o1", "ann", Sold), row("o2", "eve", Sold)]);
+    assert_eq!((told.len(), &*told[0].1, &*told[0].2), (1, "o2", "unknown"));
+    // Of another sale of the voucher.
+    let mut old = row("o1", "ann", Held);
+    old.key.sale = "0".to_owned();
+    assert_eq!(found(&sold, vec![row("o1", "ann", Sold), old]), []);
+}
+
+#[test]
+fn buyers_whose_entries_are_trimmed_are_named() {
+    let mut sold = managed(&[("o1", "ann", State::Sold)]);
+    sold.is_managed = false;
+    sold.users = ["ann", "ben"].map(str::to_owned).into();
+    sold.buyers = 2;
+    let told = found(&sold, vec![row("o1", "ann", State::Sold)]);
+    assert_eq!((told.len(), &*told[0].1, &*told[0].2), (1, "", "sold"));
+    let rows = vec![row("o1", "ann", State::Sold), row("o2", "ben", State::Sold)];
+    assert_eq!(found(&sold, rows.clone()), []);
+    sold.users.remove("ben");
+    assert_eq!(found(&sold, rows)[0].2, "no buyer");
+}
+
+#[test]
+fn the_table_proves_or_names() {
+    let sold = managed(&[("o1", "ann", State::Sold)]);
+    let sums = [(("7".to_owned(), "1".to_owned()), 1)].into_iter().collect();
+    let mut ledger = Ledger { rows: vec![row("o1", "ann", State::Sold)], sums };
+    let text = compare(std::slice::from_ref(&sold), &ledger, None).text("SQLite");
+    assert!(text.contains("orders                             1          1  ok\n"), "{text}");
+    let end = "PROVED: 1 units sold in Redis, 1 orders in SQLite, nobody beyond the limit\n";
+    assert!(text.ends_with(end) && !text.contains("NOT"), "{text}");
+    ledger.rows.clear();
+    let text = compare(&[sold], &ledger, None).text("SQLite");
+    assert!(text.contains("\no1 of ann for voucher 7: sold on the server, missing in"), "{text}");
+    let end = "NOT PROVED: 1 orders, units sold, orders, users who bought\n";
+    assert!(text.ends_with(end), "{text}");
+}

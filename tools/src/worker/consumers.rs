@@ -1,0 +1,168 @@
+//! The consumers of a worker: one for each pair of streams that the command line names, or that the
+//! server turns out to have.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+use seckill_tools::back_off::back_off;
+use seckill_tools::nodes::Nodes;
+use seckill_tools::sanitize::sanitize;
+use seckill_tools::server_errors::{Trouble, told, trouble};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tracing::{error, info, warn};
+
+use crate::commit::{Committer, Stop, rest};
+use crate::gauges;
+use crate::options::{Options, Streams};
+use crate::settings::Differ;
+use crate::store::Store;
+use crate::stream_consumer::{Halt, PATIENCE, StreamConsumer};
+use crate::tag_finder::{Found, TAGS_MAX, TagFinder};
+use crate::totals::{Part, Totals};
+
+/// How often new tags are looked for.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+const CONNECT_FIRST: Duration = Duration::from_millis(100);
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+
+pub struct Consumers {
+    options: Arc<Options>,
+    totals: Arc<Totals>,
+    store: Arc<Store>,
+    nodes: Nodes,
+    /// Set once the database is open.
+    opened: watch::Receiver<bool>,
+    stop: Stop,
+    name: String,
+    running: JoinSet<Result<()>>,
+    measuring: JoinSet<()>,
+}
+
+impl Consumers {
+    pub fn new(
+        options: Arc<Options>,
+        totals: Arc<Totals>,
+        store: Arc<Store>,
+        opened: watch::Receiver<bool>,
+        stop: Stop,
+    ) -> Result<Self> {
+        let name = options.consumer();
+        info!("consumer {name} of group {}", options.group);
+        Ok(Self {
+            nodes: Nodes::new(options.server.place()?),
+            options,
+            totals,
+            store,
+            opened,
+            stop,
+            name,
+            running: JoinSet::new(),
+            measuring: JoinSet::new(),
+        })
+    }
+
+    /// Runs them until all are done or one can't go on.
+    pub async fn run(mut self) -> Result<()> {
+        match self.options.named_streams() {
+            Some(named) => named.into_iter().try_for_each(|streams| self.start(streams))?,
+            None => self.find().await?,
+        }
+        while let Some(ended) = self.running.join_next().await {
+            ended.context("a consumer has ended badly")??;
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, streams: Streams) -> Result<()> {
+        // An alert must not mistake a gauge that was never set for one that is fine.
+        self.totals.intake(&streams.orders, true);
+        self.totals.refused(&streams.orders, 0);
+        if self.options.metrics.is_some() {
+            let (nodes, stop) = (self.nodes.clone(), self.stop.clone());
+            let measuring = gauges::keep(Arc::clone(&self.options), streams.clone(), nodes, stop);
+            self.measuring.spawn_local(measuring);
+        }
+        let (store, totals) = (Arc::clone(&self.store), Arc::clone(&self.totals));
+        let stop = self.stop.clone();
+        let committer = Committer::new(store, Arc::clone(&totals), &streams.orders, stop.clone());
+        let options = Arc::clone(&self.options);
+        let consumer = StreamConsumer::new(options, streams, &self.name, committer, totals, stop)?;
+        let (mut opened, mut stop) = (self.opened.clone(), self.stop.clone());
+        self.running.spawn_local(async move {
+            tokio::select! {
+                _ = opened.wait_for(|opened| *opened) => consumer.run().await,
+                _ = stop.wait_for(|stop| *stop) => Ok(()),
+            }
+        });
+        Ok(())
+    }
+
+    /// Starts a consumer for each tag that there is, and for those that come later, until asked to
+    /// stop. With `--once`, or where there are no tags, only looks once.
+    async fn find(&mut self) -> Result<()> {
+        let stop = self.stop.clone();
+        let mut finder = TagFinder::new(Arc::clone(&self.options), self.nodes.clone(), stop);
+        let stream = self.options.stream.clone();
+        let part = || Part::Server(stream.clone());
+        let (started, mut tries, mut was_left_out) = (Instant::now(), 0, 0);
+        loop {
+            match finder.look().await {
+                Ok(Found::One(streams)) => return self.start(streams),
+                Ok(Found::New(new, left_out)) => {
+                    if tries > 0 {
+                        self.totals.tell(part(), None);
+                        tries = 0;
+                    }
+                    if left_out != was_left_out {
+                        was_left_out = left_out;
+                        let text = format!(
+                            "{left_out} hash tags are not read, since {TAGS_MAX} are the most that \
+                             one worker reads: start others with --tag"
+                        );
+                        error!("{text}");
+                        self.totals.tell(Part::Tags, (left_out > 0).then_some(&text));
+                    }
+                    for streams in new {
+                        info!("reading {}", streams.orders);
+                        self.start(streams)?;
+                    }
+                    if self.options.once {
+                        return Ok(());
+                    }
+                }
+                Err(Halt::Stopped) => return Ok(()),
+                Err(Halt::Settings(Differ(text))) => {
+                    return Err(anyhow!("{}: {text}", self.options.server.without_password()));
+                }
+                Err(Halt::Redis(error)) => {
+                    let is_patient = !self.options.once || started.elapsed() < PATIENCE;
+                    let is_lasting = trouble(&error) == Trouble::Wrong && self.running.is_empty();
+                    if is_lasting || !is_patient {
+                        let server = self.options.server.without_password();
+                        return Err(anyhow!("{server}: {}", told(&error)));
+                    }
+                    tries += 1;
+                    if tries == 1 {
+                        let text = sanitize(&told(&error));
+                        warn!("the server is away, trying on: {text}");
+                        self.totals.tell(part(), Some(&text));
+                    }
+                }
+            }
+            let wait = match tries {
+                0 => LOOK_EVERY,
+                tries => back_off(CONNECT_FIRST, tries).min(CONNECT_MAX),
+            };
+            tokio::select! {
+                Some(ended) = self.running.join_next() => {
+                    ended.context("a consumer has ended badly")??;
+                }
+                rested = rest(&mut self.stop, wait) => if rested.is_err() {
+                    return Ok(());
+                },
+            }
+        }
+    }
+}

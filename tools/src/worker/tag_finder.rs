@@ -1,0 +1,135 @@
+//! Which hash tags there are streams of orders of: looked for by SCAN, again and again.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::hash_tag::{Tagged, tagged};
+use redis::aio::MultiplexedConnection;
+use redis::{RedisResult, cmd};
+use seckill_tools::nodes::Nodes;
+use seckill_tools::scan::literal;
+
+use crate::commit::{Stop, rest};
+use crate::options::{Options, Streams};
+use crate::settings;
+use crate::stream_consumer::Halt;
+
+/// Keys that one SCAN looks at, and the rest after it: a hundredth of a server's time.
+const KEYS_PER_STEP: u32 = 1_000;
+const STEP_REST: Duration = Duration::from_millis(20);
+/// The primaries of a cluster are asked for at every so many looks.
+const CONNECT_EVERY: u32 = 10;
+/// Each has a connection of its own.
+pub const TAGS_MAX: usize = 1_024;
+
+pub struct TagFinder {
+    options: Arc<Options>,
+    nodes: Nodes,
+    stop: Stop,
+    known: BTreeSet<String>,
+    /// To all primaries; made anew now and then, since a cluster may get others.
+    connections: Vec<MultiplexedConnection>,
+    looks: u32,
+}
+
+/// What is to be read.
+pub enum Found {
+    /// The server has one stream of orders.
+    One(Streams),
+    /// The streams of tags that were not there before, and how many more there are than can be
+    /// read.
+    New(Vec<Streams>, usize),
+}
+
+impl TagFinder {
+    pub fn new(options: Arc<Options>, nodes: Nodes, stop: Stop) -> Self {
+        let (known, connections) = (BTreeSet::new(), Vec::new());
+        Self { options, nodes, stop, known, connections, looks: 0 }
+    }
+
+    /// Looks at all keys once. What is found stays known.
+    pub async fn look(&mut self) -> Result<Found, Halt> {
+        let mut stop = self.stop.clone();
+        let found = tokio::select! {
+            found = self.look_on() => found,
+            _ = stop.wait_for(|stop| *stop) => Err(Halt::Stopped),
+        };
+        if found.is_err() {
+            self.connections.clear();
+        }
+        found
+    }
+
+    async fn look_on(&mut self) -> Result<Found, Halt> {
+        if self.connections.is_empty() || self.looks.is_multiple_of(CONNECT_EVERY) {
+            self.connections = self.nodes.primaries().await?;
+            if let Some(first) = self.connections.first_mut()
+                && !settings::compare(first, &self.options).await??
+            {
+                return Ok(Found::One(self.options.streams_of(None)));
+            }
+        }
+        self.looks = self.looks.wrapping_add(1);
+        let mut tags = BTreeSet::new();
+        for mut connection in self.connections.clone() {
+            self.scan(&mut connection, &mut tags).await?;
+        }
+        let mut new: Vec<String> = tags.difference(&self.known).cloned().collect();
+        let left_out = new.len().saturating_sub(TAGS_MAX - self.known.len());
+        new.truncate(new.len() - left_out);
+        let streams = new.iter().map(|tag| self.options.streams_of(Some(tag))).collect();
+        self.known.extend(new);
+        Ok(Found::New(streams, left_out))
+    }
+
+    async fn scan(
+        &mut self,
+        connection: &mut MultiplexedConnection,
+        tags: &mut BTreeSet<String>,
+    ) -> Result<(), Halt> {
+        let stream = self.options.stream.as_bytes();
+        let pattern = [literal(stream), b":{*}".to_vec()].concat();
+        let mut cursor = "0".to_owned();
+        loop {
+            let mut scan = cmd("SCAN");
+            scan.arg(&cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(KEYS_PER_STEP);
+            scan.arg("TYPE").arg("stream");
+            let reply: RedisResult<(String, Vec<Vec<u8>>)> = scan.query_async(connection).await;
+            let (next, keys) = reply?;
+            tags.extend(keys.iter().filter_map(|key| tag_of_stream(key, stream)));
+            if next == "0" {
+                return Ok(());
+            }
+            cursor = next;
+            if !self.options.once {
+                rest(&mut self.stop, STEP_REST).await?;
+            }
+        }
+    }
+}
+
+/// The tag of a stream of orders; none of a key that is none.
+fn tag_of_stream(key: &[u8], stream: &[u8]) -> Option<String> {
+    let tag = key.strip_prefix(stream)?.strip_prefix(b":{")?.strip_suffix(b"}")?;
+    let is_tag = tagged(tag) == Ok(Tagged::Wrapped);
+    is_tag.then(|| String::from_utf8(tag.to_vec()).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_is_all_between_the_braces() {
+        let of = |key: &str| tag_of_stream(key.as_bytes(), b"stream.orders");
+        assert_eq!(of("stream.orders:{7}").as_deref(), Some("7"));
+        assert_eq!(of("stream.orders:{7#3}").as_deref(), Some("7#3"));
+        for key in ["stream.orders", "stream.orders:{}", "stream.orders:{a}b}", "stream.orders:{a"]
+        {
+            assert_eq!(of(key), None, "{key}");
+        }
+        assert_eq!(of("stream.orders.released:{7}"), None);
+        assert_eq!(of("stream.orders:{7}.dlq"), None);
+    }
+}

@@ -1,0 +1,79 @@
+//! `level` when its server goes away, and when it is told to end.
+
+use std::time::{Duration, Instant};
+
+use crate::harness::{Server, wait_for};
+use crate::program::Program;
+use crate::shop::Shop;
+
+/// A sale that survives its server's restarts, whose units lie where nobody buys.
+fn sale() -> Shop {
+    let server = Server::with().port().aof().config("seckill.hash-tags yes").start();
+    let shop = Shop { server, shards: 2, stock: 100, managed: false };
+    shop.run(&shop.opening());
+    shop
+}
+
+/// Somebody buys all that is on shard 0, so that there is something to move.
+fn empty_shard(shop: &Shop, round: u32) {
+    let users = (0..).map(|number| format!("r{round}u{number}"));
+    let mut its = users.filter(|user| crate::shop::shard_of(user.as_bytes(), 2) == 0);
+    while shop.try_as(&its.next().expect("a user")) == 0 {}
+}
+
+fn wait_for_units(shop: &Shop, mover: &mut Program) {
+    let come = wait_for("units on shard 0", || {
+        assert!(mover.is_running(), "level has ended");
+        (shop.left(0) > 0).then_some(())
+    });
+    come.unwrap_or_else(|late| panic!("{late}"));
+}
+
+/// Row 11: it ended at the first lost connection.
+#[test]
+fn level_goes_on_when_its_server_is_back() {
+    let mut shop = sale();
+    let mut mover = shop.start("level --every-ms 1", None);
+    for round in 0..3 {
+        empty_shard(&shop, round);
+        wait_for_units(&shop, &mut mover);
+        shop.server.kill9();
+        shop.server.start_again();
+    }
+    empty_shard(&shop, 3);
+    wait_for_units(&shop, &mut mover);
+    mover.terminate();
+    let output = mover.output();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("is back after"), "{said}");
+    shop.run("finish");
+    shop.check_finished();
+}
+
+/// What has never worked is a mistake: one sentence, at once.
+#[test]
+fn level_of_a_server_that_was_never_there_ends() {
+    let mut shop = sale();
+    shop.server.kill9();
+    let output = shop.start("level", None).output();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1, "{output:?}");
+}
+
+#[test]
+fn level_ends_in_time_while_its_server_hangs() {
+    let shop = sale();
+    let mut mover = shop.start("level --every-ms 1", None);
+    empty_shard(&shop, 0);
+    wait_for_units(&shop, &mut mover);
+    shop.server.freeze();
+    let began = Instant::now();
+    mover.terminate();
+    let output = mover.output();
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(output.status.success(), "{output:?}");
+    shop.server.wake();
+    shop.run("finish");
+    shop.check_finished();
+}

@@ -1,0 +1,70 @@
+//! `seckill-rush` with a rate, and on servers where others sell.
+
+use redis::Value;
+
+use crate::harness::{Server, wait_for};
+use crate::program::Program;
+use crate::sales::proved;
+
+fn url(server: &Server) -> String {
+    format!("redis://127.0.0.1:{}", server.port())
+}
+
+#[test]
+fn a_rate_is_kept() {
+    let server = Server::with().port().start();
+    let words = "--json --rate 1000 --tries 500 --connections 4 --stock 100";
+    let report = proved(Program::rush(&url(&server), words));
+    assert_eq!((&report["tries"], &report["rate"]), (&500.into(), &1000.into()), "{report}");
+    // The last one is due after 499 ms.
+    assert!(report["elapsed_ms"].as_u64() >= Some(499), "{report}");
+    let latency = |name: &str| report["latency"][name].as_f64().expect("a number");
+    assert!(latency("p50_ms") > 0.0 && latency("p50_ms") <= latency("max_ms"), "{report}");
+}
+
+/// A server that stands still for a while delays all tries that were to be sent meanwhile, not only
+/// those that were on their way.
+#[test]
+fn latencies_count_from_when_a_try_was_due() {
+    let server = Server::with().port().start();
+    let words = "--json --rate 1000 --tries 2000 --connections 1 --pipeline 1 --stock 5000";
+    let rush = Program::rush(&url(&server), words);
+    let sold = || match server.call(&["XLEN", "stream.orders"]) {
+        Value::Int(1..) => Some(()),
+        _ => None,
+    };
+    wait_for("the first order", sold).expect("the first order");
+    server.call(&["DEBUG", "SLEEP", "0.5"]);
+    let report = proved(rush);
+    // A fifth of all tries was due while it slept: a rush that waits for answers had seen one.
+    let p99 = report["latency"]["p99_ms"].as_f64().expect("a number");
+    assert!(p99 > 300.0, "{report}");
+}
+
+#[test]
+fn a_server_with_orders_of_others_is_refused() {
+    let server = Server::with().port().start();
+    server.call(&["SET", "seckill:stock:tea", "5"]);
+    server.call(&["SECKILL.TRY", "tea", "ann", "o1"]);
+    for words in ["--tries 10", "--tries 10 --reset", "--tries 10 --script"] {
+        let output = Program::rush(&url(&server), words).output();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{words}: {said}");
+        assert!(said.contains("orders of another voucher, tea: --beside-others"), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+    assert_eq!(server.call(&["DBSIZE"]), Value::Int(3), "tea: its stock, its buyers, its stream");
+    proved(Program::rush(&url(&server), "--json --tries 100 --beside-others"));
+}
+
+/// Its own orders are no reason.
+#[test]
+fn a_rush_can_be_repeated() {
+    let server = Server::with().port().start();
+    for words in ["--json --tries 100", "--json --tries 100 --reset"] {
+        proved(Program::rush(&url(&server), words));
+    }
+    let managed = "--json --tries 100 --reset --managed --stock 5";
+    let report = proved(Program::rush(&url(&server), managed));
+    assert_eq!(report["managed"]["audit"]["sold"], 5, "{report}");
+}

@@ -1,0 +1,71 @@
+//! seckill-top as a service: slow clients, health, its end.
+
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use crate::harness::{Server, wait_for};
+use crate::metrics::{get, served, served_with};
+
+/// The files that it may have open, and the clients that want some of them.
+const FILES: &str = "64";
+const SLOW_CLIENTS: usize = 200;
+const REQUEST: &str = "GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n";
+
+fn health(address: SocketAddr) -> Option<(String, String)> {
+    let answer = get(address, "GET /healthz HTTP/1.1\r\nHost: here\r\n\r\n")?;
+    let (head, text) = answer.split_once("\r\n\r\n")?;
+    Some((head.split(' ').nth(1)?.to_owned(), text.to_owned()))
+}
+
+/// Row 8 of the hostile clients: one client at a time was answered, after up to 40 s.
+#[test]
+fn slow_clients_keep_nobody_waiting() {
+    let server = Server::start();
+    let (mut service, address) = served_with(&server, FILES);
+    let slow: Vec<TcpStream> = (0..SLOW_CLIENTS)
+        .map(|_| {
+            let mut client = TcpStream::connect(address).expect("connect");
+            client.write_all(b"GET /metrics HTTP/1.1\r\nHost: h").expect("half a request");
+            client
+        })
+        .collect();
+    let asked = Instant::now();
+    let answer = get(address, REQUEST).expect("an answer");
+    let took = asked.elapsed();
+    assert!(answer.contains("seckill_up 1"), "{answer}");
+    // The slow ones have two seconds each: nobody waits for even one of them.
+    assert!(took < Duration::from_millis(1_500), "{took:?}");
+    drop(slow);
+    assert!(service.terminate().success(), "{}", service.said());
+}
+
+#[test]
+fn health_is_that_of_the_server() {
+    let mut server = Server::start();
+    let (_service, address) = served(&server);
+    let ok = || Some(("200".to_owned(), "ok\n".to_owned()));
+    assert_eq!(health(address), ok());
+    server.kill9();
+    let told = wait_for("its health", || {
+        health(address).filter(|(status, text)| status == "503" && text.contains("no server at "))
+    });
+    told.unwrap_or_else(|late| panic!("{late}: {:?}", health(address)));
+    server.start_again();
+    let well = wait_for("its health", || (health(address) == ok()).then_some(()));
+    well.unwrap_or_else(|late| panic!("{late}: {:?}", health(address)));
+}
+
+/// Also while the server answers nothing.
+#[test]
+fn it_ends_when_it_is_told_to() {
+    let server = Server::start();
+    let (mut service, address) = served(&server);
+    server.freeze();
+    let waiting = std::thread::spawn(move || get(address, REQUEST));
+    let began = Instant::now();
+    assert!(service.terminate().success(), "{}", service.said());
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    server.wake();
+    waiting.join().expect("a client");
+}

@@ -1,0 +1,194 @@
+//! `seckill-worker check`: which orders differ, and what it writes.
+
+use std::process::Command;
+
+use crate::databases::Database;
+use crate::harness::Server;
+use crate::shop::{Shop, databases, random};
+
+/// Runs it; gives its exit code and what it said.
+fn checked(shop: &Shop, options: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_seckill-worker"))
+        .arg("check")
+        .args(shop.worker_args())
+        .args(options)
+        .current_dir(shop.server.dir())
+        .output()
+        .expect("run seckill-worker");
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).expect("text");
+    (output.status.code(), text)
+}
+
+fn expect(shop: &Shop, options: &[&str], code: i32, words: &[&str]) -> String {
+    let (found, text) = checked(shop, options);
+    assert_eq!(found, Some(code), "{options:?}: {text}");
+    for word in words {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    text
+}
+
+#[test]
+fn rows_are_compared_with_the_server() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        shop.sell("phone", 200);
+        shop.rush("r", 300, &mut random());
+        for round in 0.. {
+            if shop.accepted_count() == 200 {
+                break;
+            }
+            shop.rush(&format!("s{round}"), 300, &mut random());
+        }
+        shop.drain(&[]);
+        let options = ["--voucher", "phone", "--stock", "200"];
+        expect(&shop, &options, 0, &["PROVED: 200 units sold in Redis, 200 orders in "]);
+        shop.database.held("DELETE FROM seckill_orders WHERE units = 1").end("SELECT 1");
+        let words =
+            ["orders                           200          0  DIFFERS", "and 180 more: --json"];
+        expect(&shop, &options, 1, &words);
+        // From the entries of the stream, with the sums as they were.
+        let repaired = [&options[..], &["--repair"]].concat();
+        expect(&shop, &repaired, 1, &["wrote 200 orders", "NOT PROVED: units in the sums\n"]);
+        shop.database.held("UPDATE seckill_voucher_sales SET units = 200").end("SELECT 1");
+        expect(&shop, &options, 0, &["PROVED: 200 units"]);
+        shop.check();
+    }
+}
+
+/// What the streams no longer have is in the book of a managed voucher.
+#[test]
+fn a_managed_sale_is_repaired_from_its_book() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        shop.sell_managed("tea", 10, "LIMIT 3 HOLD 600000");
+        for (user, order) in [("ann", "o1"), ("ben", "o2"), ("cid", "o3"), ("dan", "o4")] {
+            shop.buy("tea", user, order);
+        }
+        shop.drain(&[]);
+        shop.run("SECKILL.CONFIRM tea ann o1");
+        shop.run("SECKILL.CANCEL tea ben o2");
+        shop.buy("tea", "eve", "o5");
+        for stream in ["stream.orders", "stream.orders.confirmed", "stream.orders.released"] {
+            shop.run(&format!("XTRIM {stream} MAXLEN 0"));
+        }
+        let told = expect(
+            &shop,
+            &["--voucher", "tea"],
+            1,
+            &[
+                "o1 of ann for voucher tea: sold on the server, held in the rows",
+                "o2 of ben for voucher tea: cancelled on the server, held in the rows",
+                "o5 of eve for voucher tea: held on the server, missing in the rows",
+            ],
+        );
+        assert!(!told.contains("o3 of") && told.contains("NOT PROVED: 3 orders"), "{told}");
+        let words = ["wrote 3 orders", "PROVED: 4 units sold in Redis, 4 orders in "];
+        expect(&shop, &["--voucher", "tea", "--repair"], 0, &words);
+        let rows = shop.rows();
+        let state = |order: &str| rows[&("tea".to_owned(), order.to_owned())].state.clone();
+        assert_eq!(["o1", "o2", "o3", "o5"].map(state), ["sold", "cancelled", "held", "held"]);
+        shop.drain(&[]);
+        expect(&shop, &["--voucher", "tea"], 0, &["PROVED: 4 units"]);
+    }
+}
+
+/// What a worker has not read yet is written once, by whichever comes first.
+#[test]
+fn entries_that_come_after_a_repair_change_nothing() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 50);
+    shop.sell_managed("tea", 10, "LIMIT 1 HOLD 600000");
+    shop.buy("phone", "ann", "o1");
+    shop.buy("tea", "ann", "t1");
+    shop.drain(&[]);
+    shop.buy("phone", "ben", "o2");
+    shop.buy("tea", "ben", "t2");
+    shop.run("SECKILL.CONFIRM tea ben t2");
+    let words = ["has not read or not acknowledged 2 entries"];
+    expect(&shop, &["--voucher", "phone"], 1, &words);
+    for voucher in ["phone", "tea"] {
+        let options = ["--voucher", voucher, "--repair"];
+        expect(&shop, &options, 0, &["wrote 1 orders", "PROVED"]);
+    }
+    let summary = shop.drain(&[]);
+    assert_eq!((&summary["rows_inserted"], &summary["rows_repeated"]), (&0.into(), &2.into()));
+    shop.check();
+    // And what is released then is released once.
+    shop.run("SECKILL.CANCEL tea ben t2");
+    shop.drain(&[]);
+    shop.check();
+    expect(&shop, &["--voucher", "tea"], 0, &["PROVED: 1 units"]);
+}
+
+/// Of these a person decides.
+#[test]
+fn what_was_sold_is_never_released() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 50);
+    shop.sell_managed("tea", 10, "LIMIT 1");
+    for voucher in ["phone", "tea"] {
+        shop.buy(voucher, "ann", &format!("{voucher}-1"));
+    }
+    shop.drain(&[]);
+    shop.run("SECKILL.CANCEL phone ann phone-1");
+    shop.run("SECKILL.CANCEL tea ann tea-1");
+    let sql = "INSERT INTO seckill_orders SELECT voucher_id, sale_id, 'x', 'eve', units, state, \
+               deadline_ms, NULL, entry_id, released_id, confirmed_id, 0, 0 FROM seckill_orders \
+               WHERE voucher_id = 'tea'";
+    shop.database.held(sql).end("SELECT 1");
+    for (voucher, words) in [
+        ("phone", &["phone-1 of ann for voucher phone: cancelled on the server, sold in"][..]),
+        (
+            "tea",
+            &[
+                "tea-1 of ann for voucher tea: cancelled on the server, sold in the rows",
+                "x of eve for voucher tea: unknown on the server, sold in the rows",
+            ],
+        ),
+    ] {
+        let options = ["--voucher", voucher, "--repair"];
+        let words = [words, &["wrote 0 orders"]].concat();
+        expect(&shop, &options, 1, &words);
+    }
+    let sold = shop.rows().into_values().filter(|row| row.state == "sold").count();
+    assert_eq!(sold, 3);
+}
+
+#[test]
+fn all_shards_of_a_sale_are_compared() {
+    let server = Server::with().config("seckill.hash-tags yes").start();
+    let mut shop = Shop::on(server, Database::sqlite(), &["7#0", "7#1"]);
+    // As seckill-shards opens it.
+    for shard in ["7#0", "7#1"] {
+        shop.run(&format!("HSET seckill:shard:{{{shard}}} sale 2:100:x"));
+        shop.sell(shard, 50);
+    }
+    for number in 0..6 {
+        shop.buy(&format!("7#{}", number % 2), &format!("u{number}"), &format!("o{number}"));
+    }
+    shop.drain(&[]);
+    let told = expect(&shop, &["--voucher", "7"], 0, &["PROVED: 6 units sold"]);
+    assert!(told.contains("orders                             6          6  ok"), "{told}");
+    shop.database.held("DELETE FROM seckill_orders WHERE order_id = 'o3'").end("SELECT 1");
+    let words = ["o3 of u3 for voucher 7#1: sold on the server, missing in the rows"];
+    expect(&shop, &["--voucher", "7"], 1, &words);
+    let (code, json) = checked(&shop, &["--voucher", "7", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!((code, &json["agrees"]), (Some(1), &false.into()));
+    assert_eq!(json["differences"][0]["order"], "o3", "{json}");
+}
+
+/// One sentence, exit code 2, and nothing is made.
+#[test]
+fn what_can_not_be_compared_is_told() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 50);
+    let no_file = ["--voucher", "phone"];
+    let told = expect(&shop, &no_file, 2, &["no such file"]);
+    assert_eq!(told.lines().count(), 1, "{told}");
+    shop.drain(&[]);
+    expect(&shop, &["--voucher", "other"], 2, &["NOVOUCHER"]);
+    expect(&shop, &["--voucher", "phone", "--table-prefix", "x_"], 2, &["not those of this"]);
+    expect(&shop, &[], 2, &["--voucher"]);
+}

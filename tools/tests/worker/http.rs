@@ -1,0 +1,95 @@
+//! What the worker's port does to the worker, and tells of it.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Instant;
+
+use crate::databases::Database;
+use crate::harness::{DEADLINE, Port, wait_for};
+use crate::rows::{http_get, metric};
+use crate::shop::Shop;
+use crate::worker::Worker;
+
+/// The files that the worker may have open, and the clients that want some of them.
+const FILES: u32 = 64;
+const SLOW_CLIENTS: usize = 200;
+
+/// What is answered to GET of a path: the status and the text.
+fn answer(port: u16, path: &str) -> Option<(u16, String)> {
+    let mut client = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    client.set_read_timeout(Some(DEADLINE)).ok()?;
+    write!(client, "GET {path} HTTP/1.1\r\nHost: here\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).ok()?;
+    let (head, text) = answer.split_once("\r\n\r\n")?;
+    Some((head.split(' ').nth(1)?.parse().ok()?, text.to_owned()))
+}
+
+/// Row 8 of the hostile clients: rows were not made for 8 s, and nobody was ever disconnected.
+#[test]
+fn slow_clients_hurt_neither_rows_nor_others() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 1_000);
+    let port = Port::free();
+    let mut args = shop.worker_args();
+    args.extend(["--metrics".to_owned(), format!("127.0.0.1:{}", port.number)]);
+    let mut worker = Worker::start_with_files(FILES, &args, shop.server.dir(), "few-files");
+    let ready = wait_for("the metrics", || http_get(port.number));
+    ready.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+    let slow: Vec<TcpStream> = (0..SLOW_CLIENTS)
+        .map(|_| {
+            let mut client = TcpStream::connect(("127.0.0.1", port.number)).expect("connect");
+            client.write_all(b"GET /metrics HTTP/1.1\r\nHost: h").expect("half a request");
+            client
+        })
+        .collect();
+    for number in 0..20 {
+        shop.buy("phone", &format!("u{number}"), &format!("o{number}"));
+    }
+    let asked = Instant::now();
+    let page = http_get(port.number).expect("an answer");
+    let took = asked.elapsed();
+    assert!(metric(&page, "rows_inserted").is_some(), "{page}");
+    // The slow ones have two seconds each: nobody waits for even one of them.
+    assert!(took.as_secs_f64() < 1.5, "{took:?}");
+    shop.wait_until_drained(&mut worker);
+    shop.check();
+    for mut client in slow {
+        client.set_read_timeout(Some(DEADLINE)).expect("a time-out");
+        let mut bytes = Vec::new();
+        // Disconnected, with or without a word.
+        let ended = client.read_to_end(&mut bytes);
+        let is_closed = ended.as_ref().is_ok_and(|_| !bytes.starts_with(b"HTTP/1.1 200"));
+        let is_reset =
+            ended.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset);
+        assert!(is_closed || is_reset, "{ended:?} {}", String::from_utf8_lossy(&bytes));
+    }
+    assert!(worker.terminate().success(), "{}", worker.log());
+}
+
+#[test]
+fn health_says_what_is_away() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 1_000);
+    let port = Port::free();
+    let mut worker = shop.worker(&["--metrics", &format!("127.0.0.1:{}", port.number)]);
+    let wait = |worker: &Worker, status: u16, words: &str| {
+        let told = wait_for("the health", || {
+            answer(port.number, "/healthz")
+                .filter(|(found, text)| *found == status && text.contains(words))
+        });
+        let told = told.unwrap_or_else(|late| {
+            panic!("{late} {words}: {:?}\n{}", answer(port.number, "/healthz"), worker.log())
+        });
+        assert_eq!(told.1.lines().count(), 1, "{told:?}");
+    };
+    shop.buy("phone", "ann", "o1");
+    shop.wait_until_drained(&mut worker);
+    wait(&worker, 200, "ok");
+    shop.server.kill9();
+    wait(&worker, 503, "the server of stream.orders is away: ");
+    shop.server.start_again();
+    wait(&worker, 200, "ok");
+    assert_eq!(answer(port.number, "/").map(|(status, _)| status), Some(404));
+    assert!(worker.terminate().success(), "{}", worker.log());
+}
