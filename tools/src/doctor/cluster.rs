@@ -85,7 +85,7 @@ impl Cluster {
             count => {
                 let half = half_a_sale(&mut node.client()?, sale, reading, script, &named)?;
                 let text = format!("its keys are in {count} slots, which nodes share out");
-                let fares = if half.is_some() { "it writes half a sale" } else { "it is refused" };
+                let fares = if half.is_some() { "it stops half-way" } else { "it is refused" };
                 findings.extend(half);
                 format!("{text}; where they are on several nodes {fares}")
             }
@@ -121,8 +121,8 @@ fn half_a_sale(
                 changes.iter().map(|change| change.cell.key.escape_ascii().to_string()).collect();
             changed.dedup();
             let text = format!(
-                "In a cluster it writes half a sale: with {} on another node it changes {}, and \
-                 then fails.",
+                "In a cluster it stops half-way: with {} on another node it changes {}, and then \
+                 fails.",
                 away.escape_ascii(),
                 changed.join(" and ")
             );

@@ -82,9 +82,13 @@ pub fn obstacles(sale: &Sale) -> Vec<String> {
                 SECKILL.CREATE voucher stock BEGIN unix-ms END unix-ms.";
         }
         if sale.stock.kind == Kind::Text {
+            let call = match sale.buyers() {
+                Some(_) => trykeys(sale, false),
+                None => bare_call(sale),
+            };
             text += &format!(
                 " Or keep the checks in Lua, and put {} where the sale is made.",
-                trykeys(sale, false).lua()
+                call.lua()
             );
         }
         obstacles.push(text);
@@ -257,11 +261,14 @@ fn try_by_names(sale: &Sale, sold_out: bool) -> Option<Call> {
     Some(Call { command: "SECKILL.TRY", words, settings })
 }
 
+fn bare_call(sale: &Sale) -> Call {
+    let words = [sale.stock.key.clone()].into_iter().chain(sale.units.map(Template::alone));
+    Call { command: "SECKILL.DEDUCT", words: words.collect(), settings: Vec::new() }
+}
+
 /// SECKILL.DEDUCT, for a bare stock.
 fn deduct(sale: &Sale, codes: &Codes) -> Vec<Cure> {
-    let mut words = vec![sale.stock.key.clone()];
-    words.extend(sale.units.map(Template::alone));
-    let call = Call { command: "SECKILL.DEDUCT", words, settings: Vec::new() };
+    let call = bare_call(sale);
     let (units, lua) = (sale.units, call.lua());
     let taken = units.map_or_else(|| "1".to_owned(), |slot| format!("tonumber({slot})"));
     let accepted = match &codes.accepted {
@@ -297,7 +304,7 @@ fn deduct(sale: &Sale, codes: &Codes) -> Vec<Cure> {
 }
 
 /// A command of the script's own, once more.
-fn again(call: &[Template]) -> String {
+pub fn again(call: &[Template]) -> String {
     let words: Vec<_> = call.iter().map(Template::lua).collect();
     format!("redis.call({})", words.join(", "))
 }

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::cluster::{Cluster, Node};
 use crate::cure::{self, Cure, Way};
-use crate::explore::{HUGE, ONE, Run, explore};
+use crate::explore::{Run, explore};
 use crate::faults::Facts;
 use crate::finding::{Accepted, Codes, Finding, Runs, Weight};
 use crate::history::{self, Scenario};
@@ -19,7 +19,8 @@ use crate::sale::Sale;
 use crate::server::{Programs, Server};
 use crate::source::Source;
 use crate::template::{Slot, Template};
-use crate::watch::{Watch, eval};
+use crate::trial::Trial;
+use crate::watch::Watch;
 use crate::what::{self, Judged};
 
 /// Scenarios in which a line has to do what the script does, to be shown at all.
@@ -61,20 +62,28 @@ impl<'a> Bench<'a> {
         let slots = roles.slots(source);
         let prover =
             Prover { plain: &self.plain, module: &self.module, script: &source.text, sha1: &sha1 };
-        let mut least = runs[0].clone();
-        if kind != Some(Kind::Sell) && !sells(&least) {
-            let told = kind == Some(Kind::Unlock) || of_locks(source) && source.names("del");
-            let compares = kind == Some(Kind::Unlock) || of_locks(source) || compares(&runs);
+        let least = runs[0].clone();
+        let fails = runs.iter().all(|run| run.seen.reply.is_error());
+        if kind != Some(Kind::Sell) && !least.sells() && !fails {
+            let named = source.names("del") || source.names("unlink");
+            let said = kind == Some(Kind::Unlock);
+            // Where something is deleted, and not for a token, nothing is known of a lock.
+            let deletes = runs.iter().any(|run| !run.effects().gone.is_empty());
+            let told = said || of_locks(source) && named && !deletes;
+            let compares = said || of_locks(source) || compares(&runs);
             let unlock = Unlock::of(&runs, &slots, roles, told).filter(|_| compares);
             if let Some(unlock) = unlock {
                 self.lock(&mut examined, &unlock, &prover)?;
                 return Ok(examined);
             }
         }
-        if sells(&least) {
-            least = simplest(&mut watch, source, &slots, least)?;
-            if !is_reentrant(&mut watch, source, &slots, &least)?
-                && let Some(sale) = Sale::of(&least, &slots, roles)
+        if least.sells() {
+            let mut trial = Trial { watch: &mut watch, script: &source.text, slots: &slots };
+            let (least, units) = trial.simplest(least)?;
+            let counted = trial.counted(&least)?;
+            if trial.is_steady(&least)?
+                && !trial.is_reentrant(&least)?
+                && let Some(sale) = Sale::of(&least, &slots, roles, units, &counted)
             {
                 self.sale(&mut examined, &sale, &prover)?;
                 return Ok(examined);
@@ -161,6 +170,16 @@ impl<'a> Bench<'a> {
         examined.understood = understood(sale, codes);
         examined.obstacles = cure::obstacles(sale);
         examined.what = if sale.user.is_none() { "takes units from a bare stock" } else { "sells" };
+        let begins_by_itself = examined.findings.iter().any(|f| f.code == "sells-without-stock");
+        let bare = sale.marks.is_empty() && sale.orders.is_none();
+        if bare && begins_by_itself && !sale.effects.touched.is_empty() {
+            let text = "It takes from a number that begins by itself and gets a time to live: a \
+                quota, or a rate limiter. Near: no command limits rates.";
+            *examined = Examined { what: "a helper", ..Examined::new(&examined.file) };
+            examined.verdict = Verdict::Helper;
+            examined.obstacles = vec![text.to_owned()];
+            return Ok(());
+        }
         let two_meanings = ["last-unit", "one-reply"];
         if examined.findings.iter().any(|found| two_meanings.contains(&found.code)) {
             let text = "A line that replies as your script does would keep this fault. Give sold \
@@ -205,12 +224,19 @@ impl<'a> Bench<'a> {
             }
         }
         if let (Some((_, cure, rows)), true) = (nearest, examined.cures.is_empty()) {
-            // What differs where the keys are sound drops something that the script does.
             let sound = |row: &&Row| SOUND.contains(&row.name.as_str());
-            let is_near = rows.iter().filter(sound).all(|row| row.sameness == Sameness::Same);
-            if is_near && matches!(cure.way, Way::Lua(_)) {
+            let same = rows.iter().filter(sound).all(|row| row.sameness == Sameness::Same);
+            let is_lua = matches!(cure.way, Way::Lua(_));
+            if is_lua && same && prover.is_near(sale, reading, &cure)? {
                 examined.rows = rows;
                 examined.cures.push(cure);
+            } else {
+                // Then it would drop something that the script does.
+                let differs = rows.iter().rfind(|row| row.sameness == Sameness::Differs);
+                examined.obstacles.extend(differs.map(|row| {
+                    let how = row.differences.first().map_or("", String::as_str);
+                    format!("The nearest command does something else: {}, {how}.", row.name)
+                }));
             }
         }
         if examined.rows.is_empty() {
@@ -220,11 +246,6 @@ impl<'a> Bench<'a> {
         examined.direct = direct(&examined.cures);
         Ok(())
     }
-}
-
-fn sells(run: &Run) -> bool {
-    let effects = run.effects();
-    !run.seen.reply.is_error() && !effects.taken.is_empty() && effects.gone.is_empty()
 }
 
 /// Whether a string was deleted for what it held: with another text it stayed.
@@ -245,39 +266,6 @@ fn of_locks(source: &Source) -> bool {
     let text = format!("{} {}", source.name, String::from_utf8_lossy(&source.text)).to_lowercase();
     let words = text.split(|c: char| !c.is_alphabetic());
     words.into_iter().any(|word| word.ends_with("lock") && word != "block" && word != "clock")
-}
-
-/// The same sale with the least planted and the fewest arguments that are not their marks.
-fn simplest(watch: &mut Watch, source: &Source, slots: &[Slot], mut run: Run) -> Result<Run> {
-    let stock = run.effects().taken[0].0.clone();
-    let mut plans = Vec::new();
-    plans.extend(run.plan.slots.keys().map(|slot| (Some(*slot), None)));
-    plans.extend(run.plan.cells.keys().map(|cell| (None, Some(cell.clone()))));
-    for (slot, cell) in plans {
-        let mut plan = run.plan.clone();
-        slot.map(|slot| plan.slots.remove(&slot));
-        cell.map(|cell| plan.cells.remove(&cell));
-        if !plan.cells.contains_key(&stock) {
-            continue;
-        }
-        let value = |slot: Slot| plan.slots.get(&slot).cloned().unwrap_or_else(|| slot.mark());
-        let seen = watch.run(&plan.cells, &eval(&source.text, slots, &value))?;
-        let other = Run { plan, seen };
-        if sells(&other) && other.effects().taken.iter().any(|(cell, _)| *cell == stock) {
-            run = other;
-        }
-    }
-    Ok(run)
-}
-
-/// A lock that counts its holds: with one left the field is gone.
-fn is_reentrant(watch: &mut Watch, source: &Source, slots: &[Slot], run: &Run) -> Result<bool> {
-    let stock = run.effects().taken[0].0.clone();
-    let mut plan = run.plan.clone();
-    plan.cells.insert(stock.clone(), ONE.to_vec());
-    let value = |slot: Slot| plan.slots.get(&slot).cloned().unwrap_or_else(|| slot.mark());
-    let seen = watch.run(&plan.cells, &eval(&source.text, slots, &value))?;
-    Ok(!seen.after.cells.contains_key(&stock) && run.plan.cells.get(&stock) == Some(&HUGE.to_vec()))
 }
 
 fn verdict(findings: &[Finding], rows: &[Row], cures: &[Cure]) -> Verdict {

@@ -16,8 +16,8 @@ use crate::world::{Cell, Cells, Change, Kind};
 /// many digits as Lua writes without an exponent.
 pub const HUGE: &[u8] = b"90000000000000";
 pub const ONE: &[u8] = b"1";
-/// A number that changes by more than this is written anew, and not counted.
-const STEP_MAX: i64 = 2_000_000_000;
+/// A number that changes by more than this, and not by a mark, is written anew and not counted.
+const STEP_MAX: u64 = 1_000_000;
 const RUNS_MAX: usize = 240;
 /// Worlds of more cells explain nothing.
 const CELLS_MAX: usize = 24;
@@ -49,13 +49,17 @@ pub struct Effects {
     pub touched: Vec<Vec<u8>>,
 }
 
+fn is_step(units: u64) -> bool {
+    units <= STEP_MAX || i64::try_from(units).is_ok_and(Slot::is_mark)
+}
+
 impl Effects {
     pub fn of(seen: &Seen) -> Self {
         let mut effects = Self::default();
         for Change { cell, before, after } in seen.before.changes(&seen.after) {
             let number = |text: &Option<Vec<u8>>| text.as_ref().and_then(|t| integer::parse(t));
             match (number(&before), number(&after)) {
-                (Some(one), Some(two)) if one.abs_diff(two) <= STEP_MAX.unsigned_abs() => {
+                (Some(one), Some(two)) if is_step(one.abs_diff(two)) && !Slot::is_mark(two) => {
                     if one > two {
                         effects.taken.push((cell, one - two));
                     } else {
@@ -110,6 +114,20 @@ impl Effects {
 impl Run {
     pub fn effects(&self) -> Effects {
         Effects::of(&self.seen)
+    }
+
+    pub fn sells(&self) -> bool {
+        let effects = self.effects();
+        !self.seen.reply.is_error() && !effects.taken.is_empty() && effects.gone.is_empty()
+    }
+
+    /// The first number that fell, of a run that sells.
+    pub fn stock(&self) -> Cell {
+        self.effects().taken[0].0.clone()
+    }
+
+    pub fn units(&self) -> Option<i64> {
+        self.effects().taken.first().map(|(_, units)| *units)
     }
 
     /// How much a run tells: a sale most, then any change, then none, an error least.

@@ -2,15 +2,16 @@
 
 use anyhow::Result;
 
-use crate::cure::{Cure, Way};
+use crate::cure::{Cure, Way, again};
 use crate::explore::Run;
 use crate::finding::Finding;
-use crate::prove::{Prover, Row, Sameness};
+use crate::prove::{Prover, Row, Sameness, published};
 use crate::reply::Reply;
 use crate::roles::Roles;
 use crate::server::Client;
 use crate::template::{Slot, Template};
-use crate::watch::eval;
+use crate::watch::{eval, writes};
+use crate::wire::Words;
 use crate::world::{Kind, World};
 
 /// A script that releases a lock, understood.
@@ -18,6 +19,8 @@ pub struct Unlock {
     pub slots: Vec<Slot>,
     pub lock: Template,
     pub token: Option<Slot>,
+    /// What it calls beside the deletion that writes, such as PUBLISH.
+    pub extras: Vec<Vec<Template>>,
 }
 
 enum Held {
@@ -70,25 +73,38 @@ impl Unlock {
             let effects = run.effects();
             let [cell] = effects.gone.as_slice() else { return None };
             let only = effects.taken.is_empty() && effects.given.is_empty();
-            let only = only && effects.made.is_empty() && effects.entries.is_empty();
             let token = template(run.plan.cells.get(cell)?).slot()?;
             let lock = template(&cell.key);
             let only = only && cell.kind == Kind::Text && lock.slots().all(|slot| slot != token);
-            only.then_some((lock, Some(token)))
+            let releases = |call: &Words| {
+                call.len() == 2
+                    && call[1] == cell.key
+                    && (call[0] == b"DEL" || call[0] == b"UNLINK")
+            };
+            let beside = |call: &&Words| writes(call) && !releases(call);
+            let extras = run.seen.calls.iter().filter(beside);
+            let extras = extras.map(|call| call.iter().map(|word| template(word)).collect());
+            only.then(|| (lock, Some(token), extras.collect()))
         });
         let looked = || {
             let call = runs.iter().find_map(|run| run.seen.calls.first())?;
             let lock = template(call.get(1)?);
             let token = slots.iter().copied().find(|slot| lock.slots().all(|own| own != *slot));
-            Some((lock, token))
+            Some((lock, token, Vec::new()))
         };
-        let (lock, token) = deleted.or_else(|| if told { looked() } else { None })?;
+        let (lock, token, extras) = deleted.or_else(|| if told { looked() } else { None })?;
         let lock = roles.slot("lock").map_or(lock, Template::alone);
-        Some(Self { slots: slots.to_vec(), lock, token: roles.slot("token").or(token) })
+        Some(Self { slots: slots.to_vec(), lock, token: roles.slot("token").or(token), extras })
     }
 
     fn value(&self, slot: Slot, token: &[u8]) -> Vec<u8> {
-        if self.token == Some(slot) { token.to_vec() } else { b"order:1".to_vec() }
+        match slot {
+            slot if self.token == Some(slot) => token.to_vec(),
+            slot if self.lock.slots().any(|own| own == slot) => b"order:1".to_vec(),
+            Slot::Key(number) => format!("key{number}").into_bytes(),
+            // A time to live, or a message.
+            Slot::Arg(_) => b"10000".to_vec(),
+        }
     }
 
     fn run_all(
@@ -97,6 +113,7 @@ impl Unlock {
         call: &dyn Fn(&[u8]) -> Vec<Vec<u8>>,
     ) -> Result<Vec<Ran>> {
         let key = self.lock.text(&|slot| self.value(slot, b""));
+        client.must(&["CONFIG", "RESETSTAT"])?;
         let run = |(name, held, token): (&'static str, Held, &'static [u8])| {
             client.must(&["FLUSHALL"])?;
             match &held {
@@ -114,7 +131,9 @@ impl Unlock {
     pub fn examine(&self, prover: &Prover<'_>) -> Result<Compared> {
         let script =
             |token: &[u8]| eval(prover.script, &self.slots, &|slot| self.value(slot, token));
-        let theirs = self.run_all(&mut prover.plain.client()?, &script)?;
+        let mut plain = prover.plain.client()?;
+        let theirs = self.run_all(&mut plain, &script)?;
+        let said = published(&mut plain)?;
         let releases = gone(&theirs[MINE]) && !gone(&theirs[OTHERS]);
         let mut compared = Compared {
             findings: self.findings(&theirs),
@@ -131,7 +150,9 @@ impl Unlock {
             let ours = self.run_all(&mut module, &call)?;
             let rows: Vec<Row> =
                 theirs.iter().zip(&ours).map(|(one, two)| compare(one, two)).collect();
-            let same = rows.iter().all(|row| row.sameness != Sameness::Differs);
+            // No key shows what is published.
+            let says = published(&mut module)? == said;
+            let same = says && rows.iter().all(|row| row.sameness != Sameness::Differs);
             if compared.rows.is_empty() || same && compared.cures.is_empty() {
                 compared.rows = rows;
             }
@@ -149,13 +170,14 @@ impl Unlock {
         let call = format!("redis.call('LOCK.RELEASE', {lock}, {token})");
         let usual = Way::Lua(format!("return {call}"));
         let mut ways = Vec::new();
-        if let Some(slot) = self.lock.slot() {
+        if let Some(slot) = self.lock.slot().filter(|_| self.extras.is_empty()) {
             ways.push(Way::Native(format!("LOCK.RELEASE {slot} {token}")));
         }
         let codes = (mine.reply.lua(), others.reply.lua(), free.reply.lua());
         let (Some(yes), Some(no), Some(none)) = codes else { return vec![usual] };
         let fails = mine.reply.is_error() || others.reply.is_error();
-        if !releases || fails || yes == "1" && no == "0" && none == "0" {
+        let plain = yes == "1" && no == "0" && none == "0" && self.extras.is_empty();
+        if !releases || fails || plain {
             ways.push(usual);
             return ways;
         }
@@ -164,10 +186,11 @@ impl Unlock {
         } else {
             format!("if redis.call('EXISTS', {lock}) == 0 then return {none} end ")
         };
-        ways.push(Way::Lua(if yes == no && no == none {
+        let extras: String = self.extras.iter().map(|call| again(call) + " ").collect();
+        ways.push(Way::Lua(if yes == no && no == none && extras.is_empty() {
             format!("{call} return {yes}")
         } else {
-            format!("{check}if {call} == 1 then return {yes} end return {no}")
+            format!("{check}if {call} == 1 then {extras}return {yes} end return {no}")
         }));
         ways
     }
@@ -182,7 +205,8 @@ impl Unlock {
         let has = |findings: &[Finding], code| findings.iter().any(|found| found.code == code);
         for ran in theirs {
             let mine = matches!(ran.held, Held::By(token) if token == ran.token);
-            if mine && !gone(ran) && !has(&findings, "never-releases") {
+            let leaves = mine && !gone(ran) && !ran.reply.is_error();
+            if leaves && !has(&findings, "never-releases") {
                 let when = if ran.name == theirs[MINE].name { "" } else { " with odd bytes" };
                 let text = format!(
                     "It never gives up a lock: called with the token{when} that the lock holds, it \
@@ -244,7 +268,8 @@ impl Unlock {
 }
 
 fn gone(ran: &Ran) -> bool {
-    !ran.before.cells.is_empty() && ran.after.cells.is_empty()
+    let lock = ran.before.cells.keys().next();
+    lock.is_some_and(|lock| !ran.after.has_key(&lock.key))
 }
 
 fn compare(yours: &Ran, module: &Ran) -> Row {

@@ -4,12 +4,12 @@
 //! `options` what can be asked for, `roles` what the user says of arguments, `source` the scripts,
 //! `server` the throw-away servers, `wire` how they are talked to, `reply` what they answer.
 //! `watch` looks at a script at work, `world` is what keys hold, `template` what names are made of,
-//! and `explore` plants what the script looks at until it sells. `sale` is what came out of that,
-//! `reading` the ways to call it, `history` the situations that it is put into, `faults` what is
-//! wrong with it, as a `finding`. `cure` guesses what takes its place and `prove` compares,
-//! `cluster` looks at both in a cluster. `lock` does all that for scripts that release locks, and
-//! `what` names those of any other kind. `examine` goes through it, `folder` does so for many, and
-//! `report` prints.
+//! and `explore` plants what the script looks at until it sells; `trial` sees what of it matters.
+//! `sale` is what came out of that, `reading` the ways to call it, `history` the situations that it
+//! is put into, `faults` what is wrong with it, as a `finding`. `cure` guesses what takes its place
+//! and `prove` compares, `cluster` looks at both in a cluster. `lock` does all that for scripts of
+//! locks, `what` names those of any other kind. `examine` goes through it, `folder` does so for
+//! many, `report` prints.
 //!
 //! Exit code: 0 drop-in or helper, 1 differs or broken, 2 not understood or not examined.
 
@@ -32,6 +32,7 @@ mod sale;
 mod server;
 mod source;
 mod template;
+mod trial;
 mod watch;
 mod what;
 mod wire;

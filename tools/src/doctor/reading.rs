@@ -16,6 +16,8 @@ pub enum Means {
     /// Something else each time: an order id, a request, a moment.
     Changes,
     Always(Vec<u8>),
+    /// The user says that it is always this.
+    Said(Vec<u8>),
 }
 
 /// A way to call the script: nobody says what its arguments are, so every fault has to show under
@@ -35,7 +37,7 @@ impl Reading {
             Some(Means::Voucher) => a_try.voucher.into(),
             Some(Means::User) => a_try.user.clone(),
             Some(Means::Changes) => a_try.order.clone().into_bytes(),
-            Some(Means::Always(text)) => return text.clone(),
+            Some(Means::Always(text) | Means::Said(text)) => return text.clone(),
             None => ONE.to_vec(),
         };
         match slot {
@@ -91,7 +93,7 @@ impl Sale {
             let said = match roles.word(*slot) {
                 Some("user" | "counter") => Some(Means::User),
                 Some("order" | "request" | "changes" | "token") => Some(Means::Changes),
-                Some(word) => word.strip_prefix('=').map(|text| Means::Always(text.into())),
+                Some(word) => word.strip_prefix('=').map(|text| Means::Said(text.into())),
                 None => always.map(|text| Means::Always(text.clone())),
             };
             let seen = match slot {

@@ -7,7 +7,7 @@ use crate::explore::{Effects, Run};
 use crate::reading::Reading;
 use crate::roles::Roles;
 use crate::template::{Slot, Template};
-use crate::watch::{looks, writes};
+use crate::watch::{asks, looks, writes};
 use crate::wire::Words;
 use crate::world::{Cell, Cells, Kind};
 
@@ -74,15 +74,21 @@ impl Place {
 }
 
 impl Sale {
-    /// From the run that sold.
-    pub fn of(run: &Run, slots: &[Slot], roles: &Roles) -> Option<Self> {
+    /// From the run that sold, the slot of the units, and the numbers that it only counts up.
+    pub fn of(
+        run: &Run,
+        slots: &[Slot],
+        roles: &Roles,
+        units: Option<Slot>,
+        counted: &[Cell],
+    ) -> Option<Self> {
         let marked: Vec<Slot> =
             slots.iter().copied().filter(|slot| !run.plan.slots.contains_key(slot)).collect();
         let template = |text: &[u8]| Template::of(text, &marked);
         let effects = run.effects();
         let (stock, taken) = effects.taken.first()?;
         let is_mark = |slot: &&Slot| integer::parse(&slot.mark()) == Some(*taken);
-        let units = roles.slot("units").or(marked.iter().find(is_mark).copied());
+        let units = roles.slot("units").or(units).or(marked.iter().find(is_mark).copied());
         let stock_place = Place::of(stock, &template);
         let mut guards = Vec::new();
         for (cell, value) in &run.plan.cells {
@@ -91,11 +97,12 @@ impl Sale {
             }
         }
         let mut places = Vec::new();
-        for look in run.seen.calls.iter().flat_map(looks) {
+        for look in run.seen.calls.iter().filter(|call| asks(call)).flat_map(looks) {
             let kind = look.kind.unwrap_or(Kind::Text);
             let cell = Cell { key: look.key, kind, item: look.item.unwrap_or_default() };
             let place = Place::of(&cell, &template);
-            if cell != *stock && cell.key != b"" && !places.contains(&place) {
+            let is_other = cell != *stock && cell.key != b"" && !counted.contains(&cell);
+            if is_other && !places.contains(&place) {
                 places.push(place);
             }
         }
@@ -105,6 +112,9 @@ impl Sale {
             .chain(counted)
             .map(|cell| Place::of(cell, &template))
             .filter(|place| place.kind != Kind::List)
+            // What is only written, or is one for all, is no mark that could refuse anybody.
+            .filter(|place| place.slots().any(|slot| stock_place.slots().all(|own| own != slot)))
+            .filter(|place| places.iter().any(|look| look.key == place.key))
             .collect();
         let orders = orders(&run.seen.calls, &template);
         let mut sale = Self {

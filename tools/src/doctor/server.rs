@@ -10,6 +10,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -166,16 +167,16 @@ impl Server {
                 )
             })?;
         let id = child.id();
-        std::thread::spawn(move || keep_the_beginning(said, file));
+        let writer = std::thread::spawn(move || keep_the_beginning(said, file));
         bound_files(id)?;
         list.insert(id, Running { child, _dir: dir });
         drop(running);
         let server = Self { id, socket };
-        server.wait_until_up(&log)?;
+        server.wait_until_up(&log, writer)?;
         Ok(server)
     }
 
-    fn wait_until_up(&self, log: &Path) -> Result<()> {
+    fn wait_until_up(&self, log: &Path, writer: JoinHandle<()>) -> Result<()> {
         wait_for("a server of the doctor's own to answer", || {
             let ended = match running().as_mut().and_then(|list| list.get_mut(&self.id)) {
                 Some(process) => !matches!(process.child.try_wait(), Ok(None)),
@@ -186,6 +187,8 @@ impl Server {
             if ended { Some(Err(())) } else { up().map(Ok) }
         })?
         .or_else(|()| {
+            // All that it said is in the log when its end of the pipe is closed.
+            let _ = writer.join();
             let said = fs::read_to_string(log).unwrap_or_default();
             let lines: Vec<&str> = said.lines().collect();
             let last = lines.iter().rev().take(6).rev().copied().collect::<Vec<_>>().join("\n");

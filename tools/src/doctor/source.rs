@@ -53,7 +53,7 @@ impl Source {
         let (args, args_reckoned) = highest(&code, "ARGV");
         // Nobody can count those: some more do no harm.
         let keys = if keys_reckoned { keys.max(2) } else { keys };
-        let args = if args_reckoned { args.max(3) } else { args };
+        let args = if args_reckoned { args.max(8) } else { args };
         Self { name, text, keys, args, reckons: keys_reckoned || args_reckoned }
     }
 
@@ -81,6 +81,18 @@ impl Source {
     pub fn names(&self, command: &str) -> bool {
         let code = without_comments(&String::from_utf8_lossy(&self.text)).to_lowercase();
         ["'", "\""].iter().any(|quote| code.contains(&format!("{quote}{command}{quote}")))
+    }
+
+    /// A command of a module, or one that is newer than many servers, in lower case.
+    pub fn foreign_command(&self) -> Option<String> {
+        const NEWER: &str = " hexpire hpexpire hexpireat hpexpireat httl hpttl hpersist hgetex \
+            hsetex hgetdel delifeq delex digest msetex xdelex xackdel ";
+        let code = without_comments(&String::from_utf8_lossy(&self.text)).to_lowercase();
+        let mut calls = code.split("call(").skip(1).filter_map(|rest| {
+            let rest = rest.trim_start().strip_prefix(['\'', '"'])?;
+            rest.split(['\'', '"']).next().map(str::to_owned)
+        });
+        calls.find(|name| name.contains('.') || NEWER.contains(&format!(" {name} ")))
     }
 
     /// A line of it, counted from 1, shown safely.
@@ -191,7 +203,7 @@ mod tests {
     fn tables_are_counted_outside_of_comments() {
         assert_eq!(counts("local a, b = ARGV[1], ARGV[ 3 ] -- ARGV[4]\nKEYS [2]"), (2, 3, false));
         assert_eq!(counts("--[[ ARGV[9]\nKEYS[9] ]] return MY_KEYS[7]"), (0, 0, false));
-        assert_eq!(counts("for i = 1, #ARGV do f(ARGV[i]) end"), (0, 3, true));
+        assert_eq!(counts("for i = 1, #ARGV do f(ARGV[i]) end"), (0, 8, true));
         assert_eq!(counts(""), (0, 0, false));
     }
 

@@ -35,6 +35,13 @@ impl Slot {
     }
 }
 
+impl Slot {
+    /// Whether a number is the mark of some argument.
+    pub fn is_mark(number: i64) -> bool {
+        (908_172_600..908_172_700).contains(&number)
+    }
+}
+
 impl fmt::Display for Slot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

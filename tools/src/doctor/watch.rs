@@ -115,6 +115,15 @@ pub fn looks(call: &Words) -> Vec<Look> {
     }
 }
 
+/// Whether a script learns anything of a key by this call.
+pub fn asks(call: &Words) -> bool {
+    const ANSWERS: &str =
+        " SADD SETNX HSETNX HINCRBY INCR INCRBY DECR DECRBY ZADD SREM DEL SETBIT ";
+    let name = String::from_utf8_lossy(&call[0]).into_owned();
+    let only_new = name == "SET" && call.iter().any(|word| word.eq_ignore_ascii_case(b"NX"));
+    !writes(call) || only_new || ANSWERS.contains(&format!(" {name} "))
+}
+
 /// Whether a command writes, by the name that the script called.
 pub fn writes(call: &Words) -> bool {
     const READS: &str = " GET MGET EXISTS SISMEMBER SMISMEMBER SCARD SMEMBERS SRANDMEMBER HGET \

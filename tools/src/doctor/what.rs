@@ -37,7 +37,9 @@ fn is_certain(error: &str, source: &Source) -> bool {
     let text = String::from_utf8_lossy(&source.text);
     let decodes = ["cjson", "cmsgpack", "struct."].iter().any(|word| text.contains(word));
     let compares = error.contains("attempt to compare");
-    CERTAIN.iter().any(|words| error.contains(words)) && !(decodes && compares)
+    // Nobody can count what is taken by reckoning: perhaps it was given too little.
+    let misses = source.reckons && (compares || error.contains("arguments must be"));
+    CERTAIN.iter().any(|words| error.contains(words)) && !(decodes && compares) && !misses
 }
 
 /// An error with the line of the script.
@@ -52,6 +54,19 @@ pub fn shown(reply: &Reply, source: &Source) -> String {
 
 pub fn judge(runs: &[Run], slots: &[Slot], source: &Source) -> Judged {
     let best = &runs[0];
+    if let Some(command) = source.foreign_command() {
+        let own = command.starts_with("seckill.") || command.starts_with("lock.");
+        if own && best.effects().is_none() {
+            let what = format!("It calls the module already: {}.", command.to_uppercase());
+            let near = "the command itself, without a script, which is cheaper";
+            return Judged::Helper { what, near: near.into() };
+        }
+        if best.effects().is_none() {
+            let command = command.to_uppercase();
+            let text = format!("it calls {command}, which the doctor's server does not have");
+            return Judged::Unclear(text);
+        }
+    }
     let taken = best.seen.reply.is_error() && !best.effects().taken.is_empty();
     if taken {
         return fails_after(best, source);
@@ -103,9 +118,14 @@ fn always_fails(runs: &[Run], source: &Source) -> Judged {
     let error = shown(&deepest.seen.reply, source);
     let count = runs.len();
     if is_certain(&error, source) {
+        let part = if error.contains("nonexistent global variable") {
+            " Or it is only a part of a longer script."
+        } else {
+            ""
+        };
         let text = format!(
             "Every call ends in an error, whatever is in its keys ({count} worlds were planted): \
-             {error}."
+             {error}.{part}"
         );
         Judged::Broken(Finding::broken("always-fails", text))
     } else {
@@ -300,6 +320,12 @@ fn helper(run: &Run, runs: &[Run], template: &impl Fn(&[u8]) -> Template) -> Jud
             "It takes an item out of a collection: a prize, a code, or work from a queue",
             "SECKILL.DRAW takes a code from a list, at most one for each user; SECKILL.UNDRAW puts \
              it back.",
+        )
+    } else if adds && effects.made.iter().any(|(cell, _)| cell.kind == Kind::Set) {
+        (
+            "It adds to a number and remembers for whom: units that are given back once, or a sale \
+             that counts up",
+            "SECKILL.CANCEL gives back once for each order; SECKILL.TRY counts down from a stock.",
         )
     } else if calls(&["SETBIT"]) {
         (

@@ -36,7 +36,9 @@ impl Truth {
         let accuses_falsely = codes.any(|code| !self.says.iter().any(|word| word == code));
         let verdict = said["verdict"].as_str().expect("a verdict");
         let text = said.to_string();
-        if accuses_falsely || verdict != self.verdict && verdict != "unclear" {
+        // To leave open what would be possible is no mistake; to promise what is not is one.
+        let open = verdict == "unclear" || (verdict, &*self.verdict) == ("differs", "drop-in");
+        if accuses_falsely || verdict != self.verdict && !open {
             Mark::Wrong
         } else if verdict != self.verdict || !self.says.iter().all(|word| text.contains(word)) {
             Mark::Unhelpful
@@ -95,7 +97,7 @@ fn nothing_wrong_is_said_of_the_corpus() {
 }
 
 /// How many of the corpus the doctor gets right, and how many it only leaves open.
-const RIGHT: usize = 100;
+const RIGHT: usize = 150;
 const UNHELPFUL: usize = 0;
 
 #[test]
@@ -120,6 +122,7 @@ fn marks_can_be_wrong() {
     assert_eq!(truth.mark(&said("broken", "oversells")), Mark::Right);
     assert_eq!(truth.mark(&said("broken", "undersells")), Mark::Wrong);
     assert_eq!(truth.mark(&said("unclear", "oversells")), Mark::Unhelpful);
+    assert_eq!(truth.mark(&said("helper", "oversells")), Mark::Wrong);
     assert_eq!(
         truth.mark(&serde_json::json!({ "verdict": "drop-in", "findings": [] })),
         Mark::Wrong
