@@ -28,7 +28,7 @@ pub fn examine_all(
 ) -> Result<Vec<Examined>> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let workers = cores.min(WORKERS_MAX).min(sources.len().div_ceil(2)).max(1);
-    let node = Node { programs, started: std::sync::OnceLock::new() };
+    let node = Node { programs, started: Mutex::new(None) };
     let next = AtomicUsize::new(0);
     let done: Mutex<BTreeMap<usize, Result<Examined>>> = Mutex::new(BTreeMap::new());
     let work = || -> Result<()> {

@@ -100,10 +100,7 @@ impl Server {
         let server = Self::node(programs, module, free_ports)?;
         let mut client = server.client()?;
         client.must(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"])?;
-        wait_for("a cluster of one node", || {
-            let info = client.call(&["CLUSTER", "INFO"]).ok()?;
-            info.text().contains("cluster_state:ok").then_some(())
-        })?;
+        client.wait_for_cluster()?;
         Ok(server)
     }
 
@@ -256,6 +253,14 @@ impl Client {
     pub fn all(&mut self, commands: &[Words]) -> Result<()> {
         commands.iter().try_for_each(|words| self.own.send(words))?;
         commands.iter().try_for_each(|_| self.own.read().map(drop))
+    }
+
+    /// A node takes a turn to see that slots have come or gone.
+    pub fn wait_for_cluster(&mut self) -> Result<()> {
+        wait_for("a cluster of one node", || {
+            let info = self.call(&["CLUSTER", "INFO"]).ok()?;
+            info.text().contains("cluster_state:ok").then_some(())
+        })
     }
 
     /// Runs a script, as a user who can do nothing to the server.

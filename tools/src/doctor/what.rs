@@ -26,8 +26,8 @@ const CERTAIN: [&str; 8] = [
     "attempt to call",
     "number of args calling",
     "wrong number of arguments",
-    "Unknown Redis command",
-    "unknown command",
+    "nknown Redis command",
+    "nknown command",
     "attempt to compare",
     "arguments must be strings or integers",
 ];
