@@ -112,6 +112,12 @@ impl<'a> Bench<'a> {
     fn lock(&self, examined: &mut Examined, lock: &Unlock, prover: &Prover<'_>) -> Result<()> {
         let compared = lock.examine(prover)?;
         examined.what = "releases a lock";
+        let also = lock.also.as_ref().map(|key| key.shown(&|slot| slot.to_string()));
+        examined.obstacles.extend(also.map(|key| {
+            format!(
+                "It also looks at {key}, and LOCK.RELEASE does not: what it does may depend on it."
+            )
+        }));
         examined.verdict = verdict(&compared.findings, &compared.rows, &compared.cures);
         examined.findings = compared.findings;
         examined.rows = compared.rows;

@@ -21,6 +21,8 @@ pub struct Unlock {
     pub token: Option<Slot>,
     /// What it calls beside the deletion that writes, such as PUBLISH.
     pub extras: Vec<Vec<Template>>,
+    /// Another key that it looks at: what it then does may depend on that.
+    pub also: Option<Template>,
 }
 
 enum Held {
@@ -84,17 +86,26 @@ impl Unlock {
             let beside = |call: &&Words| writes(call) && !releases(call);
             let extras = run.seen.calls.iter().filter(beside);
             let extras = extras.map(|call| call.iter().map(|word| template(word)).collect());
-            only.then(|| (lock, Some(token), extras.collect()))
+            let other = |call: &&Words| !writes(call) && call.get(1) != Some(&cell.key);
+            let also = run.seen.calls.iter().find(other).and_then(|call| call.get(1));
+            let also = also.map(|key| template(key));
+            only.then(|| (lock, Some(token), extras.collect(), also))
         });
         let looked = || {
             let call = runs.iter().find_map(|run| run.seen.calls.first())?;
             let lock = template(call.get(1)?);
             let token = slots.iter().copied().find(|slot| lock.slots().all(|own| own != *slot));
-            Some((lock, token, Vec::new()))
+            Some((lock, token, Vec::new(), None))
         };
-        let (lock, token, extras) = deleted.or_else(|| if told { looked() } else { None })?;
+        let (lock, token, extras, also) = deleted.or_else(|| if told { looked() } else { None })?;
         let lock = roles.slot("lock").map_or(lock, Template::alone);
-        Some(Self { slots: slots.to_vec(), lock, token: roles.slot("token").or(token), extras })
+        Some(Self {
+            slots: slots.to_vec(),
+            lock,
+            token: roles.slot("token").or(token),
+            extras,
+            also,
+        })
     }
 
     fn value(&self, slot: Slot, token: &[u8]) -> Vec<u8> {
@@ -141,7 +152,7 @@ impl Unlock {
             cures: Vec::new(),
             understood: self.understood(releases.then_some(&theirs)),
         };
-        let Some(token) = self.token else { return Ok(compared) };
+        let Some(token) = self.token.filter(|_| self.also.is_none()) else { return Ok(compared) };
         for way in self.ways(token, &theirs, releases) {
             let cure = Cure { way, settings: Vec::new(), notes: Vec::new() };
             let mut module = prover.set(&cure)?;

@@ -13,10 +13,10 @@ use crate::doctor::{doctor, run};
 
 /// What is true of a script.
 #[derive(Deserialize)]
-struct Truth {
-    kind: String,
+pub struct Truth {
+    pub kind: String,
     /// `drop-in`, `differs`, `broken`, `helper`; `unclear` where only the caller could know.
-    verdict: String,
+    pub verdict: String,
     /// Codes of faults, and words that a reader needs. No other fault is true.
     says: Vec<String>,
 }
@@ -48,17 +48,17 @@ impl Truth {
     }
 }
 
-fn corpus() -> PathBuf {
+pub fn corpus() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/doctor/corpus")
 }
 
-fn truths() -> BTreeMap<String, Truth> {
+pub fn truths() -> BTreeMap<String, Truth> {
     let text = fs::read_to_string(corpus().join("truth.toml")).expect("the table of truth");
     toml::from_str(&text).expect("a table")
 }
 
 /// What the doctor says of scripts, by their names.
-fn said_of(paths: &[PathBuf]) -> BTreeMap<String, Value> {
+pub fn said_of(paths: &[PathBuf]) -> BTreeMap<String, Value> {
     let output = run(doctor().arg("--json").args(paths));
     let lines = String::from_utf8(output.stdout).expect("text");
     let object = |line: &str| {
@@ -90,6 +90,11 @@ fn nothing_wrong_is_said_of_the_corpus() {
     println!("{:<28} right  unhelpful  wrong", "kind");
     for (kind, [right, unhelpful, wrong]) in &counts {
         println!("{kind:<28} {right:>5}  {unhelpful:>9}  {wrong:>5}");
+    }
+    // A line that drops a check of the script is no cure.
+    let checks = truths.iter().filter(|(_, truth)| truth.says.contains(&"It also looks at".into()));
+    for (name, _) in checks {
+        assert_eq!(said[name]["cures"], serde_json::json!([]), "{name}");
     }
     let sum = |mark: Mark| counts.values().map(|marks| marks[mark as usize]).sum::<usize>();
     let all = [Mark::Right, Mark::Unhelpful, Mark::Wrong].map(sum);
