@@ -110,6 +110,9 @@ fn name(call: &Words) -> String {
 }
 
 fn always_fails(runs: &[Run], source: &Source) -> Judged {
+    if let Some(finding) = one_key(runs) {
+        return Judged::Broken(finding);
+    }
     // The run that got furthest, with the most planted.
     let far = |run: &&Run| (run.seen.calls.len(), run.plan.cells.len());
     let Some(deepest) = runs.iter().max_by_key(far) else {
