@@ -10,7 +10,7 @@ use crate::roles::Roles;
 use crate::source::Source;
 use crate::template::Slot;
 use crate::watch::{Look, Seen, Watch, eval, looks};
-use crate::world::{Cell, Cells, Change, Kind};
+use crate::world::{Cell, Cells, Change, Kind, is_near};
 
 /// More than any mark, so that units can be taken; later than any clock in milliseconds; and as
 /// many digits as Lua writes without an exponent.
@@ -83,13 +83,9 @@ impl Effects {
                 },
             }
         }
-        let near = |one: Option<&i64>, two: Option<&i64>| match (one, two) {
-            (Some(one), Some(two)) => one.abs_diff(*two) < 5_000,
-            (one, two) => one == two,
-        };
         let (before, after) = (&seen.before.ttl, &seen.after.ttl);
         let keys = before.keys().chain(after.keys()).filter(|key| seen.after.has_key(key));
-        let touched = keys.filter(|key| !near(before.get(*key), after.get(*key)));
+        let touched = keys.filter(|key| !is_near(before.get(*key), after.get(*key)));
         effects.touched = touched.cloned().collect();
         effects.touched.sort();
         effects.touched.dedup();

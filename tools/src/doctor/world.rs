@@ -1,7 +1,7 @@
 //! Everything a server holds, cell by cell: what is planted, what a run changed, and whether two
 //! servers hold the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use domain::integer;
@@ -30,7 +30,7 @@ pub struct Cell {
 
 pub type Cells = BTreeMap<Cell, Vec<u8>>;
 
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct World {
     pub cells: Cells,
     /// Of keys that expire, in milliseconds.
@@ -56,6 +56,21 @@ const DUMP: &str = "local out = {} for _, k in ipairs(redis.call('KEYS', '*')) d
     for i, e in ipairs(redis.call('XRANGE', k, '-', '+')) do v[i] = e[2] end
   end
   out[#out + 1] = {k, t, redis.call('PTTL', k), v} end return out";
+
+/// A time to live passes while it is looked at.
+impl PartialEq for World {
+    fn eq(&self, other: &Self) -> bool {
+        self.cells == other.cells && self.ttl.keys().eq(other.ttl.keys())
+    }
+}
+
+/// Whether two times to live are one that was looked at twice.
+pub fn is_near(one: Option<&i64>, two: Option<&i64>) -> bool {
+    match (one, two) {
+        (Some(one), Some(two)) => one.abs_diff(*two) < 5_000,
+        (one, two) => one == two,
+    }
+}
 
 impl World {
     pub fn read(client: &mut Client) -> Result<Self> {
@@ -122,8 +137,7 @@ impl World {
     }
 
     pub fn changes(&self, after: &Self) -> Vec<Change> {
-        let cells: std::collections::BTreeSet<_> =
-            self.cells.keys().chain(after.cells.keys()).collect();
+        let cells: BTreeSet<_> = self.cells.keys().chain(after.cells.keys()).collect();
         let change = |cell: &Cell| {
             let (before, after) = (self.cells.get(cell).cloned(), after.cells.get(cell).cloned());
             (before != after).then(|| Change { cell: cell.clone(), before, after })
@@ -143,13 +157,17 @@ impl World {
             let (before, after) = (shown(&before), shown(&after));
             all.push(format!("{cell}: your script leaves {before}, the module {after}"));
         }
-        for (key, one, two) in self.ttl.keys().chain(other.ttl.keys()).filter_map(|key| {
-            let of = |world: &Self| world.ttl.get(key).map(|ms| (ms + 5000) / 10_000);
-            (of(self) != of(other)).then(|| (key, of(self), of(other)))
-        }) {
-            let shown = |ttl: Option<i64>| ttl.map_or("for ever".into(), |t| format!("{}0 s", t));
-            let (key, one, two) = (key.escape_ascii(), shown(one), shown(two));
-            all.push(format!("{key}: your script lets it live {one}, the module {two}"));
+        let keys: BTreeSet<_> = self.ttl.keys().chain(other.ttl.keys()).collect();
+        for key in keys {
+            let (one, two) = (self.ttl.get(key), other.ttl.get(key));
+            if !is_near(one, two) && self.has_key(key) && other.has_key(key) {
+                let shown = |ttl: Option<&i64>| match ttl {
+                    Some(ms) => format!("{} s", (ms + 500) / 1000),
+                    None => "for ever".to_owned(),
+                };
+                let (key, one, two) = (key.escape_ascii(), shown(one), shown(two));
+                all.push(format!("{key}: your script lets it live {one}, the module {two}"));
+            }
         }
         all
     }
