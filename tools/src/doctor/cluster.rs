@@ -1,47 +1,76 @@
-//! The script on a node of a cluster, where every key in turn lives on another node; and the
-//! module beside it.
+//! How the script and its replacement fare in a cluster, on one node that has all slots, and loses
+//! one at a time.
 
-use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
-use domain::key_names::{Naming, STOCK_PREFIX};
-use domain::sale::Outcome;
-use redis::Value;
+use domain::slot::Slot as HashSlot;
 
-use crate::cure::{self, Cure};
-use crate::findings::Finding;
-use crate::reply::Reply;
+use crate::cure::{Cure, Way};
+use crate::finding::Finding;
+use crate::history::a_try;
+use crate::reading::Reading;
+use crate::sale::Sale;
 use crate::server::{Client, Programs, Server};
-use crate::shape::{Shape, Try};
-use crate::state;
 use crate::template::{Slot, Template};
+use crate::watch::eval;
+use crate::world::{Kind, World, planted};
+
+/// A node with the module, started when it is first needed. One script has it at a time.
+pub struct Node<'a> {
+    pub programs: &'a Programs,
+    pub started: Mutex<Option<Server>>,
+}
+
+impl Node<'_> {
+    /// Gives the node to one script, with all slots and without keys.
+    fn with<T>(&self, look: impl FnOnce(&mut Client) -> Result<T>) -> Result<T> {
+        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        let server = match started.take() {
+            Some(server) => server,
+            None => Server::cluster(self.programs, true)?,
+        };
+        let mut client = server.client()?;
+        client.must(&["FLUSHALL"])?;
+        let seen = look(&mut client)?;
+        // After an error the next script gets another node.
+        *started = Some(server);
+        Ok(seen)
+    }
+}
 
 /// What was seen in a cluster.
 pub struct Cluster {
     pub findings: Vec<Finding>,
     /// In one sentence, how the script fares.
     pub script: String,
-    /// And the module.
-    pub module: Option<Result<String, String>>,
-}
-
-fn a_try() -> Try {
-    Try { voucher: "7", user: b"1001".to_vec(), order: "5001".into() }
+    /// A line that sold there, with all its keys in one slot; nothing where none did.
+    pub line: Option<String>,
 }
 
 impl Cluster {
     pub fn examine(
-        programs: &Programs,
-        shape: &Shape,
+        node: &Node<'_>,
+        sale: &Sale,
+        reading: &Reading,
         script: &[u8],
-        cure: Option<&Cure>,
+        cures: &[Cure],
     ) -> Result<Self> {
-        let undeclared: Vec<&Template> =
-            shape.touched.iter().filter(|key| !is_declared(key)).collect();
+        let mut keys: Vec<&Template> = vec![&sale.stock.key];
+        let places = sale.looks.iter().chain(&sale.marks).map(|place| &place.key);
+        for key in places.chain(sale.orders.iter().map(|(stream, _)| stream)) {
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
         let mut findings = Vec::new();
-        if !undeclared.is_empty() {
-            let shown: Vec<_> =
-                undeclared.iter().map(|key| key.shown(&|slot| shape.name(slot))).collect();
+        let declared = |key: &&&Template| matches!(key.slot(), Some(Slot::Key(_)));
+        let shown: Vec<String> = keys
+            .iter()
+            .filter(|key| !declared(key))
+            .map(|key| key.shown(&|slot| sale.name(slot)))
+            .collect();
+        if !shown.is_empty() {
             let text = format!(
                 "It uses keys that the caller does not declare as KEYS, so that no cluster client \
                  can find their node: {}.",
@@ -49,142 +78,116 @@ impl Cluster {
             );
             findings.push(Finding::weak("undeclared-keys", text));
         }
-        let server = Server::cluster(programs, false)?;
-        let mut node = server.client()?;
-        let slots = slots_of(&mut node, shape)?;
-        let script_fares = if slots.len() <= 1 {
-            in_one_slot(&mut node, shape, script)?
-        } else {
-            let worst = worst(&mut node, shape, script, &slots)?;
-            let text = format!("its keys are in {} slots, which nodes share out", slots.len());
-            match worst {
-                Some(half) => {
-                    findings.push(Finding::weak("cluster-partial-write", half));
-                    format!("{text}; it writes half a sale")
-                }
-                None => format!("{text}; where they are on several nodes it is refused"),
+        let value = |slot| reading.value(slot, &a_try(1), true);
+        let named: Vec<Vec<u8>> = keys.iter().map(|key| key.text(&value)).collect();
+        let mut slots: Vec<u16> = named.iter().map(|key| HashSlot::of(key).number()).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        let script = match slots.len() {
+            1 if keys.len() == 1 => "it has only one key".to_owned(),
+            1 if shown.is_empty() => {
+                "all its keys are in one slot, if the caller puts one hash tag into their names; \
+                 otherwise it is refused: CROSSSLOT"
+                    .to_owned()
+            }
+            1 => "all its keys are in one slot".to_owned(),
+            count => {
+                let half = node.with(|node| half_a_sale(node, sale, reading, script, &named))?;
+                let text = format!("its keys are in {count} slots, which nodes share out");
+                let fares = if half.is_some() { "it stops half-way" } else { "it is refused" };
+                findings.extend(half);
+                format!("{text}; where they are on several nodes {fares}")
             }
         };
-        drop(server);
-        let module = cure.map(|cure| of_module(programs, shape, cure)).transpose()?;
-        Ok(Self { findings, script: script_fares, module: module.flatten() })
+        let line = line(node, sale, reading, cures, slots.len() == 1)?;
+        Ok(Self { findings, script, line })
     }
 }
 
-/// How a script fares whose keys are in one slot when they carry one tag: and when they don't?
-fn in_one_slot(node: &mut Client, shape: &Shape, script: &[u8]) -> Result<String> {
-    if shape.touched.len() < 2 {
-        return Ok("it has only one key".into());
-    }
-    let by_caller = shape.touched.iter().all(is_declared);
-    if !by_caller {
-        return Ok("all its keys are in one slot".into());
-    }
-    let tagged = "all its keys are in one slot, if the caller puts one hash tag into their names";
-    let reply = node.eval(&shape.eval(script, &a_try(), false))?;
-    let refused = reply.refuses() && reply.to_string().contains("CROSSSLOT");
-    let else_refused = if refused { "; otherwise it is refused: CROSSSLOT" } else { "" };
-    Ok(format!("{tagged}{else_refused}"))
-}
-
-/// Whether a key is one of KEYS, as it is.
-fn is_declared(key: &Template) -> bool {
-    matches!(key.slot(), Some(Slot::Key(_)))
-}
-
-/// The slots of the keys that the script touches, each with one of these keys.
-fn slots_of(node: &mut Client, shape: &Shape) -> Result<BTreeMap<i64, Vec<u8>>> {
-    let mut slots = BTreeMap::new();
-    for key in &shape.touched {
-        let key = key.text(&|slot| shape.value(slot, &a_try(), true));
-        if let Value::Int(slot) = node.must(&[&b"CLUSTER"[..], b"KEYSLOT", &key])? {
-            slots.entry(slot).or_insert(key);
-        }
-    }
-    Ok(slots)
-}
-
-/// Gives each slot away in turn, and tells of the first run that wrote something and failed. Keys
-/// that the caller declares are looked at by the server before anything runs.
-fn worst(
+/// Gives the slot of each key away in turn, and tells of the first run that wrote and failed.
+fn half_a_sale(
     node: &mut Client,
-    shape: &Shape,
+    sale: &Sale,
+    reading: &Reading,
     script: &[u8],
-    slots: &BTreeMap<i64, Vec<u8>>,
-) -> Result<Option<String>> {
-    let stock = shape.stock.text(&|slot| shape.value(slot, &a_try(), true));
-    for (slot, key) in slots {
+    keys: &[Vec<u8>],
+) -> Result<Option<Finding>> {
+    for away in keys {
         node.must(&["FLUSHALL"])?;
-        if *key != stock {
-            node.must(&[&b"SET"[..], &stock, b"5"])?;
+        let slot = HashSlot::of(away).number().to_string();
+        node.must(&["CLUSTER", "DELSLOTS", &slot])?;
+        let value = |slot| reading.value(slot, &a_try(1), true);
+        let stock = sale.stock.cell(&value);
+        if HashSlot::of(&stock.key).number().to_string() != slot {
+            node.must(&planted(&stock, b"5"))?;
         }
-        let before = state::read(node)?;
-        node.must(&["CLUSTER", "DELSLOTS", &slot.to_string()])?;
-        let reply = node.call_script(&shape.eval(script, &a_try(), true))?;
-        node.must(&["CLUSTER", "ADDSLOTS", &slot.to_string()])?;
-        let after = state::read(node)?;
-        if reply.is_error() && before != after {
-            let changed: Vec<_> =
-                state::differences(&before, &after).into_iter().map(|(key, ..)| key).collect();
+        let before = World::read(node)?;
+        let reply = node.eval(&eval(script, &sale.slots, &value))?;
+        node.must(&["CLUSTER", "ADDSLOTS", &slot])?;
+        node.wait_for_cluster()?;
+        let changes = before.changes(&World::read(node)?);
+        if reply.is_error() && !changes.is_empty() {
+            let mut changed: Vec<String> =
+                changes.iter().map(|change| change.cell.key.escape_ascii().to_string()).collect();
+            changed.dedup();
             let text = format!(
-                "In a cluster it writes half a sale: with {} on another node it changes {}, and \
-                 then fails.",
-                key.escape_ascii(),
+                "In a cluster it stops half-way: with {} on another node it changes {}, and then \
+                 fails.",
+                away.escape_ascii(),
                 changed.join(" and ")
             );
-            return Ok(Some(text));
+            return Ok(Some(Finding::weak("cluster-partial-write", text)));
         }
     }
     Ok(None)
 }
 
-/// A sale by the module in a cluster: accepted, and all keys in one slot.
-fn of_module(
-    programs: &Programs,
-    shape: &Shape,
-    cure: &Cure,
-) -> Result<Option<Result<String, String>>> {
-    let by_keys = shape.touched.iter().all(is_declared);
-    let (script, by_voucher) = match cure::cluster_script(cure) {
-        Some(script) => (script, true),
-        None if by_keys => (cure.script.as_str(), false),
-        None => return Ok(None),
+/// The line of Lua that also sells in a cluster: the keys are the caller's, or the voucher is the
+/// key in place of the argument and nothing else is changed. A command whose keys are in several
+/// slots is not even tried: Valkey 9.1 runs no script rightly after one.
+fn line(
+    node: &Node<'_>,
+    sale: &Sale,
+    reading: &Reading,
+    cures: &[Cure],
+    in_one_slot: bool,
+) -> Result<Option<String>> {
+    let lua = |cure: &Cure| match &cure.way {
+        Way::Lua(lua) if cure.settings.is_empty() => Some(lua.clone()),
+        _ => None,
     };
-    let server = Server::cluster(programs, true)?;
-    let mut node = server.client()?;
-    for (name, value) in &cure.settings {
-        node.must(&["CONFIG", "SET", name, value])?;
-    }
-    let user = &a_try().user;
-    let reply = if by_voucher {
-        let prefix = cure.settings.iter().find(|(name, _)| *name == "seckill.stock-prefix");
-        let prefix = prefix.map_or(STOCK_PREFIX, |(_, value)| value);
-        let stock = Naming::Wrapped(b"7").key(prefix.as_bytes());
-        node.call(&[&b"SET"[..], &stock, b"5"])?;
-        node.call_script(&[&b"EVAL"[..], script.as_bytes(), b"1", b"7", user, b"5001"])?
-    } else {
-        let stock = shape.stock.text(&|slot| shape.value(slot, &a_try(), true));
-        node.call(&[&b"SET"[..], &stock, b"5"])?;
-        node.call_script(&shape.eval(script.as_bytes(), &a_try(), true))?
-    };
-    let after = state::read(&mut node)?;
-    let mut slots = Vec::new();
-    for key in after.keys() {
-        slots.push(node.must(&[&b"CLUSTER"[..], b"KEYSLOT", key])?);
-    }
-    slots.dedup();
-    let failed = reply.is_error()
-        || (by_voucher && reply != Reply::Int(Outcome::Accepted.code()))
-        || slots.len() != 1;
-    let how = if by_voucher {
-        format!("{script}, called with the voucher as KEYS[1]")
-    } else {
-        "the line below, with one hash tag in the names of its keys".to_owned()
-    };
-    let names: Vec<_> = after.keys().map(|key| key.escape_ascii().to_string()).collect();
-    Ok(Some(if failed {
-        Err(format!("not with these names: {reply}"))
-    } else {
-        Ok(format!("{how}: sold, with all its keys in one slot, {}", names.join(" ")))
-    }))
+    let Some(lua) = cures.iter().find_map(lua) else { return Ok(None) };
+    let keys = sale.slots.iter().filter(|slot| matches!(slot, Slot::Key(_))).count();
+    let by_name = lua.contains("'SECKILL.TRY',");
+    // Other keys than the command's own would be in other slots.
+    let others = lua.matches("redis.call").count() + lua.matches("redis.pcall").count() > 1;
+    let value = |slot| reading.value(slot, &a_try(1), true);
+    node.with(|client| {
+        let (text, call) = match sale.voucher {
+            Some(voucher) if by_name && keys == 0 && !others => {
+                let text = lua.replacen(&voucher.to_string(), "KEYS[1]", 1);
+                let stock = domain::key_names::Naming::Wrapped(b"7")
+                    .key(domain::key_names::STOCK_PREFIX.as_bytes());
+                client.must(&[&b"SET"[..], &stock, b"5"])?;
+                let mut call = eval(text.as_bytes(), &sale.slots, &value);
+                call[2] = b"1".to_vec();
+                call.insert(3, b"7".to_vec());
+                (format!("{text}, called with the voucher as KEYS[1], and ARGV as before"), call)
+            }
+            _ if !by_name && in_one_slot && sale.stock.kind == Kind::Text => {
+                client.must(&planted(&sale.stock.cell(&value), b"5"))?;
+                let text =
+                    "the same line, with one hash tag in the names of all its keys".to_owned();
+                (text, eval(lua.as_bytes(), &sale.slots, &value))
+            }
+            _ => return Ok(None),
+        };
+        let before = World::read(client)?;
+        let reply = client.eval(&call)?;
+        let after = World::read(client)?;
+        let mut slots: Vec<u16> =
+            after.cells.keys().map(|cell| HashSlot::of(&cell.key).number()).collect();
+        slots.dedup();
+        Ok((!reply.refuses() && before != after && slots.len() == 1).then_some(text))
+    })
 }

@@ -1,306 +1,387 @@
-//! What takes a script's place: settings of the module, and a script that calls it.
+//! What could take a selling script's place, the least change first: lines of `seckill.scripts`,
+//! then Lua that calls SECKILL.TRYKEYS or SECKILL.TRY, then settings of the whole server. All of
+//! these are guesses until `prove` has compared them with the script.
 
 use domain::fields::ORDER_FIELDS;
 use domain::key_names::{BUYERS_PREFIX, ORDER_STREAM, STOCK_PREFIX};
 use domain::sale::Outcome;
 
-use crate::codes::{Accepted, Codes, Runs};
+use crate::finding::{Accepted, Codes};
 use crate::reply::Reply;
-use crate::scenario;
-use crate::shape::{Shape, Try};
-use crate::state;
-use crate::template::{Part, Slot, Template};
+use crate::sale::{Place, Sale};
+use crate::template::{Slot, Template};
+use crate::world::Kind;
 
 /// What the module replies to a try.
 const ACCEPTED: i64 = Outcome::Accepted.code();
 const SOLD_OUT: i64 = Outcome::SoldOut.code();
 const BOUGHT: i64 = Outcome::AlreadyBought.code();
 
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// A command of `seckill.scripts`: the application stays as it is.
+    Native(String),
+    /// Lua in the script's place.
+    Lua(String),
+}
+
+#[derive(Clone, Debug)]
 pub struct Cure {
-    /// Names and values of configurations that are not at their defaults.
+    pub way: Way,
+    /// Names and values of settings, which bind everybody on the server.
     pub settings: Vec<(&'static str, String)>,
-    /// One line of Lua that takes the script's place.
-    pub script: String,
-    /// The command that clients can call without any script.
-    pub direct: Option<String>,
-    /// Whether it is SECKILL.TRYKEYS, and why.
-    pub keys_because: Option<String>,
-    /// What a reader has to know of the replacement.
+    /// What a reader has to know of it.
     pub notes: Vec<String>,
 }
 
-/// The name that the buyers should have, where the script has the user in it by mistake.
-fn buyers_of_voucher(shape: &Shape) -> Option<Template> {
-    let (buyers, user, voucher) = (shape.buyers.as_ref()?, shape.user?, shape.voucher?);
-    let of_user = buyers.slots().eq([user]) && user != voucher;
-    let part = |part: &Part| match part {
-        Part::Slot(_) => Part::Slot(voucher),
-        text @ Part::Text(_) => text.clone(),
-    };
-    of_user.then(|| Template(buyers.0.iter().map(part).collect()))
+/// The parts of a call, as Lua and as words of `seckill.scripts`.
+struct Call {
+    command: &'static str,
+    words: Vec<Template>,
+    settings: Vec<(&'static str, String)>,
 }
 
-/// What nobody has seen of a script that never gets to its end.
-fn unseen(shape: &Shape, codes: &Codes) -> Option<String> {
-    if let Some(failing) = &shape.failing {
-        let shown: Vec<_> =
-            failing.iter().map(|word| word.shown(&|slot| shape.name(slot))).collect();
-        let text = format!("The step that fails is left out: {}.", shown.join(" "));
-        let stream = "If orders belong into a stream, set seckill.order-stream to its name, and \
-            give the order id as the last argument.";
-        let is_order = failing[0].constant() == Some(b"XADD");
-        return Some(if is_order { format!("{text} {stream}") } else { text });
+/// Why no command takes the script's place, if so.
+pub fn obstacles(sale: &Sale) -> Vec<String> {
+    let name = |slot| sale.name(slot);
+    let mut obstacles = Vec::new();
+    if sale.stock.kind != Kind::Text {
+        obstacles.push(format!(
+            "It keeps the stock in a field of a hash ({}). The module keeps it in a string: the \
+             data would have to be converted, and until then the script stays.",
+            sale.stock.shown(&name)
+        ));
     }
-    let text = "Your script never came to its end, so nobody has seen whether it would have \
-        appended orders to a stream. If so, set seckill.order-stream to its name, and give the \
-        order id as the last argument.";
-    codes.accepted.is_none().then(|| text.to_owned())
-}
-
-/// The names that SECKILL.TRY would make, where it can.
-struct Names {
-    stock: Vec<u8>,
-    buyers: Vec<u8>,
-    stream: Vec<u8>,
-    voucher: Slot,
-}
-
-impl Cure {
-    pub fn of(shape: &Shape, codes: &Codes, runs: &Runs, a_try: &Try) -> Option<Self> {
-        let user = shape.user?;
-        let mended = buyers_of_voucher(shape);
-        let buyers = mended.as_ref().or(shape.buyers.as_ref())?;
-        let mut settings = Vec::new();
-        let (mut call, mut keys_because) = (String::new(), None);
-        match names(shape, buyers) {
-            Ok(names) => {
-                let settings = &mut settings;
-                set(settings, "seckill.stock-prefix", &names.stock, STOCK_PREFIX);
-                set(settings, "seckill.buyers-prefix", &names.buyers, BUYERS_PREFIX);
-                set(settings, "seckill.order-stream", &names.stream, ORDER_STREAM);
-                call += &format!("'SECKILL.TRY', {}, {user}, {}", names.voucher, order(shape));
-            }
-            Err(why) => {
-                call += &trykeys(shape, buyers, user);
-                keys_because = Some(why);
-            }
+    if sale.effects.taken.len() > 1 {
+        obstacles.push(
+            "It takes units from several keys in one call. A command takes from one voucher."
+                .to_owned(),
+        );
+    }
+    let buyers = sale.buyers();
+    for place in sale.marks.iter().filter(|place| Some(*place) != buyers) {
+        // A key of the caller's own may be a user's, a request's or a counter.
+        if place.kind == Kind::Text && place.key.slot().is_some() {
+            continue;
         }
-        if let Some(units) = shape.units {
-            call += &format!(", 'UNITS', {units}");
+        obstacles.push(format!(
+            "It keeps marks in {}, by user or by try, which no command writes. A managed voucher \
+             (SECKILL.CREATE) has a LIMIT per user, and answers a repeated order id as at first.",
+            place.shown(&name)
+        ));
+    }
+    let checks = checks(sale);
+    if !checks.is_empty() {
+        let shown: Vec<_> = checks.iter().map(|place| place.shown(&name)).collect();
+        let mut text = format!(
+            "It also looks at {}: a line without that check would sell where your script refuses.",
+            shown.join(" and ")
+        );
+        if !sale.guards.is_empty() {
+            text += " If these are the begin and end of the sale, a managed voucher has them: \
+                SECKILL.CREATE voucher stock BEGIN unix-ms END unix-ms.";
         }
-        if keys_because.is_some() && shape.orders.is_none() {
-            call += ", 'NOSTREAM'";
-        }
-        if let Some(orders) = &shape.orders {
-            set(
-                &mut settings,
-                "seckill.order-fields",
-                orders.fields.join(" ").as_bytes(),
-                ORDER_FIELDS,
+        if sale.stock.kind == Kind::Text {
+            let call = match sale.buyers() {
+                Some(_) => trykeys(sale, false),
+                None => bare_call(sale),
+            };
+            text += &format!(
+                " Or keep the checks in Lua, and put {} where the sale is made.",
+                call.lua()
             );
         }
-        if codes.missing.is_some() && codes.missing == codes.sold_out {
-            settings.push(("seckill.missing-stock", "sold-out".into()));
+        obstacles.push(text);
+    }
+    obstacles
+}
+
+/// What it looks at beside stock, buyers and what it writes itself.
+fn checks(sale: &Sale) -> Vec<&Place> {
+    let buyers = sale.buyers().map(|place| &place.key);
+    let reads = |place: &Place| {
+        let is = |look: &&Place| look.key == place.key;
+        sale.looks.iter().filter(is).count() > 0
+    };
+    let written = |place: &Place| {
+        let own = place.kind == Kind::Text && place.key.slot().is_some();
+        let writes = sale.extras.iter().any(|call| call.get(1) == Some(&place.key));
+        writes && !(own && sale.marks.contains(place) && reads(place))
+    };
+    let is_check = |place: &&Place| {
+        place.key != sale.stock.key
+            && Some(&place.key) != buyers
+            && (!sale.marks.contains(place)
+                || place.kind == Kind::Text && place.key.slot().is_some())
+            && !written(place)
+            || sale.guards.iter().any(|(guard, _)| guard == *place)
+    };
+    sale.looks.iter().filter(is_check).collect()
+}
+
+/// Everything that could take its place, the least change first.
+pub fn ways(sale: &Sale, codes: &Codes) -> Vec<Cure> {
+    if sale.buyers().is_none() {
+        return if sale.user.is_none() || sale.marks.is_empty() && sale.looks.is_empty() {
+            deduct(sale, codes)
+        } else {
+            Vec::new()
+        };
+    }
+    let sold_out = codes.missing.is_some() && codes.missing == codes.sold_out;
+    let mut calls = Vec::new();
+    let by_names = try_by_names(sale, sold_out);
+    let plain = by_names.as_ref().is_some_and(|call| call.settings.is_empty());
+    if !plain {
+        calls.push(trykeys(sale, sold_out));
+    }
+    calls.extend(by_names);
+    let (mut first, mut last) = (Vec::new(), Vec::new());
+    for call in calls {
+        let rest = if call.settings.is_empty() { &mut first } else { &mut last };
+        let settings = || call.settings.clone();
+        if says_module(codes)
+            && sale.extras.is_empty()
+            && let Some(native) = call.native()
+        {
+            rest.push(Cure { way: Way::Native(native), settings: settings(), notes: Vec::new() });
         }
-        if is_unlimited(shape, runs, a_try) {
-            settings.push(("seckill.unlimited-stock", "yes".into()));
-        }
+        // Lua can name its keys itself, by SECKILL.TRYKEYS: it needs no settings.
         let mut notes = Vec::new();
-        notes.extend(unseen(shape, codes));
-        if mended.is_some() {
-            let shown = buyers.shown(&|slot| shape.name(slot));
-            notes.push(format!(
-                "It remembers buyers in {shown}. Those that your script remembers are not there."
-            ));
+        if !call.settings.is_empty() {
+            continue;
         }
-        if !shape.extras.is_empty() {
-            notes.push(
-                "What your script writes beside the sale comes after it: if that fails, the sale \
-                 is made all the same."
-                    .to_owned(),
-            );
+        if let Some(lua) = script(sale, &call, codes, &mut notes) {
+            rest.push(Cure { way: Way::Lua(lua), settings: settings(), notes });
         }
-        let told = Told::of(codes, &mut notes);
-        let script = script(shape, buyers, user, &call, codes, &told)?;
-        let plain = script == format!("return redis.call({call})");
-        let direct = plain.then(|| direct(shape, keys_because.is_some()));
-        Some(Self { settings, script, direct, keys_because, notes })
     }
-}
-
-fn set(
-    settings: &mut Vec<(&'static str, String)>,
-    name: &'static str,
-    value: &[u8],
-    default: &str,
-) {
-    if value != default.as_bytes() {
-        settings.push((name, String::from_utf8_lossy(value).into_owned()));
+    let mut all: Vec<Cure> = first.into_iter().chain(last).collect();
+    if codes.unlimited {
+        let setting = || ("seckill.unlimited-stock", "yes".to_owned());
+        all.iter_mut().for_each(|cure| cure.settings.push(setting()));
     }
+    all
 }
 
-/// The order id, or any text where it is kept nowhere.
-fn order(shape: &Shape) -> String {
-    shape.order.map_or_else(|| "'0'".into(), |order| order.to_string())
+/// Whether the script's replies are the module's.
+fn says_module(codes: &Codes) -> bool {
+    let is = |reply: &Option<Reply>, code| reply.as_ref().is_none_or(|r| *r == Reply::Int(code));
+    (codes.accepted == Accepted::Code(Reply::Int(ACCEPTED)) || codes.accepted == Accepted::Varies)
+        && is(&codes.sold_out, SOLD_OUT)
+        && is(&codes.bought, BOUGHT)
 }
 
-/// Why the configured names can't be the script's; or those names.
-fn names(shape: &Shape, buyers: &Template) -> Result<Names, String> {
-    let shown = |key: &Template| key.shown(&|slot| shape.name(slot));
-    let Some(voucher) = shape.voucher.filter(|_| shape.stock.slot().is_none()) else {
-        let named = shape.stock.slot().is_some();
-        let why = if named { "the caller names the keys" } else { "no argument is the voucher" };
-        return Err(why.into());
-    };
-    let (stock, sold) = (shape.stock.prefix_of(voucher), buyers.prefix_of(voucher));
-    let not = |key: &Template| format!("{} is no prefix and the voucher", shown(key));
-    let stock = stock.ok_or_else(|| not(&shape.stock))?;
-    let buyers = sold.ok_or_else(|| not(buyers))?;
-    if stock == buyers {
-        return Err("stock and buyers have one name".into());
+impl Call {
+    fn lua(&self) -> String {
+        let words: Vec<String> = self.words.iter().map(Template::lua).collect();
+        format!("redis.call('{}', {})", self.command, words.join(", "))
     }
-    let stream = match &shape.orders {
-        None => Vec::new(),
-        Some(orders) => match orders.stream.constant() {
-            Some(name) => name.to_vec(),
-            None => return Err(format!("the stream {} is not one for all", shown(&orders.stream))),
-        },
-    };
-    if [&stock, &buyers, &stream].iter().any(|name| !name.is_ascii() || name.contains(&0)) {
-        return Err("a name has bytes that no configuration can hold".into());
-    }
-    Ok(Names { stock, buyers, stream, voucher })
-}
 
-fn trykeys(shape: &Shape, buyers: &Template, user: Slot) -> String {
-    let stock = shape.stock.lua();
-    let stream = shape.orders.as_ref().map_or_else(|| stock.clone(), |orders| orders.stream.lua());
-    let voucher = shape.voucher.map_or_else(|| "'-'".into(), |voucher| voucher.to_string());
-    let order = order(shape);
-    format!("'SECKILL.TRYKEYS', {stock}, {}, {stream}, {voucher}, {user}, {order}", buyers.lua())
-}
-
-fn direct(shape: &Shape, by_keys: bool) -> String {
-    let (keys, stream) = match (by_keys, shape.orders.is_some()) {
-        (true, true) => ("TRYKEYS stock buyers orders ", ""),
-        (true, false) => ("TRYKEYS stock buyers stock ", " NOSTREAM"),
-        (false, _) => ("TRY ", ""),
-    };
-    let units = if shape.units.is_some() { " UNITS units" } else { "" };
-    format!("SECKILL.{keys}voucher user orderid{units}{stream}")
-}
-
-/// Whether -1 stands for a stock that never runs out.
-fn is_unlimited(shape: &Shape, runs: &Runs, a_try: &Try) -> bool {
-    let ran = &runs[scenario::MINUS_ONE];
-    let stays = state::number(ran.after(), &shape.stock_key(a_try)) == Some(-1);
-    stays && !ran.silent(0) && !ran.first().is_error()
-}
-
-/// What the replacement says for each outcome, as Lua.
-struct Told {
-    accepted: String,
-    sold_out: String,
-    bought: String,
-}
-
-impl Told {
-    fn of(codes: &Codes, notes: &mut Vec<String>) -> Self {
-        let known: Vec<&Reply> = codes
-            .sold_out
-            .iter()
-            .chain(&codes.bought)
-            .chain(match &codes.accepted {
-                Some(Accepted::Code(reply)) => Some(reply),
-                _ => None,
-            })
-            .collect();
-        let mut taken: Vec<String> = known.into_iter().filter_map(Reply::lua).collect();
-        let mut tell = |reply: Option<&Reply>, usual: i64, what: &str| {
-            if let Some(told) = reply.and_then(Reply::lua) {
-                return told;
+    /// As an entry of `seckill.scripts`, whose words are KEYS, ARGV or texts, and nothing joined.
+    fn native(&self) -> Option<String> {
+        let word = |template: &Template| match (template.slot(), template.constant()) {
+            (Some(slot), _) => Some(slot.to_string()),
+            (None, Some(text)) => {
+                let text = std::str::from_utf8(text).ok()?;
+                let plain = |c: char| c.is_ascii_graphic() && !";\"'\\[]".contains(c);
+                (!text.is_empty() && text.chars().all(plain)).then(|| text.to_owned())
             }
-            let free = [usual, 0, 1, 2, -1, -2].map(|code| code.to_string());
-            let free = free.into_iter().find(|code| !taken.contains(code)).unwrap_or_default();
-            notes.push(format!("Your script never says {what}. The replacement says {free}."));
-            taken.push(free.clone());
-            free
+            _ => None,
         };
-        let accepted = match &codes.accepted {
-            Some(Accepted::Code(reply)) => tell(Some(reply), ACCEPTED, "that a try is accepted"),
-            Some(_) => ACCEPTED.to_string(),
-            None => tell(None, ACCEPTED, "that a try is accepted"),
-        };
-        let sold_out = tell(codes.sold_out.as_ref(), SOLD_OUT, "that all is sold");
-        let bought = tell(codes.bought.as_ref(), BOUGHT, "that the user has bought before");
-        Self { accepted, sold_out, bought }
+        let words: Vec<String> = self.words.iter().map(word).collect::<Option<_>>()?;
+        Some(format!("{} {}", self.command, words.join(" ")))
     }
+}
+
+fn text(text: &str) -> Template {
+    Template::of(text.as_bytes(), &[])
+}
+
+fn slot(slot: Option<Slot>, otherwise: &str) -> Template {
+    slot.map_or_else(|| text(otherwise), Template::alone)
+}
+
+fn trykeys(sale: &Sale, sold_out: bool) -> Call {
+    let stock = sale.stock.key.clone();
+    let buyers = sale.buyers().map_or_else(|| text("buyers"), |place| place.key.clone());
+    let fields = sale.fields();
+    let stream = fields.as_ref().map_or_else(|| stock.clone(), |(stream, _)| (*stream).clone());
+    let mut words = vec![
+        stock,
+        buyers,
+        stream,
+        slot(sale.voucher, "-"),
+        slot(sale.user, "user"),
+        slot(sale.order, "0"),
+    ];
+    if let Some(units) = sale.units {
+        words.extend([text("UNITS"), Template::alone(units)]);
+    }
+    match fields {
+        None => words.push(text("NOSTREAM")),
+        Some((_, fields)) if fields.join(" ") != ORDER_FIELDS => {
+            words.push(text("FIELDS"));
+            words.extend(fields.iter().map(|name| text(name)));
+        }
+        Some(_) => {}
+    }
+    if sold_out {
+        words.extend([text("MISSING"), text("sold-out")]);
+    }
+    Call { command: "SECKILL.TRYKEYS", words, settings: Vec::new() }
+}
+
+/// SECKILL.TRY, if the names are a prefix and the voucher.
+fn try_by_names(sale: &Sale, sold_out: bool) -> Option<Call> {
+    let (voucher, buyers) = (sale.voucher?, sale.buyers()?);
+    let prefix = |key: &Template| {
+        let prefix = key.prefix_of(voucher)?;
+        let plain = prefix.is_ascii() && !prefix.is_empty() && !prefix.contains(&0);
+        plain.then(|| String::from_utf8_lossy(&prefix).into_owned())
+    };
+    let fields = sale.fields();
+    let stream = match &fields {
+        None => String::new(),
+        Some((stream, _)) => String::from_utf8(stream.constant()?.to_vec()).ok()?,
+    };
+    let named = fields.map_or_else(|| ORDER_FIELDS.to_owned(), |(_, fields)| fields.join(" "));
+    let wanted = [
+        ("seckill.stock-prefix", prefix(&sale.stock.key)?, STOCK_PREFIX),
+        ("seckill.buyers-prefix", prefix(&buyers.key)?, BUYERS_PREFIX),
+        ("seckill.order-stream", stream, ORDER_STREAM),
+        ("seckill.order-fields", named, ORDER_FIELDS),
+        ("seckill.missing-stock", if sold_out { "sold-out" } else { "error" }.into(), "error"),
+    ];
+    let settings = wanted.into_iter().filter(|(_, value, default)| value != default);
+    let mut words = vec![Template::alone(voucher), slot(sale.user, ""), slot(sale.order, "0")];
+    if let Some(units) = sale.units {
+        words.extend([text("UNITS"), Template::alone(units)]);
+    }
+    let settings = settings.map(|(name, value, _)| (name, value)).collect();
+    Some(Call { command: "SECKILL.TRY", words, settings })
+}
+
+fn bare_call(sale: &Sale) -> Call {
+    let words = [sale.stock.key.clone()].into_iter().chain(sale.units.map(Template::alone));
+    Call { command: "SECKILL.DEDUCT", words: words.collect(), settings: Vec::new() }
+}
+
+/// SECKILL.DEDUCT, for a bare stock.
+fn deduct(sale: &Sale, codes: &Codes) -> Vec<Cure> {
+    let call = bare_call(sale);
+    let (units, lua) = (sale.units, call.lua());
+    let taken = units.map_or_else(|| "1".to_owned(), |slot| format!("tonumber({slot})"));
+    let accepted = match &codes.accepted {
+        Accepted::Code(reply) => reply.lua(),
+        Accepted::Left => Some(format!("n - {taken}")),
+        Accepted::Before => Some("n".to_owned()),
+        Accepted::Varies => None,
+    };
+    let out = codes.sold_out.as_ref().map_or(Some("0".to_owned()), Reply::lua);
+    let missing = codes.missing.as_ref().map(Reply::lua);
+    let (Some(accepted), Some(out)) = (accepted, out) else { return Vec::new() };
+    let missing = match missing {
+        None => "redis.error_reply('NOVOUCHER no stock key')".to_owned(),
+        Some(None) => return Vec::new(),
+        Some(Some(missing)) => missing,
+    };
+    let after: String = sale.extras.iter().map(|call| again(call) + " ").collect();
+    let note =
+        "A stock of -1 means no limit to SECKILL.DEDUCT, and other stocks below zero are an \
+        error: a line of the doctor's is compared with 0 and more."
+            .to_owned();
+    let lua = format!(
+        "local n = {lua} if n == -1 then return {missing} end if n == 0 then return {out} end \
+         {after}return {accepted}"
+    );
+    let mut ways = Vec::new();
+    if let (true, Some(native)) = (sale.extras.is_empty(), call.native()) {
+        let notes = vec![note.clone()];
+        ways.push(Cure { way: Way::Native(native), settings: Vec::new(), notes });
+    }
+    ways.push(Cure { way: Way::Lua(lua), settings: Vec::new(), notes: vec![note] });
+    ways
+}
+
+/// A command of the script's own, once more.
+pub fn again(call: &[Template]) -> String {
+    let words: Vec<_> = call.iter().map(Template::lua).collect();
+    format!("redis.call({})", words.join(", "))
 }
 
 /// The whole line: call, put right what differs, do what else the script did, translate.
-fn script(
-    shape: &Shape,
-    buyers: &Template,
-    user: Slot,
-    call: &str,
-    codes: &Codes,
-    told: &Told,
-) -> Option<String> {
-    let Told { accepted, sold_out, bought } = told;
+fn script(sale: &Sale, call: &Call, codes: &Codes, notes: &mut Vec<String>) -> Option<String> {
     let mut steps = Vec::new();
     let apart = codes.missing.as_ref().filter(|missing| Some(*missing) != codes.sold_out.as_ref());
-    if let Some(missing) = apart {
-        let missing = missing.lua()?;
-        steps.push(format!(
-            "if type(r) == 'table' and string.find(r.err, 'NOVOUCHER') then return {missing} end"
-        ));
-        steps.push("if type(r) == 'table' then return r end".into());
+    let asks = |r: &str| {
+        let (buyers, user) = (sale.buyers()?.key.lua(), sale.user?);
+        Some(format!("{r} and redis.call('SISMEMBER', {buyers}, {user}) == 1"))
+    };
+    let first_asked = codes.asks_buyers() && codes.missing.is_none() && codes.sold_out.is_some();
+    if apart.is_some() || first_asked {
+        let gone = "type(r) == 'table' and string.find(r.err, 'NOVOUCHER')";
+        if let Some(bought) = codes.bought_and_missing.as_ref().filter(|_| codes.asks_buyers()) {
+            steps.push(format!("if {} then return {} end", asks(gone)?, bought.lua()?));
+        }
+        if let Some(missing) = apart {
+            steps.push(format!("if {gone} then return {} end", missing.lua()?));
+        }
     }
-    let buyers_first = codes.accepted.is_some()
-        && codes.sold_out.is_some()
-        && codes.bought.is_some()
-        && codes.bought_and_out == codes.bought
-        && codes.bought != codes.sold_out;
-    if buyers_first {
-        let buyers = buyers.lua();
-        steps.push(format!(
-            "if r == {SOLD_OUT} and redis.call('SISMEMBER', {buyers}, {user}) == 1 then \
-             r = {BOUGHT} end"
-        ));
+    let first = codes.bought_and_out == codes.bought && codes.bought != codes.sold_out;
+    if first && codes.bought.is_some() && codes.sold_out.is_some() {
+        steps.push(format!("if {} then r = {BOUGHT} end", asks(&format!("r == {SOLD_OUT}"))?));
     }
-    let extras: Vec<String> = shape
-        .extras
-        .iter()
-        .map(|call| {
-            let words: Vec<_> = call.iter().map(Template::lua).collect();
-            format!("redis.call({})", words.join(", "))
-        })
-        .collect();
+    let extras: Vec<String> = sale.extras.iter().map(|call| again(call)).collect();
     if !extras.is_empty() {
         steps.push(format!("if r == {ACCEPTED} then {} end", extras.join(" ")));
+        notes.push(
+            "What your script writes beside the sale comes after it: if that fails, the sale is \
+             made all the same."
+                .to_owned(),
+        );
     }
     let own = [ACCEPTED, SOLD_OUT, BOUGHT].map(|code| code.to_string());
+    let stock = format!("tonumber(redis.call('GET', {}))", sale.stock.key.lua());
+    let taken = sale.units.map_or_else(|| "1".to_owned(), |slot| slot.to_string());
     let accepted = match &codes.accepted {
-        Some(Accepted::Left) => {
-            steps.push(format!(
-                "if r == {ACCEPTED} then return tonumber(redis.call('GET', {})) end",
-                shape.stock.lua()
-            ));
-            &own[0]
+        Accepted::Code(reply) => reply.lua()?,
+        Accepted::Left => {
+            steps.push(format!("if r == {ACCEPTED} then return {stock} end"));
+            own[0].clone()
         }
-        Some(Accepted::Varies) => return None,
-        _ => accepted,
+        Accepted::Before => {
+            steps.push(format!("if r == {ACCEPTED} then return {stock} + {taken} end"));
+            own[0].clone()
+        }
+        Accepted::Varies => return None,
     };
-    let same = [accepted, sold_out, bought] == own.each_ref();
+    let mut other = |reply: &Option<Reply>, usual: &String, what: &str| match reply {
+        Some(reply) => reply.lua(),
+        None => {
+            notes.push(format!("Your script never says {what}. The replacement says {usual}."));
+            Some(usual.clone())
+        }
+    };
+    let sold_out = other(&codes.sold_out, &own[1], "that all is sold")?;
+    let bought = other(&codes.bought, &own[2], "that the user has bought before")?;
+    let same = [&accepted, &sold_out, &bought] == [&own[0], &own[1], &own[2]];
     let table =
         format!("{{[{ACCEPTED}] = {accepted}, [{SOLD_OUT}] = {sold_out}, [{BOUGHT}] = {bought}}}");
-    let caller = if apart.is_some() { "pcall" } else { "call" };
-    let call = format!("redis.{caller}({call})");
+    let lua = call.lua();
+    let lua = if apart.is_some() || first_asked {
+        lua.replacen("redis.call", "redis.pcall", 1)
+    } else {
+        lua
+    };
     Some(match (steps.is_empty(), same) {
-        (true, true) => format!("return {call}"),
-        (true, false) => format!("local code = {table} return code[{call}]"),
-        (false, true) => format!("local r = {call} {} return r", steps.join(" ")),
-        (false, false) => format!("local r = {call} {} return ({table})[r]", steps.join(" ")),
+        (true, true) => format!("return {lua}"),
+        (true, false) => format!("local code = {table} return code[{lua}]"),
+        (false, true) => format!("local r = {lua} {} return r", steps.join(" ")),
+        (false, false) => {
+            let error = "if type(r) == 'table' then return r end ";
+            let error = if lua.starts_with("redis.pcall") { error } else { "" };
+            format!("local r = {lua} {} {error}return ({table})[r]", steps.join(" "))
+        }
     })
 }
 
@@ -311,35 +392,4 @@ pub fn conf_line(name: &str, value: &str) -> String {
     } else {
         format!("{name} {value}")
     }
-}
-
-/// A script that sells in a cluster, called with the voucher as its key.
-pub fn cluster_script(cure: &Cure) -> Option<&'static str> {
-    let by_voucher = "return redis.call('SECKILL.TRY', KEYS[1], ARGV[1], ARGV[2])";
-    cure.keys_because.is_none().then_some(by_voucher)
-}
-
-/// The one line that releases a lock.
-pub fn release(
-    lock: &Template,
-    token: &Template,
-    yes: &str,
-    no: &str,
-    absent: Option<&str>,
-) -> String {
-    let (lock, token) = (lock.lua(), token.lua());
-    let check = absent.map_or_else(String::new, |absent| {
-        format!("if redis.call('EXISTS', {lock}) == 0 then return {absent} end ")
-    });
-    let call = format!("redis.call('LOCK.RELEASE', {lock}, {token})");
-    if [yes, no] == ["1", "0"] {
-        format!("{check}return {call}")
-    } else {
-        format!("{check}if {call} == 1 then return {yes} end return {no}")
-    }
-}
-
-/// The same for who replies one thing whatever happens.
-pub fn release_silently(lock: &Template, token: &Template, told: &str) -> String {
-    format!("redis.call('LOCK.RELEASE', {}, {}) return {told}", lock.lua(), token.lua())
 }

@@ -1,52 +1,55 @@
 //! `seckill-doctor`: runs somebody's own scripts on throw-away servers, beside the module, and
 //! says what is wrong with them, what differs, and what to put in their place.
 //!
-//! `options` what can be asked for, `server` the throw-away servers, `source` a script's text,
-//! `trace` and `watch` look at it at work, `template`, `roles` and `shape` make out which argument
-//! and which key is what. `scenario` and `crowd` run it, `state` and `reply` hold what came of it,
-//! `codes` says what its replies mean, `findings` what is wrong, `cure` what takes its place,
-//! `cluster` how both fare there. `sale` and `unlock` go through all that for a script of their
-//! kind, `report` prints.
+//! `options` what can be asked for, `roles` what the user says of arguments, `source` the scripts,
+//! `server` the throw-away servers, `wire` how they are talked to, `reply` what they answer.
+//! `watch` looks at a script at work, `world` is what keys hold, `template` what names are made of,
+//! and `explore` plants what the script looks at until it sells; `trial` sees what of it matters.
+//! `sale` is what came out of that, `reading` the ways to call it, `history` the situations that it
+//! is put into, `faults` what is wrong with it, as a `finding`. `cure` guesses what takes its place
+//! and `prove` compares, `cluster` looks at both in a cluster. `lock` does all that for scripts of
+//! locks, `what` names those of any other kind. `examine` goes through it, `folder` does so for
+//! many, `report` prints.
 //!
-//! Exit code: 0 drop-in, 1 differs or broken, 2 could not be examined.
+//! Exit code: 0 drop-in or helper, 1 differs or broken, 2 not understood or not examined.
 
 mod cluster;
-mod codes;
-mod crowd;
 mod cure;
-mod findings;
+mod examine;
+mod explore;
+mod faults;
+mod finding;
+mod folder;
+mod history;
+mod lock;
 mod options;
+mod prove;
+mod reading;
 mod reply;
 mod report;
 mod roles;
 mod sale;
-mod scenario;
 mod server;
-mod shape;
 mod source;
-mod state;
 mod template;
-mod trace;
-mod unlock;
+mod trial;
 mod watch;
+mod what;
+mod wire;
+mod world;
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Parser;
-use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
-use options::{Kind, Options};
-use report::{Examined, Paint, Verdict};
-use roles::Roles;
-use sale::Pair;
-use server::{Programs, Server};
+use options::Options;
+use report::Paint;
 use source::Source;
 
-const BAD: u8 = 1;
 const NOT_EXAMINED: u8 = 2;
 
 fn main() -> ExitCode {
@@ -82,73 +85,39 @@ async fn until_asked_to_end(options: Options) -> Result<u8> {
 
 /// Examines every script, and gives the worst exit code of them.
 fn examine_all(options: &Options) -> Result<u8> {
+    if rustix::process::geteuid().is_root() {
+        eprintln!(
+            "seckill-doctor: running as root, and so do the servers that run these scripts; for \
+             scripts of strangers use a user without rights, in a container"
+        );
+    }
     let roles = options.roles()?;
-    let sources: Vec<Source> =
-        options.scripts.iter().map(|path| Source::read(path)).collect::<Result<_>>()?;
-    let programs = options.programs()?;
-    let pair = Pair { plain: Server::plain(&programs)?, module: Server::with_module(&programs)? };
+    let mut sources = Vec::new();
+    for path in &options.scripts {
+        sources.extend(Source::read(path, options.from_java)?);
+    }
+    ensure!(!sources.is_empty(), "there is no script in what was named");
+    let said = options.keys.is_some() || options.argv.is_some();
+    ensure!(!said || sources.len() == 1, "--keys and --argv are for one script at a time");
+    let all = folder::examine_all(&options.programs()?, options.kind, &sources, &roles)?;
     let colours = io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none();
-    let mut code = 0;
     let mut out = io::stdout().lock();
-    for (number, source) in sources.iter().enumerate() {
-        let outcome = examine(options, &programs, &pair, source, &roles)
-            .with_context(|| format!("examining {}", source.name))?;
-        code = code.max(match &outcome {
-            Ok(examined) if examined.verdict == Verdict::DropIn => 0,
-            Ok(_) => BAD,
-            Err(_) => NOT_EXAMINED,
-        });
-        let text = match outcome {
-            Ok(examined) if options.json => format!("{}\n", examined.json()),
-            Ok(examined) => {
-                let space = if number > 0 { "\n" } else { "" };
-                format!("{space}{}", examined.text(Paint(colours)))
-            }
-            Err(why) if options.json => {
-                format!("{}\n", json!({ "file": source.name, "verdict": "unclear", "why": why }))
-            }
-            Err(why) => {
-                eprintln!("seckill-doctor: {}: {why}", source.name);
-                String::new()
-            }
-        };
-        out.write_all(text.as_bytes())?;
+    for (number, examined) in all.iter().enumerate() {
+        if options.json {
+            writeln!(out, "{}", examined.json())?;
+        } else {
+            let space = if number > 0 { "\n" } else { "" };
+            write!(out, "{space}{}", examined.text(Paint(colours)))?;
+        }
     }
-    Ok(code)
-}
-
-/// `Err` in the inner result says why a script is not understood, and what would help.
-fn examine(
-    options: &Options,
-    programs: &Programs,
-    pair: &Pair,
-    source: &Source,
-    roles: &Roles,
-) -> Result<std::result::Result<Examined, String>> {
-    let mut client = pair.plain.client()?;
-    let loaded = client.call(&[&b"SCRIPT"[..], b"LOAD", &source.text])?;
-    if loaded.is_error() {
-        return Ok(Err(format!("the server can't load it: {loaded}")));
+    if !options.json && all.len() > 1 {
+        write!(out, "\n{}", folder::summary(&all))?;
+        if let Some(line) = folder::scripts_line(&all) {
+            writeln!(out, "\nThe module can answer these in one line of redis.conf:\n  {line}")?;
+        }
     }
-    let kind = options.kind.or_else(|| source.kind());
-    let outcome = match kind {
-        Some(Kind::Sell) => sale::examine(programs, pair, source, roles)?,
-        Some(Kind::Unlock) => unlock::examine(pair, source, roles)?,
-        None => Err("it names no command that sells or releases a lock".into()),
-    };
-    Ok(outcome.map_err(|why| format!("not understood: {why}. {}", help(source, kind))))
-}
-
-fn help(source: &Source, kind: Option<Kind>) -> String {
-    let (keys, argv) = match kind {
-        Some(Kind::Unlock) => ("lock", "token"),
-        _ => ("stock buyers", "voucher user order"),
-    };
-    let counted = format!("it seems to take {} KEYS and {} ARGV", source.keys, source.args);
-    let reckons = if source.reckons { ", and more by reckoning" } else { "" };
-    format!(
-        "Say what it is called with: {counted}{reckons}. For instance --argv \"{argv}\", with \
-         --keys \"{keys}\" if it takes KEYS, =text for what is always the same, and --kind sell \
-         or unlock"
-    )
+    for line in folder::contradictions(&all) {
+        eprintln!("seckill-doctor: {line}");
+    }
+    Ok(all.iter().map(|examined| examined.verdict.exit_code()).max().unwrap_or(0))
 }

@@ -3,7 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
 
 use crate::roles::Roles;
@@ -17,7 +17,7 @@ use crate::server::Programs;
 #[derive(Parser, Debug)]
 #[command(name = "seckill-doctor", version, after_help = EXIT_CODES)]
 pub struct Options {
-    /// Scripts that sell or release locks
+    /// Scripts that sell or release locks, or folders of them
     #[arg(required = true, value_name = "SCRIPT")]
     pub scripts: Vec<PathBuf>,
 
@@ -25,15 +25,20 @@ pub struct Options {
     #[arg(long, value_enum)]
     pub kind: Option<Kind>,
 
-    /// What KEYS holds, in order: stock, buyers, stream, voucher, user, lock, - for anything, or
-    /// =text for what is always the same [default: found by watching the script]
+    /// What KEYS holds, in order: stock, buyers, stream, lock, voucher, user, request (of a try),
+    /// counter (of a user), changes (per try), - for anything, or =text for what is always the same
+    /// [default: found by watching the script]
     #[arg(long, value_name = "WORDS")]
     pub keys: Option<String>,
 
-    /// What ARGV holds, in order: voucher, user, order, units, lock, token, - for anything, or
-    /// =text for what is always the same [default: found by watching the script]
+    /// What ARGV holds, in order: voucher, user, order, units, lock, token, request, changes, - or
+    /// =text [default: found by watching the script]
     #[arg(long, value_name = "WORDS")]
     pub argv: Option<String>,
+
+    /// Also read scripts out of the strings of .java, .kt and .go files
+    #[arg(long)]
+    pub from_java: bool,
 
     /// The server program [default: REDIS_SERVER, else redis-server]
     #[arg(long, value_name = "PATH")]
@@ -51,13 +56,14 @@ pub struct Options {
 
 const EXIT_CODES: &str = "\
 Exit code:
-  0  every script has a drop-in replacement
+  0  every script has a drop-in replacement, or is a helper that needs none
   1  a script is broken, or the module does something else in its place
-  2  a script could not be examined
+  2  a script was not understood, or could not be examined
 
 Examples:
   seckill-doctor seckill.lua unlock.lua
-  seckill-doctor --keys \"stock buyers\" --argv \"user units\" deduct.lua";
+  seckill-doctor --json --from-java src/main
+  seckill-doctor --keys \"stock buyers request\" --argv \"user units\" deduct.lua";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Kind {
@@ -69,8 +75,6 @@ pub enum Kind {
 
 impl Options {
     pub fn roles(&self) -> Result<Roles> {
-        let said = self.keys.is_some() || self.argv.is_some();
-        ensure!(!said || self.scripts.len() == 1, "--keys and --argv are for one script at a time");
         Roles::new(self.keys.as_deref(), self.argv.as_deref()).map_err(anyhow::Error::msg)
     }
 
@@ -136,8 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn roles_are_for_one_script() {
-        assert!(parse(&["a.lua", "b.lua", "--keys", "stock"]).unwrap().roles().is_err());
+    fn roles_are_words() {
         assert!(parse(&["a.lua", "--keys", "stock"]).unwrap().roles().is_ok());
         assert!(parse(&["a.lua", "--argv", "buyer"]).unwrap().roles().is_err());
         assert!(parse(&[]).is_err());

@@ -2,63 +2,44 @@
 
 use std::fmt;
 
-use redis::Value;
-
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Reply {
     Int(i64),
     Text(Vec<u8>),
     Status(String),
     /// What a script's `false` and `nil` become.
+    #[default]
     Nil,
-    Error(String),
+    /// A mistake, with the line of the script where there is one.
+    Error(String, Option<usize>),
     /// An error that a script returned of its own accord, and so a word for an outcome.
     Refusal(String),
-    /// A list, or anything else that is no single value.
-    Other(String),
+    List(Vec<Reply>),
 }
 
 impl Reply {
-    pub fn of(value: &Value) -> Self {
-        match value {
-            Value::Int(number) => Self::Int(*number),
-            Value::BulkString(bytes) => Self::Text(bytes.clone()),
-            Value::Okay => Self::Status("OK".into()),
-            Value::SimpleString(text) => Self::Status(text.clone()),
-            Value::Nil => Self::Nil,
-            Value::ServerError(error) => {
-                let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
-                Self::Error(without_place(&text))
-            }
-            Value::Array(items) => {
-                let items: Vec<_> = items.iter().map(|item| Self::of(item).to_string()).collect();
-                Self::Other(format!("[{}]", items.join(", ")))
-            }
-            other => Self::Other(format!("{other:?}")),
+    /// An error as the server sends it. It adds the place to what a script failed at.
+    pub fn error(text: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(text);
+        let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        if !text.contains("user_script") {
+            return Self::Refusal(text);
         }
-    }
-
-    /// The reply of a script. The server adds the place of what a script failed at.
-    pub fn of_script(value: &Value) -> Self {
-        let fails = match value {
-            Value::ServerError(error) => {
-                error.details().is_some_and(|text| text.contains("user_script"))
-            }
-            _ => false,
-        };
-        match Self::of(value) {
-            Self::Error(text) if !fails => Self::Refusal(text),
-            other => other,
-        }
+        let numbers = text.split("user_script:").skip(1);
+        let line = numbers.filter_map(|rest| {
+            rest.split(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse().ok())
+        });
+        let line = line.last();
+        Self::Error(without_place(&text), line)
     }
 
     pub fn is_error(&self) -> bool {
-        matches!(self, Self::Error(_))
+        matches!(self, Self::Error(..))
     }
 
     /// An error of either kind.
     pub fn refuses(&self) -> bool {
-        matches!(self, Self::Error(_) | Self::Refusal(_))
+        matches!(self, Self::Error(..) | Self::Refusal(_))
     }
 
     /// Equal, or both errors of which one was not meant: the texts of errors differ.
@@ -71,9 +52,21 @@ impl Reply {
     pub fn text(&self) -> String {
         match self {
             Self::Text(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-            Self::Status(text) => text.clone(),
+            Self::Status(text) | Self::Refusal(text) | Self::Error(text, _) => text.clone(),
             _ => String::new(),
         }
+    }
+
+    pub fn bytes(self) -> Vec<u8> {
+        match self {
+            Self::Text(bytes) => bytes,
+            Self::Int(number) => number.to_string().into_bytes(),
+            other => other.text().into_bytes(),
+        }
+    }
+
+    pub fn items(self) -> Vec<Reply> {
+        if let Self::List(items) = self { items } else { Vec::new() }
     }
 
     /// What a script has to return for this reply; nothing for a list.
@@ -83,10 +76,23 @@ impl Reply {
             Self::Text(bytes) => Some(quoted(bytes)),
             Self::Status(text) => Some(format!("{{ok = {}}}", quoted(text.as_bytes()))),
             Self::Nil => Some("false".into()),
-            Self::Error(text) | Self::Refusal(text) => {
+            Self::Error(text, _) | Self::Refusal(text) => {
                 Some(format!("{{err = {}}}", quoted(text.as_bytes())))
             }
-            Self::Other(_) => None,
+            Self::List(_) => None,
+        }
+    }
+
+    /// A cell of a table.
+    pub fn short(&self) -> String {
+        match self {
+            Self::Error(text, _) | Self::Refusal(text) => {
+                match text.split(' ').next().unwrap_or_default() {
+                    "ERR" | "" => "error".to_owned(),
+                    word => format!("error {word}"),
+                }
+            }
+            other => other.to_string(),
         }
     }
 }
@@ -98,8 +104,11 @@ impl fmt::Display for Reply {
             Self::Text(bytes) => write!(f, "\"{}\"", bytes.escape_ascii()),
             Self::Status(text) => f.write_str(text),
             Self::Nil => f.write_str("nil"),
-            Self::Error(text) | Self::Refusal(text) => write!(f, "error ({text})"),
-            Self::Other(text) => f.write_str(text),
+            Self::Error(text, _) | Self::Refusal(text) => write!(f, "error ({text})"),
+            Self::List(items) => {
+                let items: Vec<_> = items.iter().map(ToString::to_string).collect();
+                write!(f, "[{}]", items.join(", "))
+            }
         }
     }
 }
@@ -135,26 +144,18 @@ mod tests {
     }
 
     #[test]
-    fn places_are_cut_off() {
+    fn places_are_cut_off_and_kept_apart() {
         let seven = "ERR user_script:6: attempt to compare nil with number script: 5c5b, on \
             @user_script:6.";
-        assert_eq!(without_place(seven), "ERR attempt to compare nil with number");
-        assert_eq!(without_place("NOVOUCHER no stock key"), "NOVOUCHER no stock key");
-    }
-
-    #[test]
-    fn booleans_are_what_clients_see() {
-        assert_eq!(Reply::Nil.lua().as_deref(), Some("false"));
-        assert_eq!(Reply::Int(-1).lua().as_deref(), Some("-1"));
-        assert_eq!(Reply::Status("OK".into()).lua().as_deref(), Some("{ok = 'OK'}"));
-        assert_eq!(Reply::Other("[1]".into()).lua(), None);
-        assert_eq!(Reply::Refusal("NO".into()).lua().as_deref(), Some("{err = 'NO'}"));
+        let error = Reply::error(seven.as_bytes());
+        assert_eq!(error, Reply::Error("ERR attempt to compare nil with number".into(), Some(6)));
+        assert_eq!(Reply::error(b"NOVOUCHER \xff").text(), "NOVOUCHER \u{fffd}");
     }
 
     #[test]
     fn errors_that_were_meant_are_told_apart() {
         let refusal = |text: &str| Reply::Refusal(text.into());
-        let error = |text: &str| Reply::Error(text.into());
+        let error = |text: &str| Reply::Error(text.into(), None);
         assert!(error("ERR a").is_like(&error("ERR b")));
         assert!(error("ERR a").is_like(&refusal("NO")));
         assert!(refusal("NO").is_like(&refusal("NO")));

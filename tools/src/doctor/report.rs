@@ -3,64 +3,54 @@
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
-use crate::cure::conf_line;
-use crate::findings::{Finding, Weight};
+use crate::cure::{Cure, Way, conf_line};
+use crate::finding::{Finding, Grade, Weight};
+use crate::prove::{CALLS, Row, Sameness};
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    Sale,
-    Unlock,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Verdict {
     DropIn,
+    Helper,
     Differs,
     Broken,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sameness {
-    Same,
-    /// The keys are damaged: the module refuses, and the script does something else.
-    Refused,
-    Differs,
-    /// There is nothing to compare it with.
-    Alone,
-}
-
-/// A scenario with its replies.
-pub struct Row {
-    pub name: String,
-    pub yours: String,
-    pub module: Option<String>,
-    pub sameness: Sameness,
-    pub differences: Vec<String>,
+    Unclear,
 }
 
 /// Everything about one script.
 pub struct Examined {
     pub file: String,
-    pub kind: Kind,
+    pub sha1: String,
+    pub what: &'static str,
     pub verdict: Verdict,
     pub understood: Vec<(&'static str, String)>,
     pub rows: Vec<Row>,
     pub findings: Vec<Finding>,
+    /// Why no command takes its place, and what is near.
     pub obstacles: Vec<String>,
-    pub settings: Vec<(&'static str, String)>,
-    pub keys_because: Option<String>,
-    pub notes: Vec<String>,
+    /// The least change first.
+    pub cures: Vec<Cure>,
     pub direct: Option<String>,
-    pub replacement: Option<String>,
     pub cluster: Option<Cluster>,
+    pub saw: String,
 }
 
 impl Verdict {
     pub fn word(self) -> &'static str {
         match self {
             Self::DropIn => "drop-in",
+            Self::Helper => "helper",
             Self::Differs => "differs",
             Self::Broken => "broken",
+            Self::Unclear => "unclear",
+        }
+    }
+
+    /// A helper is nothing to fail a build for.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::DropIn | Self::Helper => 0,
+            Self::Differs | Self::Broken => 1,
+            Self::Unclear => 2,
         }
     }
 }
@@ -72,6 +62,15 @@ impl Sameness {
             Self::Refused => "refused",
             Self::Differs => "differs",
             Self::Alone => "",
+        }
+    }
+}
+
+impl Grade {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Proved => "proved",
+            Self::Seen => "seen",
         }
     }
 }
@@ -124,12 +123,25 @@ fn wrapped(first: &str, text: &str) -> String {
 }
 
 impl Examined {
+    pub fn new(file: &str) -> Self {
+        Self {
+            file: file.to_owned(),
+            sha1: String::new(),
+            what: "a script",
+            verdict: Verdict::Unclear,
+            understood: Vec::new(),
+            rows: Vec::new(),
+            findings: Vec::new(),
+            obstacles: Vec::new(),
+            cures: Vec::new(),
+            direct: None,
+            cluster: None,
+            saw: String::new(),
+        }
+    }
+
     pub fn text(&self, paint: Paint) -> String {
-        let what = match self.kind {
-            Kind::Sale => "sells",
-            Kind::Unlock => "releases a lock",
-        };
-        let mut text = format!("{}\n\n", paint.head(&format!("{}: {what}", self.file)));
+        let mut text = format!("{}\n\n", paint.head(&format!("{}: {}", self.file, self.what)));
         for (name, value) in &self.understood {
             text += &wrapped(&format!("  {name:<12}"), value);
         }
@@ -137,7 +149,9 @@ impl Examined {
         text += &self.of_script(paint);
         text += &self.of_module(paint);
         text += &self.in_a_cluster(paint);
-        text + &self.conclusion(paint)
+        text += &self.of_cures(paint);
+        let last = self.last_line(paint);
+        if text.ends_with("\n\n") { text + &last } else { text + "\n" + &last }
     }
 
     fn table(&self, paint: Paint) -> String {
@@ -149,7 +163,7 @@ impl Examined {
         let yours = width(&mut self.rows.iter().map(|row| row.yours.len())).max(11);
         let module = |row: &Row| row.module.clone().unwrap_or_default();
         let ours = width(&mut self.rows.iter().map(|row| module(row).len())).max(6);
-        let compared = self.replacement.is_some();
+        let compared = self.rows.iter().any(|row| row.module.is_some());
         let ours_head = if compared { "module" } else { "" };
         let head = format!("  {:<name$}  {:<yours$}  {ours_head}", "scenario", "your script");
         let mut text = format!("\n{}\n", paint.head(head.trim_end()));
@@ -180,10 +194,10 @@ impl Examined {
                 text += &format!("\n{head}\n");
             }
             for finding in found {
-                text += &wrapped("  - ", &finding.text);
+                text += &wrapped("  - ", &format!("{} ({})", finding.text, finding.grade.word()));
             }
         }
-        text
+        if text.starts_with('\n') && self.understood.is_empty() { text[1..].into() } else { text }
     }
 
     fn of_module(&self, paint: Paint) -> String {
@@ -206,9 +220,15 @@ impl Examined {
             }
         }
         if !self.obstacles.is_empty() {
-            text += &format!("\n{}\n", paint.head("Why no command takes its place as it is"));
+            let head = match self.verdict {
+                Verdict::Helper => "What it is",
+                Verdict::Unclear => "Not understood",
+                _ => "Why no command takes its place as it is",
+            };
+            let gap = if self.understood.is_empty() { "" } else { "\n" };
+            text += &format!("{gap}{}\n", paint.head(head));
             for obstacle in &self.obstacles {
-                text += &wrapped("  - ", &format!("It {obstacle}. {}", advice(obstacle)));
+                text += &wrapped("  - ", obstacle);
             }
         }
         text
@@ -218,37 +238,73 @@ impl Examined {
         let Some(cluster) = &self.cluster else { return String::new() };
         let mut text = format!("\n{}\n", paint.head("In a cluster"));
         text += &wrapped("  your script  ", &cluster.script);
-        if let Some(Ok(how) | Err(how)) = &cluster.module {
-            text += &wrapped("  the module   ", how);
+        if let Some(line) = &cluster.line {
+            text += &wrapped("  the module   ", &format!("{line}: all its keys in one slot"));
         }
         text
     }
 
-    fn conclusion(&self, paint: Paint) -> String {
+    /// The setting that has the module answer the script's own calls.
+    pub fn scripts_line(&self, cure: &Cure) -> Option<String> {
+        match &cure.way {
+            Way::Native(command) => Some(format!("{} {command}", self.sha1)),
+            Way::Lua(_) => None,
+        }
+    }
+
+    fn of_cures(&self, paint: Paint) -> String {
         let mut text = String::new();
-        if let Some(replacement) = &self.replacement {
-            if !self.settings.is_empty() {
-                text += &format!("\n{}\n", paint.head("Settings, in redis.conf"));
-                for (name, value) in &self.settings {
-                    text += &format!("  {}\n", conf_line(name, value));
+        let broken = self.verdict == Verdict::Broken;
+        for cure in &self.cures {
+            let line = self.scripts_line(cure);
+            let head = match (&line, broken) {
+                (Some(_), false) => "Change nothing: let the module answer your script",
+                (Some(_), true) => {
+                    "Change nothing: let the module answer your script, as it was meant to"
                 }
+                (None, false) if self.verdict == Verdict::Differs => {
+                    "Or put this in place of your script, if what differs does not matter"
+                }
+                (None, false) => "Or put this in place of your script",
+                (None, true) => "Or put this in place of your script, for what it was meant to do",
+            };
+            let is_first = std::ptr::eq(cure, &raw const self.cures[0]);
+            let head = if is_first && line.is_none() {
+                head.replace("Or put", "Put")
+            } else {
+                head.into()
+            };
+            let bound =
+                if cure.settings.is_empty() { "" } else { ", with settings for the whole server" };
+            text += &format!("\n{}\n", paint.head(&format!("{head}{bound}")));
+            if !cure.settings.is_empty() {
+                text += "  1. the settings first, in redis.conf or by CONFIG SET:\n";
+                for (name, value) in &cure.settings {
+                    text += &format!("     {}\n", conf_line(name, value));
+                }
+                let warning = "They bind every application on this server that calls SECKILL.TRY \
+                    or SECKILL.TRYKEYS without FIELDS and MISSING.";
+                text += &wrapped("     ", warning);
+                text += "  2. then:\n";
             }
-            text += &format!("\n{}\n", paint.head("Put this in place of your script"));
-            text += &format!("  {replacement}\n");
-            if let Some(why) = &self.keys_because {
-                text += &wrapped(
-                    "  ",
-                    &format!("(SECKILL.TRYKEYS and not SECKILL.TRY, because {why})"),
-                );
+            match (&line, &cure.way) {
+                (Some(line), _) => {
+                    text += &format!("  redis.conf   {}\n", conf_line("seckill.scripts", line));
+                    text += &format!("  or at once   CONFIG SET seckill.scripts \"{line}\"\n");
+                    let others = "(With several scripts, all entries in one line, separated by ;)";
+                    text += &wrapped("  ", others);
+                }
+                (None, Way::Lua(lua)) => text += &format!("  {lua}\n"),
+                (None, Way::Native(_)) => {}
             }
-            for note in &self.notes {
+            for note in &cure.notes {
                 text += &wrapped("  ", note);
             }
-            if let Some(direct) = &self.direct {
+            if let (Some(direct), Way::Lua(_)) = (&self.direct, &cure.way) {
                 text += &wrapped("  ", &format!("or call the command itself: {direct}"));
             }
         }
-        text + "\n" + &self.last_line(paint)
+        text
     }
 
     fn last_line(&self, paint: Paint) -> String {
@@ -264,21 +320,34 @@ impl Examined {
                 };
                 format!("{}: {agree}{others}.\n", paint.good("DROP-IN"))
             }
-            Verdict::Differs if self.replacement.is_some() => {
+            Verdict::Differs if !self.cures.is_empty() => {
                 format!("{}: {agree}.\n", paint.bad("DIFFERS"))
             }
-            Verdict::Differs => format!("{}: no command takes its place.\n", paint.bad("DIFFERS")),
+            Verdict::Differs => {
+                format!("{}: it works, and no command takes its place.\n", paint.odd("DIFFERS"))
+            }
+            Verdict::Broken if self.cures.is_empty() => {
+                format!("{}: see above. Correct it first.\n", paint.bad("BROKEN"))
+            }
             Verdict::Broken => {
-                let put = match &self.replacement {
-                    Some(_) if count(Sameness::Differs) > 0 => {
-                        "The line above does what it was meant to do"
-                    }
-                    Some(_) => "The line above does the same, but for what is said there",
-                    None => "Mend it first",
+                let put = if count(Sameness::Differs) > 0 {
+                    "The command does what it was meant to do"
+                } else {
+                    "The command does the same"
                 };
                 format!("{}: see above. {put}.\n", paint.bad("BROKEN"))
             }
+            Verdict::Helper => format!("{}: nothing to replace.\n", paint.good("HELPER")),
+            Verdict::Unclear => format!("{}: no verdict.\n", paint.odd("UNCLEAR")),
         }
+    }
+
+    /// A line of Lua in the script's place.
+    fn replacement(&self) -> Option<&str> {
+        self.cures.iter().find_map(|cure| match &cure.way {
+            Way::Lua(lua) => Some(lua.as_str()),
+            Way::Native(_) => None,
+        })
     }
 
     pub fn json(&self) -> Value {
@@ -290,45 +359,40 @@ impl Examined {
         };
         let finding = |finding: &Finding| {
             let weight = if finding.weight == Weight::Broken { "broken" } else { "weak" };
-            json!({ "weight": weight, "code": finding.code, "text": finding.text })
+            let grade = finding.grade.word();
+            json!({ "weight": weight, "grade": grade, "code": finding.code, "text": finding.text })
         };
-        let settings: serde_json::Map<String, Value> =
-            self.settings.iter().map(|(name, value)| ((*name).into(), json!(value))).collect();
+        let cure = |cure: &Cure| {
+            let settings: serde_json::Map<String, Value> =
+                cure.settings.iter().map(|(name, value)| ((*name).into(), json!(value))).collect();
+            let lua = match &cure.way {
+                Way::Lua(lua) => Some(lua),
+                Way::Native(_) => None,
+            };
+            json!({
+                "scripts": self.scripts_line(cure), "lua": lua, "settings": settings,
+                "notes": cure.notes, "calls": CALLS,
+            })
+        };
         let understood: Vec<Value> =
             self.understood.iter().map(|(name, value)| json!([name, value])).collect();
-        let cluster = self.cluster.as_ref().map(|cluster| {
-            let module = cluster.module.as_ref().map(Result::is_ok);
-            json!({ "script": cluster.script, "module": module })
-        });
+        let cluster = self
+            .cluster
+            .as_ref()
+            .map(|cluster| json!({ "script": cluster.script, "line": cluster.line }));
         json!({
             "file": self.file,
-            "kind": match self.kind { Kind::Sale => "sell", Kind::Unlock => "unlock" },
+            "what": self.what,
             "verdict": self.verdict.word(),
             "understood": understood,
             "findings": self.findings.iter().map(finding).collect::<Vec<_>>(),
             "scenarios": self.rows.iter().map(row).collect::<Vec<_>>(),
             "obstacles": self.obstacles,
-            "settings": settings,
-            "replacement": self.replacement,
+            "cures": self.cures.iter().map(cure).collect::<Vec<_>>(),
+            "replacement": self.replacement(),
             "command": self.direct,
-            "notes": self.notes,
             "cluster": cluster,
+            "saw": self.saw,
         })
-    }
-}
-
-/// What the module has for who does it that way.
-fn advice(obstacle: &str) -> &'static str {
-    if obstacle.contains("no buyers") {
-        "SECKILL.DEDUCT takes units from a bare stock and never below zero."
-    } else if obstacle.contains("one name") {
-        "Give the buyers a key of their own."
-    } else if obstacle.contains("beside the sale") {
-        "Keep that part behind the call, for when it replied 0."
-    } else if obstacle.contains("hash") || obstacle.contains("key of their own") {
-        "The module keeps the stock in a string and the buyers in a set; a managed voucher \
-         (SECKILL.CREATE) has a limit a user. The data would have to be converted."
-    } else {
-        "Reply one number for each outcome, and look up the rest."
     }
 }

@@ -1,74 +1,76 @@
-//! What the user says of the script's KEYS and ARGV, for scripts that can't be seen through.
+//! What the user says of the script's KEYS and ARGV.
 
 use std::collections::BTreeMap;
 
 use crate::source::Source;
 use crate::template::Slot;
 
-/// Which slot is what, as far as it was said.
+/// What a slot is, as far as it was said.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Roles {
     keys: Option<Vec<String>>,
     args: Option<Vec<String>>,
-    /// Slots that always hold the same, from words such as `=100`.
-    pub fixed: BTreeMap<Slot, Vec<u8>>,
 }
 
-const OF_KEYS: [&str; 7] = ["stock", "buyers", "stream", "lock", "voucher", "user", "-"];
-const OF_ARGS: [&str; 7] = ["voucher", "user", "order", "units", "lock", "token", "-"];
+const WORDS: [&str; 12] = [
+    "stock", "buyers", "stream", "lock", "token", "voucher", "user", "order", "units", "request",
+    "counter", "changes",
+];
 
 impl Roles {
     /// From `--keys "stock buyers stream"` and `--argv "voucher user order =100"`.
     pub fn new(keys: Option<&str>, args: Option<&str>) -> Result<Self, String> {
-        let mut roles = Self::default();
-        if let Some(keys) = keys {
-            roles.keys = Some(roles.words("--keys", keys, &OF_KEYS, Slot::Key)?);
-        }
-        if let Some(args) = args {
-            roles.args = Some(roles.words("--argv", args, &OF_ARGS, Slot::Arg)?);
-        }
-        Ok(roles)
-    }
-
-    fn words(
-        &mut self,
-        option: &str,
-        text: &str,
-        known: &[&str],
-        slot: fn(usize) -> Slot,
-    ) -> Result<Vec<String>, String> {
-        let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-        for (index, word) in words.iter().enumerate() {
-            if let Some(value) = word.strip_prefix('=') {
-                self.fixed.insert(slot(index + 1), value.into());
-            } else if !known.contains(&word.as_str()) {
-                return Err(format!("{option}: {word} is none of {} =text", known.join(" ")));
+        let words = |option: &str, text: Option<&str>| -> Result<Option<Vec<String>>, String> {
+            let Some(text) = text else { return Ok(None) };
+            let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+            let known = |word: &&String| {
+                WORDS.contains(&word.as_str()) || *word == "-" || word.starts_with('=')
+            };
+            match words.iter().find(|word| !known(word)) {
+                Some(word) => {
+                    Err(format!("{option}: {word} is none of {} - =text", WORDS.join(" ")))
+                }
+                None => Ok(Some(words)),
             }
-        }
-        Ok(words)
+        };
+        Ok(Self { keys: words("--keys", keys)?, args: words("--argv", args)? })
     }
 
     /// Every slot of a call, KEYS first.
     pub fn slots(&self, source: &Source) -> Vec<Slot> {
         let keys = self.keys.as_ref().map_or(source.keys, Vec::len);
         let args = self.args.as_ref().map_or(source.args, Vec::len);
-        (1..=keys.min(9)).map(Slot::Key).chain((1..=args.min(9)).map(Slot::Arg)).collect()
+        (1..=keys.min(20)).map(Slot::Key).chain((1..=args.min(20)).map(Slot::Arg)).collect()
     }
 
-    pub fn key(&self, role: &str) -> Option<Slot> {
-        Self::position(self.keys.as_ref(), role).map(Slot::Key)
+    pub fn word(&self, slot: Slot) -> Option<&str> {
+        let (words, number) = match slot {
+            Slot::Key(number) => (&self.keys, number),
+            Slot::Arg(number) => (&self.args, number),
+        };
+        let word = words.as_ref()?.get(number - 1)?.as_str();
+        (word != "-").then_some(word)
     }
 
-    pub fn arg(&self, role: &str) -> Option<Slot> {
-        Self::position(self.args.as_ref(), role).map(Slot::Arg)
+    /// Slots that always hold the same, from words such as `=100`.
+    pub fn fixed(&self) -> BTreeMap<Slot, Vec<u8>> {
+        let all = |words: &Option<Vec<String>>, slot: fn(usize) -> Slot| -> Vec<_> {
+            let words = words.iter().flatten().enumerate();
+            let fixed = words.filter_map(|(at, word)| {
+                Some((slot(at + 1), word.strip_prefix('=')?.as_bytes().to_vec()))
+            });
+            fixed.collect()
+        };
+        let mut fixed = all(&self.keys, Slot::Key);
+        fixed.extend(all(&self.args, Slot::Arg));
+        fixed.into_iter().collect()
     }
 
     pub fn slot(&self, role: &str) -> Option<Slot> {
-        self.key(role).or_else(|| self.arg(role))
-    }
-
-    fn position(words: Option<&Vec<String>>, role: &str) -> Option<usize> {
-        words?.iter().position(|word| word == role).map(|index| index + 1)
+        let at = |words: &Option<Vec<String>>, slot: fn(usize) -> Slot| {
+            words.as_ref()?.iter().position(|word| word == role).map(|at| slot(at + 1))
+        };
+        at(&self.keys, Slot::Key).or_else(|| at(&self.args, Slot::Arg))
     }
 }
 
@@ -78,11 +80,13 @@ mod tests {
 
     #[test]
     fn words_are_roles_or_values() {
-        let roles = Roles::new(Some("stock buyers"), Some("user - =100")).unwrap();
-        assert_eq!(roles.key("buyers"), Some(Slot::Key(2)));
+        let roles = Roles::new(Some("stock buyers"), Some("user - =100 changes")).unwrap();
+        assert_eq!(roles.slot("buyers"), Some(Slot::Key(2)));
         assert_eq!(roles.slot("user"), Some(Slot::Arg(1)));
         assert_eq!(roles.slot("order"), None);
-        assert_eq!(roles.fixed.get(&Slot::Arg(3)), Some(&b"100".to_vec()));
+        assert_eq!(roles.word(Slot::Arg(2)), None);
+        assert_eq!(roles.word(Slot::Arg(4)), Some("changes"));
+        assert_eq!(roles.fixed().get(&Slot::Arg(3)), Some(&b"100".to_vec()));
         assert!(Roles::new(None, Some("voucher buyer")).is_err());
     }
 }

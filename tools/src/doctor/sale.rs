@@ -1,310 +1,282 @@
-//! Examines a selling script: alone, then beside the module.
+//! A script that takes units, as it was seen to do it: which key is the stock, where it remembers
+//! buyers, what it appends, and every reading of its arguments under which it sells.
 
-use std::collections::BTreeMap;
+use domain::integer;
 
-use anyhow::Result;
-use domain::fields::ORDER_FIELDS;
-use domain::key_names::{BUYERS_PREFIX, ORDER_STREAM, STOCK_PREFIX};
-
-use crate::cluster::Cluster;
-use crate::codes::{Accepted, Codes, Runs};
-use crate::crowd::{self, Crowd};
-use crate::cure::Cure;
-use crate::findings::{Facts, Finding, Weight, half_done};
-use crate::reply::Reply;
-use crate::report::{Examined, Kind, Row, Sameness, Verdict};
+use crate::explore::{Effects, Run};
+use crate::reading::Reading;
 use crate::roles::Roles;
-use crate::scenario::{self, Ran, Scenario};
-use crate::server::{Programs, Server};
-use crate::shape::{Shape, Try};
-use crate::source::Source;
-use crate::state;
-use crate::trace::Watch;
+use crate::template::{Slot, Template};
+use crate::watch::{asks, looks, writes};
+use crate::wire::Words;
+use crate::world::{Cell, Cells, Kind};
 
-/// The two servers that all scripts share.
-pub struct Pair {
-    pub plain: Server,
-    pub module: Server,
+/// A cell whose names are made of what the call is given.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    pub key: Template,
+    pub kind: Kind,
+    pub item: Template,
 }
 
-/// `Err` in the inner result says why the script is not understood.
-pub fn examine(
-    programs: &Programs,
-    pair: &Pair,
-    source: &Source,
-    roles: &Roles,
-) -> Result<std::result::Result<Examined, String>> {
-    let mut watch = Watch::of(&pair.plain)?;
-    let shape = match Shape::of(&mut watch, source, roles)? {
-        Ok(shape) => shape,
-        Err(why) => return Ok(Err(why)),
-    };
-    drop(watch);
-    let scenarios = scenario::all(&shape);
-    let runs = run_all(&pair.plain, &scenarios, &shape, &source.text)?;
-    let tries: BTreeMap<&'static str, Vec<Try>> =
-        scenarios.iter().map(|scenario| (scenario.name, scenario.tries.clone())).collect();
-    let codes = Codes::of(&shape, &runs, &tries);
-    let mut obstacles = shape.obstacles.clone();
-    obstacles.extend(unspeakable(&codes, &runs));
-    let no_stock =
-        obstacles.iter().any(|obstacle| obstacle.contains("hash") && obstacle.contains("stock"));
-    // A stock that was never planted proves nothing.
-    let mut findings = if no_stock {
-        Vec::new()
-    } else {
-        Facts { shape: &shape, codes: &codes, runs: &runs, tries: &tries }.findings()
-    };
-    let cure = if obstacles.is_empty() {
-        Cure::of(&shape, &codes, &runs, &tries[scenario::BUYS][0])
-    } else {
-        None
-    };
-    let cluster = Cluster::examine(programs, &shape, &source.text, cure.as_ref())?;
-    findings.extend(cluster.findings.iter().cloned());
-    let mut rows = Vec::new();
-    match &cure {
-        Some(cure) => {
-            rows = beside(pair, &scenarios, &shape, &runs, cure)?;
-            rows.push(crowds(pair, &shape, &source.text, Some(cure))?);
-        }
-        None if !no_stock => {
-            rows.extend(
-                scenarios.iter().map(|scenario| alone(scenario.name, &runs[scenario.name])),
-            );
-            rows.push(crowds(pair, &shape, &source.text, None)?);
-        }
-        None => {}
+/// One try of a user.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Try {
+    pub voucher: &'static str,
+    pub user: Vec<u8>,
+    pub order: String,
+}
+
+#[derive(Clone)]
+pub struct Sale {
+    pub slots: Vec<Slot>,
+    pub stock: Place,
+    /// The slot that says how many units.
+    pub units: Option<Slot>,
+    /// Where buyers are remembered.
+    pub marks: Vec<Place>,
+    /// The stream of orders, and its fields.
+    pub orders: Option<(Template, Vec<(String, Template)>)>,
+    /// What else has to be there for a sale.
+    pub guards: Vec<(Place, Template)>,
+    /// Everything that it looks at, but the stock.
+    pub looks: Vec<Place>,
+    /// What it calls beside the sale that writes.
+    pub extras: Vec<Vec<Template>>,
+    pub effects: Effects,
+    pub user: Option<Slot>,
+    pub voucher: Option<Slot>,
+    pub order: Option<Slot>,
+    pub readings: Vec<Reading>,
+}
+
+impl Place {
+    fn of(cell: &Cell, template: &impl Fn(&[u8]) -> Template) -> Self {
+        let item = if matches!(cell.kind, Kind::Stream) { &b""[..] } else { &cell.item };
+        Self { key: template(&cell.key), kind: cell.kind, item: template(item) }
     }
-    let verdict = verdict(&findings, &rows, cure.as_ref());
-    Ok(Ok(Examined {
-        file: source.name.clone(),
-        kind: Kind::Sale,
-        verdict,
-        understood: understood(&shape, (!no_stock).then_some(&codes)),
-        rows,
-        findings,
-        obstacles,
-        settings: cure.as_ref().map(|cure| cure.settings.clone()).unwrap_or_default(),
-        keys_because: cure.as_ref().and_then(|cure| cure.keys_because.clone()),
-        notes: cure.as_ref().map(|cure| cure.notes.clone()).unwrap_or_default(),
-        direct: cure.as_ref().and_then(|cure| cure.direct.clone()),
-        replacement: cure.map(|cure| cure.script),
-        cluster: Some(cluster),
-    }))
-}
 
-fn run_all(server: &Server, scenarios: &[Scenario], shape: &Shape, script: &[u8]) -> Result<Runs> {
-    let mut client = server.client()?;
-    let run = |scenario: &Scenario| Ok((scenario.name, scenario.run(&mut client, shape, script)?));
-    scenarios.iter().map(run).collect()
-}
-
-/// Replies that a line of Lua can't put in place of numbers.
-fn unspeakable(codes: &Codes, runs: &Runs) -> Option<String> {
-    let accepted = match &codes.accepted {
-        Some(Accepted::Code(reply)) => Some(reply),
-        _ => None,
-    };
-    let replies = [accepted, codes.sold_out.as_ref(), codes.bought.as_ref()];
-    if let Some(list) = replies.into_iter().flatten().find(|reply| reply.lua().is_none()) {
-        return Some(format!("replies {list}, which is no single value"));
+    pub fn slots(&self) -> impl Iterator<Item = Slot> {
+        self.key.slots().chain(self.item.slots())
     }
-    let varies = codes.accepted == Some(Accepted::Varies);
-    let two = || {
-        let (one, other) = (runs[scenario::BUYS].first(), runs[scenario::LAST].first());
-        format!("replies something else to every accepted try: {one}, then {other}")
-    };
-    varies.then(two)
-}
 
-/// The replacement in every scenario, compared with what the script did there.
-fn beside(
-    pair: &Pair,
-    scenarios: &[Scenario],
-    shape: &Shape,
-    theirs: &Runs,
-    cure: &Cure,
-) -> Result<Vec<Row>> {
-    let mut client = pair.module.client()?;
-    for (name, value) in DEFAULTS {
-        client.must(&["CONFIG", "SET", name, value])?;
+    pub fn cell(&self, value: &impl Fn(Slot) -> Vec<u8>) -> Cell {
+        Cell { key: self.key.text(value), kind: self.kind, item: self.item.text(value) }
     }
-    for (name, value) in &cure.settings {
-        client.must(&["CONFIG", "SET", name, value])?;
-    }
-    let ours = run_all(&pair.module, scenarios, shape, cure.script.as_bytes())?;
-    let row = |scenario: &Scenario| compare(scenario, &theirs[scenario.name], &ours[scenario.name]);
-    Ok(scenarios.iter().map(row).collect())
-}
 
-/// The configurations that the doctor changes, at their defaults.
-const DEFAULTS: [(&str, &str); 6] = [
-    ("seckill.stock-prefix", STOCK_PREFIX),
-    ("seckill.buyers-prefix", BUYERS_PREFIX),
-    ("seckill.order-stream", ORDER_STREAM),
-    ("seckill.order-fields", ORDER_FIELDS),
-    ("seckill.missing-stock", "error"),
-    ("seckill.unlimited-stock", "no"),
-];
-
-fn compare(scenario: &Scenario, theirs: &Ran, ours: &Ran) -> Row {
-    let mut differences = Vec::new();
-    for (number, (yours, module)) in theirs.replies.iter().zip(&ours.replies).enumerate() {
-        if !yours.is_like(module) && differences.len() < 2 {
-            let place = if ours.replies.len() > 1 {
-                format!("try {}: ", number + 1)
-            } else {
-                String::new()
-            };
-            differences.push(format!("{place}your script replies {yours}, the module {module}"));
+    pub fn shown(&self, name: &impl Fn(Slot) -> String) -> String {
+        let key = self.key.shown(name);
+        match self.kind {
+            Kind::Hash => format!("{key}, field {}", self.item.shown(name)),
+            _ => key,
         }
     }
-    for (key, yours, module) in state::differences(theirs.after(), ours.after()).into_iter().take(3)
-    {
-        differences.push(format!("{key}: your script leaves {yours}, the module {module}"));
-    }
-    // Damage is refused by the module, whatever the script makes of it.
-    let refuses = ours.replies.iter().all(Reply::refuses) && ours.before() == ours.after();
-    let sameness = if differences.is_empty() {
-        Sameness::Same
-    } else if refuses && (scenario.is_damaged() || half_done(theirs)) {
-        Sameness::Refused
-    } else {
-        Sameness::Differs
-    };
-    let (yours, module) = (said(&theirs.replies), Some(said(&ours.replies)));
-    Row { name: scenario.name.into(), yours, module, sameness, differences }
 }
 
-fn alone(name: &str, ran: &Ran) -> Row {
-    Row {
-        name: name.into(),
-        yours: said(&ran.replies),
-        module: None,
-        sameness: Sameness::Alone,
-        differences: Vec::new(),
-    }
-}
-
-/// Replies in a row of a table: `0, 2`, or `10 x 0, 20 x 1` when they are many.
-fn said(replies: &[Reply]) -> String {
-    let short = |reply: &Reply| match reply {
-        Reply::Error(text) | Reply::Refusal(text) => {
-            text.split(' ').next().map(|word| match word {
-                "ERR" | "" => "error".to_owned(),
-                word => format!("error {word}"),
-            })
+impl Sale {
+    /// From the run that sold, the slot of the units, and the numbers that it only counts up.
+    pub fn of(
+        run: &Run,
+        slots: &[Slot],
+        roles: &Roles,
+        units: Option<Slot>,
+        counted: &[Cell],
+    ) -> Option<Self> {
+        let marked: Vec<Slot> =
+            slots.iter().copied().filter(|slot| !run.plan.slots.contains_key(slot)).collect();
+        let template = |text: &[u8]| Template::of(text, &marked);
+        let effects = run.effects();
+        let (stock, taken) = effects.taken.first()?;
+        let is_mark = |slot: &&Slot| integer::parse(&slot.mark()) == Some(*taken);
+        let units = roles.slot("units").or(units).or(marked.iter().find(is_mark).copied());
+        let stock_place = Place::of(stock, &template);
+        let mut guards = Vec::new();
+        for (cell, value) in &run.plan.cells {
+            if cell != stock {
+                guards.push((Place::of(cell, &template), template(value)));
+            }
         }
-        other => Some(other.to_string()),
-    };
-    let words: Vec<String> = replies.iter().filter_map(short).collect();
-    if words.len() <= 3 {
-        return words.join(", ");
-    }
-    // In the order in which they came up.
-    let mut counts: Vec<(&String, usize)> = Vec::new();
-    for word in &words {
-        match counts.iter_mut().find(|(known, _)| *known == word) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((word, 1)),
+        let mut places = Vec::new();
+        for look in run.seen.calls.iter().filter(|call| asks(call)).flat_map(looks) {
+            let kind = look.kind.unwrap_or(Kind::Text);
+            let cell = Cell { key: look.key, kind, item: look.item.unwrap_or_default() };
+            let place = Place::of(&cell, &template);
+            let is_other = cell != *stock && cell.key != b"" && !counted.contains(&cell);
+            if is_other && !places.contains(&place) {
+                places.push(place);
+            }
         }
+        let made = effects.made.iter().map(|(cell, _)| cell);
+        let counted = effects.given.iter().map(|(cell, _)| cell);
+        let marks: Vec<Place> = made
+            .chain(counted)
+            .map(|cell| Place::of(cell, &template))
+            .filter(|place| place.kind != Kind::List)
+            // What is only written, or is one for all, is no mark that could refuse anybody.
+            .filter(|place| place.slots().any(|slot| stock_place.slots().all(|own| own != slot)))
+            .filter(|place| places.iter().any(|look| look.key == place.key))
+            .collect();
+        let orders = orders(&run.seen.calls, &template);
+        let mut sale = Self {
+            slots: slots.to_vec(),
+            units,
+            marks,
+            orders,
+            guards,
+            looks: places,
+            extras: Vec::new(),
+            user: roles.slot("user"),
+            voucher: roles.slot("voucher"),
+            order: roles.slot("order"),
+            readings: Vec::new(),
+            stock: stock_place,
+            effects,
+        };
+        sale.name_slots();
+        sale.extras = sale.extras(&run.seen.calls, &template);
+        sale.readings = sale.readings(run, roles);
+        Some(sale)
     }
-    if counts.len() > 3 {
-        return format!("{} different replies", counts.len());
-    }
-    let counts: Vec<_> = counts.iter().map(|(word, count)| format!("{count} x {word}")).collect();
-    counts.join(", ")
-}
 
-fn crowds(pair: &Pair, shape: &Shape, script: &[u8], cure: Option<&Cure>) -> Result<Row> {
-    let shown = |crowd: &Crowd| {
-        let sold = crowd.left.map_or("?".into(), |left| (crowd::UNITS - left).to_string());
-        let errors =
-            if crowd.errors > 0 { format!(", {} errors", crowd.errors) } else { String::new() };
-        let buyers = crowd.buyers.map_or(String::new(), |count| format!(", {count} buyers"));
-        format!("{sold} sold{buyers}{errors}")
-    };
-    let yours = Crowd::send(&pair.plain, shape, script)?;
-    let module = match cure {
-        Some(cure) => Some(Crowd::send(&pair.module, shape, cure.script.as_bytes())?),
-        None => None,
-    };
-    let sameness = match &module {
-        None => Sameness::Alone,
-        Some(module) if *module == yours => Sameness::Same,
-        Some(_) => Sameness::Differs,
-    };
-    let mut differences = Vec::new();
-    if let Some(module) = module.as_ref().filter(|module| **module != yours) {
-        differences.push(format!("your script: {}, {} orders", shown(&yours), yours.orders));
-        differences.push(format!("the module: {}, {} orders", shown(module), module.orders));
-    }
-    Ok(Row {
-        name: format!("{} users at once, {} units", crowd::USERS, crowd::UNITS),
-        yours: shown(&yours),
-        module: module.as_ref().map(shown),
-        sameness,
-        differences,
-    })
-}
-
-fn verdict(findings: &[Finding], rows: &[Row], cure: Option<&Cure>) -> Verdict {
-    let broken = findings.iter().any(|finding| finding.weight == Weight::Broken);
-    let differs = rows.iter().any(|row| row.sameness == Sameness::Differs);
-    match cure {
-        _ if broken => Verdict::Broken,
-        None => Verdict::Differs,
-        Some(_) if differs => Verdict::Differs,
-        Some(_) => Verdict::DropIn,
-    }
-}
-
-fn understood(shape: &Shape, codes: Option<&Codes>) -> Vec<(&'static str, String)> {
-    let shown = |key: &crate::template::Template| key.shown(&|slot| shape.name(slot));
-    let call: Vec<_> = shape
-        .slots
-        .iter()
-        .map(|slot| {
-            let name = shape.name(*slot);
-            if name == slot.to_string() { name } else { format!("{slot} {name}") }
-        })
-        .collect();
-    let mut lines = vec![("called with", call.join(", ")), ("stock", shown(&shape.stock))];
-    if let Some(buyers) = &shape.buyers {
-        lines.push(("buyers", shown(buyers)));
-    }
-    match &shape.orders {
-        Some(orders) => {
-            lines.push((
-                "orders",
-                format!("{}, fields {}", shown(&orders.stream), orders.fields.join(" ")),
-            ));
+    /// What of the stock's name is no user is the voucher; what of a buyer's mark is no voucher is
+    /// the user; the order id is what is left of the entry.
+    fn name_slots(&mut self) {
+        let is_arg = |slot: &Slot| matches!(slot, Slot::Arg(_));
+        let of_stock: Vec<Slot> = self.stock.slots().collect();
+        self.voucher = self.voucher.or_else(|| of_stock.iter().copied().find(is_arg));
+        let whole = self.marks.iter().chain(&self.looks).map(|place| &place.item);
+        let whole = whole.filter_map(Template::slot).collect::<Vec<_>>();
+        let people: Vec<Slot> = self.people();
+        let user = whole
+            .into_iter()
+            .chain(people)
+            .find(|slot| is_arg(slot) && !of_stock.contains(slot) && Some(*slot) != self.units);
+        self.user = self.user.or(user);
+        let Some((_, fields)) = &self.orders else { return };
+        let free =
+            |slot: Slot, known: [Option<Slot>; 3]| (!known.contains(&Some(slot))).then_some(slot);
+        let of_order = |name: &str| name == "id" || name.to_lowercase().contains("order");
+        let named = |wanted: bool| fields.iter().filter(move |(name, _)| of_order(name) == wanted);
+        if self.order.is_none() {
+            let known = [self.user, self.voucher, self.units];
+            let slot = |(_, value): &(String, Template)| free(value.slot()?, known);
+            let last = || fields.iter().filter_map(slot).next_back();
+            self.order = named(true).find_map(slot).or_else(|| self.voucher.and_then(|_| last()));
         }
-        None => {
-            let own = shape.extras.iter().any(|call| call[0].constant() == Some(b"XADD"));
-            lines.push(("orders", if own { "in a form of its own" } else { "no stream" }.into()));
+        if self.voucher.is_none() {
+            let known = [self.user, self.order, self.units];
+            self.voucher = named(false).find_map(|(_, value)| free(value.slot()?, known));
         }
     }
-    for call in &shape.extras {
-        lines.push(("also", call.iter().map(shown).collect::<Vec<_>>().join(" ")));
+
+    /// Arguments in the names of buyers' marks, and in what is looked at, but the stock's.
+    pub fn people(&self) -> Vec<Slot> {
+        let of_stock: Vec<Slot> = self.stock.slots().collect();
+        let mut people = Vec::new();
+        for slot in self.marks.iter().chain(&self.looks).flat_map(Place::slots) {
+            let open = matches!(slot, Slot::Arg(_)) && !of_stock.contains(&slot);
+            if open && Some(slot) != self.units && !people.contains(&slot) {
+                people.push(slot);
+            }
+        }
+        people
     }
-    let Some(codes) = codes else { return lines };
-    let code = |reply: Option<&Reply>, what: &str| reply.map(|reply| format!("{reply} {what}"));
-    let accepted = match &codes.accepted {
-        Some(Accepted::Code(reply)) => code(Some(reply), "accepted"),
-        Some(Accepted::Left) => Some("the units left when accepted".into()),
-        Some(Accepted::Varies) | None => None,
-    };
-    let replies = [
-        accepted,
-        code(codes.sold_out.as_ref(), "sold out"),
-        code(codes.bought.as_ref(), "already bought"),
-        code(codes.missing.as_ref(), "without a stock key"),
-    ];
-    let replies: Vec<_> = replies.into_iter().flatten().collect();
-    if !replies.is_empty() {
-        lines.push(("replies", replies.join(", ")));
+
+    fn extras(&self, calls: &[Words], template: &impl Fn(&[u8]) -> Template) -> Vec<Vec<Template>> {
+        let buyers = self.buyers().map(|place| &place.key);
+        let mut extras = Vec::new();
+        for call in calls.iter().filter(|call| writes(call)) {
+            let words: Vec<Template> = call.iter().map(|word| template(word)).collect();
+            let (name, key) = (call[0].as_slice(), words.get(1));
+            let stock_writes: [&[u8]; 7] =
+                [b"DECR", b"DECRBY", b"INCRBY", b"SET", b"HINCRBY", b"HSET", b"GETSET"];
+            let of_sale = key == Some(&self.stock.key) && stock_writes.contains(&name)
+                || name == b"SADD" && words.len() == 3 && key == buyers
+                || name == b"XADD" && self.fields().is_some();
+            if !of_sale {
+                extras.push(words);
+            }
+        }
+        extras
     }
-    lines
+
+    /// The set of buyers, when there is one and its members are users.
+    pub fn buyers(&self) -> Option<&Place> {
+        let is_set = |place: &&Place| place.kind == Kind::Set && place.item.slot() == self.user;
+        self.marks.iter().find(is_set).filter(|_| self.user.is_some())
+    }
+
+    /// The stream and the names of its fields for user, voucher and order id, if that is all.
+    pub fn fields(&self) -> Option<(&Template, [String; 3])> {
+        let (stream, fields) = self.orders.as_ref()?;
+        let of = |slot: Option<Slot>| {
+            let is = |(_, value): &&(String, Template)| slot.is_some() && value.slot() == slot;
+            fields.iter().find(is).map(|(name, _)| name.clone())
+        };
+        let names = [of(self.user)?, of(self.voucher)?, of(self.order)?];
+        (fields.len() == 3).then_some((stream, names))
+    }
+
+    /// The same sale with the buyers under the voucher, where the script has them under the user.
+    pub fn with_buyers_of_voucher(&self) -> Self {
+        let (Some(user), Some(voucher)) = (self.user, self.voucher) else { return self.clone() };
+        let mut other = self.clone();
+        for place in other.marks.iter_mut().chain(&mut other.looks) {
+            if place.kind == Kind::Set {
+                place.key = place.key.with(user, voucher);
+            }
+        }
+        other
+    }
+
+    pub fn stock_cell(&self, reading: &Reading, a_try: &Try) -> Cell {
+        self.stock.cell(&|slot| reading.value(slot, a_try, false))
+    }
+
+    /// What has to be there for this try beside the stock.
+    pub fn guard_cells(&self, reading: &Reading, a_try: &Try) -> Cells {
+        let value = |slot: Slot| reading.value(slot, a_try, false);
+        let text = |template: &Template| match &reading.guards {
+            Some(other) if template.constant().is_some_and(|t| integer::parse(t).is_some()) => {
+                other.clone()
+            }
+            _ => template.text(&value),
+        };
+        self.guards.iter().map(|(place, held)| (place.cell(&value), text(held))).collect()
+    }
+
+    /// What a slot is called in a report.
+    pub fn name(&self, slot: Slot) -> String {
+        let key = |place: Option<&Place>| place.and_then(|place| place.key.slot());
+        // What is in a name of a key of its own may be a request as well as a user.
+        let member = |place: &Place| {
+            matches!(place.kind, Kind::Set | Kind::Hash | Kind::Sorted)
+                && place.item.slot() == self.user
+        };
+        let user = self.user.filter(|_| self.marks.iter().chain(&self.looks).any(member));
+        let roles = [
+            (self.voucher, "voucher"),
+            (user, "user"),
+            (self.order, "order"),
+            (self.units, "units"),
+            (key(Some(&self.stock)), "stock"),
+            (key(self.buyers()), "buyers"),
+            (self.orders.as_ref().and_then(|(stream, _)| stream.slot()), "stream"),
+        ];
+        let role = roles.iter().find(|(role, _)| *role == Some(slot));
+        role.map_or_else(|| slot.to_string(), |(_, name)| (*name).to_owned())
+    }
+}
+
+/// The first entry that it appends.
+fn orders(
+    calls: &[Words],
+    template: &impl Fn(&[u8]) -> Template,
+) -> Option<(Template, Vec<(String, Template)>)> {
+    let call = calls.iter().find(|call| call[0] == b"XADD")?;
+    let star = call.iter().position(|word| word == b"*")?;
+    let pairs = call[star + 1..].chunks(2).filter(|pair| pair.len() == 2);
+    let pair =
+        |pair: &[Vec<u8>]| (String::from_utf8_lossy(&pair[0]).into_owned(), template(&pair[1]));
+    Some((template(&call[1]), pairs.map(pair).collect()))
 }

@@ -10,13 +10,14 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use redis::{ConnectionAddr, IntoConnectionInfo, Value};
 use tempfile::TempDir;
 
 use crate::reply::Reply;
+use crate::wire::{Wire, Words};
 
 /// How long a server may take to start, or to answer.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -51,8 +52,8 @@ pub struct Server {
 
 /// A connection that keeps error replies as values, and another one for scripts.
 pub struct Client {
-    own: redis::Connection,
-    scripts: redis::Connection,
+    own: Wire,
+    scripts: Wire,
 }
 
 /// A process and the folder it runs in.
@@ -99,10 +100,7 @@ impl Server {
         let server = Self::node(programs, module, free_ports)?;
         let mut client = server.client()?;
         client.must(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"])?;
-        wait_for("a cluster of one node", || {
-            let info = client.call(&["CLUSTER", "INFO"]).ok()?;
-            info.text().contains("cluster_state:ok").then_some(())
-        })?;
+        client.wait_for_cluster()?;
         Ok(server)
     }
 
@@ -166,16 +164,16 @@ impl Server {
                 )
             })?;
         let id = child.id();
-        std::thread::spawn(move || keep_the_beginning(said, file));
+        let writer = std::thread::spawn(move || keep_the_beginning(said, file));
         bound_files(id)?;
         list.insert(id, Running { child, _dir: dir });
         drop(running);
         let server = Self { id, socket };
-        server.wait_until_up(&log)?;
+        server.wait_until_up(&log, writer)?;
         Ok(server)
     }
 
-    fn wait_until_up(&self, log: &Path) -> Result<()> {
+    fn wait_until_up(&self, log: &Path, writer: JoinHandle<()>) -> Result<()> {
         wait_for("a server of the doctor's own to answer", || {
             let ended = match running().as_mut().and_then(|list| list.get_mut(&self.id)) {
                 Some(process) => !matches!(process.child.try_wait(), Ok(None)),
@@ -186,6 +184,8 @@ impl Server {
             if ended { Some(Err(())) } else { up().map(Ok) }
         })?
         .or_else(|()| {
+            // All that it said is in the log when its end of the pipe is closed.
+            let _ = writer.join();
             let said = fs::read_to_string(log).unwrap_or_default();
             let lines: Vec<&str> = said.lines().collect();
             let last = lines.iter().rev().take(6).rev().copied().collect::<Vec<_>>().join("\n");
@@ -194,17 +194,10 @@ impl Server {
     }
 
     pub fn client(&self) -> Result<Client> {
-        let mut scripts = self.connection(SCRIPT_DEADLINE)?;
-        redis::cmd("AUTH").arg(SCRIPT_USER).arg("").exec(&mut scripts)?;
-        Ok(Client { own: self.connection(DEADLINE)?, scripts })
-    }
-
-    fn connection(&self, deadline: Duration) -> Result<redis::Connection> {
-        let address = ConnectionAddr::Unix(self.socket.clone()).into_connection_info()?;
-        let connection = redis::Client::open(address)?.get_connection_with_timeout(DEADLINE)?;
-        connection.set_read_timeout(Some(deadline))?;
-        connection.set_write_timeout(Some(deadline))?;
-        Ok(connection)
+        let mut scripts = Wire::open(&self.socket, SCRIPT_DEADLINE)?;
+        scripts.send(&["AUTH", SCRIPT_USER, ""])?;
+        scripts.read()?;
+        Ok(Client { own: Wire::open(&self.socket, DEADLINE)?, scripts })
     }
 }
 
@@ -241,56 +234,48 @@ impl Drop for Server {
 
 impl Client {
     /// Sends a command and gives its reply, an error reply too.
-    pub fn call<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Result<Reply> {
-        Ok(Reply::of(&self.value(args)?))
+    pub fn call<A: AsRef<[u8]>>(&mut self, words: &[A]) -> Result<Reply> {
+        self.own.send(words)?;
+        self.own.read()
+    }
+
+    /// The same for what must not fail.
+    pub fn must<A: AsRef<[u8]>>(&mut self, words: &[A]) -> Result<Reply> {
+        let reply = self.call(words)?;
+        if reply.refuses() {
+            let command = words.first().map(|name| String::from_utf8_lossy(name.as_ref()));
+            bail!("{} on a server of the doctor's own: {reply}", command.unwrap_or_default());
+        }
+        Ok(reply)
+    }
+
+    /// Many commands in one turn; what they reply is of no interest.
+    pub fn all(&mut self, commands: &[Words]) -> Result<()> {
+        commands.iter().try_for_each(|words| self.own.send(words))?;
+        commands.iter().try_for_each(|_| self.own.read().map(drop))
+    }
+
+    /// A node takes a turn to see that slots have come or gone.
+    pub fn wait_for_cluster(&mut self) -> Result<()> {
+        wait_for("a cluster of one node", || {
+            let info = self.call(&["CLUSTER", "INFO"]).ok()?;
+            info.text().contains("cluster_state:ok").then_some(())
+        })
     }
 
     /// Runs a script, as a user who can do nothing to the server.
-    pub fn eval<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Result<Reply> {
-        Ok(Reply::of_script(&self.script(args)?))
-    }
-
-    /// The same, with the reply as of any command.
-    pub fn call_script<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Result<Reply> {
-        Ok(Reply::of(&self.script(args)?))
-    }
-
-    fn script<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Result<Value> {
-        send(&mut self.scripts, args).with_context(|| {
+    pub fn eval<A: AsRef<[u8]>>(&mut self, words: &[A]) -> Result<Reply> {
+        self.scripts.send(words)?;
+        self.scripts.read().with_context(|| {
             let seconds = SCRIPT_DEADLINE.as_secs();
             format!("the script did not end in {seconds} s, or ended the server")
         })
     }
 
-    /// The same for what must not fail.
-    pub fn must<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Result<Value> {
-        let value = self.value(args)?;
-        if let Reply::Error(error) = Reply::of(&value) {
-            let command = args.first().map(|name| String::from_utf8_lossy(name.as_ref()));
-            bail!("{} on a server of the doctor's own: {error}", command.unwrap_or_default());
-        }
-        Ok(value)
+    /// The next thing that the server sends by itself.
+    pub fn next(&mut self) -> Result<Reply> {
+        self.own.read()
     }
-
-    fn value<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Result<Value> {
-        send(&mut self.own, args)
-    }
-
-    /// The next thing the server sends by itself.
-    pub fn next(&mut self) -> Result<Value> {
-        self.own.recv_response().context("no answer from a server of our own")
-    }
-}
-
-fn send<A: AsRef<[u8]>>(connection: &mut redis::Connection, args: &[A]) -> Result<Value> {
-    let mut packed = format!("*{}\r\n", args.len()).into_bytes();
-    for arg in args.iter().map(AsRef::as_ref) {
-        packed.extend_from_slice(format!("${}\r\n", arg.len()).as_bytes());
-        packed.extend_from_slice(arg);
-        packed.extend_from_slice(b"\r\n");
-    }
-    let sent = connection.send_packed_command(&packed);
-    sent.and_then(|()| connection.recv_response()).context("no answer from a server of our own")
 }
 
 fn load(programs: &Programs) -> String {
@@ -312,7 +297,7 @@ fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T> {
             return Ok(answer);
         }
         if start.elapsed() > DEADLINE {
-            bail!("waited {} s in vain for {what}", DEADLINE.as_secs());
+            bail!("{what} took longer than {} s", DEADLINE.as_secs());
         }
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -330,8 +315,8 @@ mod tests {
         let mut client = node.client().expect("a client");
         for call in ["'CLUSTER', 'MEET', '127.0.0.1', '1'", "'CLUSTER', 'RESET'"] {
             let script = format!("return redis.call({call})");
-            let answer = client.call_script(&["EVAL", &script, "0"]).expect("an answer");
-            assert!(answer.is_error(), "{call}: {answer}");
+            let answer = client.eval(&["EVAL", &script, "0"]).expect("an answer");
+            assert!(answer.refuses(), "{call}: {answer}");
         }
         let nodes = client.call(&["CLUSTER", "NODES"]).expect("nodes");
         assert_eq!(nodes.text().lines().count(), 1, "{}", nodes.text());

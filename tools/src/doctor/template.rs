@@ -29,9 +29,16 @@ impl Slot {
     /// numbers, since a script may reckon with them.
     pub fn mark(self) -> Vec<u8> {
         match self {
-            Self::Key(number) => format!("mark9081735{number}").into_bytes(),
-            Self::Arg(number) => format!("9081726{number}").into_bytes(),
+            Self::Key(number) => format!("mark9081735{number:02}").into_bytes(),
+            Self::Arg(number) => format!("9081726{number:02}").into_bytes(),
         }
+    }
+}
+
+impl Slot {
+    /// Whether a number is the mark of some argument.
+    pub fn is_mark(number: i64) -> bool {
+        (908_172_600..908_172_700).contains(&number)
     }
 }
 
@@ -45,6 +52,10 @@ impl fmt::Display for Slot {
 }
 
 impl Template {
+    pub fn alone(slot: Slot) -> Self {
+        Self(vec![Part::Slot(slot)])
+    }
+
     /// What a text is made of, when the slots held their marks.
     pub fn of(text: &[u8], slots: &[Slot]) -> Self {
         let mut parts = Vec::new();
@@ -69,6 +80,15 @@ impl Template {
             parts.push(Part::Text(plain));
         }
         Self(parts)
+    }
+
+    /// The same with another slot in the place of one.
+    pub fn with(&self, one: Slot, other: Slot) -> Self {
+        let part = |part: &Part| match part {
+            Part::Slot(slot) if *slot == one => Part::Slot(other),
+            part => part.clone(),
+        };
+        Self(self.0.iter().map(part).collect())
     }
 
     /// The text itself, with a value for every slot.
@@ -140,20 +160,20 @@ mod tests {
     #[test]
     fn marks_are_found_wherever_they_are() {
         let (one, two) = (Part::Slot(Slot::Arg(1)), Part::Slot(Slot::Arg(2)));
-        let made = Template::of(b"a:90817261:b:90817262", &SLOTS);
+        let made = Template::of(b"a:908172601:b:908172602", &SLOTS);
         let text = |text: &str| Part::Text(text.into());
         assert_eq!(made.0, [text("a:"), one, text(":b:"), two]);
         assert_eq!(made.lua(), "'a:' .. ARGV[1] .. ':b:' .. ARGV[2]");
         assert_eq!(made.text(&|_| b"7".to_vec()), b"a:7:b:7");
-        assert_eq!(Template::of(b"mark90817351", &SLOTS).slot(), Some(Slot::Key(1)));
+        assert_eq!(Template::of(b"mark908173501", &SLOTS).slot(), Some(Slot::Key(1)));
         assert_eq!(Template::of(b"", &SLOTS).constant(), Some(&b""[..]));
     }
 
     #[test]
     fn prefixes_end_with_the_slot() {
-        let stock = Template::of(b"s:90817261", &SLOTS);
+        let stock = Template::of(b"s:908172601", &SLOTS);
         assert_eq!(stock.prefix_of(Slot::Arg(1)), Some(b"s:".to_vec()));
         assert_eq!(stock.prefix_of(Slot::Arg(2)), None);
-        assert_eq!(Template::of(b"90817261:s", &SLOTS).prefix_of(Slot::Arg(1)), None);
+        assert_eq!(Template::of(b"908172601:s", &SLOTS).prefix_of(Slot::Arg(1)), None);
     }
 }

@@ -1,159 +1,190 @@
-//! Calls a script with marks on an empty server, and plants what it reads until it sells.
+//! Watches a script at work by MONITOR: the commands that it calls, and what they leave behind. The
+//! script itself stays as it is.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::reply::Reply;
-use crate::source::Source;
+use crate::server::{Client, Server};
 use crate::template::Slot;
-use crate::trace::{Call, Watch};
+use crate::wire::Words;
+use crate::world::{Cells, Kind, World, plant};
 
-/// What is planted as a stock: more than any mark, since a mark may be asked for as units.
-const PLENTY: &[u8] = b"900000000000";
-const RUNS_MAX: usize = 24;
+/// Two connections to a server without the module.
+pub struct Watch {
+    pub client: Client,
+    monitor: Client,
+}
 
-/// A key, or a field of a hash, that held [`PLENTY`].
-pub type Planted = (Vec<u8>, Option<Vec<u8>>);
-
-/// One run on marks.
-pub struct Run {
-    pub planted: Vec<Planted>,
+/// What was seen of one run.
+#[derive(Clone, Debug)]
+pub struct Seen {
     pub reply: Reply,
-    pub calls: Vec<Call>,
+    /// Commands as the script called them, names in capitals.
+    pub calls: Vec<Words>,
+    pub before: World,
+    pub after: World,
 }
 
-/// Units taken from a key or a field.
-pub struct Deduction<'a> {
-    pub key: &'a [u8],
-    pub field: Option<&'a [u8]>,
-    pub units: Vec<u8>,
-}
+const BEGIN: &[u8] = b"seckill-doctor-begin-of-the-run";
+const END: &[u8] = b"seckill-doctor-end-of-the-run";
 
-/// What a call takes away, if it does: `DECR`, `INCRBY key -1`, `HINCRBY`, or a smaller `SET`.
-pub fn deduction(call: &Call) -> Option<Deduction<'_>> {
-    let word = |at: usize| call.get(at).map(Vec::as_slice);
-    let negative = |text: &[u8]| text.strip_prefix(b"-").map(<[u8]>::to_vec);
-    let key = word(1)?;
-    let (field, units) = match call.first()?.as_slice() {
-        b"DECR" => (None, b"1".to_vec()),
-        b"DECRBY" => (None, word(2)?.to_vec()),
-        b"INCRBY" | b"INCRBYFLOAT" => (None, negative(word(2)?)?),
-        b"HINCRBY" | b"HINCRBYFLOAT" => (word(2), negative(word(3)?)?),
-        b"SET" | b"GETSET" => (None, less_than_plenty(word(2)?)?),
-        b"HSET" => (word(2), less_than_plenty(word(3)?)?),
-        _ => return None,
-    };
-    Some(Deduction { key, field, units })
-}
-
-fn less_than_plenty(text: &[u8]) -> Option<Vec<u8>> {
-    let number = |text: &[u8]| std::str::from_utf8(text).ok()?.parse::<f64>().ok();
-    let gone = number(PLENTY)? - number(text)?;
-    // Plenty less some units, and not just any number.
-    (gone > 0.0 && gone < 1e10).then(|| format!("{gone:.0}").into_bytes())
-}
-
-/// The keys and fields that a call reads as a number, or could.
-fn read(call: &Call) -> Vec<Planted> {
-    let name = call.first().map(Vec::as_slice).unwrap_or_default();
-    let keys = call.get(1..).unwrap_or_default();
-    let first = |field: bool| match (keys.first(), keys.get(1)) {
-        (Some(key), Some(name)) if field => vec![(key.clone(), Some(name.clone()))],
-        (Some(key), _) if !field => vec![(key.clone(), None)],
-        _ => Vec::new(),
-    };
-    match name {
-        b"GET" | b"DECR" | b"DECRBY" | b"INCRBY" | b"GETSET" | b"GETEX" => first(false),
-        b"EXISTS" | b"MGET" => keys.iter().map(|key| (key.clone(), None)).collect(),
-        b"HGET" | b"HINCRBY" | b"HEXISTS" | b"HMGET" => first(true),
-        _ => Vec::new(),
-    }
-}
-
-impl Run {
-    /// Whether it took units from what was planted.
-    pub fn deducts(&self) -> bool {
-        self.calls.iter().filter_map(deduction).any(|taken| {
-            let planted = (taken.key.to_vec(), taken.field.map(<[u8]>::to_vec));
-            self.planted.contains(&planted)
-        })
+impl Watch {
+    pub fn of(server: &Server) -> Result<Self> {
+        let client = server.client()?;
+        let mut monitor = server.client()?;
+        monitor.must(&["MONITOR"])?;
+        Ok(Self { client, monitor })
     }
 
-    fn score(&self) -> (bool, bool, usize) {
-        (self.deducts(), !self.reply.is_error(), self.calls.len())
-    }
-}
-
-/// The run that came nearest to a sale, of those with one more thing planted each time.
-pub fn nearest_to_a_sale(
-    watch: &mut Watch,
-    source: &Source,
-    slots: &[Slot],
-    value: &impl Fn(Slot) -> Vec<u8>,
-) -> Result<Run> {
-    let call = eval(&source.text, slots, value);
-    let mut waiting: Vec<Vec<Planted>> = vec![Vec::new()];
-    let mut runs: Vec<Run> = Vec::new();
-    while runs.len() < RUNS_MAX && runs.len() < waiting.len() {
-        let planted = waiting[runs.len()].clone();
-        plant(watch, &planted)?;
-        let seen = watch.run(&call)?;
-        for more in seen.calls.iter().flat_map(read) {
-            let mut next = planted.clone();
-            if !next.contains(&more) && next.len() < 3 {
-                next.push(more);
-                if !waiting.contains(&next) {
-                    waiting.push(next);
-                }
+    pub fn run(&mut self, cells: &Cells, eval: &[Vec<u8>]) -> Result<Seen> {
+        self.client.all(&plant(cells))?;
+        let before = World::read(&mut self.client)?;
+        self.client.must(&[b"ECHO", BEGIN])?;
+        let reply = self.client.eval(eval)?;
+        self.client.must(&[b"ECHO", END])?;
+        let (mut calls, mut begun) = (Vec::new(), false);
+        loop {
+            let line = self.monitor.next()?.bytes();
+            let is = |mark: &[u8]| line.windows(mark.len()).any(|part| part == mark);
+            if !begun {
+                begun = is(BEGIN);
+                continue;
+            }
+            let (by_script, call) = parse(&line).context("a line of MONITOR")?;
+            if by_script {
+                calls.push(call);
+            } else if call.get(1).is_some_and(|word| word == END) {
+                break;
             }
         }
-        runs.push(Run { planted, reply: seen.reply, calls: seen.calls });
-        if runs.last().is_some_and(|run| run.deducts() && !run.reply.is_error()) {
-            break;
-        }
+        Ok(Seen { reply, calls, before, after: World::read(&mut self.client)? })
     }
-    // The first of equals, which has the least planted.
-    runs.reverse();
-    Ok(runs.into_iter().max_by_key(Run::score).expect("the first run is always made"))
-}
-
-fn plant(watch: &mut Watch, planted: &[Planted]) -> Result<()> {
-    watch.client.must(&["FLUSHALL"])?;
-    for (key, field) in planted {
-        match field {
-            // A key can't be both; the second way is left out.
-            Some(field) => watch.client.call(&[b"HSET", key.as_slice(), field, PLENTY])?,
-            None => watch.client.call(&[b"SET", key.as_slice(), PLENTY])?,
-        };
-    }
-    Ok(())
 }
 
 /// The command that runs a script.
-pub fn eval(script: &[u8], slots: &[Slot], value: &impl Fn(Slot) -> Vec<u8>) -> Vec<Vec<u8>> {
+pub fn eval(script: &[u8], slots: &[Slot], value: &impl Fn(Slot) -> Vec<u8>) -> Words {
     let keys = slots.iter().filter(|slot| matches!(slot, Slot::Key(_))).count();
     let mut call = vec![b"EVAL".to_vec(), script.to_vec(), keys.to_string().into_bytes()];
     call.extend(slots.iter().map(|slot| value(*slot)));
     call
 }
 
+/// What a call reads: the key, the kind of it where the command has one, and the item.
+pub struct Look {
+    pub key: Vec<u8>,
+    pub kind: Option<Kind>,
+    /// Nothing where the whole key is read.
+    pub item: Option<Vec<u8>>,
+}
+
+/// Everything that a call looks at, also where it writes: DECR reads, and SADD says what was there.
+pub fn looks(call: &Words) -> Vec<Look> {
+    use Kind::{Hash, List, Set, Sorted, Text};
+    let name = String::from_utf8_lossy(call.first().map(Vec::as_slice).unwrap_or_default());
+    let keys = call.get(1..).unwrap_or_default();
+    let Some(key) = keys.first() else { return Vec::new() };
+    let look = |kind, item: Option<&Vec<u8>>| Look { key: key.clone(), kind, item: item.cloned() };
+    let each = |kind, words: &[Vec<u8>]| words.iter().map(|w| look(Some(kind), Some(w))).collect();
+    let many = |kind: Option<Kind>| {
+        let one = |key: &Vec<u8>| Look { key: key.clone(), kind, item: None };
+        keys.iter().map(one).collect()
+    };
+    let rest = &keys[1..];
+    match &*name {
+        "GET" | "GETEX" | "GETSET" | "GETDEL" | "GETRANGE" | "STRLEN" | "INCR" | "INCRBY"
+        | "DECR" | "DECRBY" | "INCRBYFLOAT" | "SET" | "SETNX" | "SETEX" | "PSETEX" | "GETBIT"
+        | "SETBIT" => vec![look(Some(Text), None)],
+        "MGET" => many(Some(Text)),
+        "EXISTS" | "DEL" | "UNLINK" => many(None),
+        "TTL" | "PTTL" | "TYPE" | "EXPIRE" | "PEXPIRE" | "EXPIREAT" | "RENAME" | "PERSIST" => {
+            vec![look(None, None)]
+        }
+        "HGET" | "HEXISTS" | "HINCRBY" | "HINCRBYFLOAT" | "HSETNX" | "HSET" | "HMSET" => {
+            each(Hash, rest.get(..1).unwrap_or_default())
+        }
+        "HMGET" | "HDEL" => each(Hash, rest),
+        "HGETALL" | "HLEN" | "HKEYS" | "HVALS" => vec![look(Some(Hash), None)],
+        "SISMEMBER" | "SMISMEMBER" | "SREM" | "SADD" => each(Set, rest),
+        "SPOP" | "SCARD" | "SMEMBERS" | "SRANDMEMBER" => vec![look(Some(Set), None)],
+        "LPOP" | "RPOP" | "LLEN" | "LRANGE" | "LINDEX" | "RPOPLPUSH" | "LMOVE" | "LPUSH"
+        | "RPUSH" | "LREM" => vec![look(Some(List), None)],
+        "ZSCORE" | "ZRANK" | "ZREM" => each(Sorted, rest.get(..1).unwrap_or_default()),
+        "ZINCRBY" | "ZADD" => each(Sorted, rest.get(1..2).unwrap_or_default()),
+        name if name.starts_with('Z') => vec![look(Some(Sorted), None)],
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a script learns anything of a key by this call.
+pub fn asks(call: &Words) -> bool {
+    const ANSWERS: &str =
+        " SADD SETNX HSETNX HINCRBY INCR INCRBY DECR DECRBY ZADD SREM DEL SETBIT ";
+    let name = String::from_utf8_lossy(&call[0]).into_owned();
+    let only_new = name == "SET" && call.iter().any(|word| word.eq_ignore_ascii_case(b"NX"));
+    !writes(call) || only_new || ANSWERS.contains(&format!(" {name} "))
+}
+
+/// Whether a command writes, by the name that the script called.
+pub fn writes(call: &Words) -> bool {
+    const READS: &str = " GET MGET EXISTS SISMEMBER SMISMEMBER SCARD SMEMBERS SRANDMEMBER HGET \
+        HEXISTS HGETALL HMGET HLEN HKEYS HVALS TTL PTTL TYPE TIME XLEN XRANGE STRLEN GETRANGE \
+        LLEN LRANGE LINDEX ZSCORE ZRANK ZCARD ZRANGE ZCOUNT ZRANGEBYSCORE GETBIT ECHO PING ";
+    let name = String::from_utf8_lossy(&call[0]).into_owned();
+    !READS.contains(&format!(" {name} "))
+}
+
+/// Whether a script called, and what: `1700000000.123456 [0 lua] "GET" "seckill:stock:7"`.
+fn parse(line: &[u8]) -> Option<(bool, Words)> {
+    let from = line.iter().position(|byte| *byte == b'[')?;
+    let to = from + line[from..].iter().position(|byte| *byte == b']')?;
+    let by_script = line[from..to].ends_with(b" lua");
+    let mut call = words(&line[to + 1..]);
+    if let Some(name) = call.first_mut() {
+        name.make_ascii_uppercase();
+    }
+    Some((by_script, call))
+}
+
+/// Quoted words, with the escapes that the server writes.
+fn words(text: &[u8]) -> Words {
+    let mut words: Words = Vec::new();
+    let mut open: Option<Vec<u8>> = None;
+    let mut bytes = text.iter().copied();
+    while let Some(byte) = bytes.next() {
+        match (&mut open, byte) {
+            (None, b'"') => open = Some(Vec::new()),
+            (None, _) => {}
+            (Some(_), b'"') => words.extend(open.take()),
+            (Some(word), b'\\') => match bytes.next() {
+                Some(b'n') => word.push(b'\n'),
+                Some(b'r') => word.push(b'\r'),
+                Some(b't') => word.push(b'\t'),
+                Some(b'a') => word.push(7),
+                Some(b'b') => word.push(8),
+                Some(b'x') => {
+                    let digits: String = bytes.by_ref().take(2).map(char::from).collect();
+                    word.push(u8::from_str_radix(&digits, 16).unwrap_or_default());
+                }
+                Some(other) => word.push(other),
+                None => {}
+            },
+            (Some(word), other) => word.push(other),
+        }
+    }
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn units(line: &str) -> Option<String> {
-        let call: Call = line.split(' ').map(|word| word.as_bytes().to_vec()).collect();
-        deduction(&call).map(|taken| String::from_utf8(taken.units).unwrap())
-    }
-
     #[test]
-    fn units_are_taken_in_many_ways() {
-        assert_eq!(units("DECR s").as_deref(), Some("1"));
-        assert_eq!(units("DECRBY s 3").as_deref(), Some("3"));
-        assert_eq!(units("INCRBY s -1").as_deref(), Some("1"));
-        assert_eq!(units("HINCRBY h f -2").as_deref(), Some("2"));
-        assert_eq!(units("SET s 899999999999").as_deref(), Some("1"));
-        for other in ["INCRBY s 1", "SET s 1", "SET s x", "GET s", "DECR", "SADD b u"] {
-            assert_eq!(units(other), None, "{other}");
-        }
+    fn lines_are_taken_apart() {
+        let (by_script, call) = parse(br#"17.1 [0 lua] "get" "a b\"\\" "\x00\xff\n""#).unwrap();
+        assert!(by_script);
+        assert_eq!(call, [&b"GET"[..], b"a b\"\\", b"\x00\xff\n"]);
+        let (by_script, call) = parse(br#"17.1 [0 unix:/a/socket] "PING""#).unwrap();
+        assert!(!by_script);
+        assert_eq!(call, [b"PING"]);
     }
 }

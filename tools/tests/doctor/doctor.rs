@@ -12,7 +12,11 @@ pub fn script(name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     match name {
         "seckill" | "unlock" => root.join("../tests/it").join(name).with_extension("lua"),
-        own => root.join("tests/doctor/scripts").join(own).with_extension("lua"),
+        own => {
+            let path = root.join("tests/doctor/scripts").join(own).with_extension("lua");
+            let corpus = root.join("tests/doctor/corpus").join(own).with_extension("lua");
+            if path.is_file() { path } else { corpus }
+        }
     }
 }
 
@@ -70,9 +74,19 @@ impl Examined {
         self.json["replacement"].as_str().unwrap_or_else(|| panic!("none: {:#}", self.json))
     }
 
-    /// Settings as `name value`, without the `seckill.`.
+    /// The cures as the lines to print, `scripts ...` or Lua, with how many settings each needs.
+    pub fn cures(&self) -> Vec<(String, usize)> {
+        let cure = |cure: &Value| {
+            let line = cure["scripts"].as_str().or(cure["lua"].as_str()).expect("a line");
+            (line.to_owned(), cure["settings"].as_object().expect("settings").len())
+        };
+        self.json["cures"].as_array().expect("cures").iter().map(cure).collect()
+    }
+
+    /// Settings of the last cure as `name value`, without the `seckill.`.
     pub fn settings(&self) -> Vec<String> {
-        let settings = self.json["settings"].as_object().expect("settings").iter();
+        let last = self.json["cures"].as_array().and_then(|cures| cures.last()).expect("a cure");
+        let settings = last["settings"].as_object().expect("settings").iter();
         let line = |(name, value): (&String, &Value)| {
             format!("{} {}", name.trim_start_matches("seckill."), value.as_str().expect("a text"))
         };

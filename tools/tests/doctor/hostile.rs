@@ -66,7 +66,7 @@ fn a_script_can_do_nothing_to_the_server() {
         let (output, ..) = examined(deed);
         // It never sells, since the first thing that it does is refused.
         assert_eq!(output.status.code(), Some(2), "{deed}: {}", said(&output));
-        assert!(said(&output).contains("not understood"), "{deed}: {}", said(&output));
+        assert!(said(&output).contains("Not understood"), "{deed}: {}", said(&output));
     }
 }
 

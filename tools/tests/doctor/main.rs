@@ -8,15 +8,19 @@
 //! | `selling` | scripts that sell |
 //! | `unlocking` | scripts that release locks |
 //! | `manners` | exit codes, options, what it leaves behind |
+//! | `corpus` | scripts of every kind, and what is true of each |
+//! | `independent` | what it promises for the corpus, on servers that it has not seen |
 //! | `docs` | the doctor's page |
 //!
-//! The scripts are in `scripts/`; the usual ones are those of the module's tests.
+//! The scripts are in `scripts/` and `corpus/`; the usual ones are those of the module's tests.
 
+mod corpus;
 mod docs;
 mod doctor;
 #[path = "../../../tests/it/harness.rs"]
 mod harness;
 mod hostile;
+mod independent;
 mod manners;
 mod selling;
 mod unlocking;

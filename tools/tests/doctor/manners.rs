@@ -22,20 +22,81 @@ fn the_worst_script_is_the_exit_code() {
 
 #[test]
 fn what_is_not_understood_is_said_and_what_helps() {
-    let output = run(doctor().arg(script("reckons")));
-    assert_eq!(output.status.code(), Some(2));
-    let why = String::from_utf8(output.stderr).expect("text");
-    assert!(why.contains("reckons.lua: not understood"), "{why}");
-    assert!(why.contains("--argv"), "{why}");
+    let examined = examine_with("decodes", &[]);
+    assert_eq!((examined.json["verdict"].as_str(), examined.exit), (Some("unclear"), 2));
+    assert!(examined.obstacles().iter().any(|text| text.contains("--argv")), "{:#}", examined.json);
+    // Said what it is called with, it is understood.
+    let user = r#"={"voucher":"7","user":"ann"}"#;
+    let examined = examine_with("decodes", &["--argv", user]);
+    assert_eq!(examined.json["what"], "takes units from a bare stock", "{:#}", examined.json);
     examine_with("reckons", &["--argv", "voucher user"]).is_drop_in();
+}
+
+#[test]
+fn a_request_and_a_counter_can_be_said() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/doctor/corpus");
+    let script = path.join("request_id_key.lua");
+    let words = ["--keys", "stock buyers request", "--argv", "user changes", "--json"];
+    let output = run(doctor().args(words).arg(script));
+    let said = String::from_utf8(output.stdout).expect("text");
+    assert!(said.contains(r#""verdict":"differs""#), "{said}");
+    let bad = run(doctor().args(["--keys", "stock buyer"]).arg(path.join("drift.lua")));
+    let why = String::from_utf8(bad.stderr).expect("text");
+    assert!(why.contains("buyer is none of"), "{why}");
+}
+
+#[test]
+fn a_folder_has_a_summary_and_one_line_for_all() {
+    let dir = tempfile::tempdir().expect("a folder");
+    for name in ["seckill", "unlock", "unlock_never"] {
+        fs::copy(script(name), dir.path().join(name).with_extension("lua")).expect("a copy");
+    }
+    let java = "class Shop {\n  String undo = \"if redis.call('srem', KEYS[2], ARGV[1]) == 1\" +\n\
+        \" then redis.call('incr', KEYS[1]) end\";\n}\n";
+    fs::write(dir.path().join("Shop.java"), java).expect("a class");
+    let output = run(doctor().arg("--from-java").arg(dir.path()));
+    let said = String::from_utf8(output.stdout).expect("text");
+    let summary = said.split("Summary\n").nth(1).expect("a summary");
+    let verdict =
+        |line: &str| line.split_whitespace().take(2).map(str::to_owned).collect::<Vec<_>>();
+    let rows: Vec<_> = summary.lines().take(4).map(verdict).collect();
+    let expected = [
+        ["Shop.java:2", "helper"],
+        ["seckill.lua", "drop-in"],
+        ["unlock.lua", "drop-in"],
+        ["unlock_never.lua", "broken"],
+    ];
+    assert_eq!(rows, expected, "{said}");
+    let line = summary.lines().last().expect("a line");
+    assert!(line.trim().starts_with("seckill.scripts \""), "{line}");
+    for part in [" SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]", "; ", " LOCK.RELEASE KEYS[1] ARGV[1]"] {
+        assert!(line.contains(part), "{part}: {line}");
+    }
+    // A helper alone fails no build.
+    fs::remove_file(dir.path().join("unlock_never.lua")).expect("removed");
+    assert_eq!(run(doctor().arg("--from-java").arg(dir.path())).status.code(), Some(0));
+}
+
+#[test]
+fn settings_that_contradict_are_said() {
+    let dir = tempfile::tempdir().expect("a folder");
+    for shop in ["one", "two"] {
+        let script = fs::read_to_string(script("other_names")).expect("a script");
+        let path = dir.path().join(shop).with_extension("lua");
+        fs::write(path, script.replace("shop:left:", &format!("{shop}:left:"))).expect("a script");
+    }
+    let output = run(doctor().arg(dir.path()));
+    let why = String::from_utf8(output.stderr).expect("text");
+    assert!(why.contains("seckill.stock-prefix would have to be"), "{why}");
+    assert!(why.contains("\"one:left:\" for one.lua"), "{why}");
+    assert!(!why.contains("seckill.order-stream"), "{why}");
 }
 
 #[test]
 fn scripts_that_are_none_are_refused() {
     let dir = tempfile::tempdir().expect("a folder");
     let bad = dir.path().join("bad.lua");
-    fs::write(&bad, "if then").expect("a script");
-    for args in [vec![bad.clone()], vec![dir.path().join("none.lua")], vec![]] {
+    for args in [vec![dir.path().join("none.lua")], vec![dir.path().to_owned()], vec![]] {
         let output = run(doctor().args(&args));
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert!(!output.stderr.is_empty());

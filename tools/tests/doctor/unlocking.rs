@@ -1,6 +1,6 @@
 //! Scripts that release locks: what is found, and what takes their place.
 
-use crate::doctor::examine;
+use crate::doctor::{examine, examine_with};
 
 const ONE_LINE: &str = "return redis.call('LOCK.RELEASE', KEYS[1], ARGV[1])";
 
@@ -15,7 +15,10 @@ fn the_usual_script_is_replaced_by_one_line() {
 
 #[test]
 fn deleting_what_is_anothers_is_found() {
+    // Nobody knows that this is a lock, unless it is said.
     let examined = examine("unlock_blind");
+    assert_eq!((examined.json["verdict"].as_str(), examined.exit), (Some("helper"), 0));
+    let examined = examine_with("unlock_blind", &["--kind", "unlock"]);
     examined.is_broken(&["no-token"]);
     let examined = examine("unlock_any_token");
     examined.is_broken(&["deletes-others"]);

@@ -1,0 +1,363 @@
+//! Goes through everything for one script: explore, understand, accuse, cure, prove.
+
+use anyhow::Result;
+
+use crate::cluster::{Cluster, Node};
+use crate::cure::{self, Cure, Way};
+use crate::explore::{Run, explore};
+use crate::faults::Facts;
+use crate::finding::{Accepted, Codes, Finding, Runs, Weight};
+use crate::history::{self, Scenario};
+use crate::lock::Unlock;
+use crate::options::Kind;
+use crate::prove::{Prover, Row, Sameness, alone};
+use crate::reading::Reading;
+use crate::reply::Reply;
+use crate::report::{Examined, Verdict};
+use crate::roles::Roles;
+use crate::sale::Sale;
+use crate::server::{Programs, Server};
+use crate::source::Source;
+use crate::template::{Slot, Template};
+use crate::trial::Trial;
+use crate::watch::Watch;
+use crate::what::{self, Judged};
+
+/// Scenarios in which a line has to do what the script does, to be shown at all.
+const SOUND: [&str; 6] = [
+    history::BUYS,
+    history::LAST,
+    history::SOLD_OUT,
+    history::BOUGHT,
+    history::OFTEN,
+    history::MANY,
+];
+
+/// The servers of one worker.
+pub struct Bench<'a> {
+    pub plain: Server,
+    pub module: Server,
+    pub node: &'a Node<'a>,
+}
+
+impl<'a> Bench<'a> {
+    pub fn new(programs: &Programs, node: &'a Node<'a>) -> Result<Self> {
+        let (plain, module) = (Server::plain(programs)?, Server::with_module(programs)?);
+        Ok(Self { plain, module, node })
+    }
+
+    pub fn examine(&self, kind: Option<Kind>, source: &Source, roles: &Roles) -> Result<Examined> {
+        let mut examined = Examined::new(&source.name);
+        let mut watch = Watch::of(&self.plain)?;
+        let loaded = watch.client.call(&[&b"SCRIPT"[..], b"LOAD", &source.text])?;
+        if loaded.refuses() {
+            let text = format!("The server can't load it: {}.", what::shown(&loaded, source));
+            examined.verdict = Verdict::Broken;
+            examined.findings.push(Finding::broken("does-not-load", text));
+            return Ok(examined);
+        }
+        let sha1 = loaded.text();
+        examined.sha1.clone_from(&sha1);
+        let runs = explore(&mut watch, source, roles)?;
+        let slots = roles.slots(source);
+        let prover =
+            Prover { plain: &self.plain, module: &self.module, script: &source.text, sha1: &sha1 };
+        let least = runs[0].clone();
+        let fails = runs.iter().all(|run| run.seen.reply.is_error());
+        if kind != Some(Kind::Sell) && !least.sells() && !fails {
+            let named = source.names("del") || source.names("unlink");
+            let said = kind == Some(Kind::Unlock);
+            // Where something is deleted, and not for a token, nothing is known of a lock.
+            let deletes = runs.iter().any(|run| !run.effects().gone.is_empty());
+            let told = said || of_locks(source) && named && !deletes;
+            let compares = said || of_locks(source) || compares(&runs);
+            let unlock = Unlock::of(&runs, &slots, roles, told).filter(|_| compares);
+            if let Some(unlock) = unlock {
+                self.lock(&mut examined, &unlock, &prover)?;
+                return Ok(examined);
+            }
+        }
+        if least.sells() {
+            let mut trial = Trial { watch: &mut watch, script: &source.text, slots: &slots };
+            let (least, units) = trial.simplest(least)?;
+            let counted = trial.counted(&least)?;
+            if trial.is_steady(&least)?
+                && !trial.is_reentrant(&least)?
+                && let Some(sale) = Sale::of(&least, &slots, roles, units, &counted)
+            {
+                self.sale(&mut examined, &sale, &prover)?;
+                return Ok(examined);
+            }
+        }
+        let template = |text: &[u8]| Template::of(text, &slots);
+        examined.saw = what::saw(&runs[0].effects(), &template);
+        match what::judge(&runs, &slots, source) {
+            Judged::Broken(finding) => {
+                examined.verdict = Verdict::Broken;
+                examined.findings.push(finding);
+            }
+            Judged::Helper { what, near } => {
+                examined.verdict = Verdict::Helper;
+                examined.what = "a helper";
+                examined.obstacles = vec![what, format!("Near: {near}")];
+            }
+            Judged::Unclear(why) => {
+                examined.verdict = Verdict::Unclear;
+                examined.obstacles = vec![format!("What it did: {why}."), help(source)];
+            }
+        }
+        Ok(examined)
+    }
+
+    fn lock(&self, examined: &mut Examined, lock: &Unlock, prover: &Prover<'_>) -> Result<()> {
+        let compared = lock.examine(prover)?;
+        examined.what = "releases a lock";
+        let also = lock.also.as_ref().map(|key| key.shown(&|slot| slot.to_string()));
+        examined.obstacles.extend(also.map(|key| {
+            format!(
+                "It also looks at {key}, and LOCK.RELEASE does not: what it does may depend on it."
+            )
+        }));
+        examined.verdict = verdict(&compared.findings, &compared.rows, &compared.cures);
+        examined.findings = compared.findings;
+        examined.rows = compared.rows;
+        examined.understood = compared.understood;
+        examined.cures = compared.cures;
+        let told = examined.cures.iter().any(|cure| match &cure.way {
+            Way::Lua(lua) => lua.starts_with("return redis.call"),
+            Way::Native(_) => false,
+        });
+        examined.direct = told.then(|| "LOCK.RELEASE lock token".to_owned());
+        Ok(())
+    }
+
+    fn sale(&self, examined: &mut Examined, sale: &Sale, prover: &Prover<'_>) -> Result<()> {
+        let scenarios = history::all(sale);
+        let mut client = self.plain.client()?;
+        let mut all: Vec<(Reading, Runs)> = Vec::new();
+        for reading in &sale.readings {
+            let mut runs = Runs::new();
+            for scenario in &scenarios {
+                let ran = scenario.of_script(&mut client, sale, reading, prover.script)?;
+                runs.insert(scenario.name, ran);
+                let buys = runs[history::BUYS].first();
+                if buys.taken() <= 0 || buys.reply.is_error() {
+                    break;
+                }
+            }
+            if runs.len() == scenarios.len() {
+                all.push((reading.clone(), runs));
+            }
+        }
+        let facts: Vec<Facts<'_>> = all.iter().map(|(_, runs)| Facts::of(sale, runs)).collect();
+        // The reading that sells most, and tells repeats apart from what is sold out.
+        let worth = |facts: &Facts<'_>| {
+            let codes = &facts.codes;
+            let told = codes.bought.is_some() && codes.bought != codes.sold_out;
+            (facts.sold_of_ten().0.min(10), told)
+        };
+        let best = (0..facts.len()).max_by_key(|at| (worth(&facts[*at]), std::cmp::Reverse(*at)));
+        let Some(best) = best else {
+            examined.verdict = Verdict::Unclear;
+            examined.obstacles = vec![format!(
+                "It took a unit once, and never again with arguments that a shop would use. Seen: \
+                 it {}.",
+                what::saw(&sale.effects, &|text| Template::of(text, &sale.slots))
+            )];
+            return Ok(());
+        };
+        let others: Vec<Vec<Finding>> = facts.iter().map(Facts::findings).collect();
+        let everywhere = |finding: &&Finding| {
+            others.iter().all(|found| found.iter().any(|other| other.code == finding.code))
+        };
+        examined.findings = others[best].iter().filter(everywhere).cloned().collect();
+        let (reading, runs) = &all[best];
+        let codes = &facts[best].codes;
+        examined.understood = understood(sale, codes);
+        examined.obstacles = cure::obstacles(sale);
+        examined.what = if sale.user.is_none() { "takes units from a bare stock" } else { "sells" };
+        let begins_by_itself = examined.findings.iter().any(|f| f.code == "sells-without-stock");
+        let bare = sale.marks.is_empty() && sale.orders.is_none();
+        if bare && begins_by_itself && !sale.effects.touched.is_empty() {
+            let text = "It takes from a number that begins by itself and gets a time to live: a \
+                quota, or a rate limiter. Near: no command limits rates.";
+            *examined = Examined { what: "a helper", ..Examined::new(&examined.file) };
+            examined.verdict = Verdict::Helper;
+            examined.obstacles = vec![text.to_owned()];
+            return Ok(());
+        }
+        let two_meanings = ["last-unit", "one-reply"];
+        if examined.findings.iter().any(|found| two_meanings.contains(&found.code)) {
+            let text = "A line that replies as your script does would keep this fault. Give sold \
+                out a reply that no sale has, such as -1, in the script and in its caller.";
+            examined.obstacles.insert(0, text.to_owned());
+        }
+        self.cure(examined, sale, prover, (reading, runs), codes, &scenarios)?;
+        let node = Cluster::examine(self.node, sale, reading, prover.script, &examined.cures)?;
+        examined.findings.extend(node.findings.iter().cloned());
+        examined.findings.sort_by_key(|finding| finding.weight);
+        examined.cluster = Some(node);
+        examined.verdict = verdict(&examined.findings, &examined.rows, &examined.cures);
+        Ok(())
+    }
+
+    /// Keeps the cures that are proved, or for a broken script the first of each kind.
+    fn cure(
+        &self,
+        examined: &mut Examined,
+        sale: &Sale,
+        prover: &Prover<'_>,
+        (reading, runs): (&Reading, &Runs),
+        codes: &Codes,
+        scenarios: &[Scenario],
+    ) -> Result<()> {
+        let broken = examined.findings.iter().any(|found| found.weight == Weight::Broken);
+        let of_user = examined.findings.iter().any(|found| found.code == "buyers-of-user");
+        let meant = if of_user { sale.with_buyers_of_voucher() } else { sale.clone() };
+        let mut ways = cure::ways(&meant, codes);
+        ways.retain(|_| examined.obstacles.is_empty());
+        let mut nearest: Option<(usize, Cure, Vec<Row>)> = None;
+        for cure in ways {
+            let rows = prover.compare(sale, reading, scenarios, runs, &cure)?;
+            let differ = rows.iter().filter(|row| row.sameness == Sameness::Differs).count();
+            if differ == 0 || broken {
+                if examined.cures.is_empty() {
+                    examined.rows = rows;
+                }
+                examined.cures.push(cure);
+            } else if nearest.as_ref().is_none_or(|(least, ..)| differ < *least) {
+                nearest = Some((differ, cure, rows));
+            }
+        }
+        if let (Some((_, cure, rows)), true) = (nearest, examined.cures.is_empty()) {
+            let sound = |row: &&Row| SOUND.contains(&row.name.as_str());
+            let same = rows.iter().filter(sound).all(|row| row.sameness == Sameness::Same);
+            let is_lua = matches!(cure.way, Way::Lua(_));
+            if is_lua && same && prover.is_near(sale, reading, &cure)? {
+                examined.rows = rows;
+                examined.cures.push(cure);
+            } else {
+                // Then it would drop something that the script does.
+                let differs = rows.iter().rfind(|row| row.sameness == Sameness::Differs);
+                examined.obstacles.extend(differs.map(|row| {
+                    let how = row.differences.first().map_or("", String::as_str);
+                    format!("The nearest command does something else: {}, {how}.", row.name)
+                }));
+            }
+        }
+        if examined.rows.is_empty() {
+            let row = |scenario: &Scenario| alone(scenario.name, &runs[scenario.name]);
+            examined.rows = scenarios.iter().map(row).collect();
+        }
+        examined.direct = direct(&examined.cures);
+        Ok(())
+    }
+}
+
+/// Whether a string was deleted for what it held: with another text it stayed.
+fn compares(runs: &[Run]) -> bool {
+    let deleted = runs.iter().filter(|run| !run.effects().gone.is_empty());
+    let cells = deleted.flat_map(|run| run.effects().gone);
+    cells.into_iter().any(|cell| {
+        runs.iter().any(|run| {
+            run.plan.cells.contains_key(&cell)
+                && !run.seen.reply.is_error()
+                && run.effects().is_none()
+        })
+    })
+}
+
+/// Whether its text or name speaks of a lock or a token.
+fn of_locks(source: &Source) -> bool {
+    let text = format!("{} {}", source.name, String::from_utf8_lossy(&source.text)).to_lowercase();
+    let words = text.split(|c: char| !c.is_alphabetic());
+    words.into_iter().any(|word| word.ends_with("lock") && word != "block" && word != "clock")
+}
+
+fn verdict(findings: &[Finding], rows: &[Row], cures: &[Cure]) -> Verdict {
+    let broken = findings.iter().any(|finding| finding.weight == Weight::Broken);
+    let differs = rows.iter().any(|row| row.sameness == Sameness::Differs);
+    match () {
+        () if broken => Verdict::Broken,
+        () if cures.is_empty() || differs => Verdict::Differs,
+        () => Verdict::DropIn,
+    }
+}
+
+/// The command that a client can call without any script.
+fn direct(cures: &[Cure]) -> Option<String> {
+    let plain = cures.iter().find_map(|cure| match &cure.way {
+        Way::Lua(lua) => lua.strip_prefix("return redis.call('").map(|call| (call, cure)),
+        Way::Native(_) => None,
+    });
+    let (call, _) = plain?;
+    let command = call.split('\'').next()?;
+    let has = |word: &str, shown: &'static str| if call.contains(word) { shown } else { "" };
+    let units = has("'UNITS'", " UNITS units");
+    Some(match command {
+        "SECKILL.TRY" => format!("SECKILL.TRY voucher user orderid{units}"),
+        "SECKILL.TRYKEYS" => format!(
+            "SECKILL.TRYKEYS stock buyers {} voucher user orderid{units}{}{}{}",
+            if call.contains("'NOSTREAM'") { "stock" } else { "orders" },
+            has("'NOSTREAM'", " NOSTREAM"),
+            has("'FIELDS'", " FIELDS user-field voucher-field id-field"),
+            has("'MISSING'", " MISSING sold-out")
+        ),
+        _ => return None,
+    })
+}
+
+fn understood(sale: &Sale, codes: &Codes) -> Vec<(&'static str, String)> {
+    let name = |slot| sale.name(slot);
+    let slot = |slot: &Slot| {
+        let name = name(*slot);
+        if name == slot.to_string() { name } else { format!("{slot} {name}") }
+    };
+    let call: Vec<_> = sale.slots.iter().map(slot).collect();
+    let mut lines = vec![("called with", call.join(", ")), ("stock", sale.stock.shown(&name))];
+    let buyers = sale.buyers();
+    lines.extend(
+        sale.marks.iter().map(|place| {
+            (if Some(place) == buyers { "buyers" } else { "marks" }, place.shown(&name))
+        }),
+    );
+    if let Some((stream, fields)) = &sale.orders {
+        let fields: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
+        lines.push(("orders", format!("{}, fields {}", stream.shown(&name), fields.join(" "))));
+    } else {
+        lines.push(("orders", "no stream".to_owned()));
+    }
+    let own = |call: &&Vec<Template>| call[0].constant() != Some(b"XADD");
+    for call in sale.extras.iter().filter(own) {
+        let words: Vec<_> = call.iter().map(|word| word.shown(&name)).collect();
+        lines.push(("also", words.join(" ")));
+    }
+    let code = |reply: Option<&Reply>, what: &str| reply.map(|reply| format!("{reply} {what}"));
+    let accepted = match &codes.accepted {
+        Accepted::Code(reply) => code(Some(reply), "accepted"),
+        Accepted::Left => Some("the units left when accepted".into()),
+        Accepted::Before => Some("the units there were when accepted".into()),
+        Accepted::Varies => None,
+    };
+    let replies = [
+        accepted,
+        code(codes.sold_out.as_ref(), "sold out"),
+        code(codes.bought.as_ref(), "already bought"),
+        code(codes.missing.as_ref(), "without a stock key"),
+    ];
+    let replies: Vec<_> = replies.into_iter().flatten().collect();
+    if !replies.is_empty() {
+        lines.push(("replies", replies.join(", ")));
+    }
+    lines
+}
+
+fn help(source: &Source) -> String {
+    let counted = format!("it seems to take {} KEYS and {} ARGV", source.keys, source.args);
+    let reckons = if source.reckons { ", and perhaps more" } else { "" };
+    format!(
+        "If it sells or releases a lock, say what it is called with: {counted}{reckons}. For \
+         instance --keys \"stock buyers request\" --argv \"voucher user order\"; `changes` is what \
+         differs per try, `counter` what belongs to a user, =text what is always the same."
+    )
+}

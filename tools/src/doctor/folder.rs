@@ -1,0 +1,115 @@
+//! Many scripts: examined side by side, then one table, and whether their settings agree.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use anyhow::{Context, Result};
+
+use crate::cluster::Node;
+use crate::cure::conf_line;
+use crate::examine::Bench;
+use crate::options::Kind;
+use crate::report::{Examined, Verdict};
+use crate::roles::Roles;
+use crate::server::Programs;
+use crate::source::Source;
+
+/// Each has two servers of its own.
+const WORKERS_MAX: usize = 4;
+
+/// Examines all, and gives them in their order.
+pub fn examine_all(
+    programs: &Programs,
+    kind: Option<Kind>,
+    sources: &[Source],
+    roles: &Roles,
+) -> Result<Vec<Examined>> {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let workers = cores.min(WORKERS_MAX).min(sources.len().div_ceil(2)).max(1);
+    let node = Node { programs, started: Mutex::new(None) };
+    let next = AtomicUsize::new(0);
+    let done: Mutex<BTreeMap<usize, Result<Examined>>> = Mutex::new(BTreeMap::new());
+    let work = || -> Result<()> {
+        let mut bench = Bench::new(programs, &node)?;
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(source) = sources.get(at) else { return Ok(()) };
+            let examined = bench.examine(kind, source, roles);
+            if examined.is_err() {
+                // A script that does not end keeps its server busy.
+                bench = Bench::new(programs, &node)?;
+            }
+            let examined = examined.with_context(|| format!("examining {}", source.name));
+            done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(at, examined);
+        }
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().try_for_each(|thread| {
+            thread.join().map_err(|_| anyhow::anyhow!("a thread of the doctor failed"))?
+        })
+    })?;
+    let done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let examined = |(at, examined): (usize, Result<Examined>)| match examined {
+        Ok(examined) => examined,
+        Err(error) => {
+            let mut unclear = Examined::new(&sources[at].name);
+            unclear.obstacles = vec![format!("{error:#}")];
+            unclear
+        }
+    };
+    Ok(done.into_iter().map(examined).collect())
+}
+
+/// One line a script.
+pub fn summary(all: &[Examined]) -> String {
+    let width = all.iter().map(|one| one.file.chars().count()).max().unwrap_or(0);
+    let mut text = String::from("Summary\n");
+    for one in all {
+        let mut why: Vec<&str> = one.findings.iter().map(|found| found.code).collect();
+        why.dedup();
+        let why = if one.findings.is_empty() { one.what.to_owned() } else { why.join(" ") };
+        text += &format!("  {:<width$}  {:<8}  {why}\n", one.file, one.verdict.word());
+    }
+    text
+}
+
+/// What the module can answer in place of all these scripts, as one setting.
+pub fn scripts_line(all: &[Examined]) -> Option<String> {
+    let entry = |one: &Examined| {
+        let native = one.cures.first().filter(|cure| cure.settings.is_empty());
+        native.filter(|_| one.verdict == Verdict::DropIn).and_then(|cure| one.scripts_line(cure))
+    };
+    let mut entries: Vec<String> = all.iter().filter_map(entry).collect();
+    entries.sort();
+    entries.dedup();
+    (entries.len() > 1).then(|| conf_line("seckill.scripts", &entries.join("; ")))
+}
+
+/// Settings that two scripts need differently: a server has one value.
+pub fn contradictions(all: &[Examined]) -> Vec<String> {
+    let mut wanted: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
+    for one in all {
+        // Only who has no cure without settings needs them.
+        let needs = one.cures.first().filter(|cure| !cure.settings.is_empty());
+        let last = one.cures.iter().rfind(|cure| !cure.settings.is_empty());
+        for (name, value) in needs.or(last).iter().flat_map(|cure| &cure.settings) {
+            wanted.entry(name).or_default().entry(value).or_default().push(&one.file);
+        }
+    }
+    let mut lines = Vec::new();
+    for (name, values) in wanted.iter().filter(|(_, values)| values.len() > 1) {
+        let each: Vec<String> = values
+            .iter()
+            .map(|(value, files)| format!("\"{value}\" for {}", files.join(" and ")))
+            .collect();
+        lines.push(format!(
+            "{name} would have to be {}: one server has one value, so use the cures without \
+             settings",
+            each.join(", but ")
+        ));
+    }
+    lines
+}

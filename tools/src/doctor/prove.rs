@@ -1,0 +1,294 @@
+//! Compares a cure with the script: in every scenario, and in a long random history in which stocks
+//! come and go and every argument that was not understood holds something else each time.
+
+use anyhow::{Context, Result};
+use domain::fields::ORDER_FIELDS;
+use domain::key_names::{BUYERS_PREFIX, ORDER_STREAM, STOCK_PREFIX};
+
+use crate::cure::{Cure, Way};
+use crate::finding::Runs;
+use crate::history::{Ran, Scenario, a_try};
+use crate::reading::{Means, Reading};
+use crate::reply::Reply;
+use crate::sale::{Sale, Try};
+use crate::server::{Client, Server};
+use crate::template::Slot;
+use crate::watch::eval;
+use crate::wire::Words;
+use crate::world::{World, planted};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sameness {
+    Same,
+    /// The keys are damaged: the module refuses, and the script does something else.
+    Refused,
+    Differs,
+    /// There is nothing to compare it with.
+    Alone,
+}
+
+/// A scenario with its replies.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub name: String,
+    pub yours: String,
+    pub module: Option<String>,
+    pub sameness: Sameness,
+    pub differences: Vec<String>,
+}
+
+/// The settings that the doctor changes, at their defaults.
+const DEFAULTS: [(&str, &str); 7] = [
+    ("seckill.scripts", ""),
+    ("seckill.stock-prefix", STOCK_PREFIX),
+    ("seckill.buyers-prefix", BUYERS_PREFIX),
+    ("seckill.order-stream", ORDER_STREAM),
+    ("seckill.order-fields", ORDER_FIELDS),
+    ("seckill.missing-stock", "error"),
+    ("seckill.unlimited-stock", "no"),
+];
+
+/// How many random calls a cure is compared by.
+pub const CALLS: usize = 300;
+
+pub struct Prover<'a> {
+    pub plain: &'a Server,
+    pub module: &'a Server,
+    pub script: &'a [u8],
+    pub sha1: &'a str,
+}
+
+impl Prover<'_> {
+    /// The module with the settings of a cure and, for one of `seckill.scripts`, its line.
+    pub fn set(&self, cure: &Cure) -> Result<Client> {
+        let mut client = self.module.client()?;
+        for (name, value) in DEFAULTS {
+            client.must(&["CONFIG", "SET", name, value])?;
+        }
+        client.must(&["SCRIPT", "FLUSH"])?;
+        for (name, value) in &cure.settings {
+            client.must(&["CONFIG", "SET", name, value])?;
+        }
+        if let Way::Native(command) = &cure.way {
+            let line = format!("{} {command}", self.sha1);
+            client.must(&["CONFIG", "SET", "seckill.scripts", &line])?;
+        }
+        Ok(client)
+    }
+
+    /// The call of the cure: the script's own EVALSHA, or the line in its place.
+    pub fn call(&self, way: &Way, slots: &[Slot], value: &impl Fn(Slot) -> Vec<u8>) -> Words {
+        match way {
+            Way::Lua(lua) => eval(lua.as_bytes(), slots, value),
+            Way::Native(_) => {
+                let mut call = eval(self.sha1.as_bytes(), slots, value);
+                call[0] = b"EVALSHA".to_vec();
+                call
+            }
+        }
+    }
+
+    /// All scenarios, and the random history last.
+    pub fn compare(
+        &self,
+        sale: &Sale,
+        reading: &Reading,
+        scenarios: &[Scenario],
+        theirs: &Runs,
+        cure: &Cure,
+    ) -> Result<Vec<Row>> {
+        let mut module = match self.set(cure) {
+            Ok(module) => module,
+            // A name that no setting can hold.
+            Err(error) => return Ok(vec![refused_setting(&error)]),
+        };
+        let mut rows = Vec::new();
+        // SECKILL.DEDUCT has its own mind of stocks below zero, and says so.
+        let bare = sale.buyers().is_none();
+        for scenario in scenarios {
+            let negative =
+                matches!(scenario.stock, crate::history::Stock::Units(n) if n.starts_with('-'));
+            if bare && negative {
+                continue;
+            }
+            let call = |a_try: &Try| {
+                self.call(&cure.way, &sale.slots, &|slot| reading.value(slot, a_try, false))
+            };
+            let ours = scenario.run(&mut module, sale, reading, &call)?;
+            rows.push(compare(scenario, &theirs[scenario.name], &ours));
+        }
+        let mut plain = self.plain.client()?;
+        rows.push(self.random(sale, reading, cure, (&mut plain, &mut module), true)?);
+        Ok(rows)
+    }
+
+    /// Whether the replies and keys are the same as long as stocks are there.
+    pub fn is_near(&self, sale: &Sale, reading: &Reading, cure: &Cure) -> Result<bool> {
+        let (mut plain, mut module) = (self.plain.client()?, self.set(cure)?);
+        let row = self.random(sale, reading, cure, (&mut plain, &mut module), false)?;
+        Ok(row.sameness == Sameness::Same)
+    }
+
+    fn random(
+        &self,
+        sale: &Sale,
+        reading: &Reading,
+        cure: &Cure,
+        (plain, module): (&mut Client, &mut Client),
+        stocks_go: bool,
+    ) -> Result<Row> {
+        let mut rng = fastrand::Rng::with_seed(16);
+        let mut differences = Vec::new();
+        for client in [&mut *plain, &mut *module] {
+            client.must(&["FLUSHALL"])?;
+            client.must(&["CONFIG", "RESETSTAT"])?;
+        }
+        let replaced = replaced(module)?;
+        for voucher in ["7", "8", "9"].into_iter().filter(|_| !stocks_go) {
+            let stock = sale.stock_cell(reading, &Try { voucher, ..a_try(0) });
+            plain.must(&planted(&stock, b"5"))?;
+            module.must(&planted(&stock, b"5"))?;
+        }
+        for number in 0..CALLS {
+            let user = (1000 + rng.usize(..7)).to_string().into_bytes();
+            let voucher = ["7", "8", "9"][rng.usize(..3)];
+            let a_try = Try { voucher, user, order: (5000 + number).to_string() };
+            let mut reading = reading.clone();
+            for means in reading.means.values_mut() {
+                if let Means::Always(text) = means {
+                    *text = [0, 1, 1, 1, 2, 3, 20][rng.usize(..7)].to_string().into_bytes();
+                }
+            }
+            if let Some(units) = sale.units {
+                reading.means.insert(units, Means::Always(units_of(&mut rng).into()));
+            }
+            let stock = sale.stock_cell(&reading, &a_try);
+            let event = match rng.usize(..12) {
+                0 if stocks_go && number < CALLS - 20 => vec![b"DEL".to_vec(), stock.key.clone()],
+                0 | 1 => planted(&stock, rng.u32(0..9).to_string().as_bytes()),
+                2 => planted(&stock, b"5000"),
+                _ => vec![b"PING".to_vec()],
+            };
+            let value = |slot| reading.value(slot, &a_try, false);
+            plain.must(&event)?;
+            module.must(&event)?;
+            let yours = plain.eval(&eval(self.script, &sale.slots, &value))?;
+            let ours = module.eval(&self.call(&cure.way, &sale.slots, &value))?;
+            if !yours.is_like(&ours) && differences.len() < 2 {
+                let text = format!("your script replies {yours}, the module {ours}");
+                differences.push(format!("call {}: {text}", number + 1));
+            }
+        }
+        let (yours, ours) = (World::read(plain)?, World::read(module)?);
+        differences.extend(yours.differences(&ours).into_iter().take(3));
+        let (yours, ours) = (published(plain)?, published(module)?);
+        if yours != ours {
+            differences.push(format!("your script publishes {yours} messages, the module {ours}"));
+        }
+        if let Way::Native(_) = cure.way {
+            let count = replaced_since(module, replaced)?;
+            if count != CALLS {
+                differences.push(format!("the module answered {count} of {CALLS} calls itself"));
+            }
+        }
+        let sameness = if differences.is_empty() { Sameness::Same } else { Sameness::Differs };
+        let same = sameness == Sameness::Same;
+        let keys = |same: bool| if same { "same replies, same keys" } else { "see below" };
+        Ok(Row {
+            name: format!("{CALLS} random calls"),
+            yours: keys(same).into(),
+            module: Some(keys(same).into()),
+            sameness,
+            differences,
+        })
+    }
+}
+
+/// Mostly few units, and sometimes more than a script may allow.
+fn units_of(rng: &mut fastrand::Rng) -> String {
+    [1, 1, 1, 2, 2, 3, 6, 11, 101, 1001][rng.usize(..10)].to_string()
+}
+
+/// How many messages were published: no key shows that.
+pub fn published(client: &mut Client) -> Result<String> {
+    let info = client.must(&["INFO", "commandstats"])?.text();
+    let line = info.lines().find_map(|line| line.strip_prefix("cmdstat_publish:calls="));
+    Ok(line.and_then(|rest| rest.split(',').next()).unwrap_or("0").to_owned())
+}
+
+/// How many calls the module has answered in Lua's place.
+fn replaced(client: &mut Client) -> Result<usize> {
+    let info = client.must(&["INFO", "seckill"])?.text();
+    let line = info.lines().find_map(|line| line.strip_prefix("seckill_scripts_replaced:"));
+    line.and_then(|count| count.trim().parse().ok()).context("no count of replaced scripts")
+}
+
+fn replaced_since(client: &mut Client, before: usize) -> Result<usize> {
+    Ok(replaced(client)?.saturating_sub(before))
+}
+
+fn refused_setting(error: &anyhow::Error) -> Row {
+    Row {
+        name: "the settings".into(),
+        yours: String::new(),
+        module: None,
+        sameness: Sameness::Differs,
+        differences: vec![error.to_string()],
+    }
+}
+
+fn compare(scenario: &Scenario, theirs: &Ran, ours: &Ran) -> Row {
+    let mut differences = Vec::new();
+    let many = ours.steps.len() > 1;
+    for (number, (yours, module)) in theirs.replies().iter().zip(ours.replies()).enumerate() {
+        if !yours.is_like(module) && differences.len() < 2 {
+            let place = if many { format!("try {}: ", number + 1) } else { String::new() };
+            differences.push(format!("{place}your script replies {yours}, the module {module}"));
+        }
+    }
+    differences.extend(theirs.after.differences(&ours.after).into_iter().take(3));
+    // Damage is refused by the module, whatever the script makes of it.
+    let refuses = ours.replies().iter().all(|reply| reply.refuses()) && ours.before == ours.after;
+    let half_done = theirs.steps.iter().any(|step| step.reply.is_error() && step.changed);
+    let sameness = if differences.is_empty() {
+        Sameness::Same
+    } else if refuses && (scenario.is_damaged() || half_done) {
+        Sameness::Refused
+    } else {
+        Sameness::Differs
+    };
+    let (yours, module) = (said(&theirs.replies()), Some(said(&ours.replies())));
+    Row { name: scenario.name.into(), yours, module, sameness, differences }
+}
+
+/// The script alone, where nothing could take its place.
+pub fn alone(name: &str, ran: &Ran) -> Row {
+    Row {
+        name: name.into(),
+        yours: said(&ran.replies()),
+        module: None,
+        sameness: Sameness::Alone,
+        differences: Vec::new(),
+    }
+}
+
+/// Replies in a row of a table: `0, 2`, or `10 x 0, 20 x 1` when they are many.
+fn said(replies: &[&Reply]) -> String {
+    let words: Vec<String> = replies.iter().map(|reply| reply.short()).collect();
+    if words.len() <= 3 {
+        return words.join(", ");
+    }
+    // In the order in which they came up.
+    let mut counts: Vec<(&String, usize)> = Vec::new();
+    for word in &words {
+        match counts.iter_mut().find(|(known, _)| *known == word) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((word, 1)),
+        }
+    }
+    if counts.len() > 3 {
+        return format!("{} different replies", counts.len());
+    }
+    let counts: Vec<_> = counts.iter().map(|(word, count)| format!("{count} x {word}")).collect();
+    counts.join(", ")
+}

@@ -1,0 +1,155 @@
+//! The ways to call a script that sells: what is not known of its arguments is tried in turn.
+
+use std::collections::BTreeMap;
+
+use crate::explore::{ONE, Run};
+use crate::roles::Roles;
+use crate::sale::{Sale, Try};
+use crate::template::Slot;
+use crate::world::Kind;
+
+/// What a slot holds, try after try.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Means {
+    Voucher,
+    User,
+    /// Something else each time: an order id, a request, a moment.
+    Changes,
+    Always(Vec<u8>),
+    /// The user says that it is always this.
+    Said(Vec<u8>),
+}
+
+/// A way to call the script: nobody says what its arguments are, so every fault has to show under
+/// each way under which it sells.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reading {
+    pub means: BTreeMap<Slot, Means>,
+    /// What guards such as the begin of a sale hold in place of what they held at first.
+    pub guards: Option<Vec<u8>>,
+}
+
+impl Reading {
+    /// What stands in a slot for a try. With `tag` keys that the caller names are in one slot of a
+    /// cluster.
+    pub fn value(&self, slot: Slot, a_try: &Try, tag: bool) -> Vec<u8> {
+        let text = match self.means.get(&slot) {
+            Some(Means::Voucher) => a_try.voucher.into(),
+            Some(Means::User) => a_try.user.clone(),
+            Some(Means::Changes) => a_try.order.clone().into_bytes(),
+            Some(Means::Always(text) | Means::Said(text)) => return text.clone(),
+            None => ONE.to_vec(),
+        };
+        match slot {
+            Slot::Arg(_) => text,
+            Slot::Key(number) if tag => [format!("{{t}}key{number}:").into_bytes(), text].concat(),
+            Slot::Key(number) => [format!("key{number}:").into_bytes(), text].concat(),
+        }
+    }
+}
+
+/// The slots that share out between user, request and everything else.
+struct Open {
+    people: Vec<Slot>,
+    /// KEYS that hold a plain string, or nothing that was seen.
+    keys: Vec<Slot>,
+    rest: Vec<Slot>,
+}
+
+impl Sale {
+    fn open(&self, roles: &Roles) -> Open {
+        let said = |slot: &Slot| roles.word(*slot).is_some();
+        let of_stock: Vec<Slot> = self.stock.slots().collect();
+        let people = self.people();
+        // A set, a hash, a list or a stream is one for all; a string may be a user's own.
+        let shared = |slot: &Slot| {
+            let places = self.marks.iter().chain(&self.looks);
+            let mut of_it = places.filter(|place| place.key.slot() == Some(*slot));
+            of_it.any(|place| place.kind != Kind::Text)
+                || self.orders.as_ref().is_some_and(|(stream, _)| stream.slot() == Some(*slot))
+        };
+        let open = |slot: &&Slot| !of_stock.contains(slot) && Some(**slot) != self.units;
+        let open: Vec<Slot> = self.slots.iter().filter(open).copied().collect();
+        let is_key = |slot: &Slot| matches!(slot, Slot::Key(_));
+        let known = [self.voucher, self.order];
+        Open {
+            keys: open.iter().copied().filter(|s| is_key(s) && !shared(s) && !said(s)).collect(),
+            rest: open
+                .iter()
+                .copied()
+                .filter(|slot| !is_key(slot) && !people.contains(slot) && !said(slot))
+                .filter(|slot| !known.contains(&Some(*slot)))
+                .collect(),
+            people: people.into_iter().filter(|slot| !said(slot)).collect(),
+        }
+    }
+
+    /// The ways to call it, the likeliest first.
+    pub fn readings(&self, run: &Run, roles: &Roles) -> Vec<Reading> {
+        let open = self.open(roles);
+        let mut means = BTreeMap::new();
+        for slot in &self.slots {
+            let always = run.plan.slots.get(slot);
+            let said = match roles.word(*slot) {
+                Some("user" | "counter") => Some(Means::User),
+                Some("order" | "request" | "changes" | "token") => Some(Means::Changes),
+                Some(word) => word.strip_prefix('=').map(|text| Means::Said(text.into())),
+                None => always.map(|text| Means::Always(text.clone())),
+            };
+            let seen = match slot {
+                _ if Some(*slot) == self.units => Means::Always(ONE.to_vec()),
+                _ if Some(*slot) == self.order => Means::Changes,
+                _ if open.people.contains(slot) => Means::User,
+                _ if open.keys.contains(slot) => Means::User,
+                Slot::Arg(_) if open.rest.contains(slot) => {
+                    if self.is_written(*slot) {
+                        Means::Changes
+                    } else {
+                        Means::Always(slot.mark())
+                    }
+                }
+                _ => Means::Voucher,
+            };
+            means.insert(*slot, said.unwrap_or(seen));
+        }
+        let first = Reading { means, guards: None };
+        let with = |changes: Vec<(&[Slot], Means)>| {
+            let mut other = first.clone();
+            for (slots, means) in changes {
+                other.means.extend(slots.iter().map(|slot| (*slot, means.clone())));
+            }
+            other
+        };
+        let (keys, rest) = (open.keys.as_slice(), open.rest.as_slice());
+        let one = || Means::Always(ONE.to_vec());
+        let mut all = vec![
+            first.clone(),
+            with(vec![(keys, Means::Changes)]),
+            with(vec![(keys, Means::Voucher)]),
+            with(vec![(rest, Means::Changes)]),
+            with(vec![(rest, one())]),
+            with(vec![(keys, Means::Changes), (rest, Means::Changes)]),
+            with(vec![(keys, Means::Changes), (rest, one())]),
+            Reading { guards: Some(ONE.to_vec()), ..first.clone() },
+        ];
+        for slot in &open.people {
+            let slot = std::slice::from_ref(slot);
+            all.push(with(vec![(&open.people, Means::Changes), (slot, Means::User)]));
+            all.push(with(vec![(&open.people, one()), (slot, Means::User)]));
+        }
+        let mut different: Vec<Reading> = Vec::new();
+        for reading in all {
+            if !different.contains(&reading) {
+                different.push(reading);
+            }
+        }
+        different
+    }
+
+    /// Whether what a slot holds gets into an entry or another command.
+    fn is_written(&self, slot: Slot) -> bool {
+        let fields = self.orders.iter().flat_map(|(_, fields)| fields);
+        fields.flat_map(|(_, value)| value.slots()).any(|other| other == slot)
+            || self.extras.iter().flat_map(|call| &call[1..]).any(|word| word.slot() == Some(slot))
+    }
+}

@@ -1,0 +1,108 @@
+//! Runs a sale again with one thing changed, to see what of it matters.
+
+use anyhow::Result;
+use domain::integer;
+
+use crate::explore::{HUGE, ONE, Plan, Run};
+use crate::template::Slot;
+use crate::watch::{Watch, eval};
+use crate::world::{Cell, Kind};
+
+pub struct Trial<'a> {
+    pub watch: &'a mut Watch,
+    pub script: &'a [u8],
+    pub slots: &'a [Slot],
+}
+
+impl Trial<'_> {
+    pub fn run(&mut self, plan: Plan) -> Result<Run> {
+        let value = |slot: Slot| plan.slots.get(&slot).cloned().unwrap_or_else(|| slot.mark());
+        let seen = self.watch.run(&plan.cells, &eval(self.script, self.slots, &value))?;
+        Ok(Run { plan, seen })
+    }
+
+    fn with(&mut self, run: &Run, cell: &Cell, value: &[u8]) -> Result<Run> {
+        let mut plan = run.plan.clone();
+        plan.cells.insert(cell.clone(), value.to_vec());
+        self.run(plan)
+    }
+
+    /// The same sale with the least planted and the fewest arguments that are not their marks; and
+    /// of those the one that says how many units.
+    pub fn simplest(&mut self, mut run: Run) -> Result<(Run, Option<Slot>)> {
+        let stock = run.stock();
+        let mut plans = Vec::new();
+        plans.extend(run.plan.slots.keys().map(|slot| (Some(*slot), None)));
+        plans.extend(run.plan.cells.keys().map(|cell| (None, Some(cell.clone()))));
+        for (slot, cell) in plans {
+            let mut plan = run.plan.clone();
+            slot.map(|slot| plan.slots.remove(&slot));
+            cell.map(|cell| plan.cells.remove(&cell));
+            if !plan.cells.contains_key(&stock) {
+                continue;
+            }
+            let other = self.run(plan)?;
+            if other.sells() && other.effects().taken.iter().any(|(cell, _)| *cell == stock) {
+                run = other;
+            }
+        }
+        let ones: Vec<Slot> = run.plan.slots.keys().copied().collect();
+        for slot in ones.into_iter().filter(|_| run.units() == Some(1)) {
+            let mut plan = run.plan.clone();
+            plan.slots.insert(slot, b"2".to_vec());
+            if self.run(plan)?.units() == Some(2) {
+                return Ok((run, Some(slot)));
+            }
+        }
+        Ok((run, None))
+    }
+
+    /// Whether it takes the same from a stock that has a thousand units more.
+    pub fn is_steady(&mut self, run: &Run) -> Result<bool> {
+        let stock = run.stock();
+        let held = run.plan.cells.get(&stock).and_then(|text| integer::parse(text));
+        let more = held.unwrap_or_default().saturating_add(1000).to_string();
+        Ok(self.with(run, &stock, more.as_bytes())?.units() == run.units())
+    }
+
+    /// A lock that counts its holds: with one left the field is gone.
+    pub fn is_reentrant(&mut self, run: &Run) -> Result<bool> {
+        let stock = run.stock();
+        let one = self.with(run, &stock, ONE)?;
+        if stock.kind != Kind::Hash {
+            return Ok(false);
+        }
+        let huge = run.plan.cells.get(&stock).is_some_and(|text| text == HUGE);
+        Ok(huge && !one.seen.after.cells.contains_key(&stock))
+    }
+
+    /// Numbers that it only counts up.
+    pub fn counted(&mut self, run: &Run) -> Result<Vec<Cell>> {
+        let effects = run.effects();
+        let made = effects.made.iter().filter(|(_, value)| integer::parse(value).is_some());
+        let numbers = effects.given.iter().map(|(cell, _)| cell).chain(made.map(|(cell, _)| cell));
+        let is_number = |cell: &&Cell| matches!(cell.kind, Kind::Text | Kind::Hash);
+        let mut counted = Vec::new();
+        for cell in numbers.filter(is_number) {
+            if self.only_counts(run, cell)? {
+                counted.push(cell.clone());
+            }
+        }
+        Ok(counted)
+    }
+
+    /// Whether a sale goes on in the same way whatever a number holds.
+    fn only_counts(&mut self, run: &Run, cell: &Cell) -> Result<bool> {
+        for value in [HUGE, b"1000", ONE, b"0"] {
+            let other = self.with(run, cell, value)?;
+            if !other.sells()
+                || other.units() != run.units()
+                || other.seen.reply != run.seen.reply
+                || other.seen.calls.len() != run.seen.calls.len()
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,65 @@
+//! A connection to a server of the doctor's own. Replies are kept as the bytes that came: an error
+//! may quote a script that is cut inside a character, and the redis crate refuses what is no UTF-8.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::reply::Reply;
+
+pub type Words = Vec<Vec<u8>>;
+
+pub struct Wire(BufReader<UnixStream>);
+
+impl Wire {
+    pub fn open(socket: &Path, deadline: Duration) -> Result<Self> {
+        let stream = UnixStream::connect(socket).context("connecting to a server of our own")?;
+        stream.set_read_timeout(Some(deadline))?;
+        stream.set_write_timeout(Some(deadline))?;
+        Ok(Self(BufReader::new(stream)))
+    }
+
+    pub fn send<A: AsRef<[u8]>>(&mut self, words: &[A]) -> Result<()> {
+        let mut packed = format!("*{}\r\n", words.len()).into_bytes();
+        for word in words.iter().map(AsRef::as_ref) {
+            packed.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+            packed.extend_from_slice(word);
+            packed.extend_from_slice(b"\r\n");
+        }
+        self.0.get_mut().write_all(&packed).context("no answer from a server of our own")
+    }
+
+    pub fn read(&mut self) -> Result<Reply> {
+        let mut line = Vec::new();
+        let len = self.0.read_until(b'\n', &mut line);
+        len.context("no answer from a server of our own")?;
+        let Some((kind, text)) = line.strip_suffix(b"\r\n").and_then(<[u8]>::split_first) else {
+            bail!("a server of our own closed the connection");
+        };
+        let number = || String::from_utf8_lossy(text).parse::<i64>();
+        Ok(match kind {
+            b'+' => Reply::Status(String::from_utf8_lossy(text).into_owned()),
+            b'-' => Reply::error(text),
+            b':' => Reply::Int(number()?),
+            b'$' => match usize::try_from(number()?) {
+                Ok(len) => Reply::Text(self.bytes(len)?),
+                Err(_) => Reply::Nil,
+            },
+            b'*' => match number()? {
+                -1 => Reply::Nil,
+                len => Reply::List((0..len).map(|_| self.read()).collect::<Result<_>>()?),
+            },
+            _ => bail!("a server of our own answered by no RESP"),
+        })
+    }
+
+    fn bytes(&mut self, len: usize) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; len + 2];
+        self.0.read_exact(&mut bytes).context("no answer from a server of our own")?;
+        bytes.truncate(len);
+        Ok(bytes)
+    }
+}

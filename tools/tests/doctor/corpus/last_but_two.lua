@@ -1,0 +1,10 @@
+-- 2 stands for a repeat, and the units left are replied.
+local left = tonumber(redis.call('GET', KEYS[1]) or '0')
+if left <= 0 then
+  return -1
+end
+if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 1 then
+  return 2
+end
+redis.call('SADD', KEYS[2], ARGV[1])
+return redis.call('DECR', KEYS[1])

@@ -1,0 +1,4 @@
+if redis.call('SCARD', KEYS[1]) == 0 then
+  return 'EMPTY'
+end
+return redis.call('SPOP', KEYS[1])

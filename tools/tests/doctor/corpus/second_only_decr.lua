@@ -1,0 +1,1 @@
+return redis.call('DECR', KEYS[1])

@@ -1,0 +1,11 @@
+local t = redis.call('TIME')
+if tonumber(redis.call('GET', KEYS[1]) or '0') <= 0 then
+  return 1
+end
+if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 1 then
+  return 2
+end
+redis.call('DECR', KEYS[1])
+redis.call('SADD', KEYS[2], ARGV[1])
+redis.call('XADD', KEYS[3], '*', 'user', ARGV[1], 'at', t[1] .. '.' .. t[2])
+return 0

@@ -1,0 +1,10 @@
+local left = tonumber(redis.call('GET', KEYS[1]) or '0')
+if left <= 0 then
+  return 1
+end
+if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 1 then
+  return 2
+end
+redis.call('DECR', KEYS[1])
+redis.call('XADD', KEYS[3], '*', 'user', ARGV[1], 'order', ARGV[2])
+return 0
