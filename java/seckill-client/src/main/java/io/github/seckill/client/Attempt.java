@@ -9,7 +9,12 @@ import java.util.Objects;
  * @param orderId the id of the order that an accepted try makes; not {@code *}
  */
 public record Attempt(String user, String orderId) {
-    /** Refuses null and an order id that the server would make. */
+    /**
+     * Refuses null and an order id that the server would make.
+     *
+     * @param user as above
+     * @param orderId as above
+     */
     public Attempt {
         Objects.requireNonNull(user, "user");
         Args.orderId(orderId);

@@ -27,7 +27,14 @@ public record Command(String name, List<String> arguments, Reply reply, boolean 
         ARRAY
     }
 
-    /** Copies the arguments. */
+    /**
+     * Copies the arguments.
+     *
+     * @param name as above
+     * @param arguments as above
+     * @param reply as above
+     * @param repeatable as above
+     */
     public Command {
         arguments = List.copyOf(arguments);
         if (arguments.isEmpty()) {

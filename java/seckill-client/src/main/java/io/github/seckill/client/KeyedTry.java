@@ -35,7 +35,19 @@ public record KeyedTry(
      */
     public record Fields(String user, String voucher, String orderId) {}
 
-    /** Refuses null, an order id that the server would make, and units below 1. */
+    /**
+     * Refuses null, an order id that the server would make, and units below 1.
+     *
+     * @param stockKey as above
+     * @param buyersKey as above
+     * @param orderStream as above
+     * @param voucher as above
+     * @param user as above
+     * @param orderId as above
+     * @param units as above
+     * @param fields as above
+     * @param missingIsSoldOut as above
+     */
     public KeyedTry {
         Objects.requireNonNull(stockKey, "stockKey");
         Objects.requireNonNull(buyersKey, "buyersKey");

@@ -13,7 +13,14 @@ import org.jspecify.annotations.Nullable;
  *     that a late command does not touch a later sale of the same voucher; null for whichever sale
  */
 public record OrderRef(String voucher, String user, String orderId, @Nullable Long sale) {
-    /** Refuses null. */
+    /**
+     * Refuses null.
+     *
+     * @param voucher as above
+     * @param user as above
+     * @param orderId as above
+     * @param sale as above
+     */
     public OrderRef {
         Objects.requireNonNull(voucher, "voucher");
         Objects.requireNonNull(user, "user");

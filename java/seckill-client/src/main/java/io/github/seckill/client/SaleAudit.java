@@ -24,7 +24,18 @@ public record SaleAudit(
         long buyers,
         boolean changed,
         List<String> differences) {
-    /** Copies the list. */
+    /**
+     * Copies the differences.
+     *
+     * @param total as above
+     * @param left as above
+     * @param held as above
+     * @param sold as above
+     * @param orders as above
+     * @param buyers as above
+     * @param changed as above
+     * @param differences as above
+     */
     public SaleAudit {
         differences = List.copyOf(differences);
     }

@@ -343,7 +343,7 @@ public interface SeckillClient extends AutoCloseable {
      * A lock with the default options.
      *
      * @param key the lock
-     * @return the lock. Two of the same key keep each other out like two of different processes
+     * @return the lock. All locks of this client and this key are the same lock
      */
     default SeckillLock lock(String key) {
         return lock(key, LockOptions.defaults());
@@ -354,7 +354,7 @@ public interface SeckillClient extends AutoCloseable {
      *
      * @param key the lock
      * @param options how it behaves
-     * @return the lock. Two of the same key keep each other out like two of different processes
+     * @return the lock. All locks of this client and this key are the same lock
      */
     SeckillLock lock(String key, LockOptions options);
 

@@ -20,8 +20,8 @@ public abstract sealed class SeckillException extends RuntimeException {
     /**
      * The code word of the server's error.
      *
-     * @return the word, or {@code NOANSWER}, {@code BUSY}, {@code LOCKLOST} and {@code REPLY} for
-     *     what this library says itself
+     * @return the word, or {@code NOANSWER}, {@code NOCONNECTION}, {@code BUSY}, {@code LOCKLOST} and
+     *     {@code REPLY} for what this library says itself
      */
     public final String code() {
         return code;
@@ -66,8 +66,34 @@ public abstract sealed class SeckillException extends RuntimeException {
         };
     }
 
+    /**
+     * Makes the exception of a command that was not sent, as there is no connection.
+     *
+     * @param cause what the Redis client threw
+     * @return an exception that says that nothing was done
+     */
+    public static SeckillException notConnected(Throwable cause) {
+        return new NotNow("NOCONNECTION", "No connection to the server: " + cause.getMessage(), cause);
+    }
+
     static SeckillException unexpected(String what) {
-        return new UnexpectedReply("The server replied what this library does not know: " + what);
+        String message = "The server replied what this library does not know: " + what;
+        return new UnexpectedReply(message, null);
+    }
+
+    /** The same with the stack of the current thread, since it came up on another one. */
+    final SeckillException thrownHere() {
+        String message = String.valueOf(getMessage());
+        if (this instanceof NotNow) {
+            return new NotNow(code, message, this);
+        }
+        return switch (code) {
+            case "NOANSWER" -> new NoAnswer(message, this);
+            case "BUSY" -> new Busy(message, this);
+            case "LOCKLOST" -> new LockLost(message, this);
+            case "REPLY" -> new UnexpectedReply(message, this);
+            default -> of(message, this);
+        };
     }
 
     /** {@code NOVOUCHER}: there is no stock key, or the voucher is not managed. */
@@ -153,8 +179,9 @@ public abstract sealed class SeckillException extends RuntimeException {
 
     /**
      * The server can't do it at the moment and did nothing: {@code TRYAGAIN}, {@code LOADING},
-     * {@code CLUSTERDOWN}, {@code MASTERDOWN}, {@code READONLY} or {@code NOREPLICAS}. The client
-     * has sent the command again until the end of {@link SeckillOptions#retryFor()}.
+     * {@code CLUSTERDOWN}, {@code MASTERDOWN}, {@code READONLY} or {@code NOREPLICAS}; or no
+     * connection could be opened, {@code NOCONNECTION}. The client has sent the command again until
+     * the end of {@link SeckillOptions#retryFor()}.
      */
     public static final class NotNow extends SeckillException {
         private static final long serialVersionUID = 1L;
@@ -204,8 +231,8 @@ public abstract sealed class SeckillException extends RuntimeException {
     public static final class Busy extends SeckillException {
         private static final long serialVersionUID = 1L;
 
-        Busy(String message) {
-            super("BUSY", message, null);
+        Busy(String message, @Nullable Throwable cause) {
+            super("BUSY", message, cause);
         }
     }
 
@@ -213,8 +240,8 @@ public abstract sealed class SeckillException extends RuntimeException {
     public static final class LockLost extends SeckillException {
         private static final long serialVersionUID = 1L;
 
-        LockLost(String message) {
-            super("LOCKLOST", message, null);
+        LockLost(String message, @Nullable Throwable cause) {
+            super("LOCKLOST", message, cause);
         }
     }
 
@@ -222,8 +249,8 @@ public abstract sealed class SeckillException extends RuntimeException {
     public static final class UnexpectedReply extends SeckillException {
         private static final long serialVersionUID = 1L;
 
-        private UnexpectedReply(String message) {
-            super("REPLY", message, null);
+        private UnexpectedReply(String message, @Nullable Throwable cause) {
+            super("REPLY", message, cause);
         }
     }
 }

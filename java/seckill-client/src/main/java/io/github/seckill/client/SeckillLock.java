@@ -8,8 +8,8 @@ import java.util.concurrent.locks.Lock;
  * A lock between processes, for which waiters stand in line on the server: nothing is polled, and the
  * first who came is the next holder.
  *
- * <p>It is held by a thread and reentrant, which is counted in the client. Each holder and each waiter
- * has a connection of their own. A holder's process that ends frees the lock at once, if {@link
+ * <p>It is held by a thread and reentrant, which is counted in the client: all locks of one client and
+ * one key are the same lock. Each holder and each waiter has a connection of their own. A holder's process that ends frees the lock at once, if {@link
  * LockOptions#session()}; else the lease ends it.
  *
  * <p><b>A lock can be lost</b>: its lease ends while its process sleeps, its connection breaks, a
@@ -17,7 +17,7 @@ import java.util.concurrent.locks.Lock;
  * knows. Only a storage that refuses smaller {@link #fencingToken() fencing tokens} excludes that a
  * holder who does not know it yet does damage.
  */
-public interface SeckillLock extends Lock, AutoCloseable {
+public interface SeckillLock extends Lock {
     /**
      * The name of the lock.
      *
@@ -26,7 +26,8 @@ public interface SeckillLock extends Lock, AutoCloseable {
     String key();
 
     /**
-     * Waits for the lock for as long as it takes.
+     * Waits for the lock for as long as it takes. A thread that is interrupted meanwhile goes on
+     * waiting, at the end of the line, and is interrupted when it returns.
      *
      * @throws SeckillException if the server can't be asked
      */
@@ -108,10 +109,6 @@ public interface SeckillLock extends Lock, AutoCloseable {
      * @param listener is told; called on a thread that must not be kept
      */
     void onLost(LostListener listener);
-
-    /** Releases what is held, whichever thread holds it, and ends the waits. */
-    @Override
-    void close();
 
     /** Is told that a lock was lost. */
     @FunctionalInterface

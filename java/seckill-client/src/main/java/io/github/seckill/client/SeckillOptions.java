@@ -52,7 +52,20 @@ public record SeckillOptions(
                     "seckill:stock:",
                     false);
 
-    /** Refuses what is out of range. */
+    /**
+     * Refuses what is out of range.
+     *
+     * @param commandTimeout as above
+     * @param retryFor as above
+     * @param coalescing as above
+     * @param coalescingWindow as above
+     * @param batchMax as above
+     * @param waitingMax as above
+     * @param rememberSoldOut as above
+     * @param soldOutFor as above
+     * @param stockPrefix as above
+     * @param hashTags as above
+     */
     public SeckillOptions {
         positive(commandTimeout, "commandTimeout");
         Objects.requireNonNull(coalescing, "coalescing");

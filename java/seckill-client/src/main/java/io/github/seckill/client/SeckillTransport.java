@@ -24,7 +24,8 @@ public interface SeckillTransport extends AutoCloseable {
     CompletionStage<@Nullable Object> send(Command command, Duration timeout);
 
     /**
-     * Opens a connection that nothing else is sent on, for a lock. It does not reconnect.
+     * Opens a connection that nothing else is sent on, for a lock, or takes one that was given back. It
+     * does not reconnect.
      *
      * @param key the lock, by which a cluster is routed
      * @return the connection
@@ -75,6 +76,9 @@ public interface SeckillTransport extends AutoCloseable {
          * @return false once it is lost or closed
          */
         boolean isOpen();
+
+        /** Keeps it for a later lock, if it is open and no lock is tied to it. */
+        void giveBack();
 
         /** Closes it, which releases a lock that is tied to it. */
         @Override

@@ -1,0 +1,128 @@
+package io.github.seckill.client.lettuce;
+
+import io.github.seckill.client.Command;
+import io.github.seckill.client.SeckillException;
+import io.lettuce.core.RedisCommandExecutionException;
+import io.lettuce.core.api.StatefulConnection;
+import io.lettuce.core.codec.StringCodec;
+import io.lettuce.core.protocol.AsyncCommand;
+import io.lettuce.core.protocol.CommandArgs;
+import io.lettuce.core.protocol.CommandType;
+import io.lettuce.core.protocol.ProtocolKeyword;
+import io.netty.buffer.ByteBuf;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/** Dispatches commands on a connection of Lettuce. */
+final class Wire {
+    private static final ConcurrentMap<String, ProtocolKeyword> NAMES = new ConcurrentHashMap<>();
+
+    private Wire() {}
+
+    /** The name of a command that is not in Lettuce's own table. */
+    private record Name(String name, byte[] bytes) implements ProtocolKeyword {
+        static ProtocolKeyword of(String name) {
+            return NAMES.computeIfAbsent(
+                    name, made -> new Name(made, made.getBytes(StandardCharsets.US_ASCII)));
+        }
+
+        @Override
+        public byte[] getBytes() {
+            return bytes;
+        }
+
+        @Override
+        public String toString() {
+            return name;
+        }
+    }
+
+    /** Sends a command. What its stage fails with is made of what Lettuce says. */
+    static CompletableFuture<@Nullable Object> send(
+            StatefulConnection<String, String> connection, Command command, Duration timeout) {
+        Sent sent = new Sent(command);
+        AsyncCommand<String, String, @Nullable Object> async = new AsyncCommand<>(sent);
+        CompletableFuture<@Nullable Object> reply = new CompletableFuture<>();
+        async.whenComplete(
+                (value, failed) -> {
+                    if (sent.repeated) {
+                        reply.completeExceptionally(
+                                new SeckillException.NoAnswer("NOANSWER connection lost", failed));
+                    } else if (failed != null) {
+                        reply.completeExceptionally(failure(failed));
+                    } else {
+                        reply.complete(value);
+                    }
+                });
+        try {
+            connection.dispatch(async);
+        } catch (RuntimeException failed) {
+            reply.completeExceptionally(failure(failed));
+            return reply;
+        }
+        async.orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS);
+        return reply;
+    }
+
+    /**
+     * A command that reaches the server once at most, unless it is repeatable. After a lost connection
+     * Lettuce writes anew what had no answer, whatever it is: this writes a PING in its place then, so
+     * that the replies stay in step. A redirection is an answer, and to follow it is no repetition.
+     */
+    private static final class Sent
+            extends io.lettuce.core.protocol.Command<String, String, @Nullable Object> {
+        private final ReplyOutput reply;
+        private final boolean repeatable;
+        private volatile boolean written;
+        private volatile boolean repeated;
+
+        Sent(Command command) {
+            this(command, new ReplyOutput());
+        }
+
+        private Sent(Command command, ReplyOutput reply) {
+            super(Name.of(command.name()), reply, args(command.arguments()));
+            this.reply = reply;
+            this.repeatable = command.repeatable();
+        }
+
+        private static CommandArgs<String, String> args(List<String> arguments) {
+            CommandArgs<String, String> args = new CommandArgs<>(StringCodec.UTF8);
+            return args.addKey(arguments.get(0)).addValues(arguments.subList(1, arguments.size()));
+        }
+
+        @Override
+        public void encode(ByteBuf buffer) {
+            boolean redirected = reply.wasRefused();
+            if (written && !redirected && !repeatable) {
+                repeated = true;
+                new io.lettuce.core.protocol.Command<>(CommandType.PING, reply).encode(buffer);
+                return;
+            }
+            written = true;
+            super.encode(buffer);
+        }
+    }
+
+    /** What is known of a command that has failed so. */
+    static SeckillException failure(Throwable failed) {
+        Throwable inner = failed;
+        while (inner instanceof CompletionException && inner.getCause() != null) {
+            inner = inner.getCause();
+        }
+        String message = String.valueOf(inner.getMessage());
+        if (inner instanceof SeckillException said) {
+            return said;
+        }
+        return inner instanceof RedisCommandExecutionException
+                ? SeckillException.of(message, inner)
+                : new SeckillException.NoAnswer("NOANSWER " + inner, inner);
+    }
+}
