@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
  * The rules of a managed voucher. What is null is not sent: the server's default at {@link
  * SeckillClient#create}, no change at {@link SeckillClient#alter}.
  *
- * @param begin when the sale begins
- * @param end when the sale ends
+ * @param begin when the sale begins; {@link Instant#EPOCH} for no bound
+ * @param end when the sale ends; {@link Instant#EPOCH} for no bound
  * @param limit how many units one user may have
  * @param hold how long an accepted order is held for its payment; {@link Duration#ZERO} for none
  */
