@@ -42,7 +42,7 @@ final class Coalescer implements AutoCloseable {
         this.windowNanos = options.coalescing() == Coalescing.ON ? window.toNanos() : 0;
         this.batchMax = options.batchMax();
         this.waitingMax = options.waitingMax();
-        this.patienceNanos = options.commandTimeout().toNanos();
+        this.patienceNanos = options.commandTimeout().plus(options.retryFor()).toNanos();
     }
 
     /** A try and who waits for it. Cancelled before it is sent, it leaves the line. */

@@ -217,7 +217,11 @@ class CoalescingTest {
 
     @Test
     void whoever_has_waited_too_long_is_told_that_nothing_was_sent() throws Exception {
-        client = client(SeckillOptions.defaults().commandTimeout(Duration.ofMillis(1)));
+        client =
+                client(
+                        SeckillOptions.defaults()
+                                .commandTimeout(Duration.ofMillis(1))
+                                .retryFor(Duration.ZERO));
         buy("u0");
         CompletableFuture<Outcome> late = buy("u1");
         long since = System.nanoTime();

@@ -54,17 +54,9 @@ final class JedisLockConnection implements LockConnection {
                 lost();
             }
             if (said instanceof SeckillException.NoAnswer || said.code().equals("MOVED")) {
-                renewQuietly();
+                renewSlots.run();
             }
             reply.completeExceptionally(said);
-        }
-    }
-
-    private void renewQuietly() {
-        try {
-            renewSlots.run();
-        } catch (SeckillException notNow) {
-            // Whoever asks next finds out.
         }
     }
 

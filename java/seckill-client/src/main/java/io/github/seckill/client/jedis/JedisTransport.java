@@ -112,6 +112,7 @@ public final class JedisTransport implements SeckillTransport {
                     ? cluster.getConnectionFromSlot(JedisClusterCRC16.getSlot(key))
                     : connections.getConnection();
         } catch (JedisException failed) {
+            renewSlots();
             throw SeckillException.notConnected(failed);
         }
     }
@@ -124,12 +125,13 @@ public final class JedisTransport implements SeckillTransport {
         }
     }
 
+    /** Looks anew where the keys are. If nobody tells, the next command finds out. */
     private void renewSlots() {
         if (connections instanceof ClusterConnectionProvider cluster) {
             try {
                 cluster.renewSlotCache();
-            } catch (JedisException failed) {
-                throw SeckillException.notConnected(failed);
+            } catch (JedisException nobodyTells) {
+                // As it was.
             }
         }
     }

@@ -1,0 +1,17 @@
+package io.github.seckill.client;
+
+import io.github.seckill.client.lettuce.LettuceTransport;
+import io.lettuce.core.RedisClient;
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+
+/** A process that takes a lock and never releases it. */
+final class LockHolderMain {
+    private LockHolderMain() {}
+
+    public static void main(String[] args) throws InterruptedException {
+        SeckillClient client = SeckillClient.create(LettuceTransport.of(RedisClient.create(args[0])));
+        client.lock(args[1], LockOptions.defaults().lease(Duration.ofHours(1))).lock();
+        new CountDownLatch(1).await();
+    }
+}
