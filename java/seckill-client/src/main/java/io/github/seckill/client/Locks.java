@@ -95,7 +95,7 @@ final class Locks implements AutoCloseable {
 
     private @Nullable LockHold ask(DefaultSeckillLock lock, String token, long waitMs)
             throws InterruptedException {
-        LockConnection connection = transport.openLockConnection(lock.key());
+        LockConnection connection = transport.openLockConnection(lock.key(), timeout);
         boolean kept = false;
         try {
             long asked = System.nanoTime();

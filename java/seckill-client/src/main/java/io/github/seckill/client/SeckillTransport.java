@@ -28,9 +28,11 @@ public interface SeckillTransport extends AutoCloseable {
      * does not reconnect.
      *
      * @param key the lock, by which a cluster is routed
+     * @param timeout how long opening may take
      * @return the connection
+     * @throws InterruptedException if the thread was interrupted
      */
-    LockConnection openLockConnection(String key);
+    LockConnection openLockConnection(String key, Duration timeout) throws InterruptedException;
 
     /**
      * Whether it talks to a cluster, where keys have hash tags.

@@ -51,7 +51,7 @@ final class FakeTransport implements SeckillTransport {
     }
 
     @Override
-    public LockConnection openLockConnection(String key) {
+    public LockConnection openLockConnection(String key, Duration timeout) {
         throw new UnsupportedOperationException();
     }
 

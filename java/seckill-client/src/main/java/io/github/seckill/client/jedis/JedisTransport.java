@@ -30,7 +30,8 @@ import redis.clients.jedis.util.JedisClusterCRC16;
  * <p>Jedis waits for each answer, so this has threads of its own, as many as commands may be under way
  * at the same time. The provider's pools should have as many connections, and one more for each holder
  * of a lock and each waiter. A connection of Jedis that is lost is noticed when it is used next: so is
- * a lock that is tied to it. Stocks can't be watched.
+ * a lock that is tied to it. How long opening a connection may take is what the provider's configuration
+ * says. Stocks can't be watched.
  */
 public final class JedisTransport implements SeckillTransport {
     private static final int REDIRECTIONS_MAX = 5;
@@ -137,7 +138,7 @@ public final class JedisTransport implements SeckillTransport {
     }
 
     @Override
-    public LockConnection openLockConnection(String key) {
+    public LockConnection openLockConnection(String key, Duration timeout) {
         return new JedisLockConnection(connect(key), this::renewSlots);
     }
 

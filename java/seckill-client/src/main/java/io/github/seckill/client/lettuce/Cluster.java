@@ -38,24 +38,22 @@ final class Cluster implements Servers {
     }
 
     @Override
-    public Single connectTo(String server) {
-        StatefulRedisClusterConnection<String, String> owner = client.connect(StringCodec.UTF8);
-        try {
-            return new Single(owner.getConnection(server), owner);
-        } catch (RedisException failed) {
-            owner.closeAsync();
-            refresh();
-            throw failed;
-        }
+    public CompletableFuture<Single> connectTo(String server) {
+        return client.connectAsync(StringCodec.UTF8).thenCompose(owner -> connect(owner, server));
     }
 
-    @Override
-    public CompletableFuture<Single> connectToAsync(String server) {
-        return client.connectAsync(StringCodec.UTF8)
-                .thenCompose(
-                        owner ->
-                                owner.getConnectionAsync(server)
-                                        .thenApply(connection -> new Single(connection, owner)));
+    private static CompletableFuture<Single> connect(
+            StatefulRedisClusterConnection<String, String> owner, String server) {
+        CompletableFuture<Single> single =
+                owner.getConnectionAsync(server)
+                        .thenApply(connection -> new Single(connection, owner));
+        single.whenComplete(
+                (made, failed) -> {
+                    if (failed != null) {
+                        owner.closeAsync();
+                    }
+                });
+        return single;
     }
 
     @Override

@@ -10,6 +10,10 @@ import io.lettuce.core.api.async.RedisAsyncCommands;
 import io.lettuce.core.api.push.PushListener;
 import io.lettuce.core.api.push.PushMessage;
 import io.lettuce.core.codec.StringCodec;
+import io.lettuce.core.protocol.AsyncCommand;
+import io.lettuce.core.protocol.Command;
+import io.lettuce.core.protocol.CommandArgs;
+import io.lettuce.core.protocol.CommandType;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -45,7 +49,7 @@ final class LettuceStockWatch implements StockWatch {
         }
         CompletableFuture<Tracked> connected =
                 tracked.computeIfAbsent(
-                        server, name -> servers.connectToAsync(name).thenApply(Tracked::new));
+                        server, name -> servers.connectTo(name).thenApply(Tracked::new));
         return connected
                 .whenComplete(
                         (connection, failed) -> {
@@ -93,9 +97,12 @@ final class LettuceStockWatch implements StockWatch {
             synchronized (this) {
                 during = connecting;
                 if (tracking == null) {
+                    // A server takes the command also from a connection of RESP2, and tells it nothing.
+                    CompletableFuture<Void> spoken = resp3();
                     tracking =
                             commands.clientTracking(TrackingArgs.Builder.enabled())
-                                    .toCompletableFuture();
+                                    .toCompletableFuture()
+                                    .thenCombine(spoken, (ok, nothing) -> ok);
                 }
                 on = tracking;
                 // Sent behind it, on the same connection.
@@ -110,6 +117,25 @@ final class LettuceStockWatch implements StockWatch {
                                     servers.refresh();
                                 }
                             });
+        }
+
+        /** Fails if the connection does not speak RESP3. */
+        private CompletableFuture<Void> resp3() {
+            AsyncCommand<String, String, @Nullable Object> hello =
+                    new AsyncCommand<>(
+                            new Command<>(
+                                    CommandType.HELLO,
+                                    new ReplyOutput(),
+                                    new CommandArgs<>(StringCodec.UTF8)));
+            single.connection().dispatch(hello);
+            return hello.thenAccept(
+                    reply -> {
+                        List<?> fields = reply instanceof List<?> list ? list : List.of();
+                        int proto = fields.indexOf("proto");
+                        if (proto < 0 || !fields.get(proto + 1).equals(3L)) {
+                            throw new RedisException("watching stocks needs RESP3");
+                        }
+                    });
         }
 
         private synchronized long connecting() {

@@ -15,6 +15,9 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,6 +35,7 @@ public final class LettuceTransport implements SeckillTransport {
     private final Servers servers;
     private final Map<String, Deque<LettuceLockConnection>> idle = new HashMap<>();
     private volatile @Nullable StatefulConnection<String, String> shared;
+    private @Nullable CompletableFuture<StatefulConnection<String, String>> connecting;
     private @Nullable LettuceStockWatch watch;
     private boolean closed;
 
@@ -72,21 +76,23 @@ public final class LettuceTransport implements SeckillTransport {
 
     @Override
     public CompletionStage<@Nullable Object> send(Command command, Duration timeout) {
-        StatefulConnection<String, String> connection;
-        try {
-            connection = connection();
-        } catch (RedisException failed) {
-            return CompletableFuture.failedFuture(SeckillException.notConnected(failed));
-        }
-        return Wire.send(connection, command, timeout);
-    }
-
-    private StatefulConnection<String, String> connection() {
         StatefulConnection<String, String> present = shared;
         if (present != null && isUsable(present)) {
-            return present;
+            return Wire.send(present, command, timeout);
         }
-        return connect();
+        return connect()
+                .thenApply(connection -> connection)
+                .orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS)
+                .handle(
+                        (connection, failed) ->
+                                failed == null
+                                        ? Wire.send(connection, command, timeout)
+                                        : notConnected(failed))
+                .thenCompose(reply -> reply);
+    }
+
+    private static CompletableFuture<@Nullable Object> notConnected(Throwable failed) {
+        return CompletableFuture.failedFuture(SeckillException.notConnected(failed));
     }
 
     /** A connection that is lost for a while comes back by itself, unless the client forbids it. */
@@ -94,30 +100,50 @@ public final class LettuceTransport implements SeckillTransport {
         return connection.isOpen() || connection.getOptions().isAutoReconnect();
     }
 
-    private synchronized StatefulConnection<String, String> connect() {
-        StatefulConnection<String, String> present = shared;
+    /** One attempt at a time, for all who wait for it. */
+    private synchronized CompletableFuture<StatefulConnection<String, String>> connect() {
         if (closed) {
-            throw new RedisException("the transport is closed");
+            return CompletableFuture.failedFuture(new RedisException("the transport is closed"));
         }
+        StatefulConnection<String, String> present = shared;
         if (present != null && isUsable(present)) {
-            return present;
+            return CompletableFuture.completedFuture(present);
         }
-        if (present != null) {
-            present.closeAsync();
+        CompletableFuture<StatefulConnection<String, String>> underWay = connecting;
+        if (underWay != null) {
+            return underWay;
         }
-        StatefulConnection<String, String> made = servers.connect();
-        shared = made;
+        CompletableFuture<StatefulConnection<String, String>> made = Background.run(servers::connect);
+        connecting = made;
+        made.whenComplete(this::connected);
         return made;
     }
 
+    private synchronized void connected(
+            @Nullable StatefulConnection<String, String> made, @Nullable Throwable failed) {
+        connecting = null;
+        if (made == null) {
+            return;
+        }
+        StatefulConnection<String, String> before = shared;
+        if (before != null) {
+            before.closeAsync();
+        }
+        shared = made;
+        if (closed) {
+            made.closeAsync();
+        }
+    }
+
     @Override
-    public LockConnection openLockConnection(String key) {
+    public LockConnection openLockConnection(String key, Duration timeout)
+            throws InterruptedException {
         try {
             String server = servers.serverOf(key);
             while (true) {
                 LettuceLockConnection kept = takeIdle(server);
                 if (kept == null) {
-                    return new LettuceLockConnection(this, server, servers.connectTo(server));
+                    return open(server, timeout);
                 }
                 if (kept.isOpen()) {
                     return kept;
@@ -125,6 +151,24 @@ public final class LettuceTransport implements SeckillTransport {
             }
         } catch (RedisException failed) {
             throw SeckillException.notConnected(failed);
+        }
+    }
+
+    private LettuceLockConnection open(String server, Duration timeout)
+            throws InterruptedException {
+        CompletableFuture<Servers.Single> opening = servers.connectTo(server);
+        try {
+            Servers.Single opened = opening.get(timeout.toNanos(), TimeUnit.NANOSECONDS);
+            return new LettuceLockConnection(this, server, opened);
+        } catch (ExecutionException failed) {
+            servers.refresh();
+            throw SeckillException.notConnected(failed.getCause());
+        } catch (TimeoutException | InterruptedException late) {
+            opening.thenAccept(opened -> opened.owner().closeAsync());
+            if (late instanceof InterruptedException interrupted) {
+                throw interrupted;
+            }
+            throw SeckillException.notConnected(late);
         }
     }
 

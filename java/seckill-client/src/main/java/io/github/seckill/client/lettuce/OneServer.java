@@ -35,15 +35,10 @@ final class OneServer implements Servers {
     }
 
     @Override
-    public Single connectTo(String server) {
-        StatefulRedisConnection<String, String> connection = open();
-        return new Single(connection, connection);
-    }
-
-    @Override
-    public CompletableFuture<Single> connectToAsync(String server) {
+    public CompletableFuture<Single> connectTo(String server) {
         // Lettuce connects without waiting only to a URI that it is told.
-        return CompletableFuture.supplyAsync(() -> connectTo(server));
+        return Background.run(this::open)
+                .thenApply(connection -> new Single(connection, connection));
     }
 
     @Override

@@ -12,11 +12,8 @@ interface Servers {
     /** The server that has this key, by a name that only this object knows. */
     String serverOf(String key);
 
-    /** Opens a connection to one server. */
-    Single connectTo(String server);
-
-    /** The same without waiting. */
-    CompletableFuture<Single> connectToAsync(String server);
+    /** Opens a connection to one server, without waiting for it. */
+    CompletableFuture<Single> connectTo(String server);
 
     /** Looks anew where the keys are. */
     void refresh();
