@@ -20,8 +20,9 @@ record OwningTransport(SeckillTransport transport, AutoCloseable owned)
     }
 
     @Override
-    public LockConnection openLockConnection(String key) {
-        return transport.openLockConnection(key);
+    public LockConnection openLockConnection(String key, Duration timeout)
+            throws InterruptedException {
+        return transport.openLockConnection(key, timeout);
     }
 
     @Override
