@@ -20,8 +20,8 @@ import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 
 /**
- * A lock that is handed from thread to thread, by Redisson and by this library, and how long a waiter
- * waits after its holder was killed.
+ * A lock that is handed from thread to thread, by Redisson and by this library, and how long a
+ * waiter waits after its holder was killed.
  *
  * <p>Arguments: how many seconds of handing over, how many kills of each. Not run by the tests.
  */

@@ -4,8 +4,8 @@ import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a user has of a voucher. All is null for a buyer of an unmanaged voucher, of whom nothing but
- * the fact is on record.
+ * What a user has of a voucher. All is null for a buyer of an unmanaged voucher, of whom nothing
+ * but the fact is on record.
  *
  * @param units how many units the user has, held and sold, over all orders
  * @param orderId the order accepted last

@@ -200,8 +200,8 @@ final class DefaultSeckillClient implements SeckillClient {
     }
 
     /**
-     * Waits also while the thread is interrupted, since a try that is under way may be accepted. How
-     * long it takes at most is bounded by the options.
+     * Waits also while the thread is interrupted, since a try that is under way may be accepted.
+     * How long it takes at most is bounded by the options.
      */
     private static <T> T await(CompletableFuture<T> result) {
         boolean interrupted = false;

@@ -23,7 +23,7 @@ final class FuturePublisher<T> implements Publisher<T> {
         subscriber.onSubscribe(new Run<>(start, subscriber));
     }
 
-    /** In the state null nothing was requested; once it is {@link #OVER} nobody is told anything. */
+    /** While its state is null nothing was requested; once it is OVER nobody is told anything. */
     private static final class Run<T> implements Subscription {
         private static final CompletableFuture<Object> OVER =
                 CompletableFuture.completedFuture("over");

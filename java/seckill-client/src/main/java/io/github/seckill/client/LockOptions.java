@@ -7,9 +7,10 @@ import java.time.Duration;
  *
  * @param lease how long the lock is kept if nobody renews or releases it
  * @param renew whether the lease is renewed, every third of it, for as long as the lock is held
- * @param session whether the lock is tied to the holder's connection, so that it is free at once when
- *     the holder's process ends
- * @param fenced whether each acquisition has a fencing token. Use a lock always with or always without
+ * @param session whether the lock is tied to the holder's connection, so that it is free at once
+ *     when the holder's process ends
+ * @param fenced whether each acquisition has a fencing token. Use a lock always with or always
+ *     without
  */
 public record LockOptions(Duration lease, boolean renew, boolean session, boolean fenced) {
     private static final LockOptions DEFAULTS =

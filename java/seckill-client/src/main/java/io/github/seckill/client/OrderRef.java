@@ -9,8 +9,9 @@ import org.jspecify.annotations.Nullable;
  * @param voucher what was bought
  * @param user who has bought
  * @param orderId the id that the try was sent with
- * @param sale the id of the voucher's sale, from {@link SaleInfo#sale()} or an entry of a stream, so
- *     that a late command does not touch a later sale of the same voucher; null for whichever sale
+ * @param sale the id of the voucher's sale, from {@link SaleInfo#sale()} or an entry of a stream,
+ *     so that a late command does not touch a later sale of the same voucher; null for whichever
+ *     sale
  */
 public record OrderRef(String voucher, String user, String orderId, @Nullable Long sale) {
     /**

@@ -8,14 +8,14 @@ import java.util.Optional;
  * Sells on a server that has the seckill module, and waits for the answers. {@link #async()} and
  * {@link #reactive()} are the same without waiting. Thread-safe; one per application.
  *
- * <p><b>What is answered and what is thrown.</b> What a buyer can run into is returned. A mistake is
- * thrown as the {@link SeckillException} of its code word.
+ * <p><b>What is answered and what is thrown.</b> What a buyer can run into is returned. A mistake
+ * is thrown as the {@link SeckillException} of its code word.
  *
  * <p><b>No answer in time.</b> A command that may be repeated is sent again, the same to the byte,
- * until {@link SeckillOptions#retryFor()}: so are tries on managed vouchers, by their order id. A try
- * on an unmanaged voucher is sent once, and without an answer it is {@link Outcome#UNKNOWN}. Which of
- * the two a voucher is, the client asks the server after the time-out. Other commands that can't be
- * repeated throw {@link SeckillException.NoAnswer}, and say so below.
+ * until {@link SeckillOptions#retryFor()}: so are tries on managed vouchers, by their order id. A
+ * try on an unmanaged voucher is sent once, and without an answer it is {@link Outcome#UNKNOWN}.
+ * Which of the two a voucher is, the client asks the server after the time-out. Other commands that
+ * can't be repeated throw {@link SeckillException.NoAnswer}, and say so below.
  */
 public interface SeckillClient extends AutoCloseable {
     /**
@@ -108,8 +108,8 @@ public interface SeckillClient extends AutoCloseable {
     List<AttemptResult> tryAll(String voucher, List<Attempt> attempts);
 
     /**
-     * Tries to buy units of a managed voucher and says until when they must be paid. An accepted try
-     * asks the server a second time, for the deadline.
+     * Tries to buy units of a managed voucher and says until when they must be paid. An accepted
+     * try asks the server a second time, for the deadline.
      *
      * @param voucher what is on sale
      * @param user who buys
@@ -165,8 +165,8 @@ public interface SeckillClient extends AutoCloseable {
     long restock(String voucher, long delta);
 
     /**
-     * Removes every key of a voucher, and no stream. Throws {@link SeckillException.OrdersHeld} while
-     * orders are held. Not repeated.
+     * Removes every key of a voucher, and no stream. Throws {@link SeckillException.OrdersHeld}
+     * while orders are held. Not repeated.
      *
      * @param voucher what was on sale
      * @return what became of it

@@ -20,8 +20,8 @@ public abstract sealed class SeckillException extends RuntimeException {
     /**
      * The code word of the server's error.
      *
-     * @return the word, or {@code NOANSWER}, {@code NOCONNECTION}, {@code BUSY}, {@code LOCKLOST} and
-     *     {@code REPLY} for what this library says itself
+     * @return the word, or {@code NOANSWER}, {@code NOCONNECTION}, {@code BUSY}, {@code LOCKLOST}
+     *     and {@code REPLY} for what this library says itself
      */
     public final String code() {
         return code;
@@ -73,7 +73,8 @@ public abstract sealed class SeckillException extends RuntimeException {
      * @return an exception that says that nothing was done
      */
     public static SeckillException notConnected(Throwable cause) {
-        return new NotNow("NOCONNECTION", "No connection to the server: " + cause.getMessage(), cause);
+        String message = "NOCONNECTION no connection to the server: " + cause.getMessage();
+        return new NotNow("NOCONNECTION", message, cause);
     }
 
     static SeckillException unexpected(String what) {

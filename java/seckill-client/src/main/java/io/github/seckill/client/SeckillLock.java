@@ -5,12 +5,13 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.Lock;
 
 /**
- * A lock between processes, for which waiters stand in line on the server: nothing is polled, and the
- * first who came is the next holder.
+ * A lock between processes, for which waiters stand in line on the server: nothing is polled, and
+ * the first who came is the next holder.
  *
- * <p>It is held by a thread and reentrant, which is counted in the client: all locks of one client and
- * one key are the same lock. Each holder and each waiter has a connection of their own. A holder's process that ends frees the lock at once, if {@link
- * LockOptions#session()}; else the lease ends it.
+ * <p>It is held by a thread and reentrant, which is counted in the client: all locks of one client
+ * and one key are the same lock. Each holder and each waiter has a connection of their own. A
+ * holder's process that ends frees the lock at once, if {@link LockOptions#session()}; else the
+ * lease ends it.
  *
  * <p><b>A lock can be lost</b>: its lease ends while its process sleeps, its connection breaks, a
  * failover forgets it. {@link #onLost} and {@link #isHeldByCurrentThread()} tell what this process
@@ -80,12 +81,12 @@ public interface SeckillLock extends Lock {
     Condition newCondition();
 
     /**
-     * The number of this acquisition, greater than those of all earlier ones: send it along with every
-     * write, and have the storage refuse a smaller one than it has seen.
+     * The number of this acquisition, greater than those of all earlier ones: send it along with
+     * every write, and have the storage refuse a smaller one than it has seen.
      *
      * @return the fencing token
-     * @throws IllegalMonitorStateException if the current thread does not hold the lock, or the lock
-     *     has none by its {@link LockOptions}
+     * @throws IllegalMonitorStateException if the current thread does not hold the lock, or the
+     *     lock has none by its {@link LockOptions}
      */
     long fencingToken();
 

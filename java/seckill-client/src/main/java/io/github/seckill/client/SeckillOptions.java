@@ -92,8 +92,8 @@ public record SeckillOptions(
     }
 
     /**
-     * The defaults: 1 second for an answer, 5 seconds of repeating, coalescing {@code AUTO} of up to
-     * 256 tries, nothing remembered.
+     * The defaults: 1 second for an answer, 5 seconds of repeating, coalescing {@code AUTO} of up
+     * to 256 tries, nothing remembered.
      *
      * @return the defaults
      */

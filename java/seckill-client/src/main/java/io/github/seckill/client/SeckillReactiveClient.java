@@ -5,9 +5,9 @@ import java.util.List;
 import org.reactivestreams.Publisher;
 
 /**
- * {@link SeckillClient} for reactive streams. A publisher sends its command when it is subscribed to
- * and something is requested, once for each subscriber. Cancelling a subscription before the command
- * was sent keeps it from being sent.
+ * {@link SeckillClient} for reactive streams. A publisher sends its command when it is subscribed
+ * to and something is requested, once for each subscriber. Cancelling a subscription before the
+ * command was sent keeps it from being sent.
  */
 public interface SeckillReactiveClient {
     /**

@@ -9,9 +9,10 @@ import org.jspecify.annotations.Nullable;
  * Sends commands by a Redis client. {@link io.github.seckill.client.lettuce.LettuceTransport} and
  * {@link io.github.seckill.client.jedis.JedisTransport} do.
  *
- * <p>A stage that is returned here completes with what {@link Command.Reply} says, or exceptionally:
- * with the {@link SeckillException} of an error reply, or with {@link SeckillException.NoAnswer} when
- * nothing is known of the command's fate. All methods may be called by any thread.
+ * <p>A stage that is returned here completes with what {@link Command.Reply} says, or
+ * exceptionally: with the {@link SeckillException} of an error reply, or with {@link
+ * SeckillException.NoAnswer} when nothing is known of the command's fate. All methods may be called
+ * by any thread.
  */
 public interface SeckillTransport extends AutoCloseable {
     /**
@@ -24,8 +25,8 @@ public interface SeckillTransport extends AutoCloseable {
     CompletionStage<@Nullable Object> send(Command command, Duration timeout);
 
     /**
-     * Opens a connection that nothing else is sent on, for a lock, or takes one that was given back. It
-     * does not reconnect.
+     * Opens a connection that nothing else is sent on, for a lock, or takes one that was given
+     * back. It does not reconnect.
      *
      * @param key the lock, by which a cluster is routed
      * @param timeout how long opening may take

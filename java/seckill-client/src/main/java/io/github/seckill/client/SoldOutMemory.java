@@ -15,8 +15,8 @@ import org.jspecify.annotations.Nullable;
  * announces its next change. Only if nothing is left then, the voucher is marked; and the mark goes
  * with the announcement, with the connection, and after a while in any case.
  *
- * <p>An order id that was sent and not refused is never answered from here: its order may exist, and
- * the server knows.
+ * <p>An order id that was sent and not refused is never answered from here: its order may exist,
+ * and the server knows.
  */
 final class SoldOutMemory implements StockListener, AutoCloseable {
     /** A voucher with more orders of this client than this is left to the server. */

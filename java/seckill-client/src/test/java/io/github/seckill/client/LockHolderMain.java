@@ -10,7 +10,8 @@ final class LockHolderMain {
     private LockHolderMain() {}
 
     public static void main(String[] args) throws InterruptedException {
-        SeckillClient client = SeckillClient.create(LettuceTransport.of(RedisClient.create(args[0])));
+        RedisClient lettuce = RedisClient.create(args[0]);
+        SeckillClient client = SeckillClient.create(LettuceTransport.of(lettuce));
         client.lock(args[1], LockOptions.defaults().lease(Duration.ofHours(1))).lock();
         new CountDownLatch(1).await();
     }

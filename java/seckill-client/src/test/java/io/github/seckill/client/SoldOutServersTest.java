@@ -227,6 +227,13 @@ class SoldOutServersTest {
             plain.sync().flushall();
             shop.client.create("7", 1, SaleRules.none());
             shop.client.tryBuy("7", "first", "first");
+            if (options.rememberSoldOut()) {
+                Until.holds(
+                        "remembered",
+                        () ->
+                                shop.client.tryBuy("7", "second", "second") == Outcome.SOLD_OUT
+                                        && shop.remembered.get() > 0);
+            }
             long before = soldOut(plain);
             List<Thread> threads = new ArrayList<>();
             for (int t = 0; t < 20; t++) {

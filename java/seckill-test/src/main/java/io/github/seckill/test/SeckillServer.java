@@ -18,8 +18,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /**
- * A server with the module, without data, on a free port of this machine, in a temporary folder that
- * goes with it. It ends with {@link #close()}, at the latest with the virtual machine.
+ * A server with the module, without data, on a free port of this machine, in a temporary folder
+ * that goes with it. It ends with {@link #close()}, at the latest with the virtual machine.
  *
  * <p>The program is {@code redis-server} of the path, or what the system property {@code
  * seckill.redis-server} or the environment's {@code REDIS_SERVER} says. The module is what {@code

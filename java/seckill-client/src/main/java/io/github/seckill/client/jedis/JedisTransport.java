@@ -24,14 +24,14 @@ import redis.clients.jedis.util.JedisClusterCRC16;
 
 /**
  * Sends by Jedis, over the connections of a provider such as {@link
- * redis.clients.jedis.providers.PooledConnectionProvider} or {@link ClusterConnectionProvider}. RESP2
- * and RESP3, whichever they speak.
+ * redis.clients.jedis.providers.PooledConnectionProvider} or {@link ClusterConnectionProvider}.
+ * RESP2 and RESP3, whichever they speak.
  *
- * <p>Jedis waits for each answer, so this has threads of its own, as many as commands may be under way
- * at the same time. The provider's pools should have as many connections, and one more for each holder
- * of a lock and each waiter. A connection of Jedis that is lost is noticed when it is used next: so is
- * a lock that is tied to it. How long opening a connection may take is what the provider's configuration
- * says. Stocks can't be watched.
+ * <p>Jedis waits for each answer, so this has threads of its own, as many as commands may be under
+ * way at the same time. The provider's pools should have as many connections, and one more for each
+ * holder of a lock and each waiter. A connection of Jedis that is lost is noticed when it is used
+ * next: so is a lock that is tied to it. How long opening a connection may take is what the
+ * provider's configuration says. Stocks can't be watched.
  */
 public final class JedisTransport implements SeckillTransport {
     private static final int REDIRECTIONS_MAX = 5;

@@ -23,8 +23,8 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Watches stocks by CLIENT TRACKING, on a connection to each server. What a server announces comes on
- * the connection that has read the key, behind the answer to that read.
+ * Watches stocks by CLIENT TRACKING, on a connection to each server. What a server announces comes
+ * on the connection that has read the key, behind the answer to that read.
  */
 final class LettuceStockWatch implements StockWatch {
     private static final long ANSWER_MS = 1_000;
@@ -42,6 +42,9 @@ final class LettuceStockWatch implements StockWatch {
     @Override
     public CompletionStage<@Nullable Long> watch(String key) {
         String server;
+        if (closed) {
+            return CompletableFuture.completedFuture(null);
+        }
         try {
             server = servers.serverOf(key);
         } catch (RedisException nowhere) {
@@ -55,8 +58,6 @@ final class LettuceStockWatch implements StockWatch {
                         (connection, failed) -> {
                             if (failed != null) {
                                 tracked.remove(server, connected);
-                            } else if (closed) {
-                                connection.close();
                             }
                         })
                 .thenCompose(connection -> connection.read(key));
@@ -65,8 +66,11 @@ final class LettuceStockWatch implements StockWatch {
     @Override
     public void close() {
         closed = true;
-        for (CompletableFuture<Tracked> connected : tracked.values()) {
-            connected.thenAccept(Tracked::close);
+        for (String server : tracked.keySet()) {
+            CompletableFuture<Tracked> connected = tracked.remove(server);
+            if (connected != null) {
+                connected.thenAccept(Tracked::close);
+            }
         }
     }
 
@@ -97,7 +101,8 @@ final class LettuceStockWatch implements StockWatch {
             synchronized (this) {
                 during = connecting;
                 if (tracking == null) {
-                    // A server takes the command also from a connection of RESP2, and tells it nothing.
+                    // A server takes the command also from a connection of RESP2, and tells it
+                    // nothing.
                     CompletableFuture<Void> spoken = resp3();
                     tracking =
                             commands.clientTracking(TrackingArgs.Builder.enabled())

@@ -22,11 +22,12 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Sends by Lettuce, over connections of its own that it opens when they are needed: one for all
- * commands, one that watches stocks if sold out is remembered, and one for each holder of a lock and
- * for each waiter. RESP2 and RESP3, whichever the client speaks; watching needs RESP3, the default.
+ * commands, one that watches stocks if sold out is remembered, and one for each holder of a lock
+ * and for each waiter. RESP2 and RESP3, whichever the client speaks; watching needs RESP3, the
+ * default.
  *
- * <p>What Lettuce writes again after a lost connection is never a command that must not be repeated:
- * the client's options may stay as they are.
+ * <p>What Lettuce writes again after a lost connection is never a command that must not be
+ * repeated: the client's options may stay as they are.
  */
 public final class LettuceTransport implements SeckillTransport {
     /** How many lock connections to one server are kept for later. */
@@ -65,7 +66,8 @@ public final class LettuceTransport implements SeckillTransport {
     }
 
     /**
-     * A transport to a cluster. Let the client refresh its topology by itself, as for any other use.
+     * A transport to a cluster. Let the client refresh its topology by itself, as for any other
+     * use.
      *
      * @param client an own or the application's client. It is not closed with this
      * @return the transport
@@ -113,7 +115,8 @@ public final class LettuceTransport implements SeckillTransport {
         if (underWay != null) {
             return underWay;
         }
-        CompletableFuture<StatefulConnection<String, String>> made = Background.run(servers::connect);
+        CompletableFuture<StatefulConnection<String, String>> made =
+                Background.run(servers::connect);
         connecting = made;
         made.whenComplete(this::connected);
         return made;

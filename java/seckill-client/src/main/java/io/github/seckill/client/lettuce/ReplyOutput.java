@@ -88,12 +88,17 @@ final class ReplyOutput extends CommandOutput<String, String, @Nullable Object> 
     }
 
     /**
-     * Whether the server has answered by an error since this was asked last. In a cluster the command is
-     * then sent to where the error says.
+     * Makes it ready for the reply to a command that is written now, perhaps for the second time,
+     * when a part of an earlier reply may be here.
+     *
+     * @return whether the server has answered the earlier one by an error. In a cluster a command
+     *     is then sent to where the error says
      */
-    boolean wasRefused() {
-        boolean was = refused;
+    boolean begin() {
+        boolean wasRefused = refused;
         refused = false;
-        return was;
+        open.clear();
+        output = null;
+        return wasRefused;
     }
 }

@@ -72,9 +72,10 @@ final class Wire {
     }
 
     /**
-     * A command that reaches the server once at most, unless it is repeatable. After a lost connection
-     * Lettuce writes anew what had no answer, whatever it is: this writes a PING in its place then, so
-     * that the replies stay in step. A redirection is an answer, and to follow it is no repetition.
+     * A command that reaches the server once at most, unless it is repeatable. After a lost
+     * connection Lettuce writes anew what had no answer, whatever it is: this writes a PING in its
+     * place then, so that the replies stay in step. A redirection is an answer, and to follow it is
+     * no repetition.
      */
     private static final class Sent
             extends io.lettuce.core.protocol.Command<String, String, @Nullable Object> {
@@ -100,7 +101,7 @@ final class Wire {
 
         @Override
         public void encode(ByteBuf buffer) {
-            boolean redirected = reply.wasRefused();
+            boolean redirected = reply.begin();
             if (written && !redirected && !repeatable) {
                 repeated = true;
                 new io.lettuce.core.protocol.Command<>(CommandType.PING, reply).encode(buffer);
