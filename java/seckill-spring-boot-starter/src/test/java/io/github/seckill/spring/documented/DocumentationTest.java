@@ -1,7 +1,7 @@
 package io.github.seckill.spring.documented;
 
+import static io.github.seckill.spring.Patience.await;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.awaitility.Awaitility.await;
 
 import io.github.seckill.spring.documented.first.FirstSale;
 import io.github.seckill.test.SeckillServer;

@@ -1,8 +1,8 @@
 package io.github.seckill.spring.listener;
 
+import static io.github.seckill.spring.Patience.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.awaitility.Awaitility.await;
 
 import io.github.seckill.client.OrderRef;
 import io.github.seckill.client.OrderState;
