@@ -93,3 +93,9 @@ clients: setup ## the clients of every language against a server, NAMES="go pyth
 	@scripts/setup clients $(NAMES)
 	cargo build --release -p seckill
 	@clients/run $(NAMES)
+
+# Tries on every server that `make servers` has obtained, too.
+java: setup ## builds and tests the Java library and the Spring Boot starter of java/
+	@scripts/setup clients java-lettuce
+	cargo build --release -p seckill
+	SECKILL_MODULE=$(target)/release/libseckill.so mvn -B -ntp -f java/pom.xml verify

@@ -88,9 +88,7 @@ final class Locks implements AutoCloseable {
     private static boolean mayPass(SeckillException failed) {
         return failed instanceof SeckillException.NotNow
                 || failed instanceof SeckillException.NoAnswer
-                || failed.code().equals("UNBLOCKED")
-                || failed.code().equals("MOVED")
-                || failed.code().equals("ASK");
+                || failed.code().equals("UNBLOCKED");
     }
 
     private @Nullable LockHold ask(DefaultSeckillLock lock, String token, long waitMs)

@@ -57,7 +57,8 @@ public abstract sealed class SeckillException extends RuntimeException {
             case "NOENTRY" -> new NoEntry(error, cause);
             case "NOGROUP" -> new NoGroup(error, cause);
             case "WRONGTYPE" -> new WrongType(error, cause);
-            case "TRYAGAIN", "LOADING", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "NOREPLICAS" ->
+            case "TRYAGAIN", "MOVED", "ASK", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "READONLY",
+                    "NOREPLICAS" ->
                     new NotNow(code, error, cause);
             default ->
                     error.startsWith("ERR unknown command")
@@ -179,10 +180,11 @@ public abstract sealed class SeckillException extends RuntimeException {
     }
 
     /**
-     * The server can't do it at the moment and did nothing: {@code TRYAGAIN}, {@code LOADING},
-     * {@code CLUSTERDOWN}, {@code MASTERDOWN}, {@code READONLY} or {@code NOREPLICAS}; or no
-     * connection could be opened, {@code NOCONNECTION}. The client has sent the command again until
-     * the end of {@link SeckillOptions#retryFor()}.
+     * The server can't do it at the moment and did nothing: {@code TRYAGAIN}, {@code CLUSTERDOWN},
+     * {@code LOADING}, {@code MASTERDOWN}, {@code READONLY}, {@code NOREPLICAS}, or a redirection
+     * that led nowhere, {@code MOVED} or {@code ASK}. Or no connection could be opened, {@code
+     * NOCONNECTION}. The client has sent the command again until the end of {@link
+     * SeckillOptions#retryFor()}.
      */
     public static final class NotNow extends SeckillException {
         private static final long serialVersionUID = 1L;

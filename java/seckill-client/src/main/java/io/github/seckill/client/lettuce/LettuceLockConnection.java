@@ -121,6 +121,6 @@ final class LettuceLockConnection implements LockConnection, RedisConnectionStat
             open = false;
             listener = null;
         }
-        single.owner().closeAsync();
+        single.owner().close();
     }
 }

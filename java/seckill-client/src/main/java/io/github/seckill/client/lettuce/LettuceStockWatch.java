@@ -68,8 +68,10 @@ final class LettuceStockWatch implements StockWatch {
         closed = true;
         for (String server : tracked.keySet()) {
             CompletableFuture<Tracked> connected = tracked.remove(server);
-            if (connected != null) {
-                connected.thenAccept(Tracked::close);
+            if (connected != null && connected.isDone()) {
+                connected.thenAccept(connection -> connection.single.owner().close());
+            } else if (connected != null) {
+                connected.thenAccept(connection -> connection.single.owner().closeAsync());
             }
         }
     }
@@ -167,10 +169,6 @@ final class LettuceStockWatch implements StockWatch {
             } else {
                 listener.allChanged();
             }
-        }
-
-        void close() {
-            single.owner().closeAsync();
         }
     }
 }
