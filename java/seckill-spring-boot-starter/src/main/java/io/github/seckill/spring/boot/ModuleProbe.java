@@ -1,11 +1,14 @@
 package io.github.seckill.spring.boot;
 
-import io.github.seckill.client.SeckillClient;
+import io.github.seckill.client.Command;
 import io.github.seckill.client.SeckillException;
+import io.github.seckill.client.SeckillTransport;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletionException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.data.redis.connection.ClusterSlotHashUtil;
@@ -27,17 +30,21 @@ public final class ModuleProbe {
     private static final Logger LOG = LoggerFactory.getLogger(ModuleProbe.class);
     private static final String VOUCHER = "seckill-health";
 
-    private final SeckillClient client;
+    private final SeckillTransport transport;
+    private final Duration timeout;
     private final RedisConnectionFactory factory;
 
     /**
-     * Makes a probe.
+     * Makes a probe, which asks once: a health check has no time to ask again.
      *
-     * @param client asks
+     * @param transport asks
+     * @param timeout how long an answer is waited for
      * @param factory knows the nodes of a cluster
      */
-    public ModuleProbe(SeckillClient client, RedisConnectionFactory factory) {
-        this.client = client;
+    public ModuleProbe(
+            SeckillTransport transport, Duration timeout, RedisConnectionFactory factory) {
+        this.transport = transport;
+        this.timeout = timeout;
         this.factory = factory;
     }
 
@@ -63,15 +70,19 @@ public final class ModuleProbe {
     }
 
     private Found ask(String node, String voucher) {
+        Command info = new Command("SECKILL.INFO", List.of(voucher), Command.Reply.ARRAY, true);
         try {
-            client.info(voucher);
-        } catch (SeckillException.ModuleMissing missing) {
-            return new Found(node, false);
-        } catch (SeckillException.NoAnswer | SeckillException.NotNow unknown) {
-            throw unknown;
-        } catch (SeckillException known) {
+            transport.send(info, timeout).toCompletableFuture().join();
+        } catch (CompletionException failed) {
+            if (!(failed.getCause() instanceof SeckillException answer)) {
+                throw failed;
+            }
+            if (answer instanceof SeckillException.NoAnswer
+                    || answer instanceof SeckillException.NotNow) {
+                throw answer;
+            }
             // NOVOUCHER is expected. NOPERM comes after the command was found, too.
-            LOG.trace("{} knows the command", node, known);
+            return new Found(node, !(answer instanceof SeckillException.ModuleMissing));
         }
         return new Found(node, true);
     }

@@ -89,15 +89,18 @@ public class SeckillAutoConfiguration {
     /**
      * Looks for the module.
      *
-     * @param client asks the server
+     * @param transport asks the server
+     * @param options say how long an answer is waited for
      * @param factory knows the nodes of a cluster
      * @return the probe
      */
     @Bean
     @ConditionalOnMissingBean
     public ModuleProbe seckillModuleProbe(
-            SeckillClient client, RedisConnectionFactory factory) {
-        return new ModuleProbe(client, factory);
+            SeckillTransport transport,
+            SeckillOptions options,
+            RedisConnectionFactory factory) {
+        return new ModuleProbe(transport, options.commandTimeout(), factory);
     }
 
     /**

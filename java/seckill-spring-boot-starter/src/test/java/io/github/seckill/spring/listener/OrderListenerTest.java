@@ -8,6 +8,8 @@ import io.github.seckill.client.OrderRef;
 import io.github.seckill.client.OrderState;
 import io.github.seckill.client.Outcome;
 import io.github.seckill.client.SaleRules;
+import io.lettuce.core.KillArgs;
+import io.lettuce.core.RedisClient;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -118,6 +120,23 @@ class OrderListenerTest {
         shop.redis.delete(ListenerShop.ORDERS);
         buy("7", "bob", "b1");
         await().until(() -> recorder.handledIds().contains("placed b1"));
+    }
+
+    @Test
+    void aListenerWhoseConnectionsAreLostGoesOn() {
+        shop.client.create("7", 5, SaleRules.none());
+        shop.start(RETRY, recorder);
+        buy("7", "alice", "a1");
+        await().until(() -> recorder.handledIds().contains("placed a1"));
+        RedisClient client = (RedisClient) shop.factory.getRequiredNativeClient();
+        try (var connection = client.connect()) {
+            long killed = connection.sync().clientKill(KillArgs.Builder.typeNormal().skipme());
+            assertThat(killed).isGreaterThanOrEqualTo(2);
+        }
+        buy("7", "bob", "b1");
+        await().until(() -> recorder.handledIds().contains("placed b1"));
+        await().until(() -> shop.pending(ListenerShop.ORDERS).isEmpty());
+        assertThat(recorder.handledIds()).containsExactly("placed a1", "placed b1");
     }
 
     @Test
