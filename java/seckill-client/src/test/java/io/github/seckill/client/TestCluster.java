@@ -77,6 +77,7 @@ final class TestCluster implements AutoCloseable {
     }
 
     /** A client that looks at the topology often. */
+    @SuppressWarnings("deprecation") // by Lettuce 7, which has it by default
     RedisClusterClient client() {
         RedisClusterClient client = RedisClusterClient.create(servers.get(1).uri());
         client.setOptions(

@@ -26,7 +26,8 @@ final class Wire {
 
     private Wire() {}
 
-    /** The name of a command that is not in Lettuce's own table. */
+    /** The name of a command that is not in Lettuce's own table. Lettuce 6.3 asks for name(). */
+    @SuppressWarnings("deprecation")
     private record Name(String name, byte[] bytes) implements ProtocolKeyword {
         static ProtocolKeyword of(String name) {
             return NAMES.computeIfAbsent(
