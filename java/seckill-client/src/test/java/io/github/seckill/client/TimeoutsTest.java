@@ -242,6 +242,26 @@ class TimeoutsTest {
         }
     }
 
+    /** What waits for a connection and is given up was not sent, and is not sent later either. */
+    @Test
+    void while_the_connection_is_lost_nothing_is_unknown() throws Exception {
+        plain.set("seckill:stock:8", "5");
+        try (SeckillClient client = client("lettuce", SHORT.retryFor(Duration.ZERO))) {
+            assertThat(client.tryBuy("8", "alice", "o1")).isEqualTo(Outcome.ACCEPTED);
+            server.kill();
+            Until.holds(
+                    "not sent",
+                    () -> {
+                        try {
+                            assertThat(client.tryBuy("8", "bob", "o2")).isEqualTo(Outcome.UNKNOWN);
+                            return false;
+                        } catch (SeckillException.NotNow notSent) {
+                            return notSent.code().equals("NOCONNECTION");
+                        }
+                    });
+        }
+    }
+
     @Test
     void a_server_without_the_module_is_named() {
         try (SeckillServer bare = SeckillServer.start(SeckillServer.program(), List.of());

@@ -41,9 +41,13 @@ final class Wire {
         command.arguments().forEach(arguments::add);
         int before = connection.getSoTimeout();
         connection.setSoTimeout((int) Math.min(Integer.MAX_VALUE, timeout.toMillis()));
-        Object reply = read(connection.executeCommand(arguments));
-        connection.setSoTimeout(before);
-        return reply;
+        try {
+            return read(connection.executeCommand(arguments));
+        } finally {
+            if (!connection.isBroken()) {
+                connection.setSoTimeout(before);
+            }
+        }
     }
 
     private static @Nullable Object read(@Nullable Object reply) {

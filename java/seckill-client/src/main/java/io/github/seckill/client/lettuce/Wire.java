@@ -18,6 +18,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /** Dispatches commands on a connection of Lettuce. */
@@ -53,11 +54,11 @@ final class Wire {
         CompletableFuture<@Nullable Object> reply = new CompletableFuture<>();
         async.whenComplete(
                 (value, failed) -> {
-                    if (sent.repeated) {
+                    if (sent.state.get() == State.REPEATED) {
                         reply.completeExceptionally(
                                 new SeckillException.NoAnswer("NOANSWER connection lost", failed));
                     } else if (failed != null) {
-                        reply.completeExceptionally(failure(failed));
+                        reply.completeExceptionally(sent.failure(failed));
                     } else {
                         reply.complete(value);
                     }
@@ -65,11 +66,22 @@ final class Wire {
         try {
             connection.dispatch(async);
         } catch (RuntimeException failed) {
-            reply.completeExceptionally(failure(failed));
+            reply.completeExceptionally(sent.failure(failed));
             return reply;
         }
         async.orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS);
         return reply;
+    }
+
+    private enum State {
+        /** It has not left this process. */
+        NEW,
+        /** It may have reached the server. */
+        WRITTEN,
+        /** It was to be written again and was not. */
+        REPEATED,
+        /** Whoever sent it was told that it was not sent, and it never will be. */
+        ABANDONED
     }
 
     /**
@@ -82,8 +94,7 @@ final class Wire {
             extends io.lettuce.core.protocol.Command<String, String, @Nullable Object> {
         private final ReplyOutput reply;
         private final boolean repeatable;
-        private volatile boolean written;
-        private volatile boolean repeated;
+        private final AtomicReference<State> state = new AtomicReference<>(State.NEW);
 
         Sent(Command command) {
             this(command, new ReplyOutput());
@@ -103,13 +114,29 @@ final class Wire {
         @Override
         public void encode(ByteBuf buffer) {
             boolean redirected = reply.begin();
-            if (written && !redirected && !repeatable) {
-                repeated = true;
+            if (mayBeWritten(redirected)) {
+                super.encode(buffer);
+            } else {
                 new io.lettuce.core.protocol.Command<>(CommandType.PING, reply).encode(buffer);
-                return;
             }
-            written = true;
-            super.encode(buffer);
+        }
+
+        private boolean mayBeWritten(boolean redirected) {
+            if (state.compareAndSet(State.NEW, State.WRITTEN)) {
+                return true;
+            }
+            if (state.get() == State.WRITTEN && (redirected || repeatable)) {
+                return true;
+            }
+            state.compareAndSet(State.WRITTEN, State.REPEATED);
+            return false;
+        }
+
+        /** What is known of it now that it has failed so. */
+        SeckillException failure(Throwable failed) {
+            return state.compareAndSet(State.NEW, State.ABANDONED)
+                    ? SeckillException.notConnected(failed)
+                    : Wire.failure(failed);
         }
     }
 
