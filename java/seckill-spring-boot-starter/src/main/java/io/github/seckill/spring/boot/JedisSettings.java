@@ -1,7 +1,7 @@
 package io.github.seckill.spring.boot;
 
-import io.github.seckill.client.SeckillTransport;
 import io.github.seckill.client.jedis.JedisTransport;
+import io.github.seckill.spring.boot.LifecycleTransport.Opened;
 import java.util.Collection;
 import java.util.Set;
 import java.util.stream.Collectors;
@@ -30,14 +30,14 @@ import redis.clients.jedis.providers.SentineledConnectionProvider;
 final class JedisSettings {
     private JedisSettings() {}
 
-    static SeckillTransport transport(JedisConnectionFactory factory) {
+    static Opened open(JedisConnectionFactory factory) {
         int most = factory.getPoolConfig() == null ? 8 : factory.getPoolConfig().getMaxTotal();
         int commandsAtOnce = most > 0 ? most : GenericObjectPoolConfig.DEFAULT_MAX_TOTAL;
         GenericObjectPoolConfig<Connection> pool = new GenericObjectPoolConfig<>();
         pool.setMaxTotal(-1);
         pool.setMaxIdle(commandsAtOnce);
         ConnectionProvider provider = provider(factory, pool);
-        return new OwningTransport(JedisTransport.of(provider, commandsAtOnce), provider);
+        return new Opened(JedisTransport.of(provider, commandsAtOnce), provider);
     }
 
     private static ConnectionProvider provider(

@@ -2,6 +2,7 @@ package io.github.seckill.spring.boot;
 
 import io.github.seckill.client.SeckillTransport;
 import io.github.seckill.client.lettuce.LettuceTransport;
+import io.github.seckill.spring.boot.LifecycleTransport.Opened;
 import io.lettuce.core.AbstractRedisClient;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.cluster.RedisClusterClient;
@@ -18,14 +19,18 @@ final class Transports {
     private Transports() {}
 
     /** Over the factory's native Lettuce client, or over a pool with its settings for Jedis. */
-    static SeckillTransport over(RedisConnectionFactory factory) {
+    static LifecycleTransport over(RedisConnectionFactory factory) {
+        return new LifecycleTransport(() -> open(factory));
+    }
+
+    private static Opened open(RedisConnectionFactory factory) {
         if (isPresent("io.lettuce.core.RedisClient")
                 && factory instanceof LettuceConnectionFactory lettuce) {
-            return Lettuce.over(lettuce);
+            return new Opened(Lettuce.over(lettuce), null);
         }
         if (isPresent("redis.clients.jedis.Jedis")
                 && factory instanceof JedisConnectionFactory jedis) {
-            return JedisSettings.transport(jedis);
+            return JedisSettings.open(jedis);
         }
         throw new IllegalStateException(
                 "Define a bean of type SeckillTransport: there is none for "

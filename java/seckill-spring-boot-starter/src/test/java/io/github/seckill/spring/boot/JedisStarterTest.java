@@ -2,7 +2,6 @@ package io.github.seckill.spring.boot;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.github.seckill.client.SeckillTransport;
 import io.github.seckill.spring.SeckillTemplate;
 import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.annotation.Autowired;
@@ -27,6 +26,5 @@ class JedisStarterTest extends StarterTest {
     void itIsJedis() {
         assertThat(context.getBean(RedisConnectionFactory.class))
                 .isInstanceOf(JedisConnectionFactory.class);
-        assertThat(context.getBean(SeckillTransport.class)).isInstanceOf(OwningTransport.class);
     }
 }
