@@ -9,8 +9,8 @@ import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The ways in which an application mostly uses a {@link SeckillClient}: one sale at a time, and work
- * under a lock. It can be used by all threads.
+ * The ways in which an application mostly uses a {@link SeckillClient}: one sale at a time, and
+ * work under a lock. It can be used by all threads.
  */
 public class SeckillTemplate {
     private final SeckillClient client;
@@ -79,8 +79,8 @@ public class SeckillTemplate {
      * @return what the work has returned, or empty if somebody else held the lock all the time
      * @throws E what the work throws
      * @throws InterruptedException if the thread was interrupted while it waited
-     * @throws io.github.seckill.client.SeckillException.LockLost if the work is done and the lock was
-     *     lost meanwhile
+     * @throws io.github.seckill.client.SeckillException.LockLost if the work is done and the lock
+     *     was lost meanwhile
      */
     public <T, E extends Exception> Optional<T> underLock(
             String key, Duration wait, LockedWork<T, E> work) throws E, InterruptedException {

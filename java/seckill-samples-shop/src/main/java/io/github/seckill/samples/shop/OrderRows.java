@@ -13,8 +13,8 @@ import org.springframework.stereotype.Component;
 import org.springframework.transaction.annotation.Transactional;
 
 /**
- * Makes rows of orders. Events come at least once and in any order, so a row is inserted only if it is
- * not there, and what was released stays so.
+ * Makes rows of orders. Events come at least once and in any order, so a row is inserted only if it
+ * is not there, and what was released stays so.
  */
 @Component
 public class OrderRows {

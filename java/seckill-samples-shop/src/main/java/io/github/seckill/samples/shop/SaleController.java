@@ -28,8 +28,9 @@ import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.RestController;
 
 /**
- * The shop's HTTP endpoints. The buyer's browser makes the order id, a UUID, so that all requests are
- * idempotent and can be sent again after a time-out. A real shop takes the user from the session.
+ * The shop's HTTP endpoints. The buyer's browser makes the order id, a UUID, so that all requests
+ * are idempotent and can be sent again after a time-out. A real shop takes the user from the
+ * session.
  */
 @RestController
 @RequestMapping("/sales/{voucher}")

@@ -24,8 +24,8 @@ import redis.clients.jedis.providers.SentineledConnectionProvider;
 
 /**
  * A pool with the settings of a connection factory of Jedis, since the factory's own gives no
- * connection away that a lock could keep. As many commands are under way at once as the factory's pool
- * has connections; locks come on top.
+ * connection away that a lock could keep. As many commands are under way at once as the factory's
+ * pool has connections; locks come on top.
  */
 final class JedisSettings {
     private JedisSettings() {}

@@ -20,8 +20,8 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param coalescingWindow How long a try waits for others if coalescing is on, at most 1 ms
  * @param batchMax How many tries travel together at most, 1 to 256
  * @param waitingMax How many tries of a voucher may wait here to be sent; more of them fail as busy
- * @param rememberSoldOut Whether a sold-out voucher is answered without the network until the server
- *     says that its stock has changed
+ * @param rememberSoldOut Whether a sold-out voucher is answered without the network until the
+ *     server says that its stock has changed
  * @param soldOutFor How long sold out is remembered at most
  * @param stockPrefix The server's seckill.stock-prefix
  * @param hashTags Whether the server's seckill.hash-tags is yes; needless in a cluster
@@ -62,7 +62,8 @@ public record SeckillProperties(
      * What is measured.
      *
      * @param enabled Whether anything is measured
-     * @param voucherTag Whether the meters of tries have a tag with the voucher. Only for few vouchers
+     * @param voucherTag Whether the meters of tries have a tag with the voucher. Only for few
+     *     vouchers
      */
     public record Metrics(
             @DefaultValue("true") boolean enabled, @DefaultValue("false") boolean voucherTag) {}
@@ -79,8 +80,8 @@ public record SeckillProperties(
      * @param batch Entries that are read at once
      * @param poll How long a read waits for new entries
      * @param claimAfter When entries that another consumer has left are taken over
-     * @param retryFirst When an entry that failed is handed over again; each time is twice as long as
-     *     the one before
+     * @param retryFirst When an entry that failed is handed over again; each time is twice as long
+     *     as the one before
      * @param retryMost The longest time until an entry that failed is handed over again
      * @param shutdownWithin How long the end of the application waits for the entry in hand
      */

@@ -26,9 +26,10 @@ public sealed interface OrderEvent permits OrderPlaced, OrderConfirmed, OrderRel
     StreamEntry entry();
 
     /**
-     * The same for every delivery of this event, and different for any other event: for a column with
-     * a unique index, or an HTTP header. It consists of the kind, the sale, the voucher and the order
-     * id. The user is not in it: an order id that another user has is a mistake, not a repetition.
+     * The same for every delivery of this event, and different for any other event: for a column
+     * with a unique index, or an HTTP header. It consists of the kind, the sale, the voucher and
+     * the order id. The user is not in it: an order id that another user has is a mistake, not a
+     * repetition.
      *
      * @return the key, without spaces
      */

@@ -21,10 +21,10 @@ public interface OrderFailurePolicy {
          */
         DEAD_LETTER,
         /**
-         * If it is a new order of a managed voucher of which nothing is sold (still held, or released
-         * already), it becomes a dead letter, its units are on sale again and its user may buy again.
-         * Looking and rejecting are one step on the server, so a payment that comes first keeps the
-         * order. Otherwise as {@link #RETRY}.
+         * If it is a new order of a managed voucher of which nothing is sold (still held, or
+         * released already), it becomes a dead letter, its units are on sale again and its user may
+         * buy again. Looking and rejecting are one step on the server, so a payment that comes
+         * first keeps the order. Otherwise as {@link #RETRY}.
          */
         REJECT_IF_UNSOLD
     }

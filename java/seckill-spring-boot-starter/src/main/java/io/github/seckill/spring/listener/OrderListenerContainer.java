@@ -173,7 +173,8 @@ public final class OrderListenerContainer implements SmartLifecycle {
          *
          * @param stream the server's {@code seckill.order-stream}
          * @param fields the server's {@code seckill.order-fields}
-         * @param tags the hash tags whose streams are read, without braces; empty where there are none
+         * @param tags the hash tags whose streams are read, without braces; empty where there are
+         *     none
          * @param concurrency threads per group and hash tag
          * @param batch entries that are read at once
          * @param poll how long a read waits for new entries

@@ -16,9 +16,9 @@ import org.springframework.data.redis.connection.stream.ByteRecord;
 import org.springframework.data.redis.connection.stream.PendingMessage;
 
 /**
- * One consumer of a group, in a thread: reads what is new, and from time to time what is pending. An
- * entry is acknowledged when its listener has returned; one that failed stays pending on the server,
- * which also remembers when it is due again.
+ * One consumer of a group, in a thread: reads what is new, and from time to time what is pending.
+ * An entry is acknowledged when its listener has returned; one that failed stays pending on the
+ * server, which also remembers when it is due again.
  */
 final class OrderListenerLoop implements Runnable {
     /** When so many entries fail and none is handled, new ones are read but now and then. */

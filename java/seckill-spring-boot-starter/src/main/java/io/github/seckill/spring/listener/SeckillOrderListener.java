@@ -18,10 +18,11 @@ import java.lang.annotation.Target;
  *
  * <p>A second parameter of type {@link String} is handed the {@link OrderEvent#idempotencyKey()}.
  *
- * <p>When the method returns the entry is acknowledged. When it throws the entry stays pending and is
- * handed over again, later and later. <b>Each entry comes at least once</b>, and again after a crash,
- * so a repetition must do nothing: insert a row by the key voucher, sale and order id only if it is
- * not there. The streams have no common order: a payment or a release may come before its order.
+ * <p>When the method returns the entry is acknowledged. When it throws the entry stays pending and
+ * is handed over again, later and later. <b>Each entry comes at least once</b>, and again after a
+ * crash, so a repetition must do nothing: insert a row by the key voucher, sale and order id only
+ * if it is not there. The streams have no common order: a payment or a release may come before its
+ * order.
  *
  * <p>No order is given up by itself. {@link OrderFailurePolicy} says otherwise, and even it can't
  * release what is sold.

@@ -11,8 +11,8 @@ import org.springframework.test.context.ContextCustomizer;
 import org.springframework.test.context.MergedContextConfiguration;
 
 /**
- * Starts a server for a context. Contexts of equal customizers are shared by test classes, and their
- * servers too.
+ * Starts a server for a context. Contexts of equal customizers are shared by test classes, and
+ * their servers too.
  *
  * @param module the module's path, or empty
  * @param server the server's path, or empty

@@ -8,10 +8,11 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * The test's application gets a server with the module of its own, without data, on a free port: what
- * {@code @ServiceConnection} is for containers. It is started before the application context and ends
- * with it, and is a bean of type {@code io.github.seckill.test.SeckillServer}. The property {@code
- * spring.data.redis.url} names it, and comes before all that the application's own files say.
+ * The test's application gets a server with the module of its own, without data, on a free port:
+ * what {@code @ServiceConnection} is for containers. It is started before the application context
+ * and ends with it, and is a bean of type {@code io.github.seckill.test.SeckillServer}. The
+ * property {@code spring.data.redis.url} names it, and comes before all that the application's own
+ * files say.
  *
  * <p>Needs the artifact {@code seckill-test}.
  */

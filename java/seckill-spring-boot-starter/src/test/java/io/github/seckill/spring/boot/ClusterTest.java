@@ -100,7 +100,9 @@ class ClusterTest {
             }
             ShopApplication application = context.getBean(ShopApplication.class);
             await().until(() -> application.keys.containsAll(expected));
-            assertThat(health(context)).startsWith("UP").matches(".*module loaded.*module loaded.*");
+            assertThat(health(context))
+                    .startsWith("UP")
+                    .matches(".*module loaded.*module loaded.*");
         }
     }
 
