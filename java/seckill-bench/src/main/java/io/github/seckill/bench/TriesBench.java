@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.ToDoubleFunction;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
@@ -95,7 +96,7 @@ final class TriesBench implements AutoCloseable {
         }
     }
 
-    /** The median of the rounds, as ratios to the script too. */
+    /** The median of the rounds of each figure, and the CPU as a ratio to the script's. */
     private static void print(String title, List<Figures> all) {
         System.out.printf(
                 "%n%-32s %10s %8s %8s %14s %12s%n",
@@ -103,21 +104,23 @@ final class TriesBench implements AutoCloseable {
         double base = 0;
         for (String name : all.stream().map(Figures::name).distinct().toList()) {
             List<Figures> rounds =
-                    all.stream()
-                            .filter(figures -> figures.name().equals(name))
-                            .sorted((a, b) -> Double.compare(a.cpuMicros(), b.cpuMicros()))
-                            .toList();
-            Figures middle = rounds.get(rounds.size() / 2);
-            base = base == 0 ? middle.cpuMicros() : base;
+                    all.stream().filter(figures -> figures.name().equals(name)).toList();
+            double cpu = median(rounds, Figures::cpuMicros);
+            base = base == 0 ? cpu : base;
             System.out.printf(
-                    "%-32s %10.0f %8d %8d %14.3f %12.3f%n",
+                    "%-32s %10.0f %8.0f %8.0f %14.3f %12.3f%n",
                     name,
-                    middle.perSecond(),
-                    middle.p50(),
-                    middle.p99(),
-                    middle.cpuMicros(),
-                    middle.cpuMicros() / base);
+                    median(rounds, Figures::perSecond),
+                    median(rounds, Figures::p50),
+                    median(rounds, Figures::p99),
+                    cpu,
+                    cpu / base);
         }
+    }
+
+    private static double median(List<Figures> rounds, ToDoubleFunction<Figures> figure) {
+        double[] sorted = rounds.stream().mapToDouble(figure).sorted().toArray();
+        return sorted[sorted.length / 2];
     }
 
     private Figures script(String name, boolean soldOut, String natively) throws Exception {

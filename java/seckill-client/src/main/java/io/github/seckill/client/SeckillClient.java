@@ -358,7 +358,11 @@ public interface SeckillClient extends AutoCloseable {
      */
     SeckillLock lock(String key, LockOptions options);
 
-    /** Closes the client and its transport. Tries that wait fail as {@link Outcome#UNKNOWN}. */
+    /**
+     * Closes the client and its transport, and releases what its locks hold. Tries that are under
+     * way end as {@link Outcome#UNKNOWN}; those that were not sent fail as {@link
+     * SeckillException.Busy}.
+     */
     @Override
     void close();
 }

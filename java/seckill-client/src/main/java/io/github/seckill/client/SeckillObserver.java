@@ -2,7 +2,10 @@ package io.github.seckill.client;
 
 import java.time.Duration;
 
-/** Is told what a client does, for metrics. Called on threads that must not be kept. */
+/**
+ * Is told what a client does, for metrics. Called on threads that must not be kept, and must not
+ * throw.
+ */
 public interface SeckillObserver {
     /**
      * Nobody.
