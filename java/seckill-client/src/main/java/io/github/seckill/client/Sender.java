@@ -73,6 +73,9 @@ final class Sender {
         private int sent;
         private boolean managed;
 
+        /** Set once something was sent whose fate is not known: then only an answer ends it well. */
+        private @Nullable SeckillException unanswered;
+
         Attempts(
                 Command command,
                 Sending sending,
@@ -99,17 +102,29 @@ final class Sender {
                 return;
             }
             SeckillException said = unwrapped(failure);
-            if (said instanceof SeckillException.NotNow) {
+            if (said instanceof SeckillException.NoAnswer) {
+                noAnswer(said);
+            } else if (said instanceof SeckillException.NotNow || mayPass(said)) {
                 later(said);
-            } else if (!(said instanceof SeckillException.NoAnswer)) {
+            } else {
                 result.completeExceptionally(said);
-            } else if (command.repeatable() || managed) {
+            }
+        }
+
+        private void noAnswer(SeckillException said) {
+            unanswered = said;
+            if (command.repeatable() || managed) {
                 later(said);
             } else if (sending.managedVoucher() != null) {
                 ask(sending.managedVoucher(), said);
             } else {
                 result.completeExceptionally(said);
             }
+        }
+
+        /** What a repetition is refused for by the server says nothing of what was sent before. */
+        private boolean mayPass(SeckillException said) {
+            return unanswered != null && said instanceof SeckillException.Refused;
         }
 
         private void ask(String voucher, SeckillException noAnswer) {
@@ -135,7 +150,7 @@ final class Sender {
 
         private void later(SeckillException said) {
             if (isOver()) {
-                result.completeExceptionally(said);
+                result.completeExceptionally(unanswered == null ? said : unanswered);
                 return;
             }
             long pause =
@@ -145,7 +160,7 @@ final class Sender {
             try {
                 timer.schedule(this::next, pause, TimeUnit.MILLISECONDS);
             } catch (RejectedExecutionException closed) {
-                result.completeExceptionally(said);
+                result.completeExceptionally(unanswered == null ? said : unanswered);
             }
         }
     }
