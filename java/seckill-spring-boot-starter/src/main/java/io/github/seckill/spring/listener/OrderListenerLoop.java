@@ -142,14 +142,26 @@ final class OrderListenerLoop implements Runnable {
         }
     }
 
+    /**
+     * Others take over what was read so long ago. So entries are handed over for half of that time
+     * only; what is left of a page is pending, and is claimed one by one when it is due.
+     */
+    private long handOverUntil() {
+        return System.nanoTime() + settings.claimAfter().toNanos() / 2;
+    }
+
+    private boolean mayHandOver(long untilNanos) {
+        return isRunning() && System.nanoTime() - untilNanos < 0;
+    }
+
     private void readNew(GroupConsumer consumer, int count, Duration poll) {
         Map<String, List<ByteRecord>> found =
                 consumer.readNew(new ArrayList<>(streams.keySet()), count, poll);
+        long until = handOverUntil();
         streams.forEach(
                 (stream, kind) -> {
                     for (ByteRecord record : found.getOrDefault(stream, List.of())) {
-                        // What is not handed over now is pending, and another consumer's turn.
-                        if (isRunning()) {
+                        if (mayHandOver(until)) {
                             handler.handle(consumer, stream, kind, record, 1);
                         }
                     }
@@ -160,23 +172,34 @@ final class OrderListenerLoop implements Runnable {
     private void retry(GroupConsumer consumer, String stream, Kind kind) {
         String from = pendingFrom.getOrDefault(stream, FIRST_ID);
         List<PendingMessage> page = consumer.pending(stream, from, PENDING_PAGE);
-        for (PendingMessage pending : page) {
-            Duration due = dueAfter(pending);
-            if (isRunning() && pending.getElapsedTimeSinceLastDelivery().compareTo(due) >= 0) {
-                ByteRecord record = consumer.claim(stream, pending.getId(), due);
-                if (record != null) {
-                    long deliveries = pending.getTotalDeliveryCount() + 1;
-                    handler.handle(consumer, stream, kind, record, deliveries);
-                } else {
-                    handler.forget(stream, pending.getIdAsString());
-                }
-            }
-        }
-        pendingFrom.put(
-                stream,
+        long until = handOverUntil();
+        String next =
                 page.size() < PENDING_PAGE
                         ? FIRST_ID
-                        : EntryIds.next(page.get(page.size() - 1).getIdAsString()));
+                        : EntryIds.next(page.get(page.size() - 1).getIdAsString());
+        for (PendingMessage pending : page) {
+            if (!mayHandOver(until)) {
+                next = pending.getIdAsString();
+                break;
+            }
+            retry(consumer, stream, kind, pending);
+        }
+        pendingFrom.put(stream, next);
+    }
+
+    private void retry(
+            GroupConsumer consumer, String stream, Kind kind, PendingMessage pending) {
+        Duration due = dueAfter(pending);
+        if (pending.getElapsedTimeSinceLastDelivery().compareTo(due) < 0) {
+            return;
+        }
+        ByteRecord record = consumer.claim(stream, pending.getId(), due);
+        if (record == null) {
+            handler.forget(stream, pending.getIdAsString());
+        } else {
+            long deliveries = pending.getTotalDeliveryCount() + 1;
+            handler.handle(consumer, stream, kind, record, deliveries);
+        }
     }
 
     private Duration dueAfter(PendingMessage pending) {

@@ -15,6 +15,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.springframework.data.redis.connection.stream.Consumer;
@@ -109,6 +111,48 @@ class OrderListenerTest {
         await().until(() -> recorder.handledIds().equals(List.of("placed a1")));
         assertThat(recorder.handled.get(0).entry().deliveries()).isEqualTo(2);
         await().until(() -> shop.pending(ListenerShop.ORDERS).isEmpty());
+    }
+
+    @Test
+    void whatASlowConsumerHasReadAndOthersHaveTakenOverIsNotHandledTwice() throws Exception {
+        CountDownLatch slow = new CountDownLatch(1);
+        AtomicBoolean first = new AtomicBoolean(true);
+        recorder.refuses =
+                event -> {
+                    if (first.compareAndSet(true, false)) {
+                        awaitQuietly(slow);
+                    }
+                    return false;
+                };
+        shop.client.create("7", 5, SaleRules.none());
+        for (int i = 1; i <= 5; i++) {
+            buy("7", "user" + i, "o" + i);
+        }
+        shop.start(RETRY, recorder);
+        await().until(() -> !first.get());
+        shop.start(RETRY, recorder);
+        await().until(() -> recorder.handled.size() == 5);
+        slow.countDown();
+        await().until(() -> recorder.handled.size() >= 6);
+        buy("8", "last");
+        await().until(() -> recorder.handledIds().contains("placed last"));
+
+        assertThat(recorder.handledIds())
+                .containsOnlyOnce("placed o2", "placed o3", "placed o4", "placed o5");
+    }
+
+    /** Of a voucher that is there as soon as this is called. */
+    private void buy(String voucher, String orderId) {
+        shop.client.create(voucher, 1, SaleRules.none());
+        buy(voucher, "user", orderId);
+    }
+
+    private static void awaitQuietly(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     @Test
