@@ -73,7 +73,7 @@ final class Sender {
         private int sent;
         private boolean managed;
 
-        /** Set once something was sent whose fate is not known: then only an answer ends it well. */
+        /** Set once something was sent whose fate is unknown: then only an answer ends it well. */
         private @Nullable SeckillException unanswered;
 
         Attempts(
