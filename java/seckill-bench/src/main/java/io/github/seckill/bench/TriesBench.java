@@ -1,0 +1,242 @@
+package io.github.seckill.bench;
+
+import io.github.seckill.client.Coalescing;
+import io.github.seckill.client.SeckillClient;
+import io.github.seckill.client.SeckillObserver;
+import io.github.seckill.client.SeckillOptions;
+import io.github.seckill.client.lettuce.LettuceTransport;
+import io.github.seckill.test.SeckillServer;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.XGroupCreateArgs;
+import io.lettuce.core.XReadArgs.StreamOffset;
+import io.lettuce.core.api.sync.RedisCommands;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.ToDoubleFunction;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+import org.springframework.data.redis.core.StringRedisTemplate;
+import org.springframework.data.redis.core.script.DefaultRedisScript;
+
+/**
+ * Tries by many threads on one server: the usual script, the same answered natively, tryBuy, tryBuy
+ * coalesced, and sold out remembered. Prints a line each, in one run.
+ *
+ * <p>Arguments: the script, and how many seconds each takes. Not run by the tests.
+ */
+final class TriesBench implements AutoCloseable {
+    private static final int THREADS = 200;
+    private static final int STOCK = 100_000_000;
+    private static final int ROUNDS = 3;
+
+    private final SeckillServer server = SeckillServer.start();
+    private final RedisClient lettuce = RedisClient.create(server.uri());
+    private final RedisCommands<String, String> plain = lettuce.connect().sync();
+    private final LettuceConnectionFactory connections =
+            new LettuceConnectionFactory(server.host(), server.port());
+    private final StringRedisTemplate template = new StringRedisTemplate();
+    private final AtomicLong users = new AtomicLong();
+    private final String script;
+    private final double seconds;
+
+    private TriesBench(String script, double seconds) {
+        this.script = script;
+        this.seconds = seconds;
+        connections.afterPropertiesSet();
+        connections.start();
+        template.setConnectionFactory(connections);
+        template.afterPropertiesSet();
+    }
+
+    public static void main(String[] args) throws Exception {
+        String script = Files.readString(Path.of(args[0]));
+        try (TriesBench bench = new TriesBench(script, Double.parseDouble(args[1]))) {
+            bench.run();
+        }
+    }
+
+    private interface Try {
+        void buy(String user, String orderId);
+    }
+
+    /** What one run has measured. */
+    private record Figures(String name, double perSecond, long p50, long p99, double cpuMicros) {}
+
+    private void run() throws Exception {
+        SeckillOptions options = SeckillOptions.defaults();
+        for (boolean soldOut : new boolean[] {false, true}) {
+            List<Figures> all = new ArrayList<>();
+            for (int round = 0; round < ROUNDS; round++) {
+                all.add(script("script", soldOut, ""));
+                all.add(
+                        script(
+                                "script, answered natively",
+                                soldOut,
+                                plain.digest(script)
+                                        + " SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]"));
+                all.add(client("tryBuy", soldOut, options.coalescing(Coalescing.OFF)));
+                all.add(client("tryBuy, coalesced", soldOut, options));
+                if (soldOut) {
+                    all.add(
+                            client(
+                                    "tryBuy, coalesced, remembered",
+                                    true,
+                                    options.rememberSoldOut(true)));
+                }
+            }
+            print(soldOut ? "sold out" : "accepted", all);
+        }
+    }
+
+    /** The median of the rounds of each figure, and the CPU as a ratio to the script's. */
+    private static void print(String title, List<Figures> all) {
+        System.out.printf(
+                "%n%-32s %10s %8s %8s %14s %12s%n",
+                title, "tries/s", "p50 us", "p99 us", "CPU us a try", "of script");
+        double base = 0;
+        for (String name : all.stream().map(Figures::name).distinct().toList()) {
+            List<Figures> rounds =
+                    all.stream().filter(figures -> figures.name().equals(name)).toList();
+            double cpu = median(rounds, Figures::cpuMicros);
+            base = base == 0 ? cpu : base;
+            System.out.printf(
+                    "%-32s %10.0f %8.0f %8.0f %14.3f %12.3f%n",
+                    name,
+                    median(rounds, Figures::perSecond),
+                    median(rounds, Figures::p50),
+                    median(rounds, Figures::p99),
+                    cpu,
+                    cpu / base);
+        }
+    }
+
+    private static double median(List<Figures> rounds, ToDoubleFunction<Figures> figure) {
+        double[] sorted = rounds.stream().mapToDouble(figure).sorted().toArray();
+        return sorted[sorted.length / 2];
+    }
+
+    private Figures script(String name, boolean soldOut, String natively) throws Exception {
+        reset(soldOut, natively);
+        DefaultRedisScript<Long> usual = new DefaultRedisScript<>(script, Long.class);
+        return measure(
+                name,
+                (user, orderId) -> template.execute(usual, List.of(), "7", user, orderId));
+    }
+
+    private Figures client(String name, boolean soldOut, SeckillOptions options) throws Exception {
+        reset(soldOut, "");
+        AtomicLong sizes = new AtomicLong();
+        AtomicLong batches = new AtomicLong();
+        SeckillObserver observer =
+                new SeckillObserver() {
+                    @Override
+                    public void sent(int size) {
+                        sizes.addAndGet(size);
+                        batches.incrementAndGet();
+                    }
+                };
+        try (SeckillClient client =
+                SeckillClient.create(LettuceTransport.of(lettuce), options, observer)) {
+            Figures figures =
+                    measure(name, (user, orderId) -> client.tryBuy("7", user, orderId));
+            System.out.printf(
+                    "%s, %s: %d tries sent in %d commands%n",
+                    name, soldOut ? "sold out" : "accepted", sizes.get(), batches.get());
+            return figures;
+        }
+    }
+
+    private void reset(boolean soldOut, String natively) {
+        plain.flushall();
+        plain.configSet("seckill.scripts", natively);
+        plain.set("seckill:stock:7", soldOut ? "0" : String.valueOf(STOCK));
+        plain.xgroupCreate(
+                StreamOffset.from("stream.orders", "0"),
+                "g1",
+                XGroupCreateArgs.Builder.mkstream());
+    }
+
+    private Figures measure(String name, Try attempt) throws Exception {
+        loop(attempt, seconds / 4);
+        double before = cpuSeconds();
+        long started = System.nanoTime();
+        long[] micros = loop(attempt, seconds);
+        double elapsed = (System.nanoTime() - started) / 1e9;
+        double cpu = cpuSeconds() - before;
+        Arrays.sort(micros);
+        return new Figures(
+                name,
+                micros.length / elapsed,
+                micros[micros.length / 2],
+                micros[(int) (micros.length * 0.99)],
+                cpu * 1e6 / micros.length);
+    }
+
+    /** How long each try has taken. */
+    private long[] loop(Try attempt, double forSeconds) throws InterruptedException {
+        long end = System.nanoTime() + (long) (forSeconds * 1e9);
+        CountDownLatch done = new CountDownLatch(THREADS);
+        List<long[]> parts = new ArrayList<>();
+        for (int i = 0; i < THREADS; i++) {
+            Thread thread =
+                    new Thread(
+                            () -> {
+                                long[] mine = buyUntil(attempt, end);
+                                synchronized (parts) {
+                                    parts.add(mine);
+                                }
+                                done.countDown();
+                            });
+            thread.setDaemon(true);
+            thread.start();
+        }
+        done.await();
+        return parts.stream().flatMapToLong(Arrays::stream).toArray();
+    }
+
+    private long[] buyUntil(Try attempt, long end) {
+        long[] micros = new long[1_024];
+        int count = 0;
+        for (long now = System.nanoTime(); now < end; ) {
+            String user = Long.toString(users.incrementAndGet());
+            attempt.buy(user, user);
+            long after = System.nanoTime();
+            if (count == micros.length) {
+                micros = Arrays.copyOf(micros, 2 * count);
+            }
+            micros[count] = (after - now) / 1_000;
+            count++;
+            now = after;
+        }
+        return Arrays.copyOf(micros, count);
+    }
+
+    /** What the server's main thread has used. */
+    private double cpuSeconds() throws IOException {
+        String info = plain.info("cpu");
+        return field(info, "used_cpu_user_main_thread") + field(info, "used_cpu_sys_main_thread");
+    }
+
+    private static double field(String info, String name) throws IOException {
+        Matcher matcher = Pattern.compile(name + ":([0-9.]+)").matcher(info);
+        if (!matcher.find()) {
+            throw new IOException("no " + name);
+        }
+        return Double.parseDouble(matcher.group(1));
+    }
+
+    @Override
+    public void close() {
+        connections.destroy();
+        lettuce.shutdown(0, 2, TimeUnit.SECONDS);
+        server.close();
+    }
+}

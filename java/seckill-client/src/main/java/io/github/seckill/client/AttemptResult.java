@@ -1,0 +1,18 @@
+package io.github.seckill.client;
+
+/** What became of one try of {@link SeckillClient#tryAll}. */
+public sealed interface AttemptResult {
+    /**
+     * The try has an outcome.
+     *
+     * @param outcome the outcome
+     */
+    record Decided(Outcome outcome) implements AttemptResult {}
+
+    /**
+     * This try was a mistake, and the others of the batch were decided all the same.
+     *
+     * @param mistake what is wrong with it
+     */
+    record Mistaken(SeckillException mistake) implements AttemptResult {}
+}

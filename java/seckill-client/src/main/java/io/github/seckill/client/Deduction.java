@@ -1,0 +1,20 @@
+package io.github.seckill.client;
+
+/** What became of {@link SeckillClient#deduct}. */
+public sealed interface Deduction {
+    /**
+     * The units are taken.
+     *
+     * @param stockBefore the stock before; 1 also when the stock is unlimited
+     */
+    record Taken(long stockBefore) implements Deduction {}
+
+    /** The stock is smaller than the units asked for: nothing changed. */
+    record TooFew() implements Deduction {}
+
+    /** There is no such key. */
+    record NoKey() implements Deduction {}
+
+    /** No answer came, and a deduction can't be sent again safely. */
+    record Unknown() implements Deduction {}
+}

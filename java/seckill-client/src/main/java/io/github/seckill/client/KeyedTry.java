@@ -1,0 +1,59 @@
+package io.github.seckill.client;
+
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A try on an unmanaged voucher whose keys are spelled out, for {@link SeckillClient#tryKeys}.
+ *
+ * @param stockKey the stock
+ * @param buyersKey the set of buyers
+ * @param orderStream the stream of orders, or null for none
+ * @param voucher what the entry of the stream calls the voucher
+ * @param user who buys
+ * @param orderId the id of the order
+ * @param units how many units
+ * @param fields the names of the entry's fields, or null for those of the server's configuration
+ * @param missingIsSoldOut whether a missing stock key is sold out and no mistake
+ */
+public record KeyedTry(
+        String stockKey,
+        String buyersKey,
+        @Nullable String orderStream,
+        String voucher,
+        String user,
+        String orderId,
+        long units,
+        @Nullable Fields fields,
+        boolean missingIsSoldOut) {
+    /**
+     * The names of the fields of an order's entry.
+     *
+     * @param user the field of the user
+     * @param voucher the field of the voucher
+     * @param orderId the field of the order id
+     */
+    public record Fields(String user, String voucher, String orderId) {}
+
+    /**
+     * Refuses null, an order id that the server would make, and units below 1.
+     *
+     * @param stockKey as above
+     * @param buyersKey as above
+     * @param orderStream as above
+     * @param voucher as above
+     * @param user as above
+     * @param orderId as above
+     * @param units as above
+     * @param fields as above
+     * @param missingIsSoldOut as above
+     */
+    public KeyedTry {
+        Objects.requireNonNull(stockKey, "stockKey");
+        Objects.requireNonNull(buyersKey, "buyersKey");
+        Objects.requireNonNull(voucher, "voucher");
+        Objects.requireNonNull(user, "user");
+        Args.orderId(orderId);
+        Args.units(units);
+    }
+}

@@ -1,0 +1,145 @@
+package io.github.seckill.client;
+
+import io.github.seckill.client.SeckillTransport.LockConnection;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+
+/** One acquisition of a lock: held, and then ended by its owner or lost, once. */
+final class LockHold {
+    private static final int RENEWALS_PER_LEASE = 3;
+
+    private enum State {
+        HELD,
+        ENDED,
+        LOST
+    }
+
+    private final Locks locks;
+    private final DefaultSeckillLock lock;
+    private final String token;
+    private final LockConnection connection;
+    private final long fencingToken;
+    private final Locks.Owner owner;
+    private final long leaseNanos;
+    private final AtomicReference<State> state = new AtomicReference<>(State.HELD);
+    private volatile long leaseEnds;
+    private volatile @Nullable ScheduledFuture<?> tick;
+
+    /** How often the owner has taken it. Touched by the owner only. */
+    private int count = 1;
+
+    LockHold(
+            Locks locks,
+            DefaultSeckillLock lock,
+            String token,
+            LockConnection connection,
+            long fencingToken,
+            long leaseBegan) {
+        this.locks = locks;
+        this.lock = lock;
+        this.token = token;
+        this.connection = connection;
+        this.fencingToken = fencingToken;
+        this.owner = Locks.Owner.of(lock.key());
+        this.leaseNanos = lock.options().lease().toNanos();
+        this.leaseEnds = leaseBegan + leaseNanos;
+    }
+
+    /** Renews the lease, or sees it end; and hears of the connection's end. */
+    void watch(ScheduledExecutorService timer) {
+        long period = Math.max(1, leaseNanos / RENEWALS_PER_LEASE);
+        try {
+            tick =
+                    timer.scheduleWithFixedDelay(
+                            this::tick, period, period, TimeUnit.NANOSECONDS);
+        } catch (RejectedExecutionException closed) {
+            lose();
+            return;
+        }
+        if (options().session()) {
+            connection.onLost(gone -> lose());
+        }
+    }
+
+    private void tick() {
+        if (System.nanoTime() - leaseEnds >= 0) {
+            lose();
+        } else if (options().renew()) {
+            locks.renew(this);
+        }
+    }
+
+    void renewed(long asked) {
+        leaseEnds = asked + leaseNanos;
+    }
+
+    /** The owner has ended it. False if it was lost before. */
+    boolean end() {
+        stop();
+        boolean held = isHeld();
+        state.compareAndSet(State.HELD, State.ENDED);
+        connection.onLost(null);
+        return held;
+    }
+
+    /** The server, or the time, has ended it. */
+    void lose() {
+        if (state.compareAndSet(State.HELD, State.LOST)) {
+            stop();
+            lock.tellLost(owner.thread());
+        }
+    }
+
+    private void stop() {
+        ScheduledFuture<?> running = tick;
+        if (running != null) {
+            running.cancel(false);
+        }
+    }
+
+    boolean isHeld() {
+        return state.get() == State.HELD && System.nanoTime() - leaseEnds < 0;
+    }
+
+    void takeAgain() {
+        count = Math.addExact(count, 1);
+    }
+
+    /** Whether that was the last time. */
+    boolean giveOnce() {
+        count--;
+        return count == 0;
+    }
+
+    int count() {
+        return count;
+    }
+
+    Locks.Owner owner() {
+        return owner;
+    }
+
+    String key() {
+        return owner.key();
+    }
+
+    String token() {
+        return token;
+    }
+
+    LockOptions options() {
+        return lock.options();
+    }
+
+    LockConnection connection() {
+        return connection;
+    }
+
+    long fencingToken() {
+        return fencingToken;
+    }
+}

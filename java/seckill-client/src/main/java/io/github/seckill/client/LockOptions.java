@@ -1,0 +1,82 @@
+package io.github.seckill.client;
+
+import java.time.Duration;
+
+/**
+ * How a {@link SeckillLock} behaves. Immutable.
+ *
+ * @param lease how long the lock is kept if nobody renews or releases it
+ * @param renew whether the lease is renewed, every third of it, for as long as the lock is held
+ * @param session whether the lock is tied to the holder's connection, so that it is free at once
+ *     when the holder's process ends
+ * @param fenced whether each acquisition has a fencing token. Use a lock always with or always
+ *     without
+ */
+public record LockOptions(Duration lease, boolean renew, boolean session, boolean fenced) {
+    private static final LockOptions DEFAULTS =
+            new LockOptions(Duration.ofSeconds(30), true, true, true);
+
+    /**
+     * Refuses a lease that is not positive.
+     *
+     * @param lease as above
+     * @param renew as above
+     * @param session as above
+     * @param fenced as above
+     */
+    public LockOptions {
+        if (lease.toMillis() < 1) {
+            throw new IllegalArgumentException("lease must be at least 1 ms: " + lease);
+        }
+    }
+
+    /**
+     * The defaults: a lease of 30 seconds that is renewed, tied to the connection, with a fencing
+     * token.
+     *
+     * @return the defaults
+     */
+    public static LockOptions defaults() {
+        return DEFAULTS;
+    }
+
+    /**
+     * With another lease.
+     *
+     * @param lease how long the lock is kept without a renewal
+     * @return the new options
+     */
+    public LockOptions lease(Duration lease) {
+        return new LockOptions(lease, renew, session, fenced);
+    }
+
+    /**
+     * With renewal or without.
+     *
+     * @param renew whether the lease is renewed while the lock is held
+     * @return the new options
+     */
+    public LockOptions renew(boolean renew) {
+        return new LockOptions(lease, renew, session, fenced);
+    }
+
+    /**
+     * Tied to the connection or not.
+     *
+     * @param session whether the lock is tied to the holder's connection
+     * @return the new options
+     */
+    public LockOptions session(boolean session) {
+        return new LockOptions(lease, renew, session, fenced);
+    }
+
+    /**
+     * With a fencing token or without.
+     *
+     * @param fenced whether each acquisition has a fencing token
+     * @return the new options
+     */
+    public LockOptions fenced(boolean fenced) {
+        return new LockOptions(lease, renew, session, fenced);
+    }
+}

@@ -1,0 +1,182 @@
+package io.github.seckill.client;
+
+import io.github.seckill.client.SeckillTransport.LockConnection;
+import java.time.Duration;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/** What the locks of one client share: who holds which, and how one is acquired and released. */
+final class Locks implements AutoCloseable {
+    /** The longest wait that is asked of the server at once. Who waits longer asks again. */
+    private static final long ROUND_MS = TimeUnit.MINUTES.toMillis(10);
+
+    private static final long PAUSE_MS = 20;
+
+    private final SeckillTransport transport;
+    private final Sender sender;
+    private final Duration timeout;
+    private final long retryNanos;
+    private final ScheduledExecutorService timer;
+    private final ConcurrentMap<Owner, LockHold> holds = new ConcurrentHashMap<>();
+    private volatile boolean closed;
+
+    Locks(
+            SeckillTransport transport,
+            Sender sender,
+            SeckillOptions options,
+            ScheduledExecutorService timer) {
+        this.transport = transport;
+        this.sender = sender;
+        this.timeout = options.commandTimeout();
+        this.retryNanos = options.retryFor().toNanos();
+        this.timer = timer;
+    }
+
+    /** A lock is held by a thread, whichever of its objects was called. */
+    record Owner(String key, Thread thread) {
+        static Owner of(String key) {
+            return new Owner(key, Thread.currentThread());
+        }
+    }
+
+    SeckillLock lock(String key, LockOptions options) {
+        return new DefaultSeckillLock(this, key, options);
+    }
+
+    @Nullable LockHold holdOf(String key) {
+        return holds.get(Owner.of(key));
+    }
+
+    /**
+     * Waits in the server's line, up to this long.
+     *
+     * @return null if somebody else holds the lock still
+     */
+    @Nullable LockHold acquire(DefaultSeckillLock lock, long waitNanos)
+            throws InterruptedException {
+        if (Thread.interrupted()) {
+            throw new InterruptedException();
+        }
+        String token = UUID.randomUUID().toString();
+        long started = System.nanoTime();
+        while (true) {
+            long left = waitNanos - (System.nanoTime() - started);
+            long waitMs = Math.min(ROUND_MS, Math.max(0, left / 1_000_000));
+            try {
+                LockHold hold = ask(lock, token, waitMs);
+                if (hold != null || System.nanoTime() - started >= waitNanos) {
+                    return hold;
+                }
+            } catch (SeckillException failed) {
+                if (!mayPass(failed) || isOver(started, waitNanos)) {
+                    throw failed;
+                }
+                TimeUnit.MILLISECONDS.sleep(PAUSE_MS);
+            }
+        }
+    }
+
+    private boolean isOver(long started, long waitNanos) {
+        return closed || System.nanoTime() - started >= Math.max(waitNanos, retryNanos);
+    }
+
+    /** Whether the lock may be asked for again: the token makes sure that it is acquired once. */
+    private static boolean mayPass(SeckillException failed) {
+        return failed instanceof SeckillException.NotNow
+                || failed instanceof SeckillException.NoAnswer
+                || failed.code().equals("UNBLOCKED");
+    }
+
+    private @Nullable LockHold ask(DefaultSeckillLock lock, String token, long waitMs)
+            throws InterruptedException {
+        LockConnection connection = transport.openLockConnection(lock.key(), timeout);
+        boolean kept = false;
+        try {
+            long asked = System.nanoTime();
+            Command acquire = Commands.acquire(lock.key(), token, lock.options(), waitMs);
+            long reply = Replies.integer(connection.call(acquire, timeout.plusMillis(waitMs)));
+            kept = true;
+            if (reply == 0) {
+                connection.giveBack();
+                return null;
+            }
+            // After a wait the lease began when the server granted it: the way of its answer ago.
+            long began = waitMs == 0 ? asked : System.nanoTime();
+            LockHold hold = new LockHold(this, lock, token, connection, reply, began);
+            holds.put(hold.owner(), hold);
+            hold.watch(timer);
+            if (closed) {
+                hold.lose();
+            }
+            return hold;
+        } finally {
+            if (!kept) {
+                // An answer that comes late would be nobody's: closing gives up what it grants.
+                connection.close();
+            }
+        }
+    }
+
+    void renew(LockHold hold) {
+        long asked = System.nanoTime();
+        Duration lease = hold.options().lease();
+        sender.call(Commands.renew(hold.key(), hold.token(), lease), Replies::flag)
+                .whenComplete(
+                        (renewed, failed) -> {
+                            if (failed != null) {
+                                return; // The lease goes on, and so do the renewals until it ends.
+                            }
+                            if (renewed) {
+                                hold.renewed(asked);
+                            } else {
+                                hold.lose();
+                            }
+                        });
+    }
+
+    /** Ends a hold, and says whether the lock was still held. */
+    boolean release(LockHold hold) {
+        holds.remove(hold.owner(), hold);
+        if (!hold.end()) {
+            hold.connection().close();
+            return false;
+        }
+        Command release = Commands.release(hold.key(), hold.token());
+        boolean interrupted = Thread.interrupted();
+        try {
+            boolean released = Replies.flag(hold.connection().call(release, timeout));
+            hold.connection().giveBack();
+            return released;
+        } catch (InterruptedException again) {
+            interrupted = true;
+            return releaseOtherwise(hold, release);
+        } catch (SeckillException.NoAnswer lost) {
+            return releaseOtherwise(hold, release);
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    /** By another connection. An earlier release may have been carried out, so 0 says nothing. */
+    private boolean releaseOtherwise(LockHold hold, Command release) {
+        hold.connection().close();
+        sender.call(release, Replies::flag).exceptionally(failed -> false);
+        return true;
+    }
+
+    @Override
+    public void close() {
+        closed = true;
+        for (LockHold hold : holds.values()) {
+            holds.remove(hold.owner(), hold);
+            hold.end();
+            hold.connection().close();
+        }
+    }
+}

@@ -1,0 +1,6 @@
+package io.github.seckill.client;
+
+/** Looks away. */
+enum NoObserver implements SeckillObserver {
+    NONE
+}

@@ -1,0 +1,22 @@
+package io.github.seckill.client;
+
+import java.time.Instant;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An order of a managed voucher.
+ *
+ * @param user whose order it is
+ * @param units how many units it has, or had
+ * @param state where it stands
+ * @param deadline when it expires, if it is held
+ * @param paymentRef the payment's reference, if it was confirmed with one
+ * @param sale the id of the voucher's sale
+ */
+public record Order(
+        String user,
+        long units,
+        OrderState state,
+        @Nullable Instant deadline,
+        @Nullable String paymentRef,
+        @Nullable Long sale) {}

@@ -1,0 +1,52 @@
+package io.github.seckill.client;
+
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Names an order: the voucher, the user, the order id and, optionally, the sale.
+ *
+ * @param voucher what was bought
+ * @param user who has bought
+ * @param orderId the id that the try was sent with
+ * @param sale the id of the voucher's sale, from {@link SaleInfo#sale()} or an entry of a stream,
+ *     so that a late command does not touch a later sale of the same voucher; null for whichever
+ *     sale
+ */
+public record OrderRef(String voucher, String user, String orderId, @Nullable Long sale) {
+    /**
+     * Refuses null.
+     *
+     * @param voucher as above
+     * @param user as above
+     * @param orderId as above
+     * @param sale as above
+     */
+    public OrderRef {
+        Objects.requireNonNull(voucher, "voucher");
+        Objects.requireNonNull(user, "user");
+        Objects.requireNonNull(orderId, "orderId");
+    }
+
+    /**
+     * Names an order of whichever sale.
+     *
+     * @param voucher what was bought
+     * @param user who has bought
+     * @param orderId the id that the try was sent with
+     * @return the name
+     */
+    public static OrderRef of(String voucher, String user, String orderId) {
+        return new OrderRef(voucher, user, orderId, null);
+    }
+
+    /**
+     * The same order, if it is of this sale.
+     *
+     * @param sale the id of the sale
+     * @return the name with the sale in it
+     */
+    public OrderRef inSale(long sale) {
+        return new OrderRef(voucher, user, orderId, sale);
+    }
+}

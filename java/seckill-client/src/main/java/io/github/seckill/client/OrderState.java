@@ -1,0 +1,25 @@
+package io.github.seckill.client;
+
+import java.util.Locale;
+
+/** Where an order of a managed voucher stands. */
+public enum OrderState {
+    /** Its units are set aside until its deadline. */
+    HELD,
+    /** Its units are the user's. */
+    SOLD,
+    /** Its units were released by {@link SeckillClient#cancel}. */
+    CANCELLED,
+    /** Its units were released at its deadline. */
+    EXPIRED,
+    /** Its units were released by {@link SeckillClient#reject}. */
+    REJECTED;
+
+    static OrderState of(String word) {
+        return Args.byWord(OrderState.class, word);
+    }
+
+    String word() {
+        return name().toLowerCase(Locale.ROOT);
+    }
+}

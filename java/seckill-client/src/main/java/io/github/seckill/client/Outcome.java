@@ -1,0 +1,58 @@
+package io.github.seckill.client;
+
+/** What became of a try. None of these is an error. */
+public enum Outcome {
+    /** The units are the user's: sold, or held until the deadline where the sale has holds. */
+    ACCEPTED(0),
+    /** Fewer units are left than asked for. */
+    SOLD_OUT(1),
+    /** The user has as many units as one user may have. */
+    ALREADY_BOUGHT(2),
+    /** The sale of a managed voucher has not begun. */
+    NOT_STARTED(3),
+    /** The sale of a managed voucher has ended. */
+    ENDED(4),
+    /** This order id was accepted before and its units were released. It never sells again. */
+    RELEASED(5),
+    /**
+     * No answer came, and the try could not be sent again safely: the units may be the user's or
+     * not. Only the data tells, see the page of SECKILL.TRY. Tries on managed vouchers end so only
+     * when the server could not be reached until the end of {@link SeckillOptions#retryFor()}.
+     */
+    UNKNOWN(-1);
+
+    private static final Outcome[] BY_CODE = {
+        ACCEPTED, SOLD_OUT, ALREADY_BOUGHT, NOT_STARTED, ENDED, RELEASED
+    };
+
+    private final int code;
+
+    Outcome(int code) {
+        this.code = code;
+    }
+
+    /**
+     * The number of this outcome on the wire.
+     *
+     * @return 0 to 5, or -1 for {@link #UNKNOWN}, which no server sends
+     */
+    public int code() {
+        return code;
+    }
+
+    /**
+     * Whether the units are the user's.
+     *
+     * @return true for {@link #ACCEPTED} only
+     */
+    public boolean isAccepted() {
+        return this == ACCEPTED;
+    }
+
+    static Outcome of(long code) {
+        if (code < 0 || code >= BY_CODE.length) {
+            throw SeckillException.unexpected("outcome " + code);
+        }
+        return BY_CODE[(int) code];
+    }
+}

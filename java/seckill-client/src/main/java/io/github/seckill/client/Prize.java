@@ -1,0 +1,21 @@
+package io.github.seckill.client;
+
+/** What became of {@link SeckillClient#draw}. */
+public sealed interface Prize {
+    /**
+     * The user has drawn a code.
+     *
+     * @param code the code
+     */
+    record Drawn(String code) implements Prize {}
+
+    /**
+     * The user had drawn before, and this is their code again.
+     *
+     * @param code the code
+     */
+    record DrawnBefore(String code) implements Prize {}
+
+    /** No code is left. */
+    record Empty() implements Prize {}
+}

@@ -1,0 +1,24 @@
+package io.github.seckill.client;
+
+/** What became of a try whose order id the server makes. */
+public sealed interface Purchase {
+    /**
+     * The unit is the user's.
+     *
+     * @param orderId the id of the order
+     */
+    record Accepted(String orderId) implements Purchase {}
+
+    /**
+     * The unit is not the user's.
+     *
+     * @param outcome why; never {@link Outcome#ACCEPTED} or {@link Outcome#UNKNOWN}
+     */
+    record Refused(Outcome outcome) implements Purchase {}
+
+    /**
+     * No answer came. Such a try can't be sent again, as nobody knows its order id: ask {@link
+     * SeckillClient#status}.
+     */
+    record Unknown() implements Purchase {}
+}

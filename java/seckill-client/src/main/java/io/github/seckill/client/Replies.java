@@ -1,0 +1,203 @@
+package io.github.seckill.client;
+
+import java.math.BigInteger;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/** Makes values of replies. What does not fit is {@link SeckillException.UnexpectedReply}. */
+final class Replies {
+    private Replies() {}
+
+    static long integer(@Nullable Object reply) {
+        if (reply instanceof Long integer) {
+            return integer;
+        }
+        throw SeckillException.unexpected("no integer");
+    }
+
+    static boolean flag(@Nullable Object reply) {
+        return integer(reply) == 1;
+    }
+
+    static String text(@Nullable Object reply) {
+        if (reply instanceof String text) {
+            return text;
+        }
+        throw SeckillException.unexpected("no text");
+    }
+
+    static List<?> list(@Nullable Object reply) {
+        if (reply instanceof List<?> list) {
+            return list;
+        }
+        throw SeckillException.unexpected("no array");
+    }
+
+    static Outcome outcome(@Nullable Object reply) {
+        return Outcome.of(integer(reply));
+    }
+
+    static Purchase purchase(@Nullable Object reply) {
+        List<?> pair = list(reply);
+        Outcome outcome = outcome(pair.get(0));
+        return outcome == Outcome.ACCEPTED
+                ? new Purchase.Accepted(text(pair.get(1)))
+                : new Purchase.Refused(outcome);
+    }
+
+    /** The results of a batch of so many tries. */
+    static List<AttemptResult> attempts(@Nullable Object reply, int size) {
+        List<?> elements = list(reply);
+        if (elements.size() != size) {
+            throw SeckillException.unexpected(elements.size() + " outcomes of " + size + " tries");
+        }
+        List<AttemptResult> results = new ArrayList<>(size);
+        for (Object element : elements) {
+            results.add(
+                    element instanceof SeckillException mistake
+                            ? new AttemptResult.Mistaken(mistake)
+                            : new AttemptResult.Decided(outcome(element)));
+        }
+        return results;
+    }
+
+    static Deduction deduction(@Nullable Object reply) {
+        long before = integer(reply);
+        if (before > 0) {
+            return new Deduction.Taken(before);
+        }
+        return before == 0 ? new Deduction.TooFew() : new Deduction.NoKey();
+    }
+
+    static Prize prize(@Nullable Object reply) {
+        List<?> pair = list(reply);
+        return switch ((int) integer(pair.get(0))) {
+            case 0 -> new Prize.Drawn(text(pair.get(1)));
+            case 1 -> new Prize.Empty();
+            case 2 -> new Prize.DrawnBefore(text(pair.get(1)));
+            default -> throw SeckillException.unexpected("prize " + pair.get(0));
+        };
+    }
+
+    static List<String> ids(@Nullable Object reply, int count) {
+        BigInteger first = new BigInteger(text(reply));
+        List<String> ids = new ArrayList<>(count);
+        for (int i = 0; i < count; i++) {
+            ids.add(first.add(BigInteger.valueOf(i)).toString());
+        }
+        return List.copyOf(ids);
+    }
+
+    static Optional<Order> order(@Nullable Object reply) {
+        if (reply == null) {
+            return Optional.empty();
+        }
+        Fields fields = new Fields(reply);
+        return Optional.of(
+                new Order(
+                        text(fields.get("user")),
+                        integer(fields.get("units")),
+                        OrderState.of(text(fields.get("state"))),
+                        fields.instant("deadline"),
+                        fields.text("ref"),
+                        fields.number("sale")));
+    }
+
+    static Optional<BuyerStatus> status(@Nullable Object reply) {
+        if (reply == null) {
+            return Optional.empty();
+        }
+        Fields fields = new Fields(reply);
+        String state = fields.text("state");
+        return Optional.of(
+                new BuyerStatus(
+                        fields.number("units"),
+                        fields.text("orderid"),
+                        state == null ? null : OrderState.of(state),
+                        fields.instant("deadline")));
+    }
+
+    static SaleInfo info(@Nullable Object reply) {
+        Fields fields = new Fields(reply);
+        Long hold = fields.number("hold");
+        return new SaleInfo(
+                flag(fields.get("managed")),
+                SaleState.of(text(fields.get("state"))),
+                fields.number("total"),
+                fields.number("left"),
+                fields.number("held"),
+                fields.number("sold"),
+                integer(fields.get("buyers")),
+                fields.instant("begin"),
+                fields.instant("end"),
+                integer(fields.get("limit")),
+                hold == null ? null : Duration.ofMillis(hold),
+                fields.text("eviction"),
+                fields.number("sale"));
+    }
+
+    static SaleAudit audit(@Nullable Object reply) {
+        Fields fields = new Fields(reply);
+        return new SaleAudit(
+                integer(fields.get("total")),
+                fields.number("left"),
+                integer(fields.get("held")),
+                integer(fields.get("sold")),
+                integer(fields.get("orders")),
+                integer(fields.get("buyers")),
+                flag(fields.get("changed")),
+                list(fields.get("differences")).stream().map(Replies::text).toList());
+    }
+
+    static List<DeadLetter> deadLetters(@Nullable Object reply) {
+        List<DeadLetter> letters = new ArrayList<>();
+        for (Object entry : list(reply)) {
+            List<?> pair = list(entry);
+            Map<String, String> fields = new LinkedHashMap<>();
+            List<?> flat = list(pair.get(1));
+            for (int i = 0; i + 1 < flat.size(); i += 2) {
+                fields.put(text(flat.get(i)), text(flat.get(i + 1)));
+            }
+            letters.add(new DeadLetter(text(pair.get(0)), fields));
+        }
+        return List.copyOf(letters);
+    }
+
+    /** Names and values in turn. */
+    private static final class Fields {
+        private final Map<String, @Nullable Object> values = new HashMap<>();
+
+        Fields(@Nullable Object reply) {
+            List<?> flat = list(reply);
+            for (int i = 0; i + 1 < flat.size(); i += 2) {
+                values.put(Replies.text(flat.get(i)), flat.get(i + 1));
+            }
+        }
+
+        @Nullable Object get(String name) {
+            return values.get(name);
+        }
+
+        @Nullable Long number(String name) {
+            Object value = values.get(name);
+            return value == null ? null : (Long) integer(value);
+        }
+
+        @Nullable String text(String name) {
+            Object value = values.get(name);
+            return value == null ? null : Replies.text(value);
+        }
+
+        @Nullable Instant instant(String name) {
+            Long millis = number(name);
+            return millis == null ? null : Instant.ofEpochMilli(millis);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+package io.github.seckill.client;
+
+import java.time.Instant;
+
+/** What became of a try on a managed voucher, with the deadline until which it must be paid. */
+public sealed interface Reservation {
+    /**
+     * The units are held for the user.
+     *
+     * @param orderId the id of the order
+     * @param units how many
+     * @param deadline when they are released unless they are confirmed before
+     */
+    record Held(String orderId, long units, Instant deadline) implements Reservation {}
+
+    /**
+     * The units are sold: the sale has no holds, or the order was confirmed already.
+     *
+     * @param orderId the id of the order
+     * @param units how many
+     */
+    record Sold(String orderId, long units) implements Reservation {}
+
+    /**
+     * The units are not the user's.
+     *
+     * @param outcome why; never {@link Outcome#ACCEPTED} or {@link Outcome#UNKNOWN}
+     */
+    record Refused(Outcome outcome) implements Reservation {}
+
+    /** No answer came until the end of {@link SeckillOptions#retryFor()}. Asking again is safe. */
+    record Unknown() implements Reservation {}
+}

@@ -1,0 +1,37 @@
+package io.github.seckill.client;
+
+import java.time.Duration;
+import java.time.Instant;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How the sale of a voucher stands.
+ *
+ * @param managed whether the voucher has rules and a book
+ * @param state where the sale stands
+ * @param total units left, held and sold together, if managed
+ * @param left units left, or null when there is no stock key
+ * @param held units of the orders that wait to be confirmed, if managed
+ * @param sold units sold, if managed
+ * @param buyers how many users have bought
+ * @param begin when the sale begins, if it is bounded
+ * @param end when the sale ends, if it is bounded
+ * @param limit units that one user may have
+ * @param hold how long orders are held, or null when they are sold at once
+ * @param eviction the server's policy that may take the sale's keys away, or null when it may not
+ * @param sale the id of the sale
+ */
+public record SaleInfo(
+        boolean managed,
+        SaleState state,
+        @Nullable Long total,
+        @Nullable Long left,
+        @Nullable Long held,
+        @Nullable Long sold,
+        long buyers,
+        @Nullable Instant begin,
+        @Nullable Instant end,
+        long limit,
+        @Nullable Duration hold,
+        @Nullable String eviction,
+        @Nullable Long sale) {}

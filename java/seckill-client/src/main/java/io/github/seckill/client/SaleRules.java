@@ -1,0 +1,71 @@
+package io.github.seckill.client;
+
+import java.time.Duration;
+import java.time.Instant;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The rules of a managed voucher. What is null is not sent: the server's default at {@link
+ * SeckillClient#create}, no change at {@link SeckillClient#alter}.
+ *
+ * @param begin when the sale begins; {@link Instant#EPOCH} for no bound
+ * @param end when the sale ends; {@link Instant#EPOCH} for no bound
+ * @param limit how many units one user may have
+ * @param hold how long an accepted order is held for its payment; {@link Duration#ZERO} for none
+ */
+public record SaleRules(
+        @Nullable Instant begin,
+        @Nullable Instant end,
+        @Nullable Long limit,
+        @Nullable Duration hold) {
+    private static final SaleRules NONE = new SaleRules(null, null, null, null);
+
+    /**
+     * No rule at all: one unit per user, for good, sold at once.
+     *
+     * @return rules to start from
+     */
+    public static SaleRules none() {
+        return NONE;
+    }
+
+    /**
+     * These rules with a begin.
+     *
+     * @param begin when the sale begins
+     * @return the new rules
+     */
+    public SaleRules begin(Instant begin) {
+        return new SaleRules(begin, end, limit, hold);
+    }
+
+    /**
+     * These rules with an end.
+     *
+     * @param end when the sale ends
+     * @return the new rules
+     */
+    public SaleRules end(Instant end) {
+        return new SaleRules(begin, end, limit, hold);
+    }
+
+    /**
+     * These rules with a limit.
+     *
+     * @param units how many units one user may have
+     * @return the new rules
+     */
+    public SaleRules limit(long units) {
+        return new SaleRules(begin, end, units, hold);
+    }
+
+    /**
+     * These rules with a hold.
+     *
+     * @param hold how long an accepted order is held for its payment
+     * @return the new rules
+     */
+    public SaleRules hold(Duration hold) {
+        return new SaleRules(begin, end, limit, hold);
+    }
+}

@@ -1,0 +1,118 @@
+package io.github.seckill.client;
+
+import java.time.Duration;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Sends commands by a Redis client. {@link io.github.seckill.client.lettuce.LettuceTransport} and
+ * {@link io.github.seckill.client.jedis.JedisTransport} do.
+ *
+ * <p>A stage that is returned here completes with what {@link Command.Reply} says, or
+ * exceptionally: with the {@link SeckillException} of an error reply, or with {@link
+ * SeckillException.NoAnswer} when nothing is known of the command's fate. All methods may be called
+ * by any thread.
+ */
+public interface SeckillTransport extends AutoCloseable {
+    /**
+     * Sends a command. Redirections of a cluster are followed.
+     *
+     * @param command what to send
+     * @param timeout how long to wait for the answer
+     * @return its reply
+     */
+    CompletionStage<@Nullable Object> send(Command command, Duration timeout);
+
+    /**
+     * Opens a connection that nothing else is sent on, for a lock, or takes one that was given
+     * back. It does not reconnect.
+     *
+     * @param key the lock, by which a cluster is routed
+     * @param timeout how long opening may take
+     * @return the connection
+     * @throws InterruptedException if the thread was interrupted
+     */
+    LockConnection openLockConnection(String key, Duration timeout) throws InterruptedException;
+
+    /**
+     * Whether it talks to a cluster, where keys have hash tags.
+     *
+     * @return true if so
+     */
+    boolean isCluster();
+
+    /**
+     * Watches keys for changes by client-side caching.
+     *
+     * @param listener what to tell
+     * @return the watch, or null when this transport can't watch keys
+     */
+    @Nullable StockWatch watchStocks(StockListener listener);
+
+    /** Closes the connections that this transport has opened, and no client that it was given. */
+    @Override
+    void close();
+
+    /** A connection for one lock at a time. */
+    interface LockConnection extends AutoCloseable {
+        /**
+         * Sends a command and waits for its reply.
+         *
+         * @param command what to send
+         * @param timeout how long to wait for the answer; longer than the wait in line
+         * @return its reply
+         * @throws InterruptedException if the thread was interrupted. The connection is closed then
+         */
+        @Nullable Object call(Command command, Duration timeout) throws InterruptedException;
+
+        /**
+         * Sets what is called once when the connection is lost, at once if it is lost already.
+         *
+         * @param listener what to call, on a thread that must not be kept; null for nothing
+         */
+        void onLost(@Nullable Consumer<LockConnection> listener);
+
+        /**
+         * Whether commands can be sent.
+         *
+         * @return false once it is lost or closed
+         */
+        boolean isOpen();
+
+        /** Keeps it for a later lock, if it is open and no lock is tied to it. */
+        void giveBack();
+
+        /** Closes it, which releases a lock that is tied to it. */
+        @Override
+        void close();
+    }
+
+    /** Is told what happens to watched stocks, in the order in which the server says so. */
+    interface StockListener {
+        /**
+         * A stock has changed.
+         *
+         * @param key its key
+         */
+        void changed(String key);
+
+        /** Anything may have changed: a connection was lost, or all keys were flushed. */
+        void allChanged();
+    }
+
+    /** Watches stocks. */
+    interface StockWatch extends AutoCloseable {
+        /**
+         * Reads a stock and watches it from that moment until it changes.
+         *
+         * @param key its key
+         * @return the stock; null when there is none, or when it can't be watched now
+         */
+        CompletionStage<@Nullable Long> watch(String key);
+
+        /** Ends all watches. */
+        @Override
+        void close();
+    }
+}

@@ -1,0 +1,180 @@
+package io.github.seckill.client;
+
+import io.github.seckill.client.SeckillTransport.StockListener;
+import io.github.seckill.client.SeckillTransport.StockWatch;
+import java.util.Iterator;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Remembers which vouchers are sold out, for as long as the server would say if they were not.
+ *
+ * <p>After the server has said sold out, the stock is read on a connection on which the server
+ * announces its next change. Only if nothing is left then, the voucher is marked; and the mark goes
+ * with the announcement, with the connection, and after a while in any case.
+ *
+ * <p>An order id that was sent and not refused is never answered from here: its order may exist,
+ * and the server knows.
+ */
+final class SoldOutMemory implements StockListener, AutoCloseable {
+    /** A voucher with more orders of this client than this is left to the server. */
+    private static final int ORDERS_MAX = 100_000;
+
+    private static final int VOUCHERS_MAX = 4_096;
+    private static final long VOUCHER_IDLE_NANOS = TimeUnit.DAYS.toNanos(1);
+
+    private final StockWatch watch;
+    private final String prefix;
+    private final boolean hashTags;
+    private final long longestNanos;
+    private final ConcurrentMap<String, Mark> marks = new ConcurrentHashMap<>();
+    private final ConcurrentMap<String, Orders> orders = new ConcurrentHashMap<>();
+
+    /** Sold out, from the moment in which the stock was read. Not yet while it is being read. */
+    private static final class Mark {
+        private volatile boolean read;
+        private volatile long until;
+    }
+
+    /** The order ids of a voucher that the server may know an order of. */
+    private static final class Orders {
+        private final ConcurrentMap<String, Fate> ids = new ConcurrentHashMap<>();
+        private volatile long used = System.nanoTime();
+    }
+
+    private enum Fate {
+        UNDER_WAY,
+        MAY_EXIST
+    }
+
+    private SoldOutMemory(SeckillTransport transport, SeckillOptions options) {
+        this.prefix = options.stockPrefix();
+        this.hashTags = options.hashTags() || transport.isCluster();
+        this.longestNanos = options.soldOutFor().toNanos();
+        StockWatch watch = transport.watchStocks(this);
+        if (watch == null) {
+            throw new IllegalArgumentException(
+                    "rememberSoldOut needs a transport that can watch keys: Lettuce");
+        }
+        this.watch = watch;
+    }
+
+    static @Nullable SoldOutMemory of(SeckillTransport transport, SeckillOptions options) {
+        return options.rememberSoldOut() ? new SoldOutMemory(transport, options) : null;
+    }
+
+    /** Whether a new order of this voucher would be sold out. */
+    boolean isSoldOut(String voucher, @Nullable String orderId) {
+        Mark mark = marks.get(voucher);
+        if (mark == null || !mark.read) {
+            return false;
+        }
+        if (System.nanoTime() - mark.until >= 0) {
+            marks.remove(voucher, mark);
+            return false;
+        }
+        Orders known = orders.get(voucher);
+        return known == null
+                || known.ids.size() < ORDERS_MAX
+                        && (orderId == null || !known.ids.containsKey(orderId));
+    }
+
+    /** The server is about to be asked. */
+    void sending(String voucher, String orderId) {
+        Orders known = orders.computeIfAbsent(voucher, name -> new Orders());
+        known.used = System.nanoTime();
+        if (known.ids.size() < ORDERS_MAX) {
+            known.ids.putIfAbsent(orderId, Fate.UNDER_WAY);
+        }
+    }
+
+    /** The server has answered, or nobody has: {@link Outcome#UNKNOWN}. */
+    void answered(String voucher, String orderId, Outcome outcome) {
+        Orders known = orders.get(voucher);
+        if (known != null) {
+            switch (outcome) {
+                case ACCEPTED, RELEASED, UNKNOWN -> known.ids.replace(orderId, Fate.MAY_EXIST);
+                default -> known.ids.remove(orderId, Fate.UNDER_WAY);
+            }
+        }
+        if (outcome == Outcome.SOLD_OUT) {
+            soldOut(voucher);
+        }
+    }
+
+    /** The server has refused the try as a mistake, or it was not sent: there is no order of it. */
+    void refused(String voucher, String orderId) {
+        Orders known = orders.get(voucher);
+        if (known != null) {
+            known.ids.remove(orderId, Fate.UNDER_WAY);
+        }
+    }
+
+    /** The server has said that the voucher is sold out. */
+    void soldOut(String voucher) {
+        Mark mark = new Mark();
+        if (marks.putIfAbsent(voucher, mark) != null) {
+            return;
+        }
+        forgetIdleVouchers();
+        long asked = System.nanoTime();
+        watch.watch(key(voucher))
+                .whenComplete(
+                        (stock, failed) -> {
+                            if (failed == null && stock != null && stock <= 0) {
+                                // If the stock has changed since, this mark is no longer there.
+                                mark.until = asked + longestNanos;
+                                mark.read = true;
+                            } else {
+                                marks.remove(voucher, mark);
+                            }
+                        });
+    }
+
+    private void forgetIdleVouchers() {
+        if (orders.size() < VOUCHERS_MAX) {
+            return;
+        }
+        long now = System.nanoTime();
+        for (Iterator<Orders> all = orders.values().iterator(); all.hasNext(); ) {
+            if (now - all.next().used > VOUCHER_IDLE_NANOS) {
+                all.remove();
+            }
+        }
+    }
+
+    private String key(String voucher) {
+        return hashTags && !hasTag(voucher) ? prefix + '{' + voucher + '}' : prefix + voucher;
+    }
+
+    private static boolean hasTag(String voucher) {
+        int open = voucher.indexOf('{');
+        return open >= 0 && voucher.indexOf('}', open) > open + 1;
+    }
+
+    @Override
+    public void changed(String key) {
+        if (!key.startsWith(prefix)) {
+            return;
+        }
+        // The vouchers 7 and {7} have the same stock where hash tags are on.
+        String voucher = key.substring(prefix.length());
+        marks.remove(voucher);
+        if (hashTags && voucher.startsWith("{") && voucher.endsWith("}")) {
+            marks.remove(voucher.substring(1, voucher.length() - 1));
+        }
+    }
+
+    @Override
+    public void allChanged() {
+        marks.clear();
+    }
+
+    @Override
+    public void close() {
+        marks.clear();
+        watch.close();
+    }
+}

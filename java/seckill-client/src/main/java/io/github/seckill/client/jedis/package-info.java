@@ -1,0 +1,5 @@
+/** Sends the commands of the seckill module by Jedis. */
+@NullMarked
+package io.github.seckill.client.jedis;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,231 @@
+package io.github.seckill.client.lettuce;
+
+import io.github.seckill.client.Command;
+import io.github.seckill.client.SeckillException;
+import io.github.seckill.client.SeckillTransport;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisException;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.api.StatefulConnection;
+import io.lettuce.core.cluster.RedisClusterClient;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Sends by Lettuce, over connections of its own that it opens when they are needed: one for all
+ * commands, one that watches stocks if sold out is remembered, and one for each holder of a lock
+ * and for each waiter. RESP2 and RESP3, whichever the client speaks; watching needs RESP3, the
+ * default.
+ *
+ * <p>What Lettuce writes again after a lost connection is never a command that must not be
+ * repeated: the client's options may stay as they are.
+ */
+public final class LettuceTransport implements SeckillTransport {
+    /** How many lock connections to one server are kept for later. */
+    private static final int IDLE_MAX = 8;
+
+    private final Servers servers;
+    private final Map<String, Deque<LettuceLockConnection>> idle = new HashMap<>();
+    private volatile @Nullable StatefulConnection<String, String> shared;
+    private @Nullable CompletableFuture<StatefulConnection<String, String>> connecting;
+    private @Nullable LettuceStockWatch watch;
+    private boolean closed;
+
+    private LettuceTransport(Servers servers) {
+        this.servers = servers;
+    }
+
+    /**
+     * A transport to the server that the client was made for.
+     *
+     * @param client an own or the application's client, made with a URI. It is not closed with this
+     * @return the transport
+     */
+    public static LettuceTransport of(RedisClient client) {
+        return new LettuceTransport(new OneServer(client, null));
+    }
+
+    /**
+     * A transport to a server, or to the primary that sentinels name.
+     *
+     * @param client an own or the application's client. It is not closed with this
+     * @param uri where the server or the sentinels are
+     * @return the transport
+     */
+    public static LettuceTransport of(RedisClient client, RedisURI uri) {
+        return new LettuceTransport(new OneServer(client, uri));
+    }
+
+    /**
+     * A transport to a cluster. Let the client refresh its topology by itself, as for any other
+     * use.
+     *
+     * @param client an own or the application's client. It is not closed with this
+     * @return the transport
+     */
+    public static LettuceTransport of(RedisClusterClient client) {
+        return new LettuceTransport(new Cluster(client));
+    }
+
+    @Override
+    public CompletionStage<@Nullable Object> send(Command command, Duration timeout) {
+        StatefulConnection<String, String> present = shared;
+        if (present != null && isUsable(present)) {
+            return Wire.send(present, command, timeout);
+        }
+        return connect()
+                .thenApply(connection -> connection)
+                .orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS)
+                .handle(
+                        (connection, failed) ->
+                                failed == null
+                                        ? Wire.send(connection, command, timeout)
+                                        : notConnected(failed))
+                .thenCompose(reply -> reply);
+    }
+
+    private static CompletableFuture<@Nullable Object> notConnected(Throwable failed) {
+        return CompletableFuture.failedFuture(SeckillException.notConnected(failed));
+    }
+
+    /** A connection that is lost for a while comes back by itself, unless the client forbids it. */
+    private static boolean isUsable(StatefulConnection<String, String> connection) {
+        return connection.isOpen() || connection.getOptions().isAutoReconnect();
+    }
+
+    /** One attempt at a time, for all who wait for it. */
+    private synchronized CompletableFuture<StatefulConnection<String, String>> connect() {
+        if (closed) {
+            return CompletableFuture.failedFuture(new RedisException("the transport is closed"));
+        }
+        StatefulConnection<String, String> present = shared;
+        if (present != null && isUsable(present)) {
+            return CompletableFuture.completedFuture(present);
+        }
+        CompletableFuture<StatefulConnection<String, String>> underWay = connecting;
+        if (underWay != null) {
+            return underWay;
+        }
+        CompletableFuture<StatefulConnection<String, String>> made =
+                Background.run(servers::connect);
+        connecting = made;
+        made.whenComplete(this::connected);
+        return made;
+    }
+
+    private synchronized void connected(
+            @Nullable StatefulConnection<String, String> made, @Nullable Throwable failed) {
+        connecting = null;
+        if (made == null) {
+            return;
+        }
+        StatefulConnection<String, String> before = shared;
+        if (before != null) {
+            before.closeAsync();
+        }
+        shared = made;
+        if (closed) {
+            made.closeAsync();
+        }
+    }
+
+    @Override
+    public LockConnection openLockConnection(String key, Duration timeout)
+            throws InterruptedException {
+        try {
+            String server = servers.serverOf(key);
+            while (true) {
+                LettuceLockConnection kept = takeIdle(server);
+                if (kept == null) {
+                    return open(server, timeout);
+                }
+                if (kept.isOpen()) {
+                    return kept;
+                }
+            }
+        } catch (RedisException failed) {
+            throw SeckillException.notConnected(failed);
+        }
+    }
+
+    private LettuceLockConnection open(String server, Duration timeout)
+            throws InterruptedException {
+        CompletableFuture<Servers.Single> opening = servers.connectTo(server);
+        try {
+            Servers.Single opened = opening.get(timeout.toNanos(), TimeUnit.NANOSECONDS);
+            return new LettuceLockConnection(this, server, opened);
+        } catch (ExecutionException failed) {
+            servers.refresh();
+            throw SeckillException.notConnected(failed.getCause());
+        } catch (TimeoutException | InterruptedException late) {
+            opening.thenAccept(opened -> opened.owner().closeAsync());
+            if (late instanceof InterruptedException interrupted) {
+                throw interrupted;
+            }
+            throw SeckillException.notConnected(late);
+        }
+    }
+
+    private synchronized @Nullable LettuceLockConnection takeIdle(String server) {
+        if (closed) {
+            throw new RedisException("the transport is closed");
+        }
+        Deque<LettuceLockConnection> kept = idle.get(server);
+        return kept == null ? null : kept.poll();
+    }
+
+    /** False if there are enough of them. */
+    synchronized boolean keep(LettuceLockConnection connection) {
+        Deque<LettuceLockConnection> kept =
+                idle.computeIfAbsent(connection.server(), server -> new ArrayDeque<>());
+        kept.removeIf(other -> !other.isOpen());
+        return !closed && kept.size() < IDLE_MAX && kept.offer(connection);
+    }
+
+    /** A server has said that the slots have moved. */
+    void redirected() {
+        servers.refresh();
+    }
+
+    @Override
+    public boolean isCluster() {
+        return servers.isCluster();
+    }
+
+    @Override
+    public synchronized StockWatch watchStocks(StockListener listener) {
+        LettuceStockWatch made = new LettuceStockWatch(servers, listener);
+        watch = made;
+        return made;
+    }
+
+    @Override
+    public void close() {
+        StatefulConnection<String, String> connection;
+        Deque<LettuceLockConnection> locks = new ArrayDeque<>();
+        LettuceStockWatch watching;
+        synchronized (this) {
+            closed = true;
+            connection = shared;
+            watching = watch;
+            idle.values().forEach(locks::addAll);
+            idle.clear();
+        }
+        locks.forEach(LettuceLockConnection::close);
+        if (watching != null) {
+            watching.close();
+        }
+        if (connection != null) {
+            connection.close();
+        }
+    }
+}

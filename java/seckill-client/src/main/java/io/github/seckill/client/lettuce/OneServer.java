@@ -1,0 +1,53 @@
+package io.github.seckill.client.lettuce;
+
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.api.StatefulConnection;
+import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.codec.StringCodec;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
+
+/** One server, or a primary that sentinels name. */
+final class OneServer implements Servers {
+    private final RedisClient client;
+    private final @Nullable RedisURI uri;
+
+    OneServer(RedisClient client, @Nullable RedisURI uri) {
+        this.client = client;
+        this.uri = uri;
+    }
+
+    private StatefulRedisConnection<String, String> open() {
+        return uri == null
+                ? client.connect(StringCodec.UTF8)
+                : client.connect(StringCodec.UTF8, uri);
+    }
+
+    @Override
+    public StatefulConnection<String, String> connect() {
+        return open();
+    }
+
+    @Override
+    public String serverOf(String key) {
+        return "";
+    }
+
+    @Override
+    public CompletableFuture<Single> connectTo(String server) {
+        // Lettuce connects without waiting only to a URI that it is told.
+        return Background.run(this::open)
+                .thenApply(connection -> new Single(connection, connection));
+    }
+
+    @Override
+    public void refresh() {
+        // There is one place where the keys can be.
+    }
+
+    @Override
+    public boolean isCluster() {
+        return false;
+    }
+}

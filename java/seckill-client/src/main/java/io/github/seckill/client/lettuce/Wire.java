@@ -1,0 +1,157 @@
+package io.github.seckill.client.lettuce;
+
+import io.github.seckill.client.Command;
+import io.github.seckill.client.SeckillException;
+import io.lettuce.core.RedisCommandExecutionException;
+import io.lettuce.core.api.StatefulConnection;
+import io.lettuce.core.codec.StringCodec;
+import io.lettuce.core.protocol.AsyncCommand;
+import io.lettuce.core.protocol.CommandArgs;
+import io.lettuce.core.protocol.CommandType;
+import io.lettuce.core.protocol.ProtocolKeyword;
+import io.netty.buffer.ByteBuf;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+
+/** Dispatches commands on a connection of Lettuce. */
+final class Wire {
+    private static final ConcurrentMap<String, ProtocolKeyword> NAMES = new ConcurrentHashMap<>();
+
+    private Wire() {}
+
+    /** The name of a command that is not in Lettuce's own table. Lettuce 6.3 asks for name(). */
+    @SuppressWarnings("deprecation")
+    private record Name(String name, byte[] bytes) implements ProtocolKeyword {
+        static ProtocolKeyword of(String name) {
+            return NAMES.computeIfAbsent(
+                    name, made -> new Name(made, made.getBytes(StandardCharsets.US_ASCII)));
+        }
+
+        @Override
+        public byte[] getBytes() {
+            return bytes;
+        }
+
+        @Override
+        public String toString() {
+            return name;
+        }
+    }
+
+    /** Sends a command. What its stage fails with is made of what Lettuce says. */
+    static CompletableFuture<@Nullable Object> send(
+            StatefulConnection<String, String> connection, Command command, Duration timeout) {
+        Sent sent = new Sent(command);
+        AsyncCommand<String, String, @Nullable Object> async = new AsyncCommand<>(sent);
+        CompletableFuture<@Nullable Object> reply = new CompletableFuture<>();
+        async.whenComplete(
+                (value, failed) -> {
+                    if (sent.state.get() == State.REPEATED) {
+                        reply.completeExceptionally(
+                                new SeckillException.NoAnswer("NOANSWER connection lost", failed));
+                    } else if (failed != null) {
+                        reply.completeExceptionally(sent.failure(failed));
+                    } else {
+                        reply.complete(value);
+                    }
+                });
+        try {
+            connection.dispatch(async);
+        } catch (RuntimeException failed) {
+            reply.completeExceptionally(sent.failure(failed));
+            return reply;
+        }
+        async.orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS);
+        return reply;
+    }
+
+    private enum State {
+        /** It has not left this process. */
+        NEW,
+        /** It may have reached the server. */
+        WRITTEN,
+        /** It was to be written again and was not. */
+        REPEATED,
+        /** Whoever sent it was told that it was not sent, and it never will be. */
+        ABANDONED
+    }
+
+    /**
+     * A command that reaches the server once at most, unless it is repeatable. After a lost
+     * connection Lettuce writes anew what had no answer, whatever it is: this writes a PING in its
+     * place then, so that the replies stay in step. A redirection is an answer, and to follow it is
+     * no repetition.
+     */
+    private static final class Sent
+            extends io.lettuce.core.protocol.Command<String, String, @Nullable Object> {
+        private final ReplyOutput reply;
+        private final boolean repeatable;
+        private final AtomicReference<State> state = new AtomicReference<>(State.NEW);
+
+        Sent(Command command) {
+            this(command, new ReplyOutput());
+        }
+
+        private Sent(Command command, ReplyOutput reply) {
+            super(Name.of(command.name()), reply, args(command.arguments()));
+            this.reply = reply;
+            this.repeatable = command.repeatable();
+        }
+
+        private static CommandArgs<String, String> args(List<String> arguments) {
+            CommandArgs<String, String> args = new CommandArgs<>(StringCodec.UTF8);
+            return args.addKey(arguments.get(0)).addValues(arguments.subList(1, arguments.size()));
+        }
+
+        @Override
+        public void encode(ByteBuf buffer) {
+            boolean redirected = reply.begin();
+            if (mayBeWritten(redirected)) {
+                super.encode(buffer);
+            } else {
+                new io.lettuce.core.protocol.Command<>(CommandType.PING, reply).encode(buffer);
+            }
+        }
+
+        private boolean mayBeWritten(boolean redirected) {
+            if (state.compareAndSet(State.NEW, State.WRITTEN)) {
+                return true;
+            }
+            if (state.get() == State.WRITTEN && (redirected || repeatable)) {
+                return true;
+            }
+            state.compareAndSet(State.WRITTEN, State.REPEATED);
+            return false;
+        }
+
+        /** What is known of it now that it has failed so. */
+        SeckillException failure(Throwable failed) {
+            return state.compareAndSet(State.NEW, State.ABANDONED)
+                    ? SeckillException.notConnected(failed)
+                    : Wire.failure(failed);
+        }
+    }
+
+    /** What is known of a command that has failed so. */
+    static SeckillException failure(Throwable failed) {
+        Throwable inner = failed;
+        while (inner instanceof CompletionException && inner.getCause() != null) {
+            inner = inner.getCause();
+        }
+        String message = String.valueOf(inner.getMessage());
+        if (inner instanceof SeckillException said) {
+            return said;
+        }
+        return inner instanceof RedisCommandExecutionException
+                ? SeckillException.of(message, inner)
+                : new SeckillException.NoAnswer("NOANSWER " + inner, inner);
+    }
+}

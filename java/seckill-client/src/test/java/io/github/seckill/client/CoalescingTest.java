@@ -1,0 +1,282 @@
+package io.github.seckill.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Which tries travel together, and what becomes of each. No server: every answer is the test's. */
+class CoalescingTest {
+    private final FakeTransport wire = new FakeTransport();
+    private final List<Integer> batches = Collections.synchronizedList(new ArrayList<>());
+    private SeckillClient client = client(SeckillOptions.defaults());
+
+    private SeckillClient client(SeckillOptions options) {
+        return SeckillClient.create(
+                wire,
+                options,
+                new SeckillObserver() {
+                    @Override
+                    public void sent(int size) {
+                        batches.add(size);
+                    }
+                });
+    }
+
+    @AfterEach
+    void close() {
+        client.close();
+    }
+
+    private CompletableFuture<Outcome> buy(String user) {
+        return client.async().tryBuy("7", user, "o-" + user).toCompletableFuture();
+    }
+
+    private static List<Object> zeros(int count) {
+        return new ArrayList<>(Collections.nCopies(count, 0L));
+    }
+
+    @Test
+    void the_first_goes_alone_and_the_rest_together_in_the_order_of_arrival() {
+        List<CompletableFuture<Outcome>> tries =
+                IntStream.range(0, 5).mapToObj(i -> buy("u" + i)).toList();
+        assertThat(wire.count()).isEqualTo(1);
+        assertThat(wire.sent(0).command().name()).isEqualTo("SECKILL.TRY");
+        assertThat(wire.arguments(0)).containsExactly("u0", "o-u0");
+
+        wire.answer(0, 0L);
+        assertThat(wire.count()).isEqualTo(2);
+        assertThat(wire.sent(1).command().name()).isEqualTo("SECKILL.MTRY");
+        assertThat(wire.arguments(1))
+                .containsExactly("u1", "o-u1", "u2", "o-u2", "u3", "o-u3", "u4", "o-u4");
+
+        wire.answer(1, List.of(0L, 2L, 1L, 1L));
+        assertThat(tries.stream().map(CompletableFuture::join))
+                .containsExactly(
+                        Outcome.ACCEPTED,
+                        Outcome.ACCEPTED,
+                        Outcome.ALREADY_BOUGHT,
+                        Outcome.SOLD_OUT,
+                        Outcome.SOLD_OUT);
+        assertThat(batches).containsExactly(1, 4);
+
+        buy("late");
+        assertThat(wire.sent(2).command().name()).isEqualTo("SECKILL.TRY");
+    }
+
+    @Test
+    void vouchers_do_not_wait_for_each_other() {
+        buy("u0");
+        client.async().tryBuy("8", "u0", "o1");
+        assertThat(wire.count()).isEqualTo(2);
+    }
+
+    @Test
+    void a_batch_has_no_more_than_allowed() {
+        client = client(SeckillOptions.defaults().batchMax(3));
+        List<CompletableFuture<Outcome>> tries =
+                IntStream.range(0, 8).mapToObj(i -> buy("u" + i)).toList();
+        wire.answer(0, 0L);
+        assertThat(wire.arguments(1)).hasSize(6);
+        wire.answer(1, zeros(3));
+        assertThat(wire.arguments(2)).hasSize(6);
+        wire.answer(2, zeros(3));
+        assertThat(wire.sent(3).command().name()).isEqualTo("SECKILL.TRY");
+        wire.answer(3, 0L);
+        assertThat(tries).allMatch(attempt -> attempt.join() == Outcome.ACCEPTED);
+    }
+
+    @Test
+    void a_member_that_is_cancelled_leaves() {
+        buy("u0");
+        CompletableFuture<Outcome> left = buy("u1");
+        CompletableFuture<Outcome> stays = buy("u2");
+        assertThat(left.cancel(false)).isTrue();
+        wire.answer(0, 0L);
+        assertThat(wire.arguments(1)).containsExactly("u2", "o-u2");
+        wire.answer(1, 1L);
+        assertThat(stays.join()).isEqualTo(Outcome.SOLD_OUT);
+    }
+
+    @Test
+    void one_that_is_cancelled_under_way_disturbs_nobody() {
+        buy("u0");
+        CompletableFuture<Outcome> left = buy("u1");
+        CompletableFuture<Outcome> stays = buy("u2");
+        wire.answer(0, 0L);
+        left.cancel(false);
+        wire.answer(1, List.of(0L, 1L));
+        assertThat(stays.join()).isEqualTo(Outcome.SOLD_OUT);
+    }
+
+    @Test
+    void a_batch_that_fails_fails_its_members_alone() {
+        CompletableFuture<Outcome> first = buy("u0");
+        CompletableFuture<Outcome> second = buy("u1");
+        CompletableFuture<Outcome> third = buy("u2");
+        wire.answer(0, 0L);
+        CompletableFuture<Outcome> fourth = buy("u3");
+        wire.fail(1, "OOM command not allowed when used memory > 'maxmemory'");
+        assertThat(first.join()).isEqualTo(Outcome.ACCEPTED);
+        for (CompletableFuture<Outcome> failed : List.of(second, third)) {
+            assertThatThrownBy(failed::join)
+                    .isInstanceOf(CompletionException.class)
+                    .cause()
+                    .isInstanceOfSatisfying(
+                            SeckillException.Refused.class,
+                            refused -> assertThat(refused.code()).isEqualTo("OOM"));
+        }
+        wire.answer(2, 1L);
+        assertThat(fourth.join()).isEqualTo(Outcome.SOLD_OUT);
+    }
+
+    @Test
+    void a_member_that_the_server_refuses_fails_alone() {
+        buy("u0");
+        CompletableFuture<Outcome> conflicting = buy("u1");
+        CompletableFuture<Outcome> fine = buy("u2");
+        wire.answer(0, 0L);
+        wire.answer(1, List.of(SeckillException.of("ORDERID taken"), 0L));
+        assertThatThrownBy(conflicting::join)
+                .cause()
+                .isInstanceOf(SeckillException.OrderIdTaken.class);
+        assertThat(fine.join()).isEqualTo(Outcome.ACCEPTED);
+
+        buy("u3");
+        CompletableFuture<Outcome> tooLong = buy("x".repeat(600));
+        CompletableFuture<Outcome> good = buy("u4");
+        wire.answer(2, 0L);
+        wire.fail(3, "ERR user must be at most 512 bytes long");
+        assertThat(wire.count()).isEqualTo(6);
+        wire.fail(4, "ERR user must be at most 512 bytes long");
+        wire.answer(5, 0L);
+        assertThatThrownBy(tooLong::join).cause().isInstanceOf(SeckillException.Refused.class);
+        assertThat(good.join()).isEqualTo(Outcome.ACCEPTED);
+    }
+
+    @Test
+    void without_an_answer_a_batch_is_repeated_if_the_voucher_is_managed() throws Exception {
+        buy("u0");
+        CompletableFuture<Outcome> second = buy("u1");
+        CompletableFuture<Outcome> third = buy("u2");
+        wire.answer(0, 0L);
+        wire.noAnswer(1);
+        assertThat(wire.sent(2).command().name()).isEqualTo("SECKILL.INFO");
+        wire.answer(2, List.of("managed", 1L, "state", "open", "buyers", 3L, "limit", 1L));
+        Until.holds("sent again", () -> wire.count() == 4);
+        assertThat(wire.sent(3).command()).isEqualTo(wire.sent(1).command());
+        wire.answer(3, List.of(0L, 1L));
+        assertThat(second.join()).isEqualTo(Outcome.ACCEPTED);
+        assertThat(third.join()).isEqualTo(Outcome.SOLD_OUT);
+    }
+
+    @Test
+    void without_an_answer_a_batch_of_an_unmanaged_voucher_is_unknown() {
+        buy("u0");
+        CompletableFuture<Outcome> second = buy("u1");
+        CompletableFuture<Outcome> third = buy("u2");
+        wire.answer(0, 0L);
+        wire.noAnswer(1);
+        wire.answer(2, List.of("managed", 0L, "state", "open", "buyers", 3L, "limit", 1L));
+        assertThat(second.join()).isEqualTo(Outcome.UNKNOWN);
+        assertThat(third.join()).isEqualTo(Outcome.UNKNOWN);
+        assertThat(wire.count()).isEqualTo(3);
+    }
+
+    @Test
+    void the_next_batch_does_not_wait_for_the_repetitions_of_the_one_before() {
+        buy("u0");
+        buy("u1");
+        wire.noAnswer(0);
+        assertThat(wire.sent(1).command().name()).isEqualTo("SECKILL.TRY");
+        assertThat(wire.arguments(1)).containsExactly("u1", "o-u1");
+        assertThat(wire.sent(2).command().name()).isEqualTo("SECKILL.INFO");
+    }
+
+    @Test
+    void too_many_that_wait_are_told_so_and_not_sent() {
+        client = client(SeckillOptions.defaults().waitingMax(2));
+        buy("u0");
+        CompletableFuture<Outcome> left = buy("u1");
+        buy("u2");
+        assertThatThrownBy(buy("u3")::join).cause().isInstanceOf(SeckillException.Busy.class);
+        left.cancel(false);
+        buy("u4");
+        wire.answer(0, 0L);
+        assertThat(wire.arguments(1)).containsExactly("u2", "o-u2", "u4", "o-u4");
+    }
+
+    @Test
+    void whoever_has_waited_too_long_is_told_that_nothing_was_sent() throws Exception {
+        client =
+                client(
+                        SeckillOptions.defaults()
+                                .commandTimeout(Duration.ofMillis(1))
+                                .retryFor(Duration.ZERO));
+        buy("u0");
+        CompletableFuture<Outcome> late = buy("u1");
+        long since = System.nanoTime();
+        Until.holds("late", () -> System.nanoTime() - since > 1_500_000);
+        wire.answer(0, 0L);
+        assertThatThrownBy(late::join).cause().isInstanceOf(SeckillException.Busy.class);
+        assertThat(wire.count()).isEqualTo(1);
+    }
+
+    @Test
+    void at_on_a_try_waits_for_others_for_a_window_or_until_the_batch_is_full() throws Exception {
+        client =
+                client(
+                        SeckillOptions.defaults()
+                                .coalescing(Coalescing.ON)
+                                .coalescingWindow(SeckillOptions.WINDOW_MAX)
+                                .batchMax(4));
+        for (int i = 0; i < 4; i++) {
+            buy("u" + i);
+        }
+        assertThat(wire.arguments(0)).hasSize(8);
+        wire.answer(0, zeros(4));
+        CompletableFuture<Outcome> alone = buy("u4");
+        Until.holds("the window ends", () -> wire.count() == 2);
+        assertThat(wire.sent(1).command().name()).isEqualTo("SECKILL.TRY");
+        wire.answer(1, 1L);
+        assertThat(alone.join()).isEqualTo(Outcome.SOLD_OUT);
+    }
+
+    @Test
+    void at_off_each_goes_by_itself() {
+        client = client(SeckillOptions.defaults().coalescing(Coalescing.OFF));
+        buy("u0");
+        buy("u1");
+        assertThat(wire.sent(1).command().name()).isEqualTo("SECKILL.TRY");
+    }
+
+    @Test
+    void closing_fails_what_was_not_sent() {
+        buy("u0");
+        CompletableFuture<Outcome> waits = buy("u1");
+        client.close();
+        assertThatThrownBy(waits::join).cause().isInstanceOf(SeckillException.Busy.class);
+        assertThatThrownBy(buy("u2")::join).cause().isInstanceOf(SeckillException.Busy.class);
+    }
+
+    @Test
+    void a_reply_of_another_length_is_no_outcome_of_anybody() {
+        buy("u0");
+        CompletableFuture<Outcome> second = buy("u1");
+        buy("u2");
+        wire.answer(0, 0L);
+        wire.answer(1, LongStream.range(0, 3).boxed().toList());
+        assertThatThrownBy(second::join)
+                .cause()
+                .isInstanceOf(SeckillException.UnexpectedReply.class);
+    }
+}

@@ -1,0 +1,298 @@
+package io.github.seckill.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.github.seckill.client.jedis.JedisTransport;
+import io.github.seckill.client.lettuce.LettuceTransport;
+import io.github.seckill.test.SeckillServer;
+import io.lettuce.core.KillArgs;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.api.sync.RedisCommands;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import redis.clients.jedis.HostAndPort;
+import redis.clients.jedis.providers.PooledConnectionProvider;
+
+/** Locks: the line, reentrancy, and every way to lose one. */
+class LocksTest {
+    private static final String KEY = "lock:report";
+
+    private SeckillServer server;
+    private RedisClient lettuce;
+    private RedisCommands<String, String> plain;
+    private PooledConnectionProvider jedis;
+    private final List<SeckillClient> clients = new ArrayList<>();
+
+    @BeforeEach
+    void start() {
+        server = Servers.start();
+        lettuce = RedisClient.create(server.uri());
+        plain = lettuce.connect().sync();
+        jedis = new PooledConnectionProvider(new HostAndPort(server.host(), server.port()));
+    }
+
+    @AfterEach
+    void stop() {
+        clients.forEach(SeckillClient::close);
+        jedis.close();
+        lettuce.shutdown(0, 2, TimeUnit.SECONDS);
+        server.close();
+    }
+
+    /** A client as of another process: it shares no lock with the others. */
+    private SeckillClient client(String by) {
+        SeckillOptions options =
+                SeckillOptions.defaults()
+                        .commandTimeout(Duration.ofMillis(500))
+                        .retryFor(Duration.ofSeconds(2));
+        SeckillTransport transport =
+                by.equals("lettuce") ? LettuceTransport.of(lettuce) : JedisTransport.of(jedis, 2);
+        SeckillClient client = SeckillClient.create(transport, options);
+        clients.add(client);
+        return client;
+    }
+
+    private SeckillClient client() {
+        return client("lettuce");
+    }
+
+    private void awaitWaiters(long count) throws Exception {
+        Until.holds(
+                count + " in line",
+                () -> plain.info("seckill").contains("seckill_locks_waiting:" + count + "\r"));
+    }
+
+    /** Takes a lock on a thread of its own, and releases it when the test says so. */
+    private static final class Holder {
+        private final CountDownLatch held = new CountDownLatch(1);
+        private final CountDownLatch letGo = new CountDownLatch(1);
+        private final CompletableFuture<Long> token = new CompletableFuture<>();
+        private final CompletableFuture<Void> ended;
+        private final AtomicReference<Thread> thread = new AtomicReference<>();
+
+        Holder(SeckillLock lock) {
+            Thread work = new Thread(() -> hold(lock));
+            work.setDaemon(true);
+            thread.set(work);
+            ended = new CompletableFuture<>();
+            work.start();
+        }
+
+        private void hold(SeckillLock lock) {
+            try {
+                lock.lockInterruptibly();
+                token.complete(lock.fencingToken());
+                held.countDown();
+                letGo.await();
+                lock.unlock();
+                ended.complete(null);
+            } catch (InterruptedException | RuntimeException failed) {
+                token.completeExceptionally(failed);
+                ended.completeExceptionally(failed);
+            }
+        }
+
+        long token() throws Exception {
+            return token.get(20, TimeUnit.SECONDS);
+        }
+
+        void end() throws Exception {
+            letGo.countDown();
+            ended.get(20, TimeUnit.SECONDS);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"lettuce", "jedis"})
+    void a_lock_is_reentrant_and_keeps_others_out(String by) throws Exception {
+        SeckillClient client = client(by);
+        SeckillLock lock = client.lock(KEY);
+        lock.lock();
+        assertThat(client.lock(KEY).tryLock()).isTrue();
+        assertThat(lock.holdCount()).isEqualTo(2);
+        assertThat(lock.isHeldByCurrentThread()).isTrue();
+        long token = lock.fencingToken();
+
+        SeckillLock others = client(by).lock(KEY);
+        assertThat(others.tryLock()).isFalse();
+        assertThat(others.tryLock(30, TimeUnit.MILLISECONDS)).isFalse();
+        assertThat(CompletableFuture.supplyAsync(lock::tryLock).get()).isFalse();
+
+        lock.unlock();
+        assertThat(others.tryLock()).isFalse();
+        lock.unlock();
+        assertThat(lock.holdCount()).isZero();
+        assertThat(plain.exists(KEY)).isZero();
+        assertThatThrownBy(lock::unlock).isInstanceOf(IllegalMonitorStateException.class);
+        assertThatThrownBy(lock::fencingToken).isInstanceOf(IllegalMonitorStateException.class);
+        assertThatThrownBy(lock::newCondition).isInstanceOf(UnsupportedOperationException.class);
+
+        assertThat(others.tryLock()).isTrue();
+        assertThat(others.fencingToken()).isGreaterThan(token);
+        others.unlock();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"lettuce", "jedis"})
+    void waiters_are_served_in_the_order_of_arrival(String by) throws Exception {
+        SeckillLock first = client(by).lock(KEY);
+        first.lock();
+        List<Holder> line = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            line.add(new Holder(client(by).lock(KEY)));
+            awaitWaiters(i + 1);
+        }
+        first.unlock();
+        long before = 0;
+        for (Holder holder : line) {
+            long token = holder.token();
+            assertThat(token).isGreaterThan(before);
+            before = token;
+            holder.end();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"lettuce", "jedis"})
+    void an_interrupted_waiter_leaves_the_line(String by) throws Exception {
+        SeckillLock first = client(by).lock(KEY);
+        first.lock();
+        Holder waiter = new Holder(client(by).lock(KEY));
+        awaitWaiters(1);
+        waiter.thread.get().interrupt();
+        assertThatThrownBy(waiter::token)
+                .isInstanceOf(ExecutionException.class)
+                .hasCauseInstanceOf(InterruptedException.class);
+        awaitWaiters(0);
+        first.unlock();
+        assertThat(plain.exists(KEY)).isZero();
+    }
+
+    @Test
+    void a_lease_is_renewed_as_long_as_the_lock_is_held() throws Exception {
+        LockOptions brief = LockOptions.defaults().lease(Duration.ofSeconds(6));
+        SeckillLock lock = client().lock(KEY, brief);
+        lock.lock();
+        long token = lock.fencingToken();
+        Until.holds("a part of the lease is over", () -> plain.pttl(KEY) < 5_000);
+        Until.holds("the lease is renewed", () -> plain.pttl(KEY) > 5_500);
+        assertThat(lock.isHeldByCurrentThread()).isTrue();
+        assertThat(lock.fencingToken()).isEqualTo(token);
+        lock.unlock();
+    }
+
+    @Test
+    void a_lease_that_ends_is_told() throws Exception {
+        LockOptions brief = LockOptions.defaults().lease(Duration.ofMillis(150)).renew(false);
+        SeckillLock lock = client().lock(KEY, brief);
+        CompletableFuture<Thread> lost = new CompletableFuture<>();
+        lock.onLost((which, holder) -> lost.complete(holder));
+        lock.lock();
+        SeckillLock others = client().lock(KEY);
+        assertThat(others.tryLock(10, TimeUnit.SECONDS)).isTrue();
+        assertThat(lost.get(10, TimeUnit.SECONDS)).isSameAs(Thread.currentThread());
+        assertThat(lock.isHeldByCurrentThread()).isFalse();
+        assertThatThrownBy(lock::tryLock).isInstanceOf(SeckillException.LockLost.class);
+        assertThatThrownBy(lock::unlock).isInstanceOf(SeckillException.LockLost.class);
+        assertThat(others.isHeldByCurrentThread()).isTrue();
+        others.unlock();
+        assertThat(lock.tryLock()).isTrue();
+        lock.unlock();
+    }
+
+    @Test
+    void a_lost_connection_frees_the_lock_and_is_told() throws Exception {
+        SeckillLock lock = client().lock(KEY);
+        CompletableFuture<Thread> lost = new CompletableFuture<>();
+        lock.onLost((which, holder) -> lost.complete(holder));
+        lock.lock();
+        Holder next = new Holder(client().lock(KEY));
+        awaitWaiters(1);
+        // All connections but this one and the waiter's, which is blocked and asks again.
+        plain.clientKill(KillArgs.Builder.typeNormal().skipme());
+        assertThat(lost.get(10, TimeUnit.SECONDS)).isSameAs(Thread.currentThread());
+        next.token();
+        assertThatThrownBy(lock::unlock).isInstanceOf(SeckillException.LockLost.class);
+        next.end();
+    }
+
+    @Test
+    void without_a_session_the_lock_outlives_its_connection() throws Exception {
+        LockOptions untied = LockOptions.defaults().session(false);
+        SeckillLock lock = client().lock(KEY, untied);
+        lock.lock();
+        plain.clientKill(KillArgs.Builder.typeNormal().skipme());
+        assertThat(client().lock(KEY).tryLock()).isFalse();
+        assertThat(lock.isHeldByCurrentThread()).isTrue();
+        lock.unlock();
+        Until.holds("released", () -> plain.exists(KEY) == 0);
+    }
+
+    @Test
+    void a_renewal_that_finds_another_holder_is_told() throws Exception {
+        LockOptions brief = LockOptions.defaults().lease(Duration.ofMillis(600));
+        SeckillLock lock = client().lock(KEY, brief);
+        CompletableFuture<Thread> lost = new CompletableFuture<>();
+        lock.onLost((which, holder) -> lost.complete(holder));
+        lock.lock();
+        plain.set(KEY, "somebody else");
+        lost.get(10, TimeUnit.SECONDS);
+        assertThatThrownBy(lock::unlock).isInstanceOf(SeckillException.LockLost.class);
+        assertThat(plain.get(KEY)).isEqualTo("somebody else");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"lettuce", "jedis"})
+    void a_frozen_server_is_no_lock_and_keeps_none(String by) throws Exception {
+        SeckillLock lock = client(by).lock(KEY);
+        assertThat(lock.tryLock()).isTrue();
+        lock.unlock();
+        server.freeze();
+        assertThatThrownBy(() -> lock.tryLock(100, TimeUnit.MILLISECONDS))
+                .isInstanceOf(SeckillException.class);
+        server.thaw();
+        // What the server grants late goes with the connection that was given up.
+        assertThat(client(by).lock(KEY).tryLock(10, TimeUnit.SECONDS)).isTrue();
+    }
+
+    @Test
+    void a_holder_that_is_killed_frees_the_lock_at_once() throws Exception {
+        Process holder =
+                new ProcessBuilder(
+                                System.getProperty("java.home") + "/bin/java",
+                                "-XX:TieredStopAtLevel=1",
+                                "-cp",
+                                System.getProperty("java.class.path"),
+                                LockHolderMain.class.getName(),
+                                server.uri(),
+                                KEY)
+                        .redirectErrorStream(true)
+                        .redirectOutput(server.folder().resolve("holder").toFile())
+                        .start();
+        try {
+            Until.holds("held by the other process", () -> plain.exists(KEY) == 1);
+            SeckillLock lock = client().lock(KEY);
+            Holder waiter = new Holder(lock);
+            awaitWaiters(1);
+            long leaseMs = plain.pttl(KEY);
+            assertThat(leaseMs).isGreaterThan(60_000);
+            holder.destroyForcibly();
+            waiter.token();
+            waiter.end();
+        } finally {
+            holder.destroyForcibly().waitFor();
+        }
+    }
+}

@@ -1,0 +1,119 @@
+package io.github.seckill.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** What is sent again, and what is said in the end. No server: every answer is the test's. */
+class RepetitionTest {
+    private static final Object MANAGED =
+            List.of("managed", 1L, "state", "open", "buyers", 3L, "limit", 1L);
+
+    private final FakeTransport wire = new FakeTransport();
+    private SeckillClient client = client(Duration.ofHours(1));
+
+    private SeckillClient client(Duration retryFor) {
+        return SeckillClient.create(
+                wire,
+                SeckillOptions.defaults().coalescing(Coalescing.OFF).retryFor(retryFor));
+    }
+
+    @AfterEach
+    void close() {
+        client.close();
+    }
+
+    private CompletableFuture<Outcome> buy() {
+        return client.async().tryBuy("7", "alice", "o1").toCompletableFuture();
+    }
+
+    private void awaitSent(int count) throws Exception {
+        Until.holds(count + " sent", () -> wire.count() == count);
+    }
+
+    @Test
+    void what_was_refused_for_the_moment_is_sent_again_also_if_unmanaged() throws Exception {
+        CompletableFuture<Outcome> attempt = buy();
+        wire.fail(0, "TRYAGAIN not all keys of this voucher are here");
+        awaitSent(2);
+        assertThat(wire.sent(1).command()).isEqualTo(wire.sent(0).command());
+        wire.answer(1, 0L);
+        assertThat(attempt.join()).isEqualTo(Outcome.ACCEPTED);
+    }
+
+    @Test
+    void what_was_never_done_is_thrown_as_such() {
+        client = client(Duration.ZERO);
+        CompletableFuture<Outcome> attempt = buy();
+        wire.fail(0, "CLUSTERDOWN the cluster is down");
+        assertThatThrownBy(attempt::join).cause().isInstanceOf(SeckillException.NotNow.class);
+    }
+
+    @Test
+    void a_refusal_of_the_repetition_does_not_say_that_the_first_was_not_done() throws Exception {
+        CompletableFuture<Outcome> attempt = buy();
+        wire.noAnswer(0);
+        wire.answer(1, MANAGED);
+        awaitSent(3);
+        wire.fail(2, "OOM command not allowed when used memory > 'maxmemory'");
+        awaitSent(4);
+        wire.fail(3, "READONLY You can't write against a read only replica");
+        awaitSent(5);
+        wire.answer(4, 0L);
+        assertThat(attempt.join()).isEqualTo(Outcome.ACCEPTED);
+    }
+
+    @Test
+    void after_an_unanswered_one_the_end_is_unknown_whatever_came_last() throws Exception {
+        client = client(Duration.ofMillis(300));
+        CompletableFuture<Outcome> attempt = buy();
+        wire.noAnswer(0);
+        wire.answer(1, MANAGED);
+        for (int sent = 2; !attempt.isDone(); sent++) {
+            int next = sent;
+            Until.holds("sent or over", () -> wire.count() > next || attempt.isDone());
+            if (!attempt.isDone()) {
+                wire.fail(next, "READONLY You can't write against a read only replica");
+            }
+        }
+        assertThat(attempt.join()).isEqualTo(Outcome.UNKNOWN);
+    }
+
+    @Test
+    void a_mistake_ends_the_repetitions() throws Exception {
+        CompletableFuture<Outcome> attempt = buy();
+        wire.noAnswer(0);
+        wire.answer(1, MANAGED);
+        awaitSent(3);
+        wire.fail(2, "NOVOUCHER no stock key for this voucher");
+        assertThatThrownBy(attempt::join).cause().isInstanceOf(SeckillException.NoVoucher.class);
+    }
+
+    @Test
+    void tries_without_an_answer_share_the_question_whether_the_voucher_is_managed() {
+        CompletableFuture<Outcome> first = buy();
+        CompletableFuture<Outcome> second = buy();
+        wire.noAnswer(0);
+        wire.noAnswer(1);
+        assertThat(wire.count()).isEqualTo(3);
+        wire.answer(2, List.of("managed", 0L, "state", "open", "buyers", 0L, "limit", 1L));
+        assertThat(first.join()).isEqualTo(Outcome.UNKNOWN);
+        assertThat(second.join()).isEqualTo(Outcome.UNKNOWN);
+    }
+
+    @Test
+    void a_cancellation_is_repeated_only_if_the_voucher_is_managed() {
+        CompletableFuture<Cancellation> cancelled =
+                client.async().cancel(OrderRef.of("7", "alice", "o1")).toCompletableFuture();
+        wire.noAnswer(0);
+        assertThat(wire.sent(1).command().name()).isEqualTo("SECKILL.INFO");
+        wire.answer(1, List.of("managed", 0L, "state", "open", "buyers", 0L, "limit", 1L));
+        assertThatThrownBy(cancelled::join).cause().isInstanceOf(SeckillException.NoAnswer.class);
+        assertThat(wire.count()).isEqualTo(2);
+    }
+}

@@ -1,0 +1,153 @@
+package io.github.seckill.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** When sold out is answered without the network. No server: every answer is the test's. */
+class SoldOutMemoryTest {
+    private final FakeTransport wire = new FakeTransport();
+    private final SeckillClient client =
+            SeckillClient.create(
+                    wire,
+                    SeckillOptions.defaults()
+                            .coalescing(Coalescing.OFF)
+                            .rememberSoldOut(true)
+                            .soldOutFor(Duration.ofHours(1)));
+    private int orders;
+
+    @AfterEach
+    void close() {
+        client.close();
+    }
+
+    private CompletableFuture<Outcome> buy(String orderId) {
+        return client.async().tryBuy("7", "alice", orderId).toCompletableFuture();
+    }
+
+    private CompletableFuture<Outcome> buy() {
+        orders++;
+        return buy("o" + orders);
+    }
+
+    /** A try is answered sold out, and then the stock is read. */
+    private void remember(long stock) {
+        int tries = wire.count();
+        int reads = wire.watched().size();
+        buy();
+        wire.answer(tries, 1L);
+        wire.stock(reads, stock);
+    }
+
+    private boolean isAsked() {
+        int before = wire.count();
+        CompletableFuture<Outcome> attempt = buy();
+        boolean asked = wire.count() > before;
+        assertThat(attempt.isDone()).isNotEqualTo(asked);
+        return asked;
+    }
+
+    @Test
+    void a_voucher_that_is_sold_out_is_not_asked_for_again() {
+        remember(0);
+        assertThat(wire.watched()).containsExactly("seckill:stock:7");
+        assertThat(buy().join()).isEqualTo(Outcome.SOLD_OUT);
+        assertThat(isAsked()).isFalse();
+        client.async().tryBuy("8", "alice", "o1");
+        assertThat(wire.count()).isEqualTo(2);
+    }
+
+    @Test
+    void a_change_of_the_stock_ends_it() {
+        remember(0);
+        wire.listener().changed("seckill:stock:8");
+        assertThat(isAsked()).isFalse();
+        wire.listener().changed("seckill:stock:7");
+        assertThat(isAsked()).isTrue();
+    }
+
+    @Test
+    void a_lost_connection_ends_it() {
+        remember(0);
+        wire.listener().allChanged();
+        assertThat(isAsked()).isTrue();
+    }
+
+    @Test
+    void a_stock_that_is_not_empty_any_more_is_not_remembered() {
+        remember(1);
+        assertThat(isAsked()).isTrue();
+    }
+
+    @Test
+    void a_change_that_overtakes_the_answer_counts() {
+        buy();
+        wire.answer(0, 1L);
+        wire.listener().changed("seckill:stock:7");
+        wire.stock(0, 0);
+        assertThat(isAsked()).isTrue();
+    }
+
+    @Test
+    void an_order_that_may_exist_is_always_asked_for() {
+        CompletableFuture<Outcome> accepted = buy("mine");
+        wire.answer(0, 0L);
+        assertThat(accepted.join()).isEqualTo(Outcome.ACCEPTED);
+        buy("under way");
+        buy("unknown");
+        wire.noAnswer(2);
+        wire.answer(3, List.of("managed", 0L, "state", "open", "buyers", 1L, "limit", 1L));
+        remember(0);
+        int before = wire.count();
+        buy("mine");
+        buy("under way");
+        buy("unknown");
+        assertThat(wire.count()).isEqualTo(before + 3);
+        assertThat(isAsked()).isFalse();
+    }
+
+    @Test
+    void it_ends_by_itself() {
+        FakeTransport brief = new FakeTransport();
+        try (SeckillClient forgetful =
+                SeckillClient.create(
+                        brief,
+                        SeckillOptions.defaults()
+                                .rememberSoldOut(true)
+                                .soldOutFor(Duration.ofNanos(1)))) {
+            forgetful.async().tryBuy("7", "alice", "o1");
+            brief.answer(0, 1L);
+            brief.stock(0, 0);
+            forgetful.async().tryBuy("7", "bob", "o2");
+            assertThat(brief.count()).isEqualTo(2);
+        }
+    }
+
+    @Test
+    void names_follow_the_hash_tags_of_the_server() {
+        FakeTransport tagged = new FakeTransport();
+        SeckillOptions options =
+                SeckillOptions.defaults().rememberSoldOut(true).stockNames("s:", true);
+        try (SeckillClient tags = SeckillClient.create(tagged, options)) {
+            tags.async().tryBuy("7", "alice", "o1");
+            tagged.answer(0, 1L);
+            tags.async().tryBuy("{shop3}:7", "alice", "o2");
+            tagged.answer(1, 1L);
+            assertThat(tagged.watched()).containsExactly("s:{7}", "s:{shop3}:7");
+            tagged.stock(0, 0);
+            tagged.stock(1, 0);
+            tags.async().tryBuy("7", "bob", "o3");
+            tags.async().tryBuy("{shop3}:7", "bob", "o4");
+            assertThat(tagged.count()).isEqualTo(2);
+            tagged.listener().changed("s:{7}");
+            tagged.listener().changed("s:{shop3}:7");
+            tags.async().tryBuy("7", "bob", "o5");
+            tags.async().tryBuy("{shop3}:7", "bob", "o6");
+            assertThat(tagged.count()).isEqualTo(4);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+package io.github.seckill.client;
+
+import io.github.seckill.test.SeckillServer;
+import io.lettuce.core.MigrateArgs;
+import io.lettuce.core.Range;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.api.sync.RedisCommands;
+import io.lettuce.core.cluster.ClusterClientOptions;
+import io.lettuce.core.cluster.ClusterTopologyRefreshOptions;
+import io.lettuce.core.cluster.RedisClusterClient;
+import io.lettuce.core.cluster.SlotHash;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/** Three primaries, and a replica of the first. */
+final class TestCluster implements AutoCloseable {
+    private static final int PRIMARIES = 3;
+    private static final int SLOTS = 16_384;
+
+    private final List<SeckillServer> servers = new ArrayList<>();
+    private final List<RedisCommands<String, String>> nodes = new ArrayList<>();
+    private final RedisClient plain = RedisClient.create();
+
+    private TestCluster() {}
+
+    static TestCluster start() throws Exception {
+        TestCluster cluster = new TestCluster();
+        try {
+            cluster.open();
+        } catch (Exception | Error failed) {
+            cluster.close();
+            throw failed;
+        }
+        return cluster;
+    }
+
+    @SuppressWarnings("unchecked") // a generic array for varargs
+    private void open() throws Exception {
+        for (int i = 0; i <= PRIMARIES; i++) {
+            SeckillServer server =
+                    Servers.start(
+                            SeckillServer.program(),
+                            "--cluster-enabled", "yes",
+                            "--cluster-node-timeout", "1000",
+                            "--cluster-require-full-coverage", "no",
+                            "--repl-diskless-sync-delay", "0");
+            servers.add(server);
+            nodes.add(plain.connect(RedisURI.create(server.uri())).sync());
+        }
+        for (int i = 0; i < PRIMARIES; i++) {
+            nodes.get(i)
+                    .clusterAddSlotsRange(
+                            Range.create(
+                                    i * SLOTS / PRIMARIES, (i + 1) * SLOTS / PRIMARIES - 1));
+        }
+        for (SeckillServer server : servers) {
+            nodes.get(0).clusterMeet(server.host(), server.port());
+        }
+        Until.holds("all have met", () -> nodes.stream().allMatch(this::knowsAll));
+        nodes.get(PRIMARIES).clusterReplicate(nodes.get(0).clusterMyId());
+        Until.holds(
+                "the replica follows",
+                () -> nodes.get(PRIMARIES).info("replication").contains("master_link_status:up"));
+        Until.holds("all are well", () -> nodes.stream().allMatch(TestCluster::isOk));
+    }
+
+    private boolean knowsAll(RedisCommands<String, String> node) {
+        return node.clusterInfo().contains("cluster_known_nodes:" + servers.size() + "\r");
+    }
+
+    private static boolean isOk(RedisCommands<String, String> node) {
+        String info = node.clusterInfo();
+        return info.contains("cluster_state:ok") && info.contains("cluster_slots_ok:16384");
+    }
+
+    /** A client that looks at the topology often. */
+    @SuppressWarnings("deprecation") // by Lettuce 7, which has it by default
+    RedisClusterClient client() {
+        RedisClusterClient client = RedisClusterClient.create(servers.get(1).uri());
+        client.setOptions(
+                ClusterClientOptions.builder()
+                        .topologyRefreshOptions(
+                                ClusterTopologyRefreshOptions.builder()
+                                        .enablePeriodicRefresh(Duration.ofMillis(500))
+                                        .enableAllAdaptiveRefreshTriggers()
+                                        .adaptiveRefreshTriggersTimeout(Duration.ofMillis(200))
+                                        .build())
+                        .build());
+        return client;
+    }
+
+    SeckillServer server(int index) {
+        return servers.get(index);
+    }
+
+    RedisCommands<String, String> node(int index) {
+        return nodes.get(index);
+    }
+
+    /** The primary at the beginning that has this key. */
+    int primaryOf(String key) {
+        int slot = SlotHash.getSlot(key);
+        for (int i = 0; i < PRIMARIES; i++) {
+            if (slot < (i + 1) * SLOTS / PRIMARIES) {
+                return i;
+            }
+        }
+        throw new IllegalStateException("slot " + slot);
+    }
+
+    /** Moves the slot of a key from one primary to another, a key at a time. */
+    void move(String key, int from, int to) {
+        int slot = SlotHash.getSlot(key);
+        RedisCommands<String, String> source = nodes.get(from);
+        RedisCommands<String, String> target = nodes.get(to);
+        String targetId = target.clusterMyId();
+        target.clusterSetSlotImporting(slot, source.clusterMyId());
+        source.clusterSetSlotMigrating(slot, targetId);
+        while (true) {
+            List<String> keys = source.clusterGetKeysInSlot(slot, 1);
+            if (keys.isEmpty()) {
+                break;
+            }
+            source.migrate(
+                    servers.get(to).host(),
+                    servers.get(to).port(),
+                    0,
+                    5_000,
+                    MigrateArgs.Builder.key(keys.get(0)));
+        }
+        for (int i : new int[] {to, from, PRIMARIES - from - to}) {
+            nodes.get(i).clusterSetSlotNode(slot, targetId);
+        }
+    }
+
+    @Override
+    public void close() {
+        plain.shutdown(0, 2, TimeUnit.SECONDS);
+        servers.forEach(SeckillServer::close);
+    }
+}

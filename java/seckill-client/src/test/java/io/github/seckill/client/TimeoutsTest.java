@@ -1,0 +1,274 @@
+package io.github.seckill.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.github.seckill.client.jedis.JedisTransport;
+import io.github.seckill.client.lettuce.LettuceTransport;
+import io.github.seckill.test.SeckillServer;
+import io.lettuce.core.KillArgs;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.api.sync.RedisCommands;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import redis.clients.jedis.HostAndPort;
+import redis.clients.jedis.providers.PooledConnectionProvider;
+
+/** What a client says when no answer comes, and what is sold meanwhile. */
+class TimeoutsTest {
+    private static final SeckillOptions SHORT =
+            SeckillOptions.defaults()
+                    .commandTimeout(Duration.ofMillis(100))
+                    .retryFor(Duration.ofSeconds(20));
+
+    private SeckillServer server;
+    private RedisClient lettuce;
+    private RedisCommands<String, String> plain;
+    private PooledConnectionProvider jedis;
+
+    @BeforeEach
+    void start() {
+        server = Servers.start();
+        lettuce = RedisClient.create(server.uri());
+        plain = lettuce.connect().sync();
+        jedis = new PooledConnectionProvider(new HostAndPort(server.host(), server.port()));
+    }
+
+    @AfterEach
+    void stop() {
+        jedis.close();
+        lettuce.shutdown(0, 2, TimeUnit.SECONDS);
+        server.close();
+    }
+
+    private SeckillClient client(String by, SeckillOptions options) {
+        return SeckillClient.create(
+                by.equals("lettuce") ? LettuceTransport.of(lettuce) : JedisTransport.of(jedis, 4),
+                options);
+    }
+
+    /** Tries this long after which a frozen server goes on. */
+    private void thawLater(AtomicInteger repeated) {
+        CompletableFuture.runAsync(
+                () -> {
+                    try {
+                        Until.holds("sent again", () -> repeated.get() > 1);
+                    } catch (Exception failed) {
+                        throw new IllegalStateException(failed);
+                    } finally {
+                        server.thaw();
+                    }
+                });
+    }
+
+    private static SeckillObserver counting(AtomicInteger repeated) {
+        return new SeckillObserver() {
+            @Override
+            public void repeated() {
+                repeated.incrementAndGet();
+            }
+        };
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"lettuce", "jedis"})
+    void a_managed_try_is_repeated_and_sells_once(String by) {
+        AtomicInteger repeated = new AtomicInteger();
+        SeckillTransport transport =
+                by.equals("lettuce") ? LettuceTransport.of(lettuce) : JedisTransport.of(jedis, 4);
+        try (SeckillClient client = SeckillClient.create(transport, SHORT, counting(repeated))) {
+            client.create("7", 5, SaleRules.none());
+            server.freeze();
+            thawLater(repeated);
+            assertThat(client.tryBuy("7", "alice", "o1")).isEqualTo(Outcome.ACCEPTED);
+            assertThat(plain.get("seckill:stock:7")).isEqualTo("4");
+            assertThat(plain.xlen("stream.orders")).isEqualTo(1);
+            assertThat(repeated).hasValueGreaterThan(0);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"lettuce", "jedis"})
+    void an_unmanaged_try_is_sent_once_and_unknown(String by) throws Exception {
+        AtomicInteger repeated = new AtomicInteger();
+        SeckillTransport transport =
+                by.equals("lettuce") ? LettuceTransport.of(lettuce) : JedisTransport.of(jedis, 4);
+        plain.set("seckill:stock:8", "5");
+        try (SeckillClient client = SeckillClient.create(transport, SHORT, counting(repeated))) {
+            client.info("8");
+            server.freeze();
+            // Repeated is only the question whether the voucher is managed.
+            thawLater(repeated);
+            assertThat(client.tryBuy("8", "alice", "o1")).isEqualTo(Outcome.UNKNOWN);
+            Until.holds("sold", () -> "4".equals(plain.get("seckill:stock:8")));
+            // Whoever had sent it again would have been told: already bought.
+            assertThat(plain.info("commandstats"))
+                    .contains("cmdstat_seckill.try:calls=1,")
+                    .doesNotContain("rejected_calls=1");
+        }
+    }
+
+    @Test
+    void what_cannot_be_repeated_says_so() {
+        try (SeckillClient client = client("lettuce", SHORT.retryFor(Duration.ofMillis(400)))) {
+            client.create("7", 5, SaleRules.none());
+            plain.set("bare", "5");
+            server.freeze();
+            assertThatThrownBy(() -> client.restock("7", 1))
+                    .isInstanceOf(SeckillException.NoAnswer.class);
+            assertThat(client.deduct("bare", 1)).isEqualTo(new Deduction.Unknown());
+            assertThat(client.tryBuy("7", "alice")).isEqualTo(new Purchase.Unknown());
+            assertThat(client.tryBuy("7", "alice", "o1")).isEqualTo(Outcome.UNKNOWN);
+            assertThat(client.reserve("7", "alice", "o1", 1)).isEqualTo(new Reservation.Unknown());
+            assertThatThrownBy(() -> client.confirm(OrderRef.of("7", "alice", "o1")))
+                    .isInstanceOf(SeckillException.NoAnswer.class);
+            server.thaw();
+        }
+    }
+
+    /** Jedis closes a connection on which an answer is overdue, and opens another one. */
+    @Test
+    void jedis_tells_a_lost_answer_from_a_command_that_was_not_sent() {
+        try (SeckillClient client = client("jedis", SHORT.retryFor(Duration.ofMillis(400)))) {
+            client.create("7", 5, SaleRules.none());
+            server.freeze();
+            assertThatThrownBy(() -> client.restock("7", 1))
+                    .isInstanceOf(SeckillException.NoAnswer.class);
+            assertThatThrownBy(() -> client.restock("7", 1))
+                    .isInstanceOf(SeckillException.NotNow.class);
+            server.thaw();
+        }
+    }
+
+    /** Lettuce writes again what had no answer when its connection was lost: not these. */
+    @Test
+    void a_lost_connection_repeats_nothing_that_must_not_be() throws Exception {
+        plain.set("seckill:stock:8", "1000");
+        plain.set("bare", "1000");
+        SeckillOptions patient =
+                SeckillOptions.defaults()
+                        .coalescing(Coalescing.OFF)
+                        .commandTimeout(Duration.ofSeconds(15));
+        try (SeckillClient client = client("lettuce", patient)) {
+            for (int round = 0; round < 20; round++) {
+                String name = "r" + round + "-";
+                client.info("8");
+                long stock = Long.parseLong(plain.get("seckill:stock:8"));
+                long bare = Long.parseLong(plain.get("bare"));
+                List<CompletableFuture<Outcome>> tries =
+                        IntStream.range(0, 10)
+                                .mapToObj(i -> name + i)
+                                .map(user -> client.async().tryBuy("8", user, "o" + user))
+                                .map(stage -> stage.toCompletableFuture())
+                                .toList();
+                List<CompletableFuture<Deduction>> deductions =
+                        IntStream.range(0, 10)
+                                .mapToObj(i -> client.async().deduct("bare", 1))
+                                .map(stage -> stage.toCompletableFuture())
+                                .toList();
+                plain.clientKill(KillArgs.Builder.typeNormal().skipme());
+                int accepted = 0;
+                int unknown = 0;
+                for (CompletableFuture<Outcome> attempt : tries) {
+                    switch (attempt.get(20, TimeUnit.SECONDS)) {
+                        case ACCEPTED -> accepted++;
+                        case UNKNOWN -> unknown++;
+                        default -> throw new AssertionError(attempt.get());
+                    }
+                }
+                int taken = 0;
+                int open = 0;
+                for (CompletableFuture<Deduction> deduction : deductions) {
+                    Deduction is = deduction.get(20, TimeUnit.SECONDS);
+                    taken += is instanceof Deduction.Taken ? 1 : 0;
+                    open += is instanceof Deduction.Unknown ? 1 : 0;
+                }
+                long sold = stock - Long.parseLong(plain.get("seckill:stock:8"));
+                assertThat(sold).isBetween((long) accepted, (long) accepted + unknown);
+                assertThat(accepted + unknown).isEqualTo(10);
+                long gone = bare - Long.parseLong(plain.get("bare"));
+                assertThat(gone).isBetween((long) taken, (long) taken + open);
+                assertThat(taken + open).isEqualTo(10);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(Coalescing.class)
+    void a_killed_connection_sells_each_order_once(Coalescing coalescing) throws Exception {
+        SeckillOptions options = SeckillOptions.defaults().coalescing(coalescing);
+        try (SeckillClient client = client("lettuce", options)) {
+            client.create("7", 100_000, SaleRules.none());
+            for (int round = 0; round < 10; round++) {
+                String name = "r" + round + "-";
+                List<CompletableFuture<Outcome>> tries =
+                        IntStream.range(0, 500)
+                                .mapToObj(i -> name + i)
+                                .map(user -> client.async().tryBuy("7", user, "o" + user))
+                                .map(stage -> stage.toCompletableFuture())
+                                .toList();
+                plain.clientKill(KillArgs.Builder.typeNormal().skipme());
+                for (CompletableFuture<Outcome> attempt : tries) {
+                    assertThat(attempt.get(20, TimeUnit.SECONDS)).isEqualTo(Outcome.ACCEPTED);
+                }
+            }
+            assertThat(plain.get("seckill:stock:7")).isEqualTo("95000");
+            assertThat(plain.xlen("stream.orders")).isEqualTo(5_000);
+        }
+    }
+
+    @Test
+    void without_a_server_nothing_is_unknown() {
+        server.kill();
+        RedisClient late = RedisClient.create(server.uri());
+        SeckillOptions options = SHORT.retryFor(Duration.ofMillis(200));
+        try (late;
+                SeckillClient client =
+                        SeckillClient.create(LettuceTransport.of(late), options)) {
+            assertThatThrownBy(() -> client.tryBuy("8", "alice", "o1"))
+                    .isInstanceOfSatisfying(
+                            SeckillException.NotNow.class,
+                            notNow -> assertThat(notNow.code()).isEqualTo("NOCONNECTION"));
+        }
+    }
+
+    /** What waits for a connection and is given up was not sent, and is not sent later either. */
+    @Test
+    void while_the_connection_is_lost_nothing_is_unknown() throws Exception {
+        plain.set("seckill:stock:8", "5");
+        try (SeckillClient client = client("lettuce", SHORT.retryFor(Duration.ZERO))) {
+            assertThat(client.tryBuy("8", "alice", "o1")).isEqualTo(Outcome.ACCEPTED);
+            server.kill();
+            Until.holds(
+                    "not sent",
+                    () -> {
+                        try {
+                            assertThat(client.tryBuy("8", "bob", "o2")).isEqualTo(Outcome.UNKNOWN);
+                            return false;
+                        } catch (SeckillException.NotNow notSent) {
+                            return notSent.code().equals("NOCONNECTION");
+                        }
+                    });
+        }
+    }
+
+    @Test
+    void a_server_without_the_module_is_named() {
+        try (SeckillServer bare = SeckillServer.start(SeckillServer.program(), List.of());
+                RedisClient client = RedisClient.create(bare.uri());
+                SeckillClient seckill = SeckillClient.create(LettuceTransport.of(client))) {
+            assertThatThrownBy(() -> seckill.tryBuy("7", "alice", "o1"))
+                    .isInstanceOf(SeckillException.ModuleMissing.class);
+        }
+    }
+}

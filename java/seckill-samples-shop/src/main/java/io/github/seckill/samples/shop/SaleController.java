@@ -1,0 +1,140 @@
+package io.github.seckill.samples.shop;
+
+import io.github.seckill.client.Cancellation;
+import io.github.seckill.client.Confirmation;
+import io.github.seckill.client.Reservation;
+import io.github.seckill.client.Reservation.Held;
+import io.github.seckill.client.Reservation.Refused;
+import io.github.seckill.client.Reservation.Sold;
+import io.github.seckill.client.SaleAudit;
+import io.github.seckill.client.SaleInfo;
+import io.github.seckill.client.SaleRules;
+import io.github.seckill.client.SeckillException;
+import io.github.seckill.spring.SeckillTemplate;
+import java.time.Duration;
+import java.util.Locale;
+import java.util.Map;
+import org.springframework.http.HttpStatus;
+import org.springframework.http.ResponseEntity;
+import org.springframework.web.bind.annotation.DeleteMapping;
+import org.springframework.web.bind.annotation.ExceptionHandler;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.PathVariable;
+import org.springframework.web.bind.annotation.PutMapping;
+import org.springframework.web.bind.annotation.RequestBody;
+import org.springframework.web.bind.annotation.RequestHeader;
+import org.springframework.web.bind.annotation.RequestMapping;
+import org.springframework.web.bind.annotation.RequestParam;
+import org.springframework.web.bind.annotation.RestController;
+
+/**
+ * The shop's HTTP endpoints. The buyer's browser makes the order id, a UUID, so that all requests
+ * are idempotent and can be sent again after a time-out. A real shop takes the user from the
+ * session.
+ */
+@RestController
+@RequestMapping("/sales/{voucher}")
+class SaleController {
+    private static final String USER = "X-User";
+
+    private final SeckillTemplate seckill;
+
+    SaleController(SeckillTemplate seckill) {
+        this.seckill = seckill;
+    }
+
+    /**
+     * What is put on sale.
+     *
+     * @param stock units
+     * @param holdSeconds how long a buyer has to pay
+     */
+    record NewSale(long stock, long holdSeconds) {}
+
+    @PutMapping
+    ResponseEntity<Void> open(
+            @PathVariable("voucher") String voucher, @RequestBody NewSale sale) {
+        Duration hold = Duration.ofSeconds(sale.holdSeconds());
+        seckill.open(voucher, sale.stock(), SaleRules.none().hold(hold));
+        return ResponseEntity.status(HttpStatus.CREATED).build();
+    }
+
+    @GetMapping
+    SaleInfo info(@PathVariable("voucher") String voucher) {
+        return seckill.sale(voucher).info();
+    }
+
+    @GetMapping("/audit")
+    SaleAudit audit(@PathVariable("voucher") String voucher) {
+        return seckill.sale(voucher).audit();
+    }
+
+    @PutMapping("/orders/{orderId}")
+    ResponseEntity<Map<String, Object>> buy(
+            @PathVariable("voucher") String voucher,
+            @PathVariable("orderId") String orderId,
+            @RequestHeader(USER) String user) {
+        Reservation reservation = seckill.sale(voucher).reserve(user, orderId);
+        if (reservation instanceof Held held) {
+            return ResponseEntity.ok(Map.of("state", "held", "deadline", held.deadline()));
+        }
+        if (reservation instanceof Sold) {
+            return ResponseEntity.ok(Map.of("state", "sold"));
+        }
+        if (reservation instanceof Refused refused) {
+            String outcome = refused.outcome().name().toLowerCase(Locale.ROOT);
+            return ResponseEntity.status(HttpStatus.CONFLICT).body(Map.of("outcome", outcome));
+        }
+        // Unknown: the same request again is safe.
+        return ResponseEntity.status(HttpStatus.SERVICE_UNAVAILABLE)
+                .header("Retry-After", "1")
+                .build();
+    }
+
+    /** What the payment provider calls, perhaps several times. */
+    @PutMapping("/orders/{orderId}/payment")
+    ResponseEntity<Void> pay(
+            @PathVariable("voucher") String voucher,
+            @PathVariable("orderId") String orderId,
+            @RequestHeader(USER) String user,
+            @RequestParam("reference") String reference) {
+        Confirmation done = seckill.sale(voucher).confirm(user, orderId, reference);
+        return status(
+                switch (done) {
+                    case CONFIRMED, ALREADY_SOLD -> HttpStatus.NO_CONTENT;
+                    // The units may be somebody else's: refund the payment.
+                    case TOO_LATE -> HttpStatus.CONFLICT;
+                    case NO_ORDER -> HttpStatus.NOT_FOUND;
+                });
+    }
+
+    @DeleteMapping("/orders/{orderId}")
+    ResponseEntity<Void> cancel(
+            @PathVariable("voucher") String voucher,
+            @PathVariable("orderId") String orderId,
+            @RequestHeader(USER) String user) {
+        Cancellation done = seckill.sale(voucher).cancel(user, orderId);
+        return status(
+                switch (done) {
+                    case RELEASED, ALREADY_RELEASED -> HttpStatus.NO_CONTENT;
+                    case OTHER_STATE -> HttpStatus.CONFLICT;
+                    case NO_ORDER -> HttpStatus.NOT_FOUND;
+                });
+    }
+
+    private static ResponseEntity<Void> status(HttpStatus status) {
+        return ResponseEntity.status(status).build();
+    }
+
+    @ExceptionHandler
+    ResponseEntity<Map<String, String>> mistake(SeckillException mistake) {
+        HttpStatus status =
+                switch (mistake.code()) {
+                    case "NOVOUCHER" -> HttpStatus.NOT_FOUND;
+                    case "EXISTS", "ORDERID", "PAID" -> HttpStatus.CONFLICT;
+                    case "BUSY" -> HttpStatus.TOO_MANY_REQUESTS;
+                    default -> HttpStatus.SERVICE_UNAVAILABLE;
+                };
+        return ResponseEntity.status(status).body(Map.of("error", mistake.code()));
+    }
+}

@@ -1,0 +1,10 @@
+CREATE TABLE orders (
+    voucher  VARCHAR(128) NOT NULL,
+    sale     BIGINT       NOT NULL,
+    order_id VARCHAR(128) NOT NULL,
+    user_id  VARCHAR(128) NOT NULL,
+    units    BIGINT       NOT NULL,
+    state    VARCHAR(16)  NOT NULL,
+    payment  VARCHAR(128),
+    PRIMARY KEY (voucher, sale, order_id)
+);

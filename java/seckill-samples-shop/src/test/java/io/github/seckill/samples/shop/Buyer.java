@@ -1,0 +1,129 @@
+package io.github.seckill.samples.shop;
+
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.util.UUID;
+import java.util.concurrent.Callable;
+
+/** A buyer who does what buyers do, and remembers what the shop has answered. */
+final class Buyer implements Callable<Buyer> {
+    private final Http http;
+    private final String user;
+    private final Manner manner;
+    private final String orderId = UUID.randomUUID().toString();
+    private int bought;
+    private int paid;
+    private int cancelled;
+
+    Buyer(Http http, String user, Manner manner) {
+        this.http = http;
+        this.user = user;
+        this.manner = manner;
+    }
+
+    /** What a buyer does who has got a unit. */
+    enum Manner {
+        PAYS,
+        /** Sends everything twice, as after a time-out. */
+        PAYS_TWICE,
+        CANCELS,
+        FORGETS,
+        /** Pays when the deadline has passed. */
+        PAYS_LATE;
+
+        static Manner of(int number) {
+            return switch (number % 10) {
+                case 0, 1, 2, 3 -> PAYS;
+                case 4, 5 -> PAYS_TWICE;
+                case 6, 7 -> CANCELS;
+                case 8 -> FORGETS;
+                default -> PAYS_LATE;
+            };
+        }
+    }
+
+    @Override
+    public Buyer call() throws Exception {
+        bought = http.put(order(), "", user);
+        if (manner == Manner.PAYS_TWICE && http.put(order(), "", user) == 200) {
+            // Also the second of the two may be accepted: units that were sold out may be back.
+            bought = 200;
+        }
+        if (accepted()) {
+            switch (manner) {
+                case PAYS -> pay();
+                case PAYS_TWICE -> {
+                    int first = pay();
+                    if (pay() != first) {
+                        throw new IllegalStateException(orderId + " was paid differently");
+                    }
+                }
+                case CANCELS -> cancelled = http.send("DELETE", order(), "", user);
+                case FORGETS, PAYS_LATE -> { }
+            }
+        }
+        return this;
+    }
+
+    int pay() throws IOException, InterruptedException {
+        paid = http.put(order() + "/payment?reference=payment-" + orderId, "", user);
+        return paid;
+    }
+
+    private String order() {
+        return "/sales/phone/orders/" + orderId;
+    }
+
+    String orderId() {
+        return orderId;
+    }
+
+    boolean accepted() {
+        if (bought != 200 && bought != 409) {
+            throw new IllegalStateException("the shop has answered " + bought);
+        }
+        return bought == 200;
+    }
+
+    boolean isLate() {
+        return accepted() && manner == Manner.PAYS_LATE;
+    }
+
+    /** The state that the order must be in by what the shop has answered. */
+    String state() {
+        if (paid == 204) {
+            return "sold";
+        }
+        return cancelled == 204 ? "cancelled" : "expired";
+    }
+
+    /** Requests to the shop. */
+    static final class Http {
+        private final HttpClient client =
+                HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
+        private final String shop;
+
+        Http(int port) {
+            shop = "http://127.0.0.1:" + port;
+        }
+
+        int put(String path, String json, String user) throws IOException, InterruptedException {
+            return send("PUT", path, json, user);
+        }
+
+        int send(String method, String path, String json, String user)
+                throws IOException, InterruptedException {
+            HttpRequest request =
+                    HttpRequest.newBuilder(URI.create(shop + path))
+                            .header("X-User", user)
+                            .header("Content-Type", "application/json")
+                            .method(method, BodyPublishers.ofString(json))
+                            .build();
+            return client.send(request, BodyHandlers.ofString()).statusCode();
+        }
+    }
+}

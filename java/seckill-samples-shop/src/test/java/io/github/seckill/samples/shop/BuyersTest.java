@@ -1,0 +1,153 @@
+package io.github.seckill.samples.shop;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.github.seckill.client.SaleAudit;
+import io.github.seckill.spring.SaleOperations;
+import io.github.seckill.spring.SeckillTemplate;
+import io.github.seckill.spring.test.SeckillServiceConnection;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.junit.jupiter.api.Test;
+import org.springframework.beans.factory.annotation.Autowired;
+import org.springframework.beans.factory.annotation.Value;
+import org.springframework.boot.test.context.SpringBootTest;
+import org.springframework.boot.test.context.SpringBootTest.WebEnvironment;
+import org.springframework.data.domain.Range;
+import org.springframework.data.redis.core.StringRedisTemplate;
+import org.springframework.jdbc.core.RowCallbackHandler;
+import org.springframework.jdbc.core.simple.JdbcClient;
+
+/** 5,000 buyers by HTTP, and then every row against what the module has on its books. */
+@SpringBootTest(webEnvironment = WebEnvironment.RANDOM_PORT)
+@SeckillServiceConnection
+class BuyersTest {
+    private static final int BUYERS = 5_000;
+    private static final int AT_ONCE = 64;
+    private static final int STOCK = 1_000;
+    private static final Duration SETTLED = Duration.ofSeconds(60);
+
+    @Autowired private SeckillTemplate seckill;
+    @Autowired private JdbcClient database;
+    @Autowired private StringRedisTemplate redis;
+
+    @Value("${local.server.port}")
+    private int port;
+
+    @Test
+    void everyRowIsWhatTheModuleHasOnItsBooks() throws Exception {
+        Buyer.Http http = new Buyer.Http(port);
+        assertThat(http.put("/sales/phone", "{\"stock\":" + STOCK + ",\"holdSeconds\":4}", "shop"))
+                .isEqualTo(201);
+        List<Buyer> buyers = run(http, "first", BUYERS);
+        SaleOperations sale = seckill.sale("phone");
+        assertThat(buyers.stream().filter(Buyer::accepted).count()).isGreaterThanOrEqualTo(STOCK);
+
+        // Who has not paid has lost the units, by the deadline alone.
+        await().atMost(SETTLED).until(() -> held(sale) == 0);
+        for (Buyer buyer : buyers) {
+            if (buyer.isLate()) {
+                assertThat(buyer.pay()).as(buyer.orderId()).isEqualTo(409);
+            }
+        }
+        // What was released is on sale again.
+        long left = left(sale);
+        assertThat(left).isPositive();
+        buyers.addAll(run(http, "second", 1_000));
+        await().atMost(SETTLED).until(() -> held(sale) == 0);
+
+        prove(buyers, sale.audit());
+    }
+
+    private static long held(SaleOperations sale) {
+        Long held = sale.info().held();
+        return held == null ? -1 : held;
+    }
+
+    private static long left(SaleOperations sale) {
+        Long left = sale.info().left();
+        return left == null ? -1 : left;
+    }
+
+    private static List<Buyer> run(Buyer.Http http, String wave, int count) throws Exception {
+        ExecutorService pool = Executors.newFixedThreadPool(AT_ONCE);
+        try {
+            List<Future<Buyer>> running = new ArrayList<>();
+            for (int i = 0; i < count; i++) {
+                Buyer buyer = new Buyer(http, wave + "-" + i, Buyer.Manner.of(i));
+                running.add(pool.submit(buyer));
+            }
+            List<Buyer> buyers = new ArrayList<>();
+            for (Future<Buyer> future : running) {
+                buyers.add(future.get());
+            }
+            return buyers;
+        } finally {
+            pool.shutdownNow();
+        }
+    }
+
+    private void prove(List<Buyer> buyers, SaleAudit audit) {
+        assertThat(audit.differences()).isEmpty();
+        assertThat(audit.isSound()).isTrue();
+        assertThat(audit.total()).isEqualTo(STOCK);
+        assertThat(audit.left() + audit.held() + audit.sold()).isEqualTo(STOCK);
+
+        Map<String, String> expected = new HashMap<>();
+        for (Buyer buyer : buyers) {
+            if (buyer.accepted()) {
+                expected.put(buyer.orderId(), buyer.state());
+            }
+        }
+        // The listener is behind by what is in the streams, and by no more.
+        await().atMost(SETTLED).until(() -> rows().equals(expected));
+        assertThat(units("sold")).isEqualTo(audit.sold());
+        assertThat(units("held")).isZero().isEqualTo(audit.held());
+        assertThat(database.sql("SELECT COUNT(*) FROM orders").query(Long.class).single())
+                .isEqualTo(audit.orders());
+        assertThat(usersWithTwoSoldOrders()).isEmpty();
+        assertThat(paymentsThatDiffer()).isEmpty();
+        for (String stream : List.of("", ".confirmed", ".released")) {
+            var pending =
+                    redis.opsForStream()
+                            .pending("stream.orders" + stream, "shop", Range.unbounded(), 1);
+            await().untilAsserted(() -> assertThat(pending).isEmpty());
+        }
+        assertThat(redis.hasKey("stream.orders.dlq")).isFalse();
+    }
+
+    private Map<String, String> rows() {
+        Map<String, String> rows = new HashMap<>();
+        RowCallbackHandler keep = row -> rows.put(row.getString(1), row.getString(2));
+        database.sql("SELECT order_id, state FROM orders").query(keep);
+        return rows;
+    }
+
+    private long units(String state) {
+        return database.sql("SELECT COALESCE(SUM(units), 0) FROM orders WHERE state = ?")
+                .param(state)
+                .query(Long.class)
+                .single();
+    }
+
+    private List<String> usersWithTwoSoldOrders() {
+        String sql =
+                "SELECT user_id FROM orders WHERE state = 'sold' GROUP BY user_id"
+                        + " HAVING COUNT(*) > 1";
+        return database.sql(sql).query(String.class).list();
+    }
+
+    private List<String> paymentsThatDiffer() {
+        String sql =
+                "SELECT order_id FROM orders WHERE state = 'sold'"
+                        + " AND (payment IS NULL OR payment <> CONCAT('payment-', order_id))";
+        return database.sql(sql).query(String.class).list();
+    }
+}

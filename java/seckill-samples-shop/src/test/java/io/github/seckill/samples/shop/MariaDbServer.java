@@ -1,0 +1,92 @@
+package io.github.seckill.samples.shop;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.Stream;
+import org.awaitility.Awaitility;
+
+/** A MariaDB of its own, without data, where the programs of MariaDB are installed. */
+final class MariaDbServer implements AutoCloseable {
+    private static final Path PROGRAM = Path.of("/usr/sbin/mariadbd");
+    private static final String USER = System.getProperty("user.name");
+
+    private final Path folder;
+    private final int port;
+    private final Process process;
+
+    MariaDbServer() throws IOException, InterruptedException {
+        folder = Files.createTempDirectory("mariadb");
+        try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            port = free.getLocalPort();
+        }
+        String data = "--datadir=" + folder.resolve("data");
+        Process install =
+                start("mariadb-install-db", data, "--auth-root-authentication-method=normal");
+        if (install.waitFor() != 0) {
+            throw new IllegalStateException("mariadb-install-db failed:\n" + log());
+        }
+        process =
+                start(
+                        PROGRAM.toString(),
+                        data,
+                        "--port=" + port,
+                        "--bind-address=127.0.0.1",
+                        "--socket=" + folder.resolve("socket"),
+                        "--pid-file=" + folder.resolve("pid"));
+        Awaitility.await().atMost(Duration.ofSeconds(60)).until(this::accepts);
+    }
+
+    static boolean isInstalled() {
+        return Files.isExecutable(PROGRAM);
+    }
+
+    private Process start(String program, String... options) throws IOException {
+        List<String> line =
+                Stream.concat(
+                                Stream.of(program, "--no-defaults", "--user=" + USER),
+                                Stream.of(options))
+                        .toList();
+        return new ProcessBuilder(line)
+                .redirectErrorStream(true)
+                .redirectOutput(
+                        ProcessBuilder.Redirect.appendTo(folder.resolve("log").toFile()))
+                .start();
+    }
+
+    private boolean accepts() throws IOException {
+        if (!process.isAlive()) {
+            throw new IllegalStateException("mariadbd has ended:\n" + log());
+        }
+        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
+            return socket.isConnected();
+        } catch (IOException notYet) {
+            return false;
+        }
+    }
+
+    private String log() throws IOException {
+        return Files.readString(folder.resolve("log"));
+    }
+
+    String url() {
+        return "jdbc:mariadb://127.0.0.1:" + port + "/shop?createDatabaseIfNotExist=true";
+    }
+
+    @Override
+    public void close() throws IOException {
+        process.destroyForcibly();
+        process.onExit().join();
+        try (Stream<Path> files = Files.walk(folder)) {
+            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+                Files.deleteIfExists(file);
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+package io.github.seckill.spring.boot;
+
+import io.github.seckill.client.Command;
+import io.github.seckill.client.SeckillException;
+import io.github.seckill.client.SeckillTransport;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.springframework.context.SmartLifecycle;
+
+/**
+ * Sends by the connection factory's client, which is another one after each stop and start of the
+ * application context: those of tests are stopped while they wait for the next test class.
+ */
+final class LifecycleTransport implements SeckillTransport, SmartLifecycle {
+    /** Stops after the web server and the listeners, and before the connection factory, at 0. */
+    private static final int PHASE = 1024;
+
+    private final Supplier<Opened> open;
+    private @Nullable Opened opened;
+    private boolean running;
+    private boolean stopped;
+
+    LifecycleTransport(Supplier<Opened> open) {
+        this.open = open;
+    }
+
+    /**
+     * A transport and what is closed after it.
+     *
+     * @param transport sends
+     * @param owned what it sends by, if nobody else closes that
+     */
+    record Opened(SeckillTransport transport, @Nullable AutoCloseable owned) {
+        private void close() {
+            transport.close();
+            if (owned != null) {
+                try {
+                    owned.close();
+                } catch (Exception failed) {
+                    throw new IllegalStateException("the connections can't be closed", failed);
+                }
+            }
+        }
+    }
+
+    private synchronized SeckillTransport current() {
+        if (stopped) {
+            throw new IllegalStateException("the application context is stopped");
+        }
+        Opened present = opened;
+        if (present == null) {
+            present = open.get();
+            opened = present;
+        }
+        return present.transport();
+    }
+
+    @Override
+    public CompletionStage<@Nullable Object> send(Command command, Duration timeout) {
+        SeckillTransport transport;
+        try {
+            transport = current();
+        } catch (IllegalStateException stopped) {
+            return CompletableFuture.failedFuture(SeckillException.notConnected(stopped));
+        }
+        return transport.send(command, timeout);
+    }
+
+    @Override
+    public LockConnection openLockConnection(String key, Duration timeout)
+            throws InterruptedException {
+        SeckillTransport transport;
+        try {
+            transport = current();
+        } catch (IllegalStateException stopped) {
+            throw SeckillException.notConnected(stopped);
+        }
+        return transport.openLockConnection(key, timeout);
+    }
+
+    @Override
+    public boolean isCluster() {
+        return current().isCluster();
+    }
+
+    @Override
+    public @Nullable StockWatch watchStocks(StockListener listener) {
+        StockWatch first = current().watchStocks(listener);
+        return first == null ? null : new Watch(listener, current(), first);
+    }
+
+    @Override
+    public synchronized void start() {
+        running = true;
+        stopped = false;
+    }
+
+    @Override
+    public synchronized void stop() {
+        running = false;
+        stopped = true;
+        Opened present = opened;
+        opened = null;
+        if (present != null) {
+            present.close();
+        }
+    }
+
+    @Override
+    public synchronized boolean isRunning() {
+        return running;
+    }
+
+    @Override
+    public int getPhase() {
+        return PHASE;
+    }
+
+    /** The client closes it, and then the application context does. */
+    @Override
+    public void close() {
+        stop();
+    }
+
+    /** Watches by whichever transport there is at the moment. */
+    private final class Watch implements StockWatch {
+        private final StockListener listener;
+        private SeckillTransport transport;
+        private StockWatch watch;
+        private boolean ended;
+
+        private Watch(StockListener listener, SeckillTransport transport, StockWatch watch) {
+            this.listener = listener;
+            this.transport = transport;
+            this.watch = watch;
+        }
+
+        @Override
+        public CompletionStage<@Nullable Long> watch(String key) {
+            StockWatch now = now();
+            return now == null ? CompletableFuture.completedFuture(null) : now.watch(key);
+        }
+
+        private synchronized @Nullable StockWatch now() {
+            if (ended) {
+                return null;
+            }
+            SeckillTransport present;
+            try {
+                present = current();
+            } catch (IllegalStateException stopped) {
+                return null;
+            }
+            if (present != transport) {
+                StockWatch anew = present.watchStocks(listener);
+                if (anew == null) {
+                    return null;
+                }
+                listener.allChanged();
+                transport = present;
+                watch = anew;
+            }
+            return watch;
+        }
+
+        @Override
+        public synchronized void close() {
+            ended = true;
+            watch.close();
+        }
+    }
+}

@@ -1,0 +1,136 @@
+package io.github.seckill.spring.boot;
+
+import io.github.seckill.client.Command;
+import io.github.seckill.client.SeckillException;
+import io.github.seckill.client.SeckillTransport;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletionException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.data.redis.connection.ClusterSlotHashUtil;
+import org.springframework.data.redis.connection.RedisClusterConnection;
+import org.springframework.data.redis.connection.RedisClusterNode;
+import org.springframework.data.redis.connection.RedisConnection;
+import org.springframework.data.redis.connection.RedisConnectionFactory;
+
+/**
+ * Finds out whether the server, or every primary of a cluster, has the module, without a sale: asks
+ * how a voucher stands that nobody has made.
+ */
+public final class ModuleProbe {
+    /** What a server that lacks the module needs. */
+    public static final String ADVICE =
+            "the server lacks the seckill module: add 'loadmodule <path>/libseckill.so' to its"
+                    + " redis.conf, or MODULE LOAD it; every try would fail";
+
+    private static final Logger LOG = LoggerFactory.getLogger(ModuleProbe.class);
+    private static final String VOUCHER = "seckill-health";
+
+    private final SeckillTransport transport;
+    private final Duration timeout;
+    private final RedisConnectionFactory factory;
+
+    /**
+     * Makes a probe, which asks once: a health check has no time to ask again.
+     *
+     * @param transport asks
+     * @param timeout how long an answer is waited for
+     * @param factory knows the nodes of a cluster
+     */
+    public ModuleProbe(
+            SeckillTransport transport, Duration timeout, RedisConnectionFactory factory) {
+        this.transport = transport;
+        this.timeout = timeout;
+        this.factory = factory;
+    }
+
+    /**
+     * Whether a node has the module.
+     *
+     * @param node its address, or {@code server} where there is no cluster
+     * @param hasModule whether it has
+     */
+    public record Found(String node, boolean hasModule) {}
+
+    /**
+     * Asks the server, or each primary of a cluster that has slots.
+     *
+     * @return what was found, at least one
+     * @throws SeckillException if a server can't be asked
+     * @throws org.springframework.dao.DataAccessException likewise
+     */
+    public List<Found> look() {
+        List<Found> found = new ArrayList<>();
+        vouchersOfNodes().forEach((node, voucher) -> found.add(ask(node, voucher)));
+        return found;
+    }
+
+    private Found ask(String node, String voucher) {
+        Command info = new Command("SECKILL.INFO", List.of(voucher), Command.Reply.ARRAY, true);
+        try {
+            transport.send(info, timeout).toCompletableFuture().join();
+        } catch (CompletionException failed) {
+            if (!(failed.getCause() instanceof SeckillException answer)) {
+                throw failed;
+            }
+            if (answer instanceof SeckillException.NoAnswer
+                    || answer instanceof SeckillException.NotNow) {
+                throw answer;
+            }
+            // NOVOUCHER is expected. NOPERM comes after the command was found, too.
+            return new Found(node, !(answer instanceof SeckillException.ModuleMissing));
+        }
+        return new Found(node, true);
+    }
+
+    private Map<String, String> vouchersOfNodes() {
+        try (RedisConnection connection = factory.getConnection()) {
+            if (!(connection instanceof RedisClusterConnection cluster)) {
+                return Map.of("server", VOUCHER);
+            }
+            Map<String, String> vouchers = new LinkedHashMap<>();
+            for (RedisClusterNode node : cluster.clusterGetNodes()) {
+                if (node.isMaster() && !node.getSlotRange().getSlots().isEmpty()) {
+                    vouchers.put(node.asString(), voucherOf(node));
+                }
+            }
+            return vouchers;
+        }
+    }
+
+    private static String voucherOf(RedisClusterNode node) {
+        for (int i = 0; ; i++) {
+            String voucher = VOUCHER + i;
+            if (node.servesSlot(ClusterSlotHashUtil.calculateSlot(voucher))) {
+                return voucher;
+            }
+        }
+    }
+
+    /** Says what is missing; throws it, if asked to. A server that is away is nobody's mistake. */
+    void check(boolean fail) {
+        List<String> without;
+        try {
+            without =
+                    look().stream()
+                            .filter(found -> !found.hasModule())
+                            .map(Found::node)
+                            .toList();
+        } catch (RuntimeException away) {
+            LOG.warn("Can't ask the server whether it has the seckill module: {}", away.toString());
+            return;
+        }
+        if (without.isEmpty()) {
+            return;
+        }
+        String message = String.join(", ", without) + ": " + ADVICE;
+        if (fail) {
+            throw new IllegalStateException(message);
+        }
+        LOG.error(message);
+    }
+}

@@ -1,0 +1,27 @@
+package io.github.seckill.spring.boot;
+
+import io.github.seckill.spring.boot.ModuleProbe.Found;
+import java.util.List;
+import org.springframework.boot.health.contributor.AbstractHealthIndicator;
+import org.springframework.boot.health.contributor.Health;
+
+/** Whether the server has the module, as Spring Boot 4 asks. */
+final class SeckillBoot4Health extends AbstractHealthIndicator {
+    private final ModuleProbe probe;
+
+    SeckillBoot4Health(ModuleProbe probe) {
+        super("The server can't be asked whether it has the seckill module");
+        this.probe = probe;
+    }
+
+    @Override
+    protected void doHealthCheck(Health.Builder builder) {
+        List<Found> found = probe.look();
+        builder.withDetails(SeckillHealthAutoConfiguration.details(found));
+        if (SeckillHealthAutoConfiguration.isUp(found)) {
+            builder.up();
+        } else {
+            builder.down();
+        }
+    }
+}

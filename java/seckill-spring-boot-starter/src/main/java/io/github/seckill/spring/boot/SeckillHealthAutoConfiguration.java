@@ -1,0 +1,61 @@
+package io.github.seckill.spring.boot;
+
+import io.github.seckill.spring.boot.ModuleProbe.Found;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.springframework.boot.actuate.autoconfigure.health.ConditionalOnEnabledHealthIndicator;
+import org.springframework.boot.actuate.health.HealthIndicator;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+
+/** The health of a shop without the module is {@code DOWN} before its first sale. */
+@AutoConfiguration(after = SeckillAutoConfiguration.class)
+@ConditionalOnBean(ModuleProbe.class)
+public class SeckillHealthAutoConfiguration {
+    /** Makes the beans below. */
+    public SeckillHealthAutoConfiguration() {}
+
+    /** Which nodes have the module. */
+    static Map<String, Object> details(List<Found> found) {
+        Map<String, Object> details = new LinkedHashMap<>();
+        for (Found node : found) {
+            details.put(node.node(), node.hasModule() ? "module loaded" : ModuleProbe.ADVICE);
+        }
+        return details;
+    }
+
+    static boolean isUp(List<Found> found) {
+        return !found.isEmpty() && found.stream().allMatch(Found::hasModule);
+    }
+
+    /** For Spring Boot 3. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(name = "org.springframework.boot.actuate.health.HealthIndicator")
+    @ConditionalOnEnabledHealthIndicator("seckill")
+    static class Boot3 {
+        @Bean
+        @ConditionalOnMissingBean(name = "seckillHealthIndicator")
+        HealthIndicator seckillHealthIndicator(ModuleProbe probe) {
+            return new SeckillBoot3Health(probe);
+        }
+    }
+
+    /** For Spring Boot 4, whose health has another package. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(name = "org.springframework.boot.health.contributor.HealthIndicator")
+    @org.springframework.boot.health.autoconfigure.contributor.ConditionalOnEnabledHealthIndicator(
+            "seckill")
+    static class Boot4 {
+        @Bean
+        @ConditionalOnMissingBean(name = "seckillHealthIndicator")
+        org.springframework.boot.health.contributor.HealthIndicator seckillHealthIndicator(
+                ModuleProbe probe) {
+            return new SeckillBoot4Health(probe);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+package io.github.seckill.spring.boot;
+
+import io.github.seckill.spring.listener.OrderFailurePolicy;
+import io.github.seckill.spring.listener.OrderListenerContainer;
+import io.github.seckill.spring.listener.OrderListenerObserver;
+import io.github.seckill.spring.listener.OrderListenerPostProcessor;
+import java.time.Duration;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
+import org.springframework.context.annotation.Bean;
+import org.springframework.data.redis.connection.RedisConnectionFactory;
+
+/** Serves methods with {@link io.github.seckill.spring.listener.SeckillOrderListener}. */
+@AutoConfiguration(after = SeckillAutoConfiguration.class)
+@ConditionalOnBean(SeckillProperties.class)
+@ConditionalOnProperty(
+        name = "seckill.listener.enabled",
+        havingValue = "true",
+        matchIfMissing = true)
+public class SeckillListenerAutoConfiguration {
+    /** Makes the beans below. */
+    public SeckillListenerAutoConfiguration() {}
+
+    /**
+     * Finds the methods.
+     *
+     * @return what looks at every bean
+     */
+    @Bean
+    static OrderListenerPostProcessor seckillOrderListenerPostProcessor() {
+        return new OrderListenerPostProcessor();
+    }
+
+    /**
+     * Reads the streams.
+     *
+     * @param listeners knows the methods
+     * @param factory makes the connections
+     * @param properties say how to read
+     * @param policy decides on failures, if there is one
+     * @param observer is told what happens, if there is one
+     * @return the container
+     */
+    @Bean
+    @ConditionalOnMissingBean
+    public OrderListenerContainer seckillOrderListenerContainer(
+            OrderListenerPostProcessor listeners,
+            RedisConnectionFactory factory,
+            SeckillProperties properties,
+            ObjectProvider<OrderFailurePolicy> policy,
+            ObjectProvider<OrderListenerObserver> observer) {
+        // A read that waits longer than the factory's time-out would end as a failure.
+        Duration pollMost = Transports.timeoutOf(factory).dividedBy(2);
+        return new OrderListenerContainer(
+                listeners,
+                factory,
+                properties.listener().options(pollMost),
+                policy.getIfAvailable(OrderFailurePolicy::retryForever),
+                observer.getIfAvailable(() -> OrderListenerObserver.NONE));
+    }
+}

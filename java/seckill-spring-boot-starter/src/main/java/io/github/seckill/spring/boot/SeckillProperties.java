@@ -1,0 +1,136 @@
+package io.github.seckill.spring.boot;
+
+import io.github.seckill.client.Coalescing;
+import io.github.seckill.client.LockOptions;
+import io.github.seckill.client.SeckillOptions;
+import io.github.seckill.spring.listener.OrderListenerContainer.OrderListenerOptions;
+import java.time.Duration;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.bind.DefaultValue;
+
+/**
+ * How the client, the listeners and the locks behave.
+ *
+ * @param enabled Whether there is a client at all
+ * @param commandTimeout How long an answer is waited for before a command counts as unanswered
+ * @param retryFor How long a command without an answer that is safe to repeat is sent again
+ * @param coalescing Whether tries that come at the same time travel together
+ * @param coalescingWindow How long a try waits for others if coalescing is on, at most 1 ms
+ * @param batchMax How many tries travel together at most, 1 to 256
+ * @param waitingMax How many tries of a voucher may wait here to be sent; more of them fail as busy
+ * @param rememberSoldOut Whether a sold-out voucher is answered without the network until the
+ *     server says that its stock has changed
+ * @param soldOutFor How long sold out is remembered at most
+ * @param stockPrefix The server's seckill.stock-prefix
+ * @param hashTags Whether the server's seckill.hash-tags is yes; needless in a cluster
+ * @param checkOnStart What to do at the start if the server lacks the module
+ * @param metrics What is measured
+ * @param listener How methods with SeckillOrderListener are served
+ * @param lock How the locks of the lock registry behave
+ */
+@ConfigurationProperties("seckill")
+public record SeckillProperties(
+        @DefaultValue("true") boolean enabled,
+        @DefaultValue("1s") Duration commandTimeout,
+        @DefaultValue("5s") Duration retryFor,
+        @DefaultValue("auto") Coalescing coalescing,
+        @DefaultValue("200us") Duration coalescingWindow,
+        @DefaultValue("256") int batchMax,
+        @DefaultValue("65536") int waitingMax,
+        @DefaultValue("false") boolean rememberSoldOut,
+        @DefaultValue("1s") Duration soldOutFor,
+        @DefaultValue("seckill:stock:") String stockPrefix,
+        @DefaultValue("false") boolean hashTags,
+        @DefaultValue("warn") CheckOnStart checkOnStart,
+        @DefaultValue Metrics metrics,
+        @DefaultValue Listener listener,
+        @DefaultValue Lock lock) {
+
+    /** What to do at the start if the server lacks the module. */
+    public enum CheckOnStart {
+        /** Nothing. */
+        OFF,
+        /** Say so in the log. */
+        WARN,
+        /** Don't start. */
+        FAIL
+    }
+
+    /**
+     * What is measured.
+     *
+     * @param enabled Whether anything is measured
+     * @param voucherTag Whether the meters of tries have a tag with the voucher. Only for few
+     *     vouchers
+     */
+    public record Metrics(
+            @DefaultValue("true") boolean enabled, @DefaultValue("false") boolean voucherTag) {}
+
+    /**
+     * How methods with SeckillOrderListener are served.
+     *
+     * @param enabled Whether they are served
+     * @param group The consumer group of listeners that name none; else spring.application.name
+     * @param stream The server's seckill.order-stream
+     * @param fields The server's seckill.order-fields
+     * @param tags Hash tags whose streams are read, without braces; needed in a cluster
+     * @param concurrency Threads per group and hash tag
+     * @param batch Entries that are read at once
+     * @param poll How long a read waits for new entries
+     * @param claimAfter When entries that another consumer has left are taken over
+     * @param retryFirst When an entry that failed is handed over again; each time is twice as long
+     *     as the one before
+     * @param retryMost The longest time until an entry that failed is handed over again
+     * @param shutdownWithin How long the end of the application waits for the entry in hand
+     */
+    public record Listener(
+            @DefaultValue("true") boolean enabled,
+            @Nullable String group,
+            @DefaultValue("stream.orders") String stream,
+            @DefaultValue("userId voucherId id") String fields,
+            @DefaultValue List<String> tags,
+            @DefaultValue("1") int concurrency,
+            @DefaultValue("100") int batch,
+            @DefaultValue("1s") Duration poll,
+            @DefaultValue("60s") Duration claimAfter,
+            @DefaultValue("1s") Duration retryFirst,
+            @DefaultValue("60s") Duration retryMost,
+            @DefaultValue("20s") Duration shutdownWithin) {
+
+        OrderListenerOptions options(Duration pollMost) {
+            Duration waits = poll.compareTo(pollMost) < 0 ? poll : pollMost;
+            return new OrderListenerOptions(
+                    stream, fields, tags, concurrency, batch, waits, claimAfter, retryFirst,
+                    retryMost, shutdownWithin);
+        }
+    }
+
+    /**
+     * How the locks of the lock registry behave.
+     *
+     * @param prefix What comes before the key in the name of a lock
+     * @param lease How long a lock is held at most without being renewed
+     * @param renew Whether a held lock is renewed
+     * @param session Whether a lock is released at once when its holder's connection closes
+     * @param fenced Whether a lock has a fencing token
+     */
+    public record Lock(
+            @DefaultValue("lock:") String prefix,
+            @DefaultValue("30s") Duration lease,
+            @DefaultValue("true") boolean renew,
+            @DefaultValue("true") boolean session,
+            @DefaultValue("true") boolean fenced) {
+
+        LockOptions options() {
+            return new LockOptions(lease, renew, session, fenced);
+        }
+    }
+
+    SeckillOptions options() {
+        return new SeckillOptions(
+                commandTimeout, retryFor, coalescing, coalescingWindow, batchMax, waitingMax,
+                rememberSoldOut, soldOutFor, stockPrefix, hashTags);
+    }
+}

@@ -1,0 +1,149 @@
+package io.github.seckill.spring.listener;
+
+import io.github.seckill.spring.listener.FailureLog.Failures;
+import io.github.seckill.spring.listener.OrderFailurePolicy.Decision;
+import io.github.seckill.spring.listener.OrderStreams.Kind;
+import java.time.Duration;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.data.redis.connection.stream.ByteRecord;
+
+/** Hands entries to the listeners of a group, and settles what became of them; for one thread. */
+final class EntryHandler {
+    private static final int REASON_LENGTH_MAX = 500;
+    private static final Logger LOG = LoggerFactory.getLogger(EntryHandler.class);
+
+    private final Map<Kind, OrderListenerMethod> listeners;
+    private final EntryDecoder decoder;
+    private final OrderFailurePolicy policy;
+    private final OrderListenerObserver observer;
+    private final FailureLog failures = new FailureLog();
+
+    EntryHandler(
+            Map<Kind, OrderListenerMethod> listeners,
+            EntryDecoder decoder,
+            OrderFailurePolicy policy,
+            OrderListenerObserver observer) {
+        this.listeners = Map.copyOf(listeners);
+        this.decoder = decoder;
+        this.policy = policy;
+        this.observer = observer;
+    }
+
+    /** Throws only what the server or the connection to it is to blame for. */
+    void handle(
+            GroupConsumer consumer, String stream, Kind kind, ByteRecord record, long deliveries) {
+        StreamEntry entry =
+                new StreamEntry(
+                        stream, consumer.group(), record.getId().getValue(), deliveries);
+        OrderEvent event;
+        try {
+            event = decoder.decode(kind, entry, record.getValue());
+        } catch (MalformedEntryException malformed) {
+            observer.handled(entry, "malformed", false, Duration.ZERO);
+            settle(consumer, record, entry, null, malformed);
+            return;
+        }
+        long startNanos = System.nanoTime();
+        Throwable thrown = call(kind, event);
+        Duration time = Duration.ofNanos(System.nanoTime() - startNanos);
+        observer.handled(entry, event.kind(), thrown == null, time);
+        if (thrown == null) {
+            consumer.acknowledge(stream, record.getId());
+            failures.handled(stream, entry.id());
+        } else {
+            settle(consumer, record, entry, event, thrown);
+        }
+    }
+
+    private @Nullable Throwable call(Kind kind, OrderEvent event) {
+        OrderListenerMethod listener = listeners.get(kind);
+        if (listener == null) {
+            throw new IllegalStateException("no listener of " + kind);
+        }
+        try {
+            listener.handle(event);
+            return null;
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+            return interrupted;
+        } catch (Throwable thrown) {
+            return thrown;
+        }
+    }
+
+    private void settle(
+            GroupConsumer consumer,
+            ByteRecord record,
+            StreamEntry entry,
+            @Nullable OrderEvent event,
+            Throwable cause) {
+        Failures failed = failures.failed(entry.stream(), entry.id(), System.nanoTime());
+        OrderFailure failure =
+                new OrderFailure(
+                        event,
+                        entry,
+                        EntryDecoder.readable(record.getValue()),
+                        cause,
+                        failed.count(),
+                        failed.time());
+        LOG.warn(
+                "Entry {} of {} failed and stays pending: {}",
+                entry.id(),
+                entry.stream(),
+                cause.toString());
+        LOG.debug("Entry {} of {} failed", entry.id(), entry.stream(), cause);
+        if (failed.othersHandled() && giveUp(consumer, record, failure)) {
+            failures.forget(entry.stream(), entry.id());
+        }
+    }
+
+    private boolean giveUp(GroupConsumer consumer, ByteRecord record, OrderFailure failure) {
+        Decision decision = decide(failure);
+        boolean reject = decision == Decision.REJECT_IF_UNSOLD;
+        String reason = reason(failure.cause());
+        boolean left =
+                switch (decision) {
+                    case RETRY -> false;
+                    case DEAD_LETTER -> consumer.bury(failure.entry(), record, reason);
+                    case REJECT_IF_UNSOLD ->
+                            failure.event() instanceof OrderPlaced placed
+                                    && consumer.rejectUnsold(placed, reason);
+                };
+        if (left) {
+            observer.deadLetter(failure.entry(), reject);
+            LOG.error(
+                    "Entry {} of {} is a dead letter, {}",
+                    failure.entry().id(),
+                    failure.entry().stream(),
+                    reject ? "its order is rejected" : "nothing is released");
+        }
+        return left;
+    }
+
+    private Decision decide(OrderFailure failure) {
+        try {
+            return policy.decide(failure);
+        } catch (RuntimeException failed) {
+            LOG.error("The policy of failures has failed: the entry is retried", failed);
+            return Decision.RETRY;
+        }
+    }
+
+    private static String reason(Throwable cause) {
+        String reason = cause.toString();
+        return reason.length() <= REASON_LENGTH_MAX
+                ? reason
+                : reason.substring(0, REASON_LENGTH_MAX);
+    }
+
+    void forget(String stream, String id) {
+        failures.forget(stream, id);
+    }
+
+    int failedInARow() {
+        return failures.failedInARow();
+    }
+}

@@ -1,0 +1,73 @@
+package io.github.seckill.spring.listener;
+
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+
+/** Remembers which entries have failed in this process, and since when; for one thread. */
+final class FailureLog {
+    /** Of more entries than these the oldest begin anew: they are given up later, if at all. */
+    private static final int ENTRIES_MAX = 10_000;
+
+    private final Map<String, Failing> failing = new LinkedHashMap<>();
+    /** Different entries that have failed since one was handled last. */
+    private final Set<String> failedInARow = new HashSet<>();
+    private long handled;
+
+    /**
+     * How an entry has failed.
+     *
+     * @param count how often
+     * @param time for how long
+     * @param othersHandled whether others were handled since its first failure
+     */
+    record Failures(long count, Duration time, boolean othersHandled) {}
+
+    private static final class Failing {
+        private final long firstNanos;
+        private final long handledBefore;
+        private long count;
+
+        private Failing(long firstNanos, long handledBefore) {
+            this.firstNanos = firstNanos;
+            this.handledBefore = handledBefore;
+        }
+    }
+
+    Failures failed(String stream, String id, long nowNanos) {
+        String key = stream + ' ' + id;
+        if (failedInARow.size() < ENTRIES_MAX) {
+            failedInARow.add(key);
+        }
+        Failing known = failing.get(key);
+        if (known == null) {
+            known = new Failing(nowNanos, handled);
+            failing.put(key, known);
+            if (failing.size() > ENTRIES_MAX) {
+                failing.remove(failing.keySet().iterator().next());
+            }
+        }
+        known.count++;
+        return new Failures(
+                known.count,
+                Duration.ofNanos(nowNanos - known.firstNanos),
+                handled > known.handledBefore);
+    }
+
+    void handled(String stream, String id) {
+        handled++;
+        failedInARow.clear();
+        forget(stream, id);
+    }
+
+    void forget(String stream, String id) {
+        failing.remove(stream + ' ' + id);
+    }
+
+    /** How many different entries have failed since one was handled last. */
+    int failedInARow() {
+        return failedInARow.size();
+    }
+}

@@ -1,0 +1,57 @@
+package io.github.seckill.spring.listener;
+
+import io.github.seckill.client.OrderRef;
+
+/** What an entry of the streams says of an order. */
+public sealed interface OrderEvent permits OrderPlaced, OrderConfirmed, OrderReleased {
+    /**
+     * The order: voucher, user, order id, and the sale if the voucher is managed.
+     *
+     * @return the order, as the commands of the client take it
+     */
+    OrderRef order();
+
+    /**
+     * How many units the order has.
+     *
+     * @return at least 1
+     */
+    long units();
+
+    /**
+     * Where this comes from.
+     *
+     * @return the entry
+     */
+    StreamEntry entry();
+
+    /**
+     * The same for every delivery of this event, and different for any other event: for a column
+     * with a unique index, or an HTTP header. It consists of the kind, the sale, the voucher and
+     * the order id. The user is not in it: an order id that another user has is a mistake, not a
+     * repetition.
+     *
+     * @return the key, without spaces
+     */
+    default String idempotencyKey() {
+        OrderRef order = order();
+        return String.join(
+                ":",
+                kind(),
+                order.sale() == null ? "" : order.sale().toString(),
+                IdempotencyKeys.escape(order.voucher()),
+                IdempotencyKeys.escape(order.orderId()));
+    }
+
+    /**
+     * The kind of this event.
+     *
+     * @return {@code placed}, {@code confirmed} or {@code released}
+     */
+    default String kind() {
+        if (this instanceof OrderPlaced) {
+            return "placed";
+        }
+        return this instanceof OrderConfirmed ? "confirmed" : "released";
+    }
+}

@@ -1,0 +1,26 @@
+package io.github.seckill.spring.listener;
+
+import io.github.seckill.client.OrderRef;
+import java.time.Instant;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A new order.
+ *
+ * @param order the order
+ * @param units how many units
+ * @param deadline when it is released unless it is confirmed before; null if it is sold already
+ * @param entry where this comes from
+ */
+public record OrderPlaced(
+        OrderRef order, long units, @Nullable Instant deadline, StreamEntry entry)
+        implements OrderEvent {
+    /**
+     * Whether the order waits to be paid.
+     *
+     * @return true if it has a deadline
+     */
+    public boolean isHeld() {
+        return deadline != null;
+    }
+}

@@ -1,0 +1,41 @@
+package io.github.seckill.spring.listener;
+
+import java.lang.annotation.Documented;
+import java.lang.annotation.ElementType;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.lang.annotation.Target;
+
+/**
+ * The method is handed the orders of the streams. Its first parameter says which ones:
+ *
+ * <ul>
+ *   <li>{@link OrderPlaced}: new orders, held or sold
+ *   <li>{@link OrderConfirmed}: held orders that were paid
+ *   <li>{@link OrderReleased}: orders whose units are on sale again
+ *   <li>{@link OrderEvent}: all of these
+ * </ul>
+ *
+ * <p>A second parameter of type {@link String} is handed the {@link OrderEvent#idempotencyKey()}.
+ *
+ * <p>When the method returns the entry is acknowledged. When it throws the entry stays pending and
+ * is handed over again, later and later. <b>Each entry comes at least once</b>, and again after a
+ * crash, so a repetition must do nothing: insert a row by the key voucher, sale and order id only
+ * if it is not there. The streams have no common order: a payment or a release may come before its
+ * order.
+ *
+ * <p>No order is given up by itself. {@link OrderFailurePolicy} says otherwise, and even it can't
+ * release what is sold.
+ */
+@Target(ElementType.METHOD)
+@Retention(RetentionPolicy.RUNTIME)
+@Documented
+public @interface SeckillOrderListener {
+    /**
+     * The consumer group. Every group gets every order, the consumers of one group share them. All
+     * methods of an application with the same group must listen to different streams.
+     *
+     * @return the name; by default that of {@code seckill.listener.group}
+     */
+    String group() default "${seckill.listener.group:${spring.application.name:}}";
+}

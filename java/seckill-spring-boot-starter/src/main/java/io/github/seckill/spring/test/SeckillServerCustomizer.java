@@ -1,0 +1,57 @@
+package io.github.seckill.spring.test;
+
+import io.github.seckill.test.SeckillServer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.core.env.MapPropertySource;
+import org.springframework.beans.factory.support.DefaultSingletonBeanRegistry;
+import org.springframework.test.context.ContextCustomizer;
+import org.springframework.test.context.MergedContextConfiguration;
+
+/**
+ * Starts a server for a context. Contexts of equal customizers are shared by test classes, and
+ * their servers too.
+ *
+ * @param module the module's path, or empty
+ * @param server the server's path, or empty
+ * @param options more options of the server
+ */
+record SeckillServerCustomizer(String module, String server, List<String> options)
+        implements ContextCustomizer {
+    private static final String NAME = "seckillTestServer";
+
+    @Override
+    public void customizeContext(
+            ConfigurableApplicationContext context, MergedContextConfiguration merged) {
+        SeckillServer started = start();
+        var beans = (DefaultSingletonBeanRegistry) context.getBeanFactory();
+        beans.registerSingleton(NAME, started);
+        // What is registered first is destroyed last: after all who are connected.
+        beans.registerDisposableBean(NAME, started::close);
+        context.getEnvironment()
+                .getPropertySources()
+                .addFirst(
+                        new MapPropertySource(
+                                NAME, Map.of("spring.data.redis.url", started.uri())));
+    }
+
+    private SeckillServer start() {
+        String path = module.isEmpty() ? modulePath() : module;
+        List<String> line = new ArrayList<>(List.of("--loadmodule", path));
+        line.addAll(options);
+        return SeckillServer.start(server.isEmpty() ? SeckillServer.program() : server, line);
+    }
+
+    private static String modulePath() {
+        return SeckillServer.module()
+                .orElseThrow(
+                        () ->
+                                new IllegalStateException(
+                                        "Set SECKILL_MODULE, the system property seckill.module or"
+                                                + " @SeckillServiceConnection(module = ...) to"
+                                                + " libseckill.so"))
+                .toString();
+    }
+}

@@ -1,0 +1,46 @@
+package io.github.seckill.spring.test;
+
+import java.lang.annotation.Documented;
+import java.lang.annotation.ElementType;
+import java.lang.annotation.Inherited;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.lang.annotation.Target;
+
+/**
+ * The test's application gets a server with the module of its own, without data, on a free port:
+ * what {@code @ServiceConnection} is for containers. It is started before the application context
+ * and ends with it, and is a bean of type {@code io.github.seckill.test.SeckillServer}. The
+ * property {@code spring.data.redis.url} names it, and comes before all that the application's own
+ * files say.
+ *
+ * <p>Needs the artifact {@code seckill-test}.
+ */
+@Target(ElementType.TYPE)
+@Retention(RetentionPolicy.RUNTIME)
+@Documented
+@Inherited
+public @interface SeckillServiceConnection {
+    /**
+     * The path of the module, {@code libseckill.so}. Placeholders are not resolved.
+     *
+     * @return the path; by default what the system property {@code seckill.module} or the
+     *     environment's {@code SECKILL_MODULE} says
+     */
+    String module() default "";
+
+    /**
+     * The path of redis-server or valkey-server.
+     *
+     * @return the path; by default what the system property {@code seckill.redis-server} or the
+     *     environment's {@code REDIS_SERVER} says, or redis-server of the path
+     */
+    String server() default "";
+
+    /**
+     * More options of the server, as on its command line.
+     *
+     * @return the options, none by default
+     */
+    String[] options() default {};
+}

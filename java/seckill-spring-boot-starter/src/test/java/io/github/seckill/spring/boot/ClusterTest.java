@@ -1,0 +1,121 @@
+package io.github.seckill.spring.boot;
+
+import static io.github.seckill.spring.Patience.await;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.github.seckill.client.Outcome;
+import io.github.seckill.client.SaleRules;
+import io.github.seckill.spring.SeckillTemplate;
+import io.github.seckill.test.SeckillServer;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisURI;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.test.util.ReflectionTestUtils;
+
+/** A cluster of two primaries. */
+class ClusterTest {
+    private final List<SeckillServer> nodes = new ArrayList<>();
+
+    @AfterEach
+    void end() {
+        nodes.forEach(SeckillServer::close);
+    }
+
+    private void addNode(boolean withModule) {
+        List<String> options = new ArrayList<>(List.of("--cluster-enabled", "yes"));
+        if (withModule) {
+            String module = SeckillServer.module().orElseThrow().toString();
+            options.addAll(List.of("--loadmodule", module));
+        }
+        nodes.add(SeckillServer.start(SeckillServer.program(), options));
+    }
+
+    /** Each node has half of the slots. */
+    private void join() {
+        int half = 16_384 / 2;
+        RedisClient client = RedisClient.create();
+        try (var first = client.connect(RedisURI.create(nodes.get(0).uri()));
+                var second = client.connect(RedisURI.create(nodes.get(1).uri()))) {
+            first.sync().clusterAddSlots(IntStream.range(0, half).toArray());
+            second.sync().clusterAddSlots(IntStream.range(half, 2 * half).toArray());
+            second.sync().clusterMeet(nodes.get(0).host(), nodes.get(0).port());
+            for (var node : List.of(first, second)) {
+                await().until(() -> isComplete(node.sync().clusterInfo()));
+            }
+        } finally {
+            client.shutdown(Duration.ZERO, Duration.ZERO);
+        }
+    }
+
+    private static boolean isComplete(String info) {
+        return info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:2");
+    }
+
+    private ConfigurableApplicationContext run(String clientType) {
+        List<String> addresses =
+                nodes.stream().map(node -> node.host() + ":" + node.port()).toList();
+        return new SpringApplicationBuilder(ShopApplication.class)
+                .web(WebApplicationType.NONE)
+                .properties(
+                        "spring.data.redis.cluster.nodes=" + String.join(",", addresses),
+                        "spring.data.redis.client-type=" + clientType,
+                        "spring.application.name=shop",
+                        "seckill.listener.tags=shop1,shop2",
+                        "seckill.listener.poll=50ms")
+                .run();
+    }
+
+    private static String health(ConfigurableApplicationContext context) {
+        Object health = context.getBean("seckillHealthIndicator");
+        Object found = ReflectionTestUtils.invokeMethod(health, "health");
+        return String.valueOf(found);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"lettuce", "jedis"})
+    void salesOfAllTagsAreMadeAndHandedOver(String clientType) {
+        addNode(true);
+        addNode(true);
+        join();
+        try (var context = run(clientType)) {
+            SeckillTemplate template = context.getBean(SeckillTemplate.class);
+            List<String> expected = new ArrayList<>();
+            // One of these tags is on each node.
+            for (String voucher : List.of("{shop1}:7", "{shop2}:7")) {
+                var sale = template.open(voucher, 2, SaleRules.none());
+                assertThat(sale.tryBuy("alice", "a1")).isEqualTo(Outcome.ACCEPTED);
+                assertThat(sale.audit().isSound()).isTrue();
+                String name = voucher.replace("{", "%7B").replace("}", "%7D").replace(":", "%3A");
+                expected.add("placed:" + sale.info().sale() + ":" + name + ":a1");
+            }
+            ShopApplication application = context.getBean(ShopApplication.class);
+            await().until(() -> application.keys.containsAll(expected));
+            assertThat(health(context))
+                    .startsWith("UP")
+                    .matches(".*module loaded.*module loaded.*");
+        }
+    }
+
+    @Test
+    void theHealthNamesTheNodeThatLacksTheModule() {
+        addNode(true);
+        addNode(false);
+        join();
+        try (var context = run("lettuce")) {
+            assertThat(health(context))
+                    .startsWith("DOWN")
+                    .contains(nodes.get(0).port() + "=module loaded")
+                    .contains(nodes.get(1).port() + "=" + ModuleProbe.ADVICE);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+package io.github.seckill.spring.boot;
+
+import static io.github.seckill.spring.Patience.await;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.github.seckill.client.Confirmation;
+import io.github.seckill.client.Outcome;
+import io.github.seckill.client.Reservation;
+import io.github.seckill.client.SaleRules;
+import io.github.seckill.client.SeckillClient;
+import io.github.seckill.spring.SaleOperations;
+import io.github.seckill.spring.SeckillTemplate;
+import io.github.seckill.spring.lock.SeckillLockRegistry;
+import io.github.seckill.spring.test.SeckillServiceConnection;
+import io.github.seckill.test.SeckillServer;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Timer;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Lock;
+import org.junit.jupiter.api.Test;
+import org.springframework.beans.factory.annotation.Autowired;
+import org.springframework.boot.test.context.SpringBootTest;
+import org.springframework.context.ApplicationContext;
+import org.springframework.data.redis.core.StringRedisTemplate;
+import org.springframework.test.context.TestPropertySource;
+import org.springframework.test.util.ReflectionTestUtils;
+
+/** What an application gets from the starter alone, by Lettuce. */
+@SpringBootTest(classes = ShopApplication.class)
+@SeckillServiceConnection(options = {"--hz", "50"})
+@TestPropertySource(
+        properties = {
+            "spring.application.name=shop",
+            "seckill.listener.poll=50ms",
+            "seckill.check-on-start=fail"
+        })
+class StarterTest {
+    private final SeckillTemplate template;
+    private final ApplicationContext context;
+    private final ShopApplication application;
+
+    @Autowired
+    StarterTest(
+            SeckillTemplate template, ApplicationContext context, ShopApplication application) {
+        this.template = template;
+        this.context = context;
+        this.application = application;
+    }
+
+    @Test
+    void aSaleIsMadePaidForAndSound() {
+        SaleOperations sale =
+                template.open("phone", 2, SaleRules.none().hold(Duration.ofMinutes(10)));
+        assertThat(sale.reserve("alice", "a1")).isInstanceOf(Reservation.Held.class);
+        assertThat(sale.tryBuy("alice", "a1")).isEqualTo(Outcome.ACCEPTED);
+        assertThat(sale.tryBuy("alice", "a2")).isEqualTo(Outcome.ALREADY_BOUGHT);
+        assertThat(sale.tryBuy("bob", "b1")).isEqualTo(Outcome.ACCEPTED);
+        assertThat(sale.tryBuy("carol", "c1")).isEqualTo(Outcome.SOLD_OUT);
+        assertThat(sale.confirm("alice", "a1", "payment-1")).isEqualTo(Confirmation.CONFIRMED);
+        assertThat(sale.audit().isSound()).isTrue();
+        assertThat(sale.info().sold()).isEqualTo(1);
+        String key = "placed:" + sale.info().sale() + ":phone:a1";
+        await().until(() -> application.keys.contains(key));
+    }
+
+    @Test
+    void triesAreMeasuredByOutcomeAndBatch() {
+        MeterRegistry meters = context.getBean(MeterRegistry.class);
+        Timer accepted = meters.get("seckill.tries").tag("outcome", "accepted").timer();
+        Timer soldOut = meters.get("seckill.tries").tag("outcome", "sold_out").timer();
+        long acceptedBefore = accepted.count();
+        long soldOutBefore = soldOut.count();
+        long batchesBefore = meters.get("seckill.batch").summary().count();
+        template.open("measured", 1, SaleRules.none());
+        template.tryBuy("measured", "alice", "m1");
+        template.tryBuy("measured", "bob", "m2");
+        // The observer may be told a moment after the caller.
+        await().until(() -> accepted.count() == acceptedBefore + 1);
+        await().until(() -> soldOut.count() == soldOutBefore + 1);
+        assertThat(soldOut.totalTime(TimeUnit.NANOSECONDS)).isPositive();
+        assertThat(meters.get("seckill.batch").summary().count()).isEqualTo(batchesBefore + 2);
+        await().untilAsserted(
+                        () ->
+                                assertThat(
+                                                meters.get("seckill.listener")
+                                                        .tag("group", "shop")
+                                                        .tag("kind", "placed")
+                                                        .tag("result", "handled")
+                                                        .timer()
+                                                        .count())
+                                        .isPositive());
+    }
+
+    @Test
+    void theServerHasTheModule() {
+        Object health = context.getBean("seckillHealthIndicator");
+        Object found = ReflectionTestUtils.invokeMethod(health, "health");
+        assertThat(found).hasToString("UP {server=module loaded}");
+    }
+
+    @Test
+    void theServerIsTheTestsOwn() {
+        SeckillServer server = context.getBean(SeckillServer.class);
+        assertThat(server.isAlive()).isTrue();
+        var factory = context.getBean(StringRedisTemplate.class).getConnectionFactory();
+        assertThat(factory).hasFieldOrPropertyWithValue("port", server.port());
+    }
+
+    @Test
+    void workUnderALockExcludesOthers() throws Exception {
+        Optional<Long> token =
+                template.underLock(
+                        "lock:report",
+                        Duration.ofSeconds(1),
+                        lock -> {
+                            assertThat(elsewhere("lock:report")).isEmpty();
+                            return lock.fencingToken();
+                        });
+        assertThat(token).hasValueSatisfying(fence -> assertThat(fence).isPositive());
+        assertThat(elsewhere("lock:report")).contains("done");
+    }
+
+    private Optional<String> elsewhere(String key) {
+        return CompletableFuture.supplyAsync(
+                        () -> {
+                            try {
+                                return template.underLock(
+                                        key, Duration.ofMillis(1), lock -> "done");
+                            } catch (InterruptedException interrupted) {
+                                throw new IllegalStateException(interrupted);
+                            }
+                        })
+                .join();
+    }
+
+    @Test
+    void workThatThrowsReleasesItsLock() throws Exception {
+        try {
+            template.underLock(
+                    "lock:thrown",
+                    Duration.ofSeconds(1),
+                    lock -> {
+                        throw new IllegalArgumentException("no");
+                    });
+        } catch (IllegalArgumentException expected) {
+            assertThat(expected).hasMessage("no");
+        }
+        assertThat(elsewhere("lock:thrown")).contains("done");
+    }
+
+    @Test
+    void theLockRegistryOfSpringIntegrationLocks() throws Exception {
+        SeckillLockRegistry registry = context.getBean(SeckillLockRegistry.class);
+        Lock lock = registry.obtain("import");
+        assertThat(lock.tryLock(1, TimeUnit.SECONDS)).isTrue();
+        assertThat(registry.obtain("import").tryLock()).as("reentrant").isTrue();
+        assertThat(elsewhere("lock:import")).isEmpty();
+        registry.obtain("import").unlock();
+        assertThat(elsewhere("lock:import")).isEmpty();
+        lock.unlock();
+        assertThat(elsewhere("lock:import")).contains("done");
+    }
+
+    @Test
+    void thereIsOneClient() {
+        assertThat(template.client()).isSameAs(context.getBean(SeckillClient.class));
+    }
+}

@@ -1,0 +1,163 @@
+package io.github.seckill.spring.documented;
+
+import static io.github.seckill.spring.Patience.await;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.github.seckill.spring.documented.first.FirstSale;
+import io.github.seckill.test.SeckillServer;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
+
+/** The code of docs/java.md is the code of this folder, and it runs. */
+class DocumentationTest {
+    private static final Path ROOT = root();
+    private static final Path HERE =
+            ROOT.resolve("java/seckill-spring-boot-starter/src/test/java")
+                    .resolve(DocumentationTest.class.getPackageName().replace('.', '/'));
+    private static final Path BEFORE =
+            ROOT.resolve("clients/java-spring/src/main/java/shop/scripts");
+
+    private static Path root() {
+        Path folder = Path.of("").toAbsolutePath();
+        while (!Files.exists(folder.resolve("docs/java.md"))) {
+            folder = folder.getParent();
+        }
+        return folder;
+    }
+
+    @Configuration
+    @EnableAutoConfiguration
+    @Import({VoucherOrderService.class, OrderConsumer.class})
+    static class Migrated {}
+
+    private static ConfigurableApplicationContext run(Class<?> application, SeckillServer server) {
+        return new SpringApplicationBuilder(application)
+                .web(WebApplicationType.NONE)
+                .properties("spring.data.redis.url=" + server.uri())
+                .run();
+    }
+
+    @Test
+    @ExtendWith(OutputCaptureExtension.class)
+    void theFirstSaleIsProved(CapturedOutput output) {
+        try (SeckillServer server = SeckillServer.start();
+                var context = run(FirstSale.class, server)) {
+            assertThat(output).contains("SaleAudit[total=100, left=0, held=100, sold=0, ")
+                    .contains("differences=[]]");
+            await().until(() -> output.toString().split("insert, unless placed:").length == 101);
+            assertThat(context.isRunning()).isTrue();
+        }
+    }
+
+    @Test
+    void theMigratedShopAnswersAsTheOneWithScripts() throws IOException {
+        try (SeckillServer server = SeckillServer.start();
+                var context = run(Migrated.class, server)) {
+            VoucherOrderService service = context.getBean(VoucherOrderService.class);
+            service.openSale(7, 2);
+            List<String> lines = new ArrayList<>();
+            for (long user : new long[] {1, 1, 2, 3}) {
+                lines.add("user " + user + " buys: " + service.buy(7, user));
+            }
+            OrderConsumer consumer = context.getBean(OrderConsumer.class);
+            await().until(() -> consumer.table.size() == 2);
+            lines.add("stock: 0");
+            consumer.table.values().forEach(order -> lines.add("order: " + order));
+            assertThat(Files.readAllLines(ROOT.resolve("clients/java-spring/scripts.txt")))
+                    .startsWith(lines.toArray(new String[0]));
+        }
+    }
+
+    @Test
+    void theCodeOfThePagesIsThatOfThisFolder() throws IOException {
+        String after = sources(HERE);
+        String before = sources(BEFORE);
+        List<Block> english = blocks("docs/java.md");
+        assertThat(english).extracting(Block::language).contains("java", "diff");
+        for (Block block : english) {
+            if (block.language().equals("java")) {
+                assertThat(after).contains(flat(block.lines().stream()));
+            }
+            if (block.language().equals("diff")) {
+                for (List<String> hunk : hunks(block.lines())) {
+                    assertThat(after).contains(flat(side(hunk, '+')));
+                    assertThat(before).contains(flat(side(hunk, '-')));
+                }
+            }
+        }
+        // The Chinese page has the same code, whatever its words are.
+        assertThat(blocks("docs/java.zh-CN.md")).isEqualTo(english);
+    }
+
+    private record Block(String language, List<String> lines) {}
+
+    private static List<Block> blocks(String page) throws IOException {
+        List<Block> blocks = new ArrayList<>();
+        List<String> lines = null;
+        String language = "";
+        for (String line : Files.readAllLines(ROOT.resolve(page))) {
+            if (!line.startsWith("```")) {
+                if (lines != null) {
+                    lines.add(line);
+                }
+            } else if (lines == null) {
+                language = line.substring(3);
+                lines = new ArrayList<>();
+            } else {
+                blocks.add(new Block(language, lines));
+                lines = null;
+            }
+        }
+        return blocks;
+    }
+
+    /** Parts of a diff between lines that begin with @@. */
+    private static List<List<String>> hunks(List<String> diff) {
+        List<List<String>> hunks = new ArrayList<>();
+        hunks.add(new ArrayList<>());
+        for (String line : diff) {
+            if (line.startsWith("@@")) {
+                hunks.add(new ArrayList<>());
+            } else {
+                hunks.get(hunks.size() - 1).add(line);
+            }
+        }
+        return hunks;
+    }
+
+    private static Stream<String> side(List<String> hunk, char sign) {
+        return hunk.stream()
+                .filter(line -> line.isEmpty() || line.charAt(0) == sign || line.charAt(0) == ' ')
+                .map(line -> line.isEmpty() ? line : line.substring(1));
+    }
+
+    private static String sources(Path folder) throws IOException {
+        StringBuilder sources = new StringBuilder();
+        try (Stream<Path> files = Files.walk(folder)) {
+            for (Path file : files.filter(Files::isRegularFile).sorted().toList()) {
+                sources.append(flat(Files.readAllLines(file).stream())).append('\n');
+            }
+        }
+        return sources.toString();
+    }
+
+    /** Without indentation and blank lines. */
+    private static String flat(Stream<String> lines) {
+        return String.join(
+                "\n", lines.map(String::strip).filter(line -> !line.isEmpty()).toList());
+    }
+}

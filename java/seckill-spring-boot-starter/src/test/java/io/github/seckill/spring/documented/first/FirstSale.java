@@ -1,0 +1,33 @@
+package io.github.seckill.spring.documented.first;
+
+import io.github.seckill.client.SaleRules;
+import io.github.seckill.spring.SeckillTemplate;
+import io.github.seckill.spring.listener.OrderPlaced;
+import io.github.seckill.spring.listener.SeckillOrderListener;
+import java.time.Duration;
+import java.util.stream.IntStream;
+import org.springframework.boot.CommandLineRunner;
+import org.springframework.boot.SpringApplication;
+import org.springframework.boot.autoconfigure.SpringBootApplication;
+import org.springframework.context.annotation.Bean;
+
+@SpringBootApplication
+public class FirstSale {
+    public static void main(String[] args) {
+        SpringApplication.run(FirstSale.class, args);
+    }
+
+    @Bean
+    CommandLineRunner sell(SeckillTemplate seckill) {
+        return args -> {
+            var sale = seckill.open("phone", 100, SaleRules.none().hold(Duration.ofMinutes(15)));
+            IntStream.range(0, 1_000).parallel().forEach(i -> sale.tryBuy("user" + i, "order" + i));
+            System.out.println(sale.audit());
+        };
+    }
+
+    @SeckillOrderListener(group = "rows")
+    void row(OrderPlaced placed, String idempotencyKey) {
+        System.out.println("insert, unless " + idempotencyKey + " is there: " + placed.order());
+    }
+}

@@ -1,0 +1,89 @@
+package io.github.seckill.spring.listener;
+
+import io.github.seckill.client.SeckillClient;
+import io.github.seckill.client.lettuce.LettuceTransport;
+import io.github.seckill.spring.listener.OrderListenerContainer.OrderListenerOptions;
+import io.github.seckill.test.SeckillServer;
+import io.lettuce.core.RedisClient;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.springframework.data.domain.Range;
+import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+import org.springframework.data.redis.connection.stream.PendingMessage;
+import org.springframework.data.redis.core.StringRedisTemplate;
+
+/** A server of its own, and applications that listen. */
+final class ListenerShop implements AutoCloseable {
+    static final String ORDERS = "stream.orders";
+    static final String GROUP = "rows";
+
+    final SeckillServer server = SeckillServer.start();
+    final LettuceConnectionFactory factory =
+            new LettuceConnectionFactory(
+                    new RedisStandaloneConfiguration(server.host(), server.port()));
+    final SeckillClient client;
+    final StringRedisTemplate redis;
+    private final List<OrderListenerContainer> containers = new ArrayList<>();
+
+    ListenerShop() {
+        factory.afterPropertiesSet();
+        factory.start();
+        client =
+                SeckillClient.create(
+                        LettuceTransport.of((RedisClient) factory.getRequiredNativeClient()));
+        redis = new StringRedisTemplate(factory);
+    }
+
+    /** Starts an application whose beans listen. */
+    OrderListenerContainer start(OrderFailurePolicy policy, Object... beans) {
+        return start(policy, OrderListenerObserver.NONE, beans);
+    }
+
+    OrderListenerContainer start(
+            OrderFailurePolicy policy, OrderListenerObserver observer, Object... beans) {
+        OrderListenerPostProcessor processor = new OrderListenerPostProcessor();
+        for (Object bean : beans) {
+            processor.postProcessAfterInitialization(bean, "bean");
+        }
+        OrderListenerContainer container =
+                new OrderListenerContainer(processor, factory, options(), policy, observer);
+        containers.add(container);
+        container.start();
+        return container;
+    }
+
+    private static OrderListenerOptions options() {
+        Duration retry = Duration.ofMillis(40);
+        return new OrderListenerOptions(
+                ORDERS,
+                "userId voucherId id",
+                List.of(),
+                1,
+                100,
+                Duration.ofMillis(20),
+                Duration.ofMillis(300),
+                retry,
+                retry.multipliedBy(4),
+                Duration.ofSeconds(10));
+    }
+
+    List<PendingMessage> pending(String stream) {
+        return redis.opsForStream().pending(stream, GROUP, Range.unbounded(), 100).toList();
+    }
+
+    List<Map<Object, Object>> entries(String stream) {
+        var records = redis.opsForStream().range(stream, Range.unbounded());
+        return records == null ? List.of() : records.stream().map(r -> r.getValue()).toList();
+    }
+
+    @Override
+    public void close() {
+        containers.forEach(OrderListenerContainer::stop);
+        client.close();
+        factory.destroy();
+        server.close();
+    }
+}

@@ -1,0 +1,320 @@
+package io.github.seckill.spring.listener;
+
+import static io.github.seckill.spring.Patience.await;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.github.seckill.client.OrderRef;
+import io.github.seckill.client.OrderState;
+import io.github.seckill.client.Outcome;
+import io.github.seckill.client.SaleRules;
+import io.lettuce.core.KillArgs;
+import io.lettuce.core.RedisClient;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.springframework.data.redis.connection.stream.Consumer;
+import org.springframework.data.redis.connection.stream.ReadOffset;
+import org.springframework.data.redis.connection.stream.StreamOffset;
+
+class OrderListenerTest {
+    private static final OrderFailurePolicy RETRY = OrderFailurePolicy.retryForever();
+    private static final SaleRules HELD = SaleRules.none().hold(Duration.ofMinutes(10));
+
+    private final ListenerShop shop = new ListenerShop();
+    private final Recorder recorder = new Recorder();
+
+    @AfterEach
+    void end() {
+        shop.close();
+    }
+
+    private void buy(String voucher, String user, String orderId) {
+        assertThat(shop.client.tryBuy(voucher, user, orderId)).isEqualTo(Outcome.ACCEPTED);
+    }
+
+    @Test
+    void everyChangeOfAnOrderIsHandedOverAndAcknowledged() {
+        shop.client.create("7", 5, HELD);
+        buy("7", "alice", "a1");
+        shop.start(RETRY, recorder);
+        buy("7", "bob", "b1");
+        shop.client.confirm(OrderRef.of("7", "alice", "a1"), "payment-1");
+        shop.client.cancel(OrderRef.of("7", "bob", "b1"));
+
+        await().untilAsserted(
+                        () ->
+                                assertThat(recorder.handledIds())
+                                        .containsExactlyInAnyOrder(
+                                                "placed a1", "placed b1", "confirmed a1",
+                                                "released b1"));
+        Long sale = shop.client.info("7").sale();
+        assertThat(recorder.handled)
+                .allMatch(event -> event.order().sale() != null)
+                .allMatch(event -> event.order().sale().equals(sale))
+                .allMatch(event -> event.units() == 1)
+                .anyMatch(event -> event instanceof OrderPlaced placed && placed.isHeld())
+                .anyMatch(
+                        event ->
+                                event instanceof OrderConfirmed paid
+                                        && "payment-1".equals(paid.paymentRef()))
+                .anyMatch(
+                        event ->
+                                event instanceof OrderReleased released
+                                        && released.reason() == OrderState.CANCELLED
+                                        && released.was() == OrderState.HELD);
+        assertThat(new TreeSet<>(recorder.keys)).hasSize(4);
+        for (String stream : List.of("", ".confirmed", ".released")) {
+            await().until(() -> shop.pending(ListenerShop.ORDERS + stream).isEmpty());
+        }
+    }
+
+    @Test
+    void anEntryThatFailsIsRetriedUnderTheSameKeyAndHoldsNoOtherUp() {
+        recorder.refuses = event -> event.order().orderId().equals("a1");
+        shop.start(RETRY, recorder);
+        shop.client.create("7", 5, SaleRules.none());
+        buy("7", "alice", "a1");
+        buy("7", "bob", "b1");
+
+        await().until(() -> recorder.refusals("a1") >= 3);
+        assertThat(recorder.handledIds()).containsExactly("placed b1");
+        assertThat(shop.pending(ListenerShop.ORDERS)).hasSize(1);
+        assertThat(recorder.refused.get(2).entry().deliveries()).isGreaterThanOrEqualTo(3);
+
+        recorder.refuses = event -> false;
+        await().until(() -> recorder.handledIds().contains("placed a1"));
+        await().until(() -> shop.pending(ListenerShop.ORDERS).isEmpty());
+        assertThat(new TreeSet<>(recorder.keys)).hasSize(2);
+    }
+
+    @Test
+    @SuppressWarnings("unchecked") // of read
+    void whatADeadConsumerHasLeftIsTakenOver() {
+        shop.client.create("7", 5, SaleRules.none());
+        buy("7", "alice", "a1");
+        var streams = shop.redis.opsForStream();
+        streams.createGroup(ListenerShop.ORDERS, ReadOffset.from("0"), ListenerShop.GROUP);
+        var left =
+                streams.read(
+                        Consumer.from(ListenerShop.GROUP, "dead"),
+                        StreamOffset.create(ListenerShop.ORDERS, ReadOffset.lastConsumed()));
+        assertThat(left).hasSize(1);
+
+        shop.start(RETRY, recorder);
+        await().until(() -> recorder.handledIds().equals(List.of("placed a1")));
+        assertThat(recorder.handled.get(0).entry().deliveries()).isEqualTo(2);
+        await().until(() -> shop.pending(ListenerShop.ORDERS).isEmpty());
+    }
+
+    @Test
+    void whatASlowConsumerHasReadAndOthersHaveTakenOverIsNotHandledTwice() throws Exception {
+        CountDownLatch slow = new CountDownLatch(1);
+        AtomicBoolean first = new AtomicBoolean(true);
+        recorder.refuses =
+                event -> {
+                    if (first.compareAndSet(true, false)) {
+                        awaitQuietly(slow);
+                    }
+                    return false;
+                };
+        shop.client.create("7", 5, SaleRules.none());
+        for (int i = 1; i <= 5; i++) {
+            buy("7", "user" + i, "o" + i);
+        }
+        shop.start(RETRY, recorder);
+        await().until(() -> !first.get());
+        shop.start(RETRY, recorder);
+        await().until(() -> recorder.handled.size() == 5);
+        slow.countDown();
+        await().until(() -> recorder.handled.size() >= 6);
+        buy("8", "last");
+        await().until(() -> recorder.handledIds().contains("placed last"));
+
+        assertThat(recorder.handledIds())
+                .containsOnlyOnce("placed o2", "placed o3", "placed o4", "placed o5");
+    }
+
+    /** Of a voucher that is there as soon as this is called. */
+    private void buy(String voucher, String orderId) {
+        shop.client.create(voucher, 1, SaleRules.none());
+        buy(voucher, "user", orderId);
+    }
+
+    private static void awaitQuietly(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    @Test
+    void aGroupThatIsDestroyedIsMadeAgain() {
+        shop.client.create("7", 5, SaleRules.none());
+        shop.start(RETRY, recorder);
+        buy("7", "alice", "a1");
+        await().until(() -> recorder.handledIds().contains("placed a1"));
+        shop.redis.delete(ListenerShop.ORDERS);
+        buy("7", "bob", "b1");
+        await().until(() -> recorder.handledIds().contains("placed b1"));
+    }
+
+    @Test
+    void aListenerWhoseConnectionsAreLostGoesOn() {
+        shop.client.create("7", 5, SaleRules.none());
+        shop.start(RETRY, recorder);
+        buy("7", "alice", "a1");
+        await().until(() -> recorder.handledIds().contains("placed a1"));
+        RedisClient client = (RedisClient) shop.factory.getRequiredNativeClient();
+        try (var connection = client.connect()) {
+            long killed = connection.sync().clientKill(KillArgs.Builder.typeNormal().skipme());
+            assertThat(killed).isGreaterThanOrEqualTo(2);
+        }
+        buy("7", "bob", "b1");
+        await().until(() -> recorder.handledIds().contains("placed b1"));
+        await().until(() -> shop.pending(ListenerShop.ORDERS).isEmpty());
+        assertThat(recorder.handledIds()).containsExactly("placed a1", "placed b1");
+    }
+
+    @Test
+    void aDeadLetterByPolicyReleasesNothing() {
+        recorder.refuses = event -> event.order().orderId().equals("a1");
+        shop.start(OrderFailurePolicy.deadLetterAfter(Duration.ofMillis(50)), recorder);
+        shop.client.create("7", 5, SaleRules.none());
+        buy("7", "alice", "a1");
+        // Nothing is given up before another entry was handled, however long it has failed.
+        await().until(() -> recorder.refusals("a1") >= 4);
+        assertThat(shop.entries("stream.orders.dlq")).isEmpty();
+        buy("7", "bob", "b1");
+
+        await().until(() -> shop.entries("stream.orders.dlq").size() == 1);
+        assertThat(shop.entries("stream.orders.dlq").get(0))
+                .containsEntry("userId", "alice")
+                .containsEntry("id", "a1")
+                .containsEntry("dlqStream", "stream.orders")
+                .containsEntry("dlqGroup", ListenerShop.GROUP)
+                .containsEntry("dlqOrder", "unknown");
+        assertThat(shop.pending(ListenerShop.ORDERS)).isEmpty();
+        assertThat(shop.client.order("7", "a1").orElseThrow().state()).isEqualTo(OrderState.SOLD);
+        assertThat(shop.client.info("7").left()).isEqualTo(3);
+        assertThat(shop.entries("stream.orders.released")).isEmpty();
+    }
+
+    @Test
+    void onlyAnOrderThatIsNotSoldIsRejectedByPolicy() {
+        recorder.refuses =
+                event ->
+                        event instanceof OrderPlaced
+                                && Set.of("a1", "b1", "u1").contains(event.order().orderId());
+        shop.client.create("7", 5, HELD);
+        shop.redis.opsForValue().set("seckill:stock:8", "1");
+        buy("7", "alice", "a1");
+        buy("7", "bob", "b1");
+        buy("8", "ute", "u1");
+        shop.client.confirm(OrderRef.of("7", "bob", "b1"));
+        shop.start(failure -> OrderFailurePolicy.Decision.REJECT_IF_UNSOLD, recorder);
+
+        await().until(() -> shop.entries("stream.orders.dlq").size() == 1);
+        assertThat(shop.client.order("7", "a1").orElseThrow().state())
+                .isEqualTo(OrderState.REJECTED);
+        await().until(() -> recorder.handledIds().contains("released a1"));
+        long before = recorder.refusals("b1");
+        await().until(() -> recorder.refusals("b1") >= before + 2);
+        long soldWithoutBook = recorder.refusals("u1");
+        await().until(() -> recorder.refusals("u1") >= soldWithoutBook + 2);
+        assertThat(shop.client.order("7", "b1").orElseThrow().state()).isEqualTo(OrderState.SOLD);
+        assertThat(shop.redis.opsForValue().get("seckill:stock:8")).isEqualTo("0");
+        assertThat(shop.entries("stream.orders.dlq")).hasSize(1);
+        assertThat(shop.pending(ListenerShop.ORDERS)).hasSize(2);
+        assertThat(shop.client.info("7").left()).isEqualTo(4);
+    }
+
+    @Test
+    void whileEverythingFailsNothingIsGivenUpAndReadingStops() {
+        recorder.refuses = event -> true;
+        Intake intake = new Intake();
+        shop.start(failure -> OrderFailurePolicy.Decision.REJECT_IF_UNSOLD, intake, recorder);
+        shop.client.create("7", 100, HELD);
+        for (int i = 0; i < 20; i++) {
+            buy("7", "u" + i, "o" + i);
+        }
+        await().until(() -> intake.stops == 1);
+        for (int i = 20; i < 40; i++) {
+            buy("7", "u" + i, "o" + i);
+        }
+        await().until(() -> recorder.refused.size() > 100);
+        assertThat(recorder.refused)
+                .noneMatch(event -> event.order().orderId().equals("o39"));
+        assertThat(shop.entries("stream.orders.dlq")).isEmpty();
+        assertThat(shop.client.info("7").held()).isEqualTo(40);
+
+        recorder.refuses = event -> false;
+        await().until(() -> recorder.handled.size() == 40);
+        assertThat(intake.ends).isEqualTo(1);
+        assertThat(shop.client.info("7").held()).isEqualTo(40);
+    }
+
+    private static final class Intake implements OrderListenerObserver {
+        private volatile int stops;
+        private volatile int ends;
+
+        @Override
+        public void intake(String group, boolean stopped) {
+            if (stopped) {
+                stops++;
+            } else {
+                ends++;
+            }
+        }
+    }
+
+    @Test
+    void aMalformedEntryStaysPendingAndIsNoOrder() {
+        shop.client.create("7", 5, SaleRules.none());
+        shop.redis.opsForStream().add(ListenerShop.ORDERS, Map.of("userId", "alice"));
+        shop.start(RETRY, recorder);
+        buy("7", "bob", "b1");
+        await().until(() -> recorder.handledIds().equals(List.of("placed b1")));
+        await().until(() -> shop.pending(ListenerShop.ORDERS).size() == 1);
+    }
+
+    @Test
+    void aStopWaitsForTheEntryInHandAndLeavesTheGroup() {
+        shop.client.create("7", 5, SaleRules.none());
+        OrderListenerContainer container = shop.start(RETRY, recorder);
+        buy("7", "alice", "a1");
+        await().until(() -> recorder.handled.size() == 1);
+        container.stop();
+        assertThat(container.isRunning()).isFalse();
+        assertThat(shop.redis.opsForStream().consumers(ListenerShop.ORDERS, ListenerShop.GROUP))
+                .isEmpty();
+        buy("7", "bob", "b1");
+        container.start();
+        await().until(() -> recorder.handled.size() == 2);
+    }
+
+    static class PlacedOnly {
+        @SeckillOrderListener(group = ListenerShop.GROUP)
+        void on(OrderPlaced placed) {}
+    }
+
+    static class WrongParameter {
+        @SeckillOrderListener(group = ListenerShop.GROUP)
+        void on(String text) {}
+    }
+
+    @Test
+    void listenersThatCanNotWorkAreRefusedAtTheStart() {
+        assertThatThrownBy(() -> shop.start(RETRY, recorder, new PlacedOnly()))
+                .hasMessageContaining("would take each other's orders");
+        assertThatThrownBy(() -> shop.start(RETRY, new WrongParameter()))
+                .hasMessageContaining("takes an OrderEvent");
+    }
+}

@@ -1,0 +1,314 @@
+package io.github.seckill.test;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+
+/**
+ * A server with the module, without data, on a free port of this machine, in a temporary folder
+ * that goes with it. It ends with {@link #close()}, at the latest with the virtual machine.
+ *
+ * <p>The program is {@code redis-server} of the path, or what the system property {@code
+ * seckill.redis-server} or the environment's {@code REDIS_SERVER} says. The module is what {@code
+ * seckill.module} or {@code SECKILL_MODULE} says, and there is no default.
+ */
+public final class SeckillServer implements AutoCloseable {
+    private static final int STARTS_MAX = 5;
+    private static final long START_NANOS = TimeUnit.SECONDS.toNanos(30);
+
+    private final Path folder;
+    private final int port;
+    private final Process process;
+    private final Thread atExit;
+
+    private SeckillServer(Path folder, int port, Process process) {
+        this.folder = folder;
+        this.port = port;
+        this.process = process;
+        this.atExit = new Thread(process::destroyForcibly, "seckill-server-at-exit");
+        Runtime.getRuntime().addShutdownHook(atExit);
+    }
+
+    /**
+     * The program that is started by default.
+     *
+     * @return its path, or its name if it is looked up in the path
+     */
+    public static String program() {
+        return setting("seckill.redis-server", "REDIS_SERVER").orElse("redis-server");
+    }
+
+    /**
+     * The module that is loaded by default.
+     *
+     * @return its path, if one is set
+     */
+    public static Optional<Path> module() {
+        return setting("seckill.module", "SECKILL_MODULE").map(Path::of);
+    }
+
+    private static Optional<String> setting(String property, String variable) {
+        return Optional.ofNullable(System.getProperty(property))
+                .or(() -> Optional.ofNullable(System.getenv(variable)))
+                .filter(value -> !value.isBlank());
+    }
+
+    /**
+     * Starts a server with the module and waits until it answers.
+     *
+     * @param options more of its options, as on its command line: {@code --appendonly yes}
+     * @return the server
+     * @throws IllegalStateException if no module is set, or the server does not start
+     */
+    public static SeckillServer start(String... options) {
+        Path module =
+                module().orElseThrow(
+                                () ->
+                                        new IllegalStateException(
+                                                "Set SECKILL_MODULE, or the system property"
+                                                        + " seckill.module, to libseckill.so"));
+        List<String> all = new ArrayList<>(List.of("--loadmodule", module.toString()));
+        all.addAll(List.of(options));
+        return start(program(), all);
+    }
+
+    /**
+     * Starts a server and waits until it answers. The module is loaded only if an option says so.
+     *
+     * @param program the server to start
+     * @param options its options, as on its command line
+     * @return the server
+     * @throws IllegalStateException if it does not start
+     */
+    public static SeckillServer start(String program, List<String> options) {
+        for (int starts = 1; ; starts++) {
+            try {
+                return tryToStart(program, options);
+            } catch (IllegalStateException failed) {
+                // Somebody else may have taken the port that was free.
+                if (starts == STARTS_MAX || !failed.getMessage().contains("Address already")) {
+                    throw failed;
+                }
+            }
+        }
+    }
+
+    private static SeckillServer tryToStart(String program, List<String> options) {
+        try {
+            Path folder = Files.createTempDirectory("seckill-server");
+            int port = freePort();
+            List<String> line = new ArrayList<>();
+            line.addAll(List.of(program, "--port", String.valueOf(port), "--bind", "127.0.0.1"));
+            line.addAll(List.of("--save", "", "--dir", folder.toString()));
+            line.addAll(options);
+            Process process =
+                    new ProcessBuilder(line)
+                            .redirectErrorStream(true)
+                            .redirectOutput(folder.resolve("log").toFile())
+                            .start();
+            SeckillServer server = new SeckillServer(folder, port, process);
+            server.awaitAnswer();
+            return server;
+        } catch (IOException failed) {
+            throw new UncheckedIOException(failed);
+        }
+    }
+
+    /** A port that was free a moment ago, and whose cluster port is in range. */
+    private static int freePort() throws IOException {
+        while (true) {
+            try (ServerSocket socket =
+                    new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+                if (socket.getLocalPort() < 55_000) {
+                    return socket.getLocalPort();
+                }
+            }
+        }
+    }
+
+    private void awaitAnswer() {
+        long started = System.nanoTime();
+        while (!answers()) {
+            if (!process.isAlive() || System.nanoTime() - started > START_NANOS) {
+                String log = log();
+                close();
+                throw new IllegalStateException("The server did not start:\n" + log);
+            }
+            pause();
+        }
+    }
+
+    private boolean answers() {
+        try {
+            return inline("PING").equals("+PONG");
+        } catch (IOException notYet) {
+            return false;
+        }
+    }
+
+    private String inline(String command) throws IOException {
+        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
+            socket.setSoTimeout(1_000);
+            socket.getOutputStream()
+                    .write((command + "\r\n").getBytes(StandardCharsets.US_ASCII));
+            String line =
+                    new BufferedReader(
+                                    new InputStreamReader(
+                                            socket.getInputStream(), StandardCharsets.UTF_8))
+                            .readLine();
+            return line == null ? "" : line;
+        }
+    }
+
+    private static void pause() {
+        try {
+            Thread.sleep(10);
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted while a server starts", interrupted);
+        }
+    }
+
+    /**
+     * The port that it listens on.
+     *
+     * @return the port
+     */
+    public int port() {
+        return port;
+    }
+
+    /**
+     * The address that it listens on.
+     *
+     * @return {@code 127.0.0.1}
+     */
+    public String host() {
+        return "127.0.0.1";
+    }
+
+    /**
+     * Where clients connect to.
+     *
+     * @return {@code redis://127.0.0.1:port}
+     */
+    public String uri() {
+        return "redis://127.0.0.1:" + port;
+    }
+
+    /**
+     * The process.
+     *
+     * @return its id
+     */
+    public long pid() {
+        return process.pid();
+    }
+
+    /**
+     * Its folder, in which it keeps its files.
+     *
+     * @return the folder
+     */
+    public Path folder() {
+        return folder;
+    }
+
+    /**
+     * What it has printed.
+     *
+     * @return its log
+     */
+    public String log() {
+        try {
+            return Files.readString(folder.resolve("log"));
+        } catch (IOException failed) {
+            throw new UncheckedIOException(failed);
+        }
+    }
+
+    /** Kills it at once, as SIGKILL does, and waits until it is gone. Its folder stays. */
+    public void kill() {
+        process.destroyForcibly();
+        awaitEnd();
+    }
+
+    /** Freezes it, as SIGSTOP does: its connections stay open, and nothing is answered. */
+    public void freeze() {
+        signal("STOP");
+    }
+
+    /** Lets a frozen server go on. */
+    public void thaw() {
+        signal("CONT");
+    }
+
+    private void signal(String name) {
+        try {
+            Process kill =
+                    new ProcessBuilder("kill", "-" + name, String.valueOf(pid())).start();
+            if (kill.waitFor() != 0) {
+                throw new IllegalStateException("kill -" + name + " " + pid() + " failed");
+            }
+        } catch (IOException failed) {
+            throw new UncheckedIOException(failed);
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /**
+     * Whether its process is there.
+     *
+     * @return false once it has ended
+     */
+    public boolean isAlive() {
+        return process.isAlive();
+    }
+
+    /** Ends it and removes its folder. */
+    @Override
+    public void close() {
+        kill();
+        try {
+            Runtime.getRuntime().removeShutdownHook(atExit);
+        } catch (IllegalStateException exiting) {
+            // The hook runs already.
+        }
+        try (Stream<Path> files = Files.walk(folder)) {
+            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+                Files.deleteIfExists(file);
+            }
+        } catch (IOException failed) {
+            throw new UncheckedIOException(failed);
+        }
+    }
+
+    private void awaitEnd() {
+        boolean interrupted = false;
+        while (true) {
+            try {
+                process.waitFor();
+                break;
+            } catch (InterruptedException retry) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}
