@@ -85,12 +85,7 @@ async fn until_asked_to_end(options: Options) -> Result<u8> {
 
 /// Examines every script, and gives the worst exit code of them.
 fn examine_all(options: &Options) -> Result<u8> {
-    if rustix::process::geteuid().is_root() {
-        eprintln!(
-            "seckill-doctor: running as root, and so do the servers that run these scripts; for \
-             scripts of strangers use a user without rights, in a container"
-        );
-    }
+    server::bound_files()?;
     let roles = options.roles()?;
     let mut sources = Vec::new();
     for path in &options.scripts {

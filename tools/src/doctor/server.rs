@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -87,12 +89,12 @@ pub fn end_all() {
 impl Server {
     /// A standalone server without the module.
     pub fn plain(programs: &Programs) -> Result<Self> {
-        Self::start(programs, &[])
+        Self::start(programs, &[], false)
     }
 
     /// A standalone server with the module.
     pub fn with_module(programs: &Programs) -> Result<Self> {
-        Self::start(programs, &[load(programs)])
+        Self::start(programs, &[], true)
     }
 
     /// The only node of a cluster, with all slots.
@@ -114,14 +116,13 @@ impl Server {
         let mut retries = 10;
         loop {
             let [port, bus] = ports()?;
-            let mut lines = vec![
+            let lines = [
                 format!("port {port}"),
                 format!("cluster-port {bus}"),
                 "cluster-enabled yes".to_owned(),
                 "cluster-require-full-coverage no".to_owned(),
             ];
-            lines.extend(module.then(|| load(programs)));
-            match Self::start(programs, &lines) {
+            match Self::start(programs, &lines, module) {
                 Err(error) if retries > 0 && error.to_string().contains(PORT_IS_TAKEN) => {
                     retries -= 1;
                 }
@@ -130,7 +131,7 @@ impl Server {
         }
     }
 
-    fn start(programs: &Programs, lines: &[String]) -> Result<Self> {
+    fn start(programs: &Programs, lines: &[String], module: bool) -> Result<Self> {
         let mut running = running();
         let list = running.as_mut().context("the program is ending")?;
         let dir = tempfile::Builder::new().prefix("seckill-doctor-").tempdir()?;
@@ -146,26 +147,40 @@ impl Server {
         for line in lines {
             conf += &format!("{line}\n");
         }
+        if module {
+            conf += &format!(
+                "loadmodule {}\n",
+                module_for_a_server_in(dir.path(), programs)?.display()
+            );
+        }
         fs::write(dir.path().join("redis.conf"), conf)?;
         let log = dir.path().join("log");
         let file = File::create(&log)?;
         let (said, say) = std::io::pipe()?;
-        let child = Command::new(&programs.server)
+        let mut command = Command::new(&programs.server);
+        command
             .arg(dir.path().join("redis.conf"))
             .current_dir(dir.path())
             .stdin(Stdio::null())
             .stdout(say.try_clone()?)
-            .stderr(say)
-            .spawn()
-            .with_context(|| {
+            .stderr(say);
+        if is_root() {
+            std::os::unix::fs::chown(dir.path(), Some(NOBODY), Some(NOBODY))?;
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let child = command.spawn().with_context(|| {
+            let server = programs.server.display();
+            if is_root() {
+                format!("cannot run {server} as the user nobody, as which root runs its servers")
+            } else {
                 format!(
-                    "cannot run {}: install redis-server, or name one by --server or REDIS_SERVER",
-                    programs.server.display()
+                    "cannot run {server}: install redis-server, or name one by --server or \
+                     REDIS_SERVER"
                 )
-            })?;
+            }
+        })?;
         let id = child.id();
         let writer = std::thread::spawn(move || keep_the_beginning(said, file));
-        bound_files(id)?;
         list.insert(id, Running { child, _dir: dir });
         drop(running);
         let server = Self { id, socket };
@@ -209,19 +224,14 @@ fn keep_the_beginning(mut said: std::io::PipeReader, mut log: File) {
     let _ = std::io::copy(&mut said, &mut std::io::sink());
 }
 
-/// The process may write no file that is longer than it ever needs.
-#[cfg(target_os = "linux")]
-fn bound_files(id: u32) -> Result<()> {
-    use rustix::process::{Pid, Resource, Rlimit, prlimit};
-    let process = i32::try_from(id).ok().and_then(Pid::from_raw);
-    let bound = Rlimit { current: Some(FILE_LEN_MAX), maximum: Some(FILE_LEN_MAX) };
-    prlimit(process, Resource::Fsize, bound).context("cannot bound the files of a server")?;
-    Ok(())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn bound_files(_id: u32) -> Result<()> {
-    Ok(())
+/// Bounds the files of this program, and with it those of the servers that it starts from now on:
+/// none gets longer than it ever needs. To be called once, at the start.
+pub fn bound_files() -> Result<()> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let most =
+        getrlimit(Resource::Fsize).maximum.map_or(FILE_LEN_MAX, |most| most.min(FILE_LEN_MAX));
+    let bound = Rlimit { current: Some(most), maximum: Some(most) };
+    setrlimit(Resource::Fsize, bound).context("cannot bound the files of servers")
 }
 
 impl Drop for Server {
@@ -278,8 +288,24 @@ impl Client {
     }
 }
 
-fn load(programs: &Programs) -> String {
-    format!("loadmodule {}", programs.module.display())
+/// Root's servers run as this user, who owns nothing: scripts of others run in them.
+const NOBODY: u32 = 65534;
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// The module where a server of that folder can read it.
+fn module_for_a_server_in(dir: &Path, programs: &Programs) -> Result<PathBuf> {
+    if !is_root() {
+        return Ok(programs.module.clone());
+    }
+    let copy = dir.join("libseckill.so");
+    fs::copy(&programs.module, &copy)
+        .with_context(|| format!("cannot read {}", programs.module.display()))?;
+    // The server loads no module that it could not run.
+    fs::set_permissions(&copy, fs::Permissions::from_mode(0o755))?;
+    Ok(copy)
 }
 
 /// Two ports that nobody listened to a moment ago.

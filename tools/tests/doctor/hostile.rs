@@ -1,6 +1,7 @@
 //! Scripts that mean harm: what they ask of the server is refused, and what they use is bounded.
 
 use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::time::Duration;
 
 use crate::doctor::doctor;
@@ -19,9 +20,11 @@ fn selling_and(deed: &str) -> String {
 }
 
 /// What the doctor says of a script with such a deed, and the greatest file that it has at any
-/// moment.
+/// moment. No server is root's.
 fn examined(deed: &str) -> (std::process::Output, u64) {
     let temp = tempfile::tempdir().expect("a folder");
+    // Servers that root starts belong to nobody, who must be let in.
+    fs::set_permissions(temp.path(), fs::Permissions::from_mode(0o755)).expect("its owner");
     let path = temp.path().join("seckill.lua");
     fs::write(&path, selling_and(deed)).expect("a script");
     let servers = temp.path().join("servers");
@@ -33,15 +36,23 @@ fn examined(deed: &str) -> (std::process::Output, u64) {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .expect("run seckill-doctor");
-    let mut greatest = 0;
+    let (mut greatest, mut sockets) = (0, 0);
     while child.try_wait().expect("its state").is_none() {
         for dir in fs::read_dir(&servers).expect("the folder").flatten() {
             for file in fs::read_dir(dir.path()).into_iter().flatten().flatten() {
-                greatest = greatest.max(file.metadata().map_or(0, |of| of.len()));
+                let Ok(of) = file.metadata() else { continue };
+                if file.file_name() != "libseckill.so" {
+                    greatest = greatest.max(of.len());
+                }
+                if file.file_name() == "socket" {
+                    assert_ne!(of.uid(), 0, "a server runs as root");
+                    sockets += 1;
+                }
             }
         }
         std::thread::sleep(Duration::from_millis(5));
     }
+    assert!(sockets > 0, "no server was seen");
     (child.wait_with_output().expect("its end"), greatest)
 }
 
