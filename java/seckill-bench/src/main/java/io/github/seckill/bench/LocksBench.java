@@ -5,6 +5,7 @@ import io.github.seckill.client.SeckillClient;
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.RedisClient;
+import io.lettuce.core.api.sync.RedisCommands;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.time.Duration;
@@ -20,8 +21,9 @@ import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 
 /**
- * A lock that is handed from thread to thread, by Redisson and by this library, and how long a
- * waiter waits after its holder was killed.
+ * A lock that is handed from thread to thread, by Redisson's two locks and by this library, and how
+ * long a waiter waits after its holder was killed. A hand-over is an acquisition by another thread
+ * than the one before: a lock that is not fair is often taken again by the thread that released it.
  *
  * <p>Arguments: how many seconds of handing over, how many kills of this library's holder and of
  * Redisson's. Not run by the tests.
@@ -40,27 +42,35 @@ final class LocksBench {
         int kills = Integer.parseInt(args[1]);
         int redissonKills = Integer.parseInt(args[2]);
         try (SeckillServer server = SeckillServer.start();
+                RedisClient lettuce = RedisClient.create(server.uri());
                 Locker redisson = Locker.of("redisson", server.uri());
+                Locker fair = Locker.of("fair", server.uri());
                 Locker seckill = Locker.of("seckill", server.uri())) {
-            for (Locker locker : List.of(redisson, seckill, redisson, seckill)) {
-                System.out.printf(
-                        "%-9s %8.0f hand-overs/s by %d threads%n",
-                        locker.name(), handOvers(locker, seconds), THREADS);
+            RedisCommands<String, String> plain = lettuce.connect().sync();
+            List<Locker> round = List.of(redisson, fair, seckill);
+            for (int i = 0; i < 2; i++) {
+                for (Locker locker : round) {
+                    System.out.println(locker.name() + " " + handOvers(plain, locker, seconds));
+                }
             }
             afterKill(server, seckill, kills);
             afterKill(server, redisson, redissonKills);
         }
     }
 
-    /** Either library. */
+    /** A library and one of its locks. */
     private record Locker(String name, Function<String, Lock> locks, Runnable end)
             implements AutoCloseable {
         static Locker of(String name, String uri) {
-            if (name.equals("redisson")) {
+            if (!name.equals("seckill")) {
                 Config config = new Config();
                 config.useSingleServer().setAddress(uri);
                 RedissonClient client = Redisson.create(config);
-                return new Locker(name, key -> client.getLock("r:" + key), client::shutdown);
+                Function<String, Lock> locks =
+                        name.equals("fair")
+                                ? key -> client.getFairLock("f:" + key)
+                                : key -> client.getLock("r:" + key);
+                return new Locker(name, locks, client::shutdown);
             }
             RedisClient lettuce = RedisClient.create(uri);
             SeckillClient client = SeckillClient.create(LettuceTransport.of(lettuce));
@@ -80,19 +90,28 @@ final class LocksBench {
         }
     }
 
-    private static double handOvers(Locker locker, double seconds) throws InterruptedException {
-        AtomicLong count = new AtomicLong();
+    private static String handOvers(
+            RedisCommands<String, String> plain, Locker locker, double seconds)
+            throws InterruptedException, IOException {
+        AtomicLong acquisitions = new AtomicLong();
+        AtomicLong handOvers = new AtomicLong();
+        AtomicLong last = new AtomicLong(-1);
         CountDownLatch done = new CountDownLatch(THREADS);
+        double cpu = TriesBench.cpuSeconds(plain.info("cpu"));
         long started = System.nanoTime();
         long end = started + (long) (seconds * 1e9);
         for (int i = 0; i < THREADS; i++) {
+            long number = i;
             Thread thread =
                     new Thread(
                             () -> {
                                 Lock lock = locker.locks().apply("handed");
                                 while (System.nanoTime() < end) {
                                     lock.lock();
-                                    count.incrementAndGet();
+                                    acquisitions.incrementAndGet();
+                                    if (last.getAndSet(number) != number) {
+                                        handOvers.incrementAndGet();
+                                    }
                                     lock.unlock();
                                 }
                                 done.countDown();
@@ -100,7 +119,11 @@ final class LocksBench {
             thread.start();
         }
         done.await();
-        return count.get() / ((System.nanoTime() - started) / 1e9);
+        double took = (System.nanoTime() - started) / 1e9;
+        double micros = (TriesBench.cpuSeconds(plain.info("cpu")) - cpu) * 1e6 / handOvers.get();
+        return String.format(
+                "%.0f hand-overs/s, %.0f acquisitions/s by %d threads, %.1f us of CPU per hand-over",
+                handOvers.get() / took, acquisitions.get() / took, THREADS, micros);
     }
 
     private static void hold(String name, String uri) throws InterruptedException {

@@ -219,9 +219,12 @@ final class TriesBench implements AutoCloseable {
         return Arrays.copyOf(micros, count);
     }
 
-    /** What the server's main thread has used. */
     private double cpuSeconds() throws IOException {
-        String info = plain.info("cpu");
+        return cpuSeconds(plain.info("cpu"));
+    }
+
+    /** What the server's main thread has used, by the section {@code cpu} of INFO. */
+    static double cpuSeconds(String info) throws IOException {
         return field(info, "used_cpu_user_main_thread") + field(info, "used_cpu_sys_main_thread");
     }
 
