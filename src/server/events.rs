@@ -112,14 +112,10 @@ pub(crate) fn subscribe<L: Listener>(ctx: Ctx<'_>, classes: &[EventClass]) {
     for id in SERVER_EVENTS {
         subscribe_to(ctx, id, on_server::<L>);
     }
-    if let Some(events) = SlotEvents::of_server(ctx) {
-        let callback = match events {
-            SlotEvents::Redis => on_redis_slots::<L>,
-            SlotEvents::Valkey => on_valkey_slots::<L>,
-        };
-        if subscribe_to(ctx, events.id(), callback) {
-            ctx.add_module_options(events.options());
-        }
+    if let Some(events) = SlotEvents::of_server(ctx)
+        && subscribe_to(ctx, events.id(), on_server::<L>)
+    {
+        ctx.add_module_options(events.options());
     }
 }
 
@@ -189,41 +185,6 @@ unsafe extern "C" fn on_server<L: Listener>(
     }
 }
 
-unsafe extern "C" fn on_redis_slots<L: Listener>(
-    ctx: *mut raw::RedisModuleCtx,
-    _event: raw::RedisModuleEvent,
-    part: u64,
-    data: *mut c_void,
-) {
-    // SAFETY: context and data are as the server passed them.
-    unsafe { on_slots::<L>(SlotEvents::Redis, ctx, part, data) };
-}
-
-unsafe extern "C" fn on_valkey_slots<L: Listener>(
-    ctx: *mut raw::RedisModuleCtx,
-    _event: raw::RedisModuleEvent,
-    part: u64,
-    data: *mut c_void,
-) {
-    // SAFETY: context and data are as the server passed them.
-    unsafe { on_slots::<L>(SlotEvents::Valkey, ctx, part, data) };
-}
-
-/// # Safety
-/// Context, part and data must be what a server with these events passes.
-unsafe fn on_slots<L: Listener>(
-    events: SlotEvents,
-    ctx: *mut raw::RedisModuleCtx,
-    part: u64,
-    data: *mut c_void,
-) {
-    // SAFETY: by the caller; the server's context lives for this call.
-    let (ctx, moved) = unsafe { (Ctx::new(ctx), events.read(part, data)) };
-    if let Some(moved) = moved {
-        guarded(|| L::on_server(ctx, ServerEvent::Slots(moved)));
-    }
-}
-
 /// The cron goes by the monotonic clock, some ten times a second (`hz`).
 fn clock_event(ctx: Ctx<'_>) -> Option<ServerEvent> {
     let (at, now_ms) = (Instant::now(), ctx.now_ms());
@@ -285,7 +246,11 @@ unsafe fn server_event(id: u64, part: u64, data: *mut c_void) -> Option<ServerEv
             let info = unsafe { data.cast::<raw::RedisModuleClientInfo>().as_ref() }?;
             ServerEvent::Disconnected { connection: info.id }
         }
-        _ => return None,
+        _ => {
+            // SAFETY: by the caller; such an event is subscribed to on its own kind of server only.
+            let moved = unsafe { SlotEvents::with_id(id)?.read(part, data) };
+            ServerEvent::Slots(moved?)
+        }
     })
 }
 

@@ -80,6 +80,11 @@ impl SlotEvents {
         }
     }
 
+    /// Those with this number, among the events that this module subscribes to.
+    pub(super) fn with_id(id: u64) -> Option<Self> {
+        [Self::Redis, Self::Valkey].into_iter().find(|events| events.id() == id)
+    }
+
     /// The module options that the server wants of a module that hears of slots.
     pub(super) fn options(self) -> u32 {
         match self {

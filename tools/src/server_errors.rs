@@ -12,7 +12,7 @@ pub enum Trouble {
     NoGroup,
     /// The server is away, or not ready, or another one now: connect again.
     Away,
-    /// Connecting again won't help: somebody must mend something.
+    /// Connecting again won't help: somebody must fix something.
     Wrong,
 }
 
