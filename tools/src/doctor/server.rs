@@ -179,6 +179,8 @@ impl Server {
                 )
             }
         })?;
+        // It holds an end of the pipe, which would never be seen to close.
+        drop(command);
         let id = child.id();
         let writer = std::thread::spawn(move || keep_the_beginning(said, file));
         list.insert(id, Running { child, _dir: dir });
