@@ -176,7 +176,7 @@ fn redis_conf_runs_as_it_is() {
 
 #[test]
 fn pages_list_every_config_at_its_default() {
-    for readme in ["docs/configuration.md", "docs/reference.zh-CN.md"] {
+    for readme in ["docs/configuration.md", "docs/zh-CN/reference.md"] {
         let page = read(readme);
         for (name, default, _) in CONFIGS {
             let row = page
@@ -193,7 +193,7 @@ fn pages_list_every_config_at_its_default() {
 fn both_overviews_list_every_command() {
     let server = Server::start();
     for name in words(server.run("COMMAND LIST FILTERBY MODULE seckill")) {
-        for readme in ["docs/README.md", "docs/reference.zh-CN.md"] {
+        for readme in ["docs/README.md", "docs/zh-CN/reference.md"] {
             assert!(read(readme).contains(&name.to_uppercase()), "{readme} has no {name}");
         }
     }

@@ -71,7 +71,7 @@ fn prose(page: &str) -> String {
 }
 
 /// Where the links and images of a page lead: `](target)`, `src="target"`, `href="target"`.
-fn targets(page: &str) -> Vec<String> {
+pub(crate) fn targets(page: &str) -> Vec<String> {
     let prose = prose(page);
     let mut targets = Vec::new();
     for (start, end) in [("](", ')'), ("src=\"", '"'), ("href=\"", '"')] {
@@ -84,7 +84,7 @@ fn targets(page: &str) -> Vec<String> {
 }
 
 /// The anchors of a page's headings, as GitHub makes them.
-fn anchors(page: &str) -> Vec<String> {
+pub(crate) fn anchors(page: &str) -> Vec<String> {
     let mut fenced = false;
     let mut anchors: Vec<String> = Vec::new();
     for line in page.lines() {
