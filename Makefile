@@ -83,6 +83,9 @@ arm64: ## builds the module for arm64 and tries it under qemu, ARGS="holds::" fo
 package: ## a tarball and a .deb in target/package, each unpacked and tried
 	@scripts/package
 
+pictures: ## draws the pictures of the documentation again, from docs/images/src
+	@scripts/pictures
+
 servers: ## obtains newer Redis and Valkey servers to test against and prints their paths
 	@scripts/servers $(or $(NAMES),all)
 
