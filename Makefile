@@ -84,6 +84,7 @@ package: ## a tarball and a .deb in target/package, each unpacked and tried
 	@scripts/package
 
 pictures: ## draws the pictures of the documentation again, from docs/images/src
+	@scripts/setup clients java-lettuce
 	@scripts/pictures
 
 servers: ## obtains newer Redis and Valkey servers to test against and prints their paths
