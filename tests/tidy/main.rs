@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 mod architecture;
+mod book;
 mod documents;
 
 const LINES_A_FILE: usize = 400;

@@ -100,7 +100,7 @@ class DocumentationTest {
             }
         }
         // The Chinese page has the same code, whatever its words are.
-        assertThat(blocks("docs/java.zh-CN.md")).isEqualTo(english);
+        assertThat(blocks("docs/zh-CN/java.md")).isEqualTo(english);
     }
 
     private record Block(String language, List<String> lines) {}
