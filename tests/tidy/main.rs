@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 mod architecture;
 mod book;
 mod documents;
+mod language;
 
 const LINES_A_FILE: usize = 400;
 const COLUMNS: usize = 100;
