@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 mod architecture;
 mod book;
 mod documents;
+mod editions;
 mod language;
 
 const LINES_A_FILE: usize = 400;
