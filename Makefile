@@ -49,6 +49,12 @@ soak: module ## the same for MINUTES=60; SEED=n repeats a history
 tutorial: module ## six mistakes of flash sales and their cures, run and compared with the pages
 	@tutorial/run --check
 
+book: ## the documentation as a book, English and Chinese (target/book/index.html)
+	@scripts/book
+
+book-test: ## that, and every page opened in Chromium: links, scripts, width, search
+	@scripts/book test
+
 fuzz: ## libFuzzer on every parser and rule, FOR=10 seconds each; TARGETS="terms ..." for some
 	@FOR="$(FOR)" scripts/fuzz $(TARGETS)
 

@@ -47,6 +47,7 @@
 //! | `loading` | MODULE LOAD and UNLOAD |
 //! | `config`, `config_names`, `cluster`, `managed_cluster` | names and modes, hash tags, slots |
 //! | `memory` | what the module remembers between commands, and each event that may end it |
+//! | `docs_tables` | tables of the documentation, written from what the server says |
 //! | `metadata`, `acl`, `docs` | COMMAND INFO, DOCS, GETKEYS, INFO, ACL, redis.conf, pages |
 //! | `shipped` | redis.conf, compose.yaml, scripts |
 //! | `pages` | what pages say that no session shows: sizes, TLS, a restore |
@@ -80,6 +81,7 @@ mod cuts;
 mod deduct;
 mod differential;
 mod docs;
+mod docs_tables;
 mod dropped;
 mod effects;
 mod events;

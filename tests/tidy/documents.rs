@@ -56,18 +56,18 @@ fn pages() -> Vec<(String, String)> {
 }
 
 /// A page without its code blocks and inline code, in which brackets are no links.
-fn prose(page: &str) -> String {
+pub(crate) fn prose(page: &str) -> String {
     let mut fenced = false;
-    let mut prose = String::new();
+    let mut text = String::new();
     for line in page.lines() {
         let fence = line.trim_start().starts_with("```");
         fenced ^= fence;
-        if !fenced && !fence {
-            let outside = line.split('`').step_by(2);
-            prose.extend(outside.chain(["\n"]));
-        }
+        text += if fenced || fence { "" } else { line };
+        text.push('\n');
     }
-    prose
+    // Inline code may go on in the next line, not in the next paragraph.
+    let outside = |paragraph: &str| paragraph.split('`').step_by(2).collect::<String>();
+    text.split("\n\n").map(outside).collect::<Vec<_>>().join("\n\n")
 }
 
 /// Where the links and images of a page lead: `](target)`, `src="target"`, `href="target"`.
@@ -183,5 +183,6 @@ fn clients_are_narrow_and_name_no_registry() {
 fn the_checks_of_this_file_can_fail() {
     let page = "[a](b.md) `[c](d)` <img src=\"e.svg\">\n```\n[f](g)\n```\n# A b: `c.d`\n";
     assert_eq!(targets(page), ["b.md", "e.svg"]);
+    assert_eq!(targets("[a `b\nc`](d.md) `\n\n[e](f.md)"), ["d.md", "f.md"]);
     assert_eq!(anchors(page), ["a-b-cd"]);
 }

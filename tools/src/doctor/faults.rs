@@ -156,7 +156,7 @@ impl<'a> Facts<'a> {
         findings
     }
 
-    /// One a user?
+    /// One per user?
     fn repeats(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         let Some(user) = self.sale.user else { return findings };

@@ -82,7 +82,7 @@ impl Template {
         Self(parts)
     }
 
-    /// The same with another slot in the place of one.
+    /// The same with another slot.
     pub fn with(&self, one: Slot, other: Slot) -> Self {
         let part = |part: &Part| match part {
             Part::Slot(slot) if *slot == one => Part::Slot(other),

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use domain::info;
+
 use crate::reading::{Reading, Server, Stream, Voucher};
 
 /// A metric: its kind, what it means, and its samples as labels and value.
@@ -15,9 +17,6 @@ struct Metric {
 /// The metrics by name, each with all of its samples together, as the format demands.
 #[derive(Default)]
 struct Page(BTreeMap<String, Metric>);
-
-/// The fields of `INFO seckill` that go up and down. All others only grow.
-const GAUGES: [&str; 2] = ["holds_open", "locks_waiting"];
 
 /// The page of a reading; without one only that there was none.
 pub fn page(reading: Option<&Reading>) -> String {
@@ -82,14 +81,16 @@ impl Page {
     /// Every field under its own name; those that only grow with `_total` behind.
     fn counters(&mut self, counters: &BTreeMap<String, u64>) {
         for (field, value) in counters {
-            let (kind, tail) = match GAUGES.contains(&field.as_str()) {
+            // A newer module may have a field that is not known here.
+            let known = info::field(field);
+            let (kind, tail) = match known.is_some_and(|field| field.is_gauge) {
                 true => ("gauge", ""),
                 false if field.ends_with("_total") => ("counter", ""),
                 false => ("counter", "_total"),
             };
             let name = format!("seckill_{field}{tail}");
-            let meaning = format!("seckill_{field} of INFO seckill");
-            self.add((kind, &name), &meaning, &[], Some(value));
+            let meaning = known.map_or("A field of INFO seckill", |field| field.meaning);
+            self.add((kind, &name), meaning, &[], Some(value));
         }
     }
 
