@@ -24,20 +24,12 @@ import org.springframework.context.annotation.Import;
 
 /** The code of docs/java.md is the code of this folder, and it runs. */
 class DocumentationTest {
-    private static final Path ROOT = root();
+    private static final Path ROOT = Pages.ROOT;
     private static final Path HERE =
             ROOT.resolve("java/seckill-spring-boot-starter/src/test/java")
                     .resolve(DocumentationTest.class.getPackageName().replace('.', '/'));
     private static final Path BEFORE =
             ROOT.resolve("clients/java-spring/src/main/java/shop/scripts");
-
-    private static Path root() {
-        Path folder = Path.of("").toAbsolutePath();
-        while (!Files.exists(folder.resolve("docs/java.md"))) {
-            folder = folder.getParent();
-        }
-        return folder;
-    }
 
     @Configuration
     @EnableAutoConfiguration
@@ -100,7 +92,8 @@ class DocumentationTest {
             }
         }
         // The Chinese page has the same code, whatever its words are.
-        assertThat(blocks("docs/java.zh-CN.md")).isEqualTo(english);
+        boolean folder = Files.exists(ROOT.resolve("docs/zh-CN/java.md"));
+        assertThat(blocks(folder ? "docs/zh-CN/java.md" : "docs/java.zh-CN.md")).isEqualTo(english);
     }
 
     private record Block(String language, List<String> lines) {}
