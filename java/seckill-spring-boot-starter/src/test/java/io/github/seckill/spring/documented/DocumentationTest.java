@@ -22,7 +22,7 @@ import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 
-/** The code of docs/java.md is the code of this folder, and it runs. */
+/** The code of docs/java.md and docs/clients.md is the code of this folder, and it runs. */
 class DocumentationTest {
     private static final Path ROOT = Pages.ROOT;
     private static final Path HERE =
@@ -89,6 +89,11 @@ class DocumentationTest {
                     assertThat(after).contains(flat(side(hunk, '+')));
                     assertThat(before).contains(flat(side(hunk, '-')));
                 }
+            }
+        }
+        for (Block block : blocks("docs/clients.md")) {
+            if (block.language().equals("java")) {
+                assertThat(after).contains(flat(block.lines().stream()));
             }
         }
         // The Chinese page has the same code, whatever its words are.
