@@ -109,12 +109,12 @@ clients: setup ## the clients of every language against a server, NAMES="go pyth
 
 # Tries on every server that `make servers` has obtained, too.
 java: setup ## builds and tests the Java library and the Spring Boot starter of java/
-	@scripts/setup clients java-lettuce
+	@scripts/setup clients java
 	cargo build --release -p seckill
 	SECKILL_MODULE=$(target)/release/libseckill.so mvn -B -ntp -f java/pom.xml verify
 
 bench-java: setup ## measures the Java client beside the script, and its locks beside Redisson's
-	@scripts/setup clients java-lettuce
+	@scripts/setup clients java
 	cargo build --release -p seckill
 	SECKILL_MODULE=$(target)/release/libseckill.so \
 	    mvn -B -q -f java/pom.xml -pl seckill-bench -am -DskipTests -P bench verify $(ARGS)
