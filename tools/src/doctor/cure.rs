@@ -180,6 +180,7 @@ impl Call {
     /// As an entry of `seckill.scripts`, whose words are KEYS, ARGV or texts, and nothing joined.
     fn native(&self) -> Option<String> {
         let word = |template: &Template| match (template.slot(), template.constant()) {
+            (Some(Slot::Field(_)), _) => None,
             (Some(slot), _) => Some(slot.to_string()),
             (None, Some(text)) => {
                 let text = std::str::from_utf8(text).ok()?;

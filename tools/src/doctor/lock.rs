@@ -114,7 +114,7 @@ impl Unlock {
             slot if self.lock.slots().any(|own| own == slot) => b"order:1".to_vec(),
             Slot::Key(number) => format!("key{number}").into_bytes(),
             // A time to live, or a message.
-            Slot::Arg(_) => b"10000".to_vec(),
+            Slot::Arg(_) | Slot::Field(_) => b"10000".to_vec(),
         }
     }
 
@@ -243,7 +243,7 @@ impl Unlock {
             let text = format!("It fails when there is no lock: {}.", theirs[FREE].reply);
             findings.push(Finding::weak("missing-lock", text));
         }
-        let declared = |slot: Slot| matches!(slot, Slot::Key(_));
+        let declared = Slot::is_key;
         if self.token.is_some_and(declared) && !self.lock.slots().any(declared) {
             let text = "KEYS and ARGV are swapped: the token is declared as a key and the lock is \
                 not. A cluster client goes to the node of the token, and access rules look at the \

@@ -41,7 +41,7 @@ impl Reading {
             None => ONE.to_vec(),
         };
         match slot {
-            Slot::Arg(_) => text,
+            Slot::Arg(_) | Slot::Field(_) => text,
             Slot::Key(number) if tag => [format!("{{t}}key{number}:").into_bytes(), text].concat(),
             Slot::Key(number) => [format!("key{number}:").into_bytes(), text].concat(),
         }
@@ -70,7 +70,7 @@ impl Sale {
         };
         let open = |slot: &&Slot| !of_stock.contains(slot) && Some(**slot) != self.units;
         let open: Vec<Slot> = self.slots.iter().filter(open).copied().collect();
-        let is_key = |slot: &Slot| matches!(slot, Slot::Key(_));
+        let is_key = |slot: &Slot| slot.is_key();
         let known = [self.voucher, self.order];
         Open {
             keys: open.iter().copied().filter(|s| is_key(s) && !shared(s) && !said(s)).collect(),
@@ -101,7 +101,7 @@ impl Sale {
                 _ if Some(*slot) == self.order => Means::Changes,
                 _ if open.people.contains(slot) => Means::User,
                 _ if open.keys.contains(slot) => Means::User,
-                Slot::Arg(_) if open.rest.contains(slot) => {
+                _ if !slot.is_key() && open.rest.contains(slot) => {
                     if self.is_written(*slot) {
                         Means::Changes
                     } else {
