@@ -300,8 +300,15 @@ fn noted() -> String {
 /// Whatever a user is called, alone in its batch or with others.
 #[test]
 fn every_value_reaches_a_statement_as_it_is() {
-    let users =
-        ["o'hara", "back\\slash\\'\"", "用户", "$1", ":units", "a\nline", "$seckill_worker$"];
+    let users = [
+        "o'hara",
+        "back\\slash\\'\"",
+        "\u{7528}\u{6237}",
+        "$1",
+        ":units",
+        "a\nline",
+        "$seckill_worker$",
+    ];
     let alone = Database::open(Kind::Postgres).map(|database| (database, "1"));
     for (database, batch) in databases().map(|database| (database, "256")).chain(alone) {
         let mut shop = Shop::open(database);
