@@ -285,9 +285,9 @@ fn an_order_that_the_shops_table_refuses_holds_no_other_up() {
     }
 }
 
-const NOTES: &str = "CREATE TABLE notes (id VARCHAR(64), who VARCHAR(64), voucher VARCHAR(64), sale \
-                     VARCHAR(64), units BIGINT, state VARCHAR(64), was VARCHAR(64), until_ms \
-                     BIGINT)";
+const NOTES: &str = "CREATE TABLE notes (id VARCHAR(64), who VARCHAR(64), voucher VARCHAR(64), \
+                     sale VARCHAR(64), units BIGINT, state VARCHAR(64), was VARCHAR(64), \
+                     until_ms BIGINT)";
 
 /// One statement for each change of state: every value that there is.
 fn noted() -> String {
