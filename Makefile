@@ -93,6 +93,10 @@ pictures: ## draws the pictures of the documentation again, from docs/images/src
 	@scripts/setup clients java-lettuce
 	@scripts/pictures
 
+images: ## builds the images by buildah and runs them as compose.yaml says, by runc; as root
+	@scripts/images
+	@scripts/images valkey
+
 servers: ## obtains newer Redis and Valkey servers to test against and prints their paths
 	@scripts/servers $(or $(NAMES),all)
 
