@@ -6,10 +6,10 @@
 target := $(abspath $(or $(CARGO_TARGET_DIR),target))
 export RUST_BACKTRACE ?= 1
 
-.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*##.*/\1/p' Makefile)
+.PHONY: $(shell sed -n 's/^\([a-z0-9-]*\):.*##.*/\1/p' Makefile)
 
 help: ## lists the targets
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 22
+	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 22
 
 setup: ## installs what is missing (redis-server, libclang), from the system's packages
 	@scripts/setup
