@@ -10,6 +10,7 @@ use crate::server::{
     install_panic_hook, is_known, missing_api, register_command, register_info, remove_panic_hook,
     rule_naming,
 };
+use domain::info;
 use redis_module::{Context, RedisString, Status};
 use std::ffi::CStr;
 
@@ -156,11 +157,11 @@ struct Info;
 
 impl FillInfo for Info {
     fn fill(section: &mut InfoSection) {
-        for (name, counter) in metrics::FIELDS {
-            section.field(name, counter.get());
+        for (field, counter) in metrics::FIELDS {
+            section.field(field.name, counter.get());
         }
         let holds_open = Memory::current().map_or(0, |memory| memory.holds.open());
-        section.field(c"holds_open", holds_open);
+        section.field(info::HOLDS_OPEN.name, holds_open);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Counters since the module was loaded, and one gauge, shown by `INFO seckill`.
 
-use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use domain::info::{self, Field};
 
 /// One counter.
 pub(crate) struct Counter(AtomicU64);
@@ -58,25 +59,25 @@ pub(crate) static PRIZES_DRAWN: Counter = Counter::new();
 /// Calls of scripts that became commands.
 pub(crate) static SCRIPTS_REPLACED: Counter = Counter::new();
 
-/// Every counter under the name of its field, in the order shown. Names are never changed.
-pub(crate) static FIELDS: [(&CStr, &Counter); 17] = [
-    (c"tries_accepted", &TRIES_ACCEPTED),
-    (c"tries_sold_out", &TRIES_SOLD_OUT),
-    (c"tries_already_bought", &TRIES_ALREADY_BOUGHT),
-    (c"tries_not_started", &TRIES_NOT_STARTED),
-    (c"tries_ended", &TRIES_ENDED),
-    (c"tries_repeated", &TRIES_REPEATED),
-    (c"orders_confirmed", &ORDERS_CONFIRMED),
-    (c"orders_cancelled", &ORDERS_CANCELLED),
-    (c"orders_expired", &ORDERS_EXPIRED),
-    (c"orders_rejected", &ORDERS_REJECTED),
-    (c"locks_acquired", &LOCKS_ACQUIRED),
-    (c"locks_refused", &LOCKS_REFUSED),
-    (c"locks_released", &LOCKS_RELEASED),
-    (c"locks_waiting", &LOCKS_WAITING),
-    (c"locks_waited_ms_total", &LOCKS_WAITED_MS),
-    (c"prizes_drawn", &PRIZES_DRAWN),
-    (c"scripts_replaced", &SCRIPTS_REPLACED),
+/// Every counter with its field, in the order shown.
+pub(crate) static FIELDS: [(&Field, &Counter); 17] = [
+    (&info::TRIES_ACCEPTED, &TRIES_ACCEPTED),
+    (&info::TRIES_SOLD_OUT, &TRIES_SOLD_OUT),
+    (&info::TRIES_ALREADY_BOUGHT, &TRIES_ALREADY_BOUGHT),
+    (&info::TRIES_NOT_STARTED, &TRIES_NOT_STARTED),
+    (&info::TRIES_ENDED, &TRIES_ENDED),
+    (&info::TRIES_REPEATED, &TRIES_REPEATED),
+    (&info::ORDERS_CONFIRMED, &ORDERS_CONFIRMED),
+    (&info::ORDERS_CANCELLED, &ORDERS_CANCELLED),
+    (&info::ORDERS_EXPIRED, &ORDERS_EXPIRED),
+    (&info::ORDERS_REJECTED, &ORDERS_REJECTED),
+    (&info::LOCKS_ACQUIRED, &LOCKS_ACQUIRED),
+    (&info::LOCKS_REFUSED, &LOCKS_REFUSED),
+    (&info::LOCKS_RELEASED, &LOCKS_RELEASED),
+    (&info::LOCKS_WAITING, &LOCKS_WAITING),
+    (&info::LOCKS_WAITED_MS, &LOCKS_WAITED_MS),
+    (&info::PRIZES_DRAWN, &PRIZES_DRAWN),
+    (&info::SCRIPTS_REPLACED, &SCRIPTS_REPLACED),
 ];
 
 /// Starts all counters from 0: a library may stay in memory across an unload.

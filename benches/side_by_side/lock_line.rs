@@ -50,7 +50,7 @@ pub struct Contention {
     pub p50_ms: f64,
     pub p99_ms: f64,
     pub commands_each: f64,
-    /// Server CPU a hand-over, in microseconds.
+    /// Server CPU per hand-over, in microseconds.
     pub cpu_each: f64,
 }
 

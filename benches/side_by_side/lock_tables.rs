@@ -77,7 +77,7 @@ lock:
 - *SET NX, then BLPOP of a signal*: released by a script that also pushes to a list, as libraries
   do.
 - *BLPOP of the one token*: whoever has the only element of a list is inside. It has no owner and no
-  lease: when a holder dies, everybody waits for ever.
+  lease: when a holder dies, everybody waits forever.
 
 A hand-over is an acquisition by another than the owner before. In line is the time from the first
 request to being inside. Server CPU is that of the main thread, divided by the hand-overs.";
@@ -98,8 +98,8 @@ fn contention(rows: &[Contention]) -> String {
         "hand-overs a second",
         "in line p50, ms",
         "p99, ms",
-        "commands an acquisition",
-        "server CPU a hand-over, us",
+        "commands per acquisition",
+        "server CPU per hand-over, us",
     ];
     let mut lines = vec![format!("| {} |", head.join(" | "))];
     lines.push("| --- | ---: | ---: | ---: | ---: | ---: |".to_owned());

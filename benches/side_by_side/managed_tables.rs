@@ -18,7 +18,8 @@ fn sold_out(managed: &Managed) -> Grid {
     let names = sold_out::CONTENDERS.iter().map(|who| who.label());
     let ratios = ["script / managed", "managed / unmanaged"];
     let head = ["orders sold"].into_iter().chain(names).chain(ratios);
-    let mut grid = Grid::new("Server CPU a sold-out try of a managed sale, in microseconds", head);
+    let mut grid =
+        Grid::new("Server CPU per sold-out try of a managed sale, in microseconds", head);
     for sale in &managed.sold_out {
         let mut row = vec![thousands(sale.orders)];
         row.extend(sale.costs.iter().map(|figure| micros(figure.cost)));
@@ -69,7 +70,7 @@ fn expiry(managed: &Managed) -> Grid {
         "Holds due at once, and the PINGs of another client meanwhile, in milliseconds",
         [
             "holds",
-            "all given back in",
+            "all released in",
             "p50",
             "p99",
             "p99.9",

@@ -168,7 +168,7 @@ impl Bars<'_> {
 fn growth(results: &Results, path: &Path) -> Result<()> {
     let area = SVGBackend::new(path, (1080, 480)).into_drawing_area();
     area.fill(&WHITE)?;
-    let area = titled(&area, "Server CPU a try as the set of buyers grows", results)?;
+    let area = titled(&area, "Server CPU per try as the set of buyers grows", results)?;
     let panels = area.split_evenly((1, 2));
     for (panel, outcome) in panels.iter().zip([Outcome::Duplicate, Outcome::Accepted]) {
         let points: Vec<&Growth> =

@@ -71,7 +71,7 @@ impl Stand {
         self.lanes.run(load, 1)
     }
 
-    /// Sends a load `passes` times and gives the microseconds of server CPU a command.
+    /// Sends a load `passes` times and gives the microseconds of server CPU per command.
     pub fn measure(&mut self, load: &Load, passes: usize) -> Result<f64> {
         let before = cpu_seconds(&mut self.control)?;
         self.lanes.run(load, passes)?;

@@ -14,7 +14,7 @@ const PAGE_START: &str = "\
 `make bench` writes this page, `results.json` and the plots.
 
 - *script*: the usual Lua script, by EVALSHA.
-- *one-line script*: `return redis.call('SECKILL.TRY', ...)` in the place of the usual one, by
+- *one-line script*: `return redis.call('SECKILL.TRY', ...)` instead of the usual one, by
   EVALSHA.
 - *RM_Call steps*: a module command in which every step is a call of a Redis command.
 - *EVALSHA, native*: the EVALSHA of *script*, byte for byte, while `seckill.scripts` names it.
@@ -63,13 +63,13 @@ pub fn page(results: &Results) -> String {
     }
     text += "\n## Plots\n";
     if !results.decisions.is_empty() {
-        text += "\n![Server CPU a try, by outcome and contender](bars.svg)\n";
+        text += "\n![Server CPU per try, by outcome and contender](bars.svg)\n";
     }
     if !results.growth.is_empty() {
-        text += "\n![Server CPU a try as the set of buyers grows](growth.svg)\n";
+        text += "\n![Server CPU per try as the set of buyers grows](growth.svg)\n";
     }
     if !results.managed.deeds.is_empty() {
-        text += "\n![Server CPU a command on a managed sale](managed.svg)\n";
+        text += "\n![Server CPU per command on a managed sale](managed.svg)\n";
     }
     text
 }
@@ -153,7 +153,8 @@ fn latency(results: &Results) -> Grid {
 fn growth(results: &Results) -> Grid {
     let names = SELLING.iter().map(|c| c.label());
     let head = ["", "buyers"].into_iter().chain(names).chain(["script / SECKILL.TRY"]);
-    let mut grid = Grid::new("Server CPU a try as the set of buyers grows, in microseconds", head);
+    let mut grid =
+        Grid::new("Server CPU per try as the set of buyers grows, in microseconds", head);
     for outcome in [Outcome::Duplicate, Outcome::Accepted] {
         for point in results.growth.iter().filter(|point| point.outcome == outcome) {
             let mut row = vec![outcome.label().to_owned(), thousands(point.buyers)];
@@ -168,7 +169,7 @@ fn growth(results: &Results) -> Grid {
 fn vouchers(results: &Results) -> Grid {
     let names = ["script", "RM_Call steps", "SECKILL.TRY", "GET", "script / SECKILL.TRY"];
     let head = ["vouchers in turn"].into_iter().chain(names);
-    let mut grid = Grid::new("Server CPU a sold-out try, in microseconds", head);
+    let mut grid = Grid::new("Server CPU per sold-out try, in microseconds", head);
     for spread in &results.vouchers {
         let mut row = vec![thousands(spread.vouchers)];
         row.extend(spread.costs.iter().map(|figure| micros(figure.cost)));

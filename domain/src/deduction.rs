@@ -1,5 +1,5 @@
 //! What a bare stock, a key that nothing belongs to but its number, does when units are taken or
-//! given back.
+//! put back.
 
 use super::sale::{Stock, Units};
 

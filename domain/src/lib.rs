@@ -29,6 +29,7 @@ pub mod entry_id;
 pub mod fencing;
 pub mod fields;
 pub mod hash_tag;
+pub mod info;
 pub mod integer;
 pub mod key_names;
 pub mod managed;

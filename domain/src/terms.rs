@@ -26,8 +26,8 @@ impl SaleId {
     /// The greatest: of the year 2255.
     pub const MAX: i64 = (1 << 53) - 1;
 
-    /// The id of a sale that is created now. A clock that is not of this age gives one all the
-    /// same.
+    /// The id of a sale that is created now. A clock that is not of this age gives one
+    /// anyway.
     pub fn created_at(now_us: i64) -> Self {
         Self(now_us.clamp(1, Self::MAX))
     }

@@ -214,7 +214,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         while let Some(lock) = self.marked.pop_front() {
             let lines = self.lines.get_mut(&lock.db);
             let line = lines.and_then(|lines| lines.get_mut(&lock.key));
-            // A line that ended and began anew meanwhile has a mark of its own, or none.
+            // A line that ended and started over meanwhile has a mark of its own, or none.
             if let Some(line) = line.filter(|line| line.is_marked) {
                 line.is_marked = false;
                 return Some(lock);

@@ -1,4 +1,4 @@
-//! Bytes as a source of choices. When they have run out, every choice is the first.
+//! Bytes as a source of choices. When they are used up, every choice is the first.
 
 pub(crate) struct Input<'a>(&'a [u8]);
 

@@ -174,7 +174,7 @@ fn skip(before: Option<Skipped>, reaped: Reaped, now: Millis) -> Option<Skipped>
     Some(Skipped { behind, until })
 }
 
-/// Says in the log, at most once a minute, why holds could not be released.
+/// Says in the log, at most once per minute, why holds could not be released.
 fn complain(ctx: Ctx<'_>, memory: &Memory, error: CommandError, now: Millis) {
     // A slot on its way to another node is nobody's mistake.
     if error != CommandError::TryAgain && memory.holds.may_complain(now) {

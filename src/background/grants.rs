@@ -122,7 +122,7 @@ fn serve_marked(ctx: Ctx<'_>, memory: &Memory, budget: &Budget) {
 }
 
 /// Sees to it that the loop turns when something is due. A timer that is armed for too early a
-/// moment is left alone: it costs one idle turn, to arm it anew costs more.
+/// moment is left alone: it costs one idle turn, to arm it again costs more.
 fn arm(ctx: Ctx<'_>, memory: &Memory, now_ms: i64) {
     // What is left to be done was too much for one turn. Or writes are paused: then the next turn
     // is the server's own, of which there are ten a second.

@@ -65,8 +65,8 @@ pub(super) fn renew(ctx: Ctx<'_>, wanted: &Wanted<'_>, now_ms: i64) -> Result<i6
         return Ok(ACQUIRED);
     }
     let fence = Fence::read(ctx, key)?;
-    // None: acquired without a fencing token, or the key is gone. The next number grows all the
-    // same.
+    // None: acquired without a fencing token, or the key is gone. The next number grows
+    // anyway.
     let number = fence.last().map_or_else(|| fence.next(now_ms), Ok)?;
     lock::extend(ctx, key, ends_at_ms).publish(ctx);
     fence.remember(ctx, number, ends_at_ms);

@@ -15,7 +15,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     flags: c"readonly fast",
     categories: c"read fast lock",
     arity: 2,
-    summary: c"Tells who holds a lock, for how long, and how many clients are in line",
+    summary: c"Returns who holds a lock, for how long, and how many clients wait",
     complexity: c"O(1)",
     since: c"0.2.0",
     keys: &[KeySpec {

@@ -20,7 +20,7 @@ use domain::managed::{Known, accepted, known, refuse};
 use domain::sale::{Outcome, Units};
 use domain::terms::Millis;
 
-/// How many overdue orders a command releases before it leaves them to the timer. Bounds its time.
+/// How many overdue orders one batch releases before it leaves them to the timer. Bounds its time.
 const RELEASES_MAX: usize = 100;
 
 /// The tries of one command so far.

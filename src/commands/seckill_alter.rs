@@ -17,7 +17,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     flags: c"write deny-oom fast",
     categories: c"write fast seckill",
     arity: -4,
-    summary: c"Changes window, limit or hold of a managed voucher",
+    summary: c"Changes the time window, limit or hold of a managed voucher",
     complexity: c"O(1)",
     since: c"0.2.0",
     keys: UPDATES_VOUCHER,

@@ -21,7 +21,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     flags: c"write fast",
     categories: c"write fast seckill",
     arity: -4,
-    summary: c"Gives an order's units and its user's right to buy back, once",
+    summary: c"Releases an order, once: its units return to stock, its user may buy again",
     complexity: c"O(log n), n being the orders held",
     since: c"0.2.0",
     keys: UPDATES_VOUCHER,

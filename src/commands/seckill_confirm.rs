@@ -28,7 +28,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     flags: c"write fast",
     categories: c"write fast seckill",
     arity: -4,
-    summary: c"Makes a held order sold, and appends it to the stream of confirmed orders",
+    summary: c"Marks a held order as sold, and appends it to the stream of confirmed orders",
     complexity: c"O(log n), n being the orders held",
     since: c"0.2.0",
     keys: UPDATES_VOUCHER,

@@ -21,7 +21,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     flags: c"write deny-oom fast",
     categories: c"write fast seckill",
     arity: -3,
-    summary: c"Makes a managed voucher with stock, window, limit and hold",
+    summary: c"Creates a managed voucher: stock, time window, limit per user, reservations",
     complexity: c"O(1)",
     since: c"0.2.0",
     keys: UPDATES_VOUCHER,

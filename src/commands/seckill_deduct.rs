@@ -26,7 +26,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     flags: c"write deny-oom fast",
     categories: c"write fast seckill",
     arity: -2,
-    summary: c"Takes units from a stock if there are enough, and replies what there was before",
+    summary: c"Takes units from a stock key if there are enough, and returns the stock before",
     complexity: c"O(1)",
     since: c"0.2.0",
     keys: BARE_STOCK,

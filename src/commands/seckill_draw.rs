@@ -1,4 +1,4 @@
-//! SECKILL.DRAW pool user: gives a user a prize code, at most one a user, each once.
+//! SECKILL.DRAW pool user: gives a user a prize code, at most one per user, each once.
 
 use super::{Answering, Command};
 use crate::args::Args;
@@ -29,7 +29,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     flags: c"write deny-oom fast",
     categories: c"write fast seckill",
     arity: 3,
-    summary: c"Draws a prize code from a pool for a user, or tells the one they have",
+    summary: c"Draws a prize code for a user; a user who has one gets the same code again",
     complexity: c"O(1)",
     since: c"0.2.0",
     keys: POOL,

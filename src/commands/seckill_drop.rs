@@ -18,7 +18,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     flags: c"write fast",
     categories: c"write fast seckill",
     arity: -2,
-    summary: c"Removes every key of a voucher, never a stream",
+    summary: c"Deletes all keys of a voucher, but no stream",
     complexity: c"O(1), the memory is freed in the background. With FORCE O(log n) per order held",
     since: c"0.2.0",
     keys: UPDATES_VOUCHER,
@@ -28,7 +28,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     ],
 };
 
-/// How many orders a command releases. Bounds its time.
+/// How many orders one command releases. Bounds its time.
 const RELEASES_MAX: usize = 100;
 
 /// The reply when more orders are held than one command releases.

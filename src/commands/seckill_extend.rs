@@ -22,7 +22,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     flags: c"write fast",
     categories: c"write fast seckill",
     arity: -5,
-    summary: c"Moves the deadline of a held order to so many milliseconds from now, never earlier",
+    summary: c"Sets the deadline of a held order to ms from now, if that is later",
     complexity: c"O(log n), n being the orders held",
     since: c"0.2.0",
     keys: UPDATES_VOUCHER,

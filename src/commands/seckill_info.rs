@@ -19,7 +19,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     flags: c"readonly",
     categories: c"read seckill",
     arity: 2,
-    summary: c"How the sale of a voucher stands",
+    summary: c"Returns the state of a voucher's sale",
     complexity: c"O(1)",
     since: c"0.2.0",
     keys: READS_VOUCHER,

@@ -17,8 +17,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     flags: c"write deny-oom",
     categories: c"write seckill",
     arity: -4,
-    summary:
-        c"Sells one unit of a voucher to each of many users, as one SECKILL.TRY per user would",
+    summary: c"Sells one unit to each of up to 1,024 users, as one SECKILL.TRY per user would",
     complexity: c"O(N) where N is the number of users",
     since: c"0.2.0",
     keys: &[KeySpec {

@@ -19,7 +19,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     flags: c"readonly fast",
     categories: c"read fast seckill",
     arity: 3,
-    summary: c"Where an order of a managed voucher stands",
+    summary: c"Returns the state of an order of a managed voucher",
     complexity: c"O(1)",
     since: c"0.2.0",
     keys: READS_VOUCHER,

@@ -32,7 +32,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     flags: c"write fast",
     categories: c"write fast seckill",
     arity: -4,
-    summary: c"Moves an entry to the dead letters of its stream and gives its order back, once",
+    summary: c"Moves an entry to the dead letters of its stream and releases its order, once",
     complexity: c"O(log n), n being the entries pending and the orders held",
     since: c"0.2.0",
     keys: &[KeySpec {
@@ -167,7 +167,7 @@ impl Rejection<'_> {
     /// Writes the dead letter, acknowledges the entry and releases the order.
     ///
     /// What could be refused was looked at, and the entry of the release is shorter than the dead
-    /// letter. Should the server refuse a step all the same, what was appended is taken back.
+    /// letter. Should the server refuse a step anyway, what was appended is taken back.
     fn write(self, fate: Fate, mut release: Option<Release<'_>>) -> Result<(), CommandError> {
         let Self { ctx, delivery, .. } = self;
         let was = release.as_ref().and_then(Release::was);

@@ -19,7 +19,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     flags: c"write deny-oom fast",
     categories: c"write fast seckill",
     arity: 3,
-    summary: c"Adds units to the stock and the total of a managed voucher, or takes some away",
+    summary: c"Adds units to the stock and total of a managed voucher, or removes some",
     complexity: c"O(1)",
     since: c"0.2.0",
     keys: UPDATES_VOUCHER,

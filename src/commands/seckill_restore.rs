@@ -16,7 +16,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     flags: c"write fast",
     categories: c"write fast seckill",
     arity: -2,
-    summary: c"Gives units back to a stock, and replies what there is then",
+    summary: c"Adds units back to a stock key, and returns the stock after",
     complexity: c"O(1)",
     since: c"0.2.0",
     keys: BARE_STOCK,

@@ -19,7 +19,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     flags: c"readonly fast",
     categories: c"read fast seckill",
     arity: 3,
-    summary: c"What a user has of a voucher",
+    summary: c"Returns what a user has bought of a voucher",
     complexity: c"O(1)",
     since: c"0.2.0",
     keys: READS_VOUCHER,

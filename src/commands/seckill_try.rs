@@ -1,4 +1,4 @@
-//! `SECKILL.TRY voucher user orderid [UNITS n]`: sells to a user, at most once a user.
+//! `SECKILL.TRY voucher user orderid [UNITS n]`: sells to a user, at most once per user.
 
 use super::order::Order;
 use super::unmanaged;
@@ -25,7 +25,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     flags: c"write deny-oom fast",
     categories: c"write fast seckill",
     arity: -4,
-    summary: c"Sells units of a voucher to a user, at most once a user, and appends the order",
+    summary: c"Sells units of a voucher to a user, and appends the order to a stream",
     complexity: c"O(1)",
     since: c"0.1.0",
     keys: &[KeySpec {

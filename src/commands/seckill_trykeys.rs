@@ -23,7 +23,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     flags: c"write deny-oom fast",
     categories: c"write fast seckill",
     arity: -7,
-    summary: c"Sells units of a voucher as SECKILL.TRY does, on keys that the client names",
+    summary: c"Sells as SECKILL.TRY does, on keys and with fields that the client names",
     complexity: c"O(1)",
     since: c"0.1.0",
     keys: &[

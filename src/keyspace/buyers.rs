@@ -45,7 +45,7 @@ impl<'a> Buyer<'a> {
 
     /// Takes the user out, if there.
     pub(crate) fn dismiss(self, ctx: Ctx<'_>) {
-        // The key is known to be a set. If the server refused all the same, there would be nothing
+        // The key is known to be a set. If the server refused anyway, there would be nothing
         // left to try.
         drop(Call::write(ctx, c"SREM", self.key, self.user.0));
     }

@@ -44,12 +44,12 @@ pub(crate) struct FreeIds {
 enum Write {
     /// Count on by so many in place, which keeps the key's time to live.
     Add(i64),
-    /// Write the key anew.
+    /// Write the key again.
     Set { expires_ms: i64 },
 }
 
 /// As [`find_next`], but leaves out ids of which `is_used` is true: the counter was deleted, say,
-/// and counts anew.
+/// and starts over.
 pub(crate) fn find_unused(
     kept: &Kept<Counter>,
     ctx: Ctx<'_>,
@@ -170,7 +170,7 @@ impl FreeIds {
         match self.write {
             Write::Add(by) => {
                 // The key was read in this very command. Only another module that heard of a
-                // write of ours could have removed it; then the ids are free all the same.
+                // write of ours could have removed it; then the ids are free anyway.
                 let written = WriteKey::open(ctx, key).overwrite_string(kept.bytes());
                 if written.is_ok() {
                     let by = OwnedStr::new(Decimal::new(by).bytes());

@@ -2,7 +2,7 @@
 //!
 //! A mark is a hint of what to ask first and never an answer: asking SISMEMBER costs less than
 //! what a try of somebody new needs. A wrong mark costs one call, so no event has to end it. Where
-//! a sale is emptied and begins anew for the same users all of theirs are wrong, so after a wrong
+//! a sale is emptied and starts over for the same users all of theirs are wrong, so after a wrong
 //! one none is believed until one was right.
 
 use crate::server::{MainThread, Str};

@@ -9,7 +9,7 @@ use domain::entry_id::EntryId;
 pub(crate) struct Orders<'a> {
     stream: WriteKey<'a>,
     key: Str<'a>,
-    /// A stream without entries may have used up its ids all the same.
+    /// A stream without entries may have used up its ids anyway.
     is_empty_stream: bool,
 }
 

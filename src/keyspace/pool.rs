@@ -1,4 +1,4 @@
-//! The names of a pool's keys, made anew when a setting changes, and kept for the pool drawn from
+//! The names of a pool's keys, made again when a setting changes, and kept for the pool drawn from
 //! last.
 
 use crate::config;

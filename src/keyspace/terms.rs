@@ -6,7 +6,7 @@ use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str};
 use domain::terms::Terms;
 
 /// The JSON read last and what it means. Reading is a pure function of the bytes, so this can't
-/// be stale: other bytes are read anew.
+/// be stale: other bytes are read again.
 pub(crate) struct ReadTerms {
     json: Vec<u8>,
     terms: Terms,

@@ -336,7 +336,7 @@ impl VoucherKeys {
     ///   among them: a stock that appears ends it too, and it is not believed where the stock is
     ///   missing ([`VoucherKeys::read_stock`]). Where a key has the voucher's own name it is never
     ///   remembered, since the source of a move then goes on to answer. So a slot that returns key
-    ///   by key is asked anew.
+    ///   by key is asked again.
     fn on_key(&self, event: &CStr, key: &[u8]) {
         let managed = self.managed.get();
         if self.terms().bytes() == key {

@@ -65,7 +65,7 @@ impl Holds {
         self.index.with(|index| index.skipped(key).filter(|skipped| now < skipped.until).cloned())
     }
 
-    /// May the log say now that holds can't be released? At most once a minute.
+    /// May the log say now that holds can't be released? At most once per minute.
     pub(crate) fn may_complain(&self, now: Millis) -> bool {
         let since = now.saturating_sub(self.complained_ms.get());
         // The clock may have been set back.

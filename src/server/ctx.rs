@@ -215,7 +215,7 @@ impl<'a> Ctx<'a> {
         databases
     }
 
-    /// The clock now, unix time. To be read once a command.
+    /// The clock now, unix time. To be read once per command.
     pub(crate) fn now_ms(self) -> i64 {
         // SAFETY: takes nothing.
         unsafe { api!(RedisModule_Milliseconds()) }

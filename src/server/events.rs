@@ -185,7 +185,7 @@ unsafe extern "C" fn on_server<L: Listener>(
     }
 }
 
-/// The cron goes by the monotonic clock, some ten times a second (`hz`).
+/// The cron goes by the monotonic clock, some ten times per second (`hz`).
 fn clock_event(ctx: Ctx<'_>) -> Option<ServerEvent> {
     let (at, now_ms) = (Instant::now(), ctx.now_ms());
     let state = LOOP.get();

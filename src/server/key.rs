@@ -171,7 +171,7 @@ impl<'a> WriteKey<'a> {
         Ok(())
     }
 
-    /// Makes the key a string, whatever it was. It stays for ever until an end is set.
+    /// Makes the key a string, whatever it was. It stays forever until an end is set.
     ///
     /// The server takes the string without a copy where it can.
     pub(crate) fn set_string(&mut self, value: Str<'_>) {

@@ -223,7 +223,7 @@ fn a_sale_needs_to_see_only_what_it_touches() {
     // A key of the voucher's own name keeps the server from sending tries away.
     run(source, "SET n here");
     begin(source, target, moving);
-    // No order was ever held, and none given back: two keys of eight are missing for good.
+    // No order was ever held, and none released: two keys of eight are missing for good.
     let mut keys = keys_in(source, moving);
     keys.retain(|key| key != "n");
     assert_eq!(keys.len(), 6, "{keys:?}");
@@ -241,7 +241,7 @@ fn a_sale_needs_to_see_only_what_it_touches() {
     assert_eq!(both("SECKILL.TRY n bob b2"), ["TRYAGAIN", "2"]);
     assert_eq!(both("SECKILL.TRY n bob b1"), ["TRYAGAIN", "0"]);
     assert_eq!(both("SECKILL.TRY n carol c1"), ["TRYAGAIN", "0"]);
-    // What gives back, or would before it says sold out, must see the rest.
+    // What releases, or would before it says sold out, must see the rest.
     let digests = (source.digest(), target.digest());
     assert_eq!(both("SECKILL.TRY n dave d1"), ["TRYAGAIN", "TRYAGAIN"]);
     assert_eq!(both("SECKILL.CANCEL n alice a1"), ["TRYAGAIN", "TRYAGAIN"]);
@@ -262,7 +262,7 @@ fn a_sale_with_holds_needs_to_see_the_holds() {
     let from = nodes.owner("h");
     let (source, target) = (&nodes.servers[from], &nodes.servers[(from + 1) % PRIMARIES]);
     let moving = slot(source, "h");
-    // One order is held; nothing was given back, so seven keys are all there is.
+    // One order is held; nothing was released, so seven keys are all there is.
     run(source, "SECKILL.CREATE h 3 HOLD 1500");
     assert_eq!(say(source, "SECKILL.TRY h alice a1"), "0");
     begin(source, target, moving);
@@ -275,7 +275,7 @@ fn a_sale_with_holds_needs_to_see_the_holds() {
     assert_eq!(both(source, target, "SECKILL.TRY h bob b1"), ["ASK", "TRYAGAIN"]);
     migrate(source, target, &holds[0]);
     assert_eq!(both(source, target, "SECKILL.TRY h bob b1"), ["ASK", "0"]);
-    // An order whose time is over is given back, which the slot must rest for.
+    // An order whose time is over is released, which the slot must rest for.
     let deadline = text(&run(target, "ZSCORE seckill:hold:{h} a1"));
     assert!(deadline.starts_with("MOVED"), "{deadline}");
     let over = wait_for("the end of a hold", || {

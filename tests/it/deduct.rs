@@ -1,4 +1,4 @@
-//! SECKILL.DEDUCT and SECKILL.RESTORE: a bare stock, taken from and given back to.
+//! SECKILL.DEDUCT and SECKILL.RESTORE: a bare stock, taken from and added to.
 
 use std::thread;
 

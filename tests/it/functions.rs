@@ -158,7 +158,7 @@ fn histories_are_those_of_the_module() {
 }
 
 /// A number of Lua is exact up to 2^53, which the times that fencing tokens are reach in the year
-/// 287396. Only a number put there by hand is larger.
+/// 287396. Only a number that somebody put there is larger.
 #[test]
 fn fencing_tokens_that_would_be_inexact_are_refused() {
     let (_server, mut client) = with_library();

@@ -1,4 +1,4 @@
-//! Holds whose keys somebody has spoiled: nothing half-done, and all of it done once mended. And
+//! Holds whose keys somebody has spoiled: nothing half-done, and all of it done once fixed. And
 //! very many at once.
 
 use crate::harness::{Client, Server, text, wait_for};
@@ -89,7 +89,7 @@ fn expiry_waits_for_the_released_stream() {
         server.run("SECKILL.TRY 7 alice o1");
         let deadline = integer(&server.field("SECKILL.ORDER 7 o1", "deadline"));
         server.wait_until(deadline + 50);
-        // A try that meets what can't be given back is sold out, not stuck.
+        // A try that meets what can't be released is sold out, not stuck.
         server.check("> SECKILL.TRY 7 bob o2\n1\n> GET seckill:stock:7\n0");
         assert_eq!(server.state("7", "o1"), "held");
         server.run("DEL stream.orders.released");
@@ -176,7 +176,7 @@ fn losers_do_not_find_out_one_by_one_that_nothing_comes_back() {
     let fewest = lookups.iter().min().expect("some");
     let vain = lookups.iter().filter(|count| *count > fewest).count();
     let rests = usize::try_from(begun.elapsed().as_millis() / 100).expect("short");
-    // The timer looks, too, once a second; and the clock may tick between.
+    // The timer looks, too, once per second; and the clock may tick between.
     assert!((1..=2 * rests + 3).contains(&vain), "{vain} vain ones in {rests} rests: {lookups:?}");
     assert!(vain < 150, "each looked: {lookups:?}");
     server.check("> DEL stream.orders.released\n1");

@@ -184,7 +184,7 @@ impl Rounds {
         assert_eq!(self.server.run("FLUSHALL SYNC"), Value::Okay);
     }
 
-    /// A lock that is waited for: until it is handed over, in vain, and by a client that goes.
+    /// A lock that is waited for: until it is handed over, for nothing, and by a client that goes.
     fn wait_for_locks(&mut self, number: usize) {
         self.client.check("> LOCK.ACQUIRE waited t 100000\n1");
         self.waiter.send(&argv("LOCK.ACQUIRE waited w 100000 WAIT 60000 FENCE"));

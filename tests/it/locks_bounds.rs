@@ -63,7 +63,7 @@ fn all_lines_together_have_a_bound() {
         .collect();
     assert_eq!(server.refused("LOCK.ACQUIRE c dan 1000000 WAIT 60000", "ERR"), IN_ALL);
     assert_eq!(server.refused("LOCK.ACQUIRE b dan 1000000 WAIT 60000", "ERR"), IN_ALL);
-    // Free locks are acquired all the same.
+    // Free locks are acquired anyway.
     server.check("> LOCK.ACQUIRE d dan 1000000 WAIT 60000\n1");
     // A greater bound counts at once; a smaller one sends nobody away.
     server.check("> CONFIG SET seckill.lock-waiters-max '2 4'\nOK");

@@ -162,7 +162,7 @@ fn nothing_is_granted_while_writes_are_paused() {
         server.run("CLIENT PAUSE 60000 WRITE");
         (begun.elapsed() < Duration::from_millis(ms)).then_some((server, clients))
     });
-    // Waits end all the same, in time, and who is gone leaves.
+    // Waits end anyway, in time, and who is gone leaves.
     assert_eq!(late.receive(), Value::Int(0));
     drop(gone);
     server.wait_for_line(1);
@@ -194,7 +194,7 @@ fn a_module_that_somebody_waits_for_is_not_unloaded() {
     unloaded.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
     let load = format!("MODULE LOAD {}", crate::harness::module().display());
     assert_eq!(server.run(&load), Value::Okay);
-    // Listening begins anew.
+    // Listening starts over.
     let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
     server.run("DEL lock");
     assert_eq!(cid.receive(), Value::Int(1));

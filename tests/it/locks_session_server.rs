@@ -94,7 +94,7 @@ fn a_module_with_ties_can_be_unloaded() {
     drop(server.client());
     server.check("> GET lock\nann");
     assert_eq!(server.run(&format!("MODULE LOAD {}", module().display())), Value::Okay);
-    // The lease decides, and all begins anew.
+    // The lease decides, and all starts over.
     server.check("> GET lock\nann");
     drop(holder(&server, "lock", "ann"));
     server.wait_for_owner("lock", "");
@@ -279,7 +279,7 @@ fn a_killed_holder_is_followed_soon() {
     assert!(took[32] < Duration::from_millis(100), "{took:?}");
 }
 
-/// RESET begins the connection's life anew, and does not close it.
+/// RESET begins the connection's life again, and does not close it.
 #[test]
 fn a_reset_releases_nothing() {
     let server = Server::start();

@@ -10,7 +10,7 @@ use crate::observe::integer;
 use crate::transcript::argv;
 use redis::Value;
 
-/// A server that wakes up by itself only once a second.
+/// A server that wakes up by itself only once per second.
 fn sleepy() -> Builder {
     Server::with().config("hz 1").config("dynamic-hz no")
 }
@@ -246,7 +246,7 @@ fn what_comes_in_the_place_of_a_lock_is_the_lock() {
     }
 }
 
-/// Puts a lock of zoe, with such a lease, in the place of another.
+/// Puts a lock of zoe, with such a lease, where another was.
 fn put_in_place(server: &Server, replace: &str, ms: u64) {
     server.run(&format!("SET short zoe PX {ms}"));
     let done = match replace {

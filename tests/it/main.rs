@@ -47,8 +47,10 @@
 //! | `loading` | MODULE LOAD and UNLOAD |
 //! | `config`, `config_names`, `cluster`, `managed_cluster` | names and modes, hash tags, slots |
 //! | `memory` | what the module remembers between commands, and each event that may end it |
+//! | `docs_tables` | tables of the documentation, written from what the server says |
 //! | `metadata`, `acl`, `docs` | COMMAND INFO, DOCS, GETKEYS, INFO, ACL, redis.conf, pages |
 //! | `shipped` | redis.conf, compose.yaml, scripts |
+//! | `pages` | what pages say that no session shows: sizes, TLS, a restore |
 //! | `users` | what the users of SECURITY.md can do |
 //! | `security` | every command by name, category and key; SECURITY.md |
 //! | `differential` | random histories against the reference scripts |
@@ -79,6 +81,7 @@ mod cuts;
 mod deduct;
 mod differential;
 mod docs;
+mod docs_tables;
 mod dropped;
 mod effects;
 mod events;
@@ -120,6 +123,7 @@ mod nextid_pace;
 mod nextid_slots;
 mod observe;
 mod own_names;
+mod pages;
 mod payments;
 mod ports;
 mod prizes;

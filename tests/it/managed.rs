@@ -4,7 +4,7 @@ use crate::harness::{Server, in_time, text, wait_for};
 use crate::observe::integer;
 use redis::Value;
 
-/// A voucher on which `alice` holds her limit with order `live`, has order `gone` given back, and
+/// A voucher on which `alice` holds her limit with order `live`, has order `gone` released, and
 /// everything else is sold.
 fn busy_sale(server: &Server) {
     server.run("FLUSHALL");
@@ -57,7 +57,7 @@ fn the_first_reason_counts() {
         server.refused("SECKILL.TRY 7 bob gone", "ORDERID");
         server.refused("SECKILL.TRY 7 alice live UNITS 9", "ORDERID");
     }
-    // An id that was given back does not sell again with units and window there.
+    // An id that was released does not sell again with units and window there.
     server.check(&format!("> SECKILL.ALTER 7 {open} LIMIT 5\nOK\n> SECKILL.RESTOCK 7 5\n5"));
     assert_eq!(server.silent("SECKILL.TRY 7 alice gone"), Value::Int(5));
     assert_eq!(server.unchanged("SECKILL.TRY 7 alice live"), Value::Int(0));

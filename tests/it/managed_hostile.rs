@@ -69,7 +69,7 @@ fn random_command(random: &mut fastrand::Rng) -> Vec<Vec<u8>> {
     command
 }
 
-/// Gives a key a value of some type, or nothing, or begins anew.
+/// Gives a key a value of some type, or nothing, or starts over.
 fn disturb(random: &mut fastrand::Rng, client: &mut Client) {
     if random.u8(0..3) == 0 {
         client.run("FLUSHALL");

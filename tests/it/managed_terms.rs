@@ -1,4 +1,4 @@
-//! SECKILL.CREATE, ALTER, RESTOCK, DROP, and rules that somebody wrote by hand.
+//! SECKILL.CREATE, ALTER, RESTOCK, DROP, and rules that another client wrote.
 
 use crate::harness::Server;
 use redis::Value;

@@ -1,4 +1,4 @@
-//! SECKILL.DRAW and SECKILL.UNDRAW: prize codes, each given once, at most one a user.
+//! SECKILL.DRAW and SECKILL.UNDRAW: prize codes, each given once, at most one per user.
 
 use crate::harness::Server;
 use crate::observe::bytes_list;
@@ -151,7 +151,7 @@ fn a_stream_that_is_full_is_refused() {
     server.run("XADD stream.draws 18446744073709551615-18446744073709551615 a b");
     let error = server.refused("SECKILL.DRAW 7 alice", "ERR");
     assert_eq!(error, "ERR the stream of draws has used up its ids");
-    // Without an entry it is full all the same.
+    // Without an entry it is full anyway.
     server.run("XTRIM stream.draws MAXLEN 0");
     let error = server.refused("SECKILL.DRAW 7 alice", "ERR");
     assert_eq!(error, "ERR the stream of draws has used up its ids");

@@ -1,4 +1,4 @@
-//! SECKILL.REJECT: which entries it takes, what it gives back, what the dead letter says.
+//! SECKILL.REJECT: which entries it takes, what it releases, what the dead letter says.
 
 use crate::harness::Server;
 use crate::observe::integer;
@@ -215,7 +215,7 @@ fn an_unmanaged_order_is_given_back_by_membership() {
         9
         "#,
     );
-    // Nobody has bought any more, so there is nothing to give back, but the entry leaves.
+    // Nobody has bought any more, so there is nothing to release, but the entry leaves.
     assert_eq!(rejected(&server, &second), "unknown");
     server.check("> GET seckill:stock:7\n9\n> EXISTS seckill:order:7\n0");
     assert_eq!(integer(&server.run("XLEN stream.orders.dlq")), 2);

@@ -194,7 +194,7 @@ fn dead_letters_and_give_backs_can_be_rejected_too() {
     let id = ordered(&server, "SECKILL.TRY 7 alice o1");
     assert_eq!(rejected(&server, &id), "rejected");
     server.check("> SECKILL.TRY 7 alice o2\n0");
-    // Both tell of an order that was given back. The new one is none of their business.
+    // Both tell of an order that was released. The new one is none of their business.
     for (stream, fields) in [("stream.orders.released", 8), ("stream.orders.dlq", 18)] {
         let id = deliver(&server, stream).pop().expect("an entry");
         let command = format!("SECKILL.REJECT {stream} g {id} REASON again");
@@ -207,7 +207,7 @@ fn dead_letters_and_give_backs_can_be_rejected_too() {
         assert_eq!(last.take(6).collect::<Vec<_>>(), wanted);
     }
     server.check("> GET seckill:stock:7\n4\n> SMEMBERS seckill:order:7\n1) alice");
-    // An order in the stream of give-backs itself: acknowledged and appended to in one step.
+    // An order in the stream of releases itself: acknowledged and appended to in one step.
     let id = appended(&server, "stream.orders.released", "userId alice voucherId 7 id o2");
     server.check(&format!("> SECKILL.REJECT stream.orders.released g {id}\n1"));
     assert_eq!(letter(&server, "stream.orders.released.dlq", "dlqOrder"), "rejected");
@@ -231,7 +231,7 @@ fn names_are_those_of_the_configuration() {
     server.check(&format!("> SECKILL.REJECT s g {}\n1", ids[1]));
     assert_eq!(letter(&server, "s.dlq", "dlqOrder"), "unknown");
     server.assert_book("7", [4, 1, 0]);
-    // Without a stream of orders there is none of give-backs, and dead letters all the same.
+    // Without a stream of orders there is none of releases, but there are dead letters.
     server.check("> CONFIG SET seckill.order-stream ''\nOK");
     let id = appended(
         &server,

@@ -283,7 +283,7 @@ fn keys_that_go_away_and_come_back() {
         server.check(&format!("> RENAME away-{kind} seckill:{kind}:{kind}\nOK"));
         assert_over(&server, kind);
     }
-    // Without the others an order is given back all the same, and the audit tells what is amiss.
+    // Without the others an order is released anyway, and the audit tells what is amiss.
     for (kind, difference) in [
         ("buyer", "1 users' units differ from those of their live orders"),
         ("stock", "total is 9, but left 5 + held 2 + sold 1 is 8"),

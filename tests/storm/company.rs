@@ -153,7 +153,7 @@ const ANEW: [&str; 4] = [
      return redis.call('MSET', 'stock', '40', 'bare', '40', 'seckill:stock:8', '40')",
 ];
 
-/// What lets a sale go on: keys that are made anew, and a consumer.
+/// What lets a sale go on: keys that are made again, and a consumer.
 pub fn help(random: &mut fastrand::Rng) -> Argv {
     let line = "XREADGROUP GROUP g c COUNT 5 STREAMS stream.orders >";
     match random.choice(&ANEW) {

@@ -6,7 +6,7 @@
 //!
 //! A SIGKILL can come into the middle of a write, too, and cut a transaction in the file. Most
 //! servers cut off less of it than they should, and what is left is done by the start after the
-//! next (`files`). So a server that starts more than once has its file mended first, as
+//! next (`files`). So a server that starts more than once has its file fixed first, as
 //! docs/operating.md says.
 
 use std::time::{Duration, Instant};

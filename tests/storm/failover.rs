@@ -261,7 +261,7 @@ fn a_primary_without_replicas_stops_selling_in_time() {
         let primary = primary.start();
         let replica = Server::with().replica_of(&primary).start();
         primary.wait_for_replica(&replica);
-        // The server counts its replicas once a second.
+        // The server counts its replicas once per second.
         let counted = wait_for("a write", || {
             (run(&primary, "SET seckill:stock:7 1000000") == Value::Okay).then_some(())
         });

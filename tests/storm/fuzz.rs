@@ -21,7 +21,7 @@ const BETWEEN_LOOKS: usize = 2000;
 const LOOKS_A_REPLAY: usize = 5;
 
 /// How much more memory an empty server may have than after its first replay. Buffers, tables of
-/// the server and fragments make a few hundred KB; a leak of 8 bytes a command would make 8 MB.
+/// the server and fragments make a few hundred KB; a leak of 8 bytes per command would make 8 MB.
 const MEMORY_SLACK: i64 = 4 << 20;
 
 struct Fuzz {
@@ -82,7 +82,7 @@ impl Fuzz {
         }
     }
 
-    /// Something about the sale that is made anew again and again: most of the time there is one.
+    /// Something about the sale that is made over and over: most of the time there is one.
     fn likely(&mut self) -> Argv {
         let user = self.topic.user(&mut self.random);
         let id = self.topic.order_id(&mut self.random);

@@ -18,7 +18,7 @@ struct Heard {
     maybe_confirmed: bool,
     /// The reference that it was confirmed with.
     reference: Option<String>,
-    /// Answers that only an order that was given back gets: 5, 3 of a confirmation, 2 of a
+    /// Answers that only an order that was released gets: 5, 3 of a confirmation, 2 of a
     /// cancellation.
     released: bool,
 }

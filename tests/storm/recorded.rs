@@ -196,7 +196,7 @@ fn disturb(server: &mut Server, how: u8, random: &mut fastrand::Rng, answered: &
         });
         come.expect("answers");
         if how == 1 {
-            // Those who are not patient give up, and are heard all the same.
+            // Those who are not patient give up, and are heard anyway.
             run(server, "DEBUG SLEEP 0.05");
         } else {
             server.kill9();
@@ -264,7 +264,7 @@ fn are_linearizable<M: Model<Command: Spoken + Debug>>(
     assert!(undecided * 2 <= count, "{undecided} of {count} are undecided");
 }
 
-/// A history by the times of sending, a line a command.
+/// A history by the times of sending, one line per command.
 fn shown<C: Debug>(history: &History<C>) -> String {
     let numbered = history.iter().enumerate();
     let mut all: Vec<_> =

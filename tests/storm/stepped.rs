@@ -24,7 +24,7 @@ fn whatever_the_clock_does_holds_expire_and_nothing_is_lost() {
             load.wait_for_more_answers(random.usize(100..800));
             let hours = random.i64(-HOURS_MAX..=HOURS_MAX);
             clock.set(&server, hours);
-            // Ten times a second the module looks at it. What comes and goes between is not seen.
+            // Ten times per second the module looks at it. What comes and goes between is not seen.
             steps += usize::from(hours != last);
             last = hours;
             let noticed = wait_for("the module to notice the clock", || {

@@ -56,7 +56,7 @@ fn pages() -> Vec<(String, String)> {
 }
 
 /// A page without its code blocks and inline code, in which brackets are no links.
-fn prose(page: &str) -> String {
+pub(crate) fn prose(page: &str) -> String {
     let mut fenced = false;
     let mut text = String::new();
     for line in page.lines() {

@@ -4,8 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 mod architecture;
+mod book;
 mod documents;
 mod editions;
+mod language;
+mod pictures;
 
 const LINES_A_FILE: usize = 400;
 const COLUMNS: usize = 100;

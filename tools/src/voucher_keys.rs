@@ -23,7 +23,7 @@ pub struct VoucherKeys {
     pub book: String,
     /// Of a managed voucher: its rules.
     pub rules: String,
-    /// Of a managed voucher: what was given back. None without a stream.
+    /// Of a managed voucher: what was released. None without a stream.
     pub released: Option<String>,
     pub user_field: String,
     pub voucher_field: String,

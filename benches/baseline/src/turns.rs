@@ -15,7 +15,7 @@ static TURNS: AtomicU64 = AtomicU64::new(0);
 static LONGEST_NS: AtomicU64 = AtomicU64::new(0);
 static TURN_BEGAN_NS: AtomicU64 = AtomicU64::new(0);
 
-/// Replies the turns and the longest of them since the last call, and begins anew. The first call
+/// Replies the turns and the longest of them since the last call, and starts over. The first call
 /// begins to count, so that a server that is never asked is not slowed down.
 pub fn command(ctx: &Context, _args: Vec<RedisString>) -> RedisResult {
     if !IS_COUNTING.swap(true, Relaxed) {

@@ -1,4 +1,4 @@
-//! Very many holds due in the same millisecond: how long until all are given back, and how long
+//! Very many holds due in the same millisecond: how long until all are released, and how long
 //! other clients wait for a PING meanwhile.
 
 use std::io::{Read, Write};
@@ -31,7 +31,7 @@ const DEADLINE_MS: i64 = 1_700_000_000_000;
 pub struct Expiry {
     pub holds: usize,
     pub aof: bool,
-    /// From the moment when all are due until the last is given back.
+    /// From the moment when all are due until the last is released.
     pub seconds: f64,
     pub idle: Waits,
     pub due: Waits,

@@ -59,7 +59,7 @@ pub enum Kind {
 }
 
 impl Sale {
-    /// Opens the sale anew: whatever was of the voucher goes, and so do the streams.
+    /// Opens the sale again: whatever was of the voucher goes, and so do the streams.
     pub fn open(self, stand: &mut Stand, units: usize) -> Result<()> {
         let mut keys: Vec<String> = ["stock", "order", "voucher", "book", "buyer", "hold"]
             .map(|kind| format!("seckill:{kind}:{}", self.voucher))

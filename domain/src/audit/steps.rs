@@ -35,7 +35,7 @@ pub struct Figures {
 
 impl Figures {
     /// Have no units been sold, released, added or removed since? An accepted order is one more
-    /// entry for ever, and a release alone changes what is left.
+    /// entry forever, and a release alone changes what is left.
     fn has_same_units(&self, since: &Self) -> bool {
         (self.total, self.left, self.orders) == (since.total, since.left, since.orders)
     }
@@ -110,8 +110,8 @@ impl Progress {
         Self { stage: Stage::Book, scan: 0, first, sums: Sums::default() }
     }
 
-    /// As the cursor says; none when it can't be one of [`Progress::cursor`]. One that was made by
-    /// hand deceives only its maker.
+    /// As the cursor says; none when it can't be one of [`Progress::cursor`]. One that a
+    /// client made up deceives only its maker.
     pub fn parse(cursor: &[u8]) -> Option<Self> {
         if cursor.len() > CURSOR_LEN_MAX {
             return None;

@@ -45,7 +45,7 @@ fn the_latest_tie_of_a_lock_is_the_one() {
     sessions.tie(&lock(0, "a"), token("three"), BOB);
     assert!(!sessions.close(ANN), "nothing is left of it");
     assert!(sessions.close(BOB));
-    // Tied again before it was released, as by a client that has connected anew.
+    // Tied again before it was released, as by a client that has connected again.
     sessions.tie(&lock(0, "a"), token("three"), ConnectionId(5));
     assert_eq!((sessions.next_closed(), sessions.len()), (None, 1));
     assert!(sessions.close(ConnectionId(5)));

@@ -161,7 +161,7 @@ fn only_locks_that_somebody_waits_for_are_looked_at_and_once() {
     lines.gone(1, 0);
     lines.gone(2, 0);
     assert_eq!(lines.next_marked(), None);
-    // A line that ended while marked and began anew.
+    // A line that ended while marked and started over.
     join(&mut lines, 1, &a, 0, 100);
     assert_eq!(lines.next_marked(), None);
 }

@@ -19,7 +19,7 @@ struct Model {
     ties: Vec<Tie>,
     /// The connections that have closed, in order. Numbers are never used again.
     closed: Vec<ConnectionId>,
-    /// How often each of five clients has connected anew.
+    /// How often each of five clients has connected again.
     connected: [u64; 5],
 }
 

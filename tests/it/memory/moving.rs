@@ -137,7 +137,7 @@ impl<'a> Moving<'a> {
         }
     }
 
-    /// Waits until the nodes know each other's epochs: a slot that is given back before the news of
+    /// Waits until the nodes know each other's epochs: a slot that is returned before the news of
     /// its last move has come would be taken away again by that news.
     fn wait_for_agreement(&self) {
         let epochs = |server: &Server| -> BTreeSet<(String, String)> {
@@ -298,7 +298,7 @@ impl<'a> Moving<'a> {
     }
 
     /// INFO counts the holds of managed vouchers that a node has, and none that it does not have.
-    /// It may count more where a node has lost keys without a word, until they are due.
+    /// It may count more where a node has lost keys silently, until they are due.
     pub fn check_holds_open(&self, may_be_more: bool) {
         for (number, node) in self.nodes.iter().enumerate() {
             let mut found = (0, [0, 0]);

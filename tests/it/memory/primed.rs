@@ -107,7 +107,7 @@ impl Primed {
         Self { server, bob: None, last, what, tries: Cell::new(0) }
     }
 
-    /// Empties the server and primes everything anew, for the next event.
+    /// Empties the server and primes everything again, for the next event.
     pub fn again(&mut self, what: &str, last: Last) {
         self.again_after(&[], what, last);
     }

@@ -1,5 +1,5 @@
-//! The benchmark of the worker: orders a second from the stream to committed rows, beside a
-//! consumer that handles one entry a transaction, as consumers of the usual script do.
+//! The benchmark of the worker: orders per second from the stream to committed rows, beside a
+//! consumer that handles one entry per transaction, as consumers of the usual script do.
 //!
 //! `cargo bench --bench rows`, or `-- --help` for its options. Both take turns, each turn on a new
 //! Redis server and an empty database, and what they leave behind is counted.
@@ -27,7 +27,7 @@ use report::Report;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// Measures seckill-worker beside a consumer that handles one entry a transaction.
+/// Measures seckill-worker beside a consumer that handles one entry per transaction.
 #[derive(Parser)]
 #[command(name = "rows")]
 struct Options {

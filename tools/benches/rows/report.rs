@@ -73,9 +73,9 @@ impl Report {
             "`make bench` writes this page and `rows.json`.".to_owned(),
             self.place.clone(),
             EXPLAINED.to_owned(),
-            "Orders a second:".to_owned(),
+            "Orders per second:".to_owned(),
             format!(
-                "|  | one entry a transaction | seckill-worker | ratio | with statements | ratio \
+                "|  | one entry per transaction | seckill-worker | ratio | with statements | ratio \
                  |\n| --- | ---: | ---: | ---: | ---: | ---: |\n{}",
                 rows.join("\n")
             ),
@@ -94,9 +94,9 @@ impl Report {
 }
 
 const EXPLAINED: &str = "\
-- *one entry a transaction*: how consumers of the usual script do it: `XREADGROUP COUNT 1`, has the
+- *one entry per transaction*: what consumers of the usual script do: `XREADGROUP COUNT 1`, has the
   user ordered, `UPDATE` of the stock, `INSERT` of the order, `COMMIT`, `XACK`. Written in Rust with
-  the same library, without the lock a user that many of them take besides.
+  the same library, without the lock per user that many of them take as well.
 - *seckill-worker*: at its defaults, `--once`, the start of the process included.
 - *with statements*: the same, and in each transaction the `UPDATE` and the `INSERT` of the first
   consumer by `--statements`, for each order.

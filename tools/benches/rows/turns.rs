@@ -77,7 +77,7 @@ const STATEMENTS: &str = r#"on_sold = [
 ]
 "#;
 
-/// Orders a second.
+/// Orders per second.
 fn turn(contender: Contender, database: &Database, size: Size) -> Result<f64> {
     let server = Server::with().config("appendonly yes").config("appendfsync everysec").start();
     let mut redis = redis::Client::open(server.address())?.get_connection()?;

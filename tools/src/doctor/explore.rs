@@ -16,7 +16,7 @@ use crate::world::{Cell, Cells, Change, Kind, is_near};
 /// many digits as Lua writes without an exponent.
 pub const HUGE: &[u8] = b"90000000000000";
 pub const ONE: &[u8] = b"1";
-/// A number that changes by more than this, and not by a mark, is written anew and not counted.
+/// A number that changes by more than this, and not by a mark, is written again and not counted.
 const STEP_MAX: u64 = 1_000_000;
 const RUNS_MAX: usize = 240;
 /// Worlds of more cells explain nothing.
@@ -212,7 +212,7 @@ impl Search {
             }
         }
         let arguments: Vec<Slot> =
-            self.free.iter().copied().filter(|slot| matches!(slot, Slot::Arg(_))).collect();
+            self.free.iter().copied().filter(|slot| !slot.is_key()).collect();
         let all = arguments.iter().map(|slot| (*slot, ONE.to_vec())).collect();
         self.push(score, 3, Plan { cells: plan.cells.clone(), slots: all });
         for slot in arguments {

@@ -18,9 +18,9 @@ use crate::options::Options;
 
 /// How often a sale is asked how it stands.
 const POLL_EVERY: Duration = Duration::from_millis(100);
-/// How often an audit is begun anew because the book changed.
+/// How often an audit is started over because the book changed.
 const AUDITS_MAX: u32 = 5;
-/// How late, at most, a hold may be given back.
+/// How late, at most, a hold may be released.
 const EXPIRY_LATE_MAX: Duration = Duration::from_secs(30);
 
 /// How a sale stands: of SECKILL.INFO.
@@ -229,7 +229,7 @@ pub async fn poll(
     }
 }
 
-/// Waits until the server has given back every hold. False when Ctrl-C ended the wait.
+/// Waits until the server has released every hold. False when Ctrl-C ended the wait.
 pub async fn wait_for_holds(
     connection: &Connection,
     vouchers: &[String],

@@ -34,7 +34,7 @@ pub struct Facts<'a> {
     pub waited: bool,
     /// The voucher's orders appended meanwhile; None where the server keeps no stream.
     pub orders: Option<&'a [Order]>,
-    /// The same for give-backs.
+    /// The same for releases.
     pub released: Option<&'a [Order]>,
 }
 

@@ -12,7 +12,7 @@ use seckill_tools::sharding::{SHARDS_MAX, check_sale};
 /// Sends a flash sale's tries to a server and proves the outcome.
 ///
 /// Opens a sale of STOCK units of VOUCHER, sends TRIES tries from CONNECTIONS connections at
-/// once, waits for every answer, and then compares the server's keys with the answers.
+/// once, waits forevery answer, and then compares the server's keys with the answers.
 /// Ctrl-C stops sending; what was sold until then is still proved.
 #[derive(Parser, Debug)]
 #[command(name = "seckill-rush", version)]
@@ -48,7 +48,7 @@ pub struct Options {
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub pipeline: u32,
 
-    /// Send so many tries a second, whether answers come or not: latencies count from the moment
+    /// Send so many tries per second, whether answers come or not: latencies count from the moment
     /// at which a try was to be sent [default: the next ones when the answers have come]
     #[arg(long, value_name = "TRIES",
         value_parser = clap::value_parser!(u32).range(1..=10_000_000))]

@@ -71,7 +71,7 @@ impl Progress {
         };
         let bar = ProgressBar::with_draw_target(Some(u64::from(tries)), target);
         let template =
-            "[{wide_bar}] {human_pos} of {human_len} tries\n{rate} tries a second: {msg}";
+            "[{wide_bar}] {human_pos} of {human_len} tries\n{rate} tries per second: {msg}";
         let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
             // What can't be drawn is not shown.
             let _ = write!(out, "{}", HumanCount(state.per_sec() as u64));

@@ -172,14 +172,14 @@ impl Report {
         let sent_by = format!("{} connections, {} at a time{of}", self.connections, self.pipeline);
         let seconds = Duration::from_millis(self.elapsed_ms).as_secs_f64();
         row("", format!("{sent_by}, in {seconds:.2} s"));
-        row("tries a second", n(self.tries_per_s));
+        row("tries per second", n(self.tries_per_s));
         let from = match self.rate {
-            Some(rate) => format!("from the moment at which each was due, {} a second", n(rate)),
+            Some(rate) => format!("from the moment at which each was due, {} per second", n(rate)),
             None => "from sending, with those sent together".to_owned(),
         };
         row("latency", self.latency.to_string());
         row("", from);
-        row("server CPU a try", format!("{:.2} us", self.server_cpu_us_per_try));
+        row("server CPU per try", format!("{:.2} us", self.server_cpu_us_per_try));
         for outcome in Outcome::ALL {
             let count = self.count(outcome);
             // The last three are outcomes of managed vouchers only.

@@ -80,7 +80,7 @@ pub struct State {
     pub buyers: u64,
     /// Id of the stream's last entry, "0" when it has none.
     pub last_entry: String,
-    /// The same of the stream of give-backs.
+    /// The same of the stream of releases.
     pub last_released: String,
 }
 

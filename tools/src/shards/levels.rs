@@ -12,7 +12,7 @@ pub struct Step {
 ///
 /// A shard is hungry when it has at most half of a fair share, which is what each had if all were
 /// level. It is brought up to a fair share by those that have more, the richest first, who keep a
-/// fair share. When less than a unit a shard is left, single units go from shards that have sold
+/// fair share. When less than a unit per shard is left, single units go from shards that have sold
 /// nothing and got nothing since the last look to those that have nothing; which comes first
 /// changes with `round`, so that a unit that nobody wants travels on. A stock below zero is closed
 /// or has no end: it takes no part.

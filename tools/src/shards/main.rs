@@ -1,5 +1,5 @@
 //! `seckill-shards`: a hot voucher on many shards. Opens the sale, shows it, and moves units from
-//! shards where they lie idle to those that have run out.
+//! shards where they lie idle to those that are sold out.
 //!
 //! `options` the command line, `sale` opens and reads the shards, `mover` moves units in steps
 //! that can be repeated, `levels` decides which, `leveling` goes on with that through outages. The

@@ -216,7 +216,7 @@ fn a_shard_that_has_lost_a_move_is_told() {
     let refused = shop.start("finish", None).output();
     let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(refused.contains("its move 1 has a number that was used before"), "{refused}");
-    // Mended as the page says: the units of the lost move are taken, and its number is known.
+    // Fixed as the page says: the units of the lost move are taken, and its number is known.
     shop.ask("HSET seckill:shard:{7#0} seq 2 out 2:1:7:another");
     shop.ask("DECRBY seckill:stock:{7#0} 5");
     shop.run("finish");
@@ -226,7 +226,7 @@ fn a_shard_that_has_lost_a_move_is_told() {
 
 #[test]
 fn a_sale_that_moves_looks_sound_and_stops_at_once() {
-    // Less than a unit a shard: they travel at every look.
+    // Less than one unit per shard: they travel at every look.
     let shop = Shop::open(600, 300, false);
     let mut movers = [1, 2].map(|_| shop.start("level --every-ms 1", None));
     let moves = || shop.number("HEXISTS seckill:shard:{7#0} seq") == 1;

@@ -1,0 +1,123 @@
+// Lays out the pages of both editions for mdBook: node book/pages.mjs FOLDER
+//
+// The pages stay where GitHub shows them; SUMMARY.md of each edition says which are in the book. A
+// link to a page of the other edition leads there, and one to a source file to a copy of its text.
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const out = process.argv[2];
+const editions = [
+    { name: 'en', word: 'English', home: 'README.md', summary: 'docs/SUMMARY.md' },
+    { name: 'zh-CN', word: '中文', home: 'README.zh-CN.md', summary: 'docs/zh-CN/SUMMARY.md' },
+];
+const complaints = [];
+
+const read = source => readFileSync(path.join(root, source), 'utf8');
+const html = name => name.replace(/\.md$/, '.html');
+
+/** The name of a page in its edition: twins have the same one. */
+function nameOf(source, edition) {
+    if (source === edition.home) {
+        return 'index.md';
+    }
+    const name = source.replace(/^docs\/(zh-CN\/)?/, '');
+    if (name === 'README.md') {
+        return 'overview.md';
+    }
+    return source.includes('/') ? name.replace(/README\.md$/, 'index.md') : name.toLowerCase();
+}
+
+/** Copies a file that is no page into the edition, and answers its name there. */
+function copy(source, edition) {
+    const isFolder = statSync(path.join(root, source)).isDirectory();
+    const isImage = /\.(svg|png)$/.test(source);
+    const name = `files/${source}${isImage ? '' : '.txt'}`;
+    const target = path.join(out, edition.name, name);
+    mkdirSync(path.dirname(target), { recursive: true });
+    if (isFolder) {
+        writeFileSync(target, execFileSync('git', ['ls-files', source], { cwd: root }));
+    } else {
+        cpSync(path.join(root, source), target);
+    }
+    return name;
+}
+
+/** Where a link of the page `source` leads in the book. */
+function linkTo(target, source, edition) {
+    if (/^([a-z]+:|#)/.test(target)) {
+        return target;
+    }
+    const [file, anchor] = target.split('#');
+    const wanted = path.join(path.dirname(source), file).replace(/\/$/, '');
+    const here = path.dirname(nameOf(source, edition));
+    const behind = anchor === undefined ? '' : `#${anchor}`;
+    if (edition.pages.has(wanted)) {
+        return path.relative(here, html(nameOf(wanted, edition))) + behind;
+    }
+    const other = editions.find(({ pages }) => pages.has(wanted));
+    if (other) {
+        return path.relative(here, `../${other.name}/${html(nameOf(wanted, other))}`) + behind;
+    }
+    if (!existsSync(path.join(root, wanted)) || wanted.endsWith('.md')) {
+        complaints.push(`${source}: ${target} is in no edition's SUMMARY.md`);
+        return target;
+    }
+    return path.relative(here, copy(wanted, edition));
+}
+
+/** The text of a page with its links changed, outside of code. */
+function withLinks(page, change) {
+    const links = /(`+)[^]*?\1|\]\(([^)\s]+)\)|\b(src|href)="([^"]+)"/g;
+    const replaced = (all, _ticks, target, attribute, value) => {
+        if (target) {
+            return `](${change(target)})`;
+        }
+        return attribute ? `${attribute}="${change(value)}"` : all;
+    };
+    const blocks = page.split(/^( *```[^]*?^ *```$)/m);
+    const prose = text => text.split('\n\n').map(part => part.replace(links, replaced)).join('\n\n');
+    return blocks.map((block, index) => (index % 2 ? block : prose(block))).join('');
+}
+
+function write(edition, name, text) {
+    const target = path.join(out, edition.name, name);
+    mkdirSync(path.dirname(target), { recursive: true });
+    writeFileSync(target, text);
+}
+
+for (const edition of editions) {
+    const folder = path.dirname(edition.summary);
+    edition.text = read(edition.summary);
+    const targets = [...edition.text.matchAll(/\]\(([^)]+)\)/g)].map(([, target]) => target);
+    edition.pages = new Set(targets.map(target => path.join(folder, target)));
+    edition.names = new Set([...edition.pages].map(page => nameOf(page, edition)));
+}
+
+for (const [index, edition] of editions.entries()) {
+    const other = editions[1 - index];
+    const folder = path.dirname(edition.summary);
+    const inBook = target => nameOf(path.join(folder, target), edition);
+    write(edition, 'SUMMARY.md', withLinks(edition.text, inBook));
+    for (const source of edition.pages) {
+        if (!existsSync(path.join(root, source))) {
+            complaints.push(`${edition.summary}: ${source} is missing`);
+            continue;
+        }
+        const name = nameOf(source, edition);
+        const twin = html(other.names.has(name) ? name : 'index.md');
+        const href = path.relative(path.dirname(name), `../${other.name}/${twin}`);
+        const link = `<a href="${href}" lang="${other.name}" aria-label="${other.word}"></a>`;
+        const text = withLinks(read(source), target => linkTo(target, source, edition));
+        // The highlighter knows no language of this name.
+        const plain = text.replaceAll(/^( *```)redis-cli$/gm, '$1text');
+        write(edition, name, `<nav class="edition">${link}</nav>\n\n${plain}`);
+    }
+}
+
+if (complaints.length > 0) {
+    console.error(complaints.join('\n'));
+    process.exit(1);
+}

@@ -1,0 +1,98 @@
+//! The fields of `INFO seckill`: their names, which are never changed, and what each one means.
+//!
+//! seckill-top shows the same words in its metrics, and the documentation in its table.
+
+use std::ffi::CStr;
+
+/// One field. The server puts `seckill_` before its name.
+pub struct Field {
+    pub name: &'static CStr,
+    pub meaning: &'static str,
+    /// Goes up and down; every other field only grows, from 0 at each load.
+    pub is_gauge: bool,
+}
+
+const fn counter(name: &'static CStr, meaning: &'static str) -> Field {
+    Field { name, meaning, is_gauge: false }
+}
+
+const fn gauge(name: &'static CStr, meaning: &'static str) -> Field {
+    Field { name, meaning, is_gauge: true }
+}
+
+pub static TRIES_ACCEPTED: Field = counter(c"tries_accepted", "Tries answered 0");
+pub static TRIES_SOLD_OUT: Field = counter(c"tries_sold_out", "Tries answered 1");
+pub static TRIES_ALREADY_BOUGHT: Field = counter(c"tries_already_bought", "Tries answered 2");
+pub static TRIES_NOT_STARTED: Field = counter(c"tries_not_started", "Tries answered 3");
+pub static TRIES_ENDED: Field = counter(c"tries_ended", "Tries answered 4");
+pub static TRIES_REPEATED: Field =
+    counter(c"tries_repeated", "Tries with a known order id, answered 0 or 5 again");
+pub static ORDERS_CONFIRMED: Field = counter(c"orders_confirmed", "Orders that were confirmed");
+pub static ORDERS_CANCELLED: Field = counter(c"orders_cancelled", "Orders that were cancelled");
+pub static ORDERS_EXPIRED: Field =
+    counter(c"orders_expired", "Held orders that were released at their deadline");
+pub static ORDERS_REJECTED: Field =
+    counter(c"orders_rejected", "Orders that SECKILL.REJECT released");
+pub static LOCKS_ACQUIRED: Field =
+    counter(c"locks_acquired", "Locks acquired, with those of waiters");
+pub static LOCKS_REFUSED: Field = counter(c"locks_refused", "Calls of LOCK.ACQUIRE answered 0");
+pub static LOCKS_RELEASED: Field = counter(
+    c"locks_released",
+    "Locks released by LOCK.RELEASE, or with SESSION by the end of their connection",
+);
+pub static LOCKS_WAITING: Field = gauge(c"locks_waiting", "Clients in line for locks now");
+pub static LOCKS_WAITED_MS: Field = counter(
+    c"locks_waited_ms_total",
+    "Milliseconds that clients were in line, counted when they leave it",
+);
+pub static PRIZES_DRAWN: Field = counter(c"prizes_drawn", "Draws answered 0");
+pub static SCRIPTS_REPLACED: Field = counter(
+    c"scripts_replaced",
+    "Calls of scripts that commands answered, as seckill.scripts tells them to",
+);
+pub static HOLDS_OPEN: Field = gauge(
+    c"holds_open",
+    "Orders held now, in all databases, as far as their keys have been looked at",
+);
+
+/// Every field, in the order shown.
+pub static FIELDS: [&Field; 18] = [
+    &TRIES_ACCEPTED,
+    &TRIES_SOLD_OUT,
+    &TRIES_ALREADY_BOUGHT,
+    &TRIES_NOT_STARTED,
+    &TRIES_ENDED,
+    &TRIES_REPEATED,
+    &ORDERS_CONFIRMED,
+    &ORDERS_CANCELLED,
+    &ORDERS_EXPIRED,
+    &ORDERS_REJECTED,
+    &LOCKS_ACQUIRED,
+    &LOCKS_REFUSED,
+    &LOCKS_RELEASED,
+    &LOCKS_WAITING,
+    &LOCKS_WAITED_MS,
+    &PRIZES_DRAWN,
+    &SCRIPTS_REPLACED,
+    &HOLDS_OPEN,
+];
+
+/// The field of this name, without `seckill_` before it.
+pub fn field(name: &str) -> Option<&'static Field> {
+    FIELDS.into_iter().find(|field| field.name.to_bytes() == name.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_by_name() {
+        assert!(field("holds_open").is_some_and(|field| field.is_gauge));
+        assert!(field("tries_ended").is_some_and(|field| !field.is_gauge));
+        assert!(field("tries").is_none());
+        let mut names = FIELDS.map(|field| field.name);
+        names.sort();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+    }
+}

@@ -1,0 +1,225 @@
+//! Tables of the documentation that are written from what the server and redis.conf say.
+//!
+//! A page has such a table between `<!-- generated: name -->` and `<!-- end of generated -->`.
+//! After a change of a command, a configuration or a field of INFO, this writes all of them:
+//!
+//!     WRITE_DOCS=1 cargo test --test it docs_tables
+
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use crate::config::CONFIGS;
+use crate::harness::{Server, text};
+use crate::metadata::{COMMANDS, categories, field, items, texts};
+use domain::info;
+
+const END: &str = "<!-- end of generated -->";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// What the server says of a command.
+struct Command {
+    name: String,
+    summary: String,
+    complexity: String,
+    since: String,
+    flags: Vec<&'static str>,
+    keys: Vec<String>,
+}
+
+impl Command {
+    fn page(&self) -> String {
+        format!("{}.md", self.name)
+    }
+
+    fn spelled(&self) -> String {
+        self.name.to_uppercase()
+    }
+}
+
+fn commands() -> Vec<Command> {
+    let server = Server::start();
+    let of_row = |(name, _, flags, ..): (&'static str, _, &'static str, _, _, _)| {
+        let reply = server.call(&["COMMAND", "DOCS", name]);
+        let docs = field(&reply, name).unwrap_or_else(|| panic!("no docs of {name}"));
+        let said = |what: &str| text(field(docs, what).expect(what));
+        let info = server.call(&["COMMAND", "INFO", name]);
+        let known = texts(&items(&items(&info)[0])[2]);
+        let arguments = items(field(docs, "arguments").expect("arguments"));
+        let of = |argument, what: &str| field(argument, what).map(text).unwrap_or_default();
+        let keys = arguments.iter().filter(|argument| of(argument, "type") == "key");
+        Command {
+            name: name.to_owned(),
+            summary: said("summary"),
+            complexity: said("complexity"),
+            since: said("since"),
+            // In the order of the table of tests, which the server's set of flags has not.
+            flags: flags.split(' ').filter(|flag| known.contains(&(*flag).to_owned())).collect(),
+            keys: keys.map(|key| of(key, "name")).collect(),
+        }
+    };
+    COMMANDS.into_iter().map(of_row).collect()
+}
+
+fn quoted<S: AsRef<str>>(words: &[S]) -> String {
+    let words: Vec<_> = words.iter().map(|word| format!("`{}`", word.as_ref())).collect();
+    words.join(", ")
+}
+
+fn rows<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+    let mut table = format!("| {} |\n|{}\n", head.join(" | ").trim(), " --- |".repeat(N));
+    for row in rows {
+        let _ = writeln!(table, "| {} |", row.join(" | "));
+    }
+    table
+}
+
+fn overview(commands: &[Command]) -> String {
+    let link = |command: &Command| format!("[{}](commands/{})", command.spelled(), command.page());
+    let row = |command: &Command| [link(command), command.summary.clone()];
+    rows(["command", "what it does"], commands.iter().map(row))
+}
+
+/// The table at the top of a command's page.
+fn facts(command: &Command) -> String {
+    let categories = quoted(&categories(&command.name, &command.flags));
+    let keys = if command.keys.len() == 1 { "Key argument" } else { "Key arguments" };
+    let about = "[not on Redis 7.0](README.md#acl-categories)";
+    let facts = [
+        ["Since".to_owned(), command.since.clone()],
+        ["Complexity".to_owned(), command.complexity.clone()],
+        ["Flags".to_owned(), quoted(&command.flags)],
+        ["ACL categories".to_owned(), format!("{categories} ({about})")],
+        [keys.to_owned(), quoted(&command.keys)],
+    ];
+    rows(["", ""], facts).replacen("|  |", "| | |", 1)
+}
+
+/// Which commands are in the same categories.
+fn access(commands: &[Command]) -> String {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for command in commands {
+        let key = quoted(&categories(&command.name, &command.flags));
+        match groups.iter_mut().find(|(other, _)| *other == key) {
+            Some((_, names)) => names.push(command.spelled()),
+            None => groups.push((key, vec![command.spelled()])),
+        }
+    }
+    let row = |(categories, names): (String, Vec<String>)| [quoted(&names), categories];
+    rows(["commands", "categories"], groups.into_iter().map(row))
+}
+
+/// The first line of the comment that redis.conf has above a configuration.
+fn comment(conf: &str, name: &str) -> String {
+    let lines: Vec<_> = conf.lines().collect();
+    let at = lines.iter().position(|line| line.split(' ').next() == Some(name)).expect(name);
+    let above = lines[..at].iter().rev().take_while(|line| line.starts_with("# "));
+    let first = above.last().unwrap_or_else(|| panic!("redis.conf: no comment above {name}"));
+    first.trim_start_matches("# ").trim_end_matches('.').to_owned()
+}
+
+fn settings() -> String {
+    let conf = fs::read_to_string(root().join("redis.conf")).expect("redis.conf");
+    let row = |(name, default, _): (&str, &str, &str)| {
+        let shown = if default.is_empty() { "empty".to_owned() } else { quoted(&[default]) };
+        let link = format!("[`{name}`](#{})", name.replace('.', ""));
+        [link, shown, comment(&conf, name)]
+    };
+    rows(["name", "default", "meaning"], CONFIGS.map(row))
+}
+
+fn fields(is_gauge: bool) -> String {
+    let chosen = info::FIELDS.into_iter().filter(|field| field.is_gauge == is_gauge);
+    let row = |field: &info::Field| {
+        let name = field.name.to_str().expect("ASCII");
+        let link = "[`seckill.scripts`](configuration.md#seckillscripts)";
+        [format!("`seckill_{name}`"), field.meaning.replace("seckill.scripts", link)]
+    };
+    rows(["field", if is_gauge { "shows" } else { "counts" }], chosen.map(row))
+}
+
+/// Every generated table: its page, its name, its text.
+fn tables() -> Vec<(String, &'static str, String)> {
+    let commands = commands();
+    let mut tables = vec![
+        ("docs/README.md".to_owned(), "commands", overview(&commands)),
+        ("docs/configuration.md".to_owned(), "configurations", settings()),
+        ("docs/operating.md".to_owned(), "categories", access(&commands)),
+        ("docs/operating.md".to_owned(), "counters", fields(false)),
+        ("docs/operating.md".to_owned(), "gauges", fields(true)),
+    ];
+    let page = |command: &Command| format!("docs/commands/{}", command.page());
+    tables.extend(commands.iter().map(|command| (page(command), "facts", facts(command))));
+    tables
+}
+
+/// The page with this table in its place.
+fn with_table(page: &str, name: &str, table: &str) -> Option<String> {
+    let mark = format!("<!-- generated: {name} -->\n");
+    let (before, rest) = page.split_once(&mark)?;
+    let (_, after) = rest.split_once(END)?;
+    Some(format!("{before}{mark}\n{table}\n{END}{after}"))
+}
+
+#[test]
+fn tables_are_as_generated() {
+    let mut stale = Vec::new();
+    for (path, name, table) in tables() {
+        let file = root().join(&path);
+        let page = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{path}: {error}"));
+        let wanted = with_table(&page, name, &table);
+        let wanted = wanted.unwrap_or_else(|| panic!("{path} has no marks of {name}"));
+        if env::var_os("WRITE_DOCS").is_some() {
+            fs::write(&file, wanted).expect("write the page");
+        } else if page != wanted {
+            stale.push(format!("{path}: the table {name} should be\n{table}"));
+        }
+    }
+    let how = "WRITE_DOCS=1 cargo test --test it docs_tables";
+    assert!(stale.is_empty(), "{how} writes\n{}", stale.join("\n"));
+}
+
+/// No page has marks of a table that is not generated.
+#[test]
+fn marks_are_of_tables_that_are_generated() {
+    let tables = tables();
+    for folder in ["docs", "docs/commands"] {
+        for entry in fs::read_dir(root().join(folder)).expect("docs").flatten() {
+            let name = entry.file_name().into_string().expect("a name");
+            if !name.ends_with(".md") {
+                continue;
+            }
+            let page = fs::read_to_string(entry.path()).expect("a page");
+            let path = format!("{folder}/{name}");
+            for mark in page.split("<!-- generated: ").skip(1) {
+                let mark = mark.split(' ').next().unwrap_or_default();
+                let known = tables.iter().any(|(page, name, _)| *page == path && *name == mark);
+                assert!(known, "{path}: {mark}");
+            }
+        }
+    }
+}
+
+/// INFO has the fields of the table, and no other.
+#[test]
+fn info_has_the_fields_that_are_described() {
+    let section = text(&Server::start().run("INFO seckill"));
+    let shown = section.lines().filter_map(|line| line.strip_prefix("seckill_"));
+    let shown: Vec<_> = shown.filter_map(|line| line.split(':').next()).collect();
+    let known = info::FIELDS.map(|field| field.name.to_str().expect("ASCII"));
+    assert_eq!(shown, known);
+}
+
+#[test]
+fn a_table_is_put_between_its_marks() {
+    let page = "a\n<!-- generated: x -->\nold\n<!-- end of generated -->\nb\n";
+    let wanted = "a\n<!-- generated: x -->\n\n| t |\n\n<!-- end of generated -->\nb\n";
+    assert_eq!(with_table(page, "x", "| t |\n").as_deref(), Some(wanted));
+    assert_eq!(with_table(wanted, "x", "| t |\n").as_deref(), Some(wanted));
+    assert_eq!(with_table(page, "y", ""), None);
+    assert_eq!(comment("# A b.\n# c\nx.y 1\n", "x.y"), "A b");
+}
