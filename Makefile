@@ -6,10 +6,10 @@
 target := $(abspath $(or $(CARGO_TARGET_DIR),target))
 export RUST_BACKTRACE ?= 1
 
-.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*##.*/\1/p' Makefile)
+.PHONY: $(shell sed -n 's/^\([a-z0-9-]*\):.*##.*/\1/p' Makefile)
 
 help: ## lists the targets
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 22
+	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 22
 
 setup: ## installs what is missing (redis-server, libclang), from the system's packages
 	@scripts/setup
@@ -92,6 +92,10 @@ package: ## a tarball and a .deb in target/package, each unpacked and tried
 pictures: ## draws the pictures of the documentation again, from docs/images/src
 	@scripts/setup clients java-lettuce
 	@scripts/pictures
+
+images: ## builds the images by buildah and runs them as compose.yaml says, by runc; as root
+	@scripts/images
+	@scripts/images valkey
 
 servers: ## obtains newer Redis and Valkey servers to test against and prints their paths
 	@scripts/servers $(or $(NAMES),all)

@@ -18,8 +18,8 @@ fn sold_out(managed: &Managed) -> Grid {
     let names = sold_out::CONTENDERS.iter().map(|who| who.label());
     let ratios = ["script / managed", "managed / unmanaged"];
     let head = ["orders sold"].into_iter().chain(names).chain(ratios);
-    let title = "Server CPU per sold-out try of a managed sale, in microseconds";
-    let mut grid = Grid::new(title, head);
+    let mut grid =
+        Grid::new("Server CPU per sold-out try of a managed sale, in microseconds", head);
     for sale in &managed.sold_out {
         let mut row = vec![thousands(sale.orders)];
         row.extend(sale.costs.iter().map(|figure| micros(figure.cost)));

@@ -153,8 +153,8 @@ fn latency(results: &Results) -> Grid {
 fn growth(results: &Results) -> Grid {
     let names = SELLING.iter().map(|c| c.label());
     let head = ["", "buyers"].into_iter().chain(names).chain(["script / SECKILL.TRY"]);
-    let title = "Server CPU per try as the set of buyers grows, in microseconds";
-    let mut grid = Grid::new(title, head);
+    let mut grid =
+        Grid::new("Server CPU per try as the set of buyers grows, in microseconds", head);
     for outcome in [Outcome::Duplicate, Outcome::Accepted] {
         for point in results.growth.iter().filter(|point| point.outcome == outcome) {
             let mut row = vec![outcome.label().to_owned(), thousands(point.buyers)];

@@ -136,7 +136,8 @@ fn fields(is_gauge: bool) -> String {
     let chosen = info::FIELDS.into_iter().filter(|field| field.is_gauge == is_gauge);
     let row = |field: &info::Field| {
         let name = field.name.to_str().expect("ASCII");
-        [format!("`seckill_{name}`"), field.meaning.to_owned()]
+        let link = "[`seckill.scripts`](configuration.md#seckillscripts)";
+        [format!("`seckill_{name}`"), field.meaning.replace("seckill.scripts", link)]
     };
     rows(["field", if is_gauge { "shows" } else { "counts" }], chosen.map(row))
 }

@@ -94,9 +94,9 @@ impl Report {
 }
 
 const EXPLAINED: &str = "\
-- *one entry per transaction*: how consumers of the usual script do it: `XREADGROUP COUNT 1`, has
-  the user ordered, `UPDATE` of the stock, `INSERT` of the order, `COMMIT`, `XACK`. Written in Rust
-  with the same library, without the lock per user that many of them take, too.
+- *one entry per transaction*: what consumers of the usual script do: `XREADGROUP COUNT 1`, has the
+  user ordered, `UPDATE` of the stock, `INSERT` of the order, `COMMIT`, `XACK`. Written in Rust with
+  the same library, without the lock per user that many of them take as well.
 - *seckill-worker*: at its defaults, `--once`, the start of the process included.
 - *with statements*: the same, and in each transaction the `UPDATE` and the `INSERT` of the first
   consumer by `--statements`, for each order.

@@ -236,13 +236,7 @@ impl Sale {
     /// What has to be there for this try beside the stock.
     pub fn guard_cells(&self, reading: &Reading, a_try: &Try) -> Cells {
         let value = |slot: Slot| reading.value(slot, a_try, false);
-        let text = |template: &Template| match &reading.guards {
-            Some(other) if template.constant().is_some_and(|t| integer::parse(t).is_some()) => {
-                other.clone()
-            }
-            _ => template.text(&value),
-        };
-        self.guards.iter().map(|(place, held)| (place.cell(&value), text(held))).collect()
+        self.guards.iter().map(|(place, held)| (place.cell(&value), held.text(&value))).collect()
     }
 
     /// What a slot is called in a report.
