@@ -6,10 +6,10 @@
 target := $(abspath $(or $(CARGO_TARGET_DIR),target))
 export RUST_BACKTRACE ?= 1
 
-.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*##.*/\1/p' Makefile)
+.PHONY: $(shell sed -n 's/^\([a-z0-9-]*\):.*##.*/\1/p' Makefile)
 
 help: ## lists the targets
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 22
+	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 22
 
 setup: ## installs what is missing (redis-server, libclang), from the system's packages
 	@scripts/setup
@@ -89,6 +89,14 @@ arm64: ## builds the module for arm64 and tries it under qemu, ARGS="holds::" fo
 package: ## a tarball and a .deb in target/package, each unpacked and tried
 	@scripts/package
 
+pictures: ## draws the pictures of the documentation again, from docs/images/src
+	@scripts/setup clients java-lettuce
+	@scripts/pictures
+
+images: ## builds the images by buildah and runs them as compose.yaml says, by runc; as root
+	@scripts/images
+	@scripts/images valkey
+
 servers: ## obtains newer Redis and Valkey servers to test against and prints their paths
 	@scripts/servers $(or $(NAMES),all)
 
@@ -105,12 +113,12 @@ clients: setup ## the clients of every language against a server, NAMES="go pyth
 
 # Tries on every server that `make servers` has obtained, too.
 java: setup ## builds and tests the Java library and the Spring Boot starter of java/
-	@scripts/setup clients java-lettuce
+	@scripts/setup clients java
 	cargo build --release -p seckill
 	SECKILL_MODULE=$(target)/release/libseckill.so mvn -B -ntp -f java/pom.xml verify
 
 bench-java: setup ## measures the Java client beside the script, and its locks beside Redisson's
-	@scripts/setup clients java-lettuce
+	@scripts/setup clients java
 	cargo build --release -p seckill
 	SECKILL_MODULE=$(target)/release/libseckill.so \
 	    mvn -B -q -f java/pom.xml -pl seckill-bench -am -DskipTests -P bench verify $(ARGS)

@@ -3,19 +3,24 @@
 
 use crate::managed::Known;
 use crate::sale::{NoStock, Offer, Outcome, Policy, Stock, Units, offer};
+use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
 /// The most tries of one command.
 pub const TRIES_MAX: usize = 1024;
+
+/// By what clients send, in a table of one command that is never long: its hashes are seeded, but
+/// made for speed.
+type Table<'a, T> = HashMap<&'a [u8], T, RandomState>;
 
 /// The tries of a command that were accepted and are not written yet: what the keys of the voucher
 /// do not say.
 #[derive(Debug, Default)]
 pub struct Pending<'a> {
     /// User to units.
-    units: HashMap<&'a [u8], i64>,
+    units: Table<'a, i64>,
     /// Order id to user. Empty where the order ids are not looked at.
-    orders: HashMap<&'a [u8], &'a [u8]>,
+    orders: Table<'a, &'a [u8]>,
     /// Units to be deducted from the stock.
     taken: i64,
     /// How many tries there are at most: makes room for all at once.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::harness::{Server, text, wait_for};
+use crate::harness::{Server, left_out, text, wait_for};
 use redis::Value;
 use tempfile::TempDir;
 
@@ -31,7 +31,7 @@ impl Clock {
     pub fn start() -> Option<(Self, Server)> {
         let library = LIBRARIES.iter().find(|path| fs::exists(path).unwrap_or(false));
         let Some(library) = library else {
-            println!("left out: libfaketime is not installed");
+            left_out("tests of a clock that is set: libfaketime is not installed");
             return None;
         };
         let dir = tempfile::tempdir().expect("a directory");
@@ -45,7 +45,8 @@ impl Clock {
             server.env("LD_PRELOAD", format!("{library} libc.so.6"))
         };
         if let Err(log) = with().without_module().try_start() {
-            println!("left out: this server does not run with libfaketime: {log}");
+            let last = log.lines().last().unwrap_or_default();
+            left_out(&format!("tests of a clock that is set: no server with libfaketime: {last}"));
             return None;
         }
         let server = with().start();

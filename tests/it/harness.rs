@@ -22,7 +22,7 @@ pub mod library;
 #[path = "harness_parts.rs"]
 mod parts;
 
-pub use parts::{DEADLINE, Port, in_time, is_started_in, module, text, wait_for};
+pub use parts::{DEADLINE, Port, in_time, is_started_in, left_out, module, text, wait_for};
 use parts::{address, copy_data, last_appended, read_log};
 
 /// A running server, killed when dropped.

@@ -50,6 +50,7 @@
 //! | `docs_tables` | tables of the documentation, written from what the server says |
 //! | `metadata`, `acl`, `docs` | COMMAND INFO, DOCS, GETKEYS, INFO, ACL, redis.conf, pages |
 //! | `shipped` | redis.conf, compose.yaml, scripts |
+//! | `pages` | what pages say that no session shows: sizes, TLS, a restore |
 //! | `users` | what the users of SECURITY.md can do |
 //! | `security` | every command by name, category and key; SECURITY.md |
 //! | `differential` | random histories against the reference scripts |
@@ -122,6 +123,7 @@ mod nextid_pace;
 mod nextid_slots;
 mod observe;
 mod own_names;
+mod pages;
 mod payments;
 mod ports;
 mod prizes;

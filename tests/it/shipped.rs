@@ -119,6 +119,27 @@ fn the_server_of_compose_has_users_and_bounds() {
     }
 }
 
+#[test]
+fn what_is_left_out_is_listed_once() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let notes = dir.path().join("notes");
+    let left_out = |what: &[&str], notes: &Path| {
+        let mut command = Command::new(root().join("scripts/left-out"));
+        let output = command.args(what).env("SECKILL_LEFT_OUT", notes).output().expect("run it");
+        assert!(output.status.success(), "{output:?}");
+        [output.stdout, output.stderr].map(|text| String::from_utf8(text).expect("text"))
+    };
+    let list = |notes: &Path| left_out(&[], notes)[0].clone();
+    assert_eq!(list(&notes), "left out on this machine: nothing\n");
+    for what in ["b: no b\nhere", "a: no a", "b: no b\nhere"] {
+        let said = left_out(&[what], &notes)[1].clone();
+        assert_eq!(said, format!("LEFT OUT: {}\n", what.replace('\n', " ")));
+    }
+    assert_eq!(list(&notes), "left out on this machine:\n  a: no a\n  b: no b here\n");
+    // Without a file to note it in it is said at least.
+    assert_eq!(left_out(&["c"], Path::new("")), ["", "LEFT OUT: c\n"]);
+}
+
 fn program(path: &Path, text: &str) {
     fs::write(path, text).expect("a program");
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a program");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::acknowledged;
 use crate::crash::ask_for_locks;
-use crate::harness::{Server, text, tool, wait_for};
+use crate::harness::{Server, left_out, text, tool, wait_for};
 use crate::length::{Tally, histories};
 use crate::load::{Load, tally};
 use crate::whole::assert_whole;
@@ -21,7 +21,7 @@ impl SmallDisk {
         let dir = tempfile::Builder::new().prefix("seckill-").tempdir().expect("a directory");
         let path = dir.path().to_str().expect("a name").to_owned();
         if !tool(&["mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "none", &path]) {
-            println!("LEFT OUT: a small disk can't be mounted here");
+            left_out("storms on a small disk: it can't be mounted here");
             return None;
         }
         let disk = Self(dir);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::crash::hold_ms;
 use crate::evidence::assert_suffix_lost;
-use crate::harness::{Server, text, wait_for};
+use crate::harness::{Server, left_out, text, wait_for};
 use crate::length::{Tally, histories};
 use crate::load::{Load, tally};
 use crate::whole::{assert_same, assert_whole};
@@ -111,7 +111,7 @@ fn a_try_that_is_cut_is_not_done_by_a_later_start() {
 /// A server whose append-only file is on a disk that is full: `/dev/full` takes no byte.
 fn with_full_disk() -> Option<Server> {
     if !Path::new("/dev/full").exists() {
-        println!("LEFT OUT: this machine has no /dev/full to stand for a full disk");
+        left_out("storms on a full disk: this machine has no /dev/full");
         return None;
     }
     let server = Server::with().config("appendfsync everysec").start();

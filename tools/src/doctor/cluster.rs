@@ -157,7 +157,7 @@ fn line(
         _ => None,
     };
     let Some(lua) = cures.iter().find_map(lua) else { return Ok(None) };
-    let keys = sale.slots.iter().filter(|slot| matches!(slot, Slot::Key(_))).count();
+    let keys = sale.slots.iter().filter(|slot| slot.is_key()).count();
     let by_name = lua.contains("'SECKILL.TRY',");
     // Other keys than the command's own would be in other slots.
     let others = lua.matches("redis.call").count() + lua.matches("redis.pcall").count() > 1;

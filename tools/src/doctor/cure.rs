@@ -99,21 +99,12 @@ pub fn obstacles(sale: &Sale) -> Vec<String> {
 /// What it looks at beside stock, buyers and what it writes itself.
 fn checks(sale: &Sale) -> Vec<&Place> {
     let buyers = sale.buyers().map(|place| &place.key);
-    let reads = |place: &Place| {
-        let is = |look: &&Place| look.key == place.key;
-        sale.looks.iter().filter(is).count() > 0
-    };
-    let written = |place: &Place| {
+    let is_check = |place: &&Place| {
+        let of_sale = place.key == sale.stock.key || Some(&place.key) == buyers;
         let own = place.kind == Kind::Text && place.key.slot().is_some();
         let writes = sale.extras.iter().any(|call| call.get(1) == Some(&place.key));
-        writes && !(own && sale.marks.contains(place) && reads(place))
-    };
-    let is_check = |place: &&Place| {
-        place.key != sale.stock.key
-            && Some(&place.key) != buyers
-            && (!sale.marks.contains(place)
-                || place.kind == Kind::Text && place.key.slot().is_some())
-            && !written(place)
+        let marks = sale.marks.contains(place);
+        !of_sale && if marks { own } else { !writes }
             || sale.guards.iter().any(|(guard, _)| guard == *place)
     };
     sale.looks.iter().filter(is_check).collect()
@@ -180,6 +171,7 @@ impl Call {
     /// As an entry of `seckill.scripts`, whose words are KEYS, ARGV or texts, and nothing joined.
     fn native(&self) -> Option<String> {
         let word = |template: &Template| match (template.slot(), template.constant()) {
+            (Some(Slot::Field(_)), _) => None,
             (Some(slot), _) => Some(slot.to_string()),
             (None, Some(text)) => {
                 let text = std::str::from_utf8(text).ok()?;

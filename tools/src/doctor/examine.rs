@@ -10,6 +10,7 @@ use crate::finding::{Accepted, Codes, Finding, Runs, Weight};
 use crate::history::{self, Scenario};
 use crate::lock::Unlock;
 use crate::options::Kind;
+use crate::part;
 use crate::prove::{Prover, Row, Sameness, alone};
 use crate::reading::Reading;
 use crate::reply::Reply;
@@ -47,10 +48,33 @@ impl<'a> Bench<'a> {
     }
 
     pub fn examine(&self, kind: Option<Kind>, source: &Source, roles: &Roles) -> Result<Examined> {
+        let examined = self.examine_alone(kind, source, roles)?;
+        // What is before or behind it may be what it lacks.
+        Ok(match examined.findings.first() {
+            Some(found) if source.is_part && examined.verdict == Verdict::Broken => {
+                let seen = "other source text is put before or behind it, and alone";
+                is_part(
+                    source,
+                    &format!("{seen} it would be broken: {}", found.text.trim_end_matches('.')),
+                )
+            }
+            _ => examined,
+        })
+    }
+
+    fn examine_alone(
+        &self,
+        kind: Option<Kind>,
+        source: &Source,
+        roles: &Roles,
+    ) -> Result<Examined> {
         let mut examined = Examined::new(&source.name);
         let mut watch = Watch::of(&self.plain)?;
         let loaded = watch.client.call(&[&b"SCRIPT"[..], b"LOAD", &source.text])?;
         if loaded.refuses() {
+            if let Some(seen) = part::of_load(&loaded, source) {
+                return Ok(is_part(source, &seen));
+            }
             let text = format!("The server can't load it: {}.", what::shown(&loaded, source));
             examined.verdict = Verdict::Broken;
             examined.findings.push(Finding::broken("does-not-load", text));
@@ -77,8 +101,14 @@ impl<'a> Bench<'a> {
                 return Ok(examined);
             }
         }
+        let mut trial = Trial { watch: &mut watch, script: &source.text, slots: &slots };
+        if source.draws_lots() && least.sells() && !trial.sells_always(&least)? {
+            let text = "It draws lots by math.random: the same call sold once, and at another time \
+                did not. Examine what it does when the lot is drawn, as a script of its own.";
+            examined.obstacles = vec![text.to_owned()];
+            return Ok(examined);
+        }
         if least.sells() {
-            let mut trial = Trial { watch: &mut watch, script: &source.text, slots: &slots };
             let (least, units) = trial.simplest(least)?;
             let counted = trial.counted(&least)?;
             if trial.is_steady(&least)?
@@ -105,6 +135,7 @@ impl<'a> Bench<'a> {
                 examined.verdict = Verdict::Unclear;
                 examined.obstacles = vec![format!("What it did: {why}."), help(source)];
             }
+            Judged::Part(seen) => return Ok(is_part(source, &seen)),
         }
         Ok(examined)
     }
@@ -350,6 +381,15 @@ fn understood(sale: &Sale, codes: &Codes) -> Vec<(&'static str, String)> {
         lines.push(("replies", replies.join(", ")));
     }
     lines
+}
+
+fn is_part(source: &Source, seen: &str) -> Examined {
+    let whole = "Give the doctor the whole text as it is sent to the server.";
+    let obstacles = vec![
+        format!("It seems to be a part of a script, or to miss a line. Seen: {seen}."),
+        whole.to_owned(),
+    ];
+    Examined { what: "a part of a script", obstacles, ..Examined::new(&source.name) }
 }
 
 fn help(source: &Source) -> String {

@@ -212,7 +212,7 @@ impl Search {
             }
         }
         let arguments: Vec<Slot> =
-            self.free.iter().copied().filter(|slot| matches!(slot, Slot::Arg(_))).collect();
+            self.free.iter().copied().filter(|slot| !slot.is_key()).collect();
         let all = arguments.iter().map(|slot| (*slot, ONE.to_vec())).collect();
         self.push(score, 3, Plan { cells: plan.cells.clone(), slots: all });
         for slot in arguments {

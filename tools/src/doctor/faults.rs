@@ -129,7 +129,13 @@ impl<'a> Facts<'a> {
     fn limits(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         let (kept, told) = self.sold_of_ten();
-        let left = self.runs[history::MANY].steps.last().and_then(|step| step.after);
+        let steps = &self.runs[history::MANY].steps;
+        let left = steps.last().and_then(|step| step.after);
+        let for_nobody = |step: &&Step| {
+            let told = self.codes.sold_out.as_ref() == Some(&step.reply);
+            step.before > Some(0) && step.taken() > 0 && !self.kept(step) && told
+        };
+        let lost = steps.iter().filter(for_nobody).count();
         let varies = self.traces.is_empty() && !matches!(self.codes.accepted, Accepted::Code(_));
         if kept >= 30 && told >= 30 {
             let text = "It oversells for ever: 30 of 30 users are told that they bought one of 10 \
@@ -138,11 +144,12 @@ impl<'a> Facts<'a> {
         } else if kept > 10 && told > 10 && !varies {
             let text = format!("It oversells: {told} users bought 10 units.");
             findings.push(Finding::broken("oversells", text));
-        } else if told < 10 && kept < 10 && kept > 0 && left > Some(0) {
-            let left = left.unwrap_or_default();
-            let text = format!(
-                "It sells {kept} of 10 units, though 30 users want one: {left} stay in the stock."
-            );
+        } else if told < 10 && kept < 10 && kept > 0 && (left > Some(0) || lost > 0) {
+            let rest = match left {
+                Some(left @ 1..) => format!("{left} stay in the stock"),
+                _ => format!("{lost} leave the stock for users who are refused"),
+            };
+            let text = format!("It sells {kept} of 10 units, though 30 users want one: {rest}.");
             findings.push(Finding::broken("undersells", text));
         }
         if left < Some(0) && findings.is_empty() {

@@ -260,6 +260,13 @@ impl Step {
 }
 
 impl Ran {
+    /// Of one call that is no try.
+    pub fn of_one(reply: Reply, before: World, after: World) -> Self {
+        let changed = before != after;
+        let step = Step { reply, before: None, after: None, made: BTreeSet::new(), changed };
+        Self { steps: vec![step], before, after }
+    }
+
     pub fn first(&self) -> &Step {
         &self.steps[0]
     }

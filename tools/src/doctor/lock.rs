@@ -5,7 +5,8 @@ use anyhow::Result;
 use crate::cure::{Cure, Way, again};
 use crate::explore::Run;
 use crate::finding::Finding;
-use crate::prove::{Prover, Row, Sameness, published};
+use crate::history::Ran;
+use crate::prove::{Prover, Row, Sameness, compare, published};
 use crate::reply::Reply;
 use crate::roles::Roles;
 use crate::server::Client;
@@ -25,19 +26,11 @@ pub struct Unlock {
     pub also: Option<Template>,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Held {
     By(&'static [u8]),
     Nobody,
     List,
-}
-
-struct Ran {
-    name: &'static str,
-    held: Held,
-    token: &'static [u8],
-    reply: Reply,
-    before: World,
-    after: World,
 }
 
 pub struct Compared {
@@ -51,19 +44,18 @@ const MINE: usize = 0;
 const OTHERS: usize = 1;
 const FREE: usize = 2;
 
-fn scenarios() -> [(&'static str, Held, &'static [u8]); 9] {
-    [
-        ("a lock of mine", Held::By(b"token-1"), b"token-1"),
-        ("a lock of another", Held::By(b"token-2"), b"token-1"),
-        ("no lock", Held::Nobody, b"token-1"),
-        ("a token that begins alike", Held::By(b"token-12"), b"token-1"),
-        ("a token that is the same number", Held::By(b"01"), b"1"),
-        ("another's lock, and no token", Held::By(b"token-2"), b""),
-        ("no lock, and no token", Held::Nobody, b""),
-        ("odd bytes in my token", Held::By(b"\x00\xff %d\r\n"), b"\x00\xff %d\r\n"),
-        ("the lock's key is a list", Held::List, b"token-1"),
-    ]
-}
+/// What they are called, who holds the lock, and the token of the call.
+const SCENARIOS: [(&str, Held, &[u8]); 9] = [
+    ("a lock of mine", Held::By(b"token-1"), b"token-1"),
+    ("a lock of another", Held::By(b"token-2"), b"token-1"),
+    ("no lock", Held::Nobody, b"token-1"),
+    ("a token that begins alike", Held::By(b"token-12"), b"token-1"),
+    ("a token that is the same number", Held::By(b"01"), b"1"),
+    ("another's lock, and no token", Held::By(b"token-2"), b""),
+    ("no lock, and no token", Held::Nobody, b""),
+    ("odd bytes in my token", Held::By(b"\x00\xff %d\r\n"), b"\x00\xff %d\r\n"),
+    ("the lock's key is a list", Held::List, b"token-1"),
+];
 
 impl Unlock {
     /// From the runs: a string that held the mark of a slot was deleted, or with `told` the first
@@ -114,7 +106,7 @@ impl Unlock {
             slot if self.lock.slots().any(|own| own == slot) => b"order:1".to_vec(),
             Slot::Key(number) => format!("key{number}").into_bytes(),
             // A time to live, or a message.
-            Slot::Arg(_) => b"10000".to_vec(),
+            Slot::Arg(_) | Slot::Field(_) => b"10000".to_vec(),
         }
     }
 
@@ -125,18 +117,18 @@ impl Unlock {
     ) -> Result<Vec<Ran>> {
         let key = self.lock.text(&|slot| self.value(slot, b""));
         client.must(&["CONFIG", "RESETSTAT"])?;
-        let run = |(name, held, token): (&'static str, Held, &'static [u8])| {
+        let run = |(_, held, token): (_, Held, &[u8])| {
             client.must(&["FLUSHALL"])?;
-            match &held {
+            match held {
                 Held::By(token) => client.must(&[&b"SET"[..], &key, token, b"PX", b"3600000"])?,
                 Held::List => client.must(&[&b"RPUSH"[..], &key, b"not a lock"])?,
                 Held::Nobody => Reply::Nil,
             };
             let before = World::read(client)?;
             let reply = client.eval(&call(token))?;
-            Ok(Ran { name, held, token, reply, before, after: World::read(client)? })
+            Ok(Ran::of_one(reply, before, World::read(client)?))
         };
-        scenarios().into_iter().map(run).collect()
+        SCENARIOS.into_iter().map(run).collect()
     }
 
     pub fn examine(&self, prover: &Prover<'_>) -> Result<Compared> {
@@ -159,8 +151,10 @@ impl Unlock {
             let call =
                 |token: &[u8]| prover.call(&cure.way, &self.slots, &|slot| self.value(slot, token));
             let ours = self.run_all(&mut module, &call)?;
-            let rows: Vec<Row> =
-                theirs.iter().zip(&ours).map(|(one, two)| compare(one, two)).collect();
+            let row = |((name, held, _), (one, two)): (&(&str, Held, _), _)| {
+                compare(name, *held == Held::List, one, two)
+            };
+            let rows: Vec<Row> = SCENARIOS.iter().zip(theirs.iter().zip(&ours)).map(row).collect();
             // No key shows what is published.
             let says = published(&mut module)? == said;
             let same = says && rows.iter().all(|row| row.sameness != Sameness::Differs);
@@ -176,7 +170,7 @@ impl Unlock {
 
     /// The lines that could take its place.
     fn ways(&self, token: Slot, theirs: &[Ran], releases: bool) -> Vec<Way> {
-        let (mine, others, free) = (&theirs[MINE], &theirs[OTHERS], &theirs[FREE]);
+        let [mine, others, free] = [MINE, OTHERS, FREE].map(|at| &theirs[at].first().reply);
         let lock = self.lock.lua();
         let call = format!("redis.call('LOCK.RELEASE', {lock}, {token})");
         let usual = Way::Lua(format!("return {call}"));
@@ -184,15 +178,15 @@ impl Unlock {
         if let Some(slot) = self.lock.slot().filter(|_| self.extras.is_empty()) {
             ways.push(Way::Native(format!("LOCK.RELEASE {slot} {token}")));
         }
-        let codes = (mine.reply.lua(), others.reply.lua(), free.reply.lua());
+        let codes = (mine.lua(), others.lua(), free.lua());
         let (Some(yes), Some(no), Some(none)) = codes else { return vec![usual] };
-        let fails = mine.reply.is_error() || others.reply.is_error();
+        let fails = mine.is_error() || others.is_error();
         let plain = yes == "1" && no == "0" && none == "0" && self.extras.is_empty();
         if !releases || fails || plain {
             ways.push(usual);
             return ways;
         }
-        let check = if free.reply == others.reply || free.reply.is_error() {
+        let check = if free == others || free.is_error() {
             String::new()
         } else {
             format!("if redis.call('EXISTS', {lock}) == 0 then return {none} end ")
@@ -214,24 +208,19 @@ impl Unlock {
             return vec![Finding::broken("no-token", text)];
         }
         let has = |findings: &[Finding], code| findings.iter().any(|found| found.code == code);
-        for ran in theirs {
-            let mine = matches!(ran.held, Held::By(token) if token == ran.token);
-            let leaves = mine && !gone(ran) && !ran.reply.is_error();
+        for (number, ((name, held, token), ran)) in SCENARIOS.iter().zip(theirs).enumerate() {
+            let (mine, reply) = (*held == Held::By(token), &ran.first().reply);
+            let leaves = mine && !gone(ran) && !reply.is_error();
             if leaves && !has(&findings, "never-releases") {
-                let when = if ran.name == theirs[MINE].name { "" } else { " with odd bytes" };
+                let when = if number == MINE { "" } else { " with odd bytes" };
                 let text = format!(
                     "It never gives up a lock: called with the token{when} that the lock holds, it \
-                     leaves the lock and replies {}.",
-                    ran.reply
+                     leaves the lock and replies {reply}."
                 );
                 findings.push(Finding::broken("never-releases", text));
             }
             if !mine && gone(ran) && !has(&findings, "deletes-others") {
-                let when = if ran.name == theirs[OTHERS].name {
-                    String::new()
-                } else {
-                    format!(" ({})", ran.name)
-                };
+                let when = if number == OTHERS { String::new() } else { format!(" ({name})") };
                 let text = format!(
                     "It deletes the lock of another{when}: a holder that is late, after the lease \
                      has ended, takes the lock away from the new holder."
@@ -239,11 +228,12 @@ impl Unlock {
                 findings.push(Finding::broken("deletes-others", text));
             }
         }
-        if theirs[FREE].reply.is_error() {
-            let text = format!("It fails when there is no lock: {}.", theirs[FREE].reply);
+        let free = &theirs[FREE].first().reply;
+        if free.is_error() {
+            let text = format!("It fails when there is no lock: {free}.");
             findings.push(Finding::weak("missing-lock", text));
         }
-        let declared = |slot: Slot| matches!(slot, Slot::Key(_));
+        let declared = Slot::is_key;
         if self.token.is_some_and(declared) && !self.lock.slots().any(declared) {
             let text = "KEYS and ARGV are swapped: the token is declared as a key and the lock is \
                 not. A cluster client goes to the node of the token, and access rules look at the \
@@ -267,7 +257,7 @@ impl Unlock {
             self.slots.iter().map(|slot| format!("{slot} {}", name(*slot))).collect();
         let mut lines = vec![("called with", call.join(", ")), ("lock", self.lock.shown(&name))];
         if let Some(theirs) = replies {
-            let [mine, others, free] = [MINE, OTHERS, FREE].map(|at| &theirs[at].reply);
+            let [mine, others, free] = [MINE, OTHERS, FREE].map(|at| &theirs[at].first().reply);
             let mut text = format!("{mine} released, {others} not yours");
             if free != others {
                 text += &format!(", {free} no lock");
@@ -281,23 +271,4 @@ impl Unlock {
 fn gone(ran: &Ran) -> bool {
     let lock = ran.before.cells.keys().next();
     lock.is_some_and(|lock| !ran.after.has_key(&lock.key))
-}
-
-fn compare(yours: &Ran, module: &Ran) -> Row {
-    let mut differences = Vec::new();
-    if !yours.reply.is_like(&module.reply) {
-        differences
-            .push(format!("your script replies {}, the module {}", yours.reply, module.reply));
-    }
-    differences.extend(yours.after.differences(&module.after));
-    let refuses = module.reply.refuses() && module.before == module.after;
-    let sameness = if differences.is_empty() {
-        Sameness::Same
-    } else if refuses && matches!(yours.held, Held::List) {
-        Sameness::Refused
-    } else {
-        Sameness::Differs
-    };
-    let (name, module) = (yours.name.to_owned(), Some(module.reply.short()));
-    Row { name, yours: yours.reply.short(), module, sameness, differences }
 }

@@ -2,14 +2,14 @@
 //! says what is wrong with them, what differs, and what to put in their place.
 //!
 //! `options` what can be asked for, `roles` what the user says of arguments, `source` the scripts,
-//! `server` the throw-away servers, `wire` how they are talked to, `reply` what they answer.
-//! `watch` looks at a script at work, `world` is what keys hold, `template` what names are made of,
-//! and `explore` plants what the script looks at until it sells; `trial` sees what of it matters.
-//! `sale` is what came out of that, `reading` the ways to call it, `history` the situations that it
-//! is put into, `faults` what is wrong with it, as a `finding`. `cure` guesses what takes its place
-//! and `prove` compares, `cluster` looks at both in a cluster. `lock` does all that for scripts of
-//! locks, `what` names those of any other kind. `examine` goes through it, `folder` does so for
-//! many, `report` prints.
+//! also those in the strings of `java`, `server` the throw-away servers, `wire` how they are talked
+//! to, `reply` what they answer. `watch` looks at a script at work, `world` is what keys hold,
+//! `template` what names are made of, and `explore` plants what the script looks at until it sells;
+//! `trial` sees what of it matters. `sale` is what came out of that, `reading` the ways to call it,
+//! `history` the situations that it is put into, `faults` what is wrong with it, as a `finding`.
+//! `cure` guesses what takes its place and `prove` compares, `cluster` looks at both in a cluster.
+//! `lock` does all that for scripts of locks, `what` names those of any other kind, `part` tells
+//! parts of scripts. `examine` goes through it, `folder` does so for many, `report` prints.
 //!
 //! Exit code: 0 drop-in or helper, 1 differs or broken, 2 not understood or not examined.
 
@@ -21,8 +21,10 @@ mod faults;
 mod finding;
 mod folder;
 mod history;
+mod java;
 mod lock;
 mod options;
+mod part;
 mod prove;
 mod reading;
 mod reply;

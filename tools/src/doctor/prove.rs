@@ -115,7 +115,8 @@ impl Prover<'_> {
                 self.call(&cure.way, &sale.slots, &|slot| reading.value(slot, a_try, false))
             };
             let ours = scenario.run(&mut module, sale, reading, &call)?;
-            rows.push(compare(scenario, &theirs[scenario.name], &ours));
+            let damaged = scenario.is_damaged();
+            rows.push(compare(scenario.name, damaged, &theirs[scenario.name], &ours));
         }
         let mut plain = self.plain.client()?;
         rows.push(self.random(sale, reading, cure, (&mut plain, &mut module), true)?);
@@ -237,7 +238,8 @@ fn refused_setting(error: &anyhow::Error) -> Row {
     }
 }
 
-fn compare(scenario: &Scenario, theirs: &Ran, ours: &Ran) -> Row {
+/// Damaged keys are refused by the module, whatever the script makes of them.
+pub fn compare(name: &str, is_damaged: bool, theirs: &Ran, ours: &Ran) -> Row {
     let mut differences = Vec::new();
     let many = ours.steps.len() > 1;
     for (number, (yours, module)) in theirs.replies().iter().zip(ours.replies()).enumerate() {
@@ -247,18 +249,17 @@ fn compare(scenario: &Scenario, theirs: &Ran, ours: &Ran) -> Row {
         }
     }
     differences.extend(theirs.after.differences(&ours.after).into_iter().take(3));
-    // Damage is refused by the module, whatever the script makes of it.
     let refuses = ours.replies().iter().all(|reply| reply.refuses()) && ours.before == ours.after;
     let half_done = theirs.steps.iter().any(|step| step.reply.is_error() && step.changed);
     let sameness = if differences.is_empty() {
         Sameness::Same
-    } else if refuses && (scenario.is_damaged() || half_done) {
+    } else if refuses && (is_damaged || half_done) {
         Sameness::Refused
     } else {
         Sameness::Differs
     };
     let (yours, module) = (said(&theirs.replies()), Some(said(&ours.replies())));
-    Row { name: scenario.name.into(), yours, module, sameness, differences }
+    Row { name: name.into(), yours, module, sameness, differences }
 }
 
 /// The script alone, where nothing could take its place.

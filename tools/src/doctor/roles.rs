@@ -36,17 +36,30 @@ impl Roles {
         Ok(Self { keys: words("--keys", keys)?, args: words("--argv", args)? })
     }
 
-    /// Every slot of a call, KEYS first.
+    /// Every slot of a call, KEYS first; of an argument that is JSON its fields, unless the user
+    /// says what it is.
     pub fn slots(&self, source: &Source) -> Vec<Slot> {
         let keys = self.keys.as_ref().map_or(source.keys, Vec::len);
         let args = self.args.as_ref().map_or(source.args, Vec::len);
-        (1..=keys.min(20)).map(Slot::Key).chain((1..=args.min(20)).map(Slot::Arg)).collect()
+        let mut slots: Vec<Slot> = (1..=keys.min(20)).map(Slot::Key).collect();
+        let fields = source.fields();
+        for number in 1..=args.min(20) {
+            let said = self.word(Slot::Arg(number)).is_some();
+            let of_it = fields.iter().filter(|field| field.arg == number && !said);
+            let before = slots.len();
+            slots.extend(of_it.copied().map(Slot::Field));
+            if slots.len() == before {
+                slots.push(Slot::Arg(number));
+            }
+        }
+        slots
     }
 
     pub fn word(&self, slot: Slot) -> Option<&str> {
         let (words, number) = match slot {
             Slot::Key(number) => (&self.keys, number),
             Slot::Arg(number) => (&self.args, number),
+            Slot::Field(_) => return None,
         };
         let word = words.as_ref()?.get(number - 1)?.as_str();
         (word != "-").then_some(word)

@@ -141,7 +141,7 @@ impl Sale {
     /// What of the stock's name is no user is the voucher; what of a buyer's mark is no voucher is
     /// the user; the order id is what is left of the entry.
     fn name_slots(&mut self) {
-        let is_arg = |slot: &Slot| matches!(slot, Slot::Arg(_));
+        let is_arg = |slot: &Slot| !slot.is_key();
         let of_stock: Vec<Slot> = self.stock.slots().collect();
         self.voucher = self.voucher.or_else(|| of_stock.iter().copied().find(is_arg));
         let whole = self.marks.iter().chain(&self.looks).map(|place| &place.item);
@@ -174,7 +174,7 @@ impl Sale {
         let of_stock: Vec<Slot> = self.stock.slots().collect();
         let mut people = Vec::new();
         for slot in self.marks.iter().chain(&self.looks).flat_map(Place::slots) {
-            let open = matches!(slot, Slot::Arg(_)) && !of_stock.contains(&slot);
+            let open = !slot.is_key() && !of_stock.contains(&slot);
             if open && Some(slot) != self.units && !people.contains(&slot) {
                 people.push(slot);
             }
@@ -236,13 +236,7 @@ impl Sale {
     /// What has to be there for this try beside the stock.
     pub fn guard_cells(&self, reading: &Reading, a_try: &Try) -> Cells {
         let value = |slot: Slot| reading.value(slot, a_try, false);
-        let text = |template: &Template| match &reading.guards {
-            Some(other) if template.constant().is_some_and(|t| integer::parse(t).is_some()) => {
-                other.clone()
-            }
-            _ => template.text(&value),
-        };
-        self.guards.iter().map(|(place, held)| (place.cell(&value), text(held))).collect()
+        self.guards.iter().map(|(place, held)| (place.cell(&value), held.text(&value))).collect()
     }
 
     /// What a slot is called in a report.

@@ -1,9 +1,12 @@
-//! Scripts as text: files of Lua, folders of them, and Lua in the strings of Java, Kotlin and Go.
+//! Scripts as text: files of Lua, folders of them, and other source text with Lua in it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+
+use crate::java::strings;
+use crate::template::Field;
 
 pub struct Source {
     /// The name of the file without folders; with the line, where it is in other source text.
@@ -13,6 +16,10 @@ pub struct Source {
     pub args: usize,
     /// Whether it also takes KEYS or ARGV by reckoning: `ARGV[i]`, `#ARGV`, `unpack(ARGV)`.
     pub reckons: bool,
+    /// Whether other source text joins values into it that are known at run time only.
+    pub is_joined: bool,
+    /// Whether it puts something before or behind it.
+    pub is_part: bool,
 }
 
 impl Source {
@@ -40,26 +47,64 @@ impl Source {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         if from_java && ends(&["java", "kt", "go"]) {
             let text = String::from_utf8_lossy(&text);
-            let found = strings(&text).into_iter();
-            let found = found.map(|(line, lua)| Self::of(format!("{name}:{line}"), lua.into()));
+            let found = strings(&text).into_iter().map(|found| Self {
+                is_joined: found.is_joined,
+                is_part: found.is_part,
+                ..Self::of(format!("{name}:{}", found.line), found.lua.into())
+            });
             return Ok(found.collect());
         }
         Ok(vec![Self::of(name, text)])
     }
 
-    fn of(name: String, text: Vec<u8>) -> Self {
+    pub fn of(name: String, text: Vec<u8>) -> Self {
         let code = without_comments(&String::from_utf8_lossy(&text));
         let (keys, keys_reckoned) = highest(&code, "KEYS");
         let (args, args_reckoned) = highest(&code, "ARGV");
         // Nobody can count those: some more do no harm.
         let keys = if keys_reckoned { keys.max(2) } else { keys };
         let args = if args_reckoned { args.max(8) } else { args };
-        Self { name, text, keys, args, reckons: keys_reckoned || args_reckoned }
+        let reckons = keys_reckoned || args_reckoned;
+        Self { name, text, keys, args, reckons, is_joined: false, is_part: false }
+    }
+
+    /// The fields of arguments that it decodes as JSON, where it uses nothing else of them.
+    pub fn fields(&self) -> Vec<Field> {
+        let code = without_texts(&self.code());
+        let mut fields: Vec<Field> = Vec::new();
+        for (at, decode) in code.match_indices("cjson.decode(") {
+            let (before, after) = (&code[..at], &code[at + decode.len()..]);
+            let Some((text, after)) = after.split_once(')') else { continue };
+            let arg = |text: &str| {
+                text.trim().strip_prefix("ARGV[")?.split(']').next()?.trim().parse::<usize>().ok()
+            };
+            // Perhaps it has a name of its own.
+            let value = code.split_once(&format!("local {} = ", text.trim()));
+            let Some(arg) = arg(text).or_else(|| arg(value?.1)) else { continue };
+            let variable = before.trim_end().strip_suffix('=').map(last_word);
+            let names = match variable {
+                Some(variable) => members(&code, variable).unwrap_or_default(),
+                None => member(after).into_iter().collect(),
+            };
+            for name in names {
+                if fields.iter().all(|field| (field.arg, field.name) != (arg, name)) {
+                    // For as long as the program runs, and that is not long.
+                    let name = name.to_owned().leak();
+                    fields.push(Field { arg, number: fields.len() + 1, name });
+                }
+            }
+        }
+        fields
+    }
+
+    /// Its text without comments.
+    pub fn code(&self) -> String {
+        without_comments(&String::from_utf8_lossy(&self.text))
     }
 
     /// Short words in quotes, which may be fields or states; not the names of commands.
     pub fn literals(&self) -> Vec<Vec<u8>> {
-        let code = without_comments(&String::from_utf8_lossy(&self.text));
+        let code = self.code();
         let mut found: Vec<Vec<u8>> = Vec::new();
         let mut rest = code.as_str();
         while let Some(at) = rest.find(['\'', '"']) {
@@ -79,15 +124,19 @@ impl Source {
 
     /// Whether its text calls a command, in any case.
     pub fn names(&self, command: &str) -> bool {
-        let code = without_comments(&String::from_utf8_lossy(&self.text)).to_lowercase();
+        let code = self.code().to_lowercase();
         ["'", "\""].iter().any(|quote| code.contains(&format!("{quote}{command}{quote}")))
+    }
+
+    pub fn draws_lots(&self) -> bool {
+        self.code().contains("math.random")
     }
 
     /// A command of a module, or one that is newer than many servers, in lower case.
     pub fn foreign_command(&self) -> Option<String> {
         const NEWER: &str = " hexpire hpexpire hexpireat hpexpireat httl hpttl hpersist hgetex \
             hsetex hgetdel delifeq delex digest msetex xdelex xackdel ";
-        let code = without_comments(&String::from_utf8_lossy(&self.text)).to_lowercase();
+        let code = self.code().to_lowercase();
         let mut calls = code.split("call(").skip(1).filter_map(|rest| {
             let rest = rest.trim_start().strip_prefix(['\'', '"'])?;
             rest.split(['\'', '"']).next().map(str::to_owned)
@@ -102,58 +151,51 @@ impl Source {
     }
 }
 
-/// Strings of Java, Kotlin or Go that call Redis, each with its line: text blocks, raw strings, and
-/// plain strings that are joined by `+`.
-fn strings(code: &str) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
-    let mut joined = (0, String::new());
-    let mut rest = code;
-    loop {
-        let gap = rest.find(['"', '`']).unwrap_or(rest.len());
-        let (between, quoted) = rest.split_at(gap);
-        let is_joint = between.chars().all(|c| c.is_whitespace() || c == '+');
-        if !is_joint || quoted.is_empty() {
-            if joined.1.contains("redis.call") || joined.1.contains("redis.pcall") {
-                found.push(std::mem::take(&mut joined));
-            }
-            joined = (0, String::new());
-        }
-        if quoted.is_empty() {
-            return found;
-        }
-        if joined.0 == 0 {
-            joined.0 = code[..code.len() - quoted.len()].matches('\n').count() + 1;
-        }
-        let block = ["\"\"\"", "`"].into_iter().find(|quote| quoted.starts_with(quote));
-        rest = match block {
-            Some(quote) => {
-                let (text, after) =
-                    quoted[quote.len()..].split_once(quote).unwrap_or((&quoted[quote.len()..], ""));
-                joined.1 += text;
-                after
-            }
-            None => plain_string(&quoted[1..], &mut joined.1),
-        };
-    }
+fn last_word(text: &str) -> &str {
+    text.trim_end().rsplit(|c| !is_letter(c)).next().unwrap_or_default()
 }
 
-/// Takes a string with escapes, and gives what is behind its closing quote.
-fn plain_string<'a>(text: &'a str, into: &mut String) -> &'a str {
-    let mut letters = text.char_indices();
-    while let Some((at, letter)) = letters.next() {
-        match letter {
-            '"' => return &text[at + 1..],
-            '\\' => into.push(match letters.next() {
-                Some((_, 'n')) => '\n',
-                Some((_, 't')) => '\t',
-                Some((_, 'r')) => '\r',
-                Some((_, other)) => other,
-                None => ' ',
-            }),
-            other => into.push(other),
+fn is_letter(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The names of what is taken out of a table; none if anything else is done with it.
+fn members<'c>(code: &'c str, table: &str) -> Option<Vec<&'c str>> {
+    let mut names = Vec::new();
+    for (at, _) in code.match_indices(table) {
+        let (before, after) = (&code[..at], &code[at + table.len()..]);
+        let is_other =
+            before.ends_with(|c| is_letter(c) || c == '.') || after.starts_with(is_letter);
+        let is_made = after.trim_start().starts_with('=') && !after.trim_start().starts_with("==");
+        if !table.is_empty() && !is_other && !is_made {
+            names.push(member(after)?);
         }
     }
-    ""
+    Some(names)
+}
+
+/// `name`, where `.name` follows and nothing is taken out of that.
+fn member(after: &str) -> Option<&str> {
+    let rest = after.strip_prefix('.')?;
+    let (name, rest) = rest.split_at(rest.find(|c| !is_letter(c)).unwrap_or(rest.len()));
+    let is_one = !name.is_empty() && !rest.starts_with(['.', '[', '(']) || rest.starts_with("..");
+    is_one.then_some(name)
+}
+
+/// Lua with nothing between its quotes.
+fn without_texts(code: &str) -> String {
+    let mut open = None;
+    let mut before = ' ';
+    let mut keep = |letter: char| {
+        let is_end = open == Some(letter) && before != '\\';
+        let is_begin = open.is_none() && (letter == '\'' || letter == '"');
+        before = letter;
+        if is_begin || is_end {
+            open = if is_begin { Some(letter) } else { None };
+        }
+        is_begin || is_end || open.is_none()
+    };
+    code.chars().filter(|letter| keep(*letter)).collect()
 }
 
 /// The highest number that a table is asked for, and whether it is used in any other way.
@@ -208,15 +250,23 @@ mod tests {
     }
 
     #[test]
-    fn scripts_are_found_in_the_strings_of_java_and_go() {
-        let java = "class A {\n String a = \"redis.call('get', \" +\n  \"\\\"k\\\")\\n\";\n\
-            String b = \"\"\"\n  redis.call('x')\n  \"\"\"; String c = \"none\";";
-        let found = strings(java);
-        assert_eq!(found.len(), 2, "{found:?}");
-        assert_eq!(found[0], (2, "redis.call('get', \"k\")\n".into()));
-        assert_eq!(found[1].0, 4);
-        let go = "var s = redis.NewScript(`redis.call('a')`)";
-        assert_eq!(strings(go), [(1, "redis.call('a')".to_owned())]);
+    fn fields_of_json_are_found() {
+        let fields = |text: &str| {
+            let fields = Source::of("a".into(), text.into()).fields();
+            fields.iter().map(|field| format!("{}.{}", field.arg, field.name)).collect::<Vec<_>>()
+        };
+        let text =
+            "local o = cjson.decode(ARGV[2])\nif o.user == nil or o.units > 1 then f(o.user) end";
+        assert_eq!(fields(text), ["2.user", "2.units"]);
+        let text =
+            "local s = ARGV[1]\nlocal o = cjson.decode(s)\nreturn o.id .. cjson.decode(ARGV[2]).at";
+        assert_eq!(fields(text), ["1.id", "2.at"]);
+        for text in ["for k in pairs(o)", "return o.a.b", "return #o", "return o[1]", "return 1"] {
+            assert!(
+                fields(&format!("local o = cjson.decode(ARGV[1]) {text}")).is_empty(),
+                "{text}"
+            );
+        }
     }
 
     #[test]

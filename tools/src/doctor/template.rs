@@ -13,6 +13,16 @@ use crate::reply::quoted;
 pub enum Slot {
     Key(usize),
     Arg(usize),
+    /// A field of an argument that is an object of JSON.
+    Field(Field),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Field {
+    pub arg: usize,
+    /// Among the fields of all arguments.
+    pub number: usize,
+    pub name: &'static str,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,14 +41,17 @@ impl Slot {
         match self {
             Self::Key(number) => format!("mark9081735{number:02}").into_bytes(),
             Self::Arg(number) => format!("9081726{number:02}").into_bytes(),
+            Self::Field(field) => format!("9081727{:02}", field.number).into_bytes(),
         }
     }
-}
 
-impl Slot {
     /// Whether a number is the mark of some argument.
     pub fn is_mark(number: i64) -> bool {
-        (908_172_600..908_172_700).contains(&number)
+        (908_172_600..908_172_800).contains(&number)
+    }
+
+    pub fn is_key(self) -> bool {
+        matches!(self, Self::Key(_))
     }
 }
 
@@ -47,6 +60,7 @@ impl fmt::Display for Slot {
         match self {
             Self::Key(number) => write!(f, "KEYS[{number}]"),
             Self::Arg(number) => write!(f, "ARGV[{number}]"),
+            Self::Field(Field { arg, name, .. }) => write!(f, "cjson.decode(ARGV[{arg}]).{name}"),
         }
     }
 }

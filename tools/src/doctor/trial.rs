@@ -57,6 +57,16 @@ impl Trial<'_> {
         Ok((run, None))
     }
 
+    /// Whether the same call sells again and again.
+    pub fn sells_always(&mut self, run: &Run) -> Result<bool> {
+        for _ in 0..20 {
+            if !self.run(run.plan.clone())?.sells() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Whether it takes the same from a stock that has a thousand units more.
     pub fn is_steady(&mut self, run: &Run) -> Result<bool> {
         let stock = run.stock();

@@ -2,10 +2,11 @@
 //! script itself stays as it is.
 
 use anyhow::{Context, Result};
+use domain::integer;
 
 use crate::reply::Reply;
 use crate::server::{Client, Server};
-use crate::template::Slot;
+use crate::template::{Field, Slot};
 use crate::wire::Words;
 use crate::world::{Cells, Kind, World, plant};
 
@@ -63,10 +64,48 @@ impl Watch {
 
 /// The command that runs a script.
 pub fn eval(script: &[u8], slots: &[Slot], value: &impl Fn(Slot) -> Vec<u8>) -> Words {
-    let keys = slots.iter().filter(|slot| matches!(slot, Slot::Key(_))).count();
+    let keys = slots.iter().filter(|slot| slot.is_key()).count();
     let mut call = vec![b"EVAL".to_vec(), script.to_vec(), keys.to_string().into_bytes()];
-    call.extend(slots.iter().map(|slot| value(*slot)));
+    let is_one = |one: &Slot, other: &Slot| match (one, other) {
+        (Slot::Field(one), Slot::Field(other)) => one.arg == other.arg,
+        _ => false,
+    };
+    for slots in slots.chunk_by(is_one) {
+        call.push(match slots {
+            [slot @ (Slot::Key(_) | Slot::Arg(_))] => value(*slot),
+            fields => json(fields, value),
+        });
+    }
     call
+}
+
+/// An object of JSON, whose bytes need not be UTF-8. Numbers of units are numbers, and ids texts.
+fn json(fields: &[Slot], value: &impl Fn(Slot) -> Vec<u8>) -> Vec<u8> {
+    const UNITS: [&str; 6] = ["unit", "count", "num", "quantity", "qty", "amount"];
+    let mut object = Vec::new();
+    for slot in fields {
+        let Slot::Field(Field { name, .. }) = slot else { continue };
+        let text = value(*slot);
+        let is_number = UNITS.iter().any(|word| name.to_lowercase().contains(word))
+            && integer::parse(&text).is_some();
+        object.extend(if object.is_empty() { *b"{\"" } else { *b",\"" });
+        object.extend(format!("{name}\":").into_bytes());
+        if is_number {
+            object.extend(text);
+            continue;
+        }
+        object.push(b'"');
+        for byte in text {
+            match byte {
+                b'"' | b'\\' => object.extend([b'\\', byte]),
+                0..=31 => object.extend(format!("\\u{byte:04x}").into_bytes()),
+                other => object.push(other),
+            }
+        }
+        object.push(b'"');
+    }
+    object.push(b'}');
+    object
 }
 
 /// What a call reads: the key, the kind of it where the command has one, and the item.
@@ -186,5 +225,17 @@ mod tests {
         let (by_script, call) = parse(br#"17.1 [0 unix:/a/socket] "PING""#).unwrap();
         assert!(!by_script);
         assert_eq!(call, [b"PING"]);
+    }
+
+    #[test]
+    fn fields_become_one_argument() {
+        let field = |number, name| Slot::Field(Field { arg: 1, number, name });
+        let slots = [Slot::Key(1), field(1, "user"), field(2, "units"), Slot::Arg(2)];
+        let value = |slot: Slot| match slot {
+            Slot::Field(Field { number: 1, .. }) => b"a\"\n\xff".to_vec(),
+            _ => b"3".to_vec(),
+        };
+        let call = eval(b"lua", &slots, &value);
+        assert_eq!(call[3..], [&b"3"[..], b"{\"user\":\"a\\\"\\u000a\xff\",\"units\":3}", b"3"]);
     }
 }

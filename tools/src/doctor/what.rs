@@ -3,6 +3,7 @@
 
 use crate::explore::{Effects, Run};
 use crate::finding::{Finding, left_behind};
+use crate::part;
 use crate::reply::Reply;
 use crate::source::Source;
 use crate::template::{Slot, Template};
@@ -18,6 +19,8 @@ pub enum Judged {
         near: String,
     },
     Unclear(String),
+    /// It can't be run alone, with what shows that.
+    Part(String),
 }
 
 /// Mistakes of the text itself: no data and no argument makes them go away.
@@ -75,7 +78,10 @@ pub fn judge(runs: &[Run], slots: &[Slot], source: &Source) -> Judged {
         return always_fails(runs, source);
     }
     if best.effects().is_none() {
-        if let Some(finding) = never_gets_on(runs, source).or_else(|| one_key(runs)) {
+        if let Some(judged) = never_gets_on(runs, source) {
+            return judged;
+        }
+        if let Some(finding) = one_key(runs) {
             return Judged::Broken(finding);
         }
         return changes_nothing(runs, source);
@@ -121,14 +127,12 @@ fn always_fails(runs: &[Run], source: &Source) -> Judged {
     let error = shown(&deepest.seen.reply, source);
     let count = runs.len();
     if is_certain(&error, source) {
-        let part = if error.contains("nonexistent global variable") {
-            " Or it is only a part of a longer script."
-        } else {
-            ""
-        };
+        if let Some(seen) = part::of_run(&deepest.seen.reply, source) {
+            return Judged::Part(seen);
+        }
         let text = format!(
             "Every call ends in an error, whatever is in its keys ({count} worlds were planted): \
-             {error}.{part}"
+             {error}."
         );
         Judged::Broken(Finding::broken("always-fails", text))
     } else {
@@ -137,20 +141,23 @@ fn always_fails(runs: &[Run], source: &Source) -> Judged {
 }
 
 /// Nothing was ever changed, and where it got past its checks the text itself was wrong.
-fn never_gets_on(runs: &[Run], source: &Source) -> Option<Finding> {
+fn never_gets_on(runs: &[Run], source: &Source) -> Option<Judged> {
     let of_text = |run: &&Run| {
         let error = run.seen.reply.text();
         let compares = error.contains("attempt to compare");
         run.seen.reply.is_error() && is_certain(&error, source) && !compares
     };
     let run = runs.iter().filter(of_text).max_by_key(|run| run.seen.calls.len())?;
+    if let Some(seen) = part::of_run(&run.seen.reply, source) {
+        return Some(Judged::Part(seen));
+    }
     let text = format!(
         "In {} worlds it changed nothing, and where it gets past its checks it ends in an error: \
          {}.",
         runs.len(),
         shown(&run.seen.reply, source)
     );
-    Some(Finding::broken("always-fails", text))
+    Some(Judged::Broken(Finding::broken("always-fails", text)))
 }
 
 /// Two kinds of commands on one key: one of them always fails.
@@ -206,8 +213,9 @@ fn changes_nothing(runs: &[Run], source: &Source) -> Judged {
         let near = "SECKILL.STATUS and SECKILL.INFO answer such questions for managed vouchers.";
         return Judged::Helper { what, near: near.into() };
     }
+    let lots = if source.draws_lots() { "it draws lots by math.random: " } else { "" };
     Judged::Unclear(format!(
-        "in {} worlds it called {}, changed nothing, never got to {}, and replied {}",
+        "{lots}in {} worlds it called {}, changed nothing, never got to {}, and replied {}",
         runs.len(),
         if read.is_empty() { "nothing".to_owned() } else { read.join(", ") },
         if never.is_empty() { "a write".to_owned() } else { never.join(", ") },

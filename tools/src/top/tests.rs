@@ -57,7 +57,7 @@ fn view() -> View {
         ops_per_s: 123_456,
         memory_bytes: 12_897_485,
         clients: 51,
-        is_cluster: false,
+        ..Server::default()
     };
     let unmanaged = Voucher {
         name: "tea".to_owned(),

@@ -1,6 +1,8 @@
 //! The shop's own statements, `--statements FILE`: SQL with named values, run in the transaction
 //! that writes the row, once for each change of an order's state. Pure, but for reading the file.
 
+pub mod block;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -33,6 +35,28 @@ const NAMES: [(&str, Name); 8] = [
     ("old_state", Name::OldState),
     ("deadline_ms", Name::DeadlineMs),
 ];
+
+impl Name {
+    /// Its value in a change.
+    fn of<'s>(self, step: &'s Step) -> Arg<'s> {
+        let row = &step.row;
+        match self {
+            Self::OrderId => Arg::Text(&row.key.order),
+            Self::UserId => Arg::Text(&row.user),
+            Self::VoucherId => Arg::Text(&row.key.voucher),
+            Self::SaleId => Arg::Text(&row.key.sale),
+            Self::Units => Arg::Int(row.units),
+            Self::State => Arg::Text(step.new.word()),
+            Self::OldState => Arg::MaybeText(step.old.map(|state| state.word())),
+            Self::DeadlineMs => Arg::MaybeInt(row.deadline_ms),
+        }
+    }
+
+    /// Whether the value is a number, and no text.
+    fn is_number(self) -> bool {
+        matches!(self, Self::Units | Self::DeadlineMs)
+    }
+}
 
 /// The file.
 #[derive(Debug, Deserialize)]
@@ -72,11 +96,17 @@ pub struct ShopStatement {
     pub sql: String,
     pub may_change_nothing: bool,
     names: Vec<Name>,
+    /// The same with the values of a block.
+    in_block: String,
 }
 
 /// All of them, none by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Statements(BTreeMap<Change, Vec<ShopStatement>>);
+pub struct Statements {
+    of: BTreeMap<Change, Vec<ShopStatement>>,
+    /// What runs them for many changes at once, where the database and all of them allow it.
+    pub block: Option<String>,
+}
 
 impl Statements {
     pub fn read(path: &Path, dialect: Dialect) -> Result<Self> {
@@ -88,7 +118,7 @@ impl Statements {
     fn parse(text: &str, dialect: Dialect) -> Result<Self> {
         let File { on_sold, on_held, on_confirmed, on_released } = toml::from_str(text)?;
         let written = [on_sold, on_held, on_confirmed, on_released];
-        let mut all = BTreeMap::new();
+        let mut of = BTreeMap::new();
         for (change, written) in Change::ALL.into_iter().zip(written) {
             let mut statements = Vec::new();
             for (number, written) in written.into_iter().enumerate() {
@@ -98,22 +128,31 @@ impl Statements {
                     Written::Table(table) => table,
                 };
                 ensure!(!table.sql.trim().is_empty(), "{place}: it is empty");
-                let (sql, names) = named(&table.sql, dialect).context(place.clone())?;
+                let placeholder = |number: usize, _: &str| match dialect {
+                    Dialect::Postgres => format!("${number}"),
+                    Dialect::Sqlite | Dialect::MySql => "?".to_owned(),
+                };
+                let (sql, names) = named(&table.sql, placeholder).context(place.clone())?;
+                let (in_block, _) = named(&table.sql, |_, word| format!("{}{word}", block::ROW))?;
                 let may_change_nothing = table.may_change_nothing;
-                statements.push(ShopStatement { place, sql, may_change_nothing, names });
+                statements.push(ShopStatement { place, sql, may_change_nothing, names, in_block });
             }
-            all.insert(change, statements);
+            of.insert(change, statements);
         }
-        ensure!(all.values().any(|statements| !statements.is_empty()), "it has no statement");
-        Ok(Self(all))
+        let mut all = Self { of, block: None };
+        ensure!(!all.is_empty(), "it has no statement");
+        if dialect == Dialect::Postgres {
+            all.block = block::block(&all);
+        }
+        Ok(all)
     }
 
     pub fn of(&self, change: Change) -> &[ShopStatement] {
-        self.0.get(&change).map_or(&[], Vec::as_slice)
+        self.of.get(&change).map_or(&[], Vec::as_slice)
     }
 
     pub fn all(&self) -> impl Iterator<Item = &ShopStatement> {
-        self.0.values().flatten()
+        self.of.values().flatten()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -124,29 +163,18 @@ impl Statements {
 impl ShopStatement {
     /// The values for a change, in the order of the placeholders.
     pub fn args<'s>(&self, step: &'s Step) -> Vec<Arg<'s>> {
-        let row = &step.row;
-        let value = |name: &Name| match name {
-            Name::OrderId => Arg::Text(&row.key.order),
-            Name::UserId => Arg::Text(&row.user),
-            Name::VoucherId => Arg::Text(&row.key.voucher),
-            Name::SaleId => Arg::Text(&row.key.sale),
-            Name::Units => Arg::Int(row.units),
-            Name::State => Arg::Text(step.new.word()),
-            Name::OldState => Arg::MaybeText(step.old.map(|state| state.word())),
-            Name::DeadlineMs => Arg::MaybeInt(row.deadline_ms),
-        };
-        self.names.iter().map(value).collect()
+        self.names.iter().map(|name| name.of(step)).collect()
     }
 
     /// Whether each placeholder is a number, and no text.
     pub fn numbers(&self) -> impl Iterator<Item = bool> {
-        self.names.iter().map(|name| matches!(name, Name::Units | Name::DeadlineMs))
+        self.names.iter().map(|name| name.is_number())
     }
 }
 
-/// Puts a placeholder of the database in the place of each `:name`. What is in quotes or in a
-/// comment stays as it is, and so does `::type` of PostgreSQL.
-fn named(sql: &str, dialect: Dialect) -> Result<(String, Vec<Name>)> {
+/// Puts a placeholder, made of a number from 1 and the name, in the place of each `:name`. What is
+/// in quotes or in a comment stays as it is, and so does `::type` of PostgreSQL.
+fn named(sql: &str, placeholder: impl Fn(usize, &str) -> String) -> Result<(String, Vec<Name>)> {
     let (mut text, mut names) = (String::new(), Vec::new());
     let mut rest = sql;
     while let Some(letter) = rest.chars().next() {
@@ -170,14 +198,11 @@ fn named(sql: &str, dialect: Dialect) -> Result<(String, Vec<Name>)> {
         let word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
         let end = rest[1..].find(|letter| !word(letter)).map_or(rest.len(), |end| end + 1);
         let name = &rest[1..end];
-        let Some((_, name)) = NAMES.iter().find(|(known, _)| *known == name) else {
+        let Some((word, name)) = NAMES.iter().find(|(known, _)| *known == name) else {
             bail!(":{name} is no value; there are {}", list());
         };
         names.push(*name);
-        match dialect {
-            Dialect::Postgres => text.push_str(&format!("${}", names.len())),
-            Dialect::Sqlite | Dialect::MySql => text.push('?'),
-        }
+        text.push_str(&placeholder(names.len(), word));
         rest = &rest[end..];
     }
     Ok((text, names))
@@ -205,7 +230,8 @@ mod tests {
     use super::*;
 
     fn sql(text: &str, dialect: Dialect) -> String {
-        named(text, dialect).unwrap().0
+        let file = format!("on_sold = ['''{text}''']");
+        Statements::parse(&file, dialect).unwrap().of(Change::Sold)[0].sql.clone()
     }
 
     #[test]

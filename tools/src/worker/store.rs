@@ -7,16 +7,18 @@ mod statement;
 mod transaction;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, ensure};
 use domain::order_events::{Order, OrderKey};
 use tokio::sync::RwLock;
 use tokio::time::timeout;
+use tracing::info;
 
 use crate::batch::{Event, Holders, Outcome, Plan, Row, Sole, Step, Steps, TooMany, plan};
 use crate::options::Options;
-use crate::statements::Statements;
+use crate::statements::{Statements, block};
 pub use fault::Fault;
 use open::{FileId, Place};
 pub use statement::{Arg, Dialect};
@@ -39,6 +41,8 @@ pub struct Store {
     connections: u32,
     tables: Tables,
     statements: Statements,
+    /// Set once the database has refused the block of the statements, and taken them one by one.
+    one_by_one: AtomicBool,
     migrates: bool,
     /// None until the schema is known to be up to date.
     ready: RwLock<Option<Ready>>,
@@ -101,6 +105,7 @@ impl Store {
             connections,
             tables: Tables { dialect, prefix },
             statements,
+            one_by_one: AtomicBool::new(false),
             migrates: !options.no_migrate,
             ready: RwLock::new(None),
         })
@@ -253,12 +258,38 @@ impl Store {
         for rows in written_rows(&plan.inserts).chunks(ROWS_MAX) {
             open.execute(&tables.insert(rows, now_ms)).await?;
         }
-        for step in &plan.steps {
-            self.tell(open, step).await?;
-        }
+        self.tell_all(open, &plan.steps).await?;
         // The row of a voucher is what workers wait for each other at: last, and briefly.
         if !plan.sales.is_empty() {
             open.execute(&tables.sales(&plan.sales, now_ms)).await?;
+        }
+        Ok(())
+    }
+
+    /// Runs the shop's statements for all changes: in one block where that can be, and one by one
+    /// where it can't or is refused, to find out which of them it is.
+    async fn tell_all(&self, open: &mut Open, steps: &[Step]) -> Result<(), Fault> {
+        let mut refused = None;
+        if let Some(block) = &self.statements.block
+            && steps.len() > 1
+            && !self.one_by_one.load(Ordering::Relaxed)
+        {
+            let told = block::told(steps);
+            let statements: [(&str, &[Arg<'_>]); 2] =
+                [(block::SET_STEPS, &[Arg::Text(&told)]), (block, &[])];
+            match open.try_all(&statements).await?.map_err(Fault::from) {
+                Ok(()) => return Ok(()),
+                Err(fault @ Fault::Clash(_)) => return Err(fault),
+                Err(fault) => refused = Some(fault),
+            }
+        }
+        for step in steps {
+            self.tell(open, step).await?;
+        }
+        // Not because of the data, so it would be refused again.
+        if let Some(Fault::Wrong(text) | Fault::Away(text)) = refused {
+            self.one_by_one.store(true, Ordering::Relaxed);
+            info!("the shop's statements are run one by one, which is slower: {text}");
         }
         Ok(())
     }

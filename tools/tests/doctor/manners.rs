@@ -26,7 +26,7 @@ fn what_is_not_understood_is_said_and_what_helps() {
     assert_eq!((examined.json["verdict"].as_str(), examined.exit), (Some("unclear"), 2));
     assert!(examined.obstacles().iter().any(|text| text.contains("--argv")), "{:#}", examined.json);
     // Said what it is called with, it is understood.
-    let user = r#"={"voucher":"7","user":"ann"}"#;
+    let user = r#"={"sale":{"voucher":"7"},"user":"ann"}"#;
     let examined = examine_with("decodes", &["--argv", user]);
     assert_eq!(examined.json["what"], "takes units from a bare stock", "{:#}", examined.json);
     examine_with("reckons", &["--argv", "voucher user"]).is_drop_in();
@@ -75,6 +75,34 @@ fn a_folder_has_a_summary_and_one_line_for_all() {
     // A helper alone fails no build.
     fs::remove_file(dir.path().join("unlock_never.lua")).expect("removed");
     assert_eq!(run(doctor().arg("--from-java").arg(dir.path())).status.code(), Some(0));
+}
+
+/// What an application puts together when it runs: values by their names, and parts as parts.
+#[test]
+fn scripts_that_are_put_together_are_no_mistakes() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let java = r#"class Shop {
+  String take = "local left = redis.call('get', '" + PREFIX + ":' .. ARGV[1]) " +
+      "if tonumber(left or '0') <= 0 then return 1 end " +
+      "redis.call('decr', '" + PREFIX + ":' .. ARGV[1]) return 0";
+  String check = "if redis.call('sismember', KEYS[2], ARGV[1]) == 1 then return 2 end ";
+  String script = check + "redis.call('decr', KEYS[1]) return " + code(0);
+  String open = "if redis.call('exists', KEYS[1]) == 1 then ";
+}
+"#;
+    fs::write(dir.path().join("Shop.java"), java).expect("a class");
+    let output = run(doctor().args(["--json", "--from-java"]).arg(dir.path()));
+    let said = String::from_utf8(output.stdout).expect("text");
+    let said: Vec<serde_json::Value> =
+        said.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let word = |at: usize, name: &str| said[at][name].as_str().expect("a word").to_owned();
+    assert_eq!(word(0, "verdict"), "drop-in", "{:#}", said[0]);
+    assert!(word(0, "replacement").contains("'PREFIX:' .. ARGV[1]"), "{:#}", said[0]);
+    assert_eq!(word(1, "verdict"), "helper", "{:#}", said[1]);
+    for at in [2, 3] {
+        let what = [word(at, "verdict"), word(at, "what")];
+        assert_eq!(what, ["unclear", "a part of a script"], "{:#}", said[at]);
+    }
 }
 
 #[test]

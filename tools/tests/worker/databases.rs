@@ -10,7 +10,6 @@
 mod programs;
 
 use std::fs::{self, Permissions};
-use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -23,7 +22,7 @@ use sqlx::{AnyConnection, Connection, Executor};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use crate::harness::wait_for;
+use crate::harness::{left_out, wait_for};
 use programs::{found, mysqld, owned, program, spawn};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,8 +186,7 @@ impl DatabaseServer {
         };
         let in_ci = std::env::var("CI").is_ok_and(|value| value == "true");
         assert!(!(in_ci && kind == Kind::Postgres), "{kind:?}: {why}");
-        // Around the capture of the test runner: it shall be seen.
-        let _ = writeln!(std::io::stderr(), "\nLEFT OUT: a test on {kind:?}: {why}\n");
+        left_out(&format!("tests of the worker on {kind:?}: {why}"));
         None
     }
 

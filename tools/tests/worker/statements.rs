@@ -284,3 +284,112 @@ fn an_order_that_the_shops_table_refuses_holds_no_other_up() {
         assert_eq!(shop.run("EXISTS stream.orders.dlq"), Value::Int(0));
     }
 }
+
+const NOTES: &str = "CREATE TABLE notes (id VARCHAR(64), who VARCHAR(64), voucher VARCHAR(64), \
+                     sale VARCHAR(64), units BIGINT, state VARCHAR(64), was VARCHAR(64), \
+                     until_ms BIGINT)";
+
+/// One statement for each change of state: every value that there is.
+fn noted() -> String {
+    let note = "\"INSERT INTO notes VALUES (:order_id, :user_id, :voucher_id, :sale_id, :units, \
+                :state, :old_state, :deadline_ms)\"";
+    let changes = ["on_sold", "on_held", "on_confirmed", "on_released"];
+    changes.map(|change| format!("{change} = [{note}]\n")).concat()
+}
+
+/// Whatever a user is called, alone in its batch or with others.
+#[test]
+fn every_value_reaches_a_statement_as_it_is() {
+    let users = [
+        "o'hara",
+        "back\\slash\\'\"",
+        "\u{7528}\u{6237}",
+        "$1",
+        ":units",
+        "a\nline",
+        "$seckill_worker$",
+    ];
+    let alone = Database::open(Kind::Postgres).map(|database| (database, "1"));
+    for (database, batch) in databases().map(|database| (database, "256")).chain(alone) {
+        let mut shop = Shop::open(database);
+        let letters = if shop.database.kind.is_mysql() { "CHARACTER SET utf8mb4" } else { "" };
+        shop.sql(&format!("{NOTES} {letters}"));
+        let file = shop.statements(&noted());
+        shop.sell("1", 100);
+        shop.sell_managed("2", 100, "HOLD 600000 LIMIT 9");
+        let mut wanted = Vec::new();
+        let mut note = |of: [&str; 3], units: i64, state: &str, was: &str, is_held: bool| {
+            let [id, user, voucher] = of.map(str::to_owned);
+            let texts = [id, user, voucher, state.to_owned(), was.to_owned()];
+            wanted.push((texts, units, is_held));
+        };
+        for (number, user) in users.into_iter().enumerate() {
+            let [sold, held] = ["s", "h"].map(|kind| format!("{kind}{number}"));
+            shop.server.call(&["SECKILL.TRY", "1", user, &sold]);
+            shop.accept("1", user, &sold, 1);
+            shop.server.call(&["SECKILL.TRY", "2", user, &held, "UNITS", "3"]);
+            shop.accept("2", user, &held, 3);
+            note([&sold, user, "1"], 1, "sold", "none", false);
+            note([&held, user, "2"], 3, "held", "none", true);
+        }
+        shop.drain(&["--statements", &file, "--batch", batch]);
+        for (number, user) in users.into_iter().enumerate() {
+            let held = format!("h{number}");
+            shop.server.call(&["SECKILL.CONFIRM", "2", user, &held]);
+            note([&held, user, "2"], 3, "sold", "held", true);
+        }
+        shop.drain(&["--statements", &file, "--batch", batch]);
+        for (number, user) in users.into_iter().enumerate() {
+            let held = format!("h{number}");
+            shop.server.call(&["SECKILL.CANCEL", "2", user, &held]);
+            note([&held, user, "2"], 3, "cancelled", "sold", true);
+        }
+        shop.drain(&["--statements", &file, "--batch", batch]);
+        shop.check();
+        let query = "SELECT id, who, voucher, state, COALESCE(was, 'none'), units, \
+                     COALESCE(until_ms, 0) FROM notes WHERE sale IS NOT NULL";
+        let read = |row: &sqlx::any::AnyRow| {
+            let texts = [0, 1, 2, 3, 4].map(|column| sqlx::Row::get::<String, _>(row, column));
+            (texts, sqlx::Row::get::<i64, _>(row, 5), sqlx::Row::get::<i64, _>(row, 6) > 0)
+        };
+        let mut notes: Vec<_> = shop.database.rows(query).iter().map(read).collect();
+        notes.sort();
+        wanted.sort();
+        assert_eq!(notes, wanted, "{:?}, batches of {batch}", shop.database.kind);
+    }
+}
+
+/// Each command of a client has a moment of its own.
+#[test]
+fn postgres_is_asked_once_for_a_batch_and_one_by_one_where_it_must_be() {
+    let Some(database) = Database::open(Kind::Postgres) else { return };
+    let mut shop = Shop::open(database);
+    let moment = "asked TIMESTAMPTZ DEFAULT statement_timestamp()";
+    let file = shop.with_statements(&[(1, 100)], &documented(Kind::Postgres));
+    shop.sql(&format!("ALTER TABLE tb_voucher_order ADD COLUMN {moment}"));
+    shop.sell("1", 100);
+    let mut buyers = 0;
+    let mut batch = |statements: &str| {
+        for number in buyers..buyers + 5 {
+            shop.buy("1", &format!("{}", 500 + number), &format!("{}", 1_000 + number));
+        }
+        let file = shop.statements(statements);
+        assert_eq!(shop.drain(&["--statements", &file])["batches"], 1);
+        let asked = format!(
+            "SELECT COUNT(*), COUNT(DISTINCT asked) FROM tb_voucher_order \
+                             WHERE id >= {}",
+            1_000 + buyers
+        );
+        buyers += 5;
+        shop.numbers(&asked)[0]
+    };
+    let statements = std::fs::read_to_string(file).expect("the file");
+    assert_eq!(batch(&statements), [5, 1]);
+    // What gives rows can't be in a block.
+    let returning = statements.replacen("stock >= :units", "stock >= :units RETURNING stock", 1);
+    assert_eq!(batch(&returning), [5, 5]);
+    shop.sql("DROP EXTENSION plpgsql");
+    assert_eq!(batch(&statements), [5, 5]);
+    shop.check();
+    shop.check_shop(&[(1, 100)]);
+}

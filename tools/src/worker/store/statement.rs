@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::order_events::OrderKey;
+use serde::Serialize;
 
 use crate::batch::{Row, Sole};
 
@@ -20,7 +21,8 @@ pub struct Tables {
     pub prefix: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
 pub enum Arg<'a> {
     Text(&'a str),
     MaybeText(Option<&'a str>),

@@ -9,7 +9,9 @@ use sqlx::mysql::MySqlPool;
 use sqlx::postgres::PgPool;
 use sqlx::query::Query;
 use sqlx::sqlite::SqlitePool;
-use sqlx::{ColumnIndex, Database, Decode, Encode, Executor, Sqlite, Transaction, Type};
+use sqlx::{
+    ColumnIndex, Connection, Database, Decode, Encode, Executor, Sqlite, Transaction, Type,
+};
 #[cfg(feature = "databases")]
 use sqlx::{MySql, Postgres};
 
@@ -91,6 +93,23 @@ impl Open {
     pub async fn run(&mut self, sql: &str, args: &[Arg<'_>]) -> sqlx::Result<u64> {
         each!(Self, self, open => {
             bound(sql, args).execute(&mut **open).await.map(|done| done.rows_affected())
+        })
+    }
+
+    /// Runs statements, and none if one is refused. The transaction goes on either way.
+    pub async fn try_all(
+        &mut self,
+        statements: &[(&str, &[Arg<'_>])],
+    ) -> sqlx::Result<sqlx::Result<()>> {
+        each!(Self, self, open => {
+            let mut part = open.begin().await?;
+            for (sql, args) in statements {
+                if let Err(error) = bound(sql, args).execute(&mut *part).await {
+                    part.rollback().await?;
+                    return Ok(Err(error));
+                }
+            }
+            part.commit().await.map(Ok)
         })
     }
 

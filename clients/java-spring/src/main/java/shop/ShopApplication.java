@@ -3,10 +3,7 @@ package shop;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 
-/**
- * The shop, without the web server before it. Profile "scripts" is the shop as it is today, profile
- * "commands" the one that calls the module.
- */
+/** The shop as it is found in the wild, without the web server before it. */
 @SpringBootApplication
 public class ShopApplication {
     public static void main(String[] args) {

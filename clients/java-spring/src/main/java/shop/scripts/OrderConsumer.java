@@ -5,7 +5,6 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
-import org.springframework.context.annotation.Profile;
 import org.springframework.data.redis.connection.stream.Consumer;
 import org.springframework.data.redis.connection.stream.MapRecord;
 import org.springframework.data.redis.connection.stream.ReadOffset;
@@ -17,7 +16,6 @@ import org.springframework.stereotype.Component;
 
 /** Makes rows of the orders in the stream, one user at a time under a lock of Redisson. */
 @Component
-@Profile("scripts")
 class OrderConsumer {
     private static final String STREAM = "stream.orders";
     private static final String GROUP = "g1";

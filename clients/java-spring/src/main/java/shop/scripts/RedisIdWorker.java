@@ -4,13 +4,11 @@ import java.time.Instant;
 import java.time.LocalDate;
 import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
-import org.springframework.context.annotation.Profile;
 import org.springframework.data.redis.core.StringRedisTemplate;
 import org.springframework.stereotype.Component;
 
 /** Ids that grow: seconds since 2022, then the counter of the day. */
 @Component
-@Profile("scripts")
 class RedisIdWorker {
     private static final long EPOCH = Instant.parse("2022-01-01T00:00:00Z").getEpochSecond();
     private static final DateTimeFormatter DAY = DateTimeFormatter.ofPattern("yyyy:MM:dd");

@@ -6,10 +6,8 @@ import org.redisson.config.Config;
 import org.springframework.beans.factory.annotation.Value;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
-import org.springframework.context.annotation.Profile;
 
 @Configuration
-@Profile("scripts")
 class RedissonConfiguration {
     @Bean(destroyMethod = "shutdown")
     RedissonClient redisson(@Value("${spring.data.redis.url}") String url) {

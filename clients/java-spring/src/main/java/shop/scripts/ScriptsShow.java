@@ -2,13 +2,11 @@ package shop.scripts;
 
 import java.time.Duration;
 import org.springframework.boot.CommandLineRunner;
-import org.springframework.context.annotation.Profile;
 import org.springframework.data.redis.core.StringRedisTemplate;
 import org.springframework.stereotype.Component;
 
 /** An evening in the shop as it is today. */
 @Component
-@Profile("scripts")
 class ScriptsShow implements CommandLineRunner {
     private final VoucherOrderService service;
     private final OrderConsumer consumer;

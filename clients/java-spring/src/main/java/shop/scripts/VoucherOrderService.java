@@ -1,7 +1,6 @@
 package shop.scripts;
 
 import java.util.List;
-import org.springframework.context.annotation.Profile;
 import org.springframework.core.io.ClassPathResource;
 import org.springframework.data.redis.core.StringRedisTemplate;
 import org.springframework.data.redis.core.script.DefaultRedisScript;
@@ -9,7 +8,6 @@ import org.springframework.stereotype.Service;
 
 /** Sells vouchers by seckill.lua. */
 @Service
-@Profile("scripts")
 class VoucherOrderService {
     private static final DefaultRedisScript<Long> SECKILL = new DefaultRedisScript<>();
 

@@ -122,7 +122,7 @@ final class LocksBench {
         double took = (System.nanoTime() - started) / 1e9;
         double micros = (TriesBench.cpuSeconds(plain.info("cpu")) - cpu) * 1e6 / handOvers.get();
         return String.format(
-                "%.0f hand-overs/s, %.0f acquisitions/s by %d threads, %.1f us of CPU per hand-over",
+                "%.0f hand-overs/s, %.0f acquisitions/s by %d threads, %.1f us of CPU each",
                 handOvers.get() / took, acquisitions.get() / took, THREADS, micros);
     }
 

@@ -28,9 +28,11 @@ import org.springframework.data.redis.core.script.DefaultRedisScript;
 
 /**
  * Tries by many threads on one server: the usual script, the same answered natively, tryBuy, tryBuy
- * coalesced, and sold out remembered. Prints a line each, in one run.
+ * coalesced, and sold out remembered. Prints the tables of java/README.md, and what it does
+ * meanwhile to the standard error.
  *
- * <p>Arguments: the script, and how many seconds each takes. Not run by the tests.
+ * <p>Arguments: the script, and how many seconds each measurement takes. There are 27, and each is
+ * preceded by a quarter of that time unmeasured. Not run by the tests.
  */
 final class TriesBench implements AutoCloseable {
     private static final int THREADS = 200;
@@ -82,12 +84,12 @@ final class TriesBench implements AutoCloseable {
                                 soldOut,
                                 plain.digest(script)
                                         + " SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]"));
-                all.add(client("tryBuy", soldOut, options.coalescing(Coalescing.OFF)));
-                all.add(client("tryBuy, coalesced", soldOut, options));
+                all.add(client("`tryBuy`", soldOut, options.coalescing(Coalescing.OFF)));
+                all.add(client("`tryBuy`, coalesced", soldOut, options));
                 if (soldOut) {
                     all.add(
                             client(
-                                    "tryBuy, coalesced, remembered",
+                                    "`tryBuy`, coalesced, remembered",
                                     true,
                                     options.rememberSoldOut(true)));
                 }
@@ -99,8 +101,9 @@ final class TriesBench implements AutoCloseable {
     /** The median of the rounds of each figure, and the CPU as a ratio to the script's. */
     private static void print(String title, List<Figures> all) {
         System.out.printf(
-                "%n%-32s %10s %8s %8s %14s %12s%n",
-                title, "tries/s", "p50 us", "p99 us", "CPU us a try", "of script");
+                "%n| %s | tries/s | p50 (us) | p99 (us) | CPU per try (us) | of the script's |%n"
+                        + "| --- | --- | --- | --- | --- | --- |%n",
+                title);
         double base = 0;
         for (String name : all.stream().map(Figures::name).distinct().toList()) {
             List<Figures> rounds =
@@ -108,7 +111,7 @@ final class TriesBench implements AutoCloseable {
             double cpu = median(rounds, Figures::cpuMicros);
             base = base == 0 ? cpu : base;
             System.out.printf(
-                    "%-32s %10.0f %8.0f %8.0f %14.3f %12.3f%n",
+                    "| %s | %,.0f | %,.0f | %,.0f | %.3f | %.3f |%n",
                     name,
                     median(rounds, Figures::perSecond),
                     median(rounds, Figures::p50),
@@ -147,7 +150,7 @@ final class TriesBench implements AutoCloseable {
                 SeckillClient.create(LettuceTransport.of(lettuce), options, observer)) {
             Figures figures =
                     measure(name, (user, orderId) -> client.tryBuy("7", user, orderId));
-            System.out.printf(
+            System.err.printf(
                     "%s, %s: %d tries sent in %d commands%n",
                     name, soldOut ? "sold out" : "accepted", sizes.get(), batches.get());
             return figures;

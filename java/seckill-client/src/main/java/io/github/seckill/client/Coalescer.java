@@ -207,7 +207,7 @@ final class Coalescer implements AutoCloseable {
             return;
         }
         SeckillException said = Sender.unwrapped(failure);
-        if (said instanceof SeckillException.Refused && said.code().equals("ERR")) {
+        if (said.code() == SeckillException.Code.OTHER && said.word().equals("ERR")) {
             // One of them may be what the server refuses, such as an id that is too long. Nothing
             // was changed, so each is tried by itself, and fails by itself.
             batch.forEach(member -> alone(voucher, member, () -> {}));

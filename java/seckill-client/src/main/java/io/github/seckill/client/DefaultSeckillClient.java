@@ -5,8 +5,12 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+import org.reactivestreams.Publisher;
 
 /** Waits for what the asynchronous client does, and owns what all of it shares. */
 final class DefaultSeckillClient implements SeckillClient {
@@ -14,7 +18,6 @@ final class DefaultSeckillClient implements SeckillClient {
     private final ScheduledThreadPoolExecutor timer;
     private final Tries tries;
     private final DefaultAsyncClient async;
-    private final DefaultReactiveClient reactive;
     private final Locks locks;
 
     DefaultSeckillClient(
@@ -29,7 +32,6 @@ final class DefaultSeckillClient implements SeckillClient {
                         : new Coalescer(sender, options, observer, timer);
         this.tries = new Tries(sender, observer, SoldOutMemory.of(transport, options), coalescer);
         this.async = new DefaultAsyncClient(sender, tries);
-        this.reactive = new DefaultReactiveClient(async);
         this.locks = new Locks(transport, sender, options, timer);
     }
 
@@ -45,8 +47,10 @@ final class DefaultSeckillClient implements SeckillClient {
     }
 
     @Override
-    public SeckillReactiveClient reactive() {
-        return reactive;
+    public <T> Publisher<T> publish(
+            Function<? super SeckillAsyncClient, ? extends CompletionStage<? extends @Nullable T>>
+                    command) {
+        return new FuturePublisher<>(() -> command.apply(async).toCompletableFuture());
     }
 
     @Override

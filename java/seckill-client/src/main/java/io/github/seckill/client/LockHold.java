@@ -61,7 +61,7 @@ final class LockHold {
             return;
         }
         if (options().session()) {
-            connection.onLost(gone -> lose());
+            connection.onLost(this::lose);
         }
     }
 

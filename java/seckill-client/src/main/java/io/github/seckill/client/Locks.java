@@ -88,7 +88,7 @@ final class Locks implements AutoCloseable {
     private static boolean mayPass(SeckillException failed) {
         return failed instanceof SeckillException.NotNow
                 || failed instanceof SeckillException.NoAnswer
-                || failed.code().equals("UNBLOCKED");
+                || failed.word().equals("UNBLOCKED");
     }
 
     private @Nullable LockHold ask(DefaultSeckillLock lock, String token, long waitMs)

@@ -11,7 +11,7 @@ import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/** Makes values of replies. What does not fit is {@link SeckillException.UnexpectedReply}. */
+/** Makes values of replies. What does not fit is {@link SeckillException.Code#REPLY}. */
 final class Replies {
     private Replies() {}
 

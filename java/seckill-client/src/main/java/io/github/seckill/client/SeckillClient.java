@@ -3,13 +3,18 @@ package io.github.seckill.client;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+import org.reactivestreams.Publisher;
 
 /**
- * Sells on a server that has the seckill module, and waits for the answers. {@link #async()} and
- * {@link #reactive()} are the same without waiting. Thread-safe; one per application.
+ * Sells on a server that has the seckill module, and waits for the answers. {@link #async()}
+ * is the same without waiting, and {@link #publish} makes publishers of that. Thread-safe; one per
+ * application.
  *
  * <p><b>What is answered and what is thrown.</b> What a buyer can run into is returned. A mistake
- * is thrown as the {@link SeckillException} of its code word.
+ * is thrown as a {@link SeckillException}, whose code says which.
  *
  * <p><b>No answer in time.</b> A command that may be repeated is sent again, the same to the byte,
  * until {@link SeckillOptions#retryFor()}: so are tries on managed vouchers, by their order id. A
@@ -60,11 +65,17 @@ public interface SeckillClient extends AutoCloseable {
     SeckillAsyncClient async();
 
     /**
-     * The same commands for reactive streams.
+     * Any command for reactive streams: {@code Mono.from(seckill.publish(s -> s.info("7")))}. It is
+     * sent once for each subscriber that requests something; a try that is cancelled before it is
+     * sent is not sent.
      *
-     * @return a client that returns publishers; it shares everything with this one
+     * @param command calls a method of {@link #async()}
+     * @param <T> what it replies
+     * @return publishes the reply; where that is null, nothing
      */
-    SeckillReactiveClient reactive();
+    <T> Publisher<T> publish(
+            Function<? super SeckillAsyncClient, ? extends CompletionStage<? extends @Nullable T>>
+                    command);
 
     /**
      * Tries to buy one unit.
@@ -165,7 +176,7 @@ public interface SeckillClient extends AutoCloseable {
     long restock(String voucher, long delta);
 
     /**
-     * Removes every key of a voucher, and no stream. Throws {@link SeckillException.OrdersHeld}
+     * Removes every key of a voucher, and no stream. Throws {@link SeckillException.Code#HELD}
      * while orders are held. Not repeated.
      *
      * @param voucher what was on sale
@@ -192,7 +203,7 @@ public interface SeckillClient extends AutoCloseable {
 
     /**
      * Makes a held order sold and keeps the reference of the payment. Throws {@link
-     * SeckillException.PaidOtherwise} when the order was paid under another one.
+     * SeckillException.Code#PAID} when the order was paid under another one.
      *
      * @param order the order
      * @param paymentRef the payment's reference, as its provider gave it

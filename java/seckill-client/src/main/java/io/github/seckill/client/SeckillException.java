@@ -3,28 +3,79 @@ package io.github.seckill.client;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A mistake or a failure, never an outcome. There is one type for each code word, the first word of
- * the server's error.
+ * A mistake or a failure, never an outcome. {@link #code()} says which. What a caller catches for
+ * what it means, and not to tell mistakes apart, has a type of its own: {@link NoAnswer}, {@link
+ * NotNow}, {@link Busy} and {@link LockLost}.
  */
-public abstract sealed class SeckillException extends RuntimeException {
+public sealed class SeckillException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
-    /** The code word. */
-    private final String code;
+    /** Which mistake or failure. */
+    private final Code code;
 
-    private SeckillException(String code, String message, @Nullable Throwable cause) {
+    /** The first word of the error. */
+    private final String word;
+
+    private SeckillException(Code code, String word, String message, @Nullable Throwable cause) {
         super(message, cause);
         this.code = code;
+        this.word = word;
+    }
+
+    /** Mistakes and failures. Those of the server are named as the code words of its errors. */
+    public enum Code {
+        /** There is no stock key, or the voucher is not managed. */
+        NOVOUCHER,
+        /** The voucher to be created has keys already. */
+        EXISTS,
+        /** The order id belongs to an order of another user or of other units. */
+        ORDERID,
+        /** The voucher can't be dropped while orders are held. */
+        HELD,
+        /** The order was paid under another reference. Somebody may have paid twice. */
+        PAID,
+        /** Fewer units are left than are to be taken away. */
+        STOCK,
+        /** The entry is pending, but it is no longer in the stream. */
+        NOENTRY,
+        /** There is no such stream, or it has no such consumer group. */
+        NOGROUP,
+        /** A key is of another type than the command needs. */
+        WRONGTYPE,
+        /** The server does not know the command: the module is not loaded there. */
+        NOMODULE,
+        /** Any other error of the server. {@link SeckillException#word()} says which. */
+        OTHER,
+        /** Nothing was done: {@link NotNow}. */
+        NOTNOW,
+        /** It may have been done: {@link NoAnswer}. */
+        NOANSWER,
+        /** It was not sent: {@link Busy}. */
+        BUSY,
+        /** The lock is no longer this holder's: {@link LockLost}. */
+        LOCKLOST,
+        /** A reply that this version of the library does not know. */
+        REPLY
     }
 
     /**
-     * The code word of the server's error.
+     * Which mistake or failure it is.
      *
-     * @return the word, or {@code NOANSWER}, {@code NOCONNECTION}, {@code BUSY}, {@code LOCKLOST}
-     *     and {@code REPLY} for what this library says itself
+     * @return the code
      */
-    public final String code() {
+    public final Code code() {
         return code;
+    }
+
+    /**
+     * The name of the code. For {@link Code#OTHER} the first word of the server's error: {@code
+     * ERR}, {@code OOM}, {@code NOPERM} and so on. For {@link Code#NOTNOW} the same, or {@code
+     * NOCONNECTION}.
+     *
+     * @return a word in capitals
+     */
+    public final String word() {
+        return word;
     }
 
     /**
@@ -46,25 +97,23 @@ public abstract sealed class SeckillException extends RuntimeException {
      */
     public static SeckillException of(String error, @Nullable Throwable cause) {
         int space = error.indexOf(' ');
-        String code = space < 0 ? error : error.substring(0, space);
-        return switch (code) {
-            case "NOVOUCHER" -> new NoVoucher(error, cause);
-            case "EXISTS" -> new VoucherExists(error, cause);
-            case "ORDERID" -> new OrderIdTaken(error, cause);
-            case "HELD" -> new OrdersHeld(error, cause);
-            case "PAID" -> new PaidOtherwise(error, cause);
-            case "STOCK" -> new StockTooSmall(error, cause);
-            case "NOENTRY" -> new NoEntry(error, cause);
-            case "NOGROUP" -> new NoGroup(error, cause);
-            case "WRONGTYPE" -> new WrongType(error, cause);
+        String word = space < 0 ? error : error.substring(0, space);
+        return switch (word) {
+            case "NOVOUCHER", "EXISTS", "ORDERID", "HELD", "PAID", "STOCK", "NOENTRY", "NOGROUP",
+                    "WRONGTYPE" ->
+                    new SeckillException(Code.valueOf(word), word, error, cause);
             case "TRYAGAIN", "MOVED", "ASK", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "READONLY",
                     "NOREPLICAS" ->
-                    new NotNow(code, error, cause);
+                    new NotNow(word, error, cause);
             default ->
                     error.startsWith("ERR unknown command")
-                            ? new ModuleMissing(error, cause)
-                            : new Refused(code, error, cause);
+                            ? own(Code.NOMODULE, error, cause)
+                            : new SeckillException(Code.OTHER, word, error, cause);
         };
+    }
+
+    private static SeckillException own(Code code, String message, @Nullable Throwable cause) {
+        return new SeckillException(code, code.name(), message, cause);
     }
 
     /**
@@ -80,103 +129,19 @@ public abstract sealed class SeckillException extends RuntimeException {
 
     static SeckillException unexpected(String what) {
         String message = "The server replied what this library does not know: " + what;
-        return new UnexpectedReply(message, null);
+        return own(Code.REPLY, message, null);
     }
 
     /** The same with the stack of the current thread, since it came up on another one. */
     final SeckillException thrownHere() {
         String message = String.valueOf(getMessage());
-        if (this instanceof NotNow) {
-            return new NotNow(code, message, this);
-        }
         return switch (code) {
-            case "NOANSWER" -> new NoAnswer(message, this);
-            case "BUSY" -> new Busy(message, this);
-            case "LOCKLOST" -> new LockLost(message, this);
-            case "REPLY" -> new UnexpectedReply(message, this);
-            default -> of(message, this);
+            case NOTNOW -> new NotNow(word, message, this);
+            case NOANSWER -> new NoAnswer(message, this);
+            case BUSY -> new Busy(message, this);
+            case LOCKLOST -> new LockLost(message, this);
+            default -> new SeckillException(code, word, message, this);
         };
-    }
-
-    /** {@code NOVOUCHER}: there is no stock key, or the voucher is not managed. */
-    public static final class NoVoucher extends SeckillException {
-        private static final long serialVersionUID = 1L;
-
-        private NoVoucher(String message, @Nullable Throwable cause) {
-            super("NOVOUCHER", message, cause);
-        }
-    }
-
-    /** {@code EXISTS}: the voucher to be created has keys already. */
-    public static final class VoucherExists extends SeckillException {
-        private static final long serialVersionUID = 1L;
-
-        private VoucherExists(String message, @Nullable Throwable cause) {
-            super("EXISTS", message, cause);
-        }
-    }
-
-    /** {@code ORDERID}: the order id belongs to an order of another user or of other units. */
-    public static final class OrderIdTaken extends SeckillException {
-        private static final long serialVersionUID = 1L;
-
-        private OrderIdTaken(String message, @Nullable Throwable cause) {
-            super("ORDERID", message, cause);
-        }
-    }
-
-    /** {@code HELD}: the voucher can't be dropped while orders are held. */
-    public static final class OrdersHeld extends SeckillException {
-        private static final long serialVersionUID = 1L;
-
-        private OrdersHeld(String message, @Nullable Throwable cause) {
-            super("HELD", message, cause);
-        }
-    }
-
-    /** {@code PAID}: the order was paid under another reference. Somebody may have paid twice. */
-    public static final class PaidOtherwise extends SeckillException {
-        private static final long serialVersionUID = 1L;
-
-        private PaidOtherwise(String message, @Nullable Throwable cause) {
-            super("PAID", message, cause);
-        }
-    }
-
-    /** {@code STOCK}: fewer units are left than are to be taken away. */
-    public static final class StockTooSmall extends SeckillException {
-        private static final long serialVersionUID = 1L;
-
-        private StockTooSmall(String message, @Nullable Throwable cause) {
-            super("STOCK", message, cause);
-        }
-    }
-
-    /** {@code NOENTRY}: the entry is pending, but it is no longer in the stream. */
-    public static final class NoEntry extends SeckillException {
-        private static final long serialVersionUID = 1L;
-
-        private NoEntry(String message, @Nullable Throwable cause) {
-            super("NOENTRY", message, cause);
-        }
-    }
-
-    /** {@code NOGROUP}: there is no such stream, or it has no such consumer group. */
-    public static final class NoGroup extends SeckillException {
-        private static final long serialVersionUID = 1L;
-
-        private NoGroup(String message, @Nullable Throwable cause) {
-            super("NOGROUP", message, cause);
-        }
-    }
-
-    /** {@code WRONGTYPE}: a key is of another type than the command needs. */
-    public static final class WrongType extends SeckillException {
-        private static final long serialVersionUID = 1L;
-
-        private WrongType(String message, @Nullable Throwable cause) {
-            super("WRONGTYPE", message, cause);
-        }
     }
 
     /**
@@ -189,26 +154,8 @@ public abstract sealed class SeckillException extends RuntimeException {
     public static final class NotNow extends SeckillException {
         private static final long serialVersionUID = 1L;
 
-        private NotNow(String code, String message, @Nullable Throwable cause) {
-            super(code, message, cause);
-        }
-    }
-
-    /** The server does not know the command: the module is not loaded there. */
-    public static final class ModuleMissing extends SeckillException {
-        private static final long serialVersionUID = 1L;
-
-        private ModuleMissing(String message, @Nullable Throwable cause) {
-            super("ERR", message, cause);
-        }
-    }
-
-    /** Any other error of the server: {@code ERR}, {@code OOM}, {@code NOPERM} and so on. */
-    public static final class Refused extends SeckillException {
-        private static final long serialVersionUID = 1L;
-
-        private Refused(String code, String message, @Nullable Throwable cause) {
-            super(code, message, cause);
+        private NotNow(String word, String message, @Nullable Throwable cause) {
+            super(Code.NOTNOW, word, message, cause);
         }
     }
 
@@ -226,7 +173,7 @@ public abstract sealed class SeckillException extends RuntimeException {
          * @param cause what the Redis client threw, if anything
          */
         public NoAnswer(String message, @Nullable Throwable cause) {
-            super("NOANSWER", message, cause);
+            super(Code.NOANSWER, Code.NOANSWER.name(), message, cause);
         }
     }
 
@@ -235,7 +182,7 @@ public abstract sealed class SeckillException extends RuntimeException {
         private static final long serialVersionUID = 1L;
 
         Busy(String message, @Nullable Throwable cause) {
-            super("BUSY", message, cause);
+            super(Code.BUSY, Code.BUSY.name(), message, cause);
         }
     }
 
@@ -244,16 +191,7 @@ public abstract sealed class SeckillException extends RuntimeException {
         private static final long serialVersionUID = 1L;
 
         LockLost(String message, @Nullable Throwable cause) {
-            super("LOCKLOST", message, cause);
-        }
-    }
-
-    /** A reply that this version of the library does not know. */
-    public static final class UnexpectedReply extends SeckillException {
-        private static final long serialVersionUID = 1L;
-
-        private UnexpectedReply(String message, @Nullable Throwable cause) {
-            super("REPLY", message, cause);
+            super(Code.LOCKLOST, Code.LOCKLOST.name(), message, cause);
         }
     }
 }

@@ -2,7 +2,8 @@ package io.github.seckill.client;
 
 import java.time.Duration;
 import java.util.concurrent.CompletionStage;
-import java.util.function.Consumer;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -55,7 +56,14 @@ public interface SeckillTransport extends AutoCloseable {
     void close();
 
     /** A connection for one lock at a time. */
-    interface LockConnection extends AutoCloseable {
+    abstract class LockConnection implements AutoCloseable {
+        private final Lock mutex = new ReentrantLock();
+        private @Nullable Runnable listener;
+        private boolean open = true;
+
+        /** An open connection. */
+        protected LockConnection() {}
+
         /**
          * Sends a command and waits for its reply.
          *
@@ -64,28 +72,89 @@ public interface SeckillTransport extends AutoCloseable {
          * @return its reply
          * @throws InterruptedException if the thread was interrupted. The connection is closed then
          */
-        @Nullable Object call(Command command, Duration timeout) throws InterruptedException;
+        public abstract @Nullable Object call(Command command, Duration timeout)
+                throws InterruptedException;
+
+        /** Keeps it for a later lock, if it is open and no lock is tied to it. */
+        public abstract void giveBack();
+
+        /** Closes it, which releases a lock that is tied to it. */
+        @Override
+        public abstract void close();
 
         /**
-         * Sets what is called once when the connection is lost, at once if it is lost already.
+         * Sets what is called once when the connection is lost, at once if it is no longer open.
          *
          * @param listener what to call, on a thread that must not be kept; null for nothing
          */
-        void onLost(@Nullable Consumer<LockConnection> listener);
+        public final void onLost(@Nullable Runnable listener) {
+            mutex.lock();
+            try {
+                this.listener = open ? listener : null;
+                if (open) {
+                    return;
+                }
+            } finally {
+                mutex.unlock();
+            }
+            if (listener != null) {
+                listener.run();
+            }
+        }
 
         /**
          * Whether commands can be sent.
          *
          * @return false once it is lost or closed
          */
-        boolean isOpen();
+        public final boolean isOpen() {
+            mutex.lock();
+            try {
+                return open;
+            } finally {
+                mutex.unlock();
+            }
+        }
 
-        /** Keeps it for a later lock, if it is open and no lock is tied to it. */
-        void giveBack();
+        /**
+         * Ends its use by its owner. Nobody is told.
+         *
+         * @return whether it was open
+         */
+        protected final boolean end() {
+            mutex.lock();
+            try {
+                boolean was = open;
+                open = false;
+                return was;
+            } finally {
+                mutex.unlock();
+            }
+        }
 
-        /** Closes it, which releases a lock that is tied to it. */
-        @Override
-        void close();
+        /** Tells who wants to hear it that the connection was lost: after {@link #end()}. */
+        protected final void tellLost() {
+            Runnable told;
+            mutex.lock();
+            try {
+                told = listener;
+                listener = null;
+            } finally {
+                mutex.unlock();
+            }
+            if (told != null) {
+                told.run();
+            }
+        }
+
+        /**
+         * What a command fails with whose connection was lost.
+         *
+         * @return an exception that says that nothing is known of its fate
+         */
+        protected static SeckillException lost() {
+            return new SeckillException.NoAnswer("NOANSWER the connection was lost", null);
+        }
     }
 
     /** Is told what happens to watched stocks, in the order in which the server says so. */

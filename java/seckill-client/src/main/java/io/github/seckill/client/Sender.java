@@ -124,7 +124,7 @@ final class Sender {
 
         /** What a repetition is refused for by the server says nothing of what was sent before. */
         private boolean mayPass(SeckillException said) {
-            return unanswered != null && said instanceof SeckillException.Refused;
+            return unanswered != null && said.code() == SeckillException.Code.OTHER;
         }
 
         private void ask(String voucher, SeckillException noAnswer) {

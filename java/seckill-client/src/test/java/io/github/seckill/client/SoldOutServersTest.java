@@ -181,32 +181,6 @@ class SoldOutServersTest {
         }
     }
 
-    @ParameterizedTest
-    @MethodSource("servers")
-    void every_client_sees_a_stock_within_the_round_trip(String program) throws Exception {
-        try (SeckillServer server = Servers.start(program);
-                Shop office = new Shop(server, "office", SeckillOptions.defaults());
-                Shop shop = new Shop(server, "shop", REMEMBER)) {
-            office.client.create("7", 1, SaleRules.none());
-            office.client.tryBuy("7", "first", "first");
-            for (int i = 0; i < 50; i++) {
-                shop.open(1);
-                shop.awaitMemory();
-                shop.stop();
-                shop.over.set(false);
-                shop.threads.clear();
-                int before = accepted(List.of(shop));
-                office.client.restock("7", 1);
-                // The announcement was sent before the answer to the one who changed the stock, on
-                // another connection: it is here in the time of a thread's turn.
-                String order = "late" + i;
-                Until.holds(
-                        "sold", () -> shop.client.tryBuy("7", order, order) == Outcome.ACCEPTED);
-                assertThat(accepted(List.of(shop))).isEqualTo(before);
-            }
-        }
-    }
-
     @Test
     void the_server_is_spared_fifty_times() throws Exception {
         int tries = 20_000;

@@ -7,17 +7,14 @@ import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import redis.clients.jedis.Connection;
 import redis.clients.jedis.exceptions.JedisException;
 
 /** A connection of the pool that a lock keeps for itself. */
-final class JedisLockConnection implements LockConnection {
+final class JedisLockConnection extends LockConnection {
     private final Connection connection;
     private final Runnable renewSlots;
-    private @Nullable Consumer<LockConnection> listener;
-    private boolean open = true;
 
     JedisLockConnection(Connection connection, Runnable renewSlots) {
         this.connection = connection;
@@ -27,7 +24,7 @@ final class JedisLockConnection implements LockConnection {
     @Override
     public @Nullable Object call(Command command, Duration timeout) throws InterruptedException {
         if (!isOpen()) {
-            throw new SeckillException.NoAnswer("NOANSWER the connection was lost", null);
+            throw lost();
         }
         // A thread for it, since a read of Jedis can't be interrupted.
         CompletableFuture<@Nullable Object> reply = new CompletableFuture<>();
@@ -50,71 +47,31 @@ final class JedisLockConnection implements LockConnection {
             reply.complete(Wire.call(connection, command, timeout));
         } catch (JedisException failed) {
             SeckillException said = Wire.failure(failed);
-            if (said instanceof SeckillException.NoAnswer) {
-                lost();
+            if (said instanceof SeckillException.NoAnswer && end()) {
+                connection.close();
+                tellLost();
             }
-            if (said instanceof SeckillException.NoAnswer || said.code().equals("MOVED")) {
+            if (said instanceof SeckillException.NoAnswer || said.word().equals("MOVED")) {
                 renewSlots.run();
             }
             reply.completeExceptionally(said);
         }
     }
 
-    private void lost() {
-        Consumer<LockConnection> told;
-        synchronized (this) {
-            if (!open) {
-                return;
-            }
-            open = false;
-            told = listener;
-        }
-        connection.close();
-        if (told != null) {
-            told.accept(this);
-        }
-    }
-
-    @Override
-    public void onLost(@Nullable Consumer<LockConnection> listener) {
-        synchronized (this) {
-            this.listener = listener;
-            if (open) {
-                return;
-            }
-        }
-        if (listener != null) {
-            listener.accept(this);
-        }
-    }
-
-    @Override
-    public synchronized boolean isOpen() {
-        return open;
-    }
-
     @Override
     public void giveBack() {
-        synchronized (this) {
-            if (!open) {
-                return;
-            }
-            open = false;
+        if (end()) {
+            connection.close();
         }
-        connection.close();
     }
 
     /** Closes the socket too, which ends a wait and releases a lock that is tied to it. */
     @Override
     public void close() {
-        synchronized (this) {
-            if (!open) {
-                return;
-            }
-            open = false;
+        if (end()) {
+            connection.setBroken();
+            connection.disconnect();
+            connection.close();
         }
-        connection.setBroken();
-        connection.disconnect();
-        connection.close();
     }
 }

@@ -8,17 +8,14 @@ import io.lettuce.core.RedisConnectionStateListener;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** A connection to one server that ends when it is lost, before Lettuce opens it anew. */
-final class LettuceLockConnection implements LockConnection, RedisConnectionStateListener {
+final class LettuceLockConnection extends LockConnection implements RedisConnectionStateListener {
     private final LettuceTransport transport;
     private final String server;
     private final Servers.Single single;
-    private @Nullable Consumer<LockConnection> listener;
-    private @Nullable CompletableFuture<@Nullable Object> underWay;
-    private boolean open = true;
+    private volatile @Nullable CompletableFuture<@Nullable Object> underWay;
 
     LettuceLockConnection(LettuceTransport transport, String server, Servers.Single single) {
         this.transport = transport;
@@ -26,7 +23,7 @@ final class LettuceLockConnection implements LockConnection, RedisConnectionStat
         this.single = single;
         single.connection().addListener(this);
         if (!single.connection().isOpen()) {
-            lost();
+            gone();
         }
     }
 
@@ -36,13 +33,14 @@ final class LettuceLockConnection implements LockConnection, RedisConnectionStat
 
     @Override
     public @Nullable Object call(Command command, Duration timeout) throws InterruptedException {
-        CompletableFuture<@Nullable Object> reply;
-        synchronized (this) {
-            if (!open) {
-                throw new SeckillException.NoAnswer("NOANSWER the connection was lost", null);
-            }
-            reply = Wire.send(single.connection(), command, timeout);
-            underWay = reply;
+        if (!isOpen()) {
+            throw lost();
+        }
+        CompletableFuture<@Nullable Object> reply = Wire.send(single.connection(), command, timeout);
+        underWay = reply;
+        if (!isOpen()) {
+            // Lost meanwhile, perhaps before it was known what is under way.
+            reply.completeExceptionally(lost());
         }
         try {
             return reply.get();
@@ -55,54 +53,27 @@ final class LettuceLockConnection implements LockConnection, RedisConnectionStat
     }
 
     private SeckillException redirected(SeckillException said) {
-        if (said.code().equals("MOVED") || said instanceof SeckillException.NoAnswer) {
+        if (said.word().equals("MOVED") || said instanceof SeckillException.NoAnswer) {
             transport.redirected();
         }
         return said;
     }
 
     @Override
-    public void onLost(@Nullable Consumer<LockConnection> listener) {
-        synchronized (this) {
-            this.listener = listener;
-            if (open) {
-                return;
-            }
-        }
-        if (listener != null) {
-            listener.accept(this);
-        }
-    }
-
-    @Override
-    public synchronized boolean isOpen() {
-        return open;
-    }
-
-    @Override
     public void onRedisDisconnected(RedisChannelHandler<?, ?> connection) {
-        lost();
+        gone();
     }
 
-    private void lost() {
-        Consumer<LockConnection> told;
-        CompletableFuture<@Nullable Object> unanswered;
-        synchronized (this) {
-            if (!open) {
-                return;
-            }
-            open = false;
-            told = listener;
-            unanswered = underWay;
+    private void gone() {
+        if (!end()) {
+            return;
         }
         single.owner().closeAsync();
+        CompletableFuture<@Nullable Object> unanswered = underWay;
         if (unanswered != null) {
-            unanswered.completeExceptionally(
-                    new SeckillException.NoAnswer("NOANSWER the connection was lost", null));
+            unanswered.completeExceptionally(lost());
         }
-        if (told != null) {
-            told.accept(this);
-        }
+        tellLost();
     }
 
     @Override
@@ -114,13 +85,8 @@ final class LettuceLockConnection implements LockConnection, RedisConnectionStat
 
     @Override
     public void close() {
-        synchronized (this) {
-            if (!open) {
-                return;
-            }
-            open = false;
-            listener = null;
+        if (end()) {
+            single.owner().close();
         }
-        single.owner().close();
     }
 }

@@ -130,11 +130,11 @@ class SaleController {
     ResponseEntity<Map<String, String>> mistake(SeckillException mistake) {
         HttpStatus status =
                 switch (mistake.code()) {
-                    case "NOVOUCHER" -> HttpStatus.NOT_FOUND;
-                    case "EXISTS", "ORDERID", "PAID" -> HttpStatus.CONFLICT;
-                    case "BUSY" -> HttpStatus.TOO_MANY_REQUESTS;
+                    case NOVOUCHER -> HttpStatus.NOT_FOUND;
+                    case EXISTS, ORDERID, PAID -> HttpStatus.CONFLICT;
+                    case BUSY -> HttpStatus.TOO_MANY_REQUESTS;
                     default -> HttpStatus.SERVICE_UNAVAILABLE;
                 };
-        return ResponseEntity.status(status).body(Map.of("error", mistake.code()));
+        return ResponseEntity.status(status).body(Map.of("error", mistake.word()));
     }
 }

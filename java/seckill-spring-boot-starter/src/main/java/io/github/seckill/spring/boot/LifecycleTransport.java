@@ -6,6 +6,8 @@ import io.github.seckill.client.SeckillTransport;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.springframework.context.SmartLifecycle;
@@ -19,8 +21,12 @@ final class LifecycleTransport implements SeckillTransport, SmartLifecycle {
     private static final int PHASE = 1024;
 
     private final Supplier<Opened> open;
-    private @Nullable Opened opened;
-    private boolean running;
+
+    /** Held while connections are opened: no monitor, which would pin a virtual thread. */
+    private final Lock mutex = new ReentrantLock();
+
+    private volatile @Nullable Opened opened;
+    private volatile boolean running;
     private boolean stopped;
 
     LifecycleTransport(Supplier<Opened> open) {
@@ -46,16 +52,26 @@ final class LifecycleTransport implements SeckillTransport, SmartLifecycle {
         }
     }
 
-    private synchronized SeckillTransport current() {
-        if (stopped) {
-            throw new IllegalStateException("the application context is stopped");
-        }
+    private SeckillTransport current() {
         Opened present = opened;
-        if (present == null) {
-            present = open.get();
-            opened = present;
+        return present == null ? openOnce() : present.transport();
+    }
+
+    private SeckillTransport openOnce() {
+        mutex.lock();
+        try {
+            if (stopped) {
+                throw new IllegalStateException("the application context is stopped");
+            }
+            Opened present = opened;
+            if (present == null) {
+                present = open.get();
+                opened = present;
+            }
+            return present.transport();
+        } finally {
+            mutex.unlock();
         }
-        return present.transport();
     }
 
     @Override
@@ -93,24 +109,36 @@ final class LifecycleTransport implements SeckillTransport, SmartLifecycle {
     }
 
     @Override
-    public synchronized void start() {
-        running = true;
-        stopped = false;
+    public void start() {
+        mutex.lock();
+        try {
+            running = true;
+            stopped = false;
+        } finally {
+            mutex.unlock();
+        }
     }
 
     @Override
-    public synchronized void stop() {
-        running = false;
-        stopped = true;
-        Opened present = opened;
-        opened = null;
+    public void stop() {
+        Opened present;
+        mutex.lock();
+        try {
+            running = false;
+            stopped = true;
+            present = opened;
+            opened = null;
+        } finally {
+            mutex.unlock();
+        }
+        // Not with the lock: closing waits for threads of the client, and they ask for it.
         if (present != null) {
             present.close();
         }
     }
 
     @Override
-    public synchronized boolean isRunning() {
+    public boolean isRunning() {
         return running;
     }
 
@@ -144,32 +172,44 @@ final class LifecycleTransport implements SeckillTransport, SmartLifecycle {
             return now == null ? CompletableFuture.completedFuture(null) : now.watch(key);
         }
 
-        private synchronized @Nullable StockWatch now() {
-            if (ended) {
-                return null;
-            }
+        private @Nullable StockWatch now() {
             SeckillTransport present;
             try {
                 present = current();
             } catch (IllegalStateException stopped) {
                 return null;
             }
-            if (present != transport) {
-                StockWatch anew = present.watchStocks(listener);
-                if (anew == null) {
+            mutex.lock();
+            try {
+                if (ended) {
                     return null;
                 }
-                listener.allChanged();
-                transport = present;
-                watch = anew;
+                if (present != transport) {
+                    StockWatch anew = present.watchStocks(listener);
+                    if (anew == null) {
+                        return null;
+                    }
+                    listener.allChanged();
+                    transport = present;
+                    watch = anew;
+                }
+                return watch;
+            } finally {
+                mutex.unlock();
             }
-            return watch;
         }
 
         @Override
-        public synchronized void close() {
-            ended = true;
-            watch.close();
+        public void close() {
+            StockWatch last;
+            mutex.lock();
+            try {
+                ended = true;
+                last = watch;
+            } finally {
+                mutex.unlock();
+            }
+            last.close();
         }
     }
 }

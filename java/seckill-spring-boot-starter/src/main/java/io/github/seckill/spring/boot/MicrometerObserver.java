@@ -63,7 +63,7 @@ final class MicrometerObserver implements SeckillObserver {
     public void failed(String voucher, SeckillException mistake) {
         Counter.builder("seckill.mistakes")
                 .description("Tries that ended in a mistake")
-                .tag("code", mistake.code())
+                .tag("code", mistake.word())
                 .register(registry)
                 .increment();
     }

@@ -82,7 +82,7 @@ public final class ModuleProbe {
                 throw answer;
             }
             // NOVOUCHER is expected. NOPERM comes after the command was found, too.
-            return new Found(node, !(answer instanceof SeckillException.ModuleMissing));
+            return new Found(node, answer.code() != SeckillException.Code.NOMODULE);
         }
         return new Found(node, true);
     }

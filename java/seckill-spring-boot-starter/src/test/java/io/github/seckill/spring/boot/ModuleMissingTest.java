@@ -3,6 +3,7 @@ package io.github.seckill.spring.boot;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.github.seckill.client.SeckillException.Code;
 import io.github.seckill.client.SeckillException;
 import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.test.SeckillServer;
@@ -59,7 +60,7 @@ class ModuleMissingTest {
                             () ->
                                     context.getBean(SeckillTemplate.class)
                                             .tryBuy("7", "alice", "a1"))
-                    .isInstanceOf(SeckillException.ModuleMissing.class);
+                    .hasFieldOrPropertyWithValue("code", Code.NOMODULE);
         }
     }
 

@@ -22,22 +22,14 @@ import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 
-/** The code of docs/java.md is the code of this folder, and it runs. */
+/** The code of docs/java.md and docs/clients.md is the code of this folder, and it runs. */
 class DocumentationTest {
-    private static final Path ROOT = root();
+    private static final Path ROOT = Pages.ROOT;
     private static final Path HERE =
             ROOT.resolve("java/seckill-spring-boot-starter/src/test/java")
                     .resolve(DocumentationTest.class.getPackageName().replace('.', '/'));
     private static final Path BEFORE =
             ROOT.resolve("clients/java-spring/src/main/java/shop/scripts");
-
-    private static Path root() {
-        Path folder = Path.of("").toAbsolutePath();
-        while (!Files.exists(folder.resolve("docs/java.md"))) {
-            folder = folder.getParent();
-        }
-        return folder;
-    }
 
     @Configuration
     @EnableAutoConfiguration
@@ -97,6 +89,11 @@ class DocumentationTest {
                     assertThat(after).contains(flat(side(hunk, '+')));
                     assertThat(before).contains(flat(side(hunk, '-')));
                 }
+            }
+        }
+        for (Block block : blocks("docs/clients.md")) {
+            if (block.language().equals("java")) {
+                assertThat(after).contains(flat(block.lines().stream()));
             }
         }
     }

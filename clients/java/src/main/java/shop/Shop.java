@@ -1,0 +1,180 @@
+package shop;
+
+import io.github.seckill.client.LockOptions;
+import io.github.seckill.client.Order;
+import io.github.seckill.client.OrderRef;
+import io.github.seckill.client.Outcome;
+import io.github.seckill.client.Purchase;
+import io.github.seckill.client.SaleInfo;
+import io.github.seckill.client.SaleRules;
+import io.github.seckill.client.SeckillClient;
+import io.github.seckill.client.SeckillException;
+import io.github.seckill.client.SeckillLock;
+import io.github.seckill.client.SeckillObserver;
+import io.github.seckill.client.SeckillOptions;
+import io.github.seckill.client.SeckillTransport;
+import io.github.seckill.client.jedis.JedisTransport;
+import io.github.seckill.client.lettuce.LettuceTransport;
+import io.lettuce.core.RedisClient;
+import java.net.URI;
+import java.time.Duration;
+import java.util.Locale;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import redis.clients.jedis.HostAndPort;
+import redis.clients.jedis.Jedis;
+import redis.clients.jedis.args.ClientPauseMode;
+import redis.clients.jedis.providers.PooledConnectionProvider;
+
+/** A flash sale and a lock. Runs on a new server that has the module, by Lettuce or by Jedis. */
+final class Shop {
+    /** 2^53 + 1: an id is a string, since on its way to a browser a long would lose digits. */
+    private static final String ORDER_ID = "9007199254740993";
+
+    private final SeckillClient seckill;
+    private final Jedis plain;
+    private final AtomicInteger repeated;
+
+    private Shop(SeckillClient seckill, Jedis plain, AtomicInteger repeated) {
+        this.seckill = seckill;
+        this.plain = plain;
+        this.repeated = repeated;
+    }
+
+    public static void main(String[] args) throws InterruptedException, ExecutionException {
+        URI url = URI.create(System.getenv().getOrDefault("REDIS_URL", "redis://127.0.0.1:6379/"));
+        if (args.length > 0 && args[0].equals("jedis")) {
+            try (var pool = new PooledConnectionProvider(HostAndPort.from(url.getAuthority()))) {
+                run(JedisTransport.of(pool, 8), url);
+            }
+        } else {
+            try (RedisClient lettuce = RedisClient.create(url.toString())) {
+                run(LettuceTransport.of(lettuce), url);
+            }
+        }
+    }
+
+    private static void run(SeckillTransport transport, URI url)
+            throws InterruptedException, ExecutionException {
+        AtomicInteger repeated = new AtomicInteger();
+        SeckillObserver observer =
+                new SeckillObserver() {
+                    @Override
+                    public void repeated() {
+                        repeated.incrementAndGet();
+                    }
+                };
+        SeckillOptions options = SeckillOptions.defaults().commandTimeout(Duration.ofSeconds(1));
+        try (SeckillClient seckill = SeckillClient.create(transport, options, observer);
+                Jedis plain = new Jedis(url)) {
+            Shop shop = new Shop(seckill, plain, repeated);
+            shop.sell();
+            shop.lock();
+            shop.mistake();
+        }
+    }
+
+    private static String word(Enum<?> outcome) {
+        return outcome.name().toLowerCase(Locale.ROOT).replace('_', ' ');
+    }
+
+    private String buy(String user, String orderId) {
+        return word(seckill.tryBuy("7", user, orderId));
+    }
+
+    private void sell() {
+        seckill.create("7", 2, SaleRules.none().hold(Duration.ofMinutes(1)));
+
+        // For the show: the server answers no write for longer than the time-out. The voucher is
+        // managed, so the client sends the same try again, until it has an answer.
+        plain.clientPause(1500, ClientPauseMode.WRITE);
+        String outcome = buy("alice", ORDER_ID);
+        String late = repeated.get() > 0 ? ", after a time-out" : "";
+        System.out.println("alice tries: " + outcome + late);
+        System.out.println("the same try again: " + buy("alice", ORDER_ID));
+        System.out.println("another try of hers: " + buy("alice", "1002"));
+
+        // Where the server makes the id, the try can't be sent again: without an answer it would
+        // be a Purchase.Unknown.
+        Purchase bobs = seckill.tryBuy("7", "bob");
+        String bobsOrder = bobs instanceof Purchase.Accepted accepted ? accepted.orderId() : "";
+        System.out.println(
+                "bob tries, the server makes the id: "
+                        + (bobsOrder.isEmpty() ? bobs : word(Outcome.ACCEPTED)));
+        System.out.println("carol tries: " + buy("carol", "1003"));
+
+        System.out.println(
+                "alice pays: " + word(seckill.confirm(OrderRef.of("7", "alice", ORDER_ID))));
+        String givenBack =
+                switch (seckill.cancel(OrderRef.of("7", "bob", bobsOrder))) {
+                    case RELEASED -> "given back";
+                    case ALREADY_RELEASED -> "given back before";
+                    case OTHER_STATE, NO_ORDER -> "no such order";
+                };
+        System.out.println("bob cancels: " + givenBack);
+
+        Order order = seckill.order("7", ORDER_ID).orElseThrow();
+        System.out.printf(
+                "order %s: %s, %d unit, %s%n",
+                ORDER_ID, order.user(), order.units(), word(order.state()));
+        SaleInfo info = seckill.info("7");
+        System.out.printf(
+                "sale: %d left, %d held, %d sold, %d orders in the stream%n",
+                info.left(), info.held(), info.sold(), plain.xlen("stream.orders"));
+    }
+
+    private void lock() throws InterruptedException, ExecutionException {
+        // The first holder is stuck: nobody renews the lease, and the server hands the lock on when
+        // it ends.
+        LockOptions stuck =
+                LockOptions.defaults().lease(Duration.ofMillis(1500)).renew(false).session(false);
+        SeckillLock first = seckill.lock("lock:report", stuck);
+        boolean has = first.tryLock();
+        long fence = first.fencingToken();
+        System.out.println(
+                "first holder of the lock: "
+                        + (has ? "has it, with a fencing token" : "refused"));
+
+        // A lock belongs to a thread. Whoever stores what was done under the lock keeps the
+        // greatest token seen, and refuses a smaller one.
+        ExecutorService elsewhere = Executors.newSingleThreadExecutor();
+        SeckillLock second = seckill.lock("lock:report");
+        long later =
+                elsewhere
+                        .submit(
+                                () ->
+                                        second.tryLock(5, TimeUnit.SECONDS)
+                                                ? second.fencingToken()
+                                                : 0L)
+                        .get();
+        System.out.println(
+                "second holder, after a wait in line: "
+                        + (later > fence ? "has it, with a greater one" : "refused"));
+
+        System.out.println("the first holder releases: " + release(first));
+        System.out.println(
+                "the second holder releases: " + elsewhere.submit(() -> release(second)).get());
+        elsewhere.shutdown();
+    }
+
+    private static String release(SeckillLock lock) {
+        try {
+            lock.unlock();
+            return "released";
+        } catch (SeckillException.LockLost lost) {
+            return "not theirs any more";
+        }
+    }
+
+    /** An outcome is a value, a mistake is an exception. */
+    private void mistake() {
+        try {
+            seckill.tryBuy("99", "alice", "1004");
+        } catch (SeckillException mistake) {
+            System.out.println("no such voucher: " + mistake.code());
+        }
+    }
+}

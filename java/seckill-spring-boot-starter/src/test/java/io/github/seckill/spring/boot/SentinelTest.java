@@ -1,0 +1,192 @@
+package io.github.seckill.spring.boot;
+
+import static io.github.seckill.spring.Patience.await;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.github.seckill.client.Outcome;
+import io.github.seckill.client.SaleRules;
+import io.github.seckill.client.SeckillClient;
+import io.github.seckill.client.lettuce.LettuceTransport;
+import io.github.seckill.spring.SaleOperations;
+import io.github.seckill.spring.SeckillTemplate;
+import io.github.seckill.test.SeckillServer;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisURI;
+import io.micrometer.core.instrument.MeterRegistry;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.context.ConfigurableApplicationContext;
+
+/** A primary that is killed while it sells, and a sentinel that promotes its replica. */
+class SentinelTest {
+    private static final int BUYERS = 4;
+
+    /** A process that watches a primary and ends with the test. */
+    private record Sentinel(Process process, int port) implements AutoCloseable {
+        static Sentinel of(SeckillServer primary, Path folder) throws IOException {
+            int port;
+            try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+                port = free.getLocalPort();
+            }
+            Path file =
+                    Files.write(
+                            folder.resolve("sentinel.conf"),
+                            List.of(
+                                    "port " + port,
+                                    "bind 127.0.0.1",
+                                    "dir " + folder,
+                                    "sentinel monitor shop 127.0.0.1 " + primary.port() + " 1",
+                                    "sentinel down-after-milliseconds shop 500",
+                                    "sentinel failover-timeout shop 5000"));
+            Process process =
+                    new ProcessBuilder(SeckillServer.program(), file.toString(), "--sentinel")
+                            .redirectErrorStream(true)
+                            .redirectOutput(folder.resolve("sentinel.log").toFile())
+                            .start();
+            await().until(() -> listens(port));
+            return new Sentinel(process, port);
+        }
+
+        private static boolean listens(int port) {
+            try (Socket socket = new Socket()) {
+                socket.connect(new InetSocketAddress("127.0.0.1", port), 1_000);
+                return true;
+            } catch (IOException notYet) {
+                return false;
+            }
+        }
+
+        RedisURI uri() {
+            return RedisURI.create("redis://127.0.0.1:" + port);
+        }
+
+        @Override
+        public void close() {
+            process.destroyForcibly();
+            process.onExit().join();
+        }
+    }
+
+    private static ConfigurableApplicationContext run(Sentinel sentinel, String clientType) {
+        return new SpringApplicationBuilder(ShopApplication.class)
+                .web(WebApplicationType.NONE)
+                .properties(
+                        "spring.data.redis.sentinel.master=shop",
+                        "spring.data.redis.sentinel.nodes=127.0.0.1:" + sentinel.port(),
+                        "spring.data.redis.client-type=" + clientType,
+                        "spring.application.name=shop",
+                        "seckill.command-timeout=300ms",
+                        "seckill.retry-for=60s",
+                        "seckill.sold-out-for=1h",
+                        "seckill.remember-sold-out=" + clientType.equals("lettuce"))
+                .run();
+    }
+
+    /** Buys all the time. Whatever happens to the servers, no buyer is told of it. */
+    private static final class Buyers {
+        private final SaleOperations sale;
+        private final AtomicLong orders = new AtomicLong();
+        private final AtomicBoolean over = new AtomicBoolean();
+        private final ConcurrentLinkedQueue<String> accepted = new ConcurrentLinkedQueue<>();
+        private final List<CompletableFuture<Void>> threads = new ArrayList<>();
+
+        Buyers(SaleOperations sale) {
+            this.sale = sale;
+            for (int i = 0; i < BUYERS; i++) {
+                threads.add(CompletableFuture.runAsync(this::buy, work -> new Thread(work).start()));
+            }
+        }
+
+        private void buy() {
+            while (!over.get()) {
+                String order = "o" + orders.incrementAndGet();
+                assertThat(sale.tryBuy(order, order)).isEqualTo(Outcome.ACCEPTED);
+                accepted.add(order);
+            }
+        }
+
+        /** Waits for so many more, each of which was sent after this was called. */
+        List<String> awaitMore(int count) {
+            int before = accepted.size() + BUYERS;
+            await().until(() -> accepted.size() > before + count || failed());
+            return accepted.stream().skip(before).toList();
+        }
+
+        private boolean failed() {
+            return threads.stream().anyMatch(CompletableFuture::isCompletedExceptionally);
+        }
+
+        void stop() {
+            over.set(true);
+            threads.forEach(CompletableFuture::join);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"lettuce", "jedis"})
+    void theSaleGoesOnAndWhatWasRememberedIsForgotten(String clientType, @TempDir Path folder)
+            throws Exception {
+        try (SeckillServer primary = SeckillServer.start();
+                SeckillServer replica =
+                        SeckillServer.start(
+                                "--replicaof", primary.host(), String.valueOf(primary.port()),
+                                "--repl-diskless-sync-delay", "0");
+                RedisClient lettuce = RedisClient.create(replica.uri());
+                var connection = lettuce.connect()) {
+            var plain = connection.sync();
+            await().until(() -> plain.info("replication").contains("master_link_status:up"));
+            try (Sentinel sentinel = Sentinel.of(primary, folder);
+                    var watcher = lettuce.connectSentinel(sentinel.uri());
+                    var context = run(sentinel, clientType);
+                    SeckillClient office = SeckillClient.create(LettuceTransport.of(lettuce))) {
+                await().until(() -> watcher.sync().replicas("shop").size() == 1);
+                SeckillTemplate template = context.getBean(SeckillTemplate.class);
+                SaleOperations gone = template.open("gone", 1, SaleRules.none());
+                assertThat(gone.tryBuy("first", "first")).isEqualTo(Outcome.ACCEPTED);
+                if (clientType.equals("lettuce")) {
+                    await().until(() -> remembers(context, gone));
+                }
+                Buyers buyers = new Buyers(template.open("7", 10_000_000, SaleRules.none()));
+                buyers.awaitMore(20);
+                await().until(() -> "0".equals(plain.get("seckill:stock:gone")));
+                await().until(() -> plain.exists("seckill:stock:7") == 1);
+
+                primary.kill();
+                await().until(() -> plain.info("replication").contains("role:master"));
+                // On the new primary, and before the application is connected to it, perhaps.
+                office.restock("gone", 1);
+                List<String> later = buyers.awaitMore(20);
+                buyers.stop();
+                assertThat(later)
+                        .hasSizeGreaterThanOrEqualTo(20)
+                        .allSatisfy(order -> assertThat(office.order("7", order)).isPresent());
+                assertThat(office.audit("7").isSound()).isTrue();
+                await().until(() -> gone.tryBuy("second", "second") == Outcome.ACCEPTED);
+            }
+        }
+    }
+
+    private static boolean remembers(
+            ConfigurableApplicationContext context, SaleOperations sale) {
+        var remembered = context.getBean(MeterRegistry.class).get("seckill.remembered").counter();
+        double before = remembered.count();
+        assertThat(sale.tryBuy("bob", "b" + System.nanoTime())).isEqualTo(Outcome.SOLD_OUT);
+        return remembered.count() > before;
+    }
+}

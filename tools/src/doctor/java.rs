@@ -1,0 +1,104 @@
+//! Lua in the strings of Java, Kotlin and Go.
+
+/// Lua in other source text.
+#[derive(Default, Debug)]
+pub struct Found {
+    /// Where it begins, counted from 1.
+    pub line: usize,
+    pub lua: String,
+    /// Whether values that are known at run time only are joined into it.
+    pub is_joined: bool,
+    /// Whether something of the kind is before or behind it.
+    pub is_part: bool,
+}
+
+/// Strings of Java, Kotlin or Go that call Redis: text blocks, raw strings, and plain strings that
+/// are joined by `+`. A value between two of them stands there by its name.
+pub fn strings(code: &str) -> Vec<Found> {
+    let mut found = Vec::new();
+    let mut open = Found::default();
+    let mut rest = code;
+    loop {
+        let gap = rest.find(['"', '`']).unwrap_or(rest.len());
+        let (between, quoted) = rest.split_at(gap);
+        let between = between.trim();
+        let value = |c: char| c.is_alphanumeric() || "_.()+".contains(c) || c.is_whitespace();
+        let is_joint = between.is_empty() || between == "+";
+        let is_value = between.len() > 2
+            && between.starts_with('+')
+            && between.ends_with('+')
+            && between.chars().all(value);
+        if is_value && !quoted.is_empty() && open.line > 0 {
+            open.lua += between.trim_matches(|c: char| !c.is_alphanumeric());
+            open.is_joined = true;
+        } else if !is_joint || quoted.is_empty() {
+            open.is_part |= between.starts_with('+');
+            if open.lua.contains("redis.call") || open.lua.contains("redis.pcall") {
+                found.push(std::mem::take(&mut open));
+            }
+            open = Found { is_part: between.ends_with('+'), ..Found::default() };
+        }
+        if quoted.is_empty() {
+            return found;
+        }
+        if open.line == 0 {
+            open.line = code[..code.len() - quoted.len()].matches('\n').count() + 1;
+        }
+        let block = ["\"\"\"", "`"].into_iter().find(|quote| quoted.starts_with(quote));
+        rest = match block {
+            Some(quote) => {
+                let (text, after) =
+                    quoted[quote.len()..].split_once(quote).unwrap_or((&quoted[quote.len()..], ""));
+                open.lua += text;
+                after
+            }
+            None => plain_string(&quoted[1..], &mut open.lua),
+        };
+    }
+}
+
+/// Takes a string with escapes, and gives what is behind its closing quote.
+fn plain_string<'a>(text: &'a str, into: &mut String) -> &'a str {
+    let mut letters = text.char_indices();
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '"' => return &text[at + 1..],
+            '\\' => into.push(match letters.next() {
+                Some((_, 'n')) => '\n',
+                Some((_, 't')) => '\t',
+                Some((_, 'r')) => '\r',
+                Some((_, other)) => other,
+                None => ' ',
+            }),
+            other => into.push(other),
+        }
+    }
+    ""
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_found_in_the_strings_of_java_and_go() {
+        let java = "class A {\n String a = \"redis.call('get', \" +\n  \"\\\"k\\\")\\n\";\n\
+            String b = \"\"\"\n  redis.call('x')\n  \"\"\"; String c = \"none\";";
+        let found = strings(java);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!((found[0].line, &*found[0].lua), (2, "redis.call('get', \"k\")\n"));
+        assert_eq!((found[1].line, found[1].is_joined), (4, false));
+        let go = strings("var s = redis.NewScript(`redis.call('a')`)");
+        assert_eq!((go[0].line, &*go[0].lua), (1, "redis.call('a')"));
+    }
+
+    #[test]
+    fn values_that_are_joined_in_stand_there_by_their_names() {
+        let found = strings("s = \"redis.call('get', '\" + PREFIX + \":7')\"; t = \"x\" + y;");
+        assert_eq!((&*found[0].lua, found[0].is_joined), ("redis.call('get', 'PREFIX:7')", true));
+        let found = strings("f(CHECK + \"redis.call('a')\", \"redis.call('b')\" + end())");
+        assert!(found.iter().all(|found| found.is_part) && found.len() == 2, "{found:?}");
+        let found = strings("f(\"redis.call('a')\", \"redis.call('b')\", a + b);");
+        assert!(found.iter().all(|found| !found.is_part) && found.len() == 2, "{found:?}");
+    }
+}

@@ -1,0 +1,93 @@
+//! Texts that can't be run alone: parts of scripts, which are joined with others at run time.
+
+use crate::reply::Reply;
+use crate::source::Source;
+use crate::what::shown;
+
+const JOINED: &str = "other source text joins it with values at run time";
+
+/// What shows it of a text that the server can't load.
+pub fn of_load(error: &Reply, source: &Source) -> Option<String> {
+    let text = error.text();
+    let begins = ["end", "else", "elseif", "until", ")"]
+        .iter()
+        .any(|word| text.contains(&format!("'<eof>' expected near '{word}'")));
+    let ends = text.contains("'end' expected") && text.contains("near '<eof>'");
+    let seen = match () {
+        () if begins => "it ends a block that it has not begun",
+        () if ends => "it ends inside a block",
+        () if source.is_joined || source.is_part => JOINED,
+        () => return None,
+    };
+    Some(format!("{seen}, and the server can't load it: {}", shown(error, source)))
+}
+
+/// What shows it of one that is loaded, from an error that no world makes go away.
+pub fn of_run(error: &Reply, source: &Source) -> Option<String> {
+    let text = error.text();
+    let seen = match undefined(&text, source) {
+        Some(name) => format!("nothing in it says what {name} is"),
+        None if source.is_joined || source.is_part => JOINED.to_owned(),
+        None => return None,
+    };
+    Some(format!("{seen}, and every call fails: {}", shown(error, source)))
+}
+
+/// A name that the script uses and does not define, from the server's error, unless it is one
+/// of its own that was misspelt: then the script is not all there.
+fn undefined<'e>(error: &'e str, source: &Source) -> Option<&'e str> {
+    let name = error.split("nonexistent global variable '").nth(1)?.split('\'').next()?;
+    let code = source.code();
+    let letter = |c: char| c.is_alphanumeric() || c == '_';
+    let own = code.split("local ").skip(1).flat_map(|rest| {
+        let names = rest.strip_prefix("function ").unwrap_or(rest);
+        names.split(['=', '\n', '(']).next().unwrap_or_default().split(',')
+    });
+    const GIVEN: [&str; 12] = [
+        "KEYS", "ARGV", "redis", "tonumber", "tostring", "string", "table", "math", "cjson",
+        "ipairs", "pairs", "unpack",
+    ];
+    let mut known = own.map(str::trim).filter(|word| word.chars().all(letter)).chain(GIVEN);
+    known.all(|word| !is_alike(word, name)).then_some(name)
+}
+
+/// Whether one may be the other misspelt, or cut short.
+fn is_alike(one: &str, other: &str) -> bool {
+    let (one, other) = (one.to_lowercase(), other.to_lowercase());
+    let shorter = one.len().min(other.len());
+    if shorter >= 3 && (one.starts_with(&other) || other.starts_with(&one)) {
+        return true;
+    }
+    // The least changes of a letter that make the one of the other.
+    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
+    for (at, letter) in one.chars().enumerate() {
+        let mut corner = std::mem::replace(&mut row[0], at + 1);
+        for (place, wanted) in other.chars().enumerate() {
+            let changed = corner + usize::from(letter != wanted);
+            corner = row[place + 1];
+            row[place + 1] = changed.min(corner + 1).min(row[place] + 1);
+        }
+    }
+    row.last().is_some_and(|changes| *changes <= (shorter + 1) / 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_of_its_own_that_is_misspelt_is_not_missing() {
+        let source = Source::of("a".into(), "local voucher, left = 1\nreturn x".into());
+        let undefined = |name: &str| {
+            let error =
+                format!("ERR Script attempted to access nonexistent global variable '{name}'");
+            super::undefined(&error, &source).is_some()
+        };
+        for name in ["AVGV", "reids", "voucherId", "Left", "tonumer", "lefts"] {
+            assert!(!undefined(name), "{name}");
+        }
+        for name in ["stockKey", "userId", "quantity"] {
+            assert!(undefined(name), "{name}");
+        }
+    }
+}
