@@ -11,7 +11,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 const [book, modules, screenshot] = process.argv.slice(2).map(name => path.resolve(name));
 const { chromium } = createRequire(`${modules}/`)('playwright-core');
 const PHONE = { width: 375, height: 812 };
-const DESK = { width: 1200, height: 800 };
+const DESK = { width: 1100, height: 640 };
 const TABS = 4;
 
 const names = ['chromium', 'chromium-browser', 'google-chrome'];

@@ -110,7 +110,9 @@ for (const [index, edition] of editions.entries()) {
         const twin = html(other.names.has(name) ? name : 'index.md');
         const href = path.relative(path.dirname(name), `../${other.name}/${twin}`);
         const link = `<a href="${href}" lang="${other.name}" aria-label="${other.word}"></a>`;
-        const text = withLinks(read(source), target => linkTo(target, source, edition));
+        // Where there is no book the page itself links to its twin, in a line of its own.
+        const page = read(source).replace(/^\[(English|中文)\]\([^)]*\)\n\n/m, '');
+        const text = withLinks(page, target => linkTo(target, source, edition));
         // The highlighter knows no language of this name.
         const plain = text.replaceAll(/^( *```)redis-cli$/gm, '$1text');
         write(edition, name, `<nav class="edition">${link}</nav>\n\n${plain}`);
