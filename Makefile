@@ -111,11 +111,15 @@ clients: setup ## the clients of every language against a server, NAMES="go pyth
 	cargo build --release -p seckill
 	@clients/run $(NAMES)
 
+# Another JDK than that of the path, if one is here, runs the tests on Spring Boot 4.
+newest_java := $(lastword $(wildcard /usr/lib/jvm/temurin-*/bin/java))
+
 # Tries on every server that `make servers` has obtained, too.
 java: setup ## builds and tests the Java library and the Spring Boot starter of java/
 	@scripts/setup clients java
 	cargo build --release -p seckill
-	SECKILL_MODULE=$(target)/release/libseckill.so mvn -B -ntp -f java/pom.xml verify
+	SECKILL_MODULE=$(target)/release/libseckill.so mvn -B -ntp -f java/pom.xml \
+	    $(addprefix -Dboot-4.java=,$(newest_java)) verify
 
 bench-java: setup ## measures the Java client beside the script, and its locks beside Redisson's
 	@scripts/setup clients java

@@ -72,7 +72,9 @@ class SecuredServerTest {
         try {
             return SeckillServer.start(certificate.serverOptions());
         } catch (IllegalStateException refused) {
-            assumeTrue(!refused.getMessage().contains("Bad directive"), "a server without TLS");
+            String log = refused.getMessage();
+            boolean without = log.contains("finding TLS support") || log.contains("> 'tls-port");
+            assumeTrue(!without, "a server without TLS");
             throw refused;
         }
     }
@@ -117,7 +119,11 @@ class SecuredServerTest {
                     withLock(context, plain, () -> check(plain, certificate.tlsPort(), clientType));
                 }
             }
-            assertThat(plain.aclLog()).as("what was refused").isEmpty();
+            // Clients name themselves where the server knows how, since 7.2, and may fail in it.
+            assertThat(plain.aclLog())
+                    .extracting(entry -> entry.get("object"))
+                    .as("what was refused")
+                    .allMatch("client|setinfo"::equals);
             assertThat(notUsed(plain, rights)).as("rights that nobody needs").isEmpty();
         }
     }

@@ -1,0 +1,85 @@
+package io.github.seckill.spring.boot;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.github.seckill.client.Outcome;
+import io.github.seckill.client.SaleRules;
+import io.github.seckill.spring.SaleOperations;
+import io.github.seckill.spring.SeckillTemplate;
+import io.github.seckill.test.SeckillServer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.junit.jupiter.api.condition.EnabledForJreRange;
+import org.junit.jupiter.api.condition.JRE;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+
+/** Many more buyers and holders of a lock than the machine has threads to carry them. */
+@EnabledForJreRange(min = JRE.JAVA_21)
+class VirtualThreadsTest {
+    private static final int BUYERS = 1_000;
+    private static final int STOCK = 200;
+    private static final int HOLDERS = 50;
+
+    private int underLock;
+
+    private static ExecutorService virtualThreads() throws ReflectiveOperationException {
+        // Compiled for Java 17.
+        Object executor = Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
+        return (ExecutorService) executor;
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"lettuce", "jedis"})
+    void theyBuyAndTakeTurns(String clientType) throws Exception {
+        underLock = 0;
+        ExecutorService threads = virtualThreads();
+        try (SeckillServer server = SeckillServer.start();
+                var context =
+                        new SpringApplicationBuilder(ShopApplication.class)
+                                .web(WebApplicationType.NONE)
+                                .properties(
+                                        "spring.data.redis.url=" + server.uri(),
+                                        "spring.data.redis.client-type=" + clientType,
+                                        "spring.application.name=shop",
+                                        "spring.threads.virtual.enabled=true",
+                                        "seckill.retry-for=60s")
+                                .run()) {
+            SeckillTemplate template = context.getBean(SeckillTemplate.class);
+            SaleOperations sale = template.open("7", STOCK, SaleRules.none());
+            List<Future<Outcome>> outcomes = new ArrayList<>();
+            for (int i = 0; i < BUYERS; i++) {
+                String buyer = "b" + i;
+                outcomes.add(threads.submit(() -> sale.tryBuy(buyer, buyer)));
+            }
+            List<Future<?>> turns = new ArrayList<>();
+            for (int i = 0; i < HOLDERS; i++) {
+                turns.add(
+                        threads.submit(
+                                () ->
+                                        template.underLock(
+                                                "lock:turns",
+                                                Duration.ofSeconds(60),
+                                                lock -> underLock++)));
+            }
+            int accepted = 0;
+            for (Future<Outcome> outcome : outcomes) {
+                accepted += outcome.get() == Outcome.ACCEPTED ? 1 : 0;
+            }
+            for (Future<?> turn : turns) {
+                turn.get();
+            }
+            assertThat(accepted).isEqualTo(STOCK);
+            assertThat(underLock).isEqualTo(HOLDERS);
+            assertThat(sale.audit().isSound()).isTrue();
+        } finally {
+            threads.shutdownNow();
+        }
+    }
+}
