@@ -53,7 +53,7 @@ impl<'a> Bench<'a> {
         Ok(match examined.findings.first() {
             Some(found) if source.is_part && examined.verdict == Verdict::Broken => {
                 let seen = "other source text is put before or behind it, and alone";
-                is_part(
+                part::examined(
                     source,
                     &format!("{seen} it would be broken: {}", found.text.trim_end_matches('.')),
                 )
@@ -73,7 +73,7 @@ impl<'a> Bench<'a> {
         let loaded = watch.client.call(&[&b"SCRIPT"[..], b"LOAD", &source.text])?;
         if loaded.refuses() {
             if let Some(seen) = part::of_load(&loaded, source) {
-                return Ok(is_part(source, &seen));
+                return Ok(part::examined(source, &seen));
             }
             let text = format!("The server can't load it: {}.", what::shown(&loaded, source));
             examined.verdict = Verdict::Broken;
@@ -135,7 +135,7 @@ impl<'a> Bench<'a> {
                 examined.verdict = Verdict::Unclear;
                 examined.obstacles = vec![format!("What it did: {why}."), help(source)];
             }
-            Judged::Part(seen) => return Ok(is_part(source, &seen)),
+            Judged::Part(seen) => return Ok(part::examined(source, &seen)),
         }
         Ok(examined)
     }
@@ -381,15 +381,6 @@ fn understood(sale: &Sale, codes: &Codes) -> Vec<(&'static str, String)> {
         lines.push(("replies", replies.join(", ")));
     }
     lines
-}
-
-fn is_part(source: &Source, seen: &str) -> Examined {
-    let whole = "Give the doctor the whole text as it is sent to the server.";
-    let obstacles = vec![
-        format!("It seems to be a part of a script, or to miss a line. Seen: {seen}."),
-        whole.to_owned(),
-    ];
-    Examined { what: "a part of a script", obstacles, ..Examined::new(&source.name) }
 }
 
 fn help(source: &Source) -> String {

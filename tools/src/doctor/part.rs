@@ -1,10 +1,21 @@
 //! Texts that can't be run alone: parts of scripts, which are joined with others at run time.
 
 use crate::reply::Reply;
+use crate::report::Examined;
 use crate::source::Source;
 use crate::what::shown;
 
 const JOINED: &str = "other source text joins it with values at run time";
+
+/// What is said of a part.
+pub fn examined(source: &Source, seen: &str) -> Examined {
+    let whole = "Give the doctor the whole text as it is sent to the server.";
+    let obstacles = vec![
+        format!("It seems to be a part of a script, or to miss a line. Seen: {seen}."),
+        whole.to_owned(),
+    ];
+    Examined { what: "a part of a script", obstacles, ..Examined::new(&source.name) }
+}
 
 /// What shows it of a text that the server can't load.
 pub fn of_load(error: &Reply, source: &Source) -> Option<String> {

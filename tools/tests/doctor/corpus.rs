@@ -102,7 +102,7 @@ fn nothing_wrong_is_said_of_the_corpus() {
 }
 
 /// How many of the corpus the doctor gets right, and how many it only leaves open.
-const RIGHT: usize = 170;
+const RIGHT: usize = 180;
 const UNHELPFUL: usize = 0;
 
 #[test]

@@ -286,8 +286,8 @@ fn an_order_that_the_shops_table_refuses_holds_no_other_up() {
 }
 
 const NOTES: &str = "CREATE TABLE notes (id VARCHAR(64), who VARCHAR(64), voucher VARCHAR(64), \
-                     sale VARCHAR(64), units BIGINT, state VARCHAR(64), was VARCHAR(64), \
-                     until_ms BIGINT)";
+                     sale VARCHAR(64), units BIGINT, state VARCHAR(64), was VARCHAR(64), until_ms \
+                     BIGINT)";
 
 /// One statement for each change of state: every value that there is.
 fn noted() -> String {
@@ -300,15 +300,8 @@ fn noted() -> String {
 /// Whatever a user is called, alone in its batch or with others.
 #[test]
 fn every_value_reaches_a_statement_as_it_is() {
-    let users = [
-        "o'hara",
-        "back\\slash\\'\"",
-        "\u{7528}\u{6237}",
-        "$1",
-        ":units",
-        "a\nline",
-        "$seckill_worker$",
-    ];
+    let quotes = ["o'hara", "back\\slash\\'\"", "$seckill_worker$"];
+    let users = [&quotes[..], &["\u{7528}\u{6237}", "$1", ":units", "a\nline"]].concat();
     let alone = Database::open(Kind::Postgres).map(|database| (database, "1"));
     for (database, batch) in databases().map(|database| (database, "256")).chain(alone) {
         let mut shop = Shop::open(database);
@@ -323,7 +316,7 @@ fn every_value_reaches_a_statement_as_it_is() {
             let texts = [id, user, voucher, state.to_owned(), was.to_owned()];
             wanted.push((texts, units, is_held));
         };
-        for (number, user) in users.into_iter().enumerate() {
+        for (number, user) in users.iter().enumerate() {
             let [sold, held] = ["s", "h"].map(|kind| format!("{kind}{number}"));
             shop.server.call(&["SECKILL.TRY", "1", user, &sold]);
             shop.accept("1", user, &sold, 1);
@@ -333,13 +326,13 @@ fn every_value_reaches_a_statement_as_it_is() {
             note([&held, user, "2"], 3, "held", "none", true);
         }
         shop.drain(&["--statements", &file, "--batch", batch]);
-        for (number, user) in users.into_iter().enumerate() {
+        for (number, user) in users.iter().enumerate() {
             let held = format!("h{number}");
             shop.server.call(&["SECKILL.CONFIRM", "2", user, &held]);
             note([&held, user, "2"], 3, "sold", "held", true);
         }
         shop.drain(&["--statements", &file, "--batch", batch]);
-        for (number, user) in users.into_iter().enumerate() {
+        for (number, user) in users.iter().enumerate() {
             let held = format!("h{number}");
             shop.server.call(&["SECKILL.CANCEL", "2", user, &held]);
             note([&held, user, "2"], 3, "cancelled", "sold", true);

@@ -1,5 +1,5 @@
-//! The statements of many changes as one block of PL/pgSQL, which runs them for each order in turn.
-//! PostgreSQL answers once per batch then, and plans a statement once per batch, not once per
+//! The statements of many changes in one: a block of PL/pgSQL that runs them for each order in
+//! turn. PostgreSQL answers once per batch then, and plans a statement once per batch, not once per
 //! order. Pure.
 
 use serde_json::{Value, json};

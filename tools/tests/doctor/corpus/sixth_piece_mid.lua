@@ -1,0 +1,3 @@
+else
+    redis.call('decr', stockKey)
+    redis.call('sadd', orderKey, userId)
