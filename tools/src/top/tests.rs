@@ -37,6 +37,7 @@ fn managed(name: &str, state: &str, left: i64, held: i64, sold: i64) -> Voucher 
         held: Some(held),
         sold: Some(sold),
         buyers: Some(held + sold),
+        overdue_ms: None,
     }
 }
 
