@@ -1,5 +1,6 @@
 //! Serves a few small pages over HTTP, and bounds what its clients can cost: each connection is
-//! for one request, has a deadline, and gives way to newer ones when there are too many.
+//! for one request, has a deadline, and gives way to newer ones when there are too many. Asks for
+//! such a page, too.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -9,10 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use http_body_util::Full;
+use anyhow::{Context, Result, anyhow};
+use http_body_util::{BodyExt as _, Empty, Full, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::client::conn::http1::handshake;
+use hyper::header::{ALLOW, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -24,6 +26,9 @@ use tokio::task::AbortHandle;
 const HEAD_WAIT: Duration = Duration::from_secs(2);
 /// A client that takes longer for everything, the page included.
 const CLIENT_WAIT: Duration = Duration::from_secs(20);
+/// How long somebody who asks for a page waits for it.
+const PAGE_WAIT: Duration = Duration::from_secs(4);
+const PAGE_BYTES_MAX: usize = 1 << 20;
 const REQUEST_BYTES_MAX: usize = 8_192;
 /// Connections at once: the program's other files and sockets must not run short.
 const CLIENTS_MAX: usize = 16;
@@ -129,6 +134,24 @@ where
     // A client that is gone before it is answered is its own affair.
     let served = http.serve_connection(TokioIo::new(stream), service);
     let _ = tokio::time::timeout(CLIENT_WAIT, served).await;
+}
+
+/// What is answered at an address to GET of a path.
+pub async fn get(address: SocketAddr, path: &str) -> Result<Page> {
+    let asked = async {
+        let stream = TcpStream::connect(address).await?;
+        let (mut sender, connection) = handshake(TokioIo::new(stream)).await?;
+        // Ends with the answer: one connection is for one request.
+        let connection = tokio::spawn(connection);
+        let request = Request::get(path).header(HOST, address.to_string());
+        let response = sender.send_request(request.body(Empty::<Bytes>::new())?).await?;
+        let status = response.status().as_u16();
+        let body = Limited::new(response.into_body(), PAGE_BYTES_MAX).collect().await;
+        connection.abort();
+        let body = body.map_err(|error| anyhow!("{error}"))?.to_bytes();
+        Ok(Page { status, text: String::from_utf8_lossy(&body).into_owned() })
+    };
+    tokio::time::timeout(PAGE_WAIT, asked).await.context("no answer in time")?
 }
 
 fn response(page: Page) -> Response<Full<Bytes>> {

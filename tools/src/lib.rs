@@ -4,8 +4,8 @@
 //! of Sentinels; `nodes` finds the node of a key in a cluster, `connection` is one to a server or
 //! to a whole cluster; `server_errors` says what is to be done about an error and `back_off` how
 //! long to wait. `voucher_keys` and `sharding` name what is on sale there, `scan` looks for it.
-//! `http` serves metrics, `command_line` reads options, `signals` says when to end, `sanitize`
-//! makes texts fit for a line.
+//! `http` serves metrics and asks for health, `command_line` reads options, `signals` says when to
+//! end, `sanitize` makes texts fit for a line.
 
 pub mod back_off;
 pub mod command_line;

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use domain::key_names::{
-    BUYERS_PREFIX, DEAD_LETTERS_SUFFIX, DRAW_STREAM, Naming, ORDER_STREAM, STOCK_PREFIX, owner_of,
-    uses_hash_tags,
+    BUYERS_PREFIX, DEAD_LETTERS_SUFFIX, DRAW_STREAM, HOLDS_PREFIX, Naming, ORDER_STREAM,
+    STOCK_PREFIX, owner_of, uses_hash_tags,
 };
 use seckill_tools::scan::literal;
 
@@ -54,6 +54,10 @@ impl KeyNames {
 
     pub fn buyers_key(&self, voucher: &[u8]) -> Vec<u8> {
         self.naming(voucher).key(&self.buyers_prefix)
+    }
+
+    pub fn holds_key(&self, voucher: &[u8]) -> Vec<u8> {
+        self.naming(voucher).key(HOLDS_PREFIX)
     }
 
     /// The voucher of a stock key; none of a key that is none.

@@ -54,10 +54,11 @@ fn run(options: &Options) -> Result<()> {
         .build()
         .context("starting")?;
     let done = runtime.block_on(async {
-        match options.metrics {
-            Some(address) => serve::serve(options, address).await,
-            None if options.once => dashboard::print_once(options).await,
-            None => dashboard::watch(options).await,
+        match (options.metrics, options.health) {
+            (Some(address), _) => serve::serve(options, address).await,
+            (None, Some(address)) => serve::ask_health(address).await,
+            (None, None) if options.once => dashboard::print_once(options).await,
+            (None, None) => dashboard::watch(options).await,
         }
     });
     // What a server hasn't answered yet is not waited for.

@@ -9,7 +9,7 @@ use seckill_tools::server::ServerOptions;
 /// Watches a flash sale: stock, outcomes, holds, locks and the consumers of the orders.
 ///
 /// Draws a dashboard in the terminal until q is pressed. Only reads: INFO, CONFIG GET, SCAN,
-/// SECKILL.INFO, XLEN and XINFO.
+/// SECKILL.INFO, TIME, ZRANGE, XLEN and XINFO.
 #[derive(Parser, Clone, Debug)]
 #[command(name = "seckill-top", version)]
 pub struct Options {
@@ -54,6 +54,11 @@ pub struct Options {
     /// Serve /metrics for Prometheus and /healthz there in place of drawing
     #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "once")]
     pub metrics: Option<SocketAddr>,
+
+    /// Ask the program that serves /healthz there how it is, itself or a worker, and end: 0 well,
+    /// 1 not. For health checks of containers
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["once", "metrics"])]
+    pub health: Option<SocketAddr>,
 }
 
 /// Columns and rows of a frame.
@@ -122,5 +127,7 @@ mod tests {
         assert!(parse("top --once --readings 3").is_ok());
         assert!(parse("top --once --metrics 127.0.0.1:9465").is_err());
         assert!(parse("top --metrics [::1]:9465").is_ok());
+        assert!(parse("top --health 127.0.0.1:9465").is_ok());
+        assert!(parse("top --health 127.0.0.1:9465 --once").is_err());
     }
 }

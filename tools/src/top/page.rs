@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use crate::reading::{Reading, Server, Stream, Voucher};
 
@@ -76,7 +77,15 @@ impl Page {
         gauge("seckill_server_uptime_seconds", "Since its start", server.uptime_s);
         gauge("seckill_server_commands_per_second", "As INFO has it", server.ops_per_s);
         gauge("seckill_server_memory_bytes", "Memory of its data", server.memory_bytes);
+        let max = server.memory_max_bytes;
+        gauge("seckill_server_memory_max_bytes", "Its maxmemory; 0: no bound", max);
         gauge("seckill_server_clients", "Clients that are connected", server.clients);
+        let evicted = ("counter", "seckill_server_evicted_keys_total");
+        self.add(evicted, "Keys that maxmemory-policy took", &[], Some(server.evicted_keys));
+        for (kind, is_saved) in &server.saved {
+            let (name, meaning) = ("seckill_server_saved", "1: the last write or save succeeded");
+            self.gauge(name, meaning, &[("kind", kind)], Some(u8::from(*is_saved)));
+        }
     }
 
     /// Every field under its own name; those that only grow with `_total` behind.
@@ -104,6 +113,10 @@ impl Page {
         ] {
             self.gauge(name, meaning, &labels, value);
         }
+        let overdue = voucher.overdue_ms.map(|ms| Duration::from_millis(ms.unsigned_abs()));
+        let name = "seckill_voucher_hold_overdue_seconds";
+        let meaning = "Since the earliest hold should have ended; 0: none is due";
+        self.gauge(name, meaning, &labels, overdue.map(|overdue| overdue.as_secs_f64()));
         let labels = [("voucher", voucher.name.as_str()), ("state", voucher.state.as_str())];
         self.gauge("seckill_voucher_state", "1 with the state as a label", &labels, Some(1));
     }
@@ -157,6 +170,8 @@ mod tests {
             Voucher { name: "a\"\\".to_owned(), left: Some(-1), ..Voucher::default() },
             Voucher { name: "b".to_owned(), left: Some(3), held: Some(0), ..Voucher::default() },
         ];
+        reading.vouchers[1].overdue_ms = Some(1_500);
+        reading.server.saved = vec![("rdb", true), ("aof", false)];
         let groups = vec![Group { name: "g".to_owned(), lag: None, ..Group::default() }];
         reading.streams = vec![Stream { name: "s".to_owned(), entries: 4, groups }];
         let page = page(Some(&reading));
@@ -170,6 +185,10 @@ mod tests {
             "seckill_voucher_left{voucher=\"a\\\"\\\\\"} -1",
             "seckill_voucher_left{voucher=\"b\"} 3",
             "seckill_voucher_held{voucher=\"b\"} 0",
+            "seckill_voucher_hold_overdue_seconds{voucher=\"b\"} 1.5",
+            "seckill_server_saved{kind=\"rdb\"} 1",
+            "seckill_server_saved{kind=\"aof\"} 0",
+            "# TYPE seckill_server_evicted_keys_total counter",
             "seckill_stream_entries{stream=\"s\"} 4",
             "seckill_group_pending{stream=\"s\",group=\"g\"} 0",
         ] {

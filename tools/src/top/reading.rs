@@ -31,6 +31,11 @@ pub struct Server {
     pub uptime_s: u64,
     pub ops_per_s: u64,
     pub memory_bytes: u64,
+    /// Its bound; 0: there is none.
+    pub memory_max_bytes: u64,
+    pub evicted_keys: u64,
+    /// Whether the server could last save its data, by what it saves to.
+    pub saved: Vec<(&'static str, bool)>,
     pub clients: u64,
     pub is_cluster: bool,
 }
@@ -47,6 +52,8 @@ pub struct Voucher {
     pub held: Option<i64>,
     pub sold: Option<i64>,
     pub buyers: Option<i64>,
+    /// How long ago the earliest of its holds was due; 0: none is.
+    pub overdue_ms: Option<i64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -93,6 +100,12 @@ impl Server {
         ];
         let product = products.iter().find(|(field, _)| fields.contains_key(field));
         let (field, product) = product.copied().unwrap_or(("redis_version", "server"));
+        let is_ok = |name| fields.get(name).is_none_or(|status| *status == "ok");
+        let mut saved = vec![("rdb", is_ok("rdb_last_bgsave_status"))];
+        if number("aof_enabled") == 1 {
+            let is_written = is_ok("aof_last_write_status");
+            saved.push(("aof", is_written && is_ok("aof_last_bgrewrite_status")));
+        }
         Self {
             place,
             product,
@@ -102,6 +115,9 @@ impl Server {
             uptime_s: number("uptime_in_seconds"),
             ops_per_s: number("instantaneous_ops_per_sec"),
             memory_bytes: number("used_memory"),
+            memory_max_bytes: number("maxmemory"),
+            evicted_keys: number("evicted_keys"),
+            saved,
             clients: number("connected_clients"),
             is_cluster: number("cluster_enabled") == 1,
         }
@@ -122,5 +138,15 @@ mod tests {
         assert!(!server.is_primary && !server.is_cluster);
         let counters = counters(&fields);
         assert_eq!(counters.into_iter().collect::<Vec<_>>(), [("tries_accepted".to_owned(), 7)]);
+    }
+
+    #[test]
+    fn what_is_not_saved_is_known() {
+        let saved = |info: &str| Server::from_fields(String::new(), &fields(info)).saved;
+        assert_eq!(saved("rdb_last_bgsave_status:ok\r\naof_enabled:0\r\n"), [("rdb", true)]);
+        let full = "aof_enabled:1\r\naof_last_write_status:err\r\nrdb_last_bgsave_status:err\r\n";
+        assert_eq!(saved(full), [("rdb", false), ("aof", false)]);
+        let rewrite = "aof_enabled:1\r\naof_last_bgrewrite_status:err\r\n";
+        assert_eq!(saved(rewrite), [("rdb", true), ("aof", false)]);
     }
 }

@@ -57,6 +57,20 @@ pub fn by_keys(voucher: &mut Voucher, replies: &[Value]) -> bool {
     true
 }
 
+/// For how long the first hold has been due, by the replies of TIME and of ZRANGE of that hold and
+/// its score; 0: it is not. None where they say nothing, say because the user may not ask.
+pub fn overdue_ms(time: &Value, first: &Value) -> Option<i64> {
+    let (Value::Array(time), Value::Array(first)) = (time, first) else { return None };
+    let number = |value: &Value| text(value).parse::<i64>().ok();
+    let [seconds, micros] = time.as_slice() else { return None };
+    let now_ms = number(seconds)? * 1_000 + number(micros)? / 1_000;
+    match first.as_slice() {
+        [] => Some(0),
+        [_, due_ms] => Some((now_ms - number(due_ms)?).max(0)),
+        _ => None,
+    }
+}
+
 /// The replies of XLEN and XINFO GROUPS. None: there is no such stream. Err: what to note.
 pub fn stream(name: String, replies: &[Value]) -> Result<Option<Stream>, String> {
     let [length, groups] = replies else { return Ok(None) };
@@ -137,6 +151,17 @@ mod tests {
         assert_eq!((voucher.left, voucher.buyers), (Some(12), Some(3)));
         assert!(by_keys(&mut voucher, &[parse("$-1|"), parse(":0|")]));
         assert_eq!(voucher.state, "NOVOUCHER");
+    }
+
+    #[test]
+    fn a_hold_is_overdue_by_the_clock_of_the_server() {
+        let at = |time, first| overdue_ms(&parse(time), &parse(first));
+        let time = "*2|$10|1795344856|$6|500999|";
+        assert_eq!(at(time, "*2|$1|o|$13|1795344855000|"), Some(1_500));
+        assert_eq!(at(time, "*2|$1|o|$13|1795344857000|"), Some(0));
+        assert_eq!(at(time, "*0|"), Some(0));
+        assert_eq!(at(time, "-NOPERM no|"), None);
+        assert_eq!(at("-NOPERM no|", "*0|"), None);
     }
 
     #[test]

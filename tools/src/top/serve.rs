@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 use seckill_tools::http::{self, Page};
 use seckill_tools::sanitize::sanitize;
 use seckill_tools::signals::asked_to_end;
@@ -50,6 +50,16 @@ pub async fn serve(options: &Options, address: SocketAddr) -> Result<()> {
         () = http::serve(listener, answer) => Ok(()),
         () = ends => Ok(()),
     }
+}
+
+/// Asks a program that serves how it is, and says so; an error when it is not well.
+pub async fn ask_health(address: SocketAddr) -> Result<()> {
+    let asked = http::get(address, "/healthz").await;
+    let Page { status, text } = asked.with_context(|| format!("--health {address}"))?;
+    let text = text.trim_end();
+    ensure!(status == 200, "{address} answers {status}: {text}");
+    println!("{}", sanitize(text));
+    Ok(())
 }
 
 /// The latest reading: however many ask, the server is read once an interval at most.

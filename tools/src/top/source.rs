@@ -20,8 +20,8 @@ const STEPS: u32 = 20;
 /// The same where only one frame is drawn, and no later reading goes on: a million keys.
 const STEPS_ONCE: u32 = 2_000;
 
-const SECTIONS: [&str; 7] =
-    ["server", "clients", "memory", "stats", "replication", "cluster", "seckill"];
+const SECTIONS: [&str; 8] =
+    ["server", "clients", "memory", "persistence", "stats", "replication", "cluster", "seckill"];
 
 /// A server to read.
 pub struct Source {
@@ -200,7 +200,7 @@ impl Session {
         let commands: Vec<Cmd> =
             names.iter().map(|name| cmd("SECKILL.INFO").arg(name).to_owned()).collect();
         let told = self.ask(&commands).await?;
-        let mut vouchers = Vec::new();
+        let (mut vouchers, mut with_holds) = (Vec::new(), Vec::new());
         for (name, reply) in names.iter().zip(told) {
             let shown_name = sanitize(&String::from_utf8_lossy(name));
             let mut voucher = replies::voucher(shown_name, reply);
@@ -215,10 +215,34 @@ impl Session {
             }
             // One that was found may be gone by now; one that was asked for is told of.
             if voucher.state != "NOVOUCHER" || !options.vouchers.is_empty() {
+                if voucher.held > Some(0) {
+                    with_holds.push((vouchers.len(), key_names.holds_key(name)));
+                }
                 vouchers.push(voucher);
             }
         }
+        self.overdue(&with_holds, &mut vouchers).await?;
         Ok(vouchers)
+    }
+
+    /// Reads how overdue the holds of vouchers are, which have these places and keys of holds.
+    async fn overdue(
+        &mut self,
+        with_holds: &[(usize, Vec<u8>)],
+        vouchers: &mut [Voucher],
+    ) -> RedisResult<()> {
+        if with_holds.is_empty() {
+            return Ok(());
+        }
+        let mut commands = vec![cmd("TIME")];
+        let first = |key| cmd("ZRANGE").arg(key).arg(0).arg(0).arg("WITHSCORES").to_owned();
+        commands.extend(with_holds.iter().map(|(_, key)| first(key)));
+        let replies = self.ask(&commands).await?;
+        let Some((time, firsts)) = replies.split_first() else { return Ok(()) };
+        for ((place, _), first) in with_holds.iter().zip(firsts) {
+            vouchers[*place].overdue_ms = replies::overdue_ms(time, first);
+        }
+        Ok(())
     }
 
     /// Those of the streams that are there.

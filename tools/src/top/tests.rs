@@ -37,6 +37,7 @@ fn managed(name: &str, state: &str, left: i64, held: i64, sold: i64) -> Voucher 
         held: Some(held),
         sold: Some(sold),
         buyers: Some(held + sold),
+        overdue_ms: None,
     }
 }
 
@@ -57,7 +58,7 @@ fn view() -> View {
         ops_per_s: 123_456,
         memory_bytes: 12_897_485,
         clients: 51,
-        is_cluster: false,
+        ..Server::default()
     };
     let unmanaged = Voucher {
         name: "tea".to_owned(),

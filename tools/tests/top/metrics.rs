@@ -21,7 +21,7 @@ fn run_all(server: &Server, commands: &[&str]) {
 }
 
 /// A server with everything that there are metrics of.
-fn sale() -> Server {
+pub fn sale() -> Server {
     let server = Server::with().aof().start();
     run_all(
         &server,
@@ -97,6 +97,9 @@ fn figures_are_those_of_the_sale() {
         ("seckill_voucher_left{voucher=\"tea\"}", 0.0),
         ("seckill_voucher_state{voucher=\"tea\",state=\"soldout\"}", 1.0),
         ("seckill_stream_entries{stream=\"stream.orders\"}", 3.0),
+        ("seckill_voucher_hold_overdue_seconds{voucher=\"phone\"}", 0.0),
+        ("seckill_server_saved{kind=\"aof\"}", 1.0),
+        ("seckill_server_memory_max_bytes", 0.0),
         ("seckill_group_lag{stream=\"stream.orders\",group=\"g1\"}", 2.0),
         ("seckill_group_pending{stream=\"stream.orders\",group=\"g1\"}", 1.0),
     ] {
@@ -118,6 +121,33 @@ fn figures_are_those_of_the_sale() {
     assert!((2..=4).contains(&told), "{}", service.said());
 }
 
+/// While writes are paused no hold expires.
+#[test]
+fn a_hold_that_does_not_expire_is_overdue() {
+    const OVERDUE: &str = "seckill_voucher_hold_overdue_seconds{voucher=\"phone\"}";
+    let server = Server::start();
+    run_all(&server, &["SECKILL.CREATE phone 2 HOLD 500"]);
+    let (_service, address) = served(&server);
+    let wait = |what: &str, is_so: &dyn Fn(Option<f64>) -> bool| {
+        let found = || is_so(samples(address)?.get(OVERDUE).copied()).then_some(());
+        wait_for(what, found).unwrap_or_else(|late| panic!("{late}: {:?}", samples(address)));
+    };
+    wait("no hold", &|overdue| overdue.is_none());
+    run_all(&server, &["MULTI", "SECKILL.TRY phone ann o1", "CLIENT PAUSE 600000 WRITE", "EXEC"]);
+    wait("a hold that is overdue", &|overdue| overdue > Some(0.2));
+    run_all(&server, &["CLIENT UNPAUSE"]);
+    wait("no hold", &|overdue| overdue.is_none());
+}
+
+#[test]
+fn a_server_without_the_module_has_no_counters() {
+    let server = Server::with().without_module().start();
+    let (_service, address) = served(&server);
+    let samples = samples(address).expect("a page");
+    assert_eq!(samples.get("seckill_up"), Some(&1.0), "{samples:?}");
+    assert!(!samples.contains_key("seckill_tries_accepted_total"), "{samples:?}");
+}
+
 #[test]
 fn other_requests_are_answered_too() {
     let server = Server::start();
@@ -137,25 +167,33 @@ fn other_requests_are_answered_too() {
     }
 }
 
-/// The names of metrics, with their labels, that seckill-top and seckill-worker expose.
-fn exposed() -> BTreeMap<String, BTreeSet<String>> {
-    let server = sale();
-    let (_top, address) = served(&server);
+/// A worker of a server, and where it tells its metrics, all of which are there.
+pub fn worker(server: &Server) -> (Service, Port, SocketAddr) {
     let port = Port::free();
     let program = env!("CARGO_BIN_EXE_seckill-worker");
-    let at = format!("127.0.0.1:{}", port.number);
-    let options = ["--redis", &url(&server), "--metrics", &at, "--group", "g2"];
+    let at = SocketAddr::from(([127, 0, 0, 1], port.number));
+    let options = ["--redis", &url(server), "--metrics", &at.to_string(), "--group", "g2"];
     let worker = Service::start(program, &options, server.dir());
-    let at_worker = SocketAddr::from(([127, 0, 0, 1], port.number));
+    let whole = wait_for("the worker's page", || {
+        let page = samples(at)?;
+        let has = |begin: &str| page.keys().any(|name| name.starts_with(begin));
+        (has("seckill_worker_lag") && has("seckill_worker_commit")).then_some(())
+    });
+    whole.unwrap_or_else(|late| panic!("{late}\n{}", worker.said()));
+    (worker, port, at)
+}
+
+/// The names of metrics, with their labels, that seckill-top and seckill-worker expose.
+pub fn exposed() -> BTreeMap<String, BTreeSet<String>> {
+    let server = sale();
+    let (_top, address) = served(&server);
+    let (_worker, _port, at_worker) = worker(&server);
     let all = wait_for("both pages", || {
         let mut both = samples(address)?;
-        let workers = samples(at_worker)?;
-        let has = |begin: &str| workers.keys().any(|name| name.starts_with(begin));
-        let is_whole = has("seckill_worker_lag") && has("seckill_worker_commit");
-        both.extend(workers);
-        is_whole.then_some(both)
+        both.extend(samples(at_worker)?);
+        Some(both)
     });
-    let all = all.unwrap_or_else(|late| panic!("{late}\n{}", worker.said()));
+    let all = all.unwrap_or_else(|late| panic!("{late}"));
     let mut names: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for sample in all.keys() {
         let (name, labels) = sample.split_once('{').unwrap_or((sample, ""));
@@ -167,7 +205,7 @@ fn exposed() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 /// The metrics of a query.
-fn metrics(query: &str) -> Vec<String> {
+pub fn metrics(query: &str) -> Vec<String> {
     let words = query.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
     words.filter(|word| word.starts_with("seckill_")).map(str::to_owned).collect()
 }
@@ -223,15 +261,13 @@ fn the_dashboard_asks_for_what_there_is() {
             check_labels(query, labels.map(str::to_owned).collect());
         }
     }
-    // What nobody asks for is not worth exposing, but for these.
-    let asked: BTreeSet<String> = queries.iter().flat_map(|query| metrics(query)).collect();
+    // What neither it nor an alert asks for is not worth exposing, but for these.
+    let rules = page("packaging/prometheus/alerts.yml");
+    let asked = queries.iter().flat_map(|query| metrics(query)).chain(metrics(&rules));
+    let asked: BTreeSet<String> = asked.collect();
     let unasked = [
         "seckill_server_info",
-        "seckill_server_uptime_seconds",
         "seckill_group_consumers",
-        "seckill_vouchers_left_out",
-        "seckill_worker_lag",
-        "seckill_worker_pending",
         "seckill_worker_trimmed_total",
         "seckill_worker_commit_seconds_count",
         "seckill_worker_commit_seconds_sum",
@@ -240,7 +276,7 @@ fn the_dashboard_asks_for_what_there_is() {
         .keys()
         .filter(|name| !asked.contains(*name) && !unasked.contains(&name.as_str()))
         .collect();
-    assert!(forgotten.is_empty(), "no panel shows {forgotten:?}");
+    assert!(forgotten.is_empty(), "neither panels nor alerts have {forgotten:?}");
 }
 
 #[test]

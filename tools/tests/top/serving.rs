@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::harness::{Server, wait_for};
 use crate::metrics::{get, served, served_with};
+use crate::program::{run, text};
 
 /// The files that it may have open, and the clients that want some of them.
 const FILES: &str = "64";
@@ -54,6 +55,27 @@ fn health_is_that_of_the_server() {
     server.start_again();
     let well = wait_for("its health", || (health(address) == ok()).then_some(()));
     well.unwrap_or_else(|late| panic!("{late}: {:?}", health(address)));
+}
+
+#[test]
+fn health_is_asked_for_by_the_program_itself() {
+    let mut server = Server::start();
+    let (mut service, address) = served(&server);
+    let ask = || {
+        let asked = run(&["--health", &address.to_string()]);
+        (asked.status.code(), text(&asked.stdout), text(&asked.stderr))
+    };
+    assert_eq!(ask(), (Some(0), "ok\n".to_owned(), String::new()));
+    server.kill9();
+    let told = wait_for("its health", || {
+        let (code, out, error) = ask();
+        (code == Some(1) && out.is_empty() && error.contains(" answers 503: no server at "))
+            .then_some(())
+    });
+    told.unwrap_or_else(|late| panic!("{late}: {:?}", ask()));
+    assert!(service.terminate().success(), "{}", service.said());
+    let (code, _, error) = ask();
+    assert!(code == Some(1) && error.contains(&format!("--health {address}: ")), "{error}");
 }
 
 /// Also while the server answers nothing.
