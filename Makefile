@@ -89,6 +89,15 @@ arm64: ## builds the module for arm64 and tries it under qemu, ARGS="holds::" fo
 package: ## a tarball and a .deb in target/package, each unpacked and tried
 	@scripts/package
 
+packages: ## these and an .rpm, the programs for glibc 2.17, too: the files of a release, each tried
+	@scripts/package release
+
+apt-repository: ## a signed apt repository of the .debs in target/package, KEY=gpg's name of a key
+	@scripts/apt-repository "$(KEY)"
+
+apt-test: ## installs from such a repository by apt-get in a Debian of its own, and sells; as root
+	@scripts/apt-test
+
 pictures: ## draws the pictures of the documentation again, from docs/images/src
 	@scripts/setup clients java-lettuce
 	@scripts/pictures

@@ -42,6 +42,25 @@ fn the_packages_have_every_configuration() {
     assert_eq!(packaged.lines().filter(|line| line.starts_with("seckill.")).count(), 0);
 }
 
+/// Which glibc the packages need is decided in one place, scripts/portable.
+#[test]
+fn the_promised_glibc_is_one() {
+    let read = |name| fs::read_to_string(root().join(name)).expect("a file that promises");
+    let script = read("scripts/portable");
+    let promise = script.lines().find_map(|line| line.strip_prefix("glibc="));
+    let promise = promise.expect("scripts/portable promises a version");
+    let depends = format!("depends = \"libc6 (>= {promise})\"");
+    assert!(read("Cargo.toml").contains(&depends), "Cargo.toml: the .deb of a release");
+    let page = read("docs/installing.md");
+    let told = format!("glibc {promise} or newer");
+    assert!(page.contains(&told), "docs/installing.md does not say {told}");
+    // No other version is promised anywhere on the page, but for those it was tried with.
+    let numbers = page.split("glibc ").skip(1).filter(|rest| rest.starts_with(char::is_numeric));
+    for rest in numbers {
+        assert!(rest.starts_with(promise), "docs/installing.md: glibc {}", &rest[..4]);
+    }
+}
+
 /// All pages: those at the top and those below clients and docs.
 fn pages() -> Vec<(String, String)> {
     let mut pages = files(&["clients", "docs"], "md");
