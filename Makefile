@@ -83,6 +83,10 @@ arm64: ## builds the module for arm64 and tries it under qemu, ARGS="holds::" fo
 package: ## a tarball and a .deb in target/package, each unpacked and tried
 	@scripts/package
 
+images: ## builds the images by buildah and runs them as compose.yaml says, by runc; as root
+	@scripts/images
+	@scripts/images valkey
+
 servers: ## obtains newer Redis and Valkey servers to test against and prints their paths
 	@scripts/servers $(or $(NAMES),all)
 
