@@ -125,7 +125,7 @@ impl Server {
         self.client = Mutex::new(client.unwrap_or_else(|log| panic!("no restart:\n{log}")));
     }
 
-    /// Has the server's own checker mend the append-only file of the dead server.
+    /// Has the server's own checker fix the append-only file of the dead server.
     pub fn mend(&self) {
         // The server is its own checker when it is called so.
         let name = program().to_string_lossy().replace("-server", "-check-aof");
@@ -137,7 +137,7 @@ impl Server {
             .stdout(Stdio::null())
             .spawn()
             .expect("run the checker");
-        // Is asked for only where there is something to mend.
+        // Is asked for only where there is something to fix.
         let _ = checker.stdin.take().expect("piped").write_all(b"y\n");
         assert!(checker.wait().expect("the checker").success(), "the file can't be mended");
     }

@@ -13,7 +13,7 @@ use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Value};
 /// How long anything a test waits for may take, on a busy machine too.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Asks again and again until there is an answer; `Err` names what was waited for in vain.
+/// Asks again and again until there is an answer; `Err` names what never came.
 pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T, String> {
     let start = Instant::now();
     loop {

@@ -58,8 +58,8 @@ impl Mover {
         wait_until_served(target, key);
     }
 
-    /// Keeps slots from being handed over, or no longer. The data comes all the same, and the sale
-    /// goes on at the source. Valkey waits; Redis fails, and begins anew by itself.
+    /// Keeps slots from being handed over, or no longer. The data still comes, and the sale
+    /// goes on at the source. Valkey waits; Redis fails, and starts again by itself.
     pub fn hold_up(self, source: &Server, target: &Server, is_held_up: bool) {
         match (self, is_held_up) {
             (Self::Redis, true) => {

@@ -66,7 +66,7 @@ fn a_small_disk_that_is_full_ends_a_server_that_always_syncs_and_loses_nothing()
         let mut server = server_on(&disk, "always");
         make(&server, 600_000);
         let load = Load::start(&server, seed, 0);
-        // Until the server's end, that is.
+        // Until the server stops, that is.
         load.wait_for_answers(usize::MAX);
         let mut logs = load.end();
         assert!(server.log().contains("recover from AOF write error"), "{}", server.log());

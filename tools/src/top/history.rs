@@ -23,7 +23,7 @@ pub const TRIES: [(&str, &str); 6] = [
 pub struct History {
     now: Option<Reading>,
     before: Option<Reading>,
-    /// Tries a second, the latest last.
+    /// Tries per second, the latest last.
     tries: VecDeque<u64>,
 }
 
@@ -49,7 +49,7 @@ impl History {
     }
 
     /// By how much a counter has grown between the last two readings; none when there are no two,
-    /// or when it began anew in between.
+    /// or when it began again in between.
     fn growth(&self, counter: &str) -> Option<u64> {
         let (now, before) = (self.now.as_ref()?, self.before.as_ref()?);
         if now.server.run_id != before.server.run_id {
@@ -64,7 +64,7 @@ impl History {
         (seconds > 0.0).then_some(seconds)
     }
 
-    /// How much a counter grows a second.
+    /// How much a counter grows per second.
     pub fn rate(&self, counter: &str) -> Option<f64> {
         Some(exact(self.growth(counter)?) / self.seconds()?)
     }
@@ -127,7 +127,7 @@ pub mod tests {
     }
 
     #[test]
-    fn a_counter_that_begins_anew_has_no_rate() {
+    fn a_counter_that_begins_again_has_no_rate() {
         let start = Instant::now();
         let mut history = History::default();
         history.push(reading(start, 0, &[("tries_ended", 10)]));

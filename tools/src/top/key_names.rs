@@ -65,7 +65,7 @@ impl KeyNames {
         owner_of(stock_key, &self.stock_prefix, self.is_tagged)
     }
 
-    /// The streams of orders, of give-backs, of dead letters and of draws.
+    /// The streams of orders, of released orders, of dead letters and of draws.
     pub fn streams(&self, vouchers: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let mut names = Vec::new();
         if !self.order_stream.is_empty() {

@@ -113,7 +113,7 @@ fn bar(voucher: &Voucher, width: usize) -> Vec<Span<'static>> {
     ]
 }
 
-/// A name, what it was a second, and in all.
+/// A name, its rate per second, and its sum.
 fn counted(name: &str, second: &str, all: &str, width: usize, style: Style) -> Line<'static> {
     let column = if width < 33 { 9 } else { 11 };
     let name = fit(name, width.saturating_sub(2 * column));

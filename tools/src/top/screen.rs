@@ -121,7 +121,7 @@ fn draw_counts(frame: &mut Frame<'_>, area: Rect, view: &View) {
     draw_lines(
         frame,
         tries,
-        " Tries, a second and in all ",
+        " Tries, per second and in all ",
         panels::tries(&view.history, width(tries)),
     );
     draw_lines(frame, orders, " Orders ", panels::orders(&view.history, width(orders)));
@@ -131,7 +131,7 @@ fn draw_counts(frame: &mut Frame<'_>, area: Rect, view: &View) {
 fn draw_chart(frame: &mut Frame<'_>, area: Rect, view: &View) {
     let rates = view.history.tries(usize::from(area.width.saturating_sub(BORDERS_WIDTH)));
     let peak = rates.iter().copied().max().unwrap_or(0);
-    let title = format!(" Tries a second, at most {} ", number(peak));
+    let title = format!(" Tries per second, at most {} ", number(peak));
     let chart = Sparkline::default().data(rates).style(Style::new().fg(Color::Green));
     frame.render_widget(chart.block(block(&title)), area);
 }

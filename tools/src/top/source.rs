@@ -1,4 +1,4 @@
-//! Reads a server: one connection, made anew when it is lost.
+//! Reads a server: one connection, made again when it is lost.
 
 use std::collections::HashMap;
 use std::time::Instant;

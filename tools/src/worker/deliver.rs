@@ -39,8 +39,8 @@ impl StreamConsumer {
         if conflicts.is_empty() {
             return Ok(());
         }
-        // Their users have other live orders, as far as the rows tell. Those may have been given
-        // back: read on there, then look again.
+        // Their users have other live orders, as far as the rows tell. Those may have been
+        // released: read on there, then look again.
         let last = source.last_id(Which::Released).await?;
         loop {
             let released = source.read(&[Which::Released], self.options.batch, None).await?;
@@ -226,9 +226,9 @@ impl StreamConsumer {
         Ok(())
     }
 
-    /// All give-backs are in the rows, and the user still has another live order. The book of a
+    /// All releases are in the rows, and the user still has another live order. The book of a
     /// managed voucher knows whether this one is right: then the limit was higher when it was
-    /// accepted, or an entry of a give-back was lost.
+    /// accepted, or an entry of a release was lost.
     async fn judge(&mut self, source: &mut Source, order: &Order, why: &Why) -> Result<(), Halt> {
         let known = source.order(&order.key).await?.filter(|known| known.user == order.user);
         let Some(known) = known else { return self.refuse_order(source, order, why).await };

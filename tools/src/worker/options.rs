@@ -17,9 +17,9 @@ use crate::store::Store;
 
 /// Turns the orders of a flash sale into rows of a database.
 ///
-/// Reads the order stream and that of give-backs as a consumer of a group, writes what they say
-/// in transactions of many orders, and acknowledges what is committed. Any number of workers can
-/// run at once. Ctrl-C or SIGTERM end it after the batch in hand.
+/// Reads the streams of orders and of released orders as a consumer of a group, writes what they
+/// say in transactions of many orders, and acknowledges what is committed. Any number of workers
+/// can run at once. Ctrl-C or SIGTERM end it after the batch in hand.
 #[derive(Parser, Clone, Debug)]
 #[command(name = "seckill-worker", version)]
 pub struct Options {

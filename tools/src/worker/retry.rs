@@ -13,8 +13,8 @@ use crate::source::Which;
 pub enum Pending {
     /// The database refused it.
     Refused,
-    /// Its user has another live order, which may have been given back: it waits until the
-    /// give-backs up to this one are in the database. That is nobody's fault and counts as nothing.
+    /// Its user has another live order, which may have been released: it waits until the
+    /// releases up to this one are in the database. That is nobody's fault and counts as nothing.
     Waits(Order, EntryId),
 }
 

@@ -229,7 +229,7 @@ impl Source {
 
     /// Is everything up to `id` settled, by whichever consumer of the group?
     pub async fn is_settled(&mut self, which: Which, id: EntryId) -> RedisResult<bool> {
-        // A stream that was deleted and begins anew has nothing left up to the id.
+        // A stream that was deleted and begins again has nothing left up to the id.
         let id = self.last_id(which).await?.min(id);
         if id == EntryId::default() {
             return Ok(true);

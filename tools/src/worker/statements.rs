@@ -172,7 +172,7 @@ impl ShopStatement {
     }
 }
 
-/// Puts a placeholder, made of a number from 1 and the name, in the place of each `:name`. What is
+/// Puts a placeholder, made of a number from 1 and the name, instead of each `:name`. What is
 /// in quotes or in a comment stays as it is, and so does `::type` of PostgreSQL.
 fn named(sql: &str, placeholder: impl Fn(usize, &str) -> String) -> Result<(String, Vec<Name>)> {
     let (mut text, mut names) = (String::new(), Vec::new());

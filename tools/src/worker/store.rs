@@ -170,7 +170,7 @@ impl Store {
         Ok(open.commit().await?)
     }
 
-    /// Connections are made anew, and the schema is looked at again.
+    /// Connections are made again, and the schema is looked at again.
     async fn forget(&self) {
         if let Some(Ready { pool, .. }) = self.ready.write().await.take() {
             // Not waited for: what hangs would hang us.

@@ -28,7 +28,7 @@ pub struct TagFinder {
     nodes: Nodes,
     stop: Stop,
     known: BTreeSet<String>,
-    /// To all primaries; made anew now and then, since a cluster may get others.
+    /// To all primaries; made again now and then, since a cluster may get others.
     connections: Vec<MultiplexedConnection>,
     looks: u32,
 }

@@ -115,7 +115,7 @@ fn rates_are_told_between_two_readings() {
         assert!(rate > 0.0 && all > 0.0, "{frame}");
         // More than in all can't have come in the third of a second before.
         assert!(rate <= all / 0.3 + 1.0, "{frame}");
-        assert!(frame.contains(" Tries a second, at most "), "{frame}");
+        assert!(frame.contains(" Tries per second, at most "), "{frame}");
     });
 }
 

@@ -1,4 +1,4 @@
-//! Workers and servers that die at any moment: every order ends as one row all the same.
+//! Workers and servers that die at any moment: every order still ends as one row.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -127,7 +127,7 @@ impl Database {
         })
     }
 
-    /// Runs a statement on a connection that stays as long as what is given back.
+    /// Runs a statement on a connection that stays as long as what is returned.
     pub fn held(&self, statement: &str) -> Held<'_> {
         let connection = self.runtime.block_on(async {
             let mut connection = AnyConnection::connect(&self.url_to_make()).await?;

@@ -57,7 +57,7 @@ fn slow_clients_hurt_neither_rows_nor_others() {
     for mut client in slow {
         client.set_read_timeout(Some(DEADLINE)).expect("a time-out");
         let mut bytes = Vec::new();
-        // Disconnected, with or without a word.
+        // Disconnected, with an answer or none.
         let ended = client.read_to_end(&mut bytes);
         let is_closed = ended.as_ref().is_ok_and(|_| !bytes.starts_with(b"HTTP/1.1 200"));
         let is_reset =

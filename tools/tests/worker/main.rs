@@ -1,5 +1,5 @@
 //! `seckill-worker` on real servers and real databases: every accepted order ends as one row, or as
-//! one dead letter whose units were given back, whatever dies in between.
+//! one dead letter whose units were released, whatever dies in between.
 //!
 //! | file | what is in it |
 //! | --- | --- |

@@ -11,7 +11,7 @@ use crate::shop::{GROUP, Shop, databases, random};
 
 const IMPATIENT: [&str; 4] = ["--retry-ms", "2", "--claim-after-ms", "20"];
 
-/// Entries that no command has written, for which there is nothing to give back.
+/// Entries that no command has written, for which there is nothing to release.
 const MALFORMED: [&[&str]; 9] = [
     &["hello", "world"],
     &["", ""],

@@ -1,4 +1,4 @@
-//! Give-backs: rows that are cancelled or expired, users who buy again, in any order of reading.
+//! Releases: rows that are cancelled or expired, users who buy again, in any order of reading.
 
 use redis::Value;
 
@@ -86,9 +86,9 @@ fn a_give_back_that_is_read_before_its_order() {
         for voucher in ["phone", "tea"] {
             shop.cancel(voucher, "alice", "a1");
         }
-        // The orders are with somebody else, so only the give-backs are read.
+        // The orders are with somebody else, so only the releases are read.
         let mut worker = shop.worker(&["--claim-after-ms", "600000", "--retry-ms", "5"]);
-        let read = wait_for("the give-backs to be read", || {
+        let read = wait_for("the releases to be read", || {
             let group = shop.group(RELEASED, GROUP)?;
             (group["entries-read"] == "2").then_some(())
         });
@@ -104,7 +104,7 @@ fn a_give_back_that_is_read_before_its_order() {
 }
 
 /// The new order of a user is read while the row of the old one is still live, since whoever read
-/// its give-back is dead. That is no reason to reject anything.
+/// its release is dead. That is no reason to reject anything.
 fn an_order_that_comes_before_the_give_back_of_the_last_one(kind: Kind) {
     let Some(database) = Database::open(kind) else { return };
     let mut shop = Shop::open(database);

@@ -64,7 +64,7 @@ fn orders_become_rows_on_mariadb() {
     orders_become_rows(Kind::MariaDb);
 }
 
-/// A group that reads all again, as one does that was made anew, makes no row twice.
+/// A group that reads all again, as one does that was made again, makes no row twice.
 fn what_is_read_twice_is_one_row(kind: Kind) {
     let Some(database) = Database::open(kind) else { return };
     let shop = sold_out(database);

@@ -222,7 +222,7 @@ impl Shop {
     }
 
     /// What must be true when everything is drained: every accepted order is one row, or one
-    /// dead letter whose units were given back, and Redis, rows and sums tell one story.
+    /// dead letter whose units were released, and Redis, rows and sums tell one story.
     pub fn check(&self) {
         assert!(self.is_drained(), "not everything is acknowledged");
         let rows = self.rows();

@@ -115,7 +115,7 @@ impl Worker {
     pub fn kill9_somewhen(&mut self, random: &mut fastrand::Rng, is_at_work: impl Fn() -> bool) {
         let longest = if random.u32(0..4) > 0 {
             self.wait_until_started();
-            // Not for ever: it may be done already.
+            // Not forever: it may be done already.
             let end = Instant::now() + Duration::from_millis(200);
             while !is_at_work() && Instant::now() < end {
                 std::thread::sleep(Duration::from_millis(1));

@@ -2,7 +2,7 @@
 //!
 //! An order is told once as held or as sold, once as confirmed if it was held and paid, once as
 //! released. Or not at all, when it is first written after its release was read: its units may be
-//! another's by then, so a shop that counts its own stock would find none to take and give back.
+//! another's by then, so a shop that counts its own stock would find none to take and release.
 
 use domain::book::State;
 

@@ -129,7 +129,7 @@ fn a_rejected_order_that_has_no_row_gets_none() {
     let mut rows = Rows::default();
     assert_eq!(rows.apply(&[release("alice", "1", 5, Reason::Rejected)]), [Released]);
     assert_eq!(rows.state("1"), "none");
-    // One that has a row all the same is taken back.
+    // One that has a row anyway is taken back.
     rows.apply(&[sale("bob", "2", 6), release("bob", "2", 7, Reason::Rejected)]);
     assert_eq!(rows.state("2"), "rejected");
 }

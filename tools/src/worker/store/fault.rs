@@ -21,7 +21,7 @@ pub enum Fault {
     Clash(String),
     /// The database as a whole: away, locked, full.
     Away(String),
-    /// The same, and waiting won't help until somebody mends something.
+    /// The same, and waiting won't help until somebody fixes something.
     Wrong(String),
 }
 
