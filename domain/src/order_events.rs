@@ -108,7 +108,7 @@ impl Order {
     /// An entry of the order stream.
     pub fn parse(entry: &StreamEntry, names: FieldNames<'_>) -> Result<Self, Unfit> {
         if entry.field(REASON)?.is_some() {
-            return Err(unfit("a give-back is no order"));
+            return Err(unfit("a release is no order"));
         }
         if entry.fields.iter().any(|(name, _)| name.starts_with(DEAD_LETTER_PREFIX)) {
             return Err(unfit("a dead letter is no order"));
@@ -138,7 +138,7 @@ impl Confirmation {
     /// An entry of the stream of confirmed orders.
     pub fn parse(entry: &StreamEntry, names: FieldNames<'_>) -> Result<Self, Unfit> {
         if entry.field(REASON)?.is_some() {
-            return Err(unfit("a give-back is no confirmation"));
+            return Err(unfit("a release is no confirmation"));
         }
         let (key, user) = entry.order(names)?;
         Ok(Self { id: entry.id, key, user, units: entry.units()? })
@@ -282,7 +282,7 @@ mod tests {
         let missing = entry(&[("userId", b"alice"), ("voucherId", b"7")]);
         assert_eq!(Order::parse(&missing, NAMES), Err(unfit("no field id")));
         assert_eq!(order(&[("id", b"1002")]), Err("two fields id".to_owned()));
-        assert_eq!(order(&[("reason", b"expired")]), Err("a give-back is no order".to_owned()));
+        assert_eq!(order(&[("reason", b"expired")]), Err("a release is no order".to_owned()));
         assert_eq!(order(&[("dlqId", b"1-1")]), Err("a dead letter is no order".to_owned()));
     }
 

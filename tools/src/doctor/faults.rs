@@ -138,7 +138,7 @@ impl<'a> Facts<'a> {
         let lost = steps.iter().filter(for_nobody).count();
         let varies = self.traces.is_empty() && !matches!(self.codes.accepted, Accepted::Code(_));
         if kept >= 30 && told >= 30 {
-            let text = "It oversells for ever: 30 of 30 users are told that they bought one of 10 \
+            let text = "It oversells forever: 30 of 30 users are told that they bought one of 10 \
                 units, and the keys say so, too.";
             findings.push(Finding::broken("oversells-for-ever", text));
         } else if kept > 10 && told > 10 && !varies {

@@ -324,7 +324,7 @@ fn helper(run: &Run, runs: &[Run], template: &impl Fn(&[u8]) -> Template) -> Jud
         (
             "It adds to a number that is there already: if that is a stock, it gives units back",
             "SECKILL.RESTORE adds to a bare stock, SECKILL.RESTOCK to a managed voucher, and \
-             SECKILL.CANCEL gives back what a user has bought.",
+             SECKILL.CANCEL releases what a user has bought.",
         )
     } else if kind(&effects.gone, Kind::List) || calls(&["SPOP", "LPOP", "RPOP", "ZPOPMIN"]) {
         (
@@ -334,9 +334,9 @@ fn helper(run: &Run, runs: &[Run], template: &impl Fn(&[u8]) -> Template) -> Jud
         )
     } else if adds && effects.made.iter().any(|(cell, _)| cell.kind == Kind::Set) {
         (
-            "It adds to a number and remembers for whom: units that are given back once, or a sale \
+            "It adds to a number and remembers for whom: units that are released once, or a sale \
              that counts up",
-            "SECKILL.CANCEL gives back once for each order; SECKILL.TRY counts down from a stock.",
+            "SECKILL.CANCEL releases once per order; SECKILL.TRY counts down from a stock.",
         )
     } else if calls(&["SETBIT"]) {
         (
@@ -356,7 +356,7 @@ fn helper(run: &Run, runs: &[Run], template: &impl Fn(&[u8]) -> Template) -> Jud
     } else if !effects.gone.is_empty() && effects.made.is_empty() {
         (
             "It only removes: a clean-up, or the end of a marker",
-            "SECKILL.DROP removes a managed voucher, SECKILL.CANCEL gives back one order; \
+            "SECKILL.DROP removes a managed voucher, SECKILL.CANCEL releases one order; \
              LOCK.RELEASE deletes a lock if the token matches.",
         )
     } else if calls(&["HINCRBY", "HSET", "HSETNX", "HMSET"]) {

@@ -163,7 +163,7 @@ impl World {
             if !is_near(one, two) && self.has_key(key) && other.has_key(key) {
                 let shown = |ttl: Option<&i64>| match ttl {
                     Some(ms) => format!("{} s", (ms + 500) / 1000),
-                    None => "for ever".to_owned(),
+                    None => "forever".to_owned(),
                 };
                 let (key, one, two) = (key.escape_ascii(), shown(one), shown(two));
                 all.push(format!("{key}: your script lets it live {one}, the module {two}"));

@@ -92,7 +92,7 @@ pub fn checks(facts: &Facts<'_>) -> Vec<Check> {
     // Meanwhile more holds may have expired than the book said.
     if let Some(released) = facts.released.filter(|_| fresh && facts.waited) {
         let gone = book.iter().filter(|entry| !entry.state.is_live()).count();
-        check("give-backs in the stream", count(gone), count(released.len()));
+        check("releases in the stream", count(gone), count(released.len()));
     }
     checks
 }
@@ -241,7 +241,7 @@ mod tests {
             "users over the limit",
             "orders paid",
             "orders cancelled",
-            "give-backs in the stream",
+            "releases in the stream",
         ];
         assert_eq!(sale.differences(), differences);
     }
@@ -250,7 +250,7 @@ mod tests {
     fn a_hold_that_stays_shows() {
         let mut sale = sale();
         sale.ledger.book[2] = entry(&sale.plan, 2, State::Held);
-        let differences = ["buyers", "holds left over", "give-backs in the stream"];
+        let differences = ["buyers", "holds left over", "releases in the stream"];
         assert_eq!(sale.differences(), differences);
     }
 
