@@ -185,13 +185,13 @@ final class LifecycleTransport implements SeckillTransport, SmartLifecycle {
                     return null;
                 }
                 if (present != transport) {
-                    StockWatch anew = present.watchStocks(listener);
-                    if (anew == null) {
+                    StockWatch renewed = present.watchStocks(listener);
+                    if (renewed == null) {
                         return null;
                     }
                     listener.allChanged();
                     transport = present;
-                    watch = anew;
+                    watch = renewed;
                 }
                 return watch;
             } finally {

@@ -75,7 +75,8 @@ class RestartTest {
         }
     }
 
-    private static boolean remembers(
+    /** Whether a try was answered sold out without asking the server. */
+    static boolean remembers(
             ConfigurableApplicationContext context, SaleOperations sale) {
         var remembered = context.getBean(MeterRegistry.class).get("seckill.remembered").counter();
         double before = remembered.count();

@@ -12,7 +12,6 @@ import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisURI;
-import io.micrometer.core.instrument.MeterRegistry;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -160,7 +159,7 @@ class SentinelTest {
                 SaleOperations gone = template.open("gone", 1, SaleRules.none());
                 assertThat(gone.tryBuy("first", "first")).isEqualTo(Outcome.ACCEPTED);
                 if (clientType.equals("lettuce")) {
-                    await().until(() -> remembers(context, gone));
+                    await().until(() -> RestartTest.remembers(context, gone));
                 }
                 Buyers buyers = new Buyers(template.open("7", 10_000_000, SaleRules.none()));
                 buyers.awaitMore(20);
@@ -180,13 +179,5 @@ class SentinelTest {
                 await().until(() -> gone.tryBuy("second", "second") == Outcome.ACCEPTED);
             }
         }
-    }
-
-    private static boolean remembers(
-            ConfigurableApplicationContext context, SaleOperations sale) {
-        var remembered = context.getBean(MeterRegistry.class).get("seckill.remembered").counter();
-        double before = remembered.count();
-        assertThat(sale.tryBuy("bob", "b" + System.nanoTime())).isEqualTo(Outcome.SOLD_OUT);
-        return remembered.count() > before;
     }
 }
