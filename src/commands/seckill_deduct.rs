@@ -26,7 +26,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     flags: c"write deny-oom fast",
     categories: c"write fast seckill",
     arity: -2,
-    summary: c"Takes units from a stock key if there are enough, and returns the stock before",
+    summary: c"Takes units from a stock key if there are enough, and returns the previous stock",
     complexity: c"O(1)",
     since: c"0.2.0",
     keys: BARE_STOCK,

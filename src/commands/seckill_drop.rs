@@ -19,7 +19,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     categories: c"write fast seckill",
     arity: -2,
     summary: c"Deletes all keys of a voucher, but no stream",
-    complexity: c"O(1), the memory is freed in the background. With FORCE O(log n) per order held",
+    complexity: c"O(1), memory is freed in the background. With FORCE O(log N) per held order",
     since: c"0.2.0",
     keys: UPDATES_VOUCHER,
     args: &[

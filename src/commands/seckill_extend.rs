@@ -23,7 +23,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     categories: c"write fast seckill",
     arity: -5,
     summary: c"Sets the deadline of a held order to ms from now, if that is later",
-    complexity: c"O(log n), n being the orders held",
+    complexity: c"O(log N) where N is the number of held orders",
     since: c"0.2.0",
     keys: UPDATES_VOUCHER,
     args: &[

@@ -16,7 +16,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     flags: c"write deny-oom fast",
     categories: c"write fast seckill",
     arity: -2,
-    summary: c"Generates ids that never repeat, and returns the first of them",
+    summary: c"Generates unique, growing ids, and returns the first of them",
     complexity: c"O(1)",
     since: c"0.2.0",
     keys: &[KeySpec {

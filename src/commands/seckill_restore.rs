@@ -16,7 +16,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     flags: c"write fast",
     categories: c"write fast seckill",
     arity: -2,
-    summary: c"Adds units back to a stock key, and returns the stock after",
+    summary: c"Adds units back to a stock key, and returns the new stock",
     complexity: c"O(1)",
     since: c"0.2.0",
     keys: BARE_STOCK,
