@@ -54,7 +54,7 @@ class OrderConsumer {
     private void makeOrder(Map<String, String> order) {
         RLock lock = redisson.getLock("lock:order:" + order.get("userId"));
         if (!lock.tryLock()) {
-            throw new IllegalStateException("somebody else makes an order of this user");
+            throw new IllegalStateException("the lock of this user is held");
         }
         try {
             table.put(

@@ -3,11 +3,15 @@ package io.github.seckill.spring.documented;
 import static io.github.seckill.spring.Patience.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.github.seckill.client.Cancellation;
+import io.github.seckill.client.SaleRules;
+import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.spring.documented.first.FirstSale;
 import io.github.seckill.test.SeckillServer;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
@@ -33,7 +37,7 @@ class DocumentationTest {
 
     @Configuration
     @EnableAutoConfiguration
-    @Import({VoucherOrderService.class, OrderConsumer.class})
+    @Import({VoucherOrderService.class, OrderConsumer.class, Checkout.class})
     static class Migrated {}
 
     private static ConfigurableApplicationContext run(Class<?> application, SeckillServer server) {
@@ -71,6 +75,29 @@ class DocumentationTest {
             consumer.table.values().forEach(order -> lines.add("order: " + order));
             assertThat(Files.readAllLines(ROOT.resolve("clients/java-spring/scripts.txt")))
                     .startsWith(lines.toArray(new String[0]));
+        }
+    }
+
+    @Test
+    void aReservationIsPaidOnceAndRefundedWhenItIsTooLate() {
+        try (SeckillServer server = SeckillServer.start();
+                var context = run(Migrated.class, server)) {
+            Checkout checkout = context.getBean(Checkout.class);
+            var sale =
+                    context.getBean(SeckillTemplate.class)
+                            .open("7", 2, SaleRules.none().hold(Duration.ofMinutes(15)));
+            String first = checkout.buy("7", "alice", "1001");
+            assertThat(first).startsWith("pay before 20");
+            assertThat(checkout.buy("7", "alice", "1001")).isEqualTo(first);
+            assertThat(checkout.buy("7", "bob", "1002")).startsWith("pay before 20");
+            assertThat(checkout.buy("7", "carol", "1003")).isEqualTo("not reserved: SOLD_OUT");
+            assertThat(checkout.paid("7", "alice", "1001", "p-1")).isEqualTo("ship");
+            assertThat(checkout.paid("7", "alice", "1001", "p-1")).isEqualTo("ship");
+            assertThat(checkout.buy("7", "alice", "1001")).isEqualTo("paid");
+            assertThat(sale.cancel("bob", "1002")).isEqualTo(Cancellation.RELEASED);
+            assertThat(checkout.paid("7", "bob", "1002", "p-2")).isEqualTo("refund");
+            assertThat(checkout.paid("7", "dave", "1004", "p-3")).isEqualTo("refund");
+            assertThat(sale.audit().differences()).isEmpty();
         }
     }
 

@@ -28,7 +28,7 @@ class OrderConsumer {
         OrderRef order = placed.order();
         SeckillLock lock = seckill.lock("lock:order:" + order.user());
         if (!lock.tryLock()) {
-            throw new IllegalStateException("somebody else makes an order of this user");
+            throw new IllegalStateException("the lock of this user is held");
         }
         try {
             table.put(

@@ -1,0 +1,41 @@
+package io.github.seckill.spring.documented;
+
+import io.github.seckill.client.Reservation;
+import io.github.seckill.client.Reservation.Held;
+import io.github.seckill.client.Reservation.Refused;
+import io.github.seckill.client.Reservation.Sold;
+import io.github.seckill.spring.SeckillTemplate;
+import org.springframework.stereotype.Service;
+
+/** Reserves a unit for a buyer, and takes the payment. */
+@Service
+class Checkout {
+    private final SeckillTemplate seckill;
+
+    Checkout(SeckillTemplate seckill) {
+        this.seckill = seckill;
+    }
+
+    /** Answers a buyer. A retry has the order id of the first request. */
+    String buy(String voucher, String user, String orderId) {
+        Reservation reservation = seckill.sale(voucher).reserve(user, orderId);
+        if (reservation instanceof Held held) {
+            return "pay before " + held.deadline();
+        }
+        if (reservation instanceof Sold) {
+            return "paid";
+        }
+        if (reservation instanceof Refused refused) {
+            return "not reserved: " + refused.outcome();
+        }
+        return "try again with the same order id";
+    }
+
+    /** Called back by the payment provider, possibly more than once. */
+    String paid(String voucher, String user, String orderId, String reference) {
+        return switch (seckill.sale(voucher).confirm(user, orderId, reference)) {
+            case CONFIRMED, ALREADY_SOLD -> "ship";
+            case TOO_LATE, NO_ORDER -> "refund";
+        };
+    }
+}
