@@ -21,7 +21,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     categories: c"write fast blocking lock",
     arity: -4,
     summary: c"Acquires a lock for a lease, or waits for it in line",
-    complexity: c"O(1), O(log N) to wait, N being the clients in line",
+    complexity: c"O(1), O(log N) to wait, N being the number of clients in line",
     since: c"0.2.0",
     keys: &[KeySpec {
         position: 1,

@@ -22,7 +22,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     categories: c"read seckill",
     arity: -2,
     summary: c"Adds up the book of a managed voucher and compares it with its other keys",
-    complexity: c"O(n), n being the orders and buyers; O(1) for each step with CURSOR",
+    complexity: c"O(n), n being the number of orders and buyers; O(1) for each step with CURSOR",
     since: c"0.2.0",
     keys: READS_VOUCHER,
     args: &[

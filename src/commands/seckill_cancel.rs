@@ -22,7 +22,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     categories: c"write fast seckill",
     arity: -4,
     summary: c"Releases an order, once: its units return to stock, its user may buy again",
-    complexity: c"O(log n), n being the orders held",
+    complexity: c"O(log n), n being the number of orders held",
     since: c"0.2.0",
     keys: UPDATES_VOUCHER,
     args: &[

@@ -29,7 +29,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     categories: c"write fast seckill",
     arity: -4,
     summary: c"Marks a held order as sold, and appends it to the stream of confirmed orders",
-    complexity: c"O(log n), n being the orders held",
+    complexity: c"O(log n), n being the number of orders held",
     since: c"0.2.0",
     keys: UPDATES_VOUCHER,
     args: &[

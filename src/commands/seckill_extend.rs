@@ -23,7 +23,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     categories: c"write fast seckill",
     arity: -5,
     summary: c"Sets the deadline of a held order to ms from now, if that is later",
-    complexity: c"O(log n), n being the orders held",
+    complexity: c"O(log n), n being the number of orders held",
     since: c"0.2.0",
     keys: UPDATES_VOUCHER,
     args: &[
@@ -53,7 +53,7 @@ impl Command for Extend {
         }
         let text = book::entry(ctx, sale.keys, id)?;
         let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;
-        // Whoever could be confirmed can have more time, and nobody else.
+        // An order gets more time exactly when it could be confirmed now.
         let answer = confirm(entry.as_ref(), user.0.bytes(), sale.now);
         match (answer, entry) {
             (Confirmation::Confirmed, Some(entry)) => {

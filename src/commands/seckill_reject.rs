@@ -33,7 +33,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     categories: c"write fast seckill",
     arity: -4,
     summary: c"Moves an entry to the dead letters of its stream and releases its order, once",
-    complexity: c"O(log n), n being the entries pending and the orders held",
+    complexity: c"O(log n), n being the number of pending entries and orders held",
     since: c"0.2.0",
     keys: &[KeySpec {
         position: 1,
@@ -112,8 +112,8 @@ fn reject(memory: &Memory, rejection: Rejection<'_>) -> Result<(), CommandError>
     let Some(keys) = keys_of(memory, voucher, rejection.delivery.stream)? else {
         return rejection.write(Fate::Unknown, None);
     };
-    // A confirmation has the fields of its order, which was made and paid. That somebody can't do
-    // what a confirmation asks for is no reason to sell its units again.
+    // A confirmation has the fields of its order, which was made and paid. A consumer that can't
+    // process the confirmation is no reason to sell the units again.
     let stream = rejection.delivery.stream.0.bytes();
     if is_confirmed_name(stream) {
         return rejection.write(Fate::Unknown, None);
@@ -121,7 +121,7 @@ fn reject(memory: &Memory, rejection: Rejection<'_>) -> Result<(), CommandError>
     keys.check_here(ctx)?;
     let Some(terms) = keys.terms_in(&memory.vouchers, ctx)? else {
         if order.sale.is_some() {
-            // Of a managed sale that was dropped since.
+            // The order is of a managed sale that was dropped since.
             return rejection.write(Fate::Unknown, None);
         }
         let order = Order { voucher, user, id, units: order.units };
@@ -131,7 +131,7 @@ fn reject(memory: &Memory, rejection: Rejection<'_>) -> Result<(), CommandError>
     };
     let sale = managed::ManagedSale::new(ctx, &keys, terms)?;
     if sale.terms.sale != order.sale {
-        // Of an earlier sale of the voucher, whose order may have had the same id.
+        // The order is of an earlier sale of the voucher, which may have had the same order id.
         return rejection.write(Fate::Unknown, None);
     }
     let text = book::entry(ctx, sale.keys, id)?;
