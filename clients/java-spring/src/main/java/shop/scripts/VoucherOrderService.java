@@ -41,7 +41,7 @@ class VoucherOrderService {
         return switch (outcome.intValue()) {
             case 0 -> "ordered";
             case 1 -> "sold out";
-            case 2 -> "one order a user";
+            case 2 -> "one order per user";
             default -> throw new IllegalStateException("outcome " + outcome);
         };
     }

@@ -33,7 +33,7 @@ class VoucherOrderService {
         return switch (outcome) {
             case ACCEPTED -> "ordered";
             case SOLD_OUT -> "sold out";
-            case ALREADY_BOUGHT -> "one order a user";
+            case ALREADY_BOUGHT -> "one order per user";
             default -> throw new IllegalStateException("outcome " + outcome);
         };
     }
