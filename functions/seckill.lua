@@ -1,15 +1,15 @@
 #!lua name=seckill
 --
--- The part of the seckill module that a server can run which loads no modules: unmanaged vouchers,
--- and locks without a line. Replies, errors, keys and the order of the checks are the module's;
--- every key is declared. docs/functions.md says how to call it and what is missing.
+-- The part of the seckill module for servers that load no modules: unmanaged vouchers, and locks
+-- whose acquirers do not wait in line. Replies, errors, keys and the order of the checks are the
+-- module's; every key is declared. docs/functions.md says how to call it and what is missing.
 --
 --   redis-cli -x FUNCTION LOAD REPLACE < functions/seckill.lua
 --   redis-cli FCALL seckill_try 3 seckill:stock:7 seckill:order:7 stream.orders 7 alice 1001
 --
--- Numbers are kept as text wherever they may be large: a number of Lua is exact up to 2^53 only.
+-- Numbers that may be large are kept as text: Lua's numbers are exact only up to 2^53.
 
--- What is a configuration of the module. Edit before loading.
+-- The module's configurations. Edit them before loading.
 local MISSING_STOCK_IS_SOLD_OUT = false -- seckill.missing-stock
 local MINUS_ONE_IS_UNLIMITED = false -- seckill.unlimited-stock
 local USER, VOUCHER, ID = 'userId', 'voucherId', 'id' -- seckill.order-fields
@@ -29,12 +29,15 @@ local PAIRS_MAX = 1024
 local FENCE_OUTLIVES_MS = 86400000
 
 local WRONGTYPE = 'WRONGTYPE Operation against a key holding the wrong kind of value'
+local STOCK_NOT_INTEGER = 'ERR stock is not an integer or out of range'
+local SAME_KEYS = 'ERR the keys of a voucher must all be different'
+local GENERATED_ID = 'ERR orderid * is for SECKILL.TRY and SECKILL.MTRY, give an id here'
 
 local function fail(text)
     return redis.error_reply(text)
 end
 
--- The error of a command that was refused before anything was written, in the module's words.
+-- The module's error for a command that the server refused before anything was written.
 local function refused(reply)
     if string.find(reply.err, '^WRONGTYPE') then
         return fail(WRONGTYPE)
@@ -46,7 +49,7 @@ local function refused(reply)
     return reply
 end
 
--- The reply of a command; or nil and the error, if it is refused.
+-- The reply of a command; nil and the error if the command is refused.
 local function ask(...)
     local reply = redis.pcall(...)
     if type(reply) == 'table' and reply.err then
@@ -55,7 +58,7 @@ local function ask(...)
     return reply
 end
 
--- The digits and whether there is a minus; nil where INCRBY would see no integer.
+-- The digits of an integer, and whether it has a minus; nil if INCRBY would refuse the text.
 local function integer(text)
     if text == '0' then
         return '0', false
@@ -91,8 +94,8 @@ local function positive(text, max)
     return digits
 end
 
--- A function stops at the first command that the user may not send, with everything before it
--- done. So they are all asked about first.
+-- Redis stops a function at the first command that the user may not send, and keeps what earlier
+-- commands wrote. So the rights to all commands are checked first.
 local function lacks_right(commands)
     for _, command in ipairs(commands) do
         if not redis.acl_check_cmd(unpack(command)) then
@@ -102,8 +105,8 @@ local function lacks_right(commands)
     return nil
 end
 
--- Does all of it, or nothing and returns an error. The entry of a stream, if there is one, comes
--- first, being the one write that can be refused.
+-- Runs all commands, or none and returns an error. The entry of a stream, if there is one, is
+-- appended first, because no other write can be refused.
 local function write_all(commands, entry)
     local bad = lacks_right(commands) or (entry and lacks_right({entry}))
     if bad then
@@ -144,8 +147,8 @@ end
 
 local UNLIMITED = 'unlimited'
 
--- How many units a stock has, as digits, or UNLIMITED; or nil and the error. `missing` is what a
--- missing stock is answered, where the call says so.
+-- How many units a stock has, as digits, or UNLIMITED; or nil and the error. `missing` is the
+-- answer to a missing stock, if the call has the option MISSING.
 local function available(stock, missing)
     local left, bad = ask('GET', stock)
     if bad then
@@ -159,7 +162,7 @@ local function available(stock, missing)
     end
     local digits, minus = integer(left)
     if not digits then
-        return nil, fail('ERR stock is not an integer or out of range')
+        return nil, fail(STOCK_NOT_INTEGER)
     end
     if MINUS_ONE_IS_UNLIMITED and left == '-1' then
         return UNLIMITED
@@ -185,14 +188,14 @@ local function bad_fields(names)
     elseif have_equals(names) then
         return 'must be three different words'
     elseif any(names, function(name) return OWN_FIELDS[name] end) then
-        return 'must not use units, deadline, reason, was, sale or ref, which are fields of their own'
+        return 'must not use units, deadline, reason, was, sale or ref, which have their own meaning'
     elseif any(names, function(name) return string.sub(name, 1, 3) == 'dlq' end) then
         return 'must not begin with dlq, as the fields of dead letters do'
     end
     return nil
 end
 
--- How to read each option behind `voucher user orderid`: the value and how many arguments it took,
+-- How to read each option after `voucher user orderid`: its value and how many arguments it took,
 -- or nil and an error.
 local TRY_OPTIONS = {
     UNITS = function(args, at)
@@ -245,7 +248,7 @@ local function try_options(args)
 end
 
 -- keys: stock buyers [orders]. args: voucher user orderid [UNITS n] [FIELDS user voucher orderid]
--- [MISSING error|sold-out]. Without a key of orders no order is appended.
+-- [MISSING error|sold-out]. Without the key orders, no order is appended.
 local function try(keys, args)
     local stock, buyers, orders = keys[1], keys[2], keys[3]
     local voucher, user, id = args[1], args[2], args[3]
@@ -255,10 +258,10 @@ local function try(keys, args)
     end
     local units = options.UNITS or '1'
     if id == '*' then
-        return fail('ERR orderid * is for SECKILL.TRY, give an id here')
+        return fail(GENERATED_ID)
     end
     if have_equals(keys) then
-        return fail('ERR the keys of a voucher must all be different')
+        return fail(SAME_KEYS)
     end
 
     local left, bad = available(stock, options.MISSING)
@@ -290,26 +293,27 @@ local function try(keys, args)
     return write_all(writes, orders and {'XADD', orders, '*', unpack(fields)}) or 0
 end
 
--- Users and order ids in turn, behind the voucher; or nil and the error.
+-- The users and the order ids that follow the voucher; or nil and the error.
 local function pairs_of(args)
     if #args % 2 == 0 then
         return nil, fail("ERR wrong number of arguments for 'seckill_mtry' function")
     end
     if #args > 1 + 2 * PAIRS_MAX then
-        return nil, fail('ERR pairs of user and orderid must be at most ' .. PAIRS_MAX)
+        return nil, fail('ERR at most ' .. PAIRS_MAX .. ' pairs of user and orderid are allowed')
     end
     local users, ids = {}, {}
     for place = 2, #args, 2 do
         if args[place + 1] == '*' then
-            return nil, fail('ERR orderid * is for SECKILL.TRY, give an id here')
+            return nil, fail(GENERATED_ID)
         end
         users[#users + 1], ids[#ids + 1] = args[place], args[place + 1]
     end
     return users, ids
 end
 
--- keys: stock buyers [orders]. args: voucher user orderid [user orderid ...]. Entries come first,
--- one by one, since the stream may run out of ids; then what all accepted tries write together.
+-- keys: stock buyers [orders]. args: voucher user orderid [user orderid ...]. The entries are
+-- appended first, one by one, since the stream may run out of ids; then all accepted tries are
+-- written together.
 local function mtry(keys, args)
     local stock, buyers, orders = keys[1], keys[2], keys[3]
     local users, ids = pairs_of(args)
@@ -317,7 +321,7 @@ local function mtry(keys, args)
         return ids
     end
     if have_equals(keys) then
-        return fail('ERR the keys of a voucher must all be different')
+        return fail(SAME_KEYS)
     end
     local left, bad = available(stock)
     if bad then
@@ -389,7 +393,7 @@ local function cancel(keys, args)
     local stock, buyers, released = keys[1], keys[2], keys[3]
     local voucher, user, id = args[1], args[2], args[3]
     if have_equals(keys) then
-        return fail('ERR the keys of a voucher must all be different')
+        return fail(SAME_KEYS)
     end
     local has_bought, bad = ask('SISMEMBER', buyers, user)
     if bad then
@@ -404,14 +408,14 @@ local function cancel(keys, args)
         return bad
     end
     if left and not integer(left) then
-        return fail('ERR stock is not an integer or out of range')
+        return fail(STOCK_NOT_INTEGER)
     end
     if left == INTEGER_MAX then
         return fail('ERR stock or total would be out of range')
     end
     local fields = {USER, user, VOUCHER, voucher, ID, id, 'reason', 'cancelled'}
     local writes = {{'SREM', buyers, user}}
-    -- A stock that is gone is not made again: then the unit is nobody's.
+    -- A missing stock key is not created; the unit then returns nowhere.
     if left and not (MINUS_ONE_IS_UNLIMITED and left == '-1') then
         writes[2] = {'INCRBY', stock, '1'}
     end
@@ -439,7 +443,7 @@ local function last_fence(fence)
     return last
 end
 
--- A fencing token as a number, or an error where a number of Lua would be another one.
+-- A fencing token as a number, or an error if Lua's number would not be exact.
 local function same_fence(last)
     if at_least((integer(last)), EXACT_MAX) then
         return nil, fail('ERR the fencing tokens of this lock are used up')
@@ -459,11 +463,11 @@ local function next_fence(last, now)
     return math.max(number + 1, now)
 end
 
--- Gives a lock, and its fence key if it has one, another end.
+-- Moves the end of a lock's lease, and the expiry of its fence key if it has one.
 local function extend(lock, fence, ends_at)
     local last = fence and last_fence(fence)
     local writes = {{'PEXPIREAT', lock, whole(ends_at)}}
-    -- A fence key always has a time to live. A key without one only has its name.
+    -- A fence key always has a time to live. A key without one is another key of that name.
     if last and (ask('PTTL', fence) or 0) > 0 then
         writes[2] = {'PEXPIREAT', fence, whole(ends_at + FENCE_OUTLIVES_MS)}
     end
@@ -477,8 +481,8 @@ local function acquire_fenced(write, fence, number, ends_at)
     return write_all({write, remember}) or number
 end
 
--- Is there FENCE behind `token lease-ms`? Or an error. A function can't block, so that WAIT counts
--- as none, and has no connection for SESSION, as it is for the module in a script.
+-- Whether FENCE follows `token lease-ms`; or nil and an error. A function can't block, so WAIT has
+-- no effect, and it has no connection, so SESSION is refused, as in a script that calls the module.
 local function acquire_options(args)
     local with_fence, with_wait, with_session = false, false, false
     local at = 3
@@ -500,7 +504,7 @@ local function acquire_options(args)
         at = at + 1
     end
     if with_session then
-        return nil, fail('ERR SESSION needs the connection of a client, which no script has')
+        return nil, fail('ERR SESSION needs a client connection, and a script has none')
     end
     return with_fence
 end
@@ -517,7 +521,7 @@ local function acquire(keys, args)
         return bad
     end
     if with_fence and not fence then
-        return fail('ERR with FENCE the second key is the fence key')
+        return fail('ERR FENCE needs a second key, the fence key')
     end
     if lock == fence then
         return fail('ERR lock and fence must be different keys')
@@ -604,7 +608,7 @@ local function info(keys, args)
     local last = keys[2] and last_fence(keys[2])
     local fence = false
     if last then
-        -- Beyond what is exact the text is better than another number.
+        -- A token that Lua's numbers can't hold exactly is returned as text.
         fence = at_least(EXACT_MAX, (integer(last))) and tonumber(last) or last
     end
     return {'token', holder, 'ttl', ttl >= 0 and ttl, 'fence', fence, 'waiters', 0}
@@ -614,7 +618,7 @@ local function is_within(count, bounds)
     return count >= bounds[1] and count <= bounds[2]
 end
 
--- Registers a function that is run with so many keys and arguments only.
+-- Registers a function that refuses other numbers of keys and arguments.
 local function define(one)
     redis.register_function{
         function_name = one.name,
@@ -628,18 +632,18 @@ local function define(one)
             end
             local bad = too_long(args, one.names or {})
             if not bad and one.hands_on and string.sub(keys[1], -6) == ':fence' then
-                bad = fail('ERR key must not end in :fence, which is where fencing tokens are kept')
+                bad = fail('ERR key must not end in :fence, where fencing tokens are kept')
             end
             return bad or one.run(keys, args)
         end,
     }
 end
 
--- While a library is loaded there are no `math` and no `ipairs`.
+-- While Redis loads a library, `math` and `ipairs` are missing.
 local ANY = 1 / 0
 local ORDER = {'voucher', 'user', 'orderid'}
 local LOCK_AND_FENCE = 'the keys lock and, if there is one, fence'
--- What gives back or lets go must work when the memory is full: allow-oom.
+-- Functions that release units or locks must work when memory is full: allow-oom.
 define{
     name = 'seckill_try', run = try, keys = {2, 3}, args = {3, ANY}, names = ORDER,
     takes = 'the keys stock, buyers and, if there is one, orders',

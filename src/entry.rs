@@ -85,16 +85,19 @@ fn load(context: &Context, args: &[RedisString]) -> Status {
 fn prepare(ctx: Ctx<'_>, args: &[RedisString]) -> Result<(), String> {
     if let Some(function) = missing_api() {
         return Err(format!(
-            "this server lacks {function}; Redis 7.0 or Valkey 7.2 is the oldest that has it"
+            "this server lacks {function}; the module needs Redis 7.0, Valkey 7.2 or newer"
         ));
     }
     if !are_events_known() {
-        return Err("this server lacks an event that the module needs to hear of".to_owned());
+        return Err("this server lacks a server event that the module needs".to_owned());
     }
     install_panic_hook();
     if let Some(command) = PLAIN_COMMANDS.iter().find(|command| !is_known(ctx, command)) {
         let command = command.to_string_lossy().to_uppercase();
-        return Err(format!("this server has no command {command}; was it renamed"));
+        return Err(format!(
+            "this server has no command {command}, which the module needs; it may have been \
+             renamed"
+        ));
     }
     ctx.set_module_options();
     metrics::reset();
@@ -106,15 +109,17 @@ fn prepare(ctx: Ctx<'_>, args: &[RedisString]) -> Result<(), String> {
     for spec in COMMANDS {
         if !register_command(ctx, spec) {
             let name = spec.name.to_string_lossy();
-            return Err(format!("the server refused the command {name}; has another module it"));
+            return Err(format!(
+                "the server refused to register the command {name}; another module may have it"
+            ));
         }
     }
     if !register_info::<Info>(ctx) {
-        return Err("the server refused the INFO section".to_owned());
+        return Err("the server refused to register the INFO section".to_owned());
     }
     register_settings(ctx, args)?;
     if !ctx.load_configs() {
-        return Err("a seckill.* configuration was refused".to_owned());
+        return Err("the server refused a seckill.* configuration".to_owned());
     }
     for setting in SETTINGS {
         let name = setting.name();
@@ -177,14 +182,16 @@ fn unload(context: &Context) -> Status {
     if let Some(in_use) = client_using(ctx, &commands) {
         ctx.warn(&match in_use {
             InUse::Latest(command) => format!(
-                "not unloaded: the latest command of a client is {command}, and the server would \
-                 follow that when it is gone; CLIENT KILL TYPE normal"
+                "not unloaded: the latest command of a client is {command}, and the server still \
+                 refers to it; disconnect such clients by CLIENT KILL TYPE normal"
             ),
             InUse::Transaction => {
                 "not unloaded: a client has begun a transaction; wait for its EXEC".to_owned()
             }
             InUse::Unknown => {
-                "not unloaded: CLIENT LIST can't be called, so nobody knows who uses it".to_owned()
+                "not unloaded: CLIENT LIST can't be called, so it is unknown whether clients use \
+                 the module"
+                    .to_owned()
             }
         });
         return Status::Err;

@@ -10,50 +10,50 @@ use std::borrow::Cow;
 use std::ffi::{CStr, CString};
 use std::fmt;
 
-/// One reason a variant. No reason carries bytes of a user.
+/// One variant per reason. No reason carries bytes of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CommandError {
     /// The voucher has no stock key.
     NoVoucher,
     /// The voucher is not managed.
     NotManaged,
-    /// The voucher is there already.
+    /// The voucher already has keys.
     Exists,
-    /// The order id is another user's, or another order's.
+    /// The order id belongs to another user, or to an order of other units.
     OrderId,
     /// Orders of the voucher are held.
     Held,
     /// The order was confirmed under another reference.
     Paid,
-    /// Less stock than is to be taken away.
+    /// Fewer units are left than the command removes.
     Stock,
     /// Stock or total would not fit 64 bits.
     StockOverflow,
-    /// The voucher's key holds terms that can't be.
+    /// The voucher's rules key holds terms that are not valid.
     Terms(BadTerms),
-    /// The book holds something that no command of ours writes.
+    /// The book, or a key beside it, holds something that no command of the module writes.
     Garbled,
     /// One of the keys is of another type.
     WrongType,
-    /// The stock key holds a string that is no integer.
+    /// The stock key holds a string that is not an integer.
     StockNotInteger,
-    /// A bare stock is negative, and not -1.
+    /// A bare stock is negative, and is not -1.
     NegativeStock,
     /// The stream's last id is the greatest there is.
     StreamExhausted,
-    /// The same of the stream of dead letters.
+    /// The last id of the dead-letter stream is the greatest there is.
     DeadLettersExhausted,
-    /// There is no such stream, or no such group of it.
+    /// The stream does not exist, or has no such consumer group.
     NoGroup,
-    /// The entry was delivered to the group, but is in the stream no more.
+    /// The entry was delivered to the group, but is no longer in the stream.
     NoEntry,
-    /// What should be the id of a stream's entry is none.
+    /// The argument is not the id of a stream entry.
     EntryId,
-    /// Two keys that must differ have one name.
+    /// Two keys that must differ have the same name.
     SameKeys,
     /// Hash tags are on, and the voucher's braces put its keys elsewhere.
     StrayBraces,
-    /// Two keys of a pool have one name.
+    /// Two keys of a pool have the same name.
     SamePoolKeys,
     /// Hash tags are on, and the pool's braces put its keys elsewhere.
     PoolStrayBraces,
@@ -63,45 +63,45 @@ pub(crate) enum CommandError {
     BraceInPrefix,
     /// Hash tags are on, and the braces of an id prefix put its counter elsewhere.
     StrayPrefixBraces,
-    /// The counter key of ids holds a string that no counter ever held.
+    /// The key of the id counter holds a string that is not a valid counter.
     CounterNotInteger,
     /// The ids of the day, or of all days, are used up.
     IdsUsedUp,
-    /// More ids are asked for than the day has for every second.
+    /// Ids are requested faster than the day's counter allows.
     IdsTooFast,
-    /// So many of the next ids are those of orders that somebody means them to be.
+    /// The next ids already belong to orders, too many of them to skip.
     IdsInUse,
-    /// The clock is outside of the years that ids can hold.
+    /// The clock is outside the years that ids can hold.
     ClockOutOfIds,
-    /// `*` as order id, where none is made.
+    /// `*` as order id, in a command that generates none.
     GeneratedId,
     /// SESSION in a script, which has no connection.
     NoConnection,
-    /// Names of an entry's fields that can't be, and why.
+    /// Names of an entry's fields that are not allowed, and why.
     Fields(&'static str),
-    /// Users and order ids that are no pairs.
+    /// A user without an order id.
     OddPairs,
     /// More pairs than one command takes.
     TooManyPairs { max: usize },
-    /// What should be the cursor of an audit is none.
+    /// The argument is not the cursor of an audit.
     Cursor,
     /// An option that the command does not have.
     Syntax,
-    /// A word is missing, or is not an integer in `min..=max`.
+    /// An argument is missing, or is not an integer in `min..=max`.
     NotInRange { argument: &'static str, min: i64, max: i64 },
-    /// A moment in seconds, where milliseconds are wanted.
+    /// A time in seconds instead of milliseconds.
     Seconds { argument: &'static str },
     /// An argument is longer than `max` bytes.
     TooLong { argument: &'static str, max: usize },
-    /// An argument without a byte.
+    /// An empty argument.
     Empty { argument: &'static str },
-    /// A lock that is named like the fence key of another.
+    /// The name of a lock is that of the fence key of another lock.
     FenceKey,
-    /// A lock that is named like a key of a sale, of prizes or of ids.
+    /// The name of a lock is that of a key of a sale, of prizes or of ids.
     OwnKey,
-    /// As many clients wait for this lock, or for all, as may.
+    /// The limit of clients waiting for this lock, or for all locks, is reached.
     Waiters(Full),
-    /// The fence key holds a string that is no integer.
+    /// The fence key holds a string that is not an integer.
     FenceNotInteger,
     /// The last fencing token is the greatest there is.
     FenceExhausted,
@@ -119,9 +119,9 @@ pub(crate) enum CommandError {
     CounterNotHere,
     /// The slot of the lock is being moved, or has left.
     LockMoved,
-    /// This server is a replica, and what it sells its primary sells too.
+    /// This server is a replica, and its primary sells the same units.
     ReadOnly,
-    /// The server refused a step that was to be the first write.
+    /// The server refused a step that would have been the first write.
     Refused { step: &'static str },
 }
 
@@ -153,89 +153,85 @@ impl CommandError {
     fn sentence(self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
             Self::NoVoucher => "no stock key for this voucher",
-            Self::NotManaged => "this voucher is not managed, SECKILL.CREATE makes one that is",
-            Self::Exists => "this voucher has keys already, and a live sale is not reset",
-            Self::OrderId => "this orderid belongs to an order of another user or of other units",
-            Self::Held => "orders of this voucher are held, FORCE releases them first",
-            Self::Paid => "this order was paid under another reference, see SECKILL.ORDER",
-            Self::Stock => "fewer units are left than are to be taken away",
+            Self::NotManaged => "this voucher is not managed, see SECKILL.CREATE",
+            Self::Exists => "this voucher already has keys, and a live sale is never reset",
+            Self::OrderId => "this orderid is already used by another user or for other units",
+            Self::Held => "this voucher has held orders, FORCE releases them first",
+            Self::Paid => "this order was confirmed with another reference, see SECKILL.ORDER",
+            Self::Stock => "fewer units are left than delta removes",
             Self::StockOverflow => "stock or total would be out of range",
             Self::Terms(BadTerms::Unreadable) => {
-                "the rules of this voucher are not a JSON object of total, begin, end, limit, hold"
+                "the rules of this voucher must be JSON with total, begin, end, limit and hold"
             }
             Self::Terms(BadTerms::OutOfRange) => "the rules of this voucher are out of range",
             Self::Terms(BadTerms::EndBeforeBegin) => "END must lie after BEGIN",
-            Self::Garbled => {
-                "the book of this voucher holds what no command wrote, see SECKILL.AUDIT"
-            }
+            Self::Garbled => "the records of this voucher can't be read, see SECKILL.AUDIT",
             // The server's own words, which clients know.
             Self::WrongType => "Operation against a key holding the wrong kind of value",
             Self::StockNotInteger => "stock is not an integer or out of range",
-            Self::NegativeStock => "stock is negative and not -1",
+            Self::NegativeStock => "stock is negative, and only -1 is allowed",
             Self::StreamExhausted => "the order stream has used up its ids",
-            Self::DeadLettersExhausted => "the stream of dead letters has used up its ids",
-            Self::NoGroup => "no such stream, or no such consumer group of it",
-            Self::NoEntry => "the entry is pending but gone from the stream, XACK it",
-            Self::EntryId => "id must be that of a stream entry, such as 1526919030474-55",
+            Self::DeadLettersExhausted => "the dead-letter stream has used up its ids",
+            Self::NoGroup => "no such stream or consumer group",
+            Self::NoEntry => "the entry is pending but was deleted from the stream, XACK it",
+            Self::EntryId => "id must be the id of a stream entry, such as 1526919030474-55",
             Self::SameKeys => "the keys of a voucher must all be different",
-            Self::StrayBraces => "voucher must hold no } outside of a hash tag and not be empty",
+            Self::StrayBraces => "voucher must not be empty or contain } outside a hash tag",
             Self::SamePoolKeys => "the keys of a pool must all be different",
-            Self::PoolStrayBraces => "pool must hold no } outside of a hash tag and not be empty",
-            Self::DrawsExhausted => "the stream of draws has used up its ids",
-            Self::BraceInPrefix => "configured key names must hold no { while hash tags are on",
-            Self::StreamStrayBraces => {
-                "stream must hold no } outside of a hash tag and not be empty"
-            }
-            Self::StrayPrefixBraces => "prefix must hold no brace outside of a hash tag",
+            Self::PoolStrayBraces => "pool must not be empty or contain } outside a hash tag",
+            Self::DrawsExhausted => "the draw stream has used up its ids",
+            Self::BraceInPrefix => "configured key names must not contain { while hash tags are on",
+            Self::StreamStrayBraces => "stream must not be empty or contain } outside a hash tag",
+            Self::StrayPrefixBraces => "prefix must not contain a brace outside a hash tag",
             Self::CounterNotInteger => "the id counter is not an integer or out of range",
             Self::IdsUsedUp => "the id counter has used up its ids",
-            Self::IdsTooFast => "ids are asked for faster than a day has them, wait a second",
-            Self::IdsInUse => "the next ids are those of orders already, wait a second",
+            Self::IdsTooFast => "ids are requested too fast for the day's counter, wait a second",
+            Self::IdsInUse => "the next ids already belong to orders, wait a second",
             Self::ClockOutOfIds => {
-                "the clock must be within 68 years from seckill.id-epoch on to make ids"
+                "to generate ids, the clock must be within 68 years after seckill.id-epoch"
             }
-            Self::GeneratedId => "orderid * is for SECKILL.TRY, give an id here",
-            Self::NoConnection => "SESSION needs the connection of a client, which no script has",
+            Self::GeneratedId => "orderid * is for SECKILL.TRY and SECKILL.MTRY, give an id here",
+            Self::NoConnection => "SESSION needs a client connection, and a script has none",
             Self::Fields(why) => return format!("FIELDS {why}").into(),
             // The server's own words for MSET.
             Self::OddPairs => "wrong number of arguments for 'seckill.mtry' command",
             Self::TooManyPairs { max } => {
-                return format!("pairs of user and orderid must be at most {max}").into();
+                return format!("at most {max} pairs of user and orderid are allowed").into();
             }
-            Self::Cursor => "cursor must be 0, or what the last step replied",
+            Self::Cursor => "cursor must be 0 or the cursor of the last reply",
             Self::Syntax => "syntax error",
             Self::NotInRange { argument, min, max } => {
                 return format!("{argument} must be an integer from {min} to {max}").into();
             }
             Self::Seconds { argument } => {
-                return format!("{argument} must be in milliseconds, this can only be in seconds")
+                return format!("{argument} must be in milliseconds, this looks like seconds")
                     .into();
             }
             Self::TooLong { argument, max } => {
                 return format!("{argument} must be at most {max} bytes long").into();
             }
             Self::Empty { argument } => return format!("{argument} must not be empty").into(),
-            Self::OwnKey => "key must not be named like one of a sale, of prizes or of ids",
-            Self::FenceKey => "key must not end in :fence, which is where fencing tokens are kept",
+            Self::OwnKey => "key must not have a name that sales, prizes or ids use",
+            Self::FenceKey => "key must not end in :fence, where fencing tokens are kept",
             Self::Waiters(Full::Line { max }) => {
-                return format!("{max} clients wait for this lock, more may not").into();
+                return format!("{max} clients already wait for this lock, and no more may").into();
             }
             Self::Waiters(Full::AllLines { max }) => {
-                return format!("{max} clients wait for locks, more may not").into();
+                return format!("{max} clients already wait for locks, and no more may").into();
             }
             Self::FenceNotInteger => "fencing token is not an integer or out of range",
             Self::FenceExhausted => "the fencing tokens of this lock are used up",
             Self::FenceStrayBraces => {
-                "key of a lock with FENCE must hold no } outside of a hash tag and not be empty"
+                "key of a lock with FENCE must not be empty or contain } outside a hash tag"
             }
-            Self::LockMoved => "the slot of this lock is not all here",
-            Self::TryAgain => "not all keys of this voucher are here while its slot is moved",
+            Self::LockMoved => "not all keys of this lock are on this node while its slot moves",
+            Self::TryAgain => "not all keys of this voucher are on this node while its slot moves",
             Self::DeadLettersNotHere => {
-                "the dead letters of this stream are not here while its slot is moved"
+                "the dead-letter stream is not on this node while its slot moves"
             }
-            Self::PoolNotHere => "not all keys of this pool are here while its slot is moved",
-            Self::CounterNotHere => "the id counter is not here while its slot is moved",
-            Self::ReadOnly => "this server is a replica, managed vouchers are sold by its primary",
+            Self::PoolNotHere => "not all keys of this pool are on this node while its slot moves",
+            Self::CounterNotHere => "the id counter is not on this node while its slot moves",
+            Self::ReadOnly => "this is a replica, and only its primary sells managed vouchers",
             Self::Refused { step } => {
                 return format!("the server refused {step}, nothing was changed").into();
             }
@@ -304,7 +300,7 @@ impl From<NoId> for CommandError {
 }
 
 impl CommandError {
-    /// The error for a refused call that was to be `step`.
+    /// The error when the server refused the call of `step`.
     pub(crate) fn of_call(error: CallError, step: &'static str) -> Self {
         match error {
             CallError::WrongType => Self::WrongType,
@@ -314,7 +310,7 @@ impl CommandError {
         }
     }
 
-    /// The same for a step on a lock.
+    /// The error when the server refused the call of `step` on a lock.
     pub(crate) fn of_lock_call(error: CallError, step: &'static str) -> Self {
         match error {
             CallError::NotHere => Self::LockMoved,

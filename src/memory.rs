@@ -98,9 +98,9 @@ impl Memory {
 
     /// Something happened to the server or to whole databases.
     pub(crate) fn on_server(&self, event: &ServerEvent, now_ms: i64) {
-        // Of a setting that is not about names nothing here depends, and names carry the settings
-        // that they were made of. A connection that closes, the cron, and time that has passed
-        // change nothing by themselves. Anything else may change any key, or what is due.
+        // Nothing here depends on a setting that is not about names, and names carry the settings
+        // that they were made of. A closed connection, the cron and the passing of time change
+        // nothing by themselves. Any other event may change any key, or what is due.
         let is_harmless = matches!(
             event,
             ServerEvent::Configured

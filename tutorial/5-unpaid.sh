@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Step 5: three buy, one pays. The other two units are nobody's for ever.
+# Step 5: three buy, one pays. The other two units stay unsold forever.
 . "$(dirname "$0")/lib.sh"
 
 redis SET seckill:stock:phone 3 >/dev/null
@@ -14,7 +14,7 @@ echo "HOLD: dave is told: $(redis SECKILL.TRY phone dave order-dave)"
 echo "  ann pays, SECKILL.CONFIRM: $(redis SECKILL.CONFIRM phone ann order-ann)," \
     "and once more after a time-out: $(redis SECKILL.CONFIRM phone ann order-ann)"
 until_is 2 GET seckill:stock:phone
-echo "  when the holds have run out the stock is $(redis GET seckill:stock:phone), dave is told:" \
+echo "  when the holds have expired the stock is $(redis GET seckill:stock:phone), dave is told:" \
     "$(redis SECKILL.TRY phone dave order-dave), and again: $(redis SECKILL.TRY phone dave order-dave)"
 echo "  ben pays too late, SECKILL.CONFIRM: $(redis SECKILL.CONFIRM phone ben order-ben)"
 differences=$(redis SECKILL.AUDIT phone | tail -n 1)

@@ -13,7 +13,7 @@ meanwhile() {
     redis BLPOP go 60 >/dev/null
 }
 
-# Runs a function for 1 to N, all at the same time, and waits for them. Who calls `meanwhile` goes on
+# Runs a function for 1 to N, all at the same time, and waits for them. A caller of `meanwhile` goes on
 # when all of them have got there.
 at_once() { # N function
     local n=$1 function=$2 i
@@ -36,7 +36,7 @@ until_is() { # wanted command ...
         if [ "$(redis "$@")" = "$wanted" ]; then return; fi
         sleep 0.1
     done
-    echo "waited in vain for: $*" >&2
+    echo "time-out while waiting for: $*" >&2
     exit 1
 }
 

@@ -1,4 +1,4 @@
-//! Who is measured: how each spells a command and what it answers.
+//! The contenders: how each spells a command and what it answers.
 
 use serde::Serialize;
 

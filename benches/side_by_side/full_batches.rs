@@ -25,7 +25,7 @@ pub struct FullBatch {
     pub sale: &'static str,
     pub aof: bool,
     pub tries: usize,
-    /// Of the main thread, per command.
+    /// Time on the main thread per command.
     pub milliseconds: Figure,
     #[serde(skip)]
     target: &'static str,

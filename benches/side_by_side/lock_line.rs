@@ -24,10 +24,10 @@ const TOKEN: &[u8] = b"7f9c24e5-1a63-4d0b-b1ce-5e0a4e7d2c11:42";
 
 #[derive(Serialize)]
 pub struct LockLine {
-    /// Where and when, in a sentence.
+    /// Where and when it was measured, in a sentence.
     pub place: String,
     pub pairs: Pairs,
-    /// Who was inside comes again at once, for seconds.
+    /// A client that has released the lock asks for it again at once, for seconds.
     pub steady: Vec<Contention>,
     /// All come at the same moment, each once.
     pub burst: Vec<Contention>,
@@ -195,7 +195,7 @@ fn waiting(lab: &Lab, size: Size) -> Result<Waiting> {
     let mut next = 0;
     let () = stand.run(&["LOCK.RELEASE", &lock, "first"])?;
     let with_hand_overs = pings(&mut pinger, || {
-        // Who is inside goes: one hand-over a PING, as long as there are waiters.
+        // The holder releases: one hand-over per PING, as long as there are waiters.
         if let (Some(mut stream), Some(token)) = (streams.get(next), tokens.get(next)) {
             let mut reply = [0; 4];
             stream.read_exact(&mut reply)?;

@@ -20,8 +20,8 @@ use crate::target::Target;
 
 use sold_out::SoldOut;
 
-/// Of the sold-out sales, the one that has targets: as large as that of `make run`, and with as
-/// many buyers as the unmanaged sale it is compared with.
+/// The sold-out sale that has targets: as large as that of `make run`, and with as many buyers as
+/// the unmanaged sale it is compared with.
 const ORDERS_AIMED_AT: usize = 1_000;
 
 /// What was measured; empty where a part was not asked for.

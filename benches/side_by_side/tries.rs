@@ -27,7 +27,7 @@ pub struct Tries {
     /// The stock that each turn starts with.
     stock: usize,
     loads: Vec<(Load, Load)>,
-    /// Of a load that is measured, which may have fewer commands.
+    /// The tries of a measured load, which may have fewer commands than tries.
     tries: usize,
 }
 

@@ -107,7 +107,7 @@ static void sell(redisContext **sale) {
 
     static const char *const paid[] = {"no such order", "confirmed", "paid before", "too late"};
     printf("alice pays: %s\n", paid[integer(ask(*sale, "SECKILL.CONFIRM 7 alice " ORDER_ID))]);
-    static const char *const cancelled[] = {"no such order", "given back", "given back before"};
+    static const char *const cancelled[] = {"no such order", "released", "already released"};
     const redisReply *id = bobs->element[1];
     redisReply *cancel = ask(*sale, "SECKILL.CANCEL 7 bob %b", id->str, (size_t)id->len);
     printf("bob cancels: %s\n", cancelled[integer(cancel)]);
@@ -146,8 +146,8 @@ static void lock(redisContext *locks) {
     printf("first holder of the lock: %s\n", fence ? "has it, with a fencing token" : "refused");
 
     /* The first holder is stuck and doesn't release; the server hands the lock on when its lease
-       ends. Whoever stores what was done under the lock keeps the greatest token seen, and refuses
-       a smaller one. */
+       ends. A program that stores what was done under the lock keeps the greatest token
+       seen, and refuses a smaller one. */
     const int wait_ms = 5000;
     long long later =
         integer(ask(locks, "LOCK.ACQUIRE lock:report %s 30000 WAIT %d FENCE", second, wait_ms));
@@ -159,8 +159,8 @@ static void lock(redisContext *locks) {
 }
 
 int main(void) {
-    /* A buyer wants an answer soon. Who waits for a lock wants none before the wait is over: the
-       read time-out must be longer than the wait. */
+    /* A buyer wants an answer soon. A client that waits for a lock expects none before the wait
+       is over: its read time-out must be longer than the wait. */
     redisContext *sale = connect_with(1), *locks = connect_with(10);
     sell(&sale);
     lock(locks);

@@ -85,7 +85,7 @@ func sell(ctx context.Context, sale *redis.Client) {
 	fmt.Println("alice pays:", words[paid])
 	cancelled, err := sale.Do(ctx, "SECKILL.CANCEL", "7", "bob", bobsOrder).Int()
 	check(err)
-	words = []string{"no such order", "given back", "given back before"}
+	words = []string{"no such order", "released", "already released"}
 	fmt.Println("bob cancels:", words[cancelled])
 
 	// go-redis speaks RESP3 unless told otherwise, so this is a map; in RESP2 it is a slice.
@@ -111,8 +111,8 @@ func lock(ctx context.Context, locks *redis.Client) {
 	fmt.Println("first holder of the lock:", answer)
 
 	// The first holder is stuck and doesn't release; the server hands the lock on when its lease
-	// ends. Whoever stores what was done under the lock keeps the greatest token seen, and refuses
-	// a smaller one. Give ctx a deadline longer than the wait, or none.
+	// ends. A program that stores what was done under the lock keeps the greatest token
+	// seen, and refuses a smaller one. Give ctx a deadline longer than the wait, or none.
 	const waitMS = 5000
 	acquire := []any{"LOCK.ACQUIRE", "lock:report", second, 30_000, "WAIT", waitMS, "FENCE"}
 	later, err := locks.Do(ctx, acquire...).Int64()
@@ -130,8 +130,8 @@ func lock(ctx context.Context, locks *redis.Client) {
 
 func main() {
 	ctx := context.Background()
-	// A buyer wants an answer soon. Who waits for a lock wants none before the wait is over: the
-	// read time-out must be longer than the wait.
+	// A buyer wants an answer soon. A client that waits for a lock expects none before the wait
+	// is over: its read time-out must be longer than the wait.
 	sale, locks := connect(time.Second), connect(10*time.Second)
 	defer sale.Close()
 	defer locks.Close()

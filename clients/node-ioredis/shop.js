@@ -60,7 +60,7 @@ async function sell(sale) {
   const paid = await sale.call("SECKILL.CONFIRM", "7", "alice", ORDER_ID);
   console.log(`alice pays: ${["no such order", "confirmed", "paid before", "too late"][paid]}`);
   const cancelled = await sale.call("SECKILL.CANCEL", "7", "bob", bobsOrder);
-  console.log(`bob cancels: ${["no such order", "given back", "given back before"][cancelled]}`);
+  console.log(`bob cancels: ${["no such order", "released", "already released"][cancelled]}`);
 
   const order = pairs(await sale.call("SECKILL.ORDER", "7", ORDER_ID));
   console.log(`order ${ORDER_ID}: ${order.user}, ${order.units} unit, ${order.state}`);
@@ -77,8 +77,9 @@ async function lock(locks) {
   console.log(`first holder of the lock: ${fence ? "has it, with a fencing token" : "refused"}`);
 
   // The first holder is stuck and doesn't release; the server hands the lock on when its lease
-  // ends. Whoever stores what was done under the lock keeps the greatest token seen, and refuses
-  // a smaller one. (It is about the time in ms: a number that JavaScript holds exactly.)
+  // ends. A program that stores what was done under the lock keeps the greatest token
+  // seen, and refuses a smaller one. (It is about the time in ms: a number that JavaScript holds
+  // exactly.)
   const waitMs = 5000;
   const later = await locks.call(
     "LOCK.ACQUIRE", "lock:report", second, 30_000, "WAIT", waitMs, "FENCE",
@@ -92,8 +93,9 @@ async function lock(locks) {
   }
 }
 
-// A buyer wants an answer soon. Who waits for a lock has a connection of their own, since all that
-// is sent after LOCK.ACQUIRE .. WAIT stands in line behind it, and a time-out longer than the wait.
+// A buyer wants an answer soon. A client that waits for a lock has a connection of its own,
+// since whatever is sent on it after LOCK.ACQUIRE .. WAIT waits too, and a time-out longer than
+// the wait.
 const sale = new Redis(URL, { ...OPTIONS, commandTimeout: 1000 });
 const locks = new Redis(URL, { ...OPTIONS, commandTimeout: 10_000 });
 try {

@@ -71,7 +71,7 @@ async function sell(sale) {
   const paid = await sale.sendCommand(["SECKILL.CONFIRM", "7", "alice", ORDER_ID]);
   console.log(`alice pays: ${["no such order", "confirmed", "paid before", "too late"][paid]}`);
   const cancelled = await sale.sendCommand(["SECKILL.CANCEL", "7", "bob", bobsOrder]);
-  console.log(`bob cancels: ${["no such order", "given back", "given back before"][cancelled]}`);
+  console.log(`bob cancels: ${["no such order", "released", "already released"][cancelled]}`);
 
   const order = await sale.sendCommand(["SECKILL.ORDER", "7", ORDER_ID]);
   console.log(`order ${ORDER_ID}: ${order.user}, ${order.units} unit, ${order.state}`);
@@ -88,8 +88,9 @@ async function lock(locks) {
   console.log(`first holder of the lock: ${fence ? "has it, with a fencing token" : "refused"}`);
 
   // The first holder is stuck and doesn't release; the server hands the lock on when its lease
-  // ends. Whoever stores what was done under the lock keeps the greatest token seen, and refuses
-  // a smaller one. (It is about the time in ms: a number that JavaScript holds exactly.)
+  // ends. A program that stores what was done under the lock keeps the greatest token
+  // seen, and refuses a smaller one. (It is about the time in ms: a number that JavaScript holds
+  // exactly.)
   const waitMs = 5000;
   const later = await within(
     waitMs + 5000,
@@ -106,8 +107,8 @@ async function lock(locks) {
   }
 }
 
-// Who waits for a lock has a connection of their own: all that is sent after LOCK.ACQUIRE .. WAIT
-// stands in line behind it.
+// A client that waits for a lock has a connection of its own: whatever is sent on it after
+// LOCK.ACQUIRE .. WAIT waits too.
 const sale = await connect();
 const locks = await connect();
 try {

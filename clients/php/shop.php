@@ -101,7 +101,7 @@ function sell(Redis &$sale): void
     $paid = send($sale, 'SECKILL.CONFIRM', '7', 'alice', ORDER_ID);
     echo 'alice pays: ', ['no such order', 'confirmed', 'paid before', 'too late'][$paid], "\n";
     $cancelled = send($sale, 'SECKILL.CANCEL', '7', 'bob', $bobsOrder);
-    echo 'bob cancels: ', ['no such order', 'given back', 'given back before'][$cancelled], "\n";
+    echo 'bob cancels: ', ['no such order', 'released', 'already released'][$cancelled], "\n";
 
     $order = pairs(send($sale, 'SECKILL.ORDER', '7', ORDER_ID));
     echo 'order ', ORDER_ID, ": {$order['user']}, {$order['units']} unit, {$order['state']}\n";
@@ -117,8 +117,8 @@ function lock(Redis $locks): void
     echo 'first holder of the lock: ', $fence ? 'has it, with a fencing token' : 'refused', "\n";
 
     // The first holder is stuck and doesn't release; the server hands the lock on when its lease
-    // ends. Whoever stores what was done under the lock keeps the greatest token seen, and refuses
-    // a smaller one.
+    // ends. A program that stores what was done under the lock keeps the greatest token
+    // seen, and refuses a smaller one.
     $waitMs = '5000';
     $later = send(
         $locks, 'LOCK.ACQUIRE', 'lock:report', $second, '30000', 'WAIT', $waitMs, 'FENCE',
@@ -132,8 +132,8 @@ function lock(Redis $locks): void
     }
 }
 
-// A buyer wants an answer soon. Who waits for a lock wants none before the wait is over: the read
-// time-out must be longer than the wait.
+// A buyer wants an answer soon. A client that waits for a lock expects none before the wait
+// is over: its read time-out must be longer than the wait.
 $sale = connect(readTimeout: 1.0);
 $locks = connect(readTimeout: 10.0);
 sell($sale);

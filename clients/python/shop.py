@@ -63,7 +63,7 @@ def sell(sale: redis.Redis) -> None:
     paid = sale.execute_command("SECKILL.CONFIRM", "7", "alice", ORDER_ID)
     print(f"alice pays: {('no such order', 'confirmed', 'paid before', 'too late')[paid]}")
     cancelled = sale.execute_command("SECKILL.CANCEL", "7", "bob", bobs_order)
-    print(f"bob cancels: {('no such order', 'given back', 'given back before')[cancelled]}")
+    print(f"bob cancels: {('no such order', 'released', 'already released')[cancelled]}")
 
     order = sale.execute_command("SECKILL.ORDER", "7", ORDER_ID)
     print(f"order {ORDER_ID}: {order['user']}, {order['units']} unit, {order['state']}")
@@ -80,8 +80,8 @@ def lock(locks: redis.Redis) -> None:
     print(f"first holder of the lock: {'has it, with a fencing token' if fence else 'refused'}")
 
     # The first holder is stuck and doesn't release; the server hands the lock on when its lease
-    # ends. Whoever stores what was done under the lock keeps the greatest token seen, and refuses
-    # a smaller one.
+    # ends. A program that stores what was done under the lock keeps the greatest token
+    # seen, and refuses a smaller one.
     wait_ms = 5000
     later = locks.execute_command(
         "LOCK.ACQUIRE", "lock:report", second, 30_000, "WAIT", wait_ms, "FENCE"
@@ -96,8 +96,8 @@ def lock(locks: redis.Redis) -> None:
 
 
 def main() -> None:
-    # A buyer wants an answer soon. Who waits for a lock wants none before the wait is over: the
-    # read time-out must be longer than the wait.
+    # A buyer wants an answer soon. A client that waits for a lock expects none before the wait
+    # is over: its read time-out must be longer than the wait.
     sale, locks = connect(read_timeout=1), connect(read_timeout=10)
     sell(sale)
     lock(locks)

@@ -59,7 +59,7 @@ def sell(sale)
   paid = sale.call("SECKILL.CONFIRM", "7", "alice", ORDER_ID)
   puts "alice pays: #{["no such order", "confirmed", "paid before", "too late"][paid]}"
   cancelled = sale.call("SECKILL.CANCEL", "7", "bob", bobs_order)
-  puts "bob cancels: #{["no such order", "given back", "given back before"][cancelled]}"
+  puts "bob cancels: #{["no such order", "released", "already released"][cancelled]}"
 
   order = pairs(sale.call("SECKILL.ORDER", "7", ORDER_ID))
   puts "order #{ORDER_ID}: #{order["user"]}, #{order["units"]} unit, #{order["state"]}"
@@ -75,8 +75,8 @@ def lock(locks)
   puts "first holder of the lock: #{fence.positive? ? "has it, with a fencing token" : "refused"}"
 
   # The first holder is stuck and doesn't release; the server hands the lock on when its lease ends.
-  # Whoever stores what was done under the lock keeps the greatest token seen, and refuses a smaller
-  # one.
+  # A program that stores what was done under the lock keeps the greatest token seen, and
+  # refuses a smaller one.
   wait_ms = 5000
   later = locks.call("LOCK.ACQUIRE", "lock:report", second, 30_000, "WAIT", wait_ms, "FENCE")
   answer = later > fence ? "has it, with a greater one" : "refused"
@@ -88,8 +88,8 @@ def lock(locks)
   end
 end
 
-# A buyer wants an answer soon. Who waits for a lock wants none before the wait is over: the read
-# time-out must be longer than the wait.
+# A buyer wants an answer soon. A client that waits for a lock expects none before the wait
+# is over: its read time-out must be longer than the wait.
 sale = connect(read_timeout: 1)
 locks = connect(read_timeout: 10)
 sell(sale)

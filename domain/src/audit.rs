@@ -18,7 +18,7 @@ pub struct Books {
     pub holdings: Vec<(Bytes, Bytes)>,
     /// Order id and deadline.
     pub holds: Vec<(Bytes, i64)>,
-    /// Units of held orders beyond the first of each; none when the key is no integer.
+    /// Units of held orders beyond the first of each; None if the key is not an integer.
     pub extra: Option<i64>,
     pub buyers: HashSet<Bytes>,
 }
@@ -124,7 +124,7 @@ fn compare_holds(books: &Books, held: &HashMap<&[u8], i64>, differences: &mut Ve
             None => extra = extra.saturating_add(1),
         }
     }
-    count(differences, wrong, "holds have another deadline than their order");
+    count(differences, wrong, "holds have a different deadline from their order");
     count(differences, extra, "holds have no held order");
     let missing = held.len().saturating_sub(matched.saturating_add(wrong));
     count(differences, missing, "held orders have no hold");
@@ -182,7 +182,7 @@ mod tests {
             (|b| b.holdings[0].1 = b"2:o2".to_vec(), "1 users' units differ"),
             (|b| b.holdings[0].1 = b"x".to_vec(), "1 users' units can't be read"),
             (|b| drop(b.holdings.pop()), "1 users with a live order have no units on record"),
-            (|b| b.holds[0].1 = 71, "1 holds have another deadline"),
+            (|b| b.holds[0].1 = 71, "1 holds have a different deadline"),
             (|b| b.holds.clear(), "1 held orders have no hold"),
             (|b| b.holds.push((b"o2".to_vec(), 1)), "1 holds have no held order"),
             (|b| assert!(b.buyers.remove(&b"bob"[..])), "1 users with a live order are not among"),

@@ -28,7 +28,7 @@ pub struct Pending<'a> {
 }
 
 impl<'a> Pending<'a> {
-    /// Of a command of so many tries.
+    /// For a command of this many tries.
     pub fn of(tries: usize) -> Self {
         Self { tries, ..Self::default() }
     }

@@ -51,7 +51,7 @@ pub struct Entry<'a> {
     pub state: State,
     pub units: Units,
     pub deadline: Millis,
-    /// Of the payment; never empty.
+    /// The payment's reference; never empty.
     pub reference: Option<&'a [u8]>,
     pub user: &'a [u8],
 }

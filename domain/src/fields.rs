@@ -39,11 +39,11 @@ pub const ORDER_FIELD_LEN_MAX: usize = 1024;
 pub fn parse_order_fields(text: &[u8]) -> Result<[&[u8]; 3], &'static str> {
     let words: Vec<&[u8]> = text.split(|byte| *byte == b' ').collect();
     let [user, voucher, id] = *words.as_slice() else {
-        return Err("must be three words with one space between");
+        return Err("must be three words separated by single spaces");
     };
     let words = [user, voucher, id];
     if words.iter().any(|word| word.is_empty()) {
-        return Err("must be three words with one space between");
+        return Err("must be three words separated by single spaces");
     }
     check_order_fields(words).map(|()| words)
 }
@@ -63,7 +63,7 @@ pub fn check_order_fields(words: [&[u8]; 3]) -> Result<(), &'static str> {
     }
     if words.iter().any(|word| OWN_FIELDS.contains(word)) {
         return Err(
-            "must not use units, deadline, reason, was, sale or ref, which are fields of their own",
+            "must not use units, deadline, reason, was, sale or ref, which have their own meaning",
         );
     }
     if words.iter().any(|word| word.starts_with(DEAD_LETTER_PREFIX)) {

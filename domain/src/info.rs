@@ -34,7 +34,7 @@ pub static ORDERS_EXPIRED: Field =
 pub static ORDERS_REJECTED: Field =
     counter(c"orders_rejected", "Orders that SECKILL.REJECT released");
 pub static LOCKS_ACQUIRED: Field =
-    counter(c"locks_acquired", "Locks acquired, with those of waiters");
+    counter(c"locks_acquired", "Locks acquired, including those granted to waiters");
 pub static LOCKS_REFUSED: Field = counter(c"locks_refused", "Calls of LOCK.ACQUIRE answered 0");
 pub static LOCKS_RELEASED: Field = counter(
     c"locks_released",
@@ -43,13 +43,11 @@ pub static LOCKS_RELEASED: Field = counter(
 pub static LOCKS_WAITING: Field = gauge(c"locks_waiting", "Clients in line for locks now");
 pub static LOCKS_WAITED_MS: Field = counter(
     c"locks_waited_ms_total",
-    "Milliseconds that clients were in line, counted when they leave it",
+    "Milliseconds that clients waited in line, counted when they leave it",
 );
 pub static PRIZES_DRAWN: Field = counter(c"prizes_drawn", "Draws answered 0");
-pub static SCRIPTS_REPLACED: Field = counter(
-    c"scripts_replaced",
-    "Calls of scripts that commands answered, as seckill.scripts tells them to",
-);
+pub static SCRIPTS_REPLACED: Field =
+    counter(c"scripts_replaced", "Script calls that commands answered, as seckill.scripts says");
 pub static HOLDS_OPEN: Field = gauge(
     c"holds_open",
     "Orders held now, in all databases, as far as their keys have been looked at",

@@ -131,7 +131,7 @@ pub fn check_streams(orders: &[u8], draws: &[u8]) -> Result<(), &'static str> {
         return Err("must not end in .released, .confirmed or .dlq, as streams derived from it do");
     }
     if orders == draws && !orders.is_empty() {
-        return Err("must be another stream for orders than for draws");
+        return Err("must not name the same stream for orders and draws");
     }
     Ok(())
 }

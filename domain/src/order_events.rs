@@ -108,14 +108,14 @@ impl Order {
     /// An entry of the order stream.
     pub fn parse(entry: &StreamEntry, names: FieldNames<'_>) -> Result<Self, Unfit> {
         if entry.field(REASON)?.is_some() {
-            return Err(unfit("a release is no order"));
+            return Err(unfit("it is a release, not an order"));
         }
         if entry.fields.iter().any(|(name, _)| name.starts_with(DEAD_LETTER_PREFIX)) {
-            return Err(unfit("a dead letter is no order"));
+            return Err(unfit("it is a dead letter, not an order"));
         }
         let deadline_ms = match entry.field(DEADLINE)? {
             None => None,
-            Some(text) => Some(integer(text).ok_or_else(|| unfit("deadline is no number"))?),
+            Some(text) => Some(integer(text).ok_or_else(|| unfit("deadline is not a number"))?),
         };
         let (key, user) = entry.order(names)?;
         Ok(Self { id: entry.id, key, user, units: entry.units()?, deadline_ms })
@@ -127,7 +127,7 @@ impl Release {
     pub fn parse(entry: &StreamEntry, names: FieldNames<'_>) -> Result<Self, Unfit> {
         let reason = entry.field(REASON)?.ok_or_else(|| unfit("no field reason"))?;
         let reason = Reason::parse(reason)
-            .ok_or_else(|| unfit("reason is neither cancelled nor expired nor rejected"))?;
+            .ok_or_else(|| unfit("reason is not cancelled, expired or rejected"))?;
         let (key, user) = entry.order(names)?;
         let was_sold = entry.field(WAS)? == Some(State::Sold.word().as_bytes());
         Ok(Self { id: entry.id, key, user, units: entry.units()?, reason, was_sold })
@@ -138,7 +138,7 @@ impl Confirmation {
     /// An entry of the stream of confirmed orders.
     pub fn parse(entry: &StreamEntry, names: FieldNames<'_>) -> Result<Self, Unfit> {
         if entry.field(REASON)?.is_some() {
-            return Err(unfit("a release is no confirmation"));
+            return Err(unfit("it is a release, not a confirmation"));
         }
         let (key, user) = entry.order(names)?;
         Ok(Self { id: entry.id, key, user, units: entry.units()? })
@@ -176,7 +176,7 @@ impl StreamEntry {
             None => Ok(1),
             Some(text) => integer(text)
                 .filter(|units| *units > 0)
-                .ok_or_else(|| unfit("units is no number above 0")),
+                .ok_or_else(|| unfit("units is not a number above 0")),
         }
     }
 
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(order(&[]).unwrap().key.sale, "");
         assert_eq!(order(&[("sale", b"17")]).unwrap().key.sale, "17");
         assert!(order(&[("sale", b"1"), ("sale", b"1")]).is_err());
-        // What is no id of a sale is a field of the shop.
+        // A text that is not the id of a sale is a field of the shop.
         assert_eq!(order(&[("sale", b"summer")]).unwrap().key.sale, "");
     }
 
@@ -254,9 +254,9 @@ mod tests {
     #[test]
     fn numbers_are_digits_within_bounds() {
         for wrong in [&b"0"[..], b"-1", b"+1", b"", b"1.0", b"9223372036854775808", b"\xff"] {
-            assert_eq!(order(&[("units", wrong)]), Err("units is no number above 0".to_owned()));
+            assert_eq!(order(&[("units", wrong)]), Err("units is not a number above 0".to_owned()));
         }
-        assert_eq!(order(&[("deadline", b"soon")]), Err("deadline is no number".to_owned()));
+        assert_eq!(order(&[("deadline", b"soon")]), Err("deadline is not a number".to_owned()));
     }
 
     #[test]
@@ -282,8 +282,14 @@ mod tests {
         let missing = entry(&[("userId", b"alice"), ("voucherId", b"7")]);
         assert_eq!(Order::parse(&missing, NAMES), Err(unfit("no field id")));
         assert_eq!(order(&[("id", b"1002")]), Err("two fields id".to_owned()));
-        assert_eq!(order(&[("reason", b"expired")]), Err("a release is no order".to_owned()));
-        assert_eq!(order(&[("dlqId", b"1-1")]), Err("a dead letter is no order".to_owned()));
+        assert_eq!(
+            order(&[("reason", b"expired")]),
+            Err("it is a release, not an order".to_owned())
+        );
+        assert_eq!(
+            order(&[("dlqId", b"1-1")]),
+            Err("it is a dead letter, not an order".to_owned())
+        );
     }
 
     #[test]

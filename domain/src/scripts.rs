@@ -178,12 +178,12 @@ impl fmt::Display for BadEntry {
         }
         match &self.fault {
             Fault::Sha1 => write!(f, ": must begin with the sha1 of a script, 40 hex digits"),
-            Fault::Twice => write!(f, ": this sha1 has an entry already"),
-            Fault::NoCommand => write!(f, ": must name a command behind the sha1"),
+            Fault::Twice => write!(f, ": this sha1 already has an entry"),
+            Fault::NoCommand => write!(f, ": must name a command after the sha1"),
             Fault::Command => write!(f, ": the module has no such command"),
             Fault::Number => write!(f, ": keys and arguments are KEYS[1], ARGV[1] and so on"),
-            Fault::Hole(name) => write!(f, ": a number of {name} is left out"),
-            Fault::Arguments(command) => write!(f, ": its arguments can't be those of {command}"),
+            Fault::Hole(name) => write!(f, ": {name} has a gap in its numbers"),
+            Fault::Arguments(command) => write!(f, ": its arguments do not match {command}"),
         }
     }
 }

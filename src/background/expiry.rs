@@ -178,7 +178,7 @@ fn skip(before: Option<Skipped>, reaped: Reaped, now: Millis) -> Option<Skipped>
 fn complain(ctx: Ctx<'_>, memory: &Memory, error: CommandError, now: Millis) {
     // A slot on its way to another node is nobody's mistake.
     if error != CommandError::TryAgain && memory.holds.may_complain(now) {
-        ctx.warn(&format!("expired holds stay for now: {error}"));
+        ctx.warn(&format!("expired holds were not released and will be tried again: {error}"));
     }
 }
 

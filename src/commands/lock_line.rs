@@ -137,7 +137,7 @@ pub(crate) fn serve(ctx: Ctx<'_>, memory: &Memory, lock: &DbKey, key: Str<'_>) {
             Err(error) => Err(error),
         };
         if answer.is_ok() {
-            // Whoever had it with the same token leaves it to the waiter, who is answered soon.
+            // A session that had this lock leaves it to the waiter, who is answered soon.
             memory.sessions.end(lock.db, &lock.key);
         }
         let waited_ms = lines.with(|lines| match answer {

@@ -17,7 +17,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     flags: c"write fast",
     categories: c"write fast lock",
     arity: 4,
-    summary: c"Gives a lock a new lease from now on, if the token is its owner's",
+    summary: c"Renews the lease of a lock, from now on, if the token is its owner's",
     complexity: c"O(1)",
     since: c"0.2.0",
     keys: &[KeySpec { position: 1, access: Access::Update, notes: c"The lock, a string" }],

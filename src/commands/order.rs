@@ -17,10 +17,10 @@ pub(super) struct Order<'a> {
     pub(super) units: Units,
 }
 
-/// What the entries of a managed voucher's orders say, each where there is something to say.
+/// Fields that only entries of a managed voucher's orders have; None leaves the field out.
 #[derive(Clone, Copy, Default)]
 pub(super) struct ManagedValues<'a> {
-    /// Of a hold.
+    /// The deadline of a held order.
     pub(super) deadline: Option<Str<'a>>,
     pub(super) sale: Option<Str<'a>>,
 }

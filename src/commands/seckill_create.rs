@@ -68,8 +68,8 @@ impl Command for Create {
         }
         if let Some(policy) = eviction_of_any_key(ctx) {
             ctx.warn(&format!(
-                "a sale was created that this server may evict when memory is short \
-                 (maxmemory-policy {policy}): noeviction or a volatile policy keeps it"
+                "this server may evict the keys of the new sale when memory is short \
+                 (maxmemory-policy {policy}): set noeviction or a volatile policy"
             ));
         }
         Ok(Reply::Ok)

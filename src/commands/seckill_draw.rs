@@ -29,7 +29,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     flags: c"write deny-oom fast",
     categories: c"write fast seckill",
     arity: 3,
-    summary: c"Draws a prize code for a user; a user who has one gets the same code again",
+    summary: c"Draws a prize code for a user; a user who already has one gets the same code",
     complexity: c"O(1)",
     since: c"0.2.0",
     keys: POOL,

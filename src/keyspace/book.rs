@@ -360,7 +360,7 @@ pub(crate) fn units_held(
     Ok(count.saturating_add(extra))
 }
 
-/// Units of held orders beyond the first of each, as the key says; none when it is no integer.
+/// Units of held orders beyond the first of each, as the key says; None if it is not an integer.
 pub(crate) fn extra(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Result<Option<i64>, CommandError> {
     match read_extra(ctx, keys) {
         Ok(extra) => Ok(Some(extra)),

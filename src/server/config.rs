@@ -77,7 +77,7 @@ impl Text {
     fn accept(&self, value: Str<'_>) -> Result<(), String> {
         let bytes = value.bytes();
         if bytes.contains(&0) {
-            return Err("must hold no NUL byte".to_owned());
+            return Err("must not contain a NUL byte".to_owned());
         }
         (self.check)(bytes)?;
         self.value.set(Some(OwnedStr::new(bytes)));
@@ -99,7 +99,7 @@ impl Setting for Text {
                 bytes
             }
         };
-        let default = CString::new(default).map_err(|_| "must hold no NUL byte")?;
+        let default = CString::new(default).map_err(|_| "must not contain a NUL byte")?;
         // SAFETY: called while the module loads; the server copies name and default, and the
         // private data is a static.
         let status = unsafe {

@@ -36,7 +36,7 @@ pub(crate) trait Listener {
 /// What happened to the server or to whole databases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ServerEvent {
-    /// A database was emptied; all of them when there is no number. Keys fire nothing then.
+    /// A database was emptied; None means all databases. No key events are fired for its keys.
     Flushed {
         db: Option<i32>,
     },

@@ -30,7 +30,7 @@ impl Timer {
     /// The server fires in one pass all that is due by the clock as it was when the pass began. So
     /// what a timer's callback arms is armed for later than that: if the clock was set back
     /// meanwhile, it would be due at once, again and again, and the server would do nothing else.
-    /// Whoever hears of the step arms it again.
+    /// The listener of that change of the clock arms it again.
     ///
     /// The callback's context has the database of `ctx` selected.
     pub(crate) fn arm(&'static self, ctx: Ctx<'_>, after_ms: u64) {

@@ -180,7 +180,7 @@ fn managed_sales_need_the_command_and_their_voucher() {
         (error) NOPERM ...
         ",
     );
-    // Who may only read a voucher may look at its sale.
+    // A user who may only read a voucher may look at its sale.
     let all = "+seckill.info +seckill.order +seckill.audit +seckill.alter +seckill.drop %R~7";
     let mut reader = user(&server, all);
     for (command, allowed) in [

@@ -166,7 +166,11 @@ fn every_tampering_is_found_in_steps() {
         ("HSET seckill:book:7 o2 sold:1:0:bob", "total is 9, but left 5 + held 2 + sold 1 is 8"),
         ("HSET seckill:book:7 o1 junk", "1 orders of the book can't be read"),
         ("HSET seckill:book:7 o1 sold:2:0:alice", "1 holds have no held order"),
-        ("HSET seckill:book:7 o1 held:2:5:alice", "1 holds have another deadline than their order"),
+        (
+            "HSET seckill:book:7 o1 held:2:5:alice",
+            "1 holds have a different deadline from their \
+            order",
+        ),
         ("HDEL seckill:book:7 o1", "1 holds have no held order"),
         ("DEL seckill:book:7", "1 holds have no held order"),
         ("HSET seckill:buyer:7 bob 3:o2", "users' units differ from those of their live orders"),
@@ -174,10 +178,10 @@ fn every_tampering_is_found_in_steps() {
         ("HDEL seckill:buyer:7 bob", "1 live orders are of users who have no units on record"),
         ("HSET seckill:buyer:7 eve 1:o9", "1 users with units on record are not among the buyers"),
         ("DEL seckill:buyer:7", "2 live orders are of users who have no units on record"),
-        ("ZINCRBY seckill:hold:7 1 o1", "1 holds have another deadline than their order"),
+        ("ZINCRBY seckill:hold:7 1 o1", "1 holds have a different deadline from their order"),
         ("ZREM seckill:hold:7 o1", "1 held orders have no hold"),
         ("ZADD seckill:hold:7 9999999999999 o2", "1 holds have no held order"),
-        ("ZADD seckill:hold:7 +inf o1", "1 holds have another deadline than their order"),
+        ("ZADD seckill:hold:7 +inf o1", "1 holds have a different deadline from their order"),
         ("SREM seckill:order:7 bob", "1 users with units on record are not among the buyers"),
         ("SADD seckill:order:7 carol", "1 buyers have no units on record"),
         ("SET seckill:extra:7 5", "held orders have 1 units beyond the first of each, but their"),
@@ -225,7 +229,7 @@ fn what_is_no_cursor_is_refused() {
     let good = server.own().audit_step("7", "0").cursor;
     for bad in ["''", "1", "-1", "x", "00", "5:0", &format!("{good}:0"), &"9".repeat(600)] {
         let error = server.refused(&format!("SECKILL.AUDIT 7 CURSOR {bad}"), "ERR");
-        assert_eq!(error, "ERR cursor must be 0, or what the last step replied", "{bad}");
+        assert_eq!(error, "ERR cursor must be 0 or the cursor of the last reply", "{bad}");
     }
     for bad in ["CURSOR", "cursr 0", "CURSOR 0 0", "CURSOR 0 CURSOR 0"] {
         let error = server.refused(&format!("SECKILL.AUDIT 7 {bad}"), "ERR");

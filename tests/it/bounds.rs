@@ -120,7 +120,7 @@ fn nothing_long_is_kept() {
     given_back.unwrap_or_else(|late| panic!("{late}: {} bytes are kept", kept()));
 }
 
-/// Who may lock what begins with `lock:` could otherwise use up the fencing tokens of every lock.
+/// A user with rights to `lock:*` could otherwise use up the fencing tokens of every lock.
 #[test]
 fn fence_keys_are_no_locks() {
     let server = Server::observed().start();

@@ -266,7 +266,7 @@ fn a_slot_on_the_move_sells_nothing_it_cannot_see() {
     let digest = source.digest();
     assert!(at_source().starts_with("TRYAGAIN "), "{}", at_source());
     assert_eq!(source.digest(), digest);
-    // Without, it sends clients on. Who is sent on finds nothing: no wrong NOVOUCHER, no sale.
+    // Without, it redirects clients, who find nothing: no wrong NOVOUCHER, no sale.
     assert_eq!(source.run("DEL 7"), Value::Int(1));
     assert!(at_source().starts_with("ASK "), "{}", at_source());
     assert!(at_target().starts_with("TRYAGAIN "), "{}", at_target());
@@ -323,7 +323,7 @@ fn pools_have_tags_like_vouchers() {
         for pool in ["a}b", "{}x", "{}", ""] {
             for name in ["SECKILL.DRAW", "SECKILL.UNDRAW"] {
                 let error = assert_error(&server.call(&[name, pool, "alice"]), "ERR", pool);
-                assert!(error.contains("pool must hold no }"), "{error}");
+                assert!(error.contains("pool must not be empty or contain }"), "{error}");
             }
         }
         server.run("CONFIG SET seckill.draw-stream d{x}");

@@ -164,7 +164,7 @@ fn what_is_no_stock_is_refused() {
         server.run(&format!("SET stock {stock}"));
         for command in both {
             let error = server.refused(command, "ERR");
-            assert_eq!(error, "ERR stock is negative and not -1", "{stock}");
+            assert_eq!(error, "ERR stock is negative, and only -1 is allowed", "{stock}");
         }
     }
     for make in ["RPUSH stock a", "HSET stock f v", "SADD stock a", "ZADD stock 1 a"] {

@@ -215,9 +215,9 @@ fn keys_and_arguments_are_counted() {
         > FCALL lock_acquire 1 l ann
         (error) ERR wrong number of arguments for 'lock_acquire' function
         > FCALL lock_acquire 1 l ann 1000 FENCE
-        (error) ERR with FENCE the second key is the fence key
+        (error) ERR FENCE needs a second key, the fence key
         > FCALL lock_acquire 1 l ann 1000 SESSION
-        (error) ERR SESSION needs the connection of a client, which no script has
+        (error) ERR SESSION needs a client connection, and a script has none
         > FCALL lock_acquire 1 l ann 1000 SESSION SESSION
         (error) ERR syntax error
         > FCALL lock_release 2 l f ann

@@ -162,7 +162,7 @@ fn an_impossible_fencing_token_refuses_before_the_lock_is_touched() {
     }
 }
 
-/// Of a key that merely has the name of a fence key nothing changes, its time to live neither.
+/// A key that merely has the name of a fence key does not change, nor does its time to live.
 #[test]
 fn a_renewal_leaves_what_is_no_fence_alone() {
     let server = Server::observed().start();

@@ -4,8 +4,8 @@ use crate::harness::{Client, Server, text, wait_for};
 use crate::locks_line::id_of;
 use redis::Value;
 
-const PER_LOCK: &str = "ERR 2 clients wait for this lock, more may not";
-const IN_ALL: &str = "ERR 3 clients wait for locks, more may not";
+const PER_LOCK: &str = "ERR 2 clients already wait for this lock, and no more may";
+const IN_ALL: &str = "ERR 3 clients already wait for locks, and no more may";
 
 /// Two for a lock, three in all; three locks are held.
 fn bounded() -> Server {
@@ -30,7 +30,7 @@ fn a_full_line_refuses_and_changes_nothing() {
         assert_eq!(server.refused(request, "ERR"), PER_LOCK);
         assert_eq!(server.in_line(), 2);
     }
-    // Who does not wait is answered as ever, and so is the holder.
+    // A client that does not wait is answered as before, and so is the holder.
     assert_eq!(server.silent("LOCK.ACQUIRE a dan 1000000"), Value::Int(0));
     server.check("> LOCK.ACQUIRE a ann 1000000 WAIT 60000\n1");
     // Nobody waits in a transaction, so there the bound is none.
@@ -70,7 +70,7 @@ fn all_lines_together_have_a_bound() {
     let _another = server.waiter("LOCK.ACQUIRE c dan 1000000 WAIT 60000");
     server.check("> CONFIG SET seckill.lock-waiters-max '0 0'\nOK");
     assert_eq!(server.in_line(), 4);
-    let nobody = "ERR 0 clients wait for this lock, more may not";
+    let nobody = "ERR 0 clients already wait for this lock, and no more may";
     assert_eq!(server.refused("LOCK.ACQUIRE d eve 1000000 WAIT 60000", "ERR"), nobody);
 }
 
@@ -126,7 +126,7 @@ fn crowd(server: &Server, lock: &str) {
     let each = (used() - connected) / 1000;
     assert!(each < 40_000, "{each} bytes for each waiter");
     let error = text(&server.run(&format!("LOCK.ACQUIRE {lock} bob 1000000 WAIT 60000")));
-    assert_eq!(error, "ERR 1000 clients wait for this lock, more may not");
+    assert_eq!(error, "ERR 1000 clients already wait for this lock, and no more may");
     drop(waiters);
     server.wait_for_line(0);
     let alone = || server.info_number("connected_clients") == 1;

@@ -90,8 +90,8 @@ fn no_update_is_lost_while_clients_die() {
                 for round in 0..ROUNDS {
                     let token = format!("{thread}-{round}");
                     if thread < 3 {
-                        // Asks, and goes without hearing the answer. Who was served gives the lock
-                        // back, or its lease ends.
+                        // Asks, and disconnects before the answer. A client that got the lock
+                        // releases it, or its lease ends.
                         let ask = ["LOCK.ACQUIRE", "lock", &token, "40", "WAIT", "1000"];
                         client.send(&ask);
                         thread::sleep(Duration::from_micros(random.u64(0..3000)));

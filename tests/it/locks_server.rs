@@ -45,7 +45,7 @@ fn grants_are_replicated_as_what_they_did() {
         server.wait_for_owner("lock", "");
     });
     assert_eq!(written, ["MULTI", "DEL lock", "SET lock gone PXAT", "EXEC", "DEL lock"]);
-    // Whoever waits or is refused writes nothing.
+    // A client that waits or is refused writes nothing.
     server.run("SET lock zoe");
     let written = effects(&server, || {
         assert_eq!(server.run("LOCK.ACQUIRE lock late 1000000 WAIT 50"), Value::Int(0));

@@ -368,7 +368,7 @@ fn transactions_have_a_session_and_scripts_have_none() {
     ann.check("> MULTI\nOK\n> LOCK.ACQUIRE lock ann 1000000 WAIT 9 SESSION\nQUEUED\n> EXEC\n1) 1");
     drop(ann);
     server.wait_for_owner("lock", "");
-    let refused = "SESSION needs the connection of a client, which no script has";
+    let refused = "SESSION needs a client connection, and a script has none";
     for held in ["", "ann", "zoe"] {
         server.run("DEL lock");
         if !held.is_empty() {

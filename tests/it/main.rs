@@ -16,7 +16,7 @@
 //! | `nextid`, `nextid_slots` | generated ids, and who else counts on their keys |
 //! | `nextid_pace` | nobody uses up the ids of a day |
 //! | `whole_slots` | moves slots whole, on servers that can |
-//! | `afresh` | nothing remembered between tries hides what others did |
+//! | `other_writers` | nothing remembered between tries hides what others did |
 //! | `repeats` | repeat buyers, and what others do to the buyers meanwhile |
 //! | `locks_line`, `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in line |
 //! | `locks_bounds` | how many clients may wait |
@@ -66,7 +66,6 @@
 
 mod acl;
 mod adopt;
-mod afresh;
 mod aof;
 mod audit_steps;
 mod bounds;
@@ -122,6 +121,7 @@ mod nextid;
 mod nextid_pace;
 mod nextid_slots;
 mod observe;
+mod other_writers;
 mod own_names;
 mod pages;
 mod payments;

@@ -121,7 +121,7 @@ fn an_asterisk_makes_an_id_when_accepted() {
         if voucher == "7" {
             assert_eq!(server.state("7", &id), "held");
         }
-        // Who loses burns no id.
+        // A losing try burns no id.
         let lost = pair(server.silent(&format!("SECKILL.TRY {voucher} alice *")));
         assert_eq!(lost, [Value::Int(2), Value::Nil]);
         let lost = pair(server.silent(&format!("SECKILL.TRY {voucher} bob * UNITS 2")));

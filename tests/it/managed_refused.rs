@@ -12,7 +12,7 @@ fn moments_in_seconds_are_refused() {
             for command in ["SECKILL.CREATE 7 5", "SECKILL.CREATE 7 ADOPT", "SECKILL.ALTER 8"] {
                 let error = server.refused(&format!("{command} {word} {seconds}"), "ERR");
                 let name = word.to_lowercase();
-                let wanted = format!("{name} must be in milliseconds, this can only be in seconds");
+                let wanted = format!("{name} must be in milliseconds, this looks like seconds");
                 assert_eq!(error, format!("ERR {wanted}"));
             }
         }
@@ -63,7 +63,7 @@ fn a_replica_that_takes_writes_changes_no_managed_voucher() {
         &rejected,
     ] {
         let digest = replica.digest();
-        let wanted = "this server is a replica, managed vouchers are sold by its primary";
+        let wanted = "this is a replica, and only its primary sells managed vouchers";
         replica.check(&format!("> {command}\n(error) READONLY {wanted}"));
         assert_eq!(replica.digest(), digest, "{command}");
     }

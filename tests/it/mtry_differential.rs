@@ -72,7 +72,7 @@ fn other(random: &mut fastrand::Rng) -> String {
 }
 
 /// What a sale begins with.
-fn afresh(random: &mut fastrand::Rng) -> Vec<String> {
+fn new_sale(random: &mut fastrand::Rng) -> Vec<String> {
     let stock = random.choice([0, 5, 30, 30, 300]).expect("one");
     let limit = random.choice([1, 1, 2, 9]).expect("one");
     let hold = random.choice(["", "", " HOLD 900000"]).expect("one");
@@ -197,7 +197,7 @@ fn batches_are_answered_as_the_same_tries() {
     for history in 0..80 {
         let seed = first.wrapping_add(history);
         let mut random = fastrand::Rng::with_seed(seed);
-        let start = afresh(&mut random);
+        let start = new_sale(&mut random);
         for line in &start {
             assert_eq!(run(&mut one, line), run(&mut many, line), "{line}");
         }

@@ -17,7 +17,10 @@ fn nextid_leaves_ids_for_orders_and_for_the_day() {
         matches!(&answer, Value::ServerError(_)).then(|| (given, text(&answer)))
     });
     let (given, error) = refused.expect("a bound");
-    assert!(error.starts_with("TRYAGAIN ids are asked for faster than a day has them"), "{error}");
+    assert!(
+        error.starts_with("TRYAGAIN ids are requested too fast for the day's counter"),
+        "{error}"
+    );
     // 2^24 at once, and 40,000 for each second since midnight.
     assert!((256..=256 + 86_401 * 40_000 / 65_536).contains(&given), "{given}");
     server.check("> SECKILL.TRY 7 alice *\n1) 0\n2) ...");
@@ -47,6 +50,6 @@ fn used_ids_make_no_order_leave_out_a_day() {
     }
     server.call(&["SET", &key, "5"]);
     let error = server.refused("SECKILL.TRY 7 alice *", "TRYAGAIN");
-    assert_eq!(error, "TRYAGAIN the next ids are those of orders already, wait a second");
+    assert_eq!(error, "TRYAGAIN the next ids already belong to orders, wait a second");
     assert_eq!(text(&server.call(&["GET", &key])), "5");
 }

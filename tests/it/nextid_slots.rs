@@ -139,7 +139,7 @@ fn hash_tags_without_a_cluster_give_the_ids_of_a_cluster() {
     assert_eq!(lines, [format!("SET {key} {last} PXAT {expiry}")]);
     for prefix in ["a{b", "{}x", "{"] {
         let error = server.refused(&format!("SECKILL.NEXTID {prefix}"), "ERR");
-        assert_eq!(error, "ERR prefix must hold no brace outside of a hash tag");
+        assert_eq!(error, "ERR prefix must not contain a brace outside a hash tag");
     }
     // What was counted here goes on in a cluster.
     let dump = server.call(&["DUMP", &key]);

@@ -6,7 +6,7 @@ use crate::harness::{Server, module, text};
 use crate::observe::assert_error;
 use redis::Value;
 
-const SAME: &str = "must be another stream for orders than for draws";
+const SAME: &str = "must not name the same stream for orders and draws";
 const DERIVED: &str = "must not end in .released, .confirmed or .dlq";
 
 /// Values of the order stream and of the draw stream that can't be, and why.
@@ -128,7 +128,7 @@ fn keys_of_sales_are_no_locks() {
             format!("LOCK.RENEW {lock} 5 1"),
         ] {
             let error = server.refused(&command, "ERR");
-            let wanted = "ERR key must not be named like one of a sale, of prizes or of ids";
+            let wanted = "ERR key must not have a name that sales, prizes or ids use";
             assert_eq!(error, wanted, "{command}");
         }
         server.silent(&format!("LOCK.INFO {lock}1"));

@@ -47,7 +47,7 @@ fn an_order_is_paid_under_one_reference() {
     }
     server.refused("SECKILL.CONFIRM 7 alice o1 REF pay-2", "PAID");
     server.refused("SECKILL.CONFIRM 7 alice o1 REF PAY-1", "PAID");
-    // Who has not bought it learns nothing of it.
+    // Another user learns nothing of the order.
     assert_eq!(server.silent("SECKILL.CONFIRM 7 bob o1 REF pay-2"), Value::Int(0));
     assert_eq!(reference(&server, "o1"), Some(b"pay-1".to_vec()));
     server.check("> XLEN stream.orders.confirmed\n1\n> SECKILL.TRY 7 alice o1\n0");
@@ -72,7 +72,7 @@ fn an_order_sold_without_a_reference_takes_the_first() {
     server.assert_book("7", [6, 0, 3]);
 }
 
-/// Whoever refunds the order must know which payment it was.
+/// A refund must know which payment it was.
 #[test]
 fn a_released_order_keeps_its_reference() {
     let server = held();

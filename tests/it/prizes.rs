@@ -112,7 +112,7 @@ fn losers_leave_no_trace() {
         assert_eq!(server.silent("SECKILL.UNDRAW 7 bob"), Value::Int(0));
         server.run("RPUSH seckill:codes:8 d");
     }
-    // Who has a code hears it whatever has become of the other keys.
+    // A user who has a code gets it, whatever happened to the other keys.
     server.run("SET seckill:codes:7 spoiled");
     server.run("DEL stream.draws");
     server.run("SET stream.draws spoiled");
@@ -150,11 +150,11 @@ fn a_stream_that_is_full_is_refused() {
     server.run("RPUSH seckill:codes:7 one");
     server.run("XADD stream.draws 18446744073709551615-18446744073709551615 a b");
     let error = server.refused("SECKILL.DRAW 7 alice", "ERR");
-    assert_eq!(error, "ERR the stream of draws has used up its ids");
+    assert_eq!(error, "ERR the draw stream has used up its ids");
     // Without an entry it is full anyway.
     server.run("XTRIM stream.draws MAXLEN 0");
     let error = server.refused("SECKILL.DRAW 7 alice", "ERR");
-    assert_eq!(error, "ERR the stream of draws has used up its ids");
+    assert_eq!(error, "ERR the draw stream has used up its ids");
     server.run("DEL stream.draws");
     server.run("XGROUP CREATE stream.draws g $ MKSTREAM");
     server.check("> SECKILL.DRAW 7 alice\n1) 0\n2) one\n> XLEN stream.draws\n1");

@@ -119,8 +119,8 @@ fn nothing_is_rejected_by_halves_while_a_slot_moves() {
         assert!(reply.starts_with(code), "{reply}, not {code}");
         assert_eq!(server.digest(), before, "{reply}");
     };
-    // No dead letters yet: they may be on the other side. Who asks for nothing gets an answer.
-    refused(&source, &ids[0], "TRYAGAIN the dead letters");
+    // No dead letters yet: they may be on the other side. Calls that need none are answered.
+    refused(&source, &ids[0], "TRYAGAIN the dead-letter stream");
     assert_eq!(reject(&source, stream, "5-5"), Value::Int(0));
     // They are here, and the voucher is not, or by halves.
     source.run(&format!("CLUSTER SETSLOT {moving} STABLE"));

@@ -132,7 +132,7 @@ fn books_of_the_version_before_are_read() {
     server.check(
         "
         > SECKILL.TRY 7 alice held
-        (error) ORDERID this orderid belongs to an order of another user or of other units
+        (error) ORDERID this orderid is already used by another user or for other units
         > SECKILL.TRY 7 alice held UNITS 2
         0
         > SECKILL.TRY 7 dave cancelled
@@ -144,7 +144,7 @@ fn books_of_the_version_before_are_read() {
         > SECKILL.CONFIRM 7 bob sold REF pay-2
         2
         > SECKILL.CONFIRM 7 bob sold REF pay-3
-        (error) PAID this order was paid under another reference, see SECKILL.ORDER
+        (error) PAID this order was confirmed with another reference, see SECKILL.ORDER
         > SECKILL.EXTEND 7 carol pending 9000000
         1
         ",

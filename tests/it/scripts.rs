@@ -131,7 +131,7 @@ fn calls_that_lack_something_are_left_to_the_script() {
     for call in lacking {
         assert!(ran(&server.call(call)), "{call:?}");
     }
-    // Of the server's own errors none is lost.
+    // None of the server's own errors is lost.
     for call in [
         &["EVALSHA"][..],
         &["EVALSHA", &sell],
@@ -236,14 +236,14 @@ fn bad_entries_are_named() {
         (format!("{sell} EVALSHA a b c"), "the module has no such command"),
         (
             format!("{sell} SECKILL.TRY ARGV[1] ARGV[2]"),
-            "can't be those of SECKILL.TRY voucher user orderid [UNITS units]",
+            "do not match SECKILL.TRY voucher user orderid [UNITS units]",
         ),
-        (format!("{sell} SECKILL.TRY ARGV[1] ARGV[2] ARGV[3] UNITS"), "can't be those of"),
-        (format!("{sell} SECKILL.TRY ARGV[1] ARGV[2] ARGV[3] LIMIT 2"), "can't be those of"),
-        (format!("{sell} LOCK.RELEASE a b c"), "can't be those of LOCK.RELEASE key token"),
-        (format!("{sell} SECKILL.TRY ARGV[1] ARGV[2] ARGV[4]"), "a number of ARGV is left out"),
+        (format!("{sell} SECKILL.TRY ARGV[1] ARGV[2] ARGV[3] UNITS"), "do not match"),
+        (format!("{sell} SECKILL.TRY ARGV[1] ARGV[2] ARGV[3] LIMIT 2"), "do not match"),
+        (format!("{sell} LOCK.RELEASE a b c"), "do not match LOCK.RELEASE key token"),
+        (format!("{sell} SECKILL.TRY ARGV[1] ARGV[2] ARGV[4]"), "ARGV has a gap in its numbers"),
         (format!("{sell} SECKILL.TRY ARGV[0] a b"), "KEYS[1], ARGV[1] and so on"),
-        (format!("{sell} LOCK.INFO a;{} LOCK.INFO a", sell.to_uppercase()), "an entry already"),
+        (format!("{sell} LOCK.INFO a;{} LOCK.INFO a", sell.to_uppercase()), "already has an entry"),
     ] {
         let error = assert_error(&set(&server, &entry), "ERR", &entry);
         assert!(error.contains("seckill.scripts") && error.contains(wanted), "{entry}: {error}");

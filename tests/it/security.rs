@@ -1,4 +1,4 @@
-//! Who may do what, for every command: by its name, by category, by key; what an error says; and
+//! The rights to every command: by its name, by category, by key; what an error says; and
 //! the rules of users that SECURITY.md recommends.
 
 use std::fs;
@@ -193,13 +193,13 @@ pub fn recommended(server: &Server) -> Vec<String> {
     names.collect()
 }
 
-/// Who has a lock does not learn, by any way that is open to them, who has another.
+/// A holder of a lock has no way to learn the token of another lock.
 #[test]
 fn nobody_learns_tokens_without_the_right() {
     let server = Server::with().config("slowlog-log-slower-than 0").start();
     let names = recommended(&server);
     server.run("LOCK.ACQUIRE lock:1 very-secret 100000 FENCE");
-    // Who may look at everything sees arguments, of these commands as of all others.
+    // A user who may read everything sees arguments, those of these commands as of all others.
     let seen = format!("{:?}", server.run("SLOWLOG GET 10"));
     assert!(seen.contains("LOCK.ACQUIRE"), "{seen}");
     for name in &names {
@@ -219,7 +219,7 @@ fn nobody_learns_tokens_without_the_right() {
             assert_ne!(answer, "OK", "{name}: {command}");
         }
     }
-    // Of a token that is not theirs they are told only that it is not theirs.
+    // The only answer about another token is that it is not theirs.
     let set = "ACL SETUSER bob on >pw ~lock:* +auth +lock.acquire +lock.renew +lock.release";
     server.run(set);
     let mut bob = server.client();

@@ -215,15 +215,15 @@ fn fields_by_which_no_order_could_be_read_are_refused() {
         ("u v ''", "must be three words that are not empty"),
         (
             "units v i",
-            "must not use units, deadline, reason, was, sale or ref, which are fields of their own",
+            "must not use units, deadline, reason, was, sale or ref, which have their own meaning",
         ),
         (
             "u deadline i",
-            "must not use units, deadline, reason, was, sale or ref, which are fields of their own",
+            "must not use units, deadline, reason, was, sale or ref, which have their own meaning",
         ),
         (
             "u v reason",
-            "must not use units, deadline, reason, was, sale or ref, which are fields of their own",
+            "must not use units, deadline, reason, was, sale or ref, which have their own meaning",
         ),
         ("u dlq i", "must not begin with dlq, as the fields of dead letters do"),
         (&format!("u v {long}"), "must be three words of at most 1024 bytes"),

@@ -77,7 +77,7 @@ pub fn check<M: Model>(start: M, history: &[Vec<Op<M::Command>>]) -> Verdict {
         if count > furthest.0 {
             furthest = (count, format!("after {count} commands, {state:?}, of {heads:?}"));
         }
-        // Whoever was answered before another sent comes before that other.
+        // A command that was answered before another was sent comes before that other.
         let bound = heads.iter().map(|(_, op)| op.end()).min().unwrap_or_default();
         heads.retain(|(_, op)| op.call <= bound);
         // The likeliest is looked at first, that is put down last.

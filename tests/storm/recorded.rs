@@ -153,7 +153,7 @@ impl Common {
         let mut history = Vec::new();
         let mut left = COMMANDS;
         while left > 0 {
-            // Who gives up often leaves too much open to be checked.
+            // A client that gives up often leaves too much open to be checked.
             let is_first = history.is_empty();
             let mut connection = self.connect(if is_first { self.patience } else { DEADLINE });
             let mut ops: Vec<Op<C>> = Vec::new();

@@ -169,7 +169,7 @@ fn every_dead_letter_is_missed_and_every_change_of_one_is_noticed() {
     }
 }
 
-/// An acquisition for a second, sent and answered so many ms after the start.
+/// An acquisition for a second, with the ms after the start when it was sent and answered.
 fn acquired(start: Instant, token: &str, [sent, answered]: [u64; 2], fence: i64) -> Log {
     let words = ["LOCK.ACQUIRE", "lock0", token, "1000", "FENCE"].map(str::to_owned).to_vec();
     let at = |ms| start + Duration::from_millis(ms);

@@ -99,7 +99,7 @@ pub struct Order {
     pub state: String,
     pub units: i64,
     pub user: String,
-    /// Of the payment, or "".
+    /// The reference of the payment, or "".
     pub reference: String,
 }
 

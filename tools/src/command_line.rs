@@ -7,7 +7,7 @@ use clap::Parser;
 
 use crate::sanitize::sanitize;
 
-/// The exit code of a program whose options can't be, as clap has it.
+/// The exit code for options that are refused, the same as clap's.
 const WRONG: u8 = 2;
 
 /// The options of the command line, or the end of the program. Options can be on either side of a
@@ -20,7 +20,7 @@ pub fn options_anywhere<P: Parser>() -> P {
     P::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
 }
 
-/// Says in a line why what a program was told can't be.
+/// Prints in one line why the program refuses its options.
 pub fn refused(program: &str, error: &Error) -> ExitCode {
     eprintln!("{program}: {}", sanitize(&format!("{error:#}")));
     ExitCode::from(WRONG)

@@ -20,7 +20,7 @@ pub struct Target {
     cluster: Option<ClusterClient>,
 }
 
-/// A connection. Of a cluster, one to each node; redirections are followed.
+/// A connection; to a cluster, one to each node, with redirections followed.
 #[derive(Clone)]
 pub enum Connection {
     Server(MultiplexedConnection),

@@ -1,7 +1,7 @@
-//! Servers that Sentinels tell of: `redis+sentinel://user:password@host:port,host:port/name/db`.
+//! Servers that Sentinels name: `redis+sentinel://user:password@host:port,host:port/name/db`.
 //!
-//! User and password are the server's. Sentinels that ask for a password of their own get it from
-//! SECKILL_SENTINEL_PASSWORD.
+//! User and password are those of the server. The password of the Sentinels themselves, if they
+//! have one, is in SECKILL_SENTINEL_PASSWORD.
 
 use anyhow::{Context, Result, ensure};
 use redis::sentinel::{SentinelClient, SentinelClientBuilder, SentinelServerType};
@@ -16,12 +16,12 @@ const PASSWORD: &str = "SECKILL_SENTINEL_PASSWORD";
 pub struct SentinelUrl {
     addrs: Vec<ConnectionAddr>,
     service: String,
-    /// The URL of a server that is reached in the same manner as the one that they tell of.
+    /// The URL of a server that is reached in the same way as the primary that they name.
     pub server: String,
 }
 
 impl SentinelUrl {
-    /// None: another kind of URL.
+    /// None for another kind of URL.
     pub fn parse(url: &str) -> Result<Option<Self>> {
         let Some((scheme, rest)) = url.split_once("+sentinel://") else { return Ok(None) };
         let (user, rest) = match rest.rsplit_once('@') {
@@ -32,7 +32,7 @@ impl SentinelUrl {
         let (service, db) = path.split_once('/').unwrap_or((path, "0"));
         ensure!(!service.is_empty(), "the name of the service is missing: ..+sentinel://host/name");
         ensure!(!hosts.is_empty(), "the host of a Sentinel is missing: ..+sentinel://host/name");
-        db.parse::<u32>().context("the database behind the name of the service is no number")?;
+        db.parse::<u32>().context("the database after the name of the service is not a number")?;
         let addr = |host: &str| -> Result<ConnectionAddr> {
             let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
             let port = if has_port { String::new() } else { format!(":{PORT}") };

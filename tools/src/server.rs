@@ -1,5 +1,5 @@
-//! The options by which a program finds its server, and connections to it: TCP, TLS, a socket, or
-//! wherever Sentinels say that it is.
+//! The options that say where a program's server is, and connections to it: by TCP, TLS, a unix
+//! socket, or to the primary that Sentinels name.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,17 +18,17 @@ use tokio::sync::Mutex;
 use crate::sentinel::SentinelUrl;
 use crate::tls::{self, Certificates};
 
-/// A server that answers later than this counts as lost. More than any wait for entries.
+/// A server that answers later than this counts as lost. Longer than any blocking read of entries.
 pub const ANSWER_WAIT: Duration = Duration::from_secs(10);
 pub const CONNECT_WAIT: Duration = Duration::from_secs(5);
 const PASSWORD: &str = "SECKILL_REDIS_PASSWORD";
 
-/// Where the server is. The names of redis-cli where it has them.
+/// Where the server is. Options that redis-cli has too have its names.
 #[derive(Args, Clone, Debug)]
 pub struct ServerOptions {
-    /// The server or any node of a cluster: `redis://user:password@host:port/db`, `rediss://..` by
-    /// TLS, `redis+unix:///path`, or by Sentinels `redis+sentinel://host:port,host:port/name`; the
-    /// password also by SECKILL_REDIS_PASSWORD
+    /// The server or any node of a cluster: `redis://user:password@host:port/db`, `rediss://..` for
+    /// TLS, `redis+unix:///path`, or `redis+sentinel://host:port,host:port/name` for Sentinels; the
+    /// password can also be in SECKILL_REDIS_PASSWORD
     #[arg(
         long,
         value_name = "URL",
@@ -38,23 +38,23 @@ pub struct ServerOptions {
     )]
     pub redis: String,
 
-    /// The file that has the password of the server in its first line
+    /// A file whose first line is the password of the server
     #[arg(long, value_name = "FILE")]
     pub redis_password_file: Option<PathBuf>,
 
-    /// The certificates of the authorities to trust, in PEM [default: those of the system]
+    /// The CA certificates to trust, in PEM [default: those of the system]
     #[arg(long, value_name = "FILE")]
     pub cacert: Option<PathBuf>,
 
-    /// The certificate to show to the server, in PEM
+    /// The client certificate, in PEM
     #[arg(long, value_name = "FILE", requires = "key")]
     pub cert: Option<PathBuf>,
 
-    /// The private key of that certificate, in PEM
+    /// The private key of the client certificate, in PEM
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub key: Option<PathBuf>,
 
-    /// Trust any certificate: anybody in between can read and change everything
+    /// Trust any certificate, which lets anybody in between read and change everything
     #[arg(long, conflicts_with = "cacert")]
     pub insecure: bool,
 }
@@ -64,7 +64,7 @@ pub struct ServerOptions {
 pub struct Place {
     info: ConnectionInfo,
     certificates: Option<Certificates>,
-    /// They know where the server is: it moves.
+    /// They know which server is the primary now.
     sentinels: Option<Arc<Mutex<SentinelClient>>>,
     /// For messages.
     name: String,
@@ -76,7 +76,7 @@ impl ServerOptions {
         let sentinel = SentinelUrl::parse(&self.redis).context("--redis")?;
         let url = sentinel.as_ref().map_or(self.redis.as_str(), |sentinel| &sentinel.server);
         let mut info = url.into_connection_info().context("--redis")?;
-        // Replies are read in one form, whatever the URL asks for.
+        // The programs parse RESP2 only, whatever the URL asks for.
         let mut settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP2);
         if settings.password().is_none()
             && let Some(password) = self.password()?
@@ -113,7 +113,7 @@ impl ServerOptions {
     }
 }
 
-/// The first line of a file of a password.
+/// The first line of a password file.
 pub fn first_line(path: &Path) -> Result<String> {
     let text = std::fs::read_to_string(path)?;
     let line = text.lines().next().unwrap_or_default();
@@ -139,7 +139,7 @@ impl Place {
         &self.name
     }
 
-    /// Sentinels say where the server is.
+    /// Whether Sentinels say where the server is.
     pub fn is_by_sentinels(&self) -> bool {
         self.sentinels.is_some()
     }
@@ -149,7 +149,7 @@ impl Place {
         Self { info: self.info.clone().set_addr(addr), sentinels: None, ..self.clone() }
     }
 
-    /// A connection of its own. Sentinels are asked each time, for the primary may be another now.
+    /// A new connection. Sentinels are asked each time, since the primary may have changed.
     pub async fn connect(&self) -> RedisResult<MultiplexedConnection> {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_WAIT))
@@ -167,7 +167,7 @@ impl Place {
     }
 }
 
-/// The address of a node that `teller` tells of. One without a name is the teller itself.
+/// The address of a node as `teller` names it. A node without a host is the teller itself.
 pub fn node_at(teller: &ConnectionAddr, node: &str, node_port: u16) -> ConnectionAddr {
     let named = |host: &String| match node {
         "" | "?" => host.clone(),
@@ -185,8 +185,8 @@ pub fn node_at(teller: &ConnectionAddr, node: &str, node_port: u16) -> Connectio
     }
 }
 
-/// Whether an error says that a certificate is not trusted, ours or the other's: then trying again
-/// doesn't help. The libraries tell it as a connection that failed.
+/// Whether an error says that one side's certificate is not trusted: then retrying doesn't help.
+/// The libraries report it as a failed connection.
 pub fn is_untrusted(text: &str) -> bool {
     ["certificate", "received fatal alert"].iter().any(|word| text.contains(word))
 }

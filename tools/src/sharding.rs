@@ -24,7 +24,7 @@ pub fn journal_key(sale: &str, shard: u32) -> String {
 /// Refuses a sale whose name would spoil the hash tags.
 pub fn check_sale(sale: &str) -> Result<()> {
     let is_plain = !sale.is_empty() && !sale.contains(['{', '}', '#']);
-    ensure!(is_plain, "voucher {sale} can't be sharded: no brace and no # may be in its name");
+    ensure!(is_plain, "voucher {sale} can't be sharded: its name must not contain braces or #");
     Ok(())
 }
 

@@ -19,7 +19,11 @@ pub fn secured(
 ) -> Result<(ConnectionInfo, Option<Certificates>)> {
     let ConnectionAddr::TcpTls { host, port, insecure, .. } = info.addr().clone() else {
         let is_asked = options.insecure || options.cacert.is_some() || options.cert.is_some();
-        ensure!(!is_asked, "--cacert, --cert and --insecure are for a --redis of rediss://");
+        ensure!(
+            !is_asked,
+            "--cacert, --cert and --insecure need a --redis that begins with \
+                            rediss://"
+        );
         return Ok((info, None));
     };
     let insecure = insecure || options.insecure;

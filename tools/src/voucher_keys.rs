@@ -17,13 +17,13 @@ pub struct VoucherKeys {
     pub voucher: String,
     pub stock: String,
     pub buyers: String,
-    /// None where the server is configured to append no orders.
+    /// None if the server is configured to append no orders.
     pub stream: Option<String>,
-    /// Of a managed voucher: its orders.
+    /// The orders of a managed voucher.
     pub book: String,
-    /// Of a managed voucher: its rules.
+    /// The rules of a managed voucher.
     pub rules: String,
-    /// Of a managed voucher: what was released. None without a stream.
+    /// The stream of releases; None if no orders are appended.
     pub released: Option<String>,
     pub user_field: String,
     pub voucher_field: String,
@@ -67,7 +67,7 @@ impl VoucherKeys {
         };
         let hash_tags = uses_hash_tags(config("hash-tags", "auto").as_bytes(), cluster);
         let naming = Naming::of(voucher.as_bytes(), hash_tags)
-            .map_err(|StrayBraces| anyhow!("the braces in voucher {voucher} make no hash tag"))?;
+            .map_err(|StrayBraces| anyhow!("the braces in voucher {voucher} are not a hash tag"))?;
         let key = |prefix: &[u8]| text(&naming.key(prefix));
 
         let fields = config("order-fields", ORDER_FIELDS);

@@ -9,7 +9,7 @@ use crate::stand::{Lab, Stand};
 
 const SALE: Sale = Sale { voucher: 8, kind: Kind::Held };
 
-/// Bytes an order, by MEMORY USAGE of each key with every element counted.
+/// Bytes per order, by MEMORY USAGE of each key with every element counted.
 #[derive(Serialize)]
 pub struct Memory {
     pub orders: usize,

@@ -43,7 +43,7 @@ pub fn measure(lab: &Lab, size: Size) -> Result<Vec<SoldOut>> {
     size.orders_sold.iter().map(|&orders| one(lab, size, orders)).collect()
 }
 
-/// All units are gone, each to another user. Who tries now is new, with a new order id.
+/// All units are gone, each to another user. A user who tries now is new, with a new order id.
 fn one(lab: &Lab, size: Size, orders: usize) -> Result<SoldOut> {
     let mut stand = lab.stand(false)?;
     for sale in [UNMANAGED, SOLD, HELD] {

@@ -83,7 +83,7 @@ fn sell(sale: &mut Sale) -> RedisResult<()> {
     println!("alice pays: {}", ["no such order", "confirmed", "paid before", "too late"][paid]);
     let cancelled: usize =
         sale.ask("SECKILL.CANCEL", &["7", "bob", &bobs_order.unwrap_or_default()])?;
-    let words = ["no such order", "given back", "given back before"];
+    let words = ["no such order", "released", "already released"];
     println!("bob cancels: {}", words[cancelled]);
 
     // A map in RESP3, names and values in turn in RESP2: redis-rs takes both for a HashMap.
@@ -135,8 +135,8 @@ fn lock(locks: &mut Connection) -> RedisResult<()> {
 fn main() -> RedisResult<()> {
     let url = env::var("REDIS_URL").unwrap_or_else(|_| "redis://127.0.0.1:6379/".to_owned());
     let client = Client::open(url)?;
-    // A buyer wants an answer soon. Who waits for a lock wants none before the wait is over: the
-    // read time-out must be longer than the wait.
+    // A buyer wants an answer soon. A client that waits for a lock expects none before the
+    // wait is over: its read time-out must be longer than the wait.
     let mut sale = Sale::open(&client)?;
     let mut locks = connect(&client, Duration::from_secs(10))?;
     sell(&mut sale)?;

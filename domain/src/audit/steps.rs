@@ -29,7 +29,7 @@ pub struct Figures {
     /// Entries of the book, which no command removes.
     pub orders: i64,
     pub holds: i64,
-    /// Units of held orders beyond the first of each; none when the key is no integer.
+    /// Units of held orders beyond the first of each; None if the key is not an integer.
     pub extra: Option<i64>,
 }
 
@@ -270,7 +270,7 @@ impl Progress {
         found(sums.bad_orders, "orders of the book can't be read");
         found(sums.bad_holdings, "users' units can't be read");
         found(sums.no_record, "live orders are of users who have no units on record");
-        found(sums.other_deadline, "holds have another deadline than their order");
+        found(sums.other_deadline, "holds have a different deadline from their order");
         found(sums.no_order, "holds have no held order");
         found(sums.no_hold, "held orders have no hold");
         found(sums.no_buyer, "users with units on record are not among the buyers");

@@ -35,7 +35,7 @@ impl Bounds {
             return Err(wrong);
         }
         if per_lock > in_all {
-            return Err("must allow no more clients for one lock than for all");
+            return Err("must not allow more clients for one lock than for all");
         }
         Ok(Self { per_lock, in_all })
     }
@@ -63,7 +63,7 @@ mod tests {
         for text in wrong {
             assert!(Bounds::parse(text.as_bytes()).is_err(), "{text}");
         }
-        assert!(Bounds::parse(b"3 2").unwrap_err().contains("no more"));
+        assert!(Bounds::parse(b"3 2").unwrap_err().contains("not allow more"));
     }
 
     #[test]

@@ -22,10 +22,10 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         self.mark_all(Some(second));
     }
 
-    /// The clock was set back by so many ms: waits, which are spans of time, end so much earlier by
-    /// it. Takes time for each waiter.
+    /// The clock was set back by `ms`. A wait is a span of time, so its end by the clock moves back
+    /// by as much. Takes time for each waiter.
     pub fn clock_set_back(&mut self, ms: i64, now_ms: i64) {
-        // Who came after it goes by the new clock already.
+        // A waiter that came after the change already has times of the new clock.
         let before = |waiter: &&mut Waiter<H, A>| waiter.wait.since_ms > now_ms;
         let clients = self.clients.iter_mut();
         for (client, waiter) in clients.filter(|(_, waiter)| before(waiter)) {

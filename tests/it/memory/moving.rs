@@ -309,7 +309,7 @@ impl<'a> Moving<'a> {
                 for key in &keys {
                     let Some(voucher) = key.strip_prefix("seckill:hold:") else { continue };
                     let Value::Int(count) = node.call(&["ZCARD", key]) else {
-                        // Of a slot that has not come yet, or has left: looked at or not.
+                        // Its slot has not come yet, or has left: the key was looked at or not.
                         held[1] += 1000;
                         continue;
                     };

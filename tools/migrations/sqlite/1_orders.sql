@@ -13,7 +13,7 @@ CREATE TABLE IF NOT EXISTS {prefix}orders (
     deadline_ms  INTEGER,
     -- The user again while the order is live and its voucher sells to a user once, else null.
     only_user_id TEXT,
-    -- The order's entries in the order stream and in that of give-backs: one each, more where an
+    -- The order's entries in the order stream and in that of releases: one each, more where an
     -- unmanaged voucher sold the same id again.
     entry_id     TEXT NOT NULL,
     released_id  TEXT NOT NULL,

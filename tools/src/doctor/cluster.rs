@@ -72,8 +72,8 @@ impl Cluster {
             .collect();
         if !shown.is_empty() {
             let text = format!(
-                "It uses keys that the caller does not declare as KEYS, so that no cluster client \
-                 can find their node: {}.",
+                "It uses keys that the caller does not declare as KEYS, so no cluster client can \
+                 find their node: {}.",
                 shown.join(", ")
             );
             findings.push(Finding::weak("undeclared-keys", text));
@@ -93,10 +93,10 @@ impl Cluster {
             1 => "all its keys are in one slot".to_owned(),
             count => {
                 let half = node.with(|node| half_a_sale(node, sale, reading, script, &named))?;
-                let text = format!("its keys are in {count} slots, which nodes share out");
+                let text = format!("its keys are in {count} slots, which can be on several nodes");
                 let fares = if half.is_some() { "it stops half-way" } else { "it is refused" };
                 findings.extend(half);
-                format!("{text}; where they are on several nodes {fares}")
+                format!("{text}; when they are on several nodes, {fares}")
             }
         };
         let line = line(node, sale, reading, cures, slots.len() == 1)?;

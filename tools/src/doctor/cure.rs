@@ -279,8 +279,8 @@ fn deduct(sale: &Sale, codes: &Codes) -> Vec<Cure> {
     };
     let after: String = sale.extras.iter().map(|call| again(call) + " ").collect();
     let note =
-        "A stock of -1 means no limit to SECKILL.DEDUCT, and other stocks below zero are an \
-        error: a line of the doctor's is compared with 0 and more."
+        "SECKILL.DEDUCT takes a stock of -1 as unlimited, and any other negative stock is an \
+         error: the doctor compares its replacement only with stocks of 0 and more."
             .to_owned();
     let lua = format!(
         "local n = {lua} if n == -1 then return {missing} end if n == 0 then return {out} end \
@@ -327,8 +327,7 @@ fn script(sale: &Sale, call: &Call, codes: &Codes, notes: &mut Vec<String>) -> O
     if !extras.is_empty() {
         steps.push(format!("if r == {ACCEPTED} then {} end", extras.join(" ")));
         notes.push(
-            "What your script writes beside the sale comes after it: if that fails, the sale is \
-             made all the same."
+            "What your script writes beside the sale comes after it: if that fails, the sale stays."
                 .to_owned(),
         );
     }

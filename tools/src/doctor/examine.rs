@@ -103,8 +103,8 @@ impl<'a> Bench<'a> {
         }
         let mut trial = Trial { watch: &mut watch, script: &source.text, slots: &slots };
         if source.draws_lots() && least.sells() && !trial.sells_always(&least)? {
-            let text = "It draws lots by math.random: the same call sold once, and at another time \
-                did not. Examine what it does when the lot is drawn, as a script of its own.";
+            let text = "It calls math.random: the same call sometimes sells and sometimes does \
+                        not. Put what follows the draw into a script of its own and examine that.";
             examined.obstacles = vec![text.to_owned()];
             return Ok(examined);
         }
@@ -210,8 +210,8 @@ impl<'a> Bench<'a> {
         let begins_by_itself = examined.findings.iter().any(|f| f.code == "sells-without-stock");
         let bare = sale.marks.is_empty() && sale.orders.is_none();
         if bare && begins_by_itself && !sale.effects.touched.is_empty() {
-            let text = "It takes from a number that begins by itself and gets a time to live: a \
-                quota, or a rate limiter. Near: no command limits rates.";
+            let text = "It counts down a number that it creates itself, with a time to live: a \
+                        quota or a rate limiter. Near: no command limits rates.";
             *examined = Examined { what: "a helper", ..Examined::new(&examined.file) };
             examined.verdict = Verdict::Helper;
             examined.obstacles = vec![text.to_owned()];
@@ -219,8 +219,8 @@ impl<'a> Bench<'a> {
         }
         let two_meanings = ["last-unit", "one-reply"];
         if examined.findings.iter().any(|found| two_meanings.contains(&found.code)) {
-            let text = "A line that replies as your script does would keep this fault. Give sold \
-                out a reply that no sale has, such as -1, in the script and in its caller.";
+            let text = "A replacement with the same replies would keep this fault. Give sold out \
+                        a reply that no sale has, such as -1, in the script and in its caller.";
             examined.obstacles.insert(0, text.to_owned());
         }
         self.cure(examined, sale, prover, (reading, runs), codes, &scenarios)?;

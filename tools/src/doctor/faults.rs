@@ -138,8 +138,8 @@ impl<'a> Facts<'a> {
         let lost = steps.iter().filter(for_nobody).count();
         let varies = self.traces.is_empty() && !matches!(self.codes.accepted, Accepted::Code(_));
         if kept >= 30 && told >= 30 {
-            let text = "It oversells forever: 30 of 30 users are told that they bought one of 10 \
-                units, and the keys say so, too.";
+            let text = "It oversells forever: all of 30 users get the reply that they bought one \
+                        of 10 units, and the keys confirm it.";
             findings.push(Finding::broken("oversells-for-ever", text));
         } else if kept > 10 && told > 10 && !varies {
             let text = format!("It oversells: {told} users bought 10 units.");
@@ -155,7 +155,7 @@ impl<'a> Facts<'a> {
         if left < Some(0) && findings.is_empty() {
             let left = left.unwrap_or_default();
             let text = format!(
-                "It sells no unit too many, but the stock drifts below zero: after 30 tries for 10 \
+                "It does not oversell, but the stock drifts below zero: after 30 tries for 10 \
                  units it is {left}, and a restock is that many units short."
             );
             findings.push(Finding::weak("stock-drifts", text));
@@ -180,16 +180,17 @@ impl<'a> Facts<'a> {
         });
         let remembers = self.sale.marks.iter().any(|place| of_user(&place));
         if all && told && asks && !remembers {
-            let text = "It asks whether the user has bought and remembers nobody: the same user \
-                bought 12 times. Unless something else adds the buyer, a user can buy all of it.";
+            let text = "It checks whether the user has bought, but records no buyer: the same \
+                        user bought 12 times. Unless other code adds the buyer, one user can buy \
+                        the whole stock.";
             findings.push(Finding::weak("remembers-nobody", text));
         } else if all && told && asks {
-            let text = "It asks for the buyer under another name than the one under which it \
-                remembers the buyer, so the same user bought 12 times.";
+            let text = "It looks for the buyer under one name and records the buyer under \
+                        another, so the same user bought 12 times.";
             findings.push(Finding::broken("forgets-buyers", text));
         } else if all && told && self.sale.marks.iter().any(|place| place.kind == Kind::Set) {
-            let text = "The same user bought 12 times: it adds the user to a set, and never lets \
-                that refuse a try.";
+            let text = "The same user bought 12 times: it adds the user to a set, but refuses no \
+                        try because of it.";
             findings.push(Finding::weak("sells-twice", text));
         }
         let refused = Some(&again.reply) == self.codes.bought.as_ref() || again.reply.refuses();
@@ -214,14 +215,14 @@ impl<'a> Facts<'a> {
         let (kept, _) = self.sold_of_ten();
         if self.codes.accepted == Accepted::Code(out.reply.clone()) && kept <= 10 {
             let text = format!(
-                "A user is told {0} when all is sold, and {0} after buying, too.",
+                "It replies {0} when sold out, and {0} to a user who has already bought, too.",
                 out.reply
             );
             if out.taken() <= 0 {
                 findings.push(Finding::broken("one-reply", text));
             }
         } else if out.reply.is_error() {
-            let text = format!("When all is sold it ends in an error: {}.", out.reply);
+            let text = format!("When sold out, it ends in an error: {}.", out.reply);
             findings.push(Finding::broken("sold-out-fails", text));
         }
         let refusals = [(&self.codes.sold_out, "sold out"), (&self.codes.bought, "bought before")];
@@ -239,8 +240,8 @@ impl<'a> Facts<'a> {
                     format!("The buyer who leaves {left} units")
                 };
                 let text = format!(
-                    "{which} is told {refusal}, which is also what it says for {what}: the unit is \
-                     gone, and the buyer is turned away."
+                    "{which} gets the reply {refusal}, which is also the reply for {what}: the \
+                     unit is deducted, and the buyer is refused."
                 );
                 findings.push(Finding::broken("last-unit", text));
             }
@@ -274,7 +275,7 @@ impl<'a> Facts<'a> {
         }
         let negative = self.step(history::MINUS_FIVE, 0);
         if sells(negative) && negative.taken() > 0 {
-            let text = "It sells from a stock below zero, should anything else make it so.";
+            let text = "It sells from a negative stock, if anything else makes the stock negative.";
             findings.push(Finding::weak("sells-below-zero", text));
         }
         findings
@@ -313,16 +314,16 @@ impl<'a> Facts<'a> {
         let fresh = plain.after.ttl.get(key).map(seconds);
         match now {
             None if ran.after.has_key(key) => {
-                let text = "The first sale takes the time to live off the stock: it never expires \
-                    any more (SET does that; DECR does not).";
+                let text = "The first sale removes the stock's time to live, so it no longer \
+                            expires (SET does that; DECR does not).";
                 Some(Finding::broken("loses-expiry", text))
             }
             Some(now) if (now - 3600).abs() > 5 || fresh.is_some() => {
                 let now = fresh.unwrap_or(now);
                 let text = format!(
-                    "Every sale sets the stock's time to live to {now} s anew: {now} s after the \
-                     latest sale the stock key is gone, whatever is left, and until then it may \
-                     outlive the sale."
+                    "Every sale resets the stock's time to live to {now} s: {now} s after the \
+                     latest sale the stock key expires, whatever is left, and until then \
+                     it may outlive the sale."
                 );
                 Some(Finding::weak("touches-expiry", text))
             }
@@ -336,7 +337,7 @@ impl<'a> Facts<'a> {
         let users = &steps[..steps.len().saturating_sub(1)];
         let refused = users.iter().position(|step| step.taken() <= 0)?;
         let user = history::odd_user(refused);
-        let text = format!("The user \"{user}\" can't buy, and is told {}.", steps[refused].reply);
+        let text = format!("The user \"{user}\" can't buy: it replies {}.", steps[refused].reply);
         Some(Finding::weak("odd-users", text))
     }
 

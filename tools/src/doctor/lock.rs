@@ -214,7 +214,7 @@ impl Unlock {
             if leaves && !has(&findings, "never-releases") {
                 let when = if number == MINE { "" } else { " with odd bytes" };
                 let text = format!(
-                    "It never gives up a lock: called with the token{when} that the lock holds, it \
+                    "It never releases a lock: called with the token{when} that the lock holds, it \
                      leaves the lock and replies {reply}."
                 );
                 findings.push(Finding::broken("never-releases", text));

@@ -59,7 +59,7 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let outcome = runtime.context("starting").and_then(|runtime| {
         let outcome = runtime.block_on(until_asked_to_end(options));
-        // Whoever still examines loses the servers, and nobody waits for it.
+        // Threads that still examine a script lose their servers, and nothing waits for them.
         runtime.shutdown_background();
         outcome
     });
@@ -93,7 +93,7 @@ fn examine_all(options: &Options) -> Result<u8> {
     for path in &options.scripts {
         sources.extend(Source::read(path, options.from_java)?);
     }
-    ensure!(!sources.is_empty(), "there is no script in what was named");
+    ensure!(!sources.is_empty(), "no script was found in the given files");
     let said = options.keys.is_some() || options.argv.is_some();
     ensure!(!said || sources.len() == 1, "--keys and --argv are for one script at a time");
     let all = folder::examine_all(&options.programs()?, options.kind, &sources, &roles)?;

@@ -9,11 +9,11 @@ use clap::{Parser, ValueEnum};
 use crate::roles::Roles;
 use crate::server::Programs;
 
-/// Examines your own seckill.lua and unlock.lua: what is wrong, and what takes their place.
+/// Examines your seckill.lua and unlock.lua: what is wrong with them, and what can replace them.
 ///
 /// Runs every script in some twenty scenarios on throw-away servers that it starts itself, beside
-/// the module, and compares replies and keys. It never talks to any other server, and leaves
-/// nothing behind.
+/// the module, and compares replies and keys. It never connects to any other server, and leaves
+/// no files behind.
 #[derive(Parser, Debug)]
 #[command(name = "seckill-doctor", version, after_help = EXIT_CODES)]
 pub struct Options {
@@ -21,12 +21,12 @@ pub struct Options {
     #[arg(required = true, value_name = "SCRIPT")]
     pub scripts: Vec<PathBuf>,
 
-    /// What the scripts are for [default: seen from the commands in them]
+    /// What the scripts do [default: found from the commands in them]
     #[arg(long, value_enum)]
     pub kind: Option<Kind>,
 
     /// What KEYS holds, in order: stock, buyers, stream, lock, voucher, user, request (of a try),
-    /// counter (of a user), changes (per try), - for anything, or =text for what is always the same
+    /// counter (of a user), changes (per try), - for anything, or =text for a constant
     /// [default: found by watching the script]
     #[arg(long, value_name = "WORDS")]
     pub keys: Option<String>,
@@ -36,7 +36,7 @@ pub struct Options {
     #[arg(long, value_name = "WORDS")]
     pub argv: Option<String>,
 
-    /// Also read scripts out of the strings of .java, .kt and .go files
+    /// Also read scripts from the strings of .java, .kt and .go files
     #[arg(long)]
     pub from_java: bool,
 
@@ -45,11 +45,11 @@ pub struct Options {
     pub server: Option<PathBuf>,
 
     /// The module [default: libseckill.so beside this program, in target/release, or in the
-    /// system's folders of modules]
+    /// system's module folders]
     #[arg(long, value_name = "PATH")]
     pub module: Option<PathBuf>,
 
-    /// Print JSON, an object a script
+    /// Print JSON, one object per script
     #[arg(long)]
     pub json: bool,
 }
@@ -57,7 +57,7 @@ pub struct Options {
 const EXIT_CODES: &str = "\
 Exit code:
   0  every script has a drop-in replacement, or is a helper that needs none
-  1  a script is broken, or the module does something else in its place
+  1  a script is broken, or its replacement would behave differently
   2  a script was not understood, or could not be examined
 
 Examples:
@@ -112,8 +112,8 @@ fn found_module() -> Result<PathBuf> {
     match found {
         Some(path) => absolute(&path),
         None => bail!(
-            "{NAME} is not beside this program, in target/release or in the system's folders of \
-             modules: build it by make build, or name it by --module"
+            "{NAME} is not beside this program, in target/release or in the system's module \
+             folders: build it by make build, or give its path by --module"
         ),
     }
 }

@@ -27,7 +27,7 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// How long a script may take. The longest of those that are examined take milliseconds.
 const SCRIPT_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Who scripts run as: they can do what scripts of shops do, and nothing to the server.
+/// The user whom scripts run as: it can do what scripts of shops do, and nothing to the server.
 const SCRIPT_USER: &str = "script";
 const SCRIPT_RULES: &str = "~* &* +@all -@admin -@dangerous +keys +sort +sort_ro +info";
 
@@ -65,8 +65,8 @@ struct Running {
     _dir: TempDir,
 }
 
-/// Nothing once the program ends: then no server may be started any more. Whoever starts or ends
-/// one holds the lock until it is done, so that the end of the program leaves nothing behind.
+/// None once the program ends: from then on no server may be started. A thread that starts or ends
+/// a server holds the lock until it is done, so that the program leaves no server behind.
 static RUNNING: Mutex<Option<BTreeMap<u32, Running>>> = Mutex::new(Some(BTreeMap::new()));
 
 fn running() -> MutexGuard<'static, Option<BTreeMap<u32, Running>>> {
@@ -171,7 +171,10 @@ impl Server {
         let child = command.spawn().with_context(|| {
             let server = programs.server.display();
             if is_root() {
-                format!("cannot run {server} as the user nobody, as which root runs its servers")
+                format!(
+                    "cannot run {server} as the user nobody, whom the doctor uses when root \
+                         runs it"
+                )
             } else {
                 format!(
                     "cannot run {server}: install redis-server, or name one by --server or \
@@ -191,7 +194,7 @@ impl Server {
     }
 
     fn wait_until_up(&self, log: &Path, writer: JoinHandle<()>) -> Result<()> {
-        wait_for("a server of the doctor's own to answer", || {
+        wait_for("the doctor's own server to answer", || {
             let ended = match running().as_mut().and_then(|list| list.get_mut(&self.id)) {
                 Some(process) => !matches!(process.child.try_wait(), Ok(None)),
                 None => true,
@@ -206,7 +209,7 @@ impl Server {
             let said = fs::read_to_string(log).unwrap_or_default();
             let lines: Vec<&str> = said.lines().collect();
             let last = lines.iter().rev().take(6).rev().copied().collect::<Vec<_>>().join("\n");
-            bail!("a server of the doctor's own did not start; it said:\n{last}")
+            bail!("the doctor's own server did not start; its output ends with:\n{last}")
         })
     }
 
@@ -256,7 +259,7 @@ impl Client {
         let reply = self.call(words)?;
         if reply.refuses() {
             let command = words.first().map(|name| String::from_utf8_lossy(name.as_ref()));
-            bail!("{} on a server of the doctor's own: {reply}", command.unwrap_or_default());
+            bail!("{} on the doctor's own server: {reply}", command.unwrap_or_default());
         }
         Ok(reply)
     }

@@ -213,7 +213,7 @@ fn changes_nothing(runs: &[Run], source: &Source) -> Judged {
         let near = "SECKILL.STATUS and SECKILL.INFO answer such questions for managed vouchers.";
         return Judged::Helper { what, near: near.into() };
     }
-    let lots = if source.draws_lots() { "it draws lots by math.random: " } else { "" };
+    let lots = if source.draws_lots() { "it calls math.random: " } else { "" };
     Judged::Unclear(format!(
         "{lots}in {} worlds it called {}, changed nothing, never got to {}, and replied {}",
         runs.len(),
@@ -317,12 +317,12 @@ fn helper(run: &Run, runs: &[Run], template: &impl Fn(&[u8]) -> Template) -> Jud
         ("It moves units from one number to another", "Managed vouchers count held and sold units.")
     } else if adds && !(effects.gone.is_empty() && effects.rewritten.is_empty()) {
         (
-            "It gives units back and removes or changes a marker: a rollback or a cancellation",
+            "It releases units and removes or changes a marker: a rollback or a cancellation",
             "SECKILL.CANCEL does both in one step, once for each order.",
         )
     } else if guarded && effects.made.is_empty() && effects.touched.is_empty() {
         (
-            "It adds to a number that is there already: if that is a stock, it gives units back",
+            "It adds to a number that is there already: if that is a stock, it releases units",
             "SECKILL.RESTORE adds to a bare stock, SECKILL.RESTOCK to a managed voucher, and \
              SECKILL.CANCEL releases what a user has bought.",
         )

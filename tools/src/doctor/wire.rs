@@ -16,7 +16,8 @@ pub struct Wire(BufReader<UnixStream>);
 
 impl Wire {
     pub fn open(socket: &Path, deadline: Duration) -> Result<Self> {
-        let stream = UnixStream::connect(socket).context("connecting to a server of our own")?;
+        let stream =
+            UnixStream::connect(socket).context("connecting to the doctor's own server")?;
         stream.set_read_timeout(Some(deadline))?;
         stream.set_write_timeout(Some(deadline))?;
         Ok(Self(BufReader::new(stream)))
@@ -29,15 +30,15 @@ impl Wire {
             packed.extend_from_slice(word);
             packed.extend_from_slice(b"\r\n");
         }
-        self.0.get_mut().write_all(&packed).context("no answer from a server of our own")
+        self.0.get_mut().write_all(&packed).context("no answer from the doctor's own server")
     }
 
     pub fn read(&mut self) -> Result<Reply> {
         let mut line = Vec::new();
         let len = self.0.read_until(b'\n', &mut line);
-        len.context("no answer from a server of our own")?;
+        len.context("no answer from the doctor's own server")?;
         let Some((kind, text)) = line.strip_suffix(b"\r\n").and_then(<[u8]>::split_first) else {
-            bail!("a server of our own closed the connection");
+            bail!("the doctor's own server closed the connection");
         };
         let number = || String::from_utf8_lossy(text).parse::<i64>();
         Ok(match kind {
@@ -52,13 +53,13 @@ impl Wire {
                 -1 => Reply::Nil,
                 len => Reply::List((0..len).map(|_| self.read()).collect::<Result<_>>()?),
             },
-            _ => bail!("a server of our own answered by no RESP"),
+            _ => bail!("the doctor's own server did not answer in RESP"),
         })
     }
 
     fn bytes(&mut self, len: usize) -> Result<Vec<u8>> {
         let mut bytes = vec![0; len + 2];
-        self.0.read_exact(&mut bytes).context("no answer from a server of our own")?;
+        self.0.read_exact(&mut bytes).context("no answer from the doctor's own server")?;
         bytes.truncate(len);
         Ok(bytes)
     }

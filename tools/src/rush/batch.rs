@@ -10,7 +10,7 @@ pub struct Tries {
     pub numbers: Vec<u32>,
 }
 
-/// Who tries for what, under which order id.
+/// The user, the voucher and the order id of a try.
 pub struct One<'a> {
     pub number: u32,
     pub voucher: &'a str,

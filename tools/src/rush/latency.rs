@@ -35,7 +35,7 @@ impl Latencies {
     }
 
     pub fn merge(&mut self, other: &Self) {
-        // Of the same bounds, so that it can't fail.
+        // Both have the same bounds, so it can't fail.
         let _ = self.0.add(&other.0);
     }
 

@@ -141,7 +141,7 @@ impl Try {
     }
 }
 
-/// Sends the whole plan, or until Ctrl-C, and waits forevery answer. An error when a connection
+/// Sends the whole plan, or until Ctrl-C, and waits for every answer. An error when a connection
 /// is lost: then nobody knows what became of the tries on their way.
 pub async fn send(target: &Target, options: &Options, plan: &Arc<Plan>) -> Result<Rush> {
     let shared = Arc::new(Shared::new(plan.tries()));

@@ -95,7 +95,7 @@ async fn audit(connection: &mut Connection, voucher: &str) -> Result<Audit> {
             return audit_of(&sums);
         }
     }
-    bail!("voucher {voucher} changes without end: somebody else sells or releases it")
+    bail!("voucher {voucher} keeps changing: another client sells or releases it")
 }
 
 fn audit_of(reply: &HashMap<String, Value>) -> Result<Audit> {

@@ -9,18 +9,18 @@ use domain::batch::TRIES_MAX;
 use seckill_tools::server::ServerOptions;
 use seckill_tools::sharding::{SHARDS_MAX, check_sale};
 
-/// Sends a flash sale's tries to a server and proves the outcome.
+/// Sends the tries of a flash sale to a server and proves the outcome.
 ///
-/// Opens a sale of STOCK units of VOUCHER, sends TRIES tries from CONNECTIONS connections at
-/// once, waits forevery answer, and then compares the server's keys with the answers.
-/// Ctrl-C stops sending; what was sold until then is still proved.
+/// Opens a sale of STOCK units of VOUCHER, sends TRIES tries over CONNECTIONS connections at
+/// once, waits for every answer, and then compares the server's keys with the answers.
+/// Ctrl-C stops sending; the outcome up to then is still proved.
 #[derive(Parser, Debug)]
 #[command(name = "seckill-rush", version)]
 pub struct Options {
     #[command(flatten, next_help_heading = "The server")]
     pub server: ServerOptions,
 
-    /// What is on sale
+    /// The voucher on sale
     #[arg(long, default_value = "rush")]
     pub voucher: String,
 
@@ -32,11 +32,11 @@ pub struct Options {
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
     pub tries: u32,
 
-    /// Users there are at most; once all have tried, every try repeats one [default: no limit]
+    /// At most this many users; once all have tried, every try repeats a user [default: no limit]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub users: Option<u32>,
 
-    /// Share of the tries, 0 to 1, made by a user who tried before
+    /// Share of the tries, 0 to 1, that are made by a user who has already tried
     #[arg(long, default_value_t = 0.1, value_parser = share)]
     pub duplicates: f64,
 
@@ -44,79 +44,79 @@ pub struct Options {
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub connections: u32,
 
-    /// Commands that a connection sends before it waits for the answers
+    /// Commands that a connection sends before it waits for their answers
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub pipeline: u32,
 
-    /// Send so many tries per second, whether answers come or not: latencies count from the moment
-    /// at which a try was to be sent [default: the next ones when the answers have come]
+    /// Send this many tries per second without waiting for answers; latencies count from when a
+    /// try was due [default: send the next tries when the answers have arrived]
     #[arg(long, value_name = "TRIES",
         value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub rate: Option<u32>,
 
-    /// Tries of one command: SECKILL.MTRY instead of SECKILL.TRY where it is more than one
+    /// Tries per command; more than one are sent by SECKILL.MTRY instead of SECKILL.TRY
     #[arg(long, default_value_t = 1, conflicts_with = "script",
         value_parser = clap::value_parser!(u32).range(1..=TRIES_MAX as i64))]
     pub batch: u32,
 
-    /// Repeats a run: the same users try in the same order [default: another one each time]
+    /// Seed; the same seed repeats the users and their order [default: a new one for each run]
     #[arg(long)]
     pub seed: Option<u64>,
 
-    /// Delete what there is of the voucher first; without it a voucher that exists is refused
+    /// Delete the voucher first if it exists; without this option such a voucher is refused
     #[arg(long, conflicts_with = "keep")]
     pub reset: bool,
 
-    /// Go on selling a voucher that exists, with the stock it has
+    /// Continue the sale of an existing voucher, with the stock that it has
     #[arg(long)]
     pub keep: bool,
 
-    /// Rush a server whose stream of orders has those of other vouchers, which is likely to be
-    /// somebody's shop
+    /// Also use a server whose order stream has orders of other vouchers, which is probably in
+    /// production
     #[arg(long)]
     pub beside_others: bool,
 
-    /// Spread the sale over so many shards, the vouchers VOUCHER#0, VOUCHER#1 and so on; a user
+    /// Spread the sale over this many shards, the vouchers VOUCHER#0, VOUCHER#1 and so on; a user
     /// tries at the shard CRC16(user) modulo SHARDS
     #[arg(long, conflicts_with = "script",
         value_parser = clap::value_parser!(u32).range(1..=i64::from(SHARDS_MAX)))]
     pub shards: Option<u32>,
 
-    /// Decide by the usual Lua script (EVALSHA, its usual key names) instead of SECKILL.TRY
+    /// Use the usual Lua script (EVALSHA, its usual key names) instead of SECKILL.TRY
     #[arg(long)]
     pub script: bool,
 
     #[command(flatten, next_help_heading = "Managed sales")]
     pub managed: Managed,
 
-    /// Print the result as JSON; no progress
+    /// Print the result as JSON, without progress
     #[arg(long)]
     pub json: bool,
 }
 
-/// A sale with rules: SECKILL.CREATE opens it, and orders may be held for their users to pay.
+/// A sale with rules: SECKILL.CREATE opens it, and orders may be held until their users pay.
 #[derive(Args, Debug)]
 pub struct Managed {
-    /// Open a managed sale (SECKILL.CREATE); its outcome is proved by SECKILL.AUDIT too
+    /// Open a managed sale (SECKILL.CREATE), and prove its outcome by SECKILL.AUDIT as well
     #[arg(long, conflicts_with = "script")]
     pub managed: bool,
 
-    /// Units that a user may have
+    /// Units per user at most
     #[arg(long, default_value_t = 1, requires = "managed",
         value_parser = clap::value_parser!(i64).range(1..))]
     pub limit: i64,
 
-    /// Hold accepted orders for so many ms; who has not paid by then loses the order
+    /// Hold accepted orders for this many ms; orders that are not paid by then expire
     #[arg(long, value_name = "MS", requires = "managed",
         value_parser = clap::value_parser!(i64).range(1..))]
     pub hold_ms: Option<i64>,
 
-    /// Begin the window so many ms after the sale is opened [default: at once]
+    /// Begin the sale this many ms after it is opened [default: at once]
     #[arg(long, value_name = "MS", requires = "managed",
         value_parser = clap::value_parser!(i64).range(1..))]
     pub begin_in_ms: Option<i64>,
 
-    /// End the window so many ms after the sale is opened [default: never]
+    /// End the sale this many ms after it is opened [default: never]
     #[arg(long, value_name = "MS", requires = "managed",
         value_parser = clap::value_parser!(i64).range(1..))]
     pub end_in_ms: Option<i64>,
@@ -126,20 +126,20 @@ pub struct Managed {
         value_parser = share)]
     pub pay_share: f64,
 
-    /// Share of the accepted orders that are cancelled at once (SECKILL.CANCEL); the holds of those
-    /// neither paid nor cancelled are waited for until they expire
+    /// Share of the accepted orders that are cancelled at once (SECKILL.CANCEL); the run waits
+    /// until held orders that were neither paid nor cancelled expire
     #[arg(long, default_value_t = 0.0, value_name = "SHARE", requires = "managed",
         value_parser = share)]
     pub cancel_share: f64,
 
-    /// Share of the tries that repeat an earlier one, with the same user and order id, as a client
+    /// Share of the tries that repeat an earlier try with the same user and order id, as a client
     /// does after a time-out
     #[arg(long, default_value_t = 0.0, value_name = "SHARE", requires = "managed",
         value_parser = share)]
     pub retries: f64,
 }
 
-/// Who takes the decision.
+/// What decides a try.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Method {
     Command,
@@ -151,12 +151,12 @@ impl Options {
         if self.script { Method::Script } else { Method::Command }
     }
 
-    /// The command that decides, where the script does not.
+    /// The command that decides when --script is not given.
     pub fn try_command(&self) -> &'static str {
         if self.batch > 1 { "SECKILL.MTRY" } else { "SECKILL.TRY" }
     }
 
-    /// Refuses what clap can't see.
+    /// Refuses what clap can't check.
     pub fn check(&self) -> Result<()> {
         let Managed { hold_ms, pay_share, cancel_share, .. } = self.managed;
         ensure!(
@@ -170,7 +170,7 @@ impl Options {
         self.users.unwrap_or(self.tries)
     }
 
-    /// The seed asked for, else one drawn once a run.
+    /// The seed of --seed, else a random one, the same for the whole run.
     pub fn seed(&self) -> u64 {
         static DRAWN: OnceLock<u64> = OnceLock::new();
         self.seed.unwrap_or_else(|| *DRAWN.get_or_init(|| fastrand::u64(1..1_000_000_000)))
@@ -180,7 +180,7 @@ impl Options {
 fn share(text: &str) -> std::result::Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        _ => Err("a number from 0 to 1".to_owned()),
+        _ => Err("must be a number from 0 to 1".to_owned()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who tries when. Pure: the same numbers give the same plan.
+//! Which user tries when. Pure: the same numbers give the same plan.
 
 use std::collections::HashSet;
 

@@ -174,8 +174,8 @@ impl Report {
         row("", format!("{sent_by}, in {seconds:.2} s"));
         row("tries per second", n(self.tries_per_s));
         let from = match self.rate {
-            Some(rate) => format!("from the moment at which each was due, {} per second", n(rate)),
-            None => "from sending, with those sent together".to_owned(),
+            Some(rate) => format!("counted from when each try was due, {} per second", n(rate)),
+            None => "counted from sending, together with the tries of the same pipeline".to_owned(),
         };
         row("latency", self.latency.to_string());
         row("", from);

@@ -68,7 +68,7 @@ pub async fn need_module(connection: &mut Connection, command: &str) -> Result<(
         .context("COMMAND INFO")?;
     ensure!(
         known.iter().any(|command| *command != redis::Value::Nil),
-        "this server has no {command}: load the module, or rush by the Lua script (--script)"
+        "this server has no {command}: load the module, or use the Lua script (--script)"
     );
     Ok(())
 }
@@ -185,8 +185,8 @@ async fn refuse_others(connection: &mut Connection, shards: &[VoucherKeys]) -> R
         });
         if let Some(other) = others.into_iter().find(|voucher| !ours.contains(voucher.as_str())) {
             bail!(
-                "{stream} has orders of another voucher, {}: --beside-others rushes this server \
-                 all the same",
+                "{stream} has orders of another voucher, {}: --beside-others uses this server \
+                 anyway",
                 sanitize(&other)
             );
         }
@@ -235,7 +235,7 @@ async fn open_one(
         .query_async(connection)
         .await
         .context("opening the sale")?;
-    ensure!(opened.is_some(), "somebody else opened voucher {} just now", names.voucher);
+    ensure!(opened.is_some(), "another client has just opened voucher {}", names.voucher);
     Ok(())
 }
 

@@ -24,7 +24,7 @@ local function is_same_voucher(journal, rules)
     return not opened or opened == sale_of(rules)
 end
 
--- Whether units can be added: there is a stock, not closed, nor something that is no number.
+-- Whether units can be added: there is a stock, not closed, nor something that is not a number.
 local function has_stock(key)
     local left = redis.pcall('GET', key)
     return type(left) == 'string' and left:match('^%d+$') ~= nil

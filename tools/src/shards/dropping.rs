@@ -21,7 +21,7 @@ impl Sale {
         for info in told {
             match info {
                 Ok(info) => {
-                    let value = info.get("held").context("SECKILL.INFO tells no held")?;
+                    let value = info.get("held").context("SECKILL.INFO has no field held")?;
                     held += Option::<i64>::from_redis_value_ref(value)?.unwrap_or(0);
                 }
                 Err(error) if error.code() == Some("NOVOUCHER") => {}
@@ -36,7 +36,11 @@ impl Sale {
     pub async fn drop_all(&self, force: bool) -> Result<u32> {
         if !force {
             let held = self.held().await?;
-            ensure!(held == 0, "{held} units are held for buyers who pay: --force releases them");
+            ensure!(
+                held == 0,
+                "{held} units are held for buyers who have yet to pay: --force \
+                                releases them"
+            );
         }
         let (mut dropped, mut link) = (0, self.link());
         let arguments = |only_tell: &str| {

@@ -60,8 +60,8 @@ impl<'o> Leveling<'o> {
                         Ok(done) => done?,
                         Err(_) => {
                             eprintln!(
-                                "seckill-shards: the server does not answer: a move may be on its \
-                                 way, seckill-shards finish ends it"
+                                "seckill-shards: the server does not answer: a move may be on \
+                                 its way, run seckill-shards finish"
                             );
                             true
                         }
@@ -87,7 +87,7 @@ impl<'o> Leveling<'o> {
             *tries += 1;
             if *tries == 1 {
                 let text = sanitize(&format!("{error:#}"));
-                eprintln!("seckill-shards: the server is away, trying on: {text}");
+                eprintln!("seckill-shards: the server is down, retrying: {text}");
             }
             let wait = back_off(CONNECT_FIRST, *tries).min(CONNECT_MAX);
             tokio::select! {

@@ -65,7 +65,7 @@ fn scatter(left: &[i64], before: &[i64], round: u64) -> Vec<Step> {
     let mut hungry: Vec<usize> = (0..count).filter(|shard| left[*shard] == 0).collect();
     let turn = usize::try_from(round).unwrap_or(0) % hungry.len().max(1);
     hungry.rotate_left(turn);
-    // Who has sold the last unit just now is likely to have more users in line.
+    // A shard that has just sold its last unit probably has more users in line.
     hungry.sort_by_key(|shard| was(*shard) <= 0);
     let mut hungry = hungry.into_iter();
     let mut steps = Vec::new();
@@ -121,7 +121,7 @@ mod tests {
     fn last_units_travel_from_where_nobody_wants_them() {
         // Shard 2 sold its last unit just now, so it comes first.
         assert_eq!(after(&[1, 0, 0, 0], &[1, 0, 3, 0], 0), [0, 0, 1, 0]);
-        // Who has sold keeps the rest, and so does who has just got something.
+        // A shard that has sold keeps the rest, and so does one that has just received units.
         assert_eq!(after(&[1, 0, 0, 0], &[2, 0, 0, 0], 0), [1, 0, 0, 0]);
         assert_eq!(after(&[1, 0, 0, 0], &[0, 1, 0, 0], 0), [1, 0, 0, 0]);
         let mut seen = std::collections::HashSet::new();

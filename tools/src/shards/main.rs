@@ -73,7 +73,7 @@ async fn run(options: &Options) -> Result<bool> {
             for shard in [*from, *to] {
                 ensure!(shard < sale.shards(), "there are {} shards, from 0", sale.shards());
             }
-            ensure!(from != to, "--from and --to are one shard");
+            ensure!(from != to, "--from and --to are the same shard");
             if !sound(&sale.look().await?)? {
                 return Ok(false);
             }

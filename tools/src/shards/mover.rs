@@ -1,16 +1,16 @@
-//! Moves units from shard to shard in steps of which each can be repeated.
+//! Moves units from shard to shard in steps, each of which can be repeated.
 //!
-//! 1. *take*, at the shard that gives: the units leave its stock, and its journal says where they
-//!    go, in one step. One move at a time is on its way from a shard.
-//! 2. *put*, at the shard that receives: the units join its stock, and its journal says which move
-//!    of which shard that was, in one step. Moves of a shard have growing numbers, and the journal
-//!    keeps the last one for good: whoever asks again, however late, changes nothing.
-//! 3. *done*, at the shard that gives: its journal forgets the move. Where there was no stock to
-//!    put the units into, they come back here, in that same step.
+//! 1. *take*, at the source shard: the units leave its stock, and its journal says where they go,
+//!    in one step. At most one move at a time is on its way from a shard.
+//! 2. *put*, at the target shard: the units join its stock, and its journal says which move of
+//!    which shard that was, in one step. The moves of a shard have growing numbers, and the journal
+//!    keeps the last one for good, so a repeated put changes nothing, however late.
+//! 3. *done*, at the source shard: its journal forgets the move. If the target had no stock to put
+//!    the units into, they return to the source in this same step.
 //!
-//! Whoever dies between two of them leaves a move in a journal, and the next one who looks
-//! finishes it. Two who finish it at once do no harm, nor does one who comes when the sale was
-//! dropped and opened again: each opening has a number of its own.
+//! A program that dies between two steps leaves the move in a journal, and the next program that
+//! looks finishes it. Two programs that finish it at once do no harm, nor does one that continues
+//! after the sale was dropped and opened again: each opening has a number of its own.
 
 use anyhow::{Context, Result, bail, ensure};
 use redis::{FromRedisValue, Value};
@@ -137,8 +137,8 @@ impl<'s> Mover<'s> {
         };
         ensure!(
             told.is_none_or(is_there),
-            "{} has lost the units that had just come to it, as a failover can: the move stays on \
-             its way, seckill-shards finish ends it",
+            "{} has lost the units that it had just received, as can happen in a failover: the \
+             move stays on its way, run seckill-shards finish",
             receiver.voucher
         );
         let arguments = [out.text.clone(), put.to_string()];
@@ -157,7 +157,8 @@ impl<'s> Mover<'s> {
         let now: Option<String> = ask.query_async(&mut self.link).await?;
         if now.as_ref() == Some(&out.text) {
             bail!(
-                "shard {} has lost moves, as a failover can: its move {} has a number that was \
+                "shard {} has lost moves, as can happen in a failover: its move {} has a number \
+                 that was \
                  used before. See \"A shard that has lost a move\" in docs/hot-vouchers.md",
                 giver.voucher,
                 out.seq
@@ -197,8 +198,8 @@ impl<'s> Mover<'s> {
         };
         ensure!(
             heard >= self.replicas,
-            "only {heard} of {} replicas have heard of a step of {}: the move stays on its way, \
-             seckill-shards finish ends it",
+            "only {heard} of {} replicas have acknowledged a step of {}: the move stays on its \
+             way, run seckill-shards finish",
             self.replicas,
             shard.voucher
         );

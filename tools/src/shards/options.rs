@@ -5,17 +5,17 @@ use clap::{Args, Parser, Subcommand};
 use seckill_tools::server::ServerOptions;
 use seckill_tools::sharding::SHARDS_MAX;
 
-/// Opens, shows and levels a sale that is spread over shards.
+/// Opens, shows and levels a sale over shards.
 ///
-/// A sale of the voucher 7 over 16 shards is the vouchers 7#0 to 7#15, each with a part of the
-/// stock. A user belongs to the shard CRC16(user) modulo 16 and tries there, always.
+/// A sale of the voucher 7 over 16 shards consists of the vouchers 7#0 to 7#15, each with a part of
+/// the stock. A user belongs to the shard CRC16(user) modulo 16, and tries only there.
 #[derive(Parser, Debug)]
 #[command(name = "seckill-shards", version)]
 pub struct Options {
     #[command(flatten, next_help_heading = "The server")]
     pub server: ServerOptions,
 
-    /// What is on sale
+    /// The voucher on sale
     #[arg(long, default_value = "rush")]
     pub voucher: String,
 
@@ -25,9 +25,9 @@ pub struct Options {
 
 #[derive(Subcommand, Debug)]
 pub enum Action {
-    /// Opens the sale; the same again goes on where an earlier run has died
+    /// Opens the sale; run it again to continue an opening that was interrupted
     Open(Open),
-    /// Shows every shard, and what is on its way between them
+    /// Shows every shard, and the units on their way between shards
     Show {
         /// Print it as JSON
         #[arg(long)]
@@ -41,21 +41,21 @@ pub enum Action {
         to: u32,
         #[arg(long, value_parser = clap::value_parser!(i64).range(1..))]
         units: i64,
-        /// Replicas that must have heard of each step
+        /// Replicas that must acknowledge each step
         #[arg(long, default_value_t = 0)]
         replicas: u32,
     },
-    /// Moves idle units to shards that run out, until Ctrl-C
+    /// Moves idle units to shards that are selling out, until Ctrl-C
     Level(Level),
-    /// Finishes the moves that a program which died has left behind
+    /// Finishes moves that were interrupted
     Finish {
-        /// Replicas that must have heard of each step
+        /// Replicas that must acknowledge each step
         #[arg(long, default_value_t = 0)]
         replicas: u32,
     },
     /// Deletes the shards and their journals, never a stream
     Drop {
-        /// Release the orders that are held; without it nothing is dropped while there are any
+        /// Release held orders; without this option nothing is dropped while orders are held
         #[arg(long)]
         force: bool,
     },
@@ -63,7 +63,7 @@ pub enum Action {
 
 #[derive(Args, Debug)]
 pub struct Open {
-    /// Shards, for the whole sale
+    /// Number of shards, for the whole sale
     #[arg(long, default_value_t = 16,
         value_parser = clap::value_parser!(u32).range(1..=i64::from(SHARDS_MAX)))]
     pub shards: u32,
@@ -72,15 +72,15 @@ pub struct Open {
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(i64).range(1..))]
     pub stock: i64,
 
-    /// Managed vouchers (SECKILL.CREATE), with the rules that follow
+    /// Create managed vouchers (SECKILL.CREATE), with the rules of the options below
     #[arg(long)]
     pub managed: bool,
 
-    /// Units that a user may have
+    /// Units per user at most
     #[arg(long, requires = "managed", value_parser = clap::value_parser!(i64).range(1..))]
     pub limit: Option<i64>,
 
-    /// Hold accepted orders for so many ms
+    /// Hold accepted orders for this many ms
     #[arg(long, requires = "managed", value_parser = clap::value_parser!(i64).range(1..))]
     pub hold_ms: Option<i64>,
 
@@ -95,25 +95,25 @@ pub struct Open {
 
 #[derive(Args, Debug)]
 pub struct Level {
-    /// How often to look
+    /// Milliseconds between two looks at the shards
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
     pub every_ms: u64,
 
-    /// Look once, move what there is to move, and end
+    /// Look once, move what is to be moved, and end
     #[arg(long)]
     pub once: bool,
 
-    /// End when nothing is left on any shard, nor held
+    /// End when no shard has units left or held
     #[arg(long)]
     pub until_sold_out: bool,
 
-    /// Replicas that must have heard of each step
+    /// Replicas that must acknowledge each step
     #[arg(long, default_value_t = 0)]
     pub replicas: u32,
 }
 
 impl Open {
-    /// The rules as SECKILL.CREATE takes them; none of an unmanaged sale.
+    /// The rules as arguments of SECKILL.CREATE; none for an unmanaged sale.
     pub fn rules(&self) -> Vec<String> {
         if !self.managed {
             return Vec::new();

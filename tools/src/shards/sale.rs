@@ -73,12 +73,12 @@ impl Out {
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ShardStanding {
     pub managed: bool,
-    /// False where nothing is on sale, nor sold out: there is no stock.
+    /// False if there is no stock key: the shard is neither on sale nor sold out.
     pub has_stock: bool,
     pub left: i64,
     pub held: i64,
     pub sold: i64,
-    /// Of a managed shard.
+    /// The total of a managed shard; 0 for others.
     pub total: i64,
     pub buyers: i64,
     /// The number of the last move that left.
@@ -95,7 +95,7 @@ pub struct Standing {
     pub shards: Vec<ShardStanding>,
 }
 
-/// A move that came to a shard, and of which the one it left does not know.
+/// A move that arrived at a shard, and that its source shard does not know.
 struct Lost {
     from: u32,
     to: usize,
@@ -247,12 +247,14 @@ fn standing_of(
 ) -> Result<(i64, ShardStanding)> {
     let number = |name: &str| -> Result<i64> {
         let Some(info) = info else { return Ok(0) };
-        let value = info.get(name).with_context(|| format!("SECKILL.INFO tells no {name}"))?;
+        let value = info.get(name).with_context(|| format!("SECKILL.INFO has no field {name}"))?;
         Ok(Option::<i64>::from_redis_value_ref(value)?.unwrap_or(0))
     };
     let told = journal.get("sale").and_then(|text| sale_of(text));
-    let (_, stock) =
-        told.context("it is not open: an open or a drop has died, run the same again")?;
+    let (_, stock) = told.context(
+        "the sale is not open: an open or a drop was interrupted, run the same \
+                      command again",
+    )?;
     let mut came = HashMap::new();
     for (field, text) in journal {
         let Some(from) = field.strip_prefix("in:") else { continue };
@@ -280,9 +282,9 @@ impl Standing {
         self.shards.iter().map(|shard| shard.left).collect()
     }
 
-    /// Units that have left a shard and have not come to another.
+    /// Units that have left a shard and have not arrived at another.
     ///
-    /// Of a moment when moves go on, some of them may have come meanwhile.
+    /// While moves are running, some of these may already have arrived.
     pub fn on_the_way(&self) -> i64 {
         let outs = self.shards.iter().enumerate().filter_map(|(from, shard)| {
             let out = shard.out.as_ref()?;
@@ -317,8 +319,8 @@ impl Standing {
     pub fn differences(&self) -> Vec<String> {
         let told = self.lost().into_iter().map(|Lost { from, to, seq, units, known }| {
             format!(
-                "shard {to} has got {units} units by move {seq} of shard {from}, which knows of \
-                 {known}: it has lost that move, and may sell them again"
+                "shard {to} received {units} units by move {seq} of shard {from}, whose latest \
+                 move is {known}: shard {from} has lost that move, and may sell the units again"
             )
         });
         let mut differences: Vec<String> = told.collect();
@@ -361,8 +363,8 @@ impl Standing {
         for (number, _) in self.shards.iter().enumerate().filter(|(_, shard)| !shard.has_stock) {
             let _ = writeln!(
                 text,
-                "shard {number} has no stock: its keys were dropped, have run out, or have another \
-                 name since seckill.hash-tags was changed"
+                "shard {number} has no stock: its keys were dropped or have expired, or have \
+                 other names since seckill.hash-tags was changed"
             );
         }
         for difference in self.differences() {

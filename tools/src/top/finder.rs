@@ -63,7 +63,7 @@ impl Finder {
 
     /// Takes the answer to that. The code of the server's error when it refuses.
     pub fn take(&mut self, key_names: &KeyNames, reply: Value) -> Result<Round, String> {
-        let odd = || "SCAN gave an odd reply".to_owned();
+        let odd = || "SCAN returned an unexpected reply".to_owned();
         let (cursor, keys) = match reply {
             Value::Array(parts) => match <[Value; 2]>::try_from(parts) {
                 Ok([Value::BulkString(cursor), Value::Array(keys)]) => (cursor, keys),

@@ -16,20 +16,20 @@ pub struct Options {
     #[command(flatten)]
     pub server: ServerOptions,
 
-    /// The vouchers to watch, with commas between [default: those whose stock keys SCAN finds]
+    /// The vouchers to watch, separated by commas [default: those whose stock keys SCAN finds]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub vouchers: Vec<String>,
 
-    /// Watch at most so many of the vouchers that are found
+    /// Watch at most this many of the vouchers that are found
     #[arg(long, value_name = "N", default_value_t = 100,
         value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub vouchers_max: u32,
 
-    /// What comes before the voucher in the name of its stock key [default: as configured]
+    /// The prefix of the names of stock keys [default: as configured on the server]
     #[arg(long, value_name = "PREFIX")]
     pub stock_prefix: Option<String>,
 
-    /// The streams to watch, with commas between [default: as configured]
+    /// The streams to watch, separated by commas [default: as configured on the server]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub streams: Vec<String>,
 
@@ -37,11 +37,11 @@ pub struct Options {
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
     pub interval: Duration,
 
-    /// Print one frame as text, after some readings, and end
+    /// Print one frame as text after --readings readings, and end
     #[arg(long)]
     pub once: bool,
 
-    /// Readings before that frame; rates are those between the last two
+    /// Readings before that frame; rates are computed from the last two
     #[arg(long, value_name = "N", default_value_t = 2, requires = "once",
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub readings: u32,
@@ -51,12 +51,12 @@ pub struct Options {
         value_parser = size)]
     pub size: Size,
 
-    /// Serve /metrics for Prometheus and /healthz there in place of drawing
+    /// Serve /metrics for Prometheus and /healthz at this address, without a dashboard
     #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "once")]
     pub metrics: Option<SocketAddr>,
 
-    /// Ask the program that serves /healthz there how it is, itself or a worker, and end: 0 well,
-    /// 1 not. For health checks of containers
+    /// Ask the seckill-top or seckill-worker that serves /healthz at this address for its health,
+    /// and exit with 0 if it is healthy, else 1: for health checks of containers
     #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["once", "metrics"])]
     pub health: Option<SocketAddr>,
 }
@@ -71,7 +71,7 @@ pub struct Size {
 fn interval(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.05..=3_600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
-        _ => Err("a number from 0.05 to 3600".to_owned()),
+        _ => Err("must be a number from 0.05 to 3600".to_owned()),
     }
 }
 
@@ -83,7 +83,7 @@ fn size(text: &str) -> Result<Size, String> {
         Some(size) if (40..=400).contains(&size.columns) && (10..=400).contains(&size.rows) => {
             Ok(size)
         }
-        _ => Err("columns from 40 and rows from 10, to 400, such as 100x30".to_owned()),
+        _ => Err("must be 40 to 400 columns and 10 to 400 rows, such as 100x30".to_owned()),
     }
 }
 

@@ -23,7 +23,7 @@ struct Page(BTreeMap<String, Metric>);
 pub fn page(reading: Option<&Reading>) -> String {
     let mut page = Page::default();
     let up = u8::from(reading.is_some());
-    page.gauge("seckill_up", "Whether the server could be read", &[], Some(up));
+    page.gauge("seckill_up", "1 if the server could be read, else 0", &[], Some(up));
     if let Some(reading) = reading {
         page.server(&reading.server);
         page.counters(&reading.counters);
@@ -31,7 +31,12 @@ pub fn page(reading: Option<&Reading>) -> String {
             page.voucher(voucher);
         }
         let left_out = Some(reading.left_out);
-        page.gauge("seckill_vouchers_left_out", "Vouchers found and not read", &[], left_out);
+        page.gauge(
+            "seckill_vouchers_left_out",
+            "Vouchers that were found but not read",
+            &[],
+            left_out,
+        );
         for stream in &reading.streams {
             page.stream(stream);
         }
@@ -71,16 +76,25 @@ impl Page {
     fn server(&mut self, server: &Server) {
         let role = if server.is_primary { "primary" } else { "replica" };
         let labels = [("server", server.product), ("version", &server.version), ("role", role)];
-        self.gauge("seckill_server_info", "What the server is", &labels, Some(1));
+        self.gauge(
+            "seckill_server_info",
+            "1 with product, version and role as labels",
+            &labels,
+            Some(1),
+        );
         let mut gauge = |name: &str, meaning, value| self.gauge(name, meaning, &[], Some(value));
-        gauge("seckill_server_uptime_seconds", "Since its start", server.uptime_s);
-        gauge("seckill_server_commands_per_second", "As INFO has it", server.ops_per_s);
-        gauge("seckill_server_memory_bytes", "Memory of its data", server.memory_bytes);
+        gauge("seckill_server_uptime_seconds", "Seconds since the server's start", server.uptime_s);
+        gauge(
+            "seckill_server_commands_per_second",
+            "Commands per second, from INFO",
+            server.ops_per_s,
+        );
+        gauge("seckill_server_memory_bytes", "Memory that the data uses", server.memory_bytes);
         let max = server.memory_max_bytes;
-        gauge("seckill_server_memory_max_bytes", "Its maxmemory; 0: no bound", max);
-        gauge("seckill_server_clients", "Clients that are connected", server.clients);
+        gauge("seckill_server_memory_max_bytes", "The server's maxmemory; 0: no limit", max);
+        gauge("seckill_server_clients", "Connected clients", server.clients);
         let evicted = ("counter", "seckill_server_evicted_keys_total");
-        self.add(evicted, "Keys that maxmemory-policy took", &[], Some(server.evicted_keys));
+        self.add(evicted, "Keys that were evicted", &[], Some(server.evicted_keys));
         for (kind, is_saved) in &server.saved {
             let (name, meaning) = ("seckill_server_saved", "1: the last write or save succeeded");
             self.gauge(name, meaning, &[("kind", kind)], Some(u8::from(*is_saved)));
@@ -116,7 +130,7 @@ impl Page {
         }
         let overdue = voucher.overdue_ms.map(|ms| Duration::from_millis(ms.unsigned_abs()));
         let name = "seckill_voucher_hold_overdue_seconds";
-        let meaning = "Since the earliest hold should have ended; 0: none is due";
+        let meaning = "Seconds since the earliest hold was due to expire; 0: none is overdue";
         self.gauge(name, meaning, &labels, overdue.map(|overdue| overdue.as_secs_f64()));
         let labels = [("voucher", voucher.name.as_str()), ("state", voucher.state.as_str())];
         self.gauge("seckill_voucher_state", "1 with the state as a label", &labels, Some(1));

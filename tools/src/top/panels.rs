@@ -80,8 +80,8 @@ pub fn vouchers(vouchers: &[Voucher], width: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// Of the total what is left, held and sold. An unmanaged voucher has no total: there every buyer
-/// counts as a unit that was sold.
+/// The parts of the total that are left, held and sold. An unmanaged voucher has no total: each of
+/// its buyers counts as one sold unit.
 fn bar(voucher: &Voucher, width: usize) -> Vec<Span<'static>> {
     let positive = |part: Option<i64>| part.map_or(0, |part| u64::try_from(part).unwrap_or(0));
     let (left, held) = (positive(voucher.left), positive(voucher.held));

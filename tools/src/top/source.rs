@@ -179,7 +179,7 @@ impl Session {
         match looked {
             Err(code) => notes.push(format!("SCAN: {code}; name the vouchers by --vouchers")),
             Ok(()) if !finder.is_whole() => {
-                notes.push("not all keys have been looked at yet, more vouchers may come".into());
+                notes.push("not all keys have been scanned yet, more vouchers may appear".into());
             }
             Ok(()) => {}
         }

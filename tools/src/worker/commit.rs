@@ -141,9 +141,9 @@ impl Committer {
                 let part = Part::Database(self.stream.clone());
                 self.totals.tell(part, Some(&sanitize(&text)));
                 if is_wrong {
-                    error!("the database must be corrected, trying on: {}", sanitize(&text));
+                    error!("the database needs a correction, retrying: {}", sanitize(&text));
                 } else {
-                    warn!("the database is away, trying on: {}", sanitize(&text));
+                    warn!("the database is down, retrying: {}", sanitize(&text));
                 }
             }
             if is_wrong {

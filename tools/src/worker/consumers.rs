@@ -70,7 +70,7 @@ impl Consumers {
             None => self.find().await?,
         }
         while let Some(ended) = self.running.join_next().await {
-            ended.context("a consumer has ended badly")??;
+            ended.context("a consumer failed")??;
         }
         Ok(())
     }
@@ -118,8 +118,8 @@ impl Consumers {
                     if left_out != was_left_out {
                         was_left_out = left_out;
                         let text = format!(
-                            "{left_out} hash tags are not read, since {TAGS_MAX} are the most that \
-                             one worker reads: start others with --tag"
+                            "{left_out} hash tags are not read: one worker reads at most \
+                             {TAGS_MAX}, start more workers with --tag"
                         );
                         error!("{text}");
                         self.totals.tell(Part::Tags, (left_out > 0).then_some(&text));
@@ -146,7 +146,7 @@ impl Consumers {
                     tries += 1;
                     if tries == 1 {
                         let text = sanitize(&told(&error));
-                        warn!("the server is away, trying on: {text}");
+                        warn!("the server is down, retrying: {text}");
                         self.totals.tell(part(), Some(&text));
                     }
                 }
@@ -157,7 +157,7 @@ impl Consumers {
             };
             tokio::select! {
                 Some(ended) = self.running.join_next() => {
-                    ended.context("a consumer has ended badly")??;
+                    ended.context("a consumer failed")??;
                 }
                 rested = rest(&mut self.stop, wait) => if rested.is_err() {
                     return Ok(());

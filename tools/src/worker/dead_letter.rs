@@ -17,7 +17,8 @@ pub async fn make(options: &Options, wanted: &DeadLetter) -> Result<()> {
     let streams = options.named_streams().unwrap_or_else(|| vec![options.streams_of(None)]);
     let [streams] = &streams[..] else { bail!("dead-letter needs exactly one --tag") };
     let id = EntryId::parse(wanted.entry.as_bytes());
-    let id = id.with_context(|| format!("{} is no id of an entry", sanitize(&wanted.entry)))?;
+    let id =
+        id.with_context(|| format!("{} is not the id of an entry", sanitize(&wanted.entry)))?;
     let unasked = |error: redis::RedisError| {
         anyhow::anyhow!("{}: {}", options.server.without_password(), told(&error))
     };
@@ -35,7 +36,7 @@ pub async fn make(options: &Options, wanted: &DeadLetter) -> Result<()> {
     let deliveries = source.deliveries(Which::Orders, id).await.map_err(unasked)?;
     let (name, group) = (&streams.orders, &options.group);
     let Some(deliveries) = deliveries else {
-        bail!("entry {id} of {name} is not pending in group {group}: nothing to give up");
+        bail!("entry {id} of {name} is not pending in group {group}: nothing to do");
     };
     let Some(entry) = source.entry(Which::Orders, id).await.map_err(unasked)? else {
         bail!("entry {id} is not in {name} any more; to acknowledge it: XACK {name} {group} {id}");
@@ -65,7 +66,7 @@ pub async fn make(options: &Options, wanted: &DeadLetter) -> Result<()> {
         _ => source.reject(id, &wanted.reason).await,
     };
     let is_done = is_done.map_err(unasked)?;
-    ensure!(is_done, "the order or its entry has changed meanwhile: nothing was done");
+    ensure!(is_done, "the order or its entry has changed in the meantime: nothing was done");
     println!("done: it is in {name}.dlq");
     Ok(())
 }

@@ -49,7 +49,7 @@ impl Limits {
     }
 }
 
-/// Of a voucher that is gone, the limit is known no more. In a cluster one that is elsewhere was
+/// The limit of a voucher that was dropped is unknown. In a cluster a voucher on another node was
 /// not sold by this stream's server. The scripts, where there is no module, sell to a user once.
 fn sole(info: RedisResult<Value>) -> RedisResult<Sole> {
     let error = match info {

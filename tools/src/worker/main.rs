@@ -157,7 +157,7 @@ async fn work(options: Arc<Options>) -> Result<Ended> {
     let worked = tokio::select! {
         worked = &mut works => worked,
         () = &mut waits => {
-            info!("asked to stop, finishing the batch in hand");
+            info!("asked to stop, finishing the current batch");
             let _ = stopper.send(true);
             // Whatever hangs is left undone: what was in hand is pending.
             tokio::time::timeout(END_WITHIN, works).await.unwrap_or(Ok(()))
@@ -238,7 +238,7 @@ async fn open(store: &Store, options: &Options, totals: &Totals, stop: &mut Stop
         if !is_told {
             is_told = true;
             totals.tell(part(), Some(&sanitize(&text)));
-            warn!("the database is away, trying on: {}", sanitize(&text));
+            warn!("the database is down, retrying: {}", sanitize(&text));
         }
         if rest(stop, OPEN_WAIT).await.is_err() {
             return Ok(false);

@@ -15,19 +15,19 @@ use seckill_tools::server::{ServerOptions, first_line};
 
 use crate::store::Store;
 
-/// Turns the orders of a flash sale into rows of a database.
+/// Writes the orders of a flash sale into a database.
 ///
-/// Reads the streams of orders and of released orders as a consumer of a group, writes what they
-/// say in transactions of many orders, and acknowledges what is committed. Any number of workers
-/// can run at once. Ctrl-C or SIGTERM end it after the batch in hand.
+/// Reads the streams of orders, of releases and of confirmed orders as a consumer of a group,
+/// writes their entries in transactions of many orders, and acknowledges what is committed. Any
+/// number of workers can run at once. Ctrl-C or SIGTERM ends it after the current batch.
 #[derive(Parser, Clone, Debug)]
 #[command(name = "seckill-worker", version)]
 pub struct Options {
     #[command(flatten)]
     pub server: ServerOptions,
 
-    /// A hash tag whose streams to read, `stream.orders:{TAG}`; any number of times [default: all
-    /// that the server has, where its keys have hash tags]
+    /// A hash tag whose streams to read, `stream.orders:{TAG}`; can be repeated [default: all hash
+    /// tags of the server's order streams, if its keys have hash tags]
     #[arg(long, value_name = "TAG")]
     pub tag: Vec<String>,
 
@@ -35,12 +35,11 @@ pub struct Options {
     #[arg(long, value_name = "NAME", default_value = ORDER_STREAM)]
     pub stream: String,
 
-    /// The stream of releases [default: as the server names that of --stream]
+    /// The stream of releases [default: the one that belongs to --stream]
     #[arg(long, value_name = "NAME")]
     pub released: Option<String>,
 
-    /// The stream of confirmed orders; empty: none is read [default: as the server names that of
-    /// --stream]
+    /// The stream of confirmed orders; "" reads none [default: the one that belongs to --stream]
     #[arg(long, value_name = "NAME")]
     pub confirmed: Option<String>,
 
@@ -49,16 +48,16 @@ pub struct Options {
         value_parser = field_names)]
     pub order_fields: OrderFields,
 
-    /// The consumer group, of both streams; created where it is missing
+    /// The consumer group of all these streams; created if it is missing
     #[arg(long, default_value = "seckill-worker")]
     pub group: String,
 
-    /// The consumer; no two workers may have the same [default: one that no other has]
+    /// The consumer name, which no two workers may share [default: a unique name]
     #[arg(long, value_name = "NAME")]
     pub consumer: Option<String>,
 
     /// The database: `sqlite:FILE`, `postgres://user:password@host/name` or `mysql://..`; the
-    /// password also by SECKILL_DATABASE_PASSWORD
+    /// password can also be in SECKILL_DATABASE_PASSWORD
     #[arg(
         long,
         value_name = "URL",
@@ -68,65 +67,65 @@ pub struct Options {
     )]
     pub database: String,
 
-    /// The file that has the password of the database in its first line
+    /// A file whose first line is the password of the database
     #[arg(long, value_name = "FILE")]
     pub database_password_file: Option<PathBuf>,
 
-    /// What the names of the worker's tables begin with
+    /// Prefix of the names of the worker's tables
     #[arg(long, value_name = "PREFIX", default_value = "seckill_", value_parser = table_prefix)]
     pub table_prefix: String,
 
-    /// SQL of the shop's own, run with each change of an order's state: a file in TOML
+    /// A TOML file with SQL of the shop, run with each change of an order's state
     #[arg(long, value_name = "FILE")]
     pub statements: Option<PathBuf>,
 
-    /// Make no tables, and change none: end if they are not as they should be
+    /// Neither create nor change tables: end with an error if they are not as required
     #[arg(long)]
     pub no_migrate: bool,
 
-    /// Entries that are read and written at once
+    /// Entries per read and per transaction, at most
     #[arg(long, value_name = "N", default_value_t = 256,
         value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub batch: u32,
 
-    /// Take over what another worker has left for so long
+    /// Take over entries that another worker has left pending for this long
     #[arg(long, value_name = "MS", default_value_t = 60_000,
         value_parser = clap::value_parser!(u64).range(1..))]
     pub claim_after_ms: u64,
 
-    /// Try an entry that the database refuses again after so long, then after twice as long, ..
+    /// Retry an entry that the database refuses after this long, then after twice as long, ..
     #[arg(long, value_name = "MS", default_value_t = 1_000,
         value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     pub retry_ms: u64,
 
-    /// Reject a *held* order that the database has refused for so long, 30m say, while it took
-    /// others; what is sold is rejected by a person only [default: never]
+    /// Reject a *held* order that the database has refused for this long, such as 30m, while it
+    /// accepted others; a sold order is only rejected by an operator [default: never]
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "unchecked")]
     pub reject_after: Option<Duration>,
 
-    /// Don't compare --stream, --released and --order-fields with the server's settings: other
-    /// programs than SECKILL.TRY fill the streams
+    /// Don't compare --stream, --released, --confirmed and --order-fields with the server's
+    /// settings, for streams that are not filled by SECKILL.TRY
     #[arg(long)]
     pub unchecked: bool,
 
-    /// Trim the streams of what all groups have acknowledged and that is so old, 48h say
+    /// Trim entries that all groups have acknowledged and that are this old, such as 48h
     /// [default: never]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub trim_after: Option<Duration>,
 
-    /// Serve /metrics for Prometheus and /healthz there
+    /// Serve /metrics for Prometheus and /healthz at this address
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<SocketAddr>,
 
-    /// End when nothing is left to do, and say what was done
+    /// End when nothing is left to do, and print what was done
     #[arg(long)]
     pub once: bool,
 
-    /// Say what was done in JSON
+    /// Print what was done as JSON
     #[arg(long)]
     pub json: bool,
 
-    /// Log a JSON object a line
+    /// Log one JSON object per line
     #[arg(long)]
     pub log_json: bool,
 
@@ -134,7 +133,7 @@ pub struct Options {
     #[arg(short, long, action = ArgAction::Count)]
     pub verbose: u8,
 
-    /// Log only what needs somebody's attention
+    /// Log only what needs attention
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
 
@@ -144,43 +143,43 @@ pub struct Options {
 
 #[derive(Subcommand, Clone, Debug)]
 pub enum Command {
-    /// Gives up one entry that can't be written: asks, rejects it, and its units are on sale again
+    /// Asks, then moves an entry that can't be written to the dead letters and releases its units
     DeadLetter(DeadLetter),
-    /// Compares the orders of a voucher, or of all shards of a sale, with the rows, and says which
-    /// differ
+    /// Compares the orders of a voucher, or of all shards of a sale, with the rows, and prints the
+    /// differences
     Check(Check),
 }
 
 #[derive(Args, Clone, Debug)]
 pub struct Check {
-    /// The voucher, or the sale that is spread over shards
+    /// The voucher, or the name of a sale over shards
     #[arg(long)]
     pub voucher: String,
 
-    /// Units that were on sale at the beginning, of a voucher that is not managed, to compare what
-    /// is left, too
+    /// Units that were on sale at the beginning, to compare the units left as well; only for an
+    /// unmanaged voucher
     #[arg(long, value_name = "UNITS", value_parser = clap::value_parser!(i64).range(0..))]
     pub stock: Option<i64>,
 
-    /// Write the rows that are missing. Deletes nothing, and releases nothing that was sold
+    /// Write the missing rows. Deletes nothing, and releases nothing that was sold
     #[arg(long)]
     pub repair: bool,
 }
 
 #[derive(Args, Clone, Debug)]
 pub struct DeadLetter {
-    /// The id of the entry, as the worker's log and XPENDING have it
+    /// The id of the entry, from the worker's log or XPENDING
     pub entry: String,
 
-    /// Keep the units: somebody has written the order by other means, or sells them elsewhere
+    /// Don't release the units: the order was written by other means, or they are sold elsewhere
     #[arg(long)]
     pub keep_units: bool,
 
-    /// What the dead letter says
+    /// The reason in the dead letter
     #[arg(long, value_name = "TEXT", default_value = "given up by a person")]
     pub reason: String,
 
-    /// Don't ask
+    /// Don't ask for confirmation
     #[arg(long)]
     pub yes: bool,
 }
@@ -215,7 +214,7 @@ pub struct Streams {
 }
 
 impl Options {
-    /// Refuses what clap can't see, before anything is asked of anybody.
+    /// Refuses what clap can't check, before connecting to anything.
     pub fn check(&self) -> Result<()> {
         let names = [&self.stream, &self.released(), &self.confirmed()];
         let differ = names[0] != names[1] && names[1] != names[2] && names[0] != names[2];
@@ -223,9 +222,9 @@ impl Options {
         ensure!(names[..2].iter().all(|name| !name.is_empty()), "a stream must have a name");
         for tag in &self.tag {
             let is_tag = tagged(tag.as_bytes()) == Ok(Tagged::Wrapped);
-            ensure!(is_tag, "--tag {tag} makes no hash tag");
+            ensure!(is_tag, "--tag {tag} is not a valid hash tag");
             let braces = names.iter().any(|name| name.contains('{'));
-            ensure!(!braces, "the streams' names can't have braces where there are tags");
+            ensure!(!braces, "with --tag, the streams' names must not have braces");
         }
         self.server.place()?;
         Store::new(self, 1).map(|_| ())
@@ -258,8 +257,8 @@ impl Options {
         Streams { orders: name(&self.stream), released: name(&self.released()), confirmed }
     }
 
-    /// The streams that the command line names, each once; none where the server is to tell which
-    /// there are.
+    /// The streams that the command line names, each once; None if they are to be found on the
+    /// server.
     pub fn named_streams(&self) -> Option<Vec<Streams>> {
         if self.tag.is_empty() {
             let is_whole = self.unchecked || self.stream.contains(":{");
@@ -271,7 +270,7 @@ impl Options {
         Some(tags.iter().map(|tag| self.streams_of(Some(tag))).collect())
     }
 
-    /// The consumer's name: as given, or one that no other worker has.
+    /// The consumer's name: as given, or a unique one.
     pub fn consumer(&self) -> String {
         let unique = || {
             let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -284,7 +283,7 @@ impl Options {
         self.consumer.clone().unwrap_or_else(unique)
     }
 
-    /// The password of the database, where its URL has none.
+    /// The password of the database if its URL has none.
     pub fn database_password(&self) -> Result<Option<String>> {
         let Some(path) = &self.database_password_file else {
             let password = std::env::var("SECKILL_DATABASE_PASSWORD").ok();
@@ -298,14 +297,14 @@ impl Options {
         Duration::from_millis(self.claim_after_ms)
     }
 
-    /// How often to trim.
+    /// The time between two trims.
     pub fn trim_every(&self) -> Option<Duration> {
         let bounds = (Duration::from_millis(10), Duration::from_secs(60));
         self.trim_after.map(|after| (after / 10).clamp(bounds.0, bounds.1))
     }
 }
 
-/// What can begin the name of a table without quotes.
+/// A prefix with which the name of a table needs no quotes.
 fn table_prefix(text: &str) -> std::result::Result<String, String> {
     let is_word =
         |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
@@ -313,10 +312,10 @@ fn table_prefix(text: &str) -> std::result::Result<String, String> {
     if begins && text.len() <= 32 && text.chars().all(is_word) {
         return Ok(text.to_owned());
     }
-    Err("1 to 32 lowercase letters, digits and _, and no digit first".to_owned())
+    Err("must be 1 to 32 lowercase letters, digits and _, not starting with a digit".to_owned())
 }
 
-/// A name that is made of texts.
+/// A name as text.
 pub fn text(name: Vec<u8>) -> String {
     String::from_utf8_lossy(&name).into_owned()
 }
@@ -329,7 +328,7 @@ fn duration(text: &str) -> std::result::Result<Duration, String> {
     let ms = unit.and_then(|(_, ms)| digits.parse::<u64>().ok()?.checked_mul(*ms));
     match ms {
         Some(ms) if ms > 0 => Ok(Duration::from_millis(ms)),
-        _ => Err("a number and its unit: ms, s, m, h or d, such as 30m".to_owned()),
+        _ => Err("must be a number and its unit, ms, s, m, h or d, such as 30m".to_owned()),
     }
 }
 
@@ -340,7 +339,7 @@ fn field_names(text: &str) -> std::result::Result<OrderFields, String> {
             voucher: voucher.to_owned(),
             id: id.to_owned(),
         }),
-        _ => Err("three different names".to_owned()),
+        _ => Err("must be three different names".to_owned()),
     }
 }
 

@@ -28,7 +28,7 @@ impl StreamConsumer {
         if done.iter().any(|(_, outcome)| !matches!(outcome, Outcome::Failed(_))) {
             self.last_written = Some(Instant::now());
             if self.breaker.written() {
-                info!("the database takes orders again: {stream} is read on");
+                info!("the database accepts orders again: reading {stream} again");
             }
         } else {
             for (event, outcome) in done {
@@ -36,8 +36,8 @@ impl StreamConsumer {
                 let (which, id) = place(event);
                 if self.breaker.refused(which, id) {
                     error!(
-                        "the database refuses everything, so {stream} is not read on; nothing is \
-                         released, and what was read stays pending: {}",
+                        "the database refuses everything, so reading of {stream} has stopped; \
+                         nothing is released, and the entries already read stay pending: {}",
                         sanitize(reason)
                     );
                 }
@@ -115,7 +115,10 @@ impl StreamConsumer {
             let (id, name) = (entry.id, source.name(which).to_owned());
             match source.bury(which, &entry, &reason).await {
                 Ok(true) => {
-                    warn!("entry {id} of {name} is malformed, a dead letter now: {reason}");
+                    warn!(
+                        "entry {id} of {name} is malformed and was moved to the dead letters: \
+                           {reason}"
+                    );
                     self.left(which, id);
                 }
                 Ok(false) => {}
@@ -155,7 +158,10 @@ impl StreamConsumer {
         let Why::Unchanged(text) = why else { return };
         if self.breaker.unchanged(which, id) {
             let stream = &self.streams.orders;
-            error!("entry {id}: {}; {stream} is not read on until it is written", sanitize(text));
+            error!(
+                "entry {id}: {}; reading of {stream} has stopped until it is written",
+                sanitize(text)
+            );
         }
         self.totals.intake(&self.streams.orders, false);
     }
@@ -164,7 +170,7 @@ impl StreamConsumer {
     pub(crate) fn forget(&mut self, which: Which, id: EntryId) {
         self.refusals.forget(which, id);
         if self.breaker.gone(which, id) {
-            info!("{} is read on", self.streams.orders);
+            info!("reading {} again", self.streams.orders);
         }
     }
 }
@@ -172,7 +178,7 @@ impl StreamConsumer {
 /// Why an entry is no row.
 fn reason(why: &Why) -> String {
     match why {
-        Why::OtherUser => "the order id is that of another user's order".to_owned(),
+        Why::OtherUser => "the order id belongs to another user's order".to_owned(),
         Why::HasOther(other) => format!("the user has another order of this voucher: {other}"),
         Why::Refused(text) => format!("the database refuses it: {text}"),
         Why::Unchanged(text) => text.clone(),

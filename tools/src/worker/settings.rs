@@ -70,7 +70,7 @@ fn differ(options: &Options, found: &HashMap<String, String>) -> Result<(), Diff
     if let Some(tag) = options.tag.first().filter(|_| !has_tags(found)) {
         return Err(Differ(format!(
             "keys of this server have no hash tags ({HASH_TAGS} is \"{}\", and it is in no \
-             cluster), so no order ever comes to {}: start the worker without --tag",
+             cluster), so {} never gets an order: start the worker without --tag",
             found.get(HASH_TAGS).map(String::as_str).unwrap_or_default(),
             options.streams_of(Some(tag)).orders
         )));

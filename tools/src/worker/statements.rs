@@ -183,9 +183,9 @@ fn named(sql: &str, placeholder: impl Fn(usize, &str) -> String) -> Result<(Stri
             '-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
             '/' if rest.starts_with("/*") => match rest.find("*/") {
                 Some(end) => end + 2,
-                None => bail!("a comment has no end"),
+                None => bail!("a comment is not closed"),
             },
-            '?' => bail!("values are named: {}", list()),
+            '?' => bail!("? is not supported, values have names: {}", list()),
             ':' if rest.starts_with("::") => 2,
             ':' => 0,
             letter => letter.len_utf8(),
@@ -199,7 +199,7 @@ fn named(sql: &str, placeholder: impl Fn(usize, &str) -> String) -> Result<(Stri
         let end = rest[1..].find(|letter| !word(letter)).map_or(rest.len(), |end| end + 1);
         let name = &rest[1..end];
         let Some((word, name)) = NAMES.iter().find(|(known, _)| *known == name) else {
-            bail!(":{name} is no value; there are {}", list());
+            bail!(":{name} is not a value; the values are {}", list());
         };
         names.push(*name);
         text.push_str(&placeholder(names.len(), word));
@@ -218,7 +218,7 @@ fn quoted(text: &str, quote: char) -> Result<usize> {
             _ => {}
         }
     }
-    bail!("a quote {quote} has no end")
+    bail!("a quote {quote} is not closed")
 }
 
 fn list() -> String {
@@ -262,10 +262,10 @@ mod tests {
         for (text, words) in [
             ("", "it has no statement"),
             ("on_sale = [\"SELECT 1\"]", "unknown field `on_sale`"),
-            ("on_sold = [\"SELECT :user\"]", ":user is no value; there are :order_id"),
-            ("on_sold = [\"SELECT ?\"]", "values are named"),
+            ("on_sold = [\"SELECT :user\"]", ":user is not a value; the values are :order_id"),
+            ("on_sold = [\"SELECT ?\"]", "values have names"),
             ("on_sold = [\"\"]", "on_sold, statement 1: it is empty"),
-            ("on_sold = [\"SELECT 'x\"]", "has no end"),
+            ("on_sold = [\"SELECT 'x\"]", "is not closed"),
             ("on_sold = \"SELECT 1\"", "expected"),
             ("on_sold = [{ sql = \"SELECT 1\", optional = true }]", "did not match"),
         ] {

@@ -190,13 +190,13 @@ impl StreamConsumer {
         outage.tries += 1;
         let stream = &self.streams.orders;
         if trouble(error) == Trouble::NoGroup && outage.tries == 1 {
-            info!("{stream} or its group is gone, and is made again");
+            info!("{stream} or its group is missing and is created again");
             return Ok(());
         }
         if !outage.is_told {
             outage.is_told = true;
             self.totals.tell(Part::Server(stream.clone()), Some(&sanitize(&told(error))));
-            warn!("the server of {stream} is away, trying on: {}", sanitize(&told(error)));
+            warn!("the server of {stream} is down, retrying: {}", sanitize(&told(error)));
         }
         debug!("try {}: {}", outage.tries, sanitize(&told(error)));
         let wait = back_off(CONNECT_FIRST, outage.tries).min(CONNECT_MAX);

@@ -27,11 +27,11 @@ pub enum Count {
 
 /// By `Count`: the name for Prometheus, and what it means.
 const COUNTS: [(&str, &str); 9] = [
-    ("seckill_worker_orders_total", "Orders that were settled: inserted, repeated or rejected"),
+    ("seckill_worker_orders_total", "Orders that were processed: inserted, repeated or rejected"),
     ("seckill_worker_rows_inserted_total", "Orders that became rows"),
-    ("seckill_worker_rows_repeated_total", "Orders that had their row already"),
-    ("seckill_worker_confirmed_total", "Entries of confirmations that were settled"),
-    ("seckill_worker_released_total", "Entries of releases that were settled"),
+    ("seckill_worker_rows_repeated_total", "Orders that already had their row"),
+    ("seckill_worker_confirmed_total", "Confirmations that were processed"),
+    ("seckill_worker_released_total", "Releases that were processed"),
     ("seckill_worker_rejected_total", "Entries that became dead letters"),
     ("seckill_worker_batches_total", "Transactions that were committed"),
     ("seckill_worker_trimmed_total", "Entries that were trimmed from the streams"),
@@ -142,13 +142,16 @@ impl Totals {
     /// A sentence, if something is wrong.
     fn trouble(&self) -> Option<String> {
         if let Some(stream) = locked(&self.stopped).first() {
-            return Some(format!("the database refuses everything, {stream} is not read on"));
+            return Some(format!(
+                "the database refuses everything, reading of {stream} has \
+                                 stopped"
+            ));
         }
         let troubles = locked(&self.troubles);
         let (part, text) = troubles.first_key_value()?;
         Some(match part {
-            Part::Server(stream) => format!("the server of {stream} is away: {text}"),
-            Part::Database(_) => format!("the database is away: {text}"),
+            Part::Server(stream) => format!("the server of {stream} is down: {text}"),
+            Part::Database(_) => format!("the database is down: {text}"),
             Part::Tags => text.clone(),
         })
     }
@@ -251,10 +254,10 @@ mod tests {
         assert_eq!(totals.page("/healthz"), Page { status: 200, text: "ok\n".to_owned() });
         totals.tell(Part::Database("s".to_owned()), Some("no answer"));
         let page = totals.page("/healthz");
-        assert_eq!((page.status, &*page.text), (503, "the database is away: no answer\n"));
+        assert_eq!((page.status, &*page.text), (503, "the database is down: no answer\n"));
         totals.tell(Part::Database("s".to_owned()), None);
         totals.intake("s", false);
-        assert!(totals.page("/healthz").text.contains("s is not read on"));
+        assert!(totals.page("/healthz").text.contains("reading of s has stopped"));
         totals.intake("s", true);
         assert_eq!(totals.page("/healthz").status, 200);
         assert_eq!(totals.page("/").status, 404);

@@ -248,7 +248,7 @@ fn a_mover_that_wakes_behind_a_drop_makes_no_units() {
                     shop.run(&shop.opening());
                 }
                 shop.check_finished();
-                (!said.contains("replicas have heard")).then_some(said)
+                (!said.contains("replicas have acknowledged")).then_some(said)
             });
             said.expect("a replica in time")
         };
@@ -289,7 +289,7 @@ fn a_take_that_a_failover_has_lost_is_put_nowhere() {
         let output = finish.output();
         shop.check();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success() || said.contains("replicas have heard"), "{said}");
+        assert!(output.status.success() || said.contains("replicas have acknowledged"), "{said}");
         shop.run("finish");
         shop.check_finished();
         assert_eq!([0, 1, 2].map(|shard| shop.left(shard)), [7, 10, 13]);

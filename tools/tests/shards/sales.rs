@@ -119,7 +119,7 @@ fn a_move_waits_for_replicas_and_can_be_finished_without() {
     let refused = shop.start("move --from 0 --to 1 --units 5 --replicas 1", None).output();
     assert_eq!(refused.status.code(), Some(2));
     let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(refused.contains("only 0 of 1 replicas have heard"), "{refused}");
+    assert!(refused.contains("only 0 of 1 replicas have acknowledged"), "{refused}");
     shop.check();
     assert_eq!((shop.left(0), shop.left(1)), (45, 50));
     assert_eq!(shop.run("finish"), "finished 1 moves\n");
@@ -141,7 +141,7 @@ fn a_dead_primary_loses_no_move_that_its_replica_has_heard_of() {
     let mut random = fastrand::Rng::with_seed(seed());
     let builder = Server::with().config("cluster-node-timeout 2000");
     let mut nodes = Nodes::start_with(builder.config("cluster-replica-validity-factor 0"));
-    // Of a node that stays.
+    // The URL of a node that stays.
     let url = nodes.urls()[1].clone();
     Program::shards(&url, "--voucher 7 open --shards 6 --stock 600 --managed", None).printed();
     let dies = nodes.owner("7#0");
@@ -277,6 +277,6 @@ fn the_rights_that_the_page_names_are_enough() {
         start("show").printed();
         let late = start("move --from 0 --to 1 --units 1 --replicas 1").output();
         let late = String::from_utf8_lossy(&late.stderr).into_owned();
-        assert!(late.contains("only 0 of 1 replicas have heard"), "{late}");
+        assert!(late.contains("only 0 of 1 replicas have acknowledged"), "{late}");
     }
 }

@@ -87,7 +87,7 @@ fn health_says_what_is_away() {
     shop.wait_until_drained(&mut worker);
     wait(&worker, 200, "ok");
     shop.server.kill9();
-    wait(&worker, 503, "the server of stream.orders is away: ");
+    wait(&worker, 503, "the server of stream.orders is down: ");
     shop.server.start_again();
     wait(&worker, 200, "ok");
     assert_eq!(answer(port.number, "/").map(|(status, _)| status), Some(404));

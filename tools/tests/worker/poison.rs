@@ -112,7 +112,7 @@ fn poison_is_a_dead_letter(kind: Kind) {
     shop.wait_until_drained(&mut worker);
     shop.check();
     check_dead_letters(&shop);
-    // Whoever lost the order can buy again, with another id.
+    // The user who lost the order can buy again, with another id.
     shop.buy("phone", "bob", "another");
     shop.wait_until_drained(&mut worker);
     shop.check();

@@ -216,8 +216,8 @@ fn once_says_by_its_exit_code_that_orders_are_refused() {
     shop.check();
 }
 
-/// Who is refused by the database: held orders are rejected when that was asked for, sold ones,
-/// paid or not, never.
+/// Orders that the database refuses: held ones are rejected if that was asked for; sold ones, paid
+/// or not, never.
 #[test]
 fn only_a_held_order_is_rejected_and_only_when_asked_for() {
     for database in databases() {
@@ -323,7 +323,7 @@ fn a_person_is_asked_before_anything_is_given_up() {
         (&*pending[0], "y\n", "nothing was done"),
         (&*pending[0], "", "nothing was done"),
         ("17", "yes\n", "17-0 of stream.orders is not pending"),
-        ("O1", "yes\n", "O1 is no id of an entry"),
+        ("O1", "yes\n", "O1 is not the id of an entry"),
     ] {
         let (code, said) = shop.dead_letter(entry, &[], answer);
         assert_eq!(code, Some(1), "{entry} {answer}: {said}");

@@ -135,7 +135,7 @@ fn every_tampering_is_found_in_steps() {
         ),
         (|b| b.holdings[0].1 = b"x".to_vec(), "1 users' units can't be read"),
         (|b| drop(b.holdings.pop()), "1 live orders are of users who have no units on record"),
-        (|b| b.holds[0].1 = 71, "1 holds have another deadline"),
+        (|b| b.holds[0].1 = 71, "1 holds have a different deadline"),
         (|b| drop(b.holds.pop()), "1 held orders have no hold"),
         (|b| b.holds.push((b"o2".to_vec(), 1)), "1 holds have no held order"),
         (|b| b.holds.push((b"o9".to_vec(), 1)), "1 holds have no held order"),

@@ -119,7 +119,7 @@ async fn write(store: &Store, events: &[Event]) -> Result<(), String> {
     });
     match failed {
         None => Ok(()),
-        Some(Why::OtherUser) => Err("the id is that of another user's order".to_owned()),
+        Some(Why::OtherUser) => Err("the id belongs to another user's order".to_owned()),
         Some(Why::HasOther(other)) => Err(format!("its user has the live order {other}")),
         Some(Why::Refused(why) | Why::Unchanged(why)) => Err(why),
     }

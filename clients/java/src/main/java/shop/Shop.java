@@ -110,8 +110,8 @@ final class Shop {
                 "alice pays: " + word(seckill.confirm(OrderRef.of("7", "alice", ORDER_ID))));
         String givenBack =
                 switch (seckill.cancel(OrderRef.of("7", "bob", bobsOrder))) {
-                    case RELEASED -> "given back";
-                    case ALREADY_RELEASED -> "given back before";
+                    case RELEASED -> "released";
+                    case ALREADY_RELEASED -> "already released";
                     case OTHER_STATE, NO_ORDER -> "no such order";
                 };
         System.out.println("bob cancels: " + givenBack);
@@ -138,7 +138,7 @@ final class Shop {
                 "first holder of the lock: "
                         + (has ? "has it, with a fencing token" : "refused"));
 
-        // A lock belongs to a thread. Whoever stores what was done under the lock keeps the
+        // A lock belongs to a thread. A program that stores what was done under the lock keeps the
         // greatest token seen, and refuses a smaller one.
         ExecutorService elsewhere = Executors.newSingleThreadExecutor();
         SeckillLock second = seckill.lock("lock:report");

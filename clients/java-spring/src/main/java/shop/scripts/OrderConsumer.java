@@ -35,7 +35,7 @@ class OrderConsumer {
         streams.createGroup(STREAM, ReadOffset.from("0"), GROUP);
     }
 
-    /** Reads the stream to its end. A shop does so in a thread of its own, for ever. */
+    /** Reads the stream to its end. A shop does so in a thread of its own, forever. */
     Map<Long, String> makeOrders() {
         while (true) {
             List<MapRecord<String, String, String>> records =

@@ -10,7 +10,7 @@ public sealed interface AttemptResult {
     record Decided(Outcome outcome) implements AttemptResult {}
 
     /**
-     * This try was a mistake, and the others of the batch were decided all the same.
+     * This try was a mistake; the other tries of the batch were decided anyway.
      *
      * @param mistake what is wrong with it
      */

@@ -21,7 +21,7 @@ public record Command(String name, List<String> arguments, Reply reply, boolean 
         TEXT,
         /**
          * An array: a {@link List} of {@link Long}, {@link String}, null, lists, and a {@link
-         * SeckillException} in the place of an element that is an error. Maps of RESP3 are lists of
+         * SeckillException} instead of an element that is an error. Maps of RESP3 are lists of
          * keys and values in turn, as in RESP2.
          */
         ARRAY

@@ -174,7 +174,7 @@ final class Commands {
         return new Command("XRANGE", arguments, Reply.ARRAY, REPEATABLE);
     }
 
-    /** Repeated it makes other ids, and the first ones are nobody's. */
+    /** A repetition makes other ids, and the first ones stay unused. */
     static Command nextIds(String prefix, int count) {
         List<String> arguments = list(prefix, "COUNT", Integer.toString(count));
         return new Command("SECKILL.NEXTID", arguments, Reply.TEXT, REPEATABLE);

@@ -23,7 +23,7 @@ final class FuturePublisher<T> implements Publisher<T> {
         subscriber.onSubscribe(new Run<>(start, subscriber));
     }
 
-    /** While its state is null nothing was requested; once it is OVER nobody is told anything. */
+    /** A null state: nothing was requested yet. OVER: the subscriber gets no more signals. */
     private static final class Run<T> implements Subscription {
         private static final CompletableFuture<Object> OVER =
                 CompletableFuture.completedFuture("over");

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 
 /** What the locks of one client share: who holds which, and how one is acquired and released. */
 final class Locks implements AutoCloseable {
-    /** The longest wait that is asked of the server at once. Who waits longer asks again. */
+    /** The longest wait of one command. A longer wait is made of several commands. */
     private static final long ROUND_MS = TimeUnit.MINUTES.toMillis(10);
 
     private static final long PAUSE_MS = 20;
@@ -54,7 +54,7 @@ final class Locks implements AutoCloseable {
     /**
      * Waits in the server's line, up to this long.
      *
-     * @return null if somebody else holds the lock still
+     * @return null if the lock is still held by another owner
      */
     @Nullable LockHold acquire(DefaultSeckillLock lock, long waitNanos)
             throws InterruptedException {
@@ -115,7 +115,7 @@ final class Locks implements AutoCloseable {
             return hold;
         } finally {
             if (!kept) {
-                // An answer that comes late would be nobody's: closing gives up what it grants.
+                // A late answer would reach no caller: closing releases what it grants.
                 connection.close();
             }
         }

@@ -19,7 +19,7 @@ final class Replies {
         if (reply instanceof Long integer) {
             return integer;
         }
-        throw SeckillException.unexpected("no integer");
+        throw SeckillException.unexpected("not an integer");
     }
 
     static boolean flag(@Nullable Object reply) {

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  * {@link SeckillClient} without waiting. Stages fail with a {@link SeckillException}, unwrapped.
  *
  * <p>A stage that is cancelled ({@code toCompletableFuture().cancel(false)}) before its try was
- * sent leaves the batch. What was sent is decided by the server all the same.
+ * sent leaves the batch. The server still decides what was already sent.
  *
  * <p>Stages complete on a thread of the Redis client: don't block there.
  */

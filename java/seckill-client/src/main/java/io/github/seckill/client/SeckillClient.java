@@ -49,7 +49,7 @@ public interface SeckillClient extends AutoCloseable {
      *
      * @param transport how to reach the server; closed with the client
      * @param options how it behaves
-     * @param observer is told of tries and batches
+     * @param observer is notified of tries and batches
      * @return the client
      */
     static SeckillClient create(
@@ -149,7 +149,7 @@ public interface SeckillClient extends AutoCloseable {
     void create(String voucher, long stock, SaleRules rules);
 
     /**
-     * Makes a managed voucher of one whose stock key is set and of which nobody has bought. Not
+     * Makes a voucher managed whose stock key is set and which has no buyers yet. Not
      * repeated, as {@link #create}.
      *
      * @param voucher what will be on sale

@@ -27,7 +27,7 @@ public interface SeckillLock extends Lock {
     String key();
 
     /**
-     * Waits for the lock for as long as it takes. A thread that is interrupted meanwhile goes on
+     * Waits for the lock for as long as it takes. A thread that is interrupted in the meantime continues
      * waiting, at the end of the line, and is interrupted when it returns.
      *
      * @throws SeckillException if the server can't be asked
@@ -107,7 +107,7 @@ public interface SeckillLock extends Lock {
     /**
      * Adds a listener to be called when a holder's lock is lost before its release.
      *
-     * @param listener is told; called on a thread that must not be kept
+     * @param listener is called when the lock is lost, on a thread that must not be blocked
      */
     void onLost(LostListener listener);
 

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A stage that is returned here completes with what {@link Command.Reply} says, or
  * exceptionally: with the {@link SeckillException} of an error reply, or with {@link
- * SeckillException.NoAnswer} when nothing is known of the command's fate. All methods may be called
+ * SeckillException.NoAnswer} when the outcome of the command is unknown. All methods may be called
  * by any thread.
  */
 public interface SeckillTransport extends AutoCloseable {
@@ -26,8 +26,8 @@ public interface SeckillTransport extends AutoCloseable {
     CompletionStage<@Nullable Object> send(Command command, Duration timeout);
 
     /**
-     * Opens a connection that nothing else is sent on, for a lock, or takes one that was given
-     * back. It does not reconnect.
+     * Opens a connection that nothing else is sent on, for a lock, or reuses one that was released.
+     * It does not reconnect.
      *
      * @param key the lock, by which a cluster is routed
      * @param timeout how long opening may take
@@ -117,7 +117,7 @@ public interface SeckillTransport extends AutoCloseable {
         }
 
         /**
-         * Ends its use by its owner. Nobody is told.
+         * Ends its use by its owner, without a notification.
          *
          * @return whether it was open
          */
@@ -150,7 +150,7 @@ public interface SeckillTransport extends AutoCloseable {
         /**
          * What a command fails with whose connection was lost.
          *
-         * @return an exception that says that nothing is known of its fate
+         * @return an exception that says that its outcome is unknown
          */
         protected static SeckillException lost() {
             return new SeckillException.NoAnswer("NOANSWER the connection was lost", null);

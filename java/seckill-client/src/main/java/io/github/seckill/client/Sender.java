@@ -52,7 +52,7 @@ final class Sender {
         return send(command, new Sending(voucher, firstAnswer));
     }
 
-    /** What is known of the repetition of one command: null for the voucher is "ask nobody". */
+    /** What is known of the repetition of one command: a null voucher means that none is asked about. */
     private record Sending(@Nullable String managedVoucher, Runnable firstAnswer) {
         static Sending of(Command command) {
             return new Sending(null, () -> {});
@@ -73,7 +73,7 @@ final class Sender {
         private int sent;
         private boolean managed;
 
-        /** Set once something was sent whose fate is unknown: then only an answer ends it well. */
+        /** Set once something was sent whose outcome is unknown: then only an answer ends it well. */
         private @Nullable SeckillException unanswered;
 
         Attempts(

@@ -104,7 +104,7 @@ final class SoldOutMemory implements StockListener, AutoCloseable {
         }
     }
 
-    /** The server has refused the try as a mistake, or it was not sent: there is no order of it. */
+    /** The server has refused the try as a mistake, or it was not sent: it has no order. */
     void refused(String voucher, String orderId) {
         Orders known = orders.get(voucher);
         if (known != null) {

@@ -76,7 +76,7 @@ public class SeckillTemplate {
      * @param work what to do
      * @param <T> what the work returns
      * @param <E> what the work may throw
-     * @return what the work has returned, or empty if somebody else held the lock all the time
+     * @return what the work has returned, or empty if another owner held the lock all the time
      * @throws E what the work throws
      * @throws InterruptedException if the thread was interrupted while it waited
      * @throws io.github.seckill.client.SeckillException.LockLost if the work is done and the lock

@@ -126,12 +126,12 @@ public final class JedisTransport implements SeckillTransport {
         }
     }
 
-    /** Looks anew where the keys are. If nobody tells, the next command finds out. */
+    /** Looks up again where the keys are. If that fails, the next command finds out. */
     private void renewSlots() {
         if (connections instanceof ClusterConnectionProvider cluster) {
             try {
                 cluster.renewSlotCache();
-            } catch (JedisException nobodyTells) {
+            } catch (JedisException unanswered) {
                 // As it was.
             }
         }

@@ -10,7 +10,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import org.jspecify.annotations.Nullable;
 
-/** A connection to one server that ends when it is lost, before Lettuce opens it anew. */
+/** A connection to one server that ends when it is lost, before Lettuce reopens it. */
 final class LettuceLockConnection extends LockConnection implements RedisConnectionStateListener {
     private final LettuceTransport transport;
     private final String server;

@@ -36,7 +36,7 @@ final class OneServer implements Servers {
 
     @Override
     public CompletableFuture<Single> connectTo(String server) {
-        // Lettuce connects without waiting only to a URI that it is told.
+        // Lettuce connects without waiting only to a URI that is given in the call.
         return Background.run(this::open)
                 .thenApply(connection -> new Single(connection, connection));
     }

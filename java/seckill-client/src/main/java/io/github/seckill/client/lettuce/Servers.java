@@ -15,7 +15,7 @@ interface Servers {
     /** Opens a connection to one server, without waiting for it. */
     CompletableFuture<Single> connectTo(String server);
 
-    /** Looks anew where the keys are. */
+    /** Looks up again where the keys are. */
     void refresh();
 
     boolean isCluster();

@@ -80,15 +80,15 @@ final class Wire {
         WRITTEN,
         /** It was to be written again and was not. */
         REPEATED,
-        /** Whoever sent it was told that it was not sent, and it never will be. */
+        /** Its sender was answered that it was not sent, and it never will be. */
         ABANDONED
     }
 
     /**
-     * A command that reaches the server once at most, unless it is repeatable. After a lost
-     * connection Lettuce writes anew what had no answer, whatever it is: this writes a PING in its
-     * place then, so that the replies stay in step. A redirection is an answer, and to follow it is
-     * no repetition.
+     * A command that reaches the server at most once, unless it is repeatable. After a lost
+     * connection Lettuce resends every command without an answer: this sends a PING instead, so
+     * that the replies stay in step. A redirection is an answer, and following it is not a
+     * repetition.
      */
     private static final class Sent
             extends io.lettuce.core.protocol.Command<String, String, @Nullable Object> {

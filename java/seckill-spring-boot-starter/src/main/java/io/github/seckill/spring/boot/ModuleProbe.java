@@ -111,7 +111,7 @@ public final class ModuleProbe {
         }
     }
 
-    /** Says what is missing; throws it, if asked to. A server that is away is nobody's mistake. */
+    /** Says what is missing; throws it, if asked to. A server that is down is no mistake. */
     void check(boolean fail) {
         List<String> without;
         try {

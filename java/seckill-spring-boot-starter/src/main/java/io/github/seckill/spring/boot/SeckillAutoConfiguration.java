@@ -61,7 +61,7 @@ public class SeckillAutoConfiguration {
      *
      * @param transport sends
      * @param options how it behaves
-     * @param observer is told what it does, if there is one
+     * @param observer is notified of what it does, if there is one
      * @return the client
      */
     @Bean(destroyMethod = "close")

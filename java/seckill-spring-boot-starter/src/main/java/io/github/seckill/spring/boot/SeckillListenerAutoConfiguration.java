@@ -41,7 +41,7 @@ public class SeckillListenerAutoConfiguration {
      * @param factory makes the connections
      * @param properties say how to read
      * @param policy decides on failures, if there is one
-     * @param observer is told what happens, if there is one
+     * @param observer is notified of what happens, if there is one
      * @return the container
      */
     @Bean

@@ -46,7 +46,7 @@ final class EntryDecoder {
     /**
      * Ids that are no UTF-8 are refused: what a string makes of them is another id.
      *
-     * @throws MalformedEntryException if this is no order
+     * @throws MalformedEntryException if this is not an order
      */
     OrderEvent decode(OrderStreams.Kind kind, StreamEntry entry, Map<byte[], byte[]> raw) {
         Map<String, String> fields = new LinkedHashMap<>();
@@ -105,7 +105,7 @@ final class EntryDecoder {
         try {
             return Long.valueOf(value);
         } catch (NumberFormatException malformed) {
-            throw new MalformedEntryException(name + " is no integer: " + value);
+            throw new MalformedEntryException(name + " is not an integer: " + value);
         }
     }
 

@@ -10,7 +10,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.data.redis.connection.stream.ByteRecord;
 
-/** Hands entries to the listeners of a group, and settles what became of them; for one thread. */
+/** Hands entries to the listeners of a group and processes the results; for one thread. */
 final class EntryHandler {
     private static final int REASON_LENGTH_MAX = 500;
     private static final Logger LOG = LoggerFactory.getLogger(EntryHandler.class);
@@ -43,7 +43,7 @@ final class EntryHandler {
             event = decoder.decode(kind, entry, record.getValue());
         } catch (MalformedEntryException malformed) {
             observer.handled(entry, "malformed", false, Duration.ZERO);
-            settle(consumer, record, entry, null, malformed);
+            finish(consumer, record, entry, null, malformed);
             return;
         }
         long startNanos = System.nanoTime();
@@ -54,7 +54,7 @@ final class EntryHandler {
             consumer.acknowledge(stream, record.getId());
             failures.handled(stream, entry.id());
         } else {
-            settle(consumer, record, entry, event, thrown);
+            finish(consumer, record, entry, event, thrown);
         }
     }
 
@@ -74,7 +74,7 @@ final class EntryHandler {
         }
     }
 
-    private void settle(
+    private void finish(
             GroupConsumer consumer,
             ByteRecord record,
             StreamEntry entry,

@@ -8,7 +8,7 @@ import java.util.Set;
 
 /** Remembers which entries have failed in this process, and since when; for one thread. */
 final class FailureLog {
-    /** Of more entries than these the oldest begin anew: they are given up later, if at all. */
+    /** Beyond this many entries the oldest are forgotten, and so given up later, if at all. */
     private static final int ENTRIES_MAX = 10_000;
 
     private final Map<String, Failing> failing = new LinkedHashMap<>();

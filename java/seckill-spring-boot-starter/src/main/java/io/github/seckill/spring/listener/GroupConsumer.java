@@ -67,7 +67,7 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
         }
     }
 
-    /** What nobody of the group has read yet, of each stream. */
+    /** Entries of each stream that no consumer of the group has read yet. */
     Map<String, List<ByteRecord>> readNew(List<String> streams, int count, Duration poll) {
         List<StreamOffset<byte[]>> offsets = new ArrayList<>();
         for (String stream : streams) {
@@ -101,7 +101,7 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
         return pending == null ? List.of() : pending.toList();
     }
 
-    /** Takes an entry, if nobody was handed it since: null if somebody was, or it is gone. */
+    /** Claims an entry; null if another consumer has got it since, or it was deleted. */
     @Nullable ByteRecord claim(String stream, RecordId id, Duration idle) {
         List<ByteRecord> claimed =
                 connection.streamCommands().xClaim(bytes(stream), group, name, idle, id);

@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * An entry that a listener could not handle.
  *
- * @param event what it says, or null if it is no order: a field is missing or malformed
+ * @param event what it says, or null if it is not an order: a field is missing or malformed
  * @param entry where it comes from
  * @param fields its fields
  * @param cause what the listener threw
@@ -24,7 +24,7 @@ public record OrderFailure(
     /**
      * Copies what could be changed.
      *
-     * @param event what it says, or null if it is no order: a field is missing or malformed
+     * @param event what it says, or null if it is not an order: a field is missing or malformed
      * @param entry where it comes from
      * @param fields its fields
      * @param cause what the listener threw

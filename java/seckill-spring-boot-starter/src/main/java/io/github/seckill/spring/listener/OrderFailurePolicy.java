@@ -7,7 +7,7 @@ import java.time.Duration;
  * the application; without one, {@link #retryForever()}.
  *
  * <p>It is asked after a failure only if the same group has handled another entry since this one
- * failed first: while a database is away, or refuses everything, nothing is given up.
+ * failed first: while a database is down, or refuses everything, nothing is given up.
  */
 @FunctionalInterface
 public interface OrderFailurePolicy {

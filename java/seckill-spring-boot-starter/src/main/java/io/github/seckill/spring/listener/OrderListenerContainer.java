@@ -33,7 +33,7 @@ public final class OrderListenerContainer implements SmartLifecycle {
      * @param connections makes a connection for every thread
      * @param options how to read
      * @param policy decides on entries that fail
-     * @param observer is told what happens
+     * @param observer is notified of what happens
      */
     public OrderListenerContainer(
             OrderListenerPostProcessor listeners,

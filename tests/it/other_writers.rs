@@ -34,7 +34,7 @@ fn vouchers_do_not_share_stock_or_buyers() {
 }
 
 #[test]
-fn the_voucher_tried_last_is_looked_at_afresh() {
+fn the_voucher_tried_last_is_read_again() {
     let server = Server::start();
     server.check(
         "
