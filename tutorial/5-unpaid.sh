@@ -5,16 +5,16 @@
 redis SET seckill:stock:phone 3 >/dev/null
 for user in ann ben cat; do redis SECKILL.TRY phone $user "order-$user" >/dev/null; done
 echo "A stock: ann has paid, ben and cat have not, stock $(redis GET seckill:stock:phone)," \
-    "dave is told: $(redis SECKILL.TRY phone dave order-dave)"
+    "dave gets: $(redis SECKILL.TRY phone dave order-dave)"
 clean
 
 redis SECKILL.CREATE phone 3 HOLD 3000 >/dev/null
 for user in ann ben cat; do redis SECKILL.TRY phone $user "order-$user" >/dev/null; done
-echo "HOLD: dave is told: $(redis SECKILL.TRY phone dave order-dave)"
+echo "HOLD: dave gets: $(redis SECKILL.TRY phone dave order-dave)"
 echo "  ann pays, SECKILL.CONFIRM: $(redis SECKILL.CONFIRM phone ann order-ann)," \
     "and once more after a time-out: $(redis SECKILL.CONFIRM phone ann order-ann)"
 until_is 2 GET seckill:stock:phone
-echo "  when the holds have expired the stock is $(redis GET seckill:stock:phone), dave is told:" \
+echo "  when the holds have expired the stock is $(redis GET seckill:stock:phone), dave gets:" \
     "$(redis SECKILL.TRY phone dave order-dave), and again: $(redis SECKILL.TRY phone dave order-dave)"
 echo "  ben pays too late, SECKILL.CONFIRM: $(redis SECKILL.CONFIRM phone ben order-ben)"
 differences=$(redis SECKILL.AUDIT phone | tail -n 1)

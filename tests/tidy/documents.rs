@@ -32,7 +32,7 @@ fn the_documents_are_there() {
 fn the_packages_have_every_configuration() {
     let read = |name| fs::read_to_string(root().join(name)).expect("a configuration file");
     let (ours, packaged) = (read("redis.conf"), read("packaging/seckill.conf"));
-    let first = ours.find("# What comes before the voucher").expect("the module's lines");
+    let first = ours.find("# Prefix of the key with").expect("the module's lines");
     let commented = ours[first..].replace("\nseckill.", "\n#seckill.");
     assert!(packaged.ends_with(&commented), "packaging/seckill.conf is not as redis.conf");
     let manifest = read("Cargo.toml");
