@@ -105,8 +105,11 @@ impl Open {
             let mut part = open.begin().await?;
             for (sql, args) in statements {
                 if let Err(error) = bound(sql, args).execute(&mut *part).await {
-                    part.rollback().await?;
-                    return Ok(Err(error));
+                    // Where there is nothing left to go on with, the error says why.
+                    return match part.rollback().await {
+                        Ok(()) => Ok(Err(error)),
+                        Err(_) => Err(error),
+                    };
                 }
             }
             part.commit().await.map(Ok)
