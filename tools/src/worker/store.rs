@@ -89,7 +89,7 @@ impl Store {
         let texts = open.texts(&self.tables.select_sums(vouchers)).await?;
         let sums = texts
             .into_iter()
-            .map(|[voucher, sale, units, _]| ((voucher, sale), units.parse().unwrap_or(0)))
+            .map(|[voucher, sale, units]| ((voucher, sale), units.parse().unwrap_or(0)))
             .collect();
         Ok(Ledger { rows, sums })
     }
