@@ -1,5 +1,5 @@
-//! The consumers of a worker: one for each pair of streams that the command line names, or that the
-//! server turns out to have.
+//! The consumers of a worker: one for the streams of each hash tag that the command line names, or
+//! that the server turns out to have.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

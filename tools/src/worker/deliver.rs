@@ -3,7 +3,7 @@
 //! An order that can't be written stays pending: only a person gives up what was sold. Malformed
 //! entries become dead letters, and nothing is released for them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use domain::entry_id::EntryId;
@@ -158,15 +158,11 @@ impl StreamConsumer {
             return Ok(false);
         }
         let mut waiting = Vec::new();
-        let mut refused: Vec<(Which, Vec<EntryId>)> =
-            source.all().into_iter().map(|which| (which, Vec::new())).collect();
+        let mut refused: BTreeMap<Which, Vec<EntryId>> = BTreeMap::new();
         for (which, id, pending) in due {
             match pending {
                 Pending::Waits(order, until) => waiting.push((order, until)),
-                Pending::Refused => {
-                    let ids = refused.iter_mut().find(|(of, _)| *of == which);
-                    ids.into_iter().for_each(|(_, ids)| ids.push(id));
-                }
+                Pending::Refused => refused.entry(which).or_default().push(id),
             }
         }
         // Another worker may have taken it in the meantime, and waits in turn.

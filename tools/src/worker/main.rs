@@ -123,8 +123,9 @@ fn log_to_stderr(options: &Options) {
 /// What was done, if nothing went wrong.
 enum Ended {
     Well,
-    /// The rows are not as the server has the orders, or could not be compared.
+    /// The rows are not as the server has the orders.
     Differs,
+    /// They could not be compared.
     Unchecked(anyhow::Error),
     /// Orders are pending that the database refuses.
     Refused,

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use crate::batch::{Change, Step};
 use crate::store::{Arg, Dialect};
+use block::Block;
 
 /// What a statement may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +106,7 @@ pub struct ShopStatement {
 pub struct Statements {
     of: BTreeMap<Change, Vec<ShopStatement>>,
     /// What runs them for many changes at once, where the database and all of them allow it.
-    pub block: Option<String>,
+    pub block: Option<Block>,
 }
 
 impl Statements {
@@ -133,7 +134,7 @@ impl Statements {
                     Dialect::Sqlite | Dialect::MySql => "?".to_owned(),
                 };
                 let (sql, names) = named(&table.sql, placeholder).context(place.clone())?;
-                let (in_block, _) = named(&table.sql, |_, word| format!("{}{word}", block::ROW))?;
+                let (in_block, _) = named(&table.sql, |_, word| block::value(dialect, word))?;
                 let may_change_nothing = table.may_change_nothing;
                 statements.push(ShopStatement { place, sql, may_change_nothing, names, in_block });
             }
@@ -141,9 +142,7 @@ impl Statements {
         }
         let mut all = Self { of, block: None };
         ensure!(!all.is_empty(), "it has no statement");
-        if dialect == Dialect::Postgres {
-            all.block = block::block(&all);
-        }
+        all.block = block::block(&all, dialect);
         Ok(all)
     }
 

@@ -18,7 +18,8 @@ use tracing::info;
 
 use crate::batch::{Event, Holders, Outcome, Plan, Row, Sole, Step, Steps, TooMany, plan};
 use crate::options::Options;
-use crate::statements::{Statements, block};
+use crate::statements::Statements;
+use crate::statements::block::{Part, told};
 pub use fault::Fault;
 use open::{FileId, Place};
 pub use statement::{Arg, Dialect};
@@ -88,7 +89,7 @@ impl Store {
         let texts = open.texts(&self.tables.select_sums(vouchers)).await?;
         let sums = texts
             .into_iter()
-            .map(|[voucher, sale, units, _]| ((voucher, sale), units.parse().unwrap_or(0)))
+            .map(|[voucher, sale, units]| ((voucher, sale), units.parse().unwrap_or(0)))
             .collect();
         Ok(Ledger { rows, sums })
     }
@@ -274,9 +275,10 @@ impl Store {
             && steps.len() > 1
             && !self.one_by_one.load(Ordering::Relaxed)
         {
-            let told = block::told(steps);
-            let statements: [(&str, &[Arg<'_>]); 2] =
-                [(block::SET_STEPS, &[Arg::Text(&told)]), (block, &[])];
+            let told = told(steps);
+            let told = [Arg::Text(&told)];
+            let args = |part: &Part| if part.takes_steps { &told[..] } else { &[] };
+            let statements: Vec<_> = block.iter().map(|part| (&*part.sql, args(part))).collect();
             match open.try_all(&statements).await?.map_err(Fault::from) {
                 Ok(()) => return Ok(()),
                 Err(fault @ Fault::Clash(_)) => return Err(fault),

@@ -1,4 +1,4 @@
-//! The two streams of one hash tag, from reading to acknowledging, through all outages.
+//! The streams of one hash tag, from reading to acknowledging, through all outages.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

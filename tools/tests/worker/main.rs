@@ -17,6 +17,7 @@
 //! | `policy` | what the worker does about errors: it releases nothing that was sold |
 //! | `tables` | the worker's tables beside an application's; sales of one voucher apart |
 //! | `statements` | the shop's own statements |
+//! | `blocks` | these, for many orders at once |
 //! | `sentinels` | a server that Sentinels tell of |
 //! | `streams` | trimming, and the streams of a cluster |
 //! | `tls` | encrypted connections; passwords |
@@ -26,6 +27,7 @@
 //! not installed is left out, and says so. Random tests print their seed; `SEED=<n>` repeats it.
 
 mod away;
+mod blocks;
 mod check;
 mod crashes;
 mod databases;

@@ -10,7 +10,7 @@ use crate::rows::{http_get, metric};
 use crate::shop::{GROUP, Shop, databases, random};
 use crate::worker::Worker;
 
-const QUICK: [&str; 4] = ["--retry-ms", "5", "--claim-after-ms", "50"];
+pub const QUICK: [&str; 4] = ["--retry-ms", "5", "--claim-after-ms", "50"];
 
 /// The tables of the usual shop. Status: 1 to be paid, 2 paid, 4 cancelled.
 const TABLES: [&str; 2] = [
@@ -20,7 +20,7 @@ const TABLES: [&str; 2] = [
 ];
 
 /// The file that docs/worker.md shows, for PostgreSQL as the page says.
-fn documented(kind: Kind) -> String {
+pub fn documented(kind: Kind) -> String {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/worker.md");
     let page = std::fs::read_to_string(page).expect("the page");
     let file = page.split("```toml\n").nth(1).expect("a file").split("```").next();
@@ -35,7 +35,7 @@ fn documented(kind: Kind) -> String {
 
 impl Shop {
     /// Makes the shop's tables, and writes its file of statements; gives its name.
-    fn with_statements(&self, stock: &[(u32, i64)], file: &str) -> String {
+    pub fn with_statements(&self, stock: &[(u32, i64)], file: &str) -> String {
         TABLES.iter().for_each(|table| self.sql(table));
         for (voucher, units) in stock {
             self.sql(&format!("INSERT INTO tb_seckill_voucher VALUES ({voucher}, {units})"));
@@ -43,19 +43,19 @@ impl Shop {
         self.statements(file)
     }
 
-    fn statements(&self, file: &str) -> String {
+    pub fn statements(&self, file: &str) -> String {
         let path = self.server.dir().join("statements.toml");
         std::fs::write(&path, file).expect("write the file");
         path.display().to_string()
     }
 
-    fn numbers(&self, query: &str) -> Vec<[i64; 2]> {
+    pub fn numbers(&self, query: &str) -> Vec<[i64; 2]> {
         let rows = self.database.rows(query);
         rows.iter().map(|row| [0, 1].map(|column| sqlx::Row::get::<i64, _>(row, column))).collect()
     }
 
     /// The shop's own stock of a voucher.
-    fn shop_stock(&self, voucher: u32) -> i64 {
+    pub fn shop_stock(&self, voucher: u32) -> i64 {
         let integer = if self.database.kind.is_mysql() { "SIGNED" } else { "BIGINT" };
         let query = format!(
             "SELECT CAST(stock AS {integer}), 0 + CAST(0 AS {integer}) FROM tb_seckill_voucher \
@@ -72,7 +72,7 @@ impl Shop {
     }
 
     /// The shop's tables say what the rows do.
-    fn check_shop(&self, stock: &[(u32, i64)]) {
+    pub fn check_shop(&self, stock: &[(u32, i64)]) {
         let rows = self.rows();
         let status = |state: &str| match state {
             "held" => 1,
@@ -96,7 +96,7 @@ impl Shop {
     }
 }
 
-fn wait_for_word(worker: &Worker, word: &str) {
+pub fn wait_for_word(worker: &Worker, word: &str) {
     let told = wait_for(word, || worker.log().contains(word).then_some(()));
     told.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
 }
@@ -302,7 +302,8 @@ fn noted() -> String {
 fn every_value_reaches_a_statement_as_it_is() {
     let quotes = ["o'hara", "back\\slash\\'\"", "$seckill_worker$"];
     let users = [&quotes[..], &["\u{7528}\u{6237}", "$1", ":units", "a\nline"]].concat();
-    let alone = Database::open(Kind::Postgres).map(|database| (database, "1"));
+    let alone = [Kind::Sqlite, Kind::Postgres].into_iter().filter_map(Database::open);
+    let alone = alone.map(|database| (database, "1"));
     for (database, batch) in databases().map(|database| (database, "256")).chain(alone) {
         let mut shop = Shop::open(database);
         let letters = if shop.database.kind.is_mysql() { "CHARACTER SET utf8mb4" } else { "" };
@@ -350,39 +351,4 @@ fn every_value_reaches_a_statement_as_it_is() {
         wanted.sort();
         assert_eq!(notes, wanted, "{:?}, batches of {batch}", shop.database.kind);
     }
-}
-
-/// Each command of a client has a moment of its own.
-#[test]
-fn postgres_is_asked_once_for_a_batch_and_one_by_one_where_it_must_be() {
-    let Some(database) = Database::open(Kind::Postgres) else { return };
-    let mut shop = Shop::open(database);
-    let moment = "asked TIMESTAMPTZ DEFAULT statement_timestamp()";
-    let file = shop.with_statements(&[(1, 100)], &documented(Kind::Postgres));
-    shop.sql(&format!("ALTER TABLE tb_voucher_order ADD COLUMN {moment}"));
-    shop.sell("1", 100);
-    let mut buyers = 0;
-    let mut batch = |statements: &str| {
-        for number in buyers..buyers + 5 {
-            shop.buy("1", &format!("{}", 500 + number), &format!("{}", 1_000 + number));
-        }
-        let file = shop.statements(statements);
-        assert_eq!(shop.drain(&["--statements", &file])["batches"], 1);
-        let asked = format!(
-            "SELECT COUNT(*), COUNT(DISTINCT asked) FROM tb_voucher_order \
-                             WHERE id >= {}",
-            1_000 + buyers
-        );
-        buyers += 5;
-        shop.numbers(&asked)[0]
-    };
-    let statements = std::fs::read_to_string(file).expect("the file");
-    assert_eq!(batch(&statements), [5, 1]);
-    // What gives rows can't be in a block.
-    let returning = statements.replacen("stock >= :units", "stock >= :units RETURNING stock", 1);
-    assert_eq!(batch(&returning), [5, 5]);
-    shop.sql("DROP EXTENSION plpgsql");
-    assert_eq!(batch(&statements), [5, 5]);
-    shop.check();
-    shop.check_shop(&[(1, 100)]);
 }

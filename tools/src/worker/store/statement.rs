@@ -174,12 +174,16 @@ impl Tables {
         Statement::new(self.dialect, sql)
     }
 
-    /// The rows of some keys, locked until the transaction ends.
-    pub fn select_rows<'a>(&self, keys: impl IntoIterator<Item = &'a OrderKey>) -> Statement<'a> {
+    /// Rows as they are read, up to the condition.
+    fn select_orders<'a>(&self) -> Statement<'a> {
         let columns = "voucher_id, sale_id, order_id, user_id, units, state, deadline_ms, \
                        only_user_id, entry_id, released_id, confirmed_id";
-        let mut statement =
-            self.statement(&format!("SELECT {columns} FROM {} WHERE ", self.orders()));
+        self.statement(&format!("SELECT {columns} FROM {} WHERE ", self.orders()))
+    }
+
+    /// The rows of some keys, locked until the transaction ends.
+    pub fn select_rows<'a>(&self, keys: impl IntoIterator<Item = &'a OrderKey>) -> Statement<'a> {
+        let mut statement = self.select_orders();
         let key = |key: &'a OrderKey| (&*key.voucher, &*key.sale, &*key.order);
         statement.bind_triples("order_id", keys.into_iter().map(key));
         // In one order, so that two workers never wait for each other. SQLite has one writer.
@@ -191,18 +195,16 @@ impl Tables {
 
     /// All rows of some vouchers.
     pub fn select_vouchers<'a>(&self, vouchers: &[&'a str]) -> Statement<'a> {
-        let columns = "voucher_id, sale_id, order_id, user_id, units, state, deadline_ms, \
-                       only_user_id, entry_id, released_id, confirmed_id";
-        let mut statement = self.statement(&format!("SELECT {columns} FROM {}", self.orders()));
-        statement.push(" WHERE voucher_id IN ");
+        let mut statement = self.select_orders();
+        statement.push("voucher_id IN ");
         statement.bind_list(vouchers.iter().map(|voucher| Arg::Text(voucher)));
         statement
     }
 
-    /// Voucher, sale and units sold, as texts, and one that is empty.
+    /// Voucher, sale and units sold, as texts.
     pub fn select_sums<'a>(&self, vouchers: &[&'a str]) -> Statement<'a> {
         let text = if self.dialect == Dialect::MySql { "CHAR" } else { "TEXT" };
-        let columns = format!("voucher_id, sale_id, CAST(units AS {text}), ''");
+        let columns = format!("voucher_id, sale_id, CAST(units AS {text})");
         let table = self.voucher_sales();
         let mut statement = self.statement(&format!("SELECT {columns} FROM {table}"));
         statement.push(" WHERE voucher_id IN ");

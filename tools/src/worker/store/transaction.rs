@@ -105,8 +105,11 @@ impl Open {
             let mut part = open.begin().await?;
             for (sql, args) in statements {
                 if let Err(error) = bound(sql, args).execute(&mut *part).await {
-                    part.rollback().await?;
-                    return Ok(Err(error));
+                    // Where there is nothing left to go on with, the error says why.
+                    return match part.rollback().await {
+                        Ok(()) => Ok(Err(error)),
+                        Err(_) => Err(error),
+                    };
                 }
             }
             part.commit().await.map(Ok)
@@ -121,12 +124,22 @@ impl Open {
         })
     }
 
-    /// The rows of `select_holders`.
-    pub async fn texts(&mut self, statement: &Statement<'_>) -> sqlx::Result<Vec<[String; 4]>> {
+    /// Rows of so many columns, all texts.
+    pub async fn texts<const N: usize>(
+        &mut self,
+        statement: &Statement<'_>,
+    ) -> sqlx::Result<Vec<[String; N]>> {
         each!(Self, self, open => {
             let rows = bound(&statement.sql, &statement.args).fetch_all(&mut **open).await?;
-            let texts = |row| Ok([text(row, 0)?, text(row, 1)?, text(row, 2)?, text(row, 3)?]);
-            rows.iter().map(texts).collect()
+            let mut texts = Vec::with_capacity(rows.len());
+            for row in &rows {
+                let mut columns = [const { String::new() }; N];
+                for (number, column) in columns.iter_mut().enumerate() {
+                    *column = text(row, number)?;
+                }
+                texts.push(columns);
+            }
+            Ok(texts)
         })
     }
 

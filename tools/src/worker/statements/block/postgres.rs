@@ -1,0 +1,97 @@
+//! The block of PostgreSQL: one of PL/pgSQL. A statement is planned once per batch then, not once
+//! per order.
+
+use super::{Block, NAMES, Part, Statements, inside};
+use crate::batch::Change;
+
+/// Around the block; no statement may have it.
+const QUOTE: &str = "$seckill_worker$";
+
+/// Puts the changes where the block finds them. A plan lives as long as the block does, so it may
+/// be kept for the orders of a batch: it is not one of when the tables were empty.
+const SET_STEPS: &str = "SELECT set_config('seckill_worker.steps', $1, true), \
+                             set_config('plan_cache_mode', 'auto', true)";
+
+pub fn value(word: &str) -> String {
+    format!("seckill_worker.step.{word}")
+}
+
+/// The block, where every statement can be in one. Where a column has the name of one of its
+/// variables, the column is meant.
+pub fn block(statements: &Statements) -> Option<Block> {
+    let kind = |is_number| if is_number { "bigint" } else { "text" };
+    let columns = NAMES.map(|(word, name)| format!("{word} {}", kind(name.is_number()))).join(", ");
+    let mut text = format!(
+        "DO {QUOTE}
+#variable_conflict use_column
+<<seckill_worker>>
+DECLARE
+    step record;
+    changed bigint;
+BEGIN
+FOR step IN SELECT * FROM json_to_recordset(current_setting('seckill_worker.steps')::json)
+    AS steps (number bigint, change text, {columns}) ORDER BY number
+LOOP
+"
+    );
+    for change in Change::ALL {
+        if statements.of(change).is_empty() {
+            continue;
+        }
+        text.push_str(&format!("IF step.change = '{}' THEN\n", change.word()));
+        for statement in statements.of(change) {
+            // Those that begin with these words do in a block what they do alone, and the rows that
+            // they changed are counted.
+            let inside = inside(statement, &["INSERT", "UPDATE", "DELETE", "MERGE", "WITH"])?;
+            if inside.contains(QUOTE) {
+                return None;
+            }
+            // On a line of its own: a comment may be the statement's end.
+            text.push_str(&format!("{inside}\n;\n"));
+            if !statement.may_change_nothing {
+                text.push_str("GET DIAGNOSTICS changed = ROW_COUNT;\n");
+                text.push_str("IF changed = 0 THEN RAISE 'no row was changed'; END IF;\n");
+            }
+        }
+        text.push_str("END IF;\n");
+    }
+    let sql = format!("{text}END LOOP;\nEND\n{QUOTE}");
+    let set_steps = Part { sql: SET_STEPS.to_owned(), takes_steps: true };
+    Some(vec![set_steps, Part { sql, takes_steps: false }])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Dialect;
+
+    fn block_of(text: &str) -> Option<String> {
+        let block = Statements::parse(text, Dialect::Postgres).unwrap().block;
+        block.map(|parts| parts[1].sql.clone())
+    }
+
+    #[test]
+    fn values_are_fields_of_the_row() {
+        let text = "on_sold = [\"INSERT INTO o VALUES (:order_id::bigint, ':units', :units); \", \
+                    { sql = \"DELETE FROM cart -- of :user_id\", may_change_nothing = true }]";
+        let block = block_of(text).unwrap();
+        assert!(block.contains(
+            "IF step.change = 'on_sold' THEN\nINSERT INTO o VALUES \
+             (seckill_worker.step.order_id::bigint, ':units', seckill_worker.step.units)\n;\nGET"
+        ));
+        assert!(block.contains("DELETE FROM cart -- of :user_id\n;\nEND IF;\nEND LOOP"), "{block}");
+        assert!(block.contains("sale_id text, units bigint, state text"), "{block}");
+        assert!(!block.contains("on_held"));
+    }
+
+    #[test]
+    fn what_a_block_might_understand_otherwise_is_in_none() {
+        for sql in ["SELECT f(:order_id)", "CALL p(:order_id)", "DELETE FROM t -- $seckill_worker$"]
+        {
+            let both = format!("on_sold = [\"DELETE FROM t\"]\non_held = [\"{sql}\"]");
+            assert_eq!(block_of(&both), None, "{sql}");
+        }
+        let other = Statements::parse("on_sold = [\"DELETE FROM t\"]", Dialect::MySql).unwrap();
+        assert_eq!(other.block, None);
+    }
+}

@@ -1,0 +1,91 @@
+//! The block of SQLite: triggers of this connection alone that run the statements for each row
+//! that is inserted into a view, which keeps none of them.
+
+use super::{Block, NAMES, Part, Statements, inside};
+use crate::batch::Change;
+
+/// What rows are inserted into. Triggers of a view get values as they are, of no column's type.
+const STEPS: &str = "seckill_worker_steps";
+
+/// A value in a trigger. Compared with a column it must count as what it is outside of one, a value
+/// and no column: the type and the collation of the other side decide.
+pub fn value(word: &str) -> String {
+    format!("ifnull(NEW.{word}, NULL)")
+}
+
+/// The block, where every statement can be in one. A trigger is part of the statement that fires
+/// it: all of the changes are made, or none.
+pub fn block(statements: &Statements) -> Option<Block> {
+    let part = |sql| Part { sql, takes_steps: false };
+    let empty = NAMES.map(|(word, _)| format!("NULL AS {word}")).join(", ");
+    let view = format!("CREATE TEMP VIEW IF NOT EXISTS {STEPS} AS SELECT NULL AS change, {empty}");
+    let mut block = vec![part(view)];
+    for change in Change::ALL {
+        if !statements.of(change).is_empty() {
+            block.push(part(trigger(statements, change)?));
+        }
+    }
+    let values = NAMES.map(|(word, _)| format!("value ->> '{word}'")).join(", ");
+    let sql = format!(
+        "INSERT INTO {STEPS} SELECT value ->> 'change', {values} FROM json_each(?) ORDER BY key"
+    );
+    block.push(Part { sql, takes_steps: true });
+    Some(block)
+}
+
+fn trigger(statements: &Statements, change: Change) -> Option<String> {
+    let word = change.word();
+    let mut text = format!(
+        "CREATE TEMP TRIGGER IF NOT EXISTS seckill_worker_{word} INSTEAD OF INSERT ON {STEPS} \
+         WHEN NEW.change = '{word}'\nBEGIN\n"
+    );
+    for statement in statements.of(change) {
+        let inside = inside(statement, &["INSERT", "REPLACE", "UPDATE", "DELETE"])?;
+        // Several in one: the rows that they change together count.
+        if inside.contains(';') {
+            return None;
+        }
+        // On a line of its own: a comment may be the statement's end.
+        text.push_str(&format!("{inside}\n;\n"));
+        if !statement.may_change_nothing {
+            text.push_str("SELECT RAISE(ABORT, 'no row was changed') WHERE changes() = 0;\n");
+        }
+    }
+    Some(format!("{text}END"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Dialect;
+
+    fn block_of(text: &str) -> Option<Vec<String>> {
+        let block = Statements::parse(text, Dialect::Sqlite).unwrap().block;
+        block.map(|block| block.into_iter().map(|part| part.sql).collect())
+    }
+
+    #[test]
+    fn every_change_with_statements_has_a_trigger() {
+        let text = "on_sold = [\"INSERT INTO o VALUES (:order_id, ':units', :units); \"]\n\
+                    on_released = [{ sql = \"DELETE FROM cart -- of :user_id\", \
+                                     may_change_nothing = true }]";
+        let block = block_of(text).unwrap();
+        assert_eq!(block.len(), 4, "{block:?}");
+        assert!(block[1].ends_with(
+            "WHEN NEW.change = 'on_sold'\nBEGIN\nINSERT INTO o VALUES (ifnull(NEW.order_id, \
+             NULL), ':units', ifnull(NEW.units, NULL))\n;\nSELECT RAISE(ABORT, 'no row was \
+             changed') WHERE changes() = 0;\nEND"
+        ));
+        assert!(
+            block[2].ends_with("'on_released'\nBEGIN\nDELETE FROM cart -- of :user_id\n;\nEND")
+        );
+    }
+
+    #[test]
+    fn what_a_trigger_might_understand_otherwise_is_in_none() {
+        for sql in ["SELECT :order_id", "PRAGMA user_version = 1", "DELETE FROM t; DELETE FROM u"] {
+            let both = format!("on_sold = [\"DELETE FROM t\"]\non_held = [\"{sql}\"]");
+            assert_eq!(block_of(&both), None, "{sql}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The shop's statements for many orders at once: PostgreSQL and SQLite are asked once for a batch,
+//! and what becomes of it is what becomes of one order after the other.
+
+use crate::databases::{Database, Kind};
+use crate::shop::Shop;
+use crate::statements::{QUICK, documented, wait_for_word};
+
+/// Each command of a client has a moment of its own.
+#[test]
+fn postgres_is_asked_once_for_a_batch_and_one_by_one_where_it_must_be() {
+    let Some(database) = Database::open(Kind::Postgres) else { return };
+    let mut shop = Shop::open(database);
+    let moment = "asked TIMESTAMPTZ DEFAULT statement_timestamp()";
+    let file = shop.with_statements(&[(1, 100)], &documented(Kind::Postgres));
+    shop.sql(&format!("ALTER TABLE tb_voucher_order ADD COLUMN {moment}"));
+    shop.sell("1", 100);
+    let mut buyers = 0;
+    let mut batch = |statements: &str| {
+        for number in buyers..buyers + 5 {
+            shop.buy("1", &format!("{}", 500 + number), &format!("{}", 1_000 + number));
+        }
+        let file = shop.statements(statements);
+        assert_eq!(shop.drain(&["--statements", &file])["batches"], 1);
+        let asked = format!(
+            "SELECT COUNT(*), COUNT(DISTINCT asked) FROM tb_voucher_order \
+                             WHERE id >= {}",
+            1_000 + buyers
+        );
+        buyers += 5;
+        shop.numbers(&asked)[0]
+    };
+    let statements = std::fs::read_to_string(file).expect("the file");
+    assert_eq!(batch(&statements), [5, 1]);
+    // What gives rows can't be in a block.
+    let returning = statements.replacen("stock >= :units", "stock >= :units RETURNING stock", 1);
+    assert_eq!(batch(&returning), [5, 5]);
+    shop.sql("DROP EXTENSION plpgsql");
+    assert_eq!(batch(&statements), [5, 5]);
+    shop.check();
+    shop.check_shop(&[(1, 100)]);
+}
+
+/// One by one they would take longer than the clock's millisecond.
+const MANY: u32 = 200;
+
+/// What runs inside one statement has one moment, by SQLite's clock.
+#[test]
+fn sqlite_is_asked_once_for_a_batch_and_one_by_one_where_it_must_be() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sql("CREATE TABLE told (id TEXT, asked REAL DEFAULT (julianday('now')))");
+    shop.sell("1", 1_000);
+    let mut buyers = 0;
+    let mut moments = |statement: &str, says_so: bool| {
+        for number in buyers..buyers + MANY {
+            shop.buy("1", &format!("user{number}"), &format!("{number}"));
+        }
+        buyers += MANY;
+        let file = shop.statements(&format!("on_sold = [\"{statement}\"]"));
+        let options = ["--once", "--json", "--retry-ms", "1", "--statements", &file];
+        let mut worker = shop.worker(&options);
+        assert!(worker.ended().success(), "{}", worker.log());
+        assert_eq!(worker.log().contains("run one by one"), says_so, "{}", worker.log());
+        let [told, moments] = shop.numbers("SELECT COUNT(*), COUNT(DISTINCT asked) FROM told")[0];
+        assert_eq!(told, i64::from(MANY), "{statement}");
+        shop.sql("DELETE FROM told");
+        moments
+    };
+    assert_eq!(moments("INSERT INTO told (id) VALUES (:order_id)", false), 1);
+    assert_eq!(moments("REPLACE INTO told (id) VALUES (:order_id) -- each", false), 1);
+    // No trigger can have these.
+    assert!(moments("INSERT INTO told (id) VALUES (:order_id) RETURNING id", true) > 1);
+    assert!(moments("INSERT INTO main.told (id) VALUES (:order_id)", true) > 1);
+    // The rows of both together count.
+    let two = "DELETE FROM told WHERE id = ''; INSERT INTO told (id) VALUES (:order_id)";
+    assert!(moments(two, false) > 1);
+    shop.check();
+}
+
+/// A column decides how a value is compared, alone and in a batch.
+#[test]
+fn sqlite_compares_values_in_a_batch_as_it_does_alone() {
+    for batch in ["1", "256"] {
+        let mut shop = Shop::open(Database::sqlite());
+        shop.sql(
+            "CREATE TABLE visits (name TEXT COLLATE NOCASE, units TEXT, voucher INTEGER, number \
+             INTEGER DEFAULT 0)",
+        );
+        shop.sql("INSERT INTO visits VALUES ('ALICE', '1', 7, 0), ('bob', '1', 7, 0)");
+        let file = shop.statements(
+            "on_sold = [{ sql = \"UPDATE visits SET number = number + 1 WHERE :user_id = name AND \
+             :units = units AND :voucher_id = voucher\", may_change_nothing = true }]",
+        );
+        shop.sell("7", 10);
+        shop.buy("7", "alice", "1");
+        shop.buy("7", "Bob", "2");
+        shop.drain(&["--statements", &file, "--batch", batch]);
+        let visits = shop.numbers("SELECT SUM(number), COUNT(*) FROM visits");
+        assert_eq!(visits, [[2, 2]], "batches of {batch}");
+    }
+}
+
+/// The shop's trigger takes the whole transaction back, so there is no savepoint to go back to.
+#[test]
+fn an_order_that_ends_the_transaction_on_sqlite_holds_no_other_up() {
+    let mut shop = Shop::open(Database::sqlite());
+    let file = shop.with_statements(&[(1, 100)], &documented(Kind::Sqlite));
+    shop.sql(
+        "CREATE TRIGGER no_third BEFORE INSERT ON tb_voucher_order WHEN NEW.id = 1003 BEGIN \
+         SELECT RAISE(ROLLBACK, 'never the third'); END",
+    );
+    shop.sell("1", 100);
+    for number in 0..5 {
+        shop.buy("1", &format!("50{number}"), &format!("100{number}"));
+    }
+    let worker = shop.worker(&[&QUICK[..], &["--statements", &file]].concat());
+    shop.wait_for_pending(&worker, 1);
+    wait_for_word(&worker, "on_sold, statement 1: never the third");
+    assert!(!worker.log().contains("savepoint"), "{}", worker.log());
+    assert_eq!((shop.row_count(), shop.shop_stock(1)), (4, 96));
+}
