@@ -1,5 +1,5 @@
-//! What happens without a command: events are heard, holds expire, locks are granted. In steps that
-//! are bounded by time and by work, so that clients never wait long.
+//! What happens without a command: events arrive, holds expire, locks are granted. Each step is
+//! bounded in time and in work, so that clients never wait long.
 
 pub(crate) mod expiry;
 mod grants;
@@ -13,8 +13,8 @@ use crate::server::{
 use std::ffi::CStr;
 use std::time::{Duration, Instant};
 
-/// The classes of everything that can happen to a sorted set, and of keys that appear or go. String
-/// events are not among them: each SET of everybody would pay.
+/// The classes of events that can change a sorted set or make a key appear or disappear. String
+/// events are left out: otherwise every SET of every application would pay for them.
 const CLASSES: [EventClass; 6] = [
     EventClass::Generic,
     EventClass::SortedSet,
@@ -24,7 +24,7 @@ const CLASSES: [EventClass; 6] = [
     EventClass::New,
 ];
 
-/// Begins to remember, to hear and to work. To be called when the load can't fail any more.
+/// Starts memory, listener and timers. To be called when the load can no longer fail.
 pub(crate) fn begin(ctx: Ctx<'_>) {
     let databases = ctx.databases_with_keys();
     let keys = databases.iter().fold(0u64, |sum, (_, keys)| sum.saturating_add(*keys));
@@ -48,7 +48,8 @@ pub(crate) fn end(ctx: Ctx<'_>) {
     Memory::end();
 }
 
-/// The one listener: lets the memory take note, then sees to what is to be done soon.
+/// The one listener: first the memory takes note of the event, then work that is due soon is
+/// scheduled.
 struct Ear;
 
 impl Listener for Ear {
@@ -72,8 +73,8 @@ impl Listener for Ear {
             _ => None,
         };
         if let Some((where_to, ms)) = step {
-            // Timers that are armed go by the clock as it was. What was one step forward may have
-            // been several, some of them back.
+            // Timers that are armed go by the clock as it was before. One step forward may consist
+            // of several, some of them backward.
             expiry::end(ctx);
             grants::end(ctx);
             ctx.warn(&format!(
@@ -91,7 +92,7 @@ impl Listener for Ear {
     }
 }
 
-/// How long one step of background work may take, before what it did is replicated.
+/// How long one step of background work may take before its writes are replicated.
 struct Budget(Instant);
 
 impl Budget {
@@ -106,7 +107,7 @@ impl Budget {
         self.0.elapsed() < Self::DURATION
     }
 
-    /// For what is in no hurry.
+    /// For work that is not urgent.
     fn is_half_left(&self) -> bool {
         self.0.elapsed() < Self::HALF
     }

@@ -8,7 +8,7 @@ use crate::server::{Ctx, EventClass, OwnedStr, Str};
 use domain::entry_id::EntryId;
 use domain::integer::Decimal;
 
-/// A write that nobody else has heard of yet.
+/// A write that is not published yet.
 #[must_use = "an effect that is not published leaves replicas and the append-only file behind"]
 pub(crate) enum Effect<'a> {
     /// `DECRBY key units`, the units as text; without them `DECR key`, which is shorter

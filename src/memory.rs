@@ -1,9 +1,9 @@
-//! Everything that the module remembers: one value, made when the module is loaded and nothing can
-//! fail any more, dropped when it is unloaded.
+//! Everything that the module remembers: one value, made when a load can no longer fail, and
+//! dropped at unload.
 //!
 //! All of it is hint or index, never truth: every fact is in an ordinary key. ARCHITECTURE.md has
-//! the table of what each event does to each memory. [`Memory::on_key`] and
-//! [`Memory::on_server`] are that table; nothing else hears of events.
+//! the table of what each event does to each memory. [`Memory::on_key`] and [`Memory::on_server`]
+//! are that table; nothing else receives events.
 
 pub(crate) mod holds;
 pub(crate) mod lines;
@@ -33,7 +33,7 @@ pub(crate) struct Memory {
     pub(crate) pool: Kept<PoolKeys>,
     /// The name of the id counter used last.
     pub(crate) counter: Kept<Counter>,
-    /// Marks of repeat buyers: wrong ones cost a call, so no event ends them.
+    /// Marks of repeat buyers. A wrong mark costs one call, so no event ends them.
     pub(crate) marks: Marks,
     /// When to look at which holds.
     pub(crate) holds: Holds,
@@ -48,8 +48,8 @@ pub(crate) struct Memory {
 static MEMORY: MainThread<Option<Rc<Memory>>> = MainThread::new(None);
 
 impl Memory {
-    /// Makes the memory: from now on there is a current one. `databases` are those with keys, in
-    /// which holds may be that nobody has heard of.
+    /// Makes the memory: from now on there is a current one. `databases` are those with keys, which
+    /// may contain holds that are not indexed yet.
     ///
     /// `hear_turns` subscribes to the ends of turns, at the first client that waits or has a lock
     /// with SESSION, and `hear_connections` to connections that close, at the first such lock.
@@ -83,7 +83,7 @@ impl Memory {
         MEMORY.set(None);
     }
 
-    /// Something happened to a key. True when it left holds to be looked at.
+    /// Handles an event of a key. True if holds are to be looked at.
     pub(crate) fn on_key(&self, event: &CStr, db: i32, key: &[u8]) -> bool {
         self.vouchers.on_key(event, key);
         self.lines.mark(db, key);
@@ -92,11 +92,11 @@ impl Memory {
             self.holds.mark(db, key);
             return true;
         }
-        // Holds without terms are left alone. Now they may have some.
+        // Holds without rules are left alone, but now they may have some.
         holds_name_of_terms(key).is_some_and(|holds| self.holds.mark_if_parked(db, &holds))
     }
 
-    /// Something happened to the server or to whole databases.
+    /// Handles an event of the server or of whole databases.
     pub(crate) fn on_server(&self, event: &ServerEvent, now_ms: i64) {
         // Nothing here depends on a setting that is not about names, and names carry the settings
         // that they were made of. A closed connection, the cron and the passing of time change
@@ -129,7 +129,7 @@ impl Memory {
                 self.lines.mark_all(None);
                 self.sessions.forget();
             }
-            // A replica has heard of each change of a key as its primary has.
+            // A replica gets an event for each key that its primary changes.
             ServerEvent::LoadingEnded | ServerEvent::BecamePrimary => self.lines.mark_all(None),
             // The server itself ends the waits of a replica's clients.
             ServerEvent::BecameReplica => self.sessions.forget(),
@@ -143,7 +143,7 @@ impl Memory {
             // Each key that arrives fires an event.
             ServerEvent::Slots(SlotsMoved::Arrived) => {}
             ServerEvent::FirstCron => {}
-            // Deadlines and ends of leases are moments of the new clock; waits are spans of time.
+            // Deadlines and ends of leases follow the new clock; waits are spans of time.
             ServerEvent::ClockSetBack { ms } => self.lines.clock_set_back(*ms, now_ms),
             // What is due by the new clock is due.
             ServerEvent::ClockSetForward { .. } => {}

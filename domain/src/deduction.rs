@@ -60,8 +60,8 @@ pub struct Restored {
     pub after: i64,
 }
 
-/// Gives units back to a stock. None where there is nothing to give them back to: no key, or a
-/// stock that is unlimited.
+/// Returns units to a stock. None if there is nothing to return them to: no key, or an unlimited
+/// stock.
 pub fn restore(stock: Stock, units: Units) -> Result<Option<Restored>, BadStock> {
     match stock {
         Stock::Missing | Stock::Left(UNLIMITED) => Ok(None),

@@ -76,7 +76,7 @@ impl DueIndex {
         Some(DbKey { db, key })
     }
 
-    /// Notes what was found at a key: so many holds, to be looked at again at `at`.
+    /// Notes what was found at a key: this many holds, to be looked at again at `at`.
     pub fn set(&mut self, key: &DbKey, at: Millis, holds: u64) {
         let skipped = self.skipped(key).cloned();
         self.insert(key, Seen { at, holds, skipped });

@@ -7,8 +7,8 @@ pub struct Exhausted;
 
 /// The fencing token after `last`.
 ///
-/// The time makes it grow even when `last` was lost: its key has expired, or a replica that had
-/// not heard of it was promoted.
+/// Because it follows the time, it grows even when `last` was lost: its key has expired, or a
+/// replica was promoted before it received the key.
 pub fn next(last: Option<i64>, now_ms: i64) -> Result<i64, Exhausted> {
     let Some(last) = last else { return Ok(now_ms) };
     last.checked_add(1).map(|after| after.max(now_ms)).ok_or(Exhausted)

@@ -15,7 +15,7 @@ pub fn tag_of(key: &[u8]) -> Option<&[u8]> {
 /// How a voucher is written into the names of its keys.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Tagged<'v> {
-    /// It has a tag of its own and is written as it is.
+    /// It has a tag of its own and is used unchanged.
     Own { tag: &'v [u8] },
     /// It has none, and is written in braces.
     Wrapped,

@@ -63,7 +63,7 @@ pub fn uses_hash_tags(setting: &[u8], is_cluster: bool) -> bool {
 pub enum Naming<'o> {
     /// As it is, without hash tags.
     Plain(&'o [u8]),
-    /// As it is, since it has a hash tag of its own.
+    /// Unchanged, since it has a hash tag of its own.
     OwnTag { owner: &'o [u8], tag: &'o [u8] },
     /// In braces.
     Wrapped(&'o [u8]),
@@ -198,7 +198,7 @@ pub fn entry_name(voucher: &[u8], hash_tags: bool) -> &[u8] {
     unwrapped(voucher, hash_tags)
 }
 
-/// The owner that stands as `part` in the names of its keys: without the braces that it got there.
+/// The owner named by `part` in its keys: without the braces that were added there.
 fn unwrapped(part: &[u8], hash_tags: bool) -> &[u8] {
     let inner = part.strip_prefix(b"{").and_then(|rest| rest.strip_suffix(b"}"));
     inner.filter(|inner| hash_tags && tagged(inner) == Ok(Tagged::Wrapped)).unwrap_or(part)

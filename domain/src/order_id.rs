@@ -27,13 +27,13 @@ impl Id {
         Decimal::unsigned(self.0)
     }
 
-    /// The id so many steps behind this one, of ids that were taken together.
+    /// The id this many steps after this one, among ids that were taken together.
     pub fn after(self, steps: u32) -> Self {
         Self(self.0.saturating_add(u64::from(steps)))
     }
 }
 
-/// How many ids are taken at once. Never so many that a second of a slot lacks them.
+/// How many ids may be taken at once. Small enough that a slot always has that many in a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count(NonZeroU32);
 
@@ -127,9 +127,9 @@ impl Taken {
 /// all bear, and few of a day's.
 const SKIP_MAX: u32 = (1 << 17) - 1;
 
-/// How many ids to leave out at the next attempt, after one that left out so many and found an id
-/// that is used. Doubles, so that whatever is used is passed in few attempts. None when so many
-/// are used that somebody means to use up the counter.
+/// How many ids to skip at the next attempt, after one that skipped this many and found a used id.
+/// Doubles, so that few attempts pass any run of used ids. None if so many are used that somebody
+/// seems to use up the counter on purpose.
 pub fn skip_more(skip: u32) -> Option<u32> {
     skip.checked_mul(2)?.checked_add(1).filter(|skip| *skip <= SKIP_MAX)
 }
@@ -138,7 +138,7 @@ pub fn skip_more(skip: u32) -> Option<u32> {
 const AHEAD_MAX: u64 = 1 << 24;
 /// The pace of a day's counter, in ids per second. With the burst four fifths of the day's ids.
 const PACE: u64 = 40_000;
-/// The same for the form of clusters, where ids borrow seconds: an eighth of all.
+/// The same for the cluster form, where ids borrow seconds: an eighth of all.
 const BORROWED_S_MAX: u64 = 1 << 28;
 
 /// Refuses ids that are taken too fast, when they are asked for in numbers and not for an order:
@@ -167,10 +167,10 @@ pub fn after_counter(second: Second, counter: i64, skip: u32, count: Count) -> R
 }
 
 /// The next `count` ids of the cluster form, after the last id given in this slot, if any, and
-/// behind `skip` more that are left out.
+/// `skip` more that are left out.
 ///
-/// They all bear one second: this one or, where the last id is ahead of the clock or has left too
-/// little of its second, the last one's or the one behind it.
+/// They all have the same second: the current one or, if the last id is ahead of the clock or has
+/// left too little of its second, the last id's second or the one after it.
 pub fn after_last(
     second: Second,
     slot: Slot,

@@ -27,11 +27,11 @@ pub struct OrderEntry<V> {
 }
 
 /// Reads the fields of an entry, names and values in turn, as an order: user, voucher and id once
-/// each, units, which are 1 where nothing is said of them, and the sale. Other fields don't matter,
-/// nor does a field `sale` that names none.
+/// each, units, which default to 1, and the sale. Other fields don't matter, nor does a field
+/// `sale` that is not a sale's id.
 ///
-/// None for what no try has appended. The entry of a release and a dead letter are none either,
-/// though they carry the fields of an order: that order is finished.
+/// None for entries that no try has appended. That includes releases and dead letters, though they
+/// have the fields of an order: that order is finished.
 pub fn parse_order_entry<V: Copy + AsRef<[u8]>>(
     fields: &[V],
     names: FieldNames<'_>,

@@ -91,7 +91,7 @@ pub struct Policy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
     SoldOut,
-    /// The units may be taken, and so many are left after it.
+    /// The units may be taken, and this many are left after it.
     Take {
         left: i64,
     },

@@ -110,8 +110,8 @@ impl Replacement {
     /// `EVALSHA sha1 numkeys` come before the keys.
     const KEYS_AT: usize = 3;
 
-    /// Where the command's arguments are in a call of so many words, its name among them, and of
-    /// so many keys by its own account. None when the call lacks one: that is for the script.
+    /// Where the command's arguments are in a call with this many words, its name among them, and
+    /// this many keys by its own count. None if the call lacks one: then the script runs.
     pub fn arguments(
         &self,
         words: usize,
@@ -128,8 +128,8 @@ impl Replacement {
         }))
     }
 
-    /// The same where the arguments stand in the call in one piece: its first place and the one
-    /// behind it. None where they don't, too.
+    /// The same if the arguments are in one piece of the call: its first place and the one after
+    /// it. None if they are not, too.
     pub fn piece(&self, words: usize, numkeys: &[u8]) -> Option<Range<usize>> {
         let args_at = self.args_at(words, numkeys)?;
         let start = if self.keys > 0 { Self::KEYS_AT } else { args_at };

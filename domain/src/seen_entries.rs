@@ -5,13 +5,13 @@ use crate::entry_id::EntryId;
 /// How many ids a row keeps at least of each kind, once it had as many.
 const KEPT: usize = 16;
 
-/// What a row has seen of its order: its entries in the order stream and in the stream of releases.
+/// Which entries of its order a row has seen, in the order stream and in the stream of releases.
 ///
 /// Entries are delivered again, and those of different streams and workers in any order. So a row
-/// remembers which it has seen, and counts: it is live when more orders than releases were seen.
-/// The outcome is the same whatever the order in which the entries are delivered, and however
-/// often. Only an unmanaged voucher sells a released order id again, so other vouchers have at most
-/// one entry of each kind.
+/// remembers and counts those it has seen: it is live when it has seen more orders than releases.
+/// The result does not depend on the order in which entries are delivered, or how often. Only an
+/// unmanaged voucher sells a released order id again, so other vouchers have at most one entry of
+/// each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeenEntries {
     orders: Vec<EntryId>,
@@ -77,7 +77,7 @@ impl SeenEntries {
     }
 }
 
-/// Adds an id in its place. An id before the first of so many was seen, and is forgotten.
+/// Inserts an id in order. An id before the first of a full list was seen, and is forgotten.
 fn add(ids: &mut Vec<EntryId>, id: EntryId) -> bool {
     match ids.binary_search(&id) {
         Ok(_) => false,

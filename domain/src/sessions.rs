@@ -1,8 +1,8 @@
 //! Locks that are tied to connections: what to release when a connection closes.
 //!
-//! A pure structure, without server or clock. A tie is a hint: whoever releases a lock for it looks
-//! first whether the lock is still held with the token. Each step takes constant time, but for
-//! those that concern whole databases or slots.
+//! A pure structure, without server or clock. A tie is a hint: before a lock is released for it,
+//! the caller checks that the lock is still held with the token. Each step takes constant time,
+//! except those that concern whole databases or slots.
 
 use crate::db_key::DbKey;
 use std::collections::hash_set::IntoIter;
@@ -27,7 +27,7 @@ struct Tie {
 
 /// All ties, at most one per lock.
 ///
-/// Within, a database goes by a label that it keeps when its number changes.
+/// Internally a database has a label that does not change with its number.
 #[derive(Default)]
 pub struct Sessions {
     labels: Labels,
@@ -49,7 +49,7 @@ impl Sessions {
         self.open.entry(connection).or_default().insert(name);
     }
 
-    /// The lock is tied to no connection any more.
+    /// The lock is no longer tied to a connection.
     pub fn end(&mut self, db: i32, key: &[u8]) {
         let label = self.labels.of(db);
         let Some(ties) = self.ties.get_mut(&label) else { return };
@@ -60,7 +60,7 @@ impl Sessions {
         self.let_go(tie.connection, &DbKey { db: label, key });
     }
 
-    /// The tie of a lock was taken out: its connection does not have it any more.
+    /// The tie of a lock was removed: also removes the lock from its connection.
     fn let_go(&mut self, connection: ConnectionId, name: &DbKey) {
         let Some(names) = self.open.get_mut(&connection) else { return };
         names.remove(name);
@@ -69,8 +69,8 @@ impl Sessions {
         }
     }
 
-    /// Somebody was answered that the lock is theirs: it is not released for a connection that has
-    /// closed before.
+    /// Another client was answered that the lock is theirs: it is not released for a connection
+    /// that closed earlier.
     pub fn keep(&mut self, db: i32, key: &[u8]) {
         let tie = self.ties.get(&self.labels.of(db)).and_then(|ties| ties.get(key));
         if tie.is_some_and(|tie| !self.open.contains_key(&tie.connection)) {

@@ -9,7 +9,7 @@ use super::hash_tag::tag_of;
 pub struct Slot(u16);
 
 impl Slot {
-    /// A slot number has so many bits.
+    /// Bits of a slot number.
     pub const BITS: u32 = 14;
 
     /// The slot that a cluster puts `key` into.
@@ -39,11 +39,11 @@ impl Slot {
 /// The tag of slot 0, as the octal number that it spells.
 const ZERO: u32 = 0o242353;
 
-/// For each bit of a slot's number the bits of the tag to turn so that only this bit turns.
+/// For each bit of a slot's number, the bits of the tag to flip so that only this bit flips.
 ///
-/// The checksum is linear: to turn a bit of the text turns the same bits of the checksum whatever
-/// else the text says. The low three bits of a digit 0 to 7 are free, 18 in all, and elimination
-/// over what each of them turns gave these. The test tries every slot.
+/// The checksum is linear: flipping a bit of the text flips the same bits of the checksum, whatever
+/// else the text contains. The low three bits of a digit 0 to 7 are free, 18 in all, and
+/// elimination over what each of them flips gave these. The test tries every slot.
 const TURNS: [u32; Slot::BITS as usize] = [
     0o240607, 0o061230, 0o041324, 0o042553, 0o200233, 0o201162, 0o221743, 0o041320, 0o001104,
     0o041657, 0o240717, 0o061010, 0o041764, 0o240571,

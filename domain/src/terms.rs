@@ -4,7 +4,7 @@ use crate::integer;
 use crate::sale::Units;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// A moment, in milliseconds since 1970-01-01 UTC, or a span of so many milliseconds.
+/// A time in milliseconds since 1970-01-01 UTC, or a duration in milliseconds.
 pub type Millis = i64;
 
 /// The greatest moment and span: year 10889. Sums of two of them fit 64 bits.
@@ -16,8 +16,8 @@ pub fn is_in_seconds(moment: Millis) -> bool {
     (1_000_000_000..100_000_000_000).contains(&moment)
 }
 
-/// What tells the sales of one voucher apart: the moment at which it was created, in microseconds
-/// since 1970-01-01 UTC. Below 2^53, so that every reader of JSON reads it exactly.
+/// The id that distinguishes the sales of one voucher: its time of creation, in microseconds since
+/// 1970-01-01 UTC. Below 2^53, so that every JSON parser reads it exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SaleId(i64);

@@ -239,8 +239,8 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         }
     }
 
-    /// Marks the locks whose lease should have ended, and gives a client whose wait has, to be
-    /// refused; to be called until there is none.
+    /// Marks the locks whose lease should have ended, and returns a client whose wait has ended, to
+    /// be refused; to be called until it returns none.
     pub fn next_overdue(&mut self, now_ms: i64) -> Option<C> {
         while let Some(due) = self.dues.first_until(now_ms) {
             match due {
@@ -331,8 +331,8 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         Some((answer, waiter.handle))
     }
 
-    /// The client can't be answered any more. What it was granted is to be undone. Returns what
-    /// ends its being blocked, and how long it was in line if it was.
+    /// The client can't be answered any more, so what it was granted is to be undone. Returns the
+    /// handle to unblock it by, and how long it was in line if it was.
     pub fn gone(&mut self, client: C, now_ms: i64) -> Option<(Option<H>, u64)> {
         let waiter = self.clients.remove(&client)?;
         if matches!(waiter.stage, Stage::Granted(_)) {

@@ -1,8 +1,8 @@
-//! Holds whose deadline passes are released: by a timer of the primary, in bounded steps.
+//! Releases holds whose deadline has passed: by a timer of the primary, in bounded steps.
 //!
-//! The truth is in the holds keys. The index of [`crate::memory::holds`] knows when to look at
-//! which; events of keys mark what changed, and only the timer looks and writes. A replica looks,
-//! so that its index is up to date when it is promoted, and never writes.
+//! The holds keys are the truth. The index of [`crate::memory::holds`] knows when to look at which
+//! key; key events mark what changed, and only the timer looks and writes. A replica looks too, so
+//! that its index is up to date when it is promoted, but never writes.
 
 use super::Budget;
 use crate::commands::managed::ManagedSale;
@@ -19,13 +19,14 @@ use domain::due::{HoldPosition, Skipped};
 use domain::key_names::{HOLDS_PREFIX, voucher_of_holds};
 use domain::terms::Millis;
 
-/// How long the server is left to its clients between two ticks when more is to be done.
+/// The pause between two ticks, for the server's clients, when more holds are due.
 const REST_MS: u64 = 1;
 
-/// How many holds are taken up before the clock is looked at again.
+/// How many holds are handled before the clock is read again.
 const BATCH_LEN: usize = 25;
 
-/// When to look again at holds that could not be released, say for a stream of the wrong type.
+/// How long after a failure to retry holds that could not be released, for example because of a
+/// stream of the wrong type.
 const RETRY_MS: Millis = 1000;
 
 /// How many keys a step of the scan asks for.
@@ -33,14 +34,14 @@ const SCAN_COUNT: &[u8] = b"100";
 
 static TIMER: Timer = Timer::new(on_tick);
 
-/// The greatest keyspace that is scanned while the module is loaded.
+/// The largest keyspace that is scanned while the module is loaded.
 const KEYS_AT_ONCE_MAX: u64 = 100;
 
-/// Looks for holds that were there before the module, among so many keys.
+/// Looks for holds that were there before the module, among this many keys.
 ///
-/// A small keyspace is done with at once, so that a module without holds can be unloaded again
-/// right away. A large one is left to the timer, since the load itself takes most of a millisecond.
-/// No timer is armed before the first cron: see [`crate::server::ServerEvent::FirstCron`].
+/// A small keyspace is scanned at once, so that a module without holds can be unloaded again right
+/// away. A large one is left to the timer, since the load itself takes most of a millisecond. No
+/// timer is armed before the first cron: see [`crate::server::ServerEvent::FirstCron`].
 pub(super) fn begin(ctx: Ctx<'_>, memory: &Memory, keys: u64) {
     if keys > KEYS_AT_ONCE_MAX {
         return;
@@ -56,14 +57,14 @@ pub(super) fn end(ctx: Ctx<'_>) {
     TIMER.stop(ctx);
 }
 
-/// Sees to it that there is a tick soon.
+/// Schedules a tick soon.
 pub(super) fn wake(ctx: Ctx<'_>) {
     if !TIMER.is_armed() {
         TIMER.arm(ctx, REST_MS);
     }
 }
 
-/// As [`wake`], if there is anything that a tick could do, now or later.
+/// As [`wake`], if a tick could do anything, now or later.
 pub(super) fn wake_if_needed(ctx: Ctx<'_>, memory: &Memory) {
     if memory.holds.has_work() || memory.holds.first_due().is_some() && !ctx.is_replica() {
         wake(ctx);
@@ -73,7 +74,7 @@ pub(super) fn wake_if_needed(ctx: Ctx<'_>, memory: &Memory) {
 fn on_tick(ctx: Ctx<'_>) {
     let Some(memory) = Memory::current() else { return };
     let budget = Budget::begin();
-    // One step of the scan in any case, so that nothing keeps it from its end.
+    // One step of the scan in every tick, so that nothing keeps it from finishing.
     scan(ctx, &memory);
     let mut now = ctx.now_ms();
     while budget.is_left() && work(ctx, &memory, now, &budget) {
@@ -84,24 +85,24 @@ fn on_tick(ctx: Ctx<'_>) {
     }
 }
 
-/// When to tick again; none when there is nothing to wait for.
+/// When to tick again; None when there is nothing to wait for.
 fn wait_ms(ctx: Ctx<'_>, memory: &Memory, now: Millis) -> Option<u64> {
     if memory.holds.has_work() {
         return Some(REST_MS);
     }
     let sweep_ms = config::hold_sweep_ms();
     match memory.holds.first_due()? {
-        // It begins to expire when it becomes a primary.
+        // A replica: it begins to expire holds when it becomes a primary.
         _ if ctx.is_replica() => None,
         // Writes are paused, or the time for this tick is over.
         at if at <= now && !ctx.may_write_in_background() => Some(sweep_ms),
         at if at <= now => Some(REST_MS),
-        // Not later than a sweep: the clock may be set forward.
+        // At most a sweep ahead, since the clock may be set forward.
         at => Some(u64::try_from(at.saturating_sub(now)).unwrap_or(1).min(sweep_ms)),
     }
 }
 
-/// Does one step of what there is to do in this tick. False when there is nothing.
+/// Does one step of the work in this tick. False when there is none.
 fn work(ctx: Ctx<'_>, memory: &Memory, now: Millis, budget: &Budget) -> bool {
     if let Some(key) = memory.holds.index(|index| index.take_marked()) {
         look(ctx, memory, &key, now);
@@ -116,7 +117,7 @@ fn work(ctx: Ctx<'_>, memory: &Memory, now: Millis, budget: &Budget) -> bool {
     budget.is_half_left() && scan(ctx, memory)
 }
 
-/// Notes what there is at a holds key now.
+/// Puts into the index what is at a holds key now.
 fn look(ctx: Ctx<'_>, memory: &Memory, key: &DbKey, now: Millis) {
     let name = OwnedStr::new(&key.key);
     let skipped = memory.holds.skipped(key, now);
@@ -132,7 +133,7 @@ fn look(ctx: Ctx<'_>, memory: &Memory, key: &DbKey, now: Millis) {
     });
 }
 
-/// Releases what is due at a holds key, or a batch of it.
+/// Releases what is due at a holds key, at most one batch of it.
 fn expire(ctx: Ctx<'_>, memory: &Memory, key: &DbKey, now: Millis) {
     if !ctx.select_db(key.db) {
         memory.holds.index(|index| index.remove(key));
@@ -159,8 +160,8 @@ fn expire(ctx: Ctx<'_>, memory: &Memory, key: &DbKey, now: Millis) {
     }
 }
 
-/// Which holds to leave alone after a batch: none as long as all could be released. Else the batch
-/// and those before it, until they are all tried again.
+/// Which holds to leave alone after a batch. None if all of it could be released; else this batch
+/// and the skipped ones before it, until all are retried.
 fn skip(before: Option<Skipped>, reaped: Reaped, now: Millis) -> Option<Skipped> {
     if before.is_none() && reaped.refused.is_none() {
         return None;
@@ -168,15 +169,15 @@ fn skip(before: Option<Skipped>, reaped: Reaped, now: Millis) -> Option<Skipped>
     let until = before.map_or(now.saturating_add(RETRY_MS), |before| before.until);
     let behind = match reaped.last {
         Some(last) if reaped.taken_up >= BATCH_LEN => last,
-        // That was the rest of what is due now.
+        // The batch was the rest of what is due now.
         _ => HoldPosition { deadline: now, id: None },
     };
     Some(Skipped { behind, until })
 }
 
-/// Says in the log, at most once per minute, why holds could not be released.
+/// Logs, at most once per minute, why holds could not be released.
 fn complain(ctx: Ctx<'_>, memory: &Memory, error: CommandError, now: Millis) {
-    // A slot on its way to another node is nobody's mistake.
+    // A slot that is moving to another node is not an error.
     if error != CommandError::TryAgain && memory.holds.may_complain(now) {
         ctx.warn(&format!("expired holds were not released and will be tried again: {error}"));
     }
@@ -186,7 +187,7 @@ fn complain(ctx: Ctx<'_>, memory: &Memory, error: CommandError, now: Millis) {
 enum Found {
     /// No such key.
     Nothing,
-    /// Holds without terms, or named otherwise than the settings say: not ours.
+    /// Holds without rules, or whose name does not follow the settings: not the module's.
     NoVoucher,
     Holds(Reaped),
 }

@@ -1,8 +1,9 @@
-//! Locks for the clients in line: handed on at the end of the turn in which they became free.
+//! Grants locks to the clients in line, at the end of the turn in which the locks became free.
 //!
-//! LOCK.RELEASE hands a lock on in its own step. Of everything else that may free one (expiry,
-//! deletion, flushes) the line only takes note when it happens; the end of that turn of the event
-//! loop looks, where a write is ordered behind what has happened. Clients are answered there too.
+//! LOCK.RELEASE hands a lock on in its own step. Anything else that may free a lock (expiry,
+//! deletion, flushes) only marks it when it happens; the end of that turn of the event loop looks
+//! at the marked locks, where a write comes after the change in the replication stream. Clients are
+//! answered there too.
 
 use super::Budget;
 use crate::commands::lock_line::{NOT_ACQUIRED, look_when_over, serve};
@@ -14,13 +15,13 @@ use crate::metrics;
 use crate::server::{Ctx, OwnedStr, Timer, turn_again};
 use crate::typed::Token;
 
-/// The longest that a server's event loop ever sleeps: it has work of its own, with `hz 1` too.
+/// The longest time that a server's event loop sleeps: even with `hz 1` it has work of its own.
 const SLEEP_MS_MAX: i64 = 1000;
 
 /// Wakes the loop when a wait or a lease ends.
 static TIMER: Timer = Timer::new(on_time);
 
-/// That there is a turn is all that is needed: its end looks what is due.
+/// Any turn will do: its end looks at what is due.
 fn on_time(_: Ctx<'_>) {}
 
 /// Stops the timer.
@@ -28,10 +29,10 @@ pub(super) fn end(ctx: Ctx<'_>) {
     TIMER.stop(ctx);
 }
 
-/// Sees to it that what lines and sessions took note of is done soon.
+/// Makes the loop turn soon, so that it handles what lines and sessions have noted.
 pub(super) fn wake(ctx: Ctx<'_>, memory: &Memory) {
     if memory.sessions.has_closed() {
-        // Wakes the loop, and keeps the module from being unloaded before.
+        // Wakes the loop, and prevents an unload until then.
         let soon_ms = ctx.now_ms().saturating_add(1);
         if TIMER.armed_for_ms().is_none_or(|armed_for_ms| soon_ms < armed_for_ms) {
             TIMER.arm(ctx, 0);
@@ -42,8 +43,8 @@ pub(super) fn wake(ctx: Ctx<'_>, memory: &Memory) {
     }
 }
 
-/// Does what this turn of the event loop has made necessary. What it does not get done it does in
-/// the next turn, which follows at once.
+/// Does the work that this turn of the event loop has made necessary. The rest is done in the next
+/// turn, which follows at once.
 pub(super) fn end_turn(ctx: Ctx<'_>, memory: &Memory) {
     let lines = &memory.lines;
     lines.hear_again();
@@ -59,7 +60,7 @@ pub(super) fn end_turn(ctx: Ctx<'_>, memory: &Memory) {
     if memory.sessions.has_closed() || lines.with(|lines| lines.has_marked() || lines.has_lost()) {
         serve_marked(ctx, memory, &budget);
     }
-    // A client that was granted a lock is answered in this turn, so that no grant must be undone.
+    // A client that was granted a lock is answered in this turn, so that no grant has to be undone.
     while let Some(client) = lines.with(LockWaiters::next_unanswered) {
         client.unblock();
     }
@@ -90,8 +91,8 @@ fn take_back_grants(ctx: Ctx<'_>, lines: &Lines) {
     }
 }
 
-/// Undoes the grants that no client will learn of, releases the locks of connections that have
-/// closed, then looks at the locks to which something may have happened.
+/// Undoes grants whose clients can't be answered, releases the locks of connections that have
+/// closed, then looks at the marked locks.
 fn serve_marked(ctx: Ctx<'_>, memory: &Memory, budget: &Budget) {
     let lines = &memory.lines;
     if !ctx.may_write_in_background() {
@@ -121,11 +122,11 @@ fn serve_marked(ctx: Ctx<'_>, memory: &Memory, budget: &Budget) {
     }
 }
 
-/// Sees to it that the loop turns when something is due. A timer that is armed for too early a
-/// moment is left alone: it costs one idle turn, to arm it again costs more.
+/// Makes the loop turn when something is due. A timer that is armed for an earlier moment is left
+/// alone: that costs one idle turn, and arming it again costs more.
 fn arm(ctx: Ctx<'_>, memory: &Memory, now_ms: i64) {
-    // What is left to be done was too much for one turn. Or writes are paused: then the next turn
-    // is the server's own, of which there are ten a second.
+    // More work was left than fits one turn. Or writes are paused: then the next turn is the
+    // server's own, of which there are ten per second.
     let is_paused = ctx.is_paused();
     let has_closed = memory.sessions.has_closed();
     let next = memory.lines.with(|lines| {

@@ -1,5 +1,5 @@
-//! Scripts that are answered in Lua's place: a call of one becomes a command before the server
-//! looks at it.
+//! Scripts that commands answer instead of Lua: a call of such a script becomes a command before
+//! the server looks at it.
 
 use crate::config;
 use crate::memory::Memory;
@@ -8,7 +8,7 @@ use crate::server::{CommandFilter, Ctx, Filter, FilteredCall, OwnedStr};
 use domain::scripts::{Replacement, Scripts, Taken};
 use std::ops::Range;
 
-/// Applies the setting as it is now. While it names no script there is no filter: it costs nothing.
+/// Applies the current setting. If it names no script, no filter is registered and nothing is paid.
 pub(super) fn configure(ctx: Ctx<'_>, memory: &Memory) {
     let setting = config::SCRIPTS.with(<[u8]>::to_vec);
     if !memory.scripts.are_of(&setting) {
@@ -35,8 +35,7 @@ fn remember(ctx: Ctx<'_>, memory: &Memory, setting: Vec<u8>, scripts: Scripts) {
     });
 }
 
-/// `EVALSHA` and `EVAL`. Not `EVALSHA_RO` and `EVAL_RO`, with which a client asks that nothing be
-/// written.
+/// `EVALSHA` and `EVAL`. Not `EVALSHA_RO` and `EVAL_RO`: their clients ask that nothing be written.
 struct Calls;
 
 impl Filter for Calls {
@@ -91,7 +90,7 @@ fn made(call: &FilteredCall<'_>, script: &Replacement) -> Option<Made> {
     for argument in arguments {
         words.push(match argument {
             Taken::Call(place) => call.word(place)?.retain(),
-            // No string is shared, not even between two places of one command.
+            // No string is used twice, not even in two places of one command.
             Taken::CallAgain(place) => OwnedStr::new(call.word(place)?.bytes()),
             Taken::Word(word) => OwnedStr::new(word),
         });

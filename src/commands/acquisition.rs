@@ -1,5 +1,4 @@
-//! Acquiring a lock that is free, and renewing one that is held: for commands, and for those in
-//! line.
+//! Acquires free locks and renews held ones, for commands and for clients in line.
 
 use crate::config;
 use crate::error::CommandError;
@@ -24,9 +23,9 @@ pub(super) struct Wanted<'a> {
 /// On whose behalf a lock is acquired.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Acquirer {
-    /// A client that sent its command here just now: the server has looked at the slot.
+    /// The client has just sent its command here: the server has checked the slot.
     Command,
-    /// A client that sent its command some time ago: the slot may have left.
+    /// The client sent its command some time ago: the slot may have moved since.
     Waiter,
 }
 
@@ -55,8 +54,8 @@ pub(super) fn acquire(
     Ok(number)
 }
 
-/// Renews a lock that is held with this token: the answer that its acquisition got, so that a
-/// client may repeat a request whose answer it lost. On an error nothing was changed.
+/// Renews a lock that is held with this token, and answers as its acquisition was answered, so that
+/// a client may repeat a request whose answer it lost. On an error nothing was changed.
 pub(super) fn renew(ctx: Ctx<'_>, wanted: &Wanted<'_>, now_ms: i64) -> Result<i64, CommandError> {
     let Wanted { key: KeyName(key), lease_ms, with_fence, .. } = *wanted;
     let ends_at_ms = now_ms.saturating_add(lease_ms);
@@ -65,15 +64,15 @@ pub(super) fn renew(ctx: Ctx<'_>, wanted: &Wanted<'_>, now_ms: i64) -> Result<i6
         return Ok(ACQUIRED);
     }
     let fence = Fence::read(ctx, key)?;
-    // None: acquired without a fencing token, or the key is gone. The next number grows
-    // anyway.
+    // None: the lock was acquired without a fencing token, or the key was deleted. The next token
+    // is greater anyway.
     let number = fence.last().map_or_else(|| fence.next(now_ms), Ok)?;
     lock::extend(ctx, key, ends_at_ms).publish(ctx);
     fence.remember(ctx, number, ends_at_ms);
     Ok(number)
 }
 
-/// Gives a lock that is held, and its fence key if it has one, a lease that ends then.
+/// Sets the end of the lease of a held lock, and the expiry of its fence key if it has one.
 pub(super) fn extend(ctx: Ctx<'_>, key: Str<'_>, ends_at_ms: i64) {
     lock::extend(ctx, key, ends_at_ms).publish(ctx);
     fence::extend(ctx, key, ends_at_ms);

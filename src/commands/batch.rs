@@ -1,5 +1,5 @@
-//! Tries that come in one command: the orders that they ask for, and the writes that are the same
-//! for managed and unmanaged vouchers, merged into as few plain commands as repeat them.
+//! Tries of one command: the orders that they ask for, and their writes, as far as they are the
+//! same for managed and unmanaged vouchers, merged into as few plain commands as possible.
 
 use super::order::{ManagedValues, Order};
 use super::seckill_try::{GENERATE, free_ids};
@@ -22,7 +22,7 @@ use domain::sale::{Outcome, Units};
 use std::cell::{Cell, OnceCell};
 use std::collections::HashSet;
 
-/// How a try of a batch ends. An error is that of this try, and of no other.
+/// The result of one try of a batch. An error concerns this try only.
 pub(super) type Answer = Result<Outcome, CommandError>;
 
 /// The tries of one command.
@@ -76,9 +76,8 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// The orders that are asked for, one after the other. Each must be answered by
-    /// [`Batch::answered`] before the next one is asked for: whether an id is used decides which is
-    /// the next one.
+    /// The requested orders, one after the other. Each must be answered by [`Batch::answered`]
+    /// before the next one is requested: whether an id is used decides which id is next.
     pub(super) fn orders(&self) -> impl Iterator<Item = Order<'_>> {
         self.pairs.iter().map(|(user, id)| {
             let made = if is_wanted(*id) { self.ids.as_ref().and_then(NewIds::next) } else { None };
@@ -137,8 +136,8 @@ impl NewIds {
     }
 }
 
-/// Orders that are accepted: their entries are in the stream, and nobody has heard of them yet.
-/// [`Accepted::write`] does all the rest.
+/// Accepted orders: their entries are in the stream, but not yet published. [`Accepted::write`]
+/// does the rest.
 pub(super) struct Accepted<'a> {
     ctx: Ctx<'a>,
     keys: SaleKeys<'a>,
@@ -159,7 +158,7 @@ pub(super) struct AcceptedOrder<'a> {
 }
 
 impl<'a> Accepted<'a> {
-    /// Opens the stream; an error when it can't take an entry. Nothing is changed by this.
+    /// Opens the stream; an error if it can't take an entry. Changes nothing.
     pub(super) fn open(
         ctx: Ctx<'a>,
         keys: SaleKeys<'a>,
@@ -174,8 +173,8 @@ impl<'a> Accepted<'a> {
         self.orders.is_empty()
     }
 
-    /// Accepts an order, unless the stream has no room for its entry. A user must be known not to
-    /// be among the buyers, or have some units.
+    /// Accepts an order, unless the stream has no room for its entry. The user must be known not to
+    /// be among the buyers, or to have units already.
     pub(super) fn add(
         &mut self,
         order: Order<'a>,
@@ -188,7 +187,7 @@ impl<'a> Accepted<'a> {
             Some(stream) => {
                 let fields = fields_of(names, &order, managed);
                 let added = stream.add_next(fields.as_slice());
-                // The stream had room for others. What it lacks now is ids.
+                // The stream had room for earlier entries, so now it lacks ids.
                 let is_first = self.orders.is_empty();
                 let refused = |e| if is_first { e } else { CommandError::StreamExhausted };
                 Some(added.map_err(refused)?)
@@ -198,8 +197,8 @@ impl<'a> Accepted<'a> {
         Ok(())
     }
 
-    /// Writes who buys, and `left` as stock, where it is to change; then publishes this and the
-    /// entries. On an error nothing stays written.
+    /// Writes the buyers, and `left` as the stock if it changes; then publishes these writes and
+    /// the entries. On an error nothing stays written.
     pub(super) fn write(mut self, left: Option<i64>) -> Result<Vec<AcceptedOrder<'a>>, Refused> {
         let Self { ctx, keys, names, managed, .. } = self;
         self.stream = None;
@@ -234,7 +233,7 @@ impl<'a> Accepted<'a> {
     }
 }
 
-/// The server refused to add the buyers, which nothing is known to bring about.
+/// The server refused to add the buyers, which is not known to happen.
 pub(super) struct Refused {
     /// The tries of this error.
     pub(super) numbers: Vec<usize>,

@@ -1,5 +1,5 @@
-//! `LOCK.ACQUIRE key token lease-ms [WAIT ms] [FENCE] [SESSION]`: acquires a lock, in line if need
-//! be, for as long as a connection is open if wanted.
+//! `LOCK.ACQUIRE key token lease-ms [WAIT ms] [FENCE] [SESSION]`: acquires a lock, with WAIT in
+//! line, and with SESSION for as long as the connection is open.
 
 use super::acquisition::{Acquirer, Wanted, acquire, renew};
 use super::{Answering, Command, lock_line, lock_session};
@@ -92,7 +92,7 @@ impl Command for Acquire {
             Holder::Another { .. } => {}
         }
         if wanted.with_fence {
-            // What would refuse in the end refuses before the wait.
+            // Whatever would refuse the acquisition in the end refuses before the wait.
             Fence::read(ctx, wanted.key.0)?.next(now_ms)?;
         }
         let wait = Wait { since_ms: now_ms, until_ms: now_ms.saturating_add(wait_ms) };

@@ -1,6 +1,6 @@
-//! Waiting in line for a lock: joining, being handed a lock that is released, being answered.
+//! Waiting in line for a lock: joining the line, receiving a released lock, being answered.
 //!
-//! What frees a lock otherwise is the business of `background/grants.rs`.
+//! `background/grants.rs` handles locks that become free in other ways.
 
 use super::acquisition::{Acquirer, Wanted, acquire, renew};
 use crate::config;
@@ -33,23 +33,23 @@ pub(super) fn is_waited_for(ctx: Ctx<'_>, lines: &Lines, key: KeyName<'_>) -> bo
     len(ctx, lines, key) > 0
 }
 
-/// Sees to it that a lock is looked at when this turn is over.
+/// Marks a lock, to be looked at when this turn is over.
 pub(super) fn look_soon(ctx: Ctx<'_>, lines: &Lines, key: KeyName<'_>) {
     let (db, key) = (ctx.selected_db(), key.0.bytes());
     lines.with(|lines| lines.mark(db, key));
     look_when_over();
 }
 
-/// Sees to it that what was noted after the end of a turn does not wait until something else makes
-/// the loop turn. To be called only while a client is blocked.
+/// Makes the loop turn, so that marks set after the end of a turn don't wait for other work. To be
+/// called only while a client is blocked.
 pub(crate) fn look_when_over() {
     if is_turn_over() {
         turn_again();
     }
 }
 
-/// Puts the command's client in line behind `holder`, and blocks it. False where it can't wait; an
-/// error where too many do.
+/// Puts the command's client in line behind `holder`, and blocks it. False if it can't wait; an
+/// error if too many clients wait.
 pub(super) fn join(
     ctx: Ctx<'_>,
     lines: &Lines,
@@ -81,7 +81,7 @@ pub(super) fn join(
     Ok(true)
 }
 
-/// Refuses a client for which there is no room, in this line or in all lines.
+/// Refuses a client when this line, or all lines together, are full.
 fn check_room(ctx: Ctx<'_>, lines: &Lines, key: KeyName<'_>) -> Result<(), CommandError> {
     let Some(bounds) = config::lock_waiters_max() else { return Ok(()) };
     let (db, key) = (ctx.selected_db(), key.0.bytes());
@@ -89,7 +89,7 @@ fn check_room(ctx: Ctx<'_>, lines: &Lines, key: KeyName<'_>) -> Result<(), Comma
     bounds.check(for_this_lock, for_all).map_err(CommandError::Waiters)
 }
 
-/// A key's time to live is over when its end has passed.
+/// A key expires only when its end has passed, not at it.
 fn look_after(ends_at_ms: i64) -> i64 {
     ends_at_ms.saturating_add(1)
 }
@@ -159,7 +159,7 @@ pub(crate) fn serve(ctx: Ctx<'_>, memory: &Memory, lock: &DbKey, key: Str<'_>) {
     }
 }
 
-/// A blocked client, as the server speaks of it.
+/// A blocked client, as a handle of the server.
 struct LockWaiter;
 
 impl Blocking for LockWaiter {
@@ -204,8 +204,8 @@ impl Blocking for LockWaiter {
     }
 }
 
-/// What the client is to be answered, which ends its being a waiter. A lock that it holds from now
-/// on is tied to its connection, if it asked for that.
+/// What to answer the client, which then no longer waits. A lock that it holds from now on is tied
+/// to its connection, if it asked for that.
 fn answer(memory: &Memory, client: ClientId) -> Option<(Answer, Option<BlockedClient>)> {
     let (grant, answer) = memory.lines.with(|lines| (lines.grant_of(client), lines.answer(client)));
     if let Some((lock, Request { token, connection: Some(connection), .. })) = grant {

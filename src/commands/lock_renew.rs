@@ -1,4 +1,4 @@
-//! LOCK.RENEW key token lease-ms: gives a lock of one's own a new lease.
+//! LOCK.RENEW key token lease-ms: renews the lease of a lock that the token holds.
 
 use super::acquisition::extend;
 use super::{Answering, Command, lock_line};

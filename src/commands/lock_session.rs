@@ -1,8 +1,8 @@
 //! Locks with SESSION: tied to the connection of their holder, and released when it closes.
 //!
-//! That a connection has closed is only noted when it happens. The end of that turn of the event
-//! loop releases its locks (`background/grants.rs`), where a write is ordered behind what has
-//! happened.
+//! The close of a connection is only noted when it happens. The end of that turn of the event loop
+//! releases its locks (`background/grants.rs`), so that the write comes after it in the replication
+//! stream.
 
 use super::acquisition::Wanted;
 use super::lock_line;
@@ -15,7 +15,8 @@ use crate::typed::Token;
 use domain::db_key::DbKey;
 use domain::sessions::{ConnectionId, Tied};
 
-/// The connection to tie a lock to: that of the command. From now on its end is heard of.
+/// The connection of the command, to tie a lock to. From now on the module is notified when it
+/// closes.
 pub(super) fn connection(ctx: Ctx<'_>, memory: &Memory) -> Result<ConnectionId, CommandError> {
     let connection = ctx.connection().ok_or(CommandError::NoConnection)?;
     memory.lines.hear_turns(ctx);

@@ -1,4 +1,4 @@
-//! A try on a managed voucher, and what becomes of its order afterwards.
+//! A try on a managed voucher, and the later states of its order.
 
 use super::order::{ManagedValues, Order};
 use super::release::{Booked, Release, Remaining, Targets};
@@ -59,17 +59,17 @@ impl<'a> ManagedSale<'a> {
         sale.is_none_or(|sale| self.terms.sale == Some(sale))
     }
 
-    /// The sale's id as entries have it; none where it has none.
+    /// The sale's id as entries have it; None if the sale has none.
     pub(super) fn id_text(&self) -> Option<OwnedStr> {
         self.terms.sale.map(|sale| OwnedStr::new(Decimal::new(sale.get()).bytes()))
     }
 
-    /// The sale, of whose keys only so many are known to be here.
+    /// The sale, with the keys that are known to be on this node.
     pub(super) fn with_reach(self, reach: Reach) -> Self {
         Self { reach, ..self }
     }
 
-    /// Refuses what may touch keys that are not here.
+    /// Refuses an operation that touches keys which may be on another node.
     pub(super) fn check_whole(&self) -> Result<(), CommandError> {
         match self.reach {
             Reach::Whole => Ok(()),
@@ -100,12 +100,12 @@ impl<'a> ManagedSale<'a> {
             Some(left) => left,
             None => {
                 self.check_whole()?;
-                // What is held may be due. If it can't be released, the timer complains.
+                // Holds may be due. If they can't be released, the timer logs why.
                 if !self.reap_if_due()? {
                     return Ok(sold_out());
                 }
                 let Some(left) = self.units_left(order.units)? else { return Ok(sold_out()) };
-                // What was released may have been this user's.
+                // A released order may have been this user's.
                 has = self.units_of(order.user)?;
                 left
             }
@@ -113,7 +113,8 @@ impl<'a> ManagedSale<'a> {
         self.accept(order, has, left)
     }
 
-    /// Answers a try whose order id is in the book. Accepted again, its entry is left in `again`.
+    /// Answers a try whose order id is in the book. If it is accepted again, its entry is put into
+    /// `again`.
     pub(super) fn repeat<'o>(
         &self,
         order: &Order<'o>,
@@ -137,9 +138,9 @@ impl<'a> ManagedSale<'a> {
         Ok(outcome)
     }
 
-    /// Replicates entries of the book as they are. The client of a repeat may not have heard that
-    /// the order was changed, and neither may the replicas: a `WAIT` behind the repeat waits for
-    /// these entries, and so for all that was replicated before them.
+    /// Replicates entries of the book as they are. The client that repeats a try may not know that
+    /// the order was changed, and the replicas may not either: a `WAIT` after the repeat waits for
+    /// these entries, and so for everything that was replicated before them.
     pub(super) fn replicate_again(&self, entries: Vec<(Str<'_>, OwnedStr)>) {
         if !entries.is_empty() {
             Effect::FieldsAgain { key: self.keys.book, fields: entries }.publish(self.ctx);
@@ -160,13 +161,13 @@ impl<'a> ManagedSale<'a> {
         Ok(Holding::parse(text.as_str().bytes())?.units.get())
     }
 
-    /// What the stock would be after `units` are taken; none when there are not so many.
+    /// The stock after `units` are taken; None if it has fewer.
     fn units_left(&self, units: Units) -> Result<Option<i64>, CommandError> {
         let left = self.left()?.and_then(|left| left.checked_sub(units.get()));
         Ok(left.filter(|left| *left >= 0))
     }
 
-    /// The stock; none when it is missing and that is to be understood as sold out.
+    /// The stock; None if it is missing and a missing stock counts as sold out.
     pub(super) fn left(&self) -> Result<Option<i64>, CommandError> {
         match self.source.read_stock(self.ctx)? {
             Stock::Missing if config::policy().missing_is_sold_out => Ok(None),
@@ -188,7 +189,7 @@ impl<'a> ManagedSale<'a> {
             deadline: (state == State::Held).then(|| deadline_text.as_str()),
             sale: id.as_ref().map(OwnedStr::as_str),
         };
-        // The first writes, as for an unmanaged voucher: who buys, the entry, the stock. A user
+        // The first writes, as for an unmanaged voucher: the buyer, the entry, the stock. A user
         // who has units is among the buyers already.
         let buyer = Buyer::new(keys.sale.buyers, order.user);
         let is_new = has == 0 && buyer.admit(ctx)?;
@@ -266,18 +267,18 @@ impl<'a> ManagedSale<'a> {
     }
 }
 
-/// What the commands that change a voucher declare: its name, as the key to route and check by.
+/// The key argument of commands that change a voucher: its name, for routing and access rules.
 pub(super) const UPDATES_VOUCHER: &[KeySpec] =
     &[KeySpec { position: 1, access: Access::Update, notes: VOUCHER_NOTES }];
 
-/// What the commands that read a voucher declare.
+/// The key argument of commands that read a voucher.
 pub(super) const READS_VOUCHER: &[KeySpec] =
     &[KeySpec { position: 1, access: Access::Look, notes: VOUCHER_NOTES }];
 
 const VOUCHER_NOTES: &CStr = c"The voucher. Its keys are derived from it";
 
-/// Reads `[BEGIN ms] [END ms] [LIMIT n] [HOLD ms]`, each at most once and in any order, over
-/// `terms`. A moment or a span of 0 is none.
+/// Reads `[BEGIN ms] [END ms] [LIMIT n] [HOLD ms]`, each at most once and in any order, and applies
+/// them to `terms`. A value of 0 means none.
 pub(super) fn terms_from(mut args: Args<'_>, mut terms: Terms) -> Result<Terms, CommandError> {
     let mut seen = Vec::new();
     while !args.is_empty() {

@@ -1,7 +1,7 @@
 //! Tries of one command on a managed voucher.
 //!
-//! What is accepted is written when the command ends, or before a hold whose deadline has passed is
-//! released, since a release reads the keys.
+//! Accepted orders are written when the command ends, or before an overdue hold is released, since
+//! a release reads the keys.
 
 use super::batch::{Accepted, Answer, Batch};
 use super::managed::{ManagedSale, publish, refused, sold_out};
@@ -33,12 +33,12 @@ struct Tries<'a> {
     /// What the keys hold: opened and read when first needed, and again after a write.
     book: Option<ReadBook<'a>>,
     left: Option<Option<i64>>,
-    /// What they don't hold yet.
+    /// What is accepted but not yet written to the keys.
     pending: Pending<'a>,
     writes: Option<Writes<'a>>,
-    /// Entries of the book that were asked for again.
+    /// Entries of the book that were requested again.
     again: Vec<(Str<'a>, OwnedStr)>,
-    /// Orders that were due, once they were asked for.
+    /// Orders that are due, once they were looked up.
     due: Option<Vec<DueOrder>>,
     has_written: bool,
     has_reaped: bool,
@@ -49,7 +49,7 @@ struct Tries<'a> {
 struct Writes<'a> {
     book: OpenBook<'a>,
     accepted: Accepted<'a>,
-    /// Are the buyers known to take another one?
+    /// Whether the buyers are known to accept another member.
     takes_buyers: bool,
 }
 
@@ -95,7 +95,7 @@ pub(super) fn sell<'a>(
 }
 
 impl<'a> Tries<'a> {
-    /// Was anything changed, if only by an entry that nobody has heard of?
+    /// Was anything changed, even if only by an entry that is not published yet?
     fn has_changed(&self) -> bool {
         self.has_written || self.writes.as_ref().is_some_and(|writes| !writes.accepted.is_empty())
     }
@@ -162,7 +162,7 @@ impl<'a> Tries<'a> {
             return Ok(self.sale.repeat(order, &mut self.again));
         }
         let Some(releases_left) = self.releases_left.checked_sub(1) else {
-            // Nothing but its release can become of the order any more.
+            // The order can change no more, except by its release.
             metrics::TRIES_REPEATED.count();
             return Ok(Ok(Outcome::Released));
         };
@@ -174,8 +174,8 @@ impl<'a> Tries<'a> {
         Ok(answer)
     }
 
-    /// As for one try: releases what is overdue of a user's orders. False when they have what they
-    /// had. The inner error is the try's own.
+    /// As for one try: releases the overdue orders of a user. False if their units did not change.
+    /// The inner error concerns this try only.
     fn settle(&mut self, user: User<'a>) -> Result<Result<bool, CommandError>, CommandError> {
         let mut ids = match self.sale.overdue_of(user, &mut self.due) {
             Err(error) => return Ok(Err(error)),
@@ -217,8 +217,8 @@ impl<'a> Tries<'a> {
                 self.writes.insert(writes)
             }
         };
-        // A user without units is added to the buyers, behind the entries. What would refuse that
-        // refuses this question, and only those who ask it.
+        // A user without units is added to the buyers after the entries. Whatever would refuse that
+        // write also refuses this read, and only tries that need it make it.
         if has == 0 && !writes.takes_buyers {
             let ManagedSale { ctx, keys, .. } = self.sale;
             if let Err(error) = Buyer::new(keys.sale.buyers, order.user).has_bought(ctx) {
@@ -278,7 +278,7 @@ impl<'a> Tries<'a> {
         Ok(())
     }
 
-    /// What was read of the keys is no longer so.
+    /// What was read from the keys is outdated.
     fn look_again(&mut self) {
         self.book = None;
         self.left = None;

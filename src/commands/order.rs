@@ -32,8 +32,8 @@ impl<'a> Order<'a> {
         Ok(Self { voucher, user, id: args.next()?, units: Units::ONE })
     }
 
-    /// What its entry says of it, as an order that nothing else is known of. `units` is what
-    /// [`Order::units_text`] gives.
+    /// The entry's fields, for an order with no other known values. `units` comes from
+    /// [`Order::units_text`].
     pub(super) fn values(&self, units: Option<Str<'a>>) -> EntryValues<'a> {
         EntryValues {
             user: self.user.0,
@@ -48,13 +48,13 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// The units as its entry has them; none of one unit, of which it says nothing.
+    /// The units as the entry has them; None for one unit, which the entry does not mention.
     pub(super) fn units_text(&self) -> Option<OwnedStr> {
         (self.units != Units::ONE).then(|| OwnedStr::new(Decimal::new(self.units.get()).bytes()))
     }
 
-    /// Refuses a user or an order id that is too long: one of a batch, which were not checked when
-    /// they were read.
+    /// Refuses a user or an order id that is too long, in a batch, whose arguments were not checked
+    /// when they were read.
     pub(super) fn check_lens(&self) -> Result<(), CommandError> {
         check_len::<User<'_>>(self.user.0)?;
         check_len::<OrderId<'_>>(self.id.0)

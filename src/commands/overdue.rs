@@ -1,4 +1,4 @@
-//! Held orders whose deadline has passed, and which nobody has released yet.
+//! Overdue orders: held, past their deadline, and not yet released.
 
 use super::managed::{ManagedSale, publish};
 use crate::error::CommandError;
@@ -12,16 +12,16 @@ use domain::managed::{Known, Window, known, window};
 use domain::sale::Units;
 use domain::terms::{Millis, Terms};
 
-/// How many due holds a try releases before it says that all is sold out. Bounds its time; the
-/// timer takes the rest.
+/// How many due holds a try releases before it answers sold out. Bounds its time; the timer
+/// releases the rest.
 const REAPED_BY_A_TRY_MAX: usize = 100;
 
-/// How long tries leave holds alone that could not be released.
+/// How long tries ignore holds that could not be released.
 const REAPING_RESTS_MS: Millis = 100;
 
 impl ManagedSale<'_> {
-    /// Releases what is overdue of the orders of a user who seems to have too many units. False
-    /// when they have what they had. What can't be released stays, and the timer complains.
+    /// Releases the overdue orders of a user who seems to have too many units. False if the user's
+    /// units did not change. What can't be released stays, and the timer logs why.
     pub(super) fn settle(&self, user: User<'_>) -> Result<bool, CommandError> {
         let ids = self.overdue_of(user, &mut None)?;
         if ids.is_empty() {
@@ -31,9 +31,9 @@ impl ManagedSale<'_> {
         Ok(self.expire(&ids) > 0)
     }
 
-    /// The ids of a user's orders that are overdue: of the latest one, and of those among the first
-    /// that are due, which are looked up once. Costs a look at the holds where nothing is due, and
-    /// nothing where that is known.
+    /// The ids of a user's overdue orders: the latest order, and those among the first due holds,
+    /// which are looked up once. Reads the holds once if nothing is due, and nothing if that is
+    /// already known.
     pub(super) fn overdue_of(
         &self,
         user: User<'_>,
@@ -68,13 +68,13 @@ impl ManagedSale<'_> {
         Ok(ids)
     }
 
-    /// Releases orders that are overdue, as far as they can be. How many.
+    /// Releases overdue orders, as far as possible, and returns how many.
     pub(super) fn expire(&self, ids: &[Vec<u8>]) -> usize {
         let ids = ids.iter().map(|id| OwnedStr::new(id));
         ids.filter(|id| self.reap_one(OrderId(id.as_str())).is_ok()).count()
     }
 
-    /// Is no hold of the sale due? Remembered until a hold is placed or lifted.
+    /// Whether no hold of the sale is due. Remembered until a hold is placed or removed.
     fn is_none_due(&self) -> bool {
         let db = self.ctx.selected_db();
         if self.source.is_none_due(db, self.now) {
@@ -102,7 +102,7 @@ impl ManagedSale<'_> {
         Ok(orders)
     }
 
-    /// Sells nothing from now on, and begins no more. Nothing is written where that is so already.
+    /// Makes the sale sell nothing from now on. Writes nothing if that is so already.
     pub(super) fn end_now(&self) -> Result<(), CommandError> {
         if window(&self.terms, self.now) == Window::Ended {
             return Ok(());
@@ -111,8 +111,8 @@ impl ManagedSale<'_> {
         terms::write(self.ctx, self.keys.terms, &ended)
     }
 
-    /// Releases orders that are held, the earliest deadline first, at most so many, as cancelled.
-    /// True when none is left. An error when the first can't be released: then nothing was.
+    /// Releases held orders as cancelled, at most this many, the earliest deadline first. True when
+    /// none is left. An error when the first one can't be released: then nothing was.
     pub(super) fn release_held(&self, most: usize) -> Result<bool, CommandError> {
         let Self { ctx, keys, .. } = *self;
         if !terms::exists(ctx, keys.book) {
@@ -130,7 +130,7 @@ impl ManagedSale<'_> {
         Ok(held.len() <= most)
     }
 
-    /// Releases what is due, if anything may be. False when the stock is what it was.
+    /// Releases what is due, if anything may be. False if the stock did not change.
     pub(super) fn reap_if_due(&self) -> Result<bool, CommandError> {
         let db = self.ctx.selected_db();
         if self.source.is_none_due(db, self.now) {
@@ -143,17 +143,17 @@ impl ManagedSale<'_> {
                 let holds = book::holds(self.ctx, self.keys.holds, None);
                 holds.and_then(|holds| holds.first).unwrap_or(Millis::MAX)
             }
-            // Not every losing try needs to learn again that nothing can be released.
+            // The next losing tries need not find out again that nothing can be released.
             Ok(_) | Err(_) => self.now.saturating_add(REAPING_RESTS_MS),
         };
         self.source.set_none_due(db, none_before);
         Ok(false)
     }
 
-    /// Releases held orders whose deadline has passed, the earliest behind a position first.
+    /// Releases held orders whose deadline has passed, the earliest after a position first.
     ///
-    /// Takes up at most `most`. An order that can't be released stays, and does not stop those
-    /// behind it.
+    /// Handles at most `most`. An order that can't be released stays, and does not stop those after
+    /// it.
     pub(crate) fn reap(
         &self,
         behind: Option<&HoldPosition>,
@@ -186,7 +186,7 @@ impl ManagedSale<'_> {
             Some(Ok(entry)) if entry.state == State::Held => self.release(id, &entry, reason),
             // The whole book is missing, and may return: RENAME, or RESTORE of key after key.
             None if !terms::exists(ctx, keys.book) => Err(CommandError::Garbled),
-            // Somebody edited the holds. What is no held order has no units to release.
+            // Somebody edited the holds. A member that is not a held order has no units to release.
             _ => {
                 let lifted = OpenBook::open(ctx, keys, Units::ONE)?.lift_hold(id);
                 publish(ctx, [lifted]);
@@ -202,11 +202,11 @@ pub(super) struct DueOrder {
     user: Vec<u8>,
 }
 
-/// What became of a batch of holds that were due.
+/// The result of a batch of due holds.
 pub(crate) struct Reaped {
-    /// How many were taken up.
+    /// How many were handled.
     pub(crate) taken_up: usize,
-    /// How many of them are held no more.
+    /// How many of them are no longer held.
     pub(crate) taken: usize,
     /// Why the first of the others could not be released.
     pub(crate) refused: Option<CommandError>,

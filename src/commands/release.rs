@@ -1,5 +1,5 @@
-//! Releasing an order: its units go back on sale, and its user may buy again. What is written, once
-//! everything that can refuse has been checked.
+//! Releasing an order: its units go back on sale, and its user may buy again. This is what is
+//! written once every possible refusal has been checked.
 
 use super::order::Order;
 use crate::effect::Effect;
@@ -14,7 +14,7 @@ use crate::server::{Ctx, OwnedStr, Str};
 use domain::book::{Entry, Holding, State};
 use domain::sale::Units;
 
-/// An order to be released. Nothing can refuse any more but the entry in the stream.
+/// An order to be released. Only the entry in the stream can still be refused.
 pub(super) struct Release<'a> {
     ctx: Ctx<'a>,
     names: &'a OrderFields,
@@ -34,7 +34,7 @@ pub(super) struct Release<'a> {
 pub(super) struct Targets<'a> {
     pub(super) buyers: Str<'a>,
     pub(super) stock: Str<'a>,
-    /// The units left, and those after; none when the stock stays as it is.
+    /// The units left before and after; None if the stock stays as it is.
     pub(super) left: Option<(i64, i64)>,
     /// The stream of releases, known to have room.
     pub(super) released: Option<Orders<'a>>,
@@ -47,7 +47,7 @@ pub(super) struct Booked<'a> {
     pub(super) book: OpenBook<'a>,
     pub(super) state: State,
     pub(super) remaining: Remaining,
-    /// That of the payment.
+    /// The payment's reference.
     pub(super) reference: Option<OwnedStr>,
     /// The id of the sale.
     pub(super) sale: Option<OwnedStr>,
@@ -55,7 +55,7 @@ pub(super) struct Booked<'a> {
 
 /// What a user has left once an order is released.
 pub(super) enum Remaining {
-    /// The book says nothing of the user.
+    /// The book has no units of the user.
     Unwritten,
     Nothing,
     /// Units of other orders, and the id of the latest one.
@@ -103,14 +103,15 @@ impl<'a> Release<'a> {
         Ok(())
     }
 
-    /// Takes the entry back, if it was appended: another step of the command was refused.
+    /// Deletes the entry again, if it was appended, because another step of the command was
+    /// refused.
     pub(super) fn take_back(mut self) {
         if let Some(added) = self.added.take() {
             added.take_back(self.ctx, self.fields().as_slice());
         }
     }
 
-    /// All the rest, from which there is no way back.
+    /// All other writes; after this the release can't be undone.
     pub(super) fn finish(mut self) {
         let (ctx, user, id) = (self.ctx, self.order.user, self.order.id);
         let (added, booked) = (self.added.take(), self.targets.booked.take());
@@ -152,7 +153,7 @@ impl<'a> Release<'a> {
         }
     }
 
-    /// The fields of the entry: those of the order, the reason, and the state until now.
+    /// The fields of the entry: those of the order, the reason, and the state before.
     fn fields(&self) -> EntryFields<'_> {
         fn text(text: &Option<OwnedStr>) -> Option<Str<'_>> {
             text.as_ref().map(OwnedStr::as_str)

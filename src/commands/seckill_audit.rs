@@ -31,11 +31,11 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     ],
 };
 
-/// A step begins nothing more when it has read so many names and values, or after so long.
+/// A step ends after it has read this many names and values, or after this time.
 const STEP_LEN: usize = 200;
 const STEP_TIME: Duration = Duration::from_micros(400);
 
-/// Where an audit in steps begins, and the cursor that says that it is over.
+/// The cursor with which an audit in steps begins, and which its last step returns.
 const START: &[u8] = b"0";
 
 struct Audit;

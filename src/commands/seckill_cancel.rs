@@ -45,7 +45,7 @@ impl Command for Cancel {
         keys.check_here(ctx)?;
         let Some(terms) = keys.terms_in(&memory.vouchers, ctx)? else {
             if only.is_some() || meant.is_some() {
-                // Nothing is on record of its orders.
+                // There is no record of its orders.
                 return Err(CommandError::NotManaged);
             }
             return unmanaged::cancel(ctx, &keys, voucher, user, id).map(Reply::Integer);

@@ -61,7 +61,8 @@ impl Command for Confirm {
         let reference = options.reference.map(|reference| reference.0);
         match (answer, entry) {
             (Confirmation::Confirmed, Some(entry)) => write(&sale, user, id, &entry, reference)?,
-            // Late, and the timer has not reached it: released here, so that the answer is final.
+            // The confirmation is late, and the timer has not released the order yet: released
+            // here, so that the answer is final.
             (Confirmation::TooLate, Some(entry)) if entry.state == State::Held => {
                 sale.release(id, &entry, State::Expired)?;
             }

@@ -1,5 +1,5 @@
 //! `SECKILL.CREATE voucher stock|ADOPT [BEGIN ms] [END ms] [LIMIT n] [HOLD ms]`: makes a managed
-//! voucher, with a new stock or with the one that is there.
+//! voucher, with a new stock or with the existing one.
 
 use super::managed::{UPDATES_VOUCHER, terms_from};
 use super::{Answering, Command};
@@ -60,8 +60,7 @@ impl Command for Create {
             // The stock stays as it is, with its time to live.
             Some(total) => terms::write(ctx, keys.terms(), &Terms { total, ..terms })?,
             None => {
-                // Two plain SETs of keys that are not there: what the first can do, so can the
-                // second.
+                // Two plain SETs of missing keys: if the first succeeds, so does the second.
                 terms::write(ctx, keys.terms(), &terms)?;
                 stock::create(ctx, keys.stock(), total)?;
             }
@@ -81,7 +80,7 @@ fn stock_to_adopt(ctx: Ctx<'_>, key: Str<'_>) -> Result<i64, CommandError> {
     match stock::read(ctx, key)? {
         Stock::Missing => Err(CommandError::NoVoucher),
         Stock::Left(left) if UNITS.contains(&left) => Ok(left),
-        // -1 among them, which an unmanaged voucher can mean by no limit. A total is a number.
+        // Also refuses -1, which means no limit on an unmanaged voucher: a total is a number.
         Stock::Left(_) => {
             Err(CommandError::NotInRange { argument: "stock", min: 0, max: i64::MAX })
         }

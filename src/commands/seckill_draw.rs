@@ -53,7 +53,7 @@ impl Command for DrawCode {
         check_fits(code.as_str())?;
         let stream = prizes::open_draws(ctx, &keys)?;
         let fields = keys.fields().of([user.0, pool.0, code.as_str()]);
-        // The entry can fail, so it is written first; from there on there is no way back.
+        // The entry is written first, because only it can fail; after it nothing is undone.
         let appended = stream.map(|stream| stream.append(&fields)).transpose()?;
         let reply = answer(Draw::Drawn, Some(code.as_str()));
         let (won, popped) = match prizes::take_first(ctx, &keys) {
@@ -72,7 +72,7 @@ fn answer(draw: Draw, code: Option<Str<'_>>) -> Reply {
     Reply::Pair(draw.code(), code.map(|code| code.bytes().to_vec()))
 }
 
-/// Refuses a code of which an entry of a stream might not hold all, being limited to 1 GiB.
+/// Refuses a code that may be too long for a stream entry, which holds at most 1 GiB.
 fn check_fits(code: Str<'_>) -> Result<(), CommandError> {
     const MAX: usize = 128 << 20;
     if code.bytes().len() > MAX {

@@ -1,5 +1,5 @@
-//! `SECKILL.DROP voucher [FORCE]`: removes a voucher with all its keys, never a stream. Not while
-//! orders are held, unless these are to be released first.
+//! `SECKILL.DROP voucher [FORCE]`: deletes all keys of a voucher, never a stream. Refused while
+//! orders are held, unless FORCE releases them first.
 
 use super::managed::{ManagedSale, UPDATES_VOUCHER};
 use super::{Answering, Command};
@@ -50,12 +50,11 @@ impl Command for Drop {
             if !is_forced {
                 return Err(CommandError::Held);
             }
-            // Rules that can't be read are no reason to keep a voucher, and nothing can be released
-            // by them.
+            // Rules that can't be read don't prevent a drop; without them no order can be released.
             if let Ok(Some(terms)) = terms::read(&memory.vouchers.terms, ctx, managed.terms) {
                 let sale = ManagedSale::new(ctx, &keys, terms)?;
                 if !sale.release_held(RELEASES_MAX)? {
-                    // Or what is released would be sold, and held, again.
+                    // Otherwise the released units would be sold and held again.
                     sale.end_now()?;
                     return Ok(Reply::Integer(MORE_HELD));
                 }

@@ -1,4 +1,4 @@
-//! `SECKILL.EXTEND voucher user orderid ms [SALE id]`: moves the deadline of a held order away,
+//! `SECKILL.EXTEND voucher user orderid ms [SALE id]`: moves the deadline of a held order to later,
 //! because its payment is under way.
 
 use super::managed::{ManagedSale, UPDATES_VOUCHER, publish};

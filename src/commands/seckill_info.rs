@@ -47,7 +47,7 @@ impl Command for Info {
             return Ok(unmanaged(left, buyers, eviction()));
         };
         let sale = ManagedSale::new(ctx, &keys, terms)?;
-        // As many units gone as users who have some: nobody has two.
+        // Every user with units counts as one unit, since none can have two.
         let all_single = left.is_some_and(|left| terms.total.saturating_sub(left) == buyers);
         let held = book::units_held(ctx, sale.keys, all_single)?;
         Ok(managed(&terms, window(&terms, sale.now), left, held, buyers, eviction()))
@@ -87,7 +87,7 @@ fn managed(
         Window::Open if left.unwrap_or(0) > 0 => "open",
         Window::Open => "soldout",
     };
-    // What is neither left nor held was sold: a sound book has total = left + held + sold.
+    // The rest was sold: in a sound book total = left + held + sold.
     let sold = left.map(|left| terms.total.saturating_sub(left).saturating_sub(held));
     Reply::Map(vec![
         ("managed", Reply::Integer(1)),

@@ -39,7 +39,7 @@ impl Command for Order {
         keys.check_here(ctx)?;
         let Some(text) = book::entry(ctx, keys.managed()?, id)? else { return Ok(Reply::Null) };
         let entry = Entry::parse(text.as_str().bytes())?;
-        // Rules that can't be read are no reason not to tell of the order.
+        // Rules that can't be read don't prevent an answer about the order.
         let terms = keys.terms_in(&memory.vouchers, ctx).ok().flatten();
         let sale = terms.and_then(|terms| terms.sale).map(SaleId::get);
         Ok(Reply::Map(vec![

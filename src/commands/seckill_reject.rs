@@ -1,5 +1,5 @@
-//! SECKILL.REJECT stream group id [REASON text]: gives up an entry of a stream that its consumer
-//! can't make an order of.
+//! SECKILL.REJECT stream group id [REASON text]: moves an entry that its consumer can't process to
+//! the dead letters, and releases its order.
 
 use super::managed;
 use super::order::Order;
@@ -49,7 +49,8 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     ],
 };
 
-/// The longest reason: room for a stack trace, and none for a mistake.
+/// The longest reason: long enough for a stack trace, short enough to refuse data passed by
+/// mistake.
 const REASON_LEN_MAX: usize = 64 << 10;
 
 struct Reject;
@@ -87,7 +88,7 @@ fn reason_from(mut args: Args<'_>) -> Result<Option<Reason<'_>>, CommandError> {
     Ok(Some(reason))
 }
 
-/// A pending entry that is to be given up, and where it goes.
+/// A pending entry that is rejected, and the stream it is moved to.
 struct Rejection<'a> {
     ctx: Ctx<'a>,
     delivery: Delivery<'a>,
@@ -98,10 +99,9 @@ struct Rejection<'a> {
     dead_letters: Orders<'a>,
 }
 
-/// Finds the order that the entry is about, and gives up both. On an error nothing has been
-/// changed.
+/// Finds the order that the entry is about, and rejects both. On an error nothing has been changed.
 ///
-/// An entry without a live order must be able to leave too, so that is no error.
+/// An entry without a live order can be rejected too: that is not an error.
 fn reject(memory: &Memory, rejection: Rejection<'_>) -> Result<(), CommandError> {
     let ctx = rejection.ctx;
     let configured = Configured::now(&memory.vouchers.configured);
@@ -146,8 +146,8 @@ fn reject(memory: &Memory, rejection: Rejection<'_>) -> Result<(), CommandError>
     rejection.write(answer.into(), release)
 }
 
-/// The keys of a voucher; none when it can have none beside this stream. An entry in a stream that
-/// is not of the voucher's slot was not put there by SECKILL.TRY, and no other node can be asked.
+/// The keys of a voucher; None if it can't have keys beside this stream. An entry in a stream of
+/// another slot than the voucher's was not appended by SECKILL.TRY, and other nodes can't be asked.
 fn keys_of(
     memory: &Memory,
     voucher: Voucher<'_>,
@@ -166,8 +166,8 @@ fn keys_of(
 impl Rejection<'_> {
     /// Writes the dead letter, acknowledges the entry and releases the order.
     ///
-    /// What could be refused was looked at, and the entry of the release is shorter than the dead
-    /// letter. Should the server refuse a step anyway, what was appended is taken back.
+    /// Everything that could be refused was checked, and the entry of the release is shorter than
+    /// the dead letter. If the server refuses a step anyway, the appended entries are deleted.
     fn write(self, fate: Fate, mut release: Option<Release<'_>>) -> Result<(), CommandError> {
         let Self { ctx, delivery, .. } = self;
         let was = release.as_ref().and_then(Release::was);

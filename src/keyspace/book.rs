@@ -14,7 +14,7 @@ use domain::integer::{self, Decimal};
 use domain::sale::Units;
 use domain::terms::Millis;
 
-/// The value of a field of a hash; none when the key or the field is missing.
+/// The value of a field of a hash; None when the key or the field is missing.
 fn field(ctx: Ctx<'_>, key: Str<'_>, field: Str<'_>) -> Result<Option<OwnedStr>, CommandError> {
     match ReadKey::open(ctx, key) {
         None => Ok(None),
@@ -89,7 +89,7 @@ impl<'a> ReadBook<'a> {
     }
 }
 
-/// The three keys of a book, opened for what is to be written into them.
+/// The three keys of a book, opened for writing.
 pub(crate) struct OpenBook<'a> {
     ctx: Ctx<'a>,
     keys: ManagedKeys<'a>,
@@ -101,9 +101,9 @@ pub(crate) struct OpenBook<'a> {
 }
 
 impl<'a> OpenBook<'a> {
-    /// Opens the keys, whether they exist or not, for an order that is held, before or afterwards,
-    /// with so many units (else for one unit). An error when one holds something else than a book
-    /// does, or on a replica. Nothing is changed by this, and no event fires.
+    /// Opens the keys, whether they exist or not, for an order that is or becomes held with this
+    /// many units (else for one unit). An error when one of them does not hold what a book does, or
+    /// on a replica. Changes nothing and fires no event.
     pub(crate) fn open(
         ctx: Ctx<'a>,
         keys: ManagedKeys<'a>,
@@ -151,7 +151,7 @@ impl<'a> OpenBook<'a> {
         set_fields(&mut self.book, self.keys.book, fields)
     }
 
-    /// Writes what several users have. Of one who is named twice the last counts.
+    /// Writes the units of several users. If a user is named twice, the last entry counts.
     pub(crate) fn set_holdings<'e>(
         &mut self,
         holdings: impl Iterator<Item = (User<'e>, Holding<'e>)>,
@@ -163,7 +163,7 @@ impl<'a> OpenBook<'a> {
         set_fields(&mut self.holdings, self.keys.holdings, fields)
     }
 
-    /// Puts several orders of one unit each among the holds, until `deadline`.
+    /// Adds several orders of one unit each to the holds, until `deadline`.
     pub(crate) fn place_holds<'e>(
         &mut self,
         ids: impl Iterator<Item = OrderId<'e>>,
@@ -182,7 +182,7 @@ impl<'a> OpenBook<'a> {
         })
     }
 
-    /// Writes what a user has; with none the user is forgotten.
+    /// Writes a user's units; a user without units is removed.
     pub(crate) fn set_holding<'e>(
         &mut self,
         user: User<'e>,
@@ -200,7 +200,7 @@ impl<'a> OpenBook<'a> {
         Some(Effect::FieldDeleted { key, field, was_last })
     }
 
-    /// Puts an order among the holds, until `deadline`.
+    /// Adds an order to the holds, until `deadline`.
     pub(crate) fn place_hold<'e>(&mut self, id: OrderId<'e>, deadline: Millis) -> Option<Effect<'e>>
     where
         'a: 'e,
@@ -210,7 +210,7 @@ impl<'a> OpenBook<'a> {
         Some(placed)
     }
 
-    /// Gives an order among the holds another deadline.
+    /// Changes the deadline of an order among the holds.
     pub(crate) fn move_hold<'e>(&mut self, id: OrderId<'e>, deadline: Millis) -> Option<Effect<'e>>
     where
         'a: 'e,
@@ -220,7 +220,7 @@ impl<'a> OpenBook<'a> {
         Some(Effect::Scored { key: self.keys.holds, score: deadline, member: id.0 })
     }
 
-    /// Takes an order that was held until now from the holds. None when it was not there.
+    /// Removes an order from the holds. None when it was not there.
     pub(crate) fn lift_hold<'e>(&mut self, id: OrderId<'e>) -> Option<Effect<'e>>
     where
         'a: 'e,
@@ -236,11 +236,11 @@ impl<'a> OpenBook<'a> {
         Some(Effect::Unscored { key: self.keys.holds, member: id.0, was_last })
     }
 
-    /// Notes that an order of so many units is held from now on (1), or no more (-1). Replicated by
-    /// the server.
+    /// Counts an order of this many units as held (1), or as no longer held (-1). Replicated by the
+    /// server.
     ///
-    /// The key was seen to be an integer when the book was opened, and goes when it would be 0. A
-    /// sum that does not fit, of a key that somebody has edited, is left for SECKILL.AUDIT.
+    /// The key was seen to be an integer when the book was opened, and is deleted when it would be
+    /// 0. A sum that does not fit, of a key that somebody has edited, is left for SECKILL.AUDIT.
     fn count_extra(&self, sign: i64) {
         let by = self.units.get().saturating_sub(1).saturating_mul(sign);
         if by == 0 {
@@ -269,8 +269,8 @@ fn read_extra(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Result<i64, CommandError> 
     integer::parse(key.string()?).ok_or(CommandError::Garbled)
 }
 
-/// None when the key is no hash any more, which only another module could have brought about since
-/// it was opened.
+/// None when the key is no longer a hash, which only another module could have caused since it was
+/// opened.
 fn set_field<'a>(
     hash: &mut WriteKey<'_>,
     key: Str<'a>,
@@ -297,12 +297,12 @@ fn set_fields<'a>(
 /// What a holds key holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Holds {
-    /// The earliest deadline behind the position asked for; none when there is none.
+    /// The earliest deadline after the requested position; None when there is none.
     pub(crate) first: Option<Millis>,
     pub(crate) count: u64,
 }
 
-/// What there is at a holds key; none when there is no sorted set.
+/// The content of a holds key; None when there is no sorted set.
 pub(crate) fn holds(ctx: Ctx<'_>, key: Str<'_>, behind: Option<&HoldPosition>) -> Option<Holds> {
     let holds = ReadKey::open(ctx, key)?;
     let first = members(&holds, behind, Millis::MAX, 1).ok()?.into_iter().next();
@@ -310,7 +310,7 @@ pub(crate) fn holds(ctx: Ctx<'_>, key: Str<'_>, behind: Option<&HoldPosition>) -
     Some(Holds { first: first.map(|(_, deadline)| deadline), count })
 }
 
-/// The orders behind a position whose deadline is not after `now`, with their deadlines, the
+/// The orders after a position whose deadline is not after `now`, with their deadlines, the
 /// earliest first, at most `most`.
 pub(crate) fn due(
     ctx: Ctx<'_>,
@@ -333,7 +333,7 @@ fn members(
     let from = behind.map_or(f64::NEG_INFINITY, |behind| behind.deadline as f64);
     // Deadlines are below 2^53, which a double holds exactly.
     let until = if until == Millis::MAX { f64::INFINITY } else { until as f64 };
-    // Members of one score are in the order of their bytes.
+    // Members with the same score are sorted by their bytes.
     let is_before = |id: &[u8], score: f64| {
         behind.is_some_and(|behind| {
             score <= from && behind.id.as_ref().is_none_or(|last| id <= last.as_slice())
@@ -344,8 +344,8 @@ fn members(
     Ok(members.into_iter().map(|(id, score)| (id, score as Millis)).collect())
 }
 
-/// The units of all held orders, in constant time: one per hold, and those beyond, which are not
-/// asked for where every order has one unit.
+/// The units of all held orders, in constant time: one per hold, and those beyond the first, which
+/// are not read if every order has one unit.
 pub(crate) fn units_held(
     ctx: Ctx<'_>,
     keys: ManagedKeys<'_>,

@@ -11,7 +11,7 @@ use domain::integer::{self, Decimal};
 /// keeps as one piece, come at once.
 const SCAN_COUNT: &[u8] = b"50";
 
-/// What can be known in constant time of a sale whose total and stock are these.
+/// What can be computed in constant time for a sale with this total and stock.
 pub(crate) fn figures(
     ctx: Ctx<'_>,
     keys: ManagedKeys<'_>,

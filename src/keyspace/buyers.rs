@@ -1,7 +1,7 @@
 //! Buyers keys: the set of users with a unit.
 //!
-//! The module API has no functions for sets, so these go by calls of the server, which replicate
-//! and announce themselves, and only when they changed something.
+//! The module API has no functions for sets, so these are calls of the server, which replicates and
+//! publishes them, and only if they changed something.
 
 use crate::error::CommandError;
 use crate::keyspace::marks::{Mark, Marks};
@@ -9,7 +9,7 @@ use crate::server::{Call, Ctx, Kind, ReadKey, Str};
 use crate::typed::User;
 use std::collections::HashSet;
 
-/// A user, and the buyers key that contains the user or not.
+/// A user, and the buyers key that may contain the user.
 #[derive(Clone, Copy)]
 pub(crate) struct Buyer<'a> {
     key: Str<'a>,
@@ -35,7 +35,7 @@ impl<'a> Buyer<'a> {
         Ok(reply.integer() == 1)
     }
 
-    /// Refuses a key that is there and no set.
+    /// Refuses an existing key that is not a set.
     pub(crate) fn check_kind(self, ctx: Ctx<'_>) -> Result<(), CommandError> {
         match ReadKey::open(ctx, self.key) {
             Some(key) if key.kind() != Kind::Set => Err(CommandError::WrongType),
@@ -43,10 +43,9 @@ impl<'a> Buyer<'a> {
         }
     }
 
-    /// Takes the user out, if there.
+    /// Removes the user, if there.
     pub(crate) fn dismiss(self, ctx: Ctx<'_>) {
-        // The key is known to be a set. If the server refused anyway, there would be nothing
-        // left to try.
+        // The key is known to be a set. If the server refused anyway, nothing would be left to try.
         drop(Call::write(ctx, c"SREM", self.key, self.user.0));
     }
 
@@ -72,7 +71,7 @@ pub(crate) fn have_bought<'a>(
     }
 }
 
-/// Adds users, of whom some may be there.
+/// Adds users, some of whom may already be there.
 pub(crate) fn admit_all<'a>(
     ctx: Ctx<'_>,
     key: Str<'a>,

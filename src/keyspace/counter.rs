@@ -1,8 +1,9 @@
 //! Counter keys: which ids are taken.
 //!
-//! Without hash tags one per day, a string as `INCR` counts it; other generators that count on the
-//! same key interleave with us. With hash tags one per slot, which holds the last id: the slot is a
-//! part of the id, and so nodes never need to ask each other.
+//! Without hash tags there is one key per day, a string as `INCR` counts it, so that our ids
+//! interleave with those of other generators on the same key. With hash tags there is one key per
+//! slot, which holds the last id: the slot is a part of the id, so nodes never need to ask each
+//! other.
 
 use crate::config;
 use crate::effect::Effect;
@@ -19,11 +20,11 @@ use domain::order_id::{
 use domain::slot::Slot;
 use std::rc::Rc;
 
-/// A counter that we made expires so long behind the last second that its ids bear: by then no
-/// clock is so far behind that it would ask for the day again.
+/// How long after the last second in its ids a counter of ours expires: by then no clock is slow
+/// enough to ask for that day again.
 const KEPT_MS: i64 = 48 * 60 * 60 * 1000;
 
-/// What ids are wanted for.
+/// What the ids are for.
 #[derive(Clone, Copy)]
 pub(crate) enum IdScope<'a> {
     /// Those of a prefix, counted in the prefix's own slot.
@@ -48,8 +49,8 @@ enum Write {
     Set { expires_ms: i64 },
 }
 
-/// As [`find_next`], but leaves out ids of which `is_used` is true: the counter was deleted, say,
-/// and starts over.
+/// As [`find_next`], but skips ids for which `is_used` is true, for example because the counter was
+/// deleted and starts over.
 pub(crate) fn find_unused(
     kept: &Kept<Counter>,
     ctx: Ctx<'_>,
@@ -68,8 +69,8 @@ pub(crate) fn find_unused(
     }
 }
 
-/// Finds the next `count` ids of a prefix, if they are not ahead of the pace that leaves ids for
-/// orders and for the rest of the day.
+/// Finds the next `count` ids of a prefix, unless they exceed the pace that leaves ids for orders
+/// and for the rest of the day.
 pub(crate) fn find_in_pace(
     kept: &Kept<Counter>,
     ctx: Ctx<'_>,
@@ -83,8 +84,8 @@ pub(crate) fn find_in_pace(
     Ok(ids)
 }
 
-/// Finds the next `count` ids at `now_ms`, one behind the other, after `skip` that are left out.
-/// Writes nothing; whatever can go wrong with ids goes wrong here.
+/// Finds the next `count` consecutive ids at `now_ms`, after `skip` that are left out. Writes
+/// nothing; every error with ids is found here.
 fn find_next(
     kept: &Kept<Counter>,
     ctx: Ctx<'_>,
@@ -205,8 +206,8 @@ fn check_here(ctx: Ctx<'_>, key: Str<'_>, slot: Slot) -> Result<(), CommandError
         }),
     };
     if exist(&[key])? == 0 {
-        // A node that a slot comes to takes one missing key for a new one, though it may be on
-        // its way. Of two it says that they are not all here.
+        // The target of a moving slot takes one missing key for a new one, though it may still be
+        // on the other node. For two keys it answers that not all of them are here.
         let other = OwnedStr::new(&slot.tag());
         exist(&[key, other.as_str()])?;
     }

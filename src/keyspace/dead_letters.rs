@@ -16,14 +16,15 @@ use domain::rejection::Fate;
 /// The reason of a rejection that gives none.
 const NO_REASON: &[u8] = b"unspecified";
 
-/// The name of the dead letters of a stream: in the stream's slot where there are slots, and known
-/// to be here.
+/// The name of the dead-letter stream of a stream, in the stream's slot if there are slots, and
+/// known to be on this node.
 pub(crate) fn name(ctx: Ctx<'_>, stream: KeyName<'_>) -> Result<OwnedStr, CommandError> {
     let name = companion(stream.0.bytes(), DEAD_LETTERS_SUFFIX, config::hash_tags())
         .map_err(|StrayBraces| CommandError::StreamStrayBraces)?;
     let name = OwnedStr::new(&name);
     if config::is_cluster() {
-        // The client named only the stream: while its slot is moved the two may be apart.
+        // The client named only the stream: while its slot moves, the two may be on different
+        // nodes.
         Call::read_all(ctx, c"EXISTS", &[stream.0, name.as_str()]).map_err(|error| {
             match CommandError::of_call(error, "EXISTS") {
                 CommandError::TryAgain => CommandError::DeadLettersNotHere,

@@ -9,7 +9,7 @@ use domain::hash_tag::StrayBraces;
 use domain::integer::{self, Decimal};
 use domain::key_names::{FENCE_SUFFIX, companion};
 
-/// How long a fence key outlives the lease: long enough for any owner to be over its work.
+/// How long a fence key outlives the lease: long enough for any owner to have finished its work.
 const OUTLIVES_MS: i64 = 86_400_000;
 
 /// A lock's fence key, and what it holds.
@@ -19,11 +19,13 @@ pub(crate) struct Fence {
 }
 
 impl Fence {
-    /// Reads it. An error where the lock can have none, or what is there is no fencing token.
+    /// Reads it. An error if the lock can't have a fence key, or if the key does not hold a fencing
+    /// token.
     pub(crate) fn read(ctx: Ctx<'_>, lock: Str<'_>) -> Result<Self, CommandError> {
         let name = name(lock).map_err(|StrayBraces| CommandError::FenceStrayBraces)?;
         if config::is_cluster() {
-            // The client named only the lock: while its slot is moved the two may be apart.
+            // The client named only the lock: while its slot moves, the two may be on different
+            // nodes.
             Call::read_all(ctx, c"EXISTS", &[lock, name.as_str()])
                 .map_err(|error| CommandError::of_lock_call(error, "EXISTS"))?;
         }
@@ -56,11 +58,11 @@ impl Fence {
     }
 }
 
-/// Keeps the fence key, if the lock has one, for as long as a renewed lease wants.
+/// Extends the life of the fence key, if the lock has one, to that of the renewed lease.
 pub(crate) fn extend(ctx: Ctx<'_>, lock: Str<'_>, lease_ends_at_ms: i64) {
     let Ok(name) = name(lock) else { return };
     let (key, at_ms) = (name.as_str(), lease_ends_at_ms.saturating_add(OUTLIVES_MS));
-    // A fence key is an integer and always has a time to live. Anything else only has its name.
+    // A fence key is an integer and always has a time to live. Any other key is not ours.
     let is_fence = ReadKey::open(ctx, key).is_some_and(|fence| {
         fence.ends_at_ms().is_some()
             && fence.string().is_ok_and(|text| integer::parse(text).is_some())

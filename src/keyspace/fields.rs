@@ -62,7 +62,7 @@ impl<'n> EntryNames<'n> {
         Self { three: names.0, ..self }
     }
 
-    /// The entry of an order of which there is nothing to say but these three values.
+    /// The entry of an order that has only these three values.
     #[inline]
     pub(crate) fn plain_entry<'a>(self, values: [Str<'a>; 3]) -> [Str<'a>; 6]
     where

@@ -1,6 +1,7 @@
-//! Consumer groups: what a stream has delivered to one, and is not acknowledged yet.
+//! Consumer groups: the entries of a stream that were delivered to a group and are not acknowledged
+//! yet.
 //!
-//! The module API has no functions for groups, so these go by calls of the server.
+//! The module API has no functions for groups, so these are calls of the server.
 
 use crate::effect::Effect;
 use crate::error::CommandError;
@@ -46,8 +47,8 @@ impl Delivery<'_> {
         }
     }
 
-    /// Replicates the acknowledgement of an entry that is not pending, for a client that was not
-    /// heard to be answered: a `WAIT` behind it waits for all that was replicated before.
+    /// Replicates the acknowledgement of an entry that is not pending, for a client that may not
+    /// have got its answer: a `WAIT` after it waits for everything that was replicated before.
     pub(crate) fn acknowledge_again(&self, ctx: Ctx<'_>) {
         let id = OwnedStr::new(&self.id.text());
         let (key, group) = (self.stream.0, self.group.0);

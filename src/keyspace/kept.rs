@@ -4,7 +4,7 @@ use crate::server::MainThread;
 use std::rc::Rc;
 
 /// The value used last, or none. A flash sale is one voucher at a time; a larger cache would have
-/// to be searched, for commands that are rare.
+/// to be searched, for rare commands.
 pub(crate) struct Kept<T>(MainThread<Option<Rc<T>>>);
 
 impl<T> Default for Kept<T> {

@@ -12,7 +12,7 @@ pub(crate) enum Holder {
     Nobody,
     /// A client with this very token, byte for byte.
     ThisToken,
-    /// Somebody else. None: there is no end.
+    /// Another owner. None: the lock does not expire.
     Another {
         ends_at_ms: Option<i64>,
     },
@@ -80,7 +80,7 @@ pub(crate) fn take_by_call(
     }
 }
 
-/// Gives the lease of a lock that is held another end.
+/// Sets the end of the lease of a held lock.
 pub(crate) fn extend<'a>(ctx: Ctx<'a>, key: Str<'a>, ends_at_ms: i64) -> Effect<'a> {
     WriteKey::open(ctx, key).set_end(ends_at_ms);
     Effect::EndSet { key, at_ms: ends_at_ms }

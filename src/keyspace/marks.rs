@@ -1,9 +1,9 @@
 //! Marks of repeat buyers: users seen lately among the buyers of a voucher.
 //!
-//! A mark is a hint of what to ask first and never an answer: asking SISMEMBER costs less than
-//! what a try of somebody new needs. A wrong mark costs one call, so no event has to end it. Where
-//! a sale is emptied and starts over for the same users all of theirs are wrong, so after a wrong
-//! one none is believed until one was right.
+//! A mark is a hint of what to ask first, never an answer: SISMEMBER costs less than what a try of
+//! a new user needs. A wrong mark costs one call, so no event has to end it. If a sale is emptied
+//! and starts over for the same users, all of their marks are wrong; so after a wrong mark none is
+//! believed until one was right.
 
 use crate::server::{MainThread, Str};
 

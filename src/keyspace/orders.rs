@@ -14,8 +14,7 @@ pub(crate) struct Orders<'a> {
 }
 
 impl<'a> Orders<'a> {
-    /// Opens the stream; an error when it can't take an entry. Nothing is changed by this, and
-    /// no event fires.
+    /// Opens the stream; an error if it can't take an entry. Changes nothing and fires no event.
     pub(crate) fn open(ctx: Ctx<'a>, key: Str<'a>) -> Result<Self, CommandError> {
         let mut stream = WriteKey::open(ctx, key);
         let is_empty_stream = match stream.kind() {
@@ -28,7 +27,7 @@ impl<'a> Orders<'a> {
         Ok(Self { stream, key, is_empty_stream })
     }
 
-    /// As [`Orders::open`], and an error when the stream's ids are used up. None where no stream is
+    /// As [`Orders::open`], and an error if the stream's ids are used up. None if no stream is
     /// kept.
     pub(crate) fn open_with_room(
         ctx: Ctx<'a>,
@@ -40,8 +39,8 @@ impl<'a> Orders<'a> {
         Ok(Some(stream))
     }
 
-    /// Is it known that the stream can take an entry? Else [`Orders::check_room`] finds out, at the
-    /// price of two more calls.
+    /// Whether the stream is known to take an entry. If not, [`Orders::check_room`] finds out, with
+    /// two more calls.
     pub(crate) fn has_room(&self) -> bool {
         !self.is_empty_stream
     }
@@ -62,8 +61,8 @@ impl<'a> Orders<'a> {
         }
     }
 
-    /// Appends one of several entries. The stream stays open for more, and each of them is to be
-    /// published or taken back once it is closed.
+    /// Appends one of several entries. The stream stays open for more, and each entry is to be
+    /// published or deleted again once the stream is closed.
     pub(crate) fn add_next(&mut self, fields: &[Str<'_>]) -> Result<Added<'a>, CommandError> {
         match self.stream.append(fields) {
             Some(id) => Ok(Added { key: self.key, id }),
@@ -82,7 +81,7 @@ impl<'a> Orders<'a> {
     }
 }
 
-/// An entry that was appended, and of which nobody else has heard yet.
+/// An entry that was appended, and is not published yet.
 #[must_use = "an entry that is neither published nor taken back is missing on replicas"]
 pub(crate) struct Added<'a> {
     key: Str<'a>,
@@ -98,7 +97,8 @@ impl<'a> Added<'a> {
         Effect::Appended { key: self.key, id: self.id, fields }
     }
 
-    /// Takes the entry back: a later step was refused. Its id stays used, here and on replicas.
+    /// Deletes the entry again, because a later step was refused. Its id stays used, here and on
+    /// replicas.
     pub(crate) fn take_back(self, ctx: Ctx<'_>, fields: &[Str<'_>]) {
         let (key, id) = (self.key, self.id);
         self.effect(fields).publish(ctx);

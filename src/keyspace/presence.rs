@@ -1,8 +1,8 @@
 //! Whether a voucher's keys are all on this node of a cluster.
 //!
-//! A client names only the voucher, so the server can't know that the keys derived from it are on
-//! the other side while its slot is moved, and the API opens keys of foreign slots without an
-//! error. A call of the server does check: EXISTS fails when a key is not here.
+//! A client names only the voucher, so the server can't know that keys derived from it are on the
+//! other node while their slot moves, and the API opens keys of foreign slots without an error. A
+//! call of the server does check: EXISTS fails when a key is not here.
 
 use crate::config;
 use crate::error::CommandError;
@@ -15,7 +15,7 @@ use crate::server::{Call, Ctx, Str};
 pub(crate) enum Reach {
     /// All its keys.
     Whole,
-    /// Those that a sale on a managed voucher touches, while its slot is moved. A release touches
+    /// The keys that a sale of a managed voucher touches, while its slot moves. A release touches
     /// more.
     Sale,
 }
@@ -28,14 +28,14 @@ fn call_exists(ctx: Ctx<'_>, keys: &[Str<'_>]) -> Result<(), CommandError> {
     }
 }
 
-/// Refuses, in cluster mode, a count of extra units that may be on the other side of a slot that is
-/// moved. Only orders of several units need it.
+/// Refuses, in cluster mode, a count of extra units that may be on the other node of a moving slot.
+/// Only orders of several units need it.
 pub(super) fn check_extra_here(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Result<(), CommandError> {
     check_one_here(ctx, keys, keys.extra)
 }
 
-/// Refuses, in cluster mode, a stream of confirmed orders that may be on the other side of a slot
-/// that is moved. Only a confirmation needs it.
+/// Refuses, in cluster mode, a stream of confirmed orders that may be on the other node of a moving
+/// slot. Only a confirmation needs it.
 pub(crate) fn check_confirmed_here(
     ctx: Ctx<'_>,
     keys: ManagedKeys<'_>,
@@ -44,7 +44,8 @@ pub(crate) fn check_confirmed_here(
 }
 
 fn check_one_here(ctx: Ctx<'_>, keys: ManagedKeys<'_>, key: Str<'_>) -> Result<(), CommandError> {
-    // Of one missing key the target of a move says that it is new; of two, that not all are here.
+    // For one missing key the target of a move answers that it is new; for two, that not all are
+    // here.
     if config::is_cluster() { call_exists(ctx, &[key, keys.book]) } else { Ok(()) }
 }
 
@@ -58,8 +59,8 @@ impl VoucherKeys {
     fn check_here_in_cluster(&self, ctx: Ctx<'_>) -> Result<(), CommandError> {
         let SaleKeys { stock, buyers, orders } = self.sale()?;
         // While the slot is stable every key is here, whether it exists or not. While it moves, a
-        // key that does not exist here may be on the other side. So everything must be seen, and a
-        // voucher without terms is not sold at all: it could be a managed one whose terms moved
+        // key that does not exist here may be on the other node. So all keys must exist, and a
+        // voucher without rules is not sold at all: it could be a managed one whose rules moved
         // first.
         let mut all = vec![stock, buyers, orders.unwrap_or(stock), self.terms()];
         if terms::exists(ctx, self.terms()) {
@@ -93,8 +94,8 @@ impl VoucherKeys {
                 return Ok(Reach::Whole);
             }
         }
-        // The slot is moved. A voucher that has released nothing and holds nothing lacks some keys
-        // for good, which a sale does not need to see.
+        // The slot is moving. A voucher that has released nothing and holds nothing lacks some keys
+        // for good, which a sale does not need.
         let Ok(Some(terms)) = terms::read(&vouchers.terms, ctx, self.terms()) else {
             return Err(CommandError::TryAgain);
         };

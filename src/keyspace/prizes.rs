@@ -27,7 +27,7 @@ pub(crate) fn first_code(ctx: Ctx<'_>, keys: &PoolKeys) -> Result<Option<OwnedSt
     }
 }
 
-/// Refuses a codes key that is there and no list.
+/// Refuses an existing codes key that is not a list.
 pub(crate) fn check_codes(ctx: Ctx<'_>, keys: &PoolKeys) -> Result<(), CommandError> {
     match ReadKey::open(ctx, keys.codes()) {
         Some(codes) if codes.kind() != Kind::List => Err(CommandError::WrongType),
@@ -47,8 +47,8 @@ pub(crate) fn open_draws<'a>(
     })
 }
 
-/// Takes the first code from the pool. None when there is no list any more, which only another
-/// module could have brought about since it was read.
+/// Takes the first code from the pool. None when the key is no longer a list, which only another
+/// module could have caused since it was read.
 pub(crate) fn take_first<'a>(ctx: Ctx<'a>, keys: &'a PoolKeys) -> Option<(OwnedStr, Effect<'a>)> {
     let mut codes = WriteKey::open(ctx, keys.codes());
     let code = codes.list_pop_first()?;

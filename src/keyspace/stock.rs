@@ -12,8 +12,8 @@ pub(crate) fn read(ctx: Ctx<'_>, key: Str<'_>) -> Result<Stock, CommandError> {
     integer::parse(key.string()?).map(Stock::Left).ok_or(CommandError::StockNotInteger)
 }
 
-/// Writes `left`, what stays of a stock that was read in this command, once `units` (as text; none
-/// for one) are taken. None, and nothing written, when the key is no string any more.
+/// Writes `left`, the rest of a stock that was read in this command, after `units` were taken (as
+/// text; None for one). None, and nothing written, when the key is no longer a string.
 ///
 /// In place: the key's time to live stays, which RM_StringSet would drop.
 pub(crate) fn deduct<'a>(
@@ -27,8 +27,7 @@ pub(crate) fn deduct<'a>(
 }
 
 /// Writes `after` over a stock of `left` that was read in this command. None, and nothing written,
-/// when they are the same or the key is no string any more: a stock that was deleted is never made
-/// again.
+/// when they are equal or the key is no longer a string: a deleted stock is never created again.
 pub(crate) fn change<'a>(ctx: Ctx<'a>, key: Str<'a>, left: i64, after: i64) -> Option<Effect<'a>> {
     let by = after.checked_sub(left).filter(|by| *by != 0)?;
     WriteKey::open(ctx, key).overwrite_string(Decimal::new(after).bytes()).ok()?;

@@ -29,7 +29,8 @@ pub(crate) struct SaleKeys<'k> {
 }
 
 impl SaleKeys<'_> {
-    /// Refuses keys of which two are one: what is a stock for the one would be a set for the other.
+    /// Refuses keys of which two have the same name: the stock of one would be the set of the
+    /// other.
     pub(crate) fn check_differ(&self) -> Result<(), CommandError> {
         let (stock, buyers) = (self.stock.bytes(), self.buyers.bytes());
         let orders = self.orders.map(Str::bytes);
@@ -82,15 +83,15 @@ pub(crate) struct Vouchers {
 }
 
 impl Vouchers {
-    /// Something happened to a key: what is known of the voucher tried last may be wrong.
+    /// Handles an event of a key: what is known of the voucher tried last may be outdated.
     pub(crate) fn on_key(&self, event: &CStr, key: &[u8]) {
         if let Some(last) = self.last.get() {
             last.on_key(event, key);
         }
     }
 
-    /// Anything may have happened to any key, or the clock may have been set back: nothing is known
-    /// of the voucher tried last.
+    /// Any key may have changed, or the clock may have been set back: forgets what is known of the
+    /// voucher tried last.
     pub(crate) fn forget_last(&self) {
         self.last.forget();
     }
@@ -143,8 +144,8 @@ impl VoucherKeys {
         Self::make(vouchers, voucher)
     }
 
-    /// Makes the keys of another voucher than the last, and keeps them. Those of a long one, which
-    /// an entry of a stream can name, are not kept.
+    /// Makes and keeps the keys of another voucher than the last. Those of a long name, which an
+    /// entry of a stream can have, are not kept.
     #[cold]
     fn make(vouchers: &Vouchers, voucher: &[u8]) -> Result<Rc<Self>, CommandError> {
         let configured = Configured::now(&vouchers.configured);
@@ -302,8 +303,8 @@ impl VoucherKeys {
         self.none_due.set(Some((db, from)));
     }
 
-    /// What the stock key says. In a cluster, where all keys are known to be here, a stock that is
-    /// missing is the reason to ask again: see [`VoucherKeys::on_key`].
+    /// The stock. In a cluster, where all keys are known to be here, a missing stock means that
+    /// this must be checked again: see [`VoucherKeys::on_key`].
     #[inline]
     pub(crate) fn read_stock(&self, ctx: Ctx<'_>) -> Result<Stock, CommandError> {
         let stock = stock::read(ctx, self.stock())?;

@@ -1,4 +1,4 @@
-//! When to look at which holds: the index of holds keys, and the scan for those that were there
+//! When to look at which holds: the index of holds keys, and the scan for keys that were there
 //! before the module.
 
 use crate::config;
@@ -13,7 +13,7 @@ pub(crate) struct Holds {
     scan: MainThread<Scan>,
     /// The settings about names under which holds keys were parked.
     parked_under: MainThread<u64>,
-    /// When the log said last that holds could not be released.
+    /// When the log last said that holds could not be released.
     complained_ms: MainThread<Millis>,
 }
 
@@ -37,7 +37,7 @@ impl Holds {
         self.scan.with(work)
     }
 
-    /// How many holds are open, as far as they have been looked at.
+    /// How many holds are open, in the keys read so far.
     pub(crate) fn open(&self) -> u64 {
         self.index.with(|index| index.holds())
     }
@@ -60,12 +60,12 @@ impl Holds {
         self.index.with(|index| index.first_due())
     }
 
-    /// The holds of a key that are left alone for now, if they still are at `now`.
+    /// The holds of a key that are left alone for now, if they are still left alone at `now`.
     pub(crate) fn skipped(&self, key: &DbKey, now: Millis) -> Option<Skipped> {
         self.index.with(|index| index.skipped(key).filter(|skipped| now < skipped.until).cloned())
     }
 
-    /// May the log say now that holds can't be released? At most once per minute.
+    /// Whether the log may say now that holds can't be released, at most once per minute.
     pub(crate) fn may_complain(&self, now: Millis) -> bool {
         let since = now.saturating_sub(self.complained_ms.get());
         // The clock may have been set back.
@@ -95,7 +95,7 @@ impl Holds {
         self.index.with(|index| index.forget(left));
     }
 
-    /// Some setting was changed. Holds that belonged to no voucher may belong to one under other
+    /// A setting was changed. Holds that belonged to no voucher may belong to one under other
     /// names.
     pub(super) fn configured(&self) {
         let generation = config::naming_generation();
@@ -106,7 +106,7 @@ impl Holds {
     }
 }
 
-/// How far the search for holds keys is: what is left of each database.
+/// The progress of the search for holds keys: what is left of each database.
 #[derive(Debug, Default)]
 pub(crate) struct Scan(Vec<(i32, Vec<u8>)>);
 
@@ -129,7 +129,7 @@ impl Scan {
         self.0.last().cloned()
     }
 
-    /// The step that [`Scan::next`] gave was taken: the database goes on at this cursor.
+    /// The step that [`Scan::next`] returned was taken: the database continues at this cursor.
     pub(crate) fn went_on(&mut self, cursor: &[u8]) {
         if cursor == Self::START {
             self.0.pop();
@@ -138,7 +138,7 @@ impl Scan {
         }
     }
 
-    /// The database that [`Scan::next`] gave can't be scanned.
+    /// The database that [`Scan::next`] returned can't be scanned.
     pub(crate) fn give_up(&mut self) {
         self.0.pop();
     }
@@ -147,7 +147,7 @@ impl Scan {
         self.0.retain(|(left, _)| db.is_some_and(|db| *left != db));
     }
 
-    /// Databases change places with their keys, and so with the cursors into them.
+    /// Two databases were swapped, with their keys and so with the cursors into them.
     fn swapped(&mut self, first: i32, second: i32) {
         for (db, _) in &mut self.0 {
             *db = swapped_db(*db, first, second);
@@ -187,7 +187,7 @@ mod tests {
         scan.went_on(b"17");
         scan.swapped(0, 1);
         assert_eq!(left(&mut scan), [(1, b"17".to_vec()), (0, b"0".to_vec())]);
-        // What is left of a database is left of it under its new number, wherever it was before.
+        // The rest of a database is still to be scanned under its new number.
         let mut scan = Scan::new(vec![0, 1]);
         scan.went_on(b"0");
         scan.went_on(b"5");

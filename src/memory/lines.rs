@@ -5,7 +5,7 @@ use crate::metrics;
 use crate::server::{BlockedClient, ClientId, Ctx, MainThread};
 use domain::waiters::Waiters;
 
-/// What a waiter is answered: the answer of its command, or why it got none.
+/// The answer to a waiter: that of its command, or why it got none.
 pub(crate) type Answer = Result<i64, CommandError>;
 
 /// The lines themselves.
@@ -16,7 +16,7 @@ pub(crate) struct Lines {
     hear_turns: fn(Ctx<'_>),
     waiters: MainThread<LockWaiters>,
     is_used: MainThread<bool>,
-    /// Set while a lock is changed on behalf of its line, which need not take note of that.
+    /// Set while a lock is changed on behalf of its line, whose events the line ignores.
     is_deaf: MainThread<bool>,
 }
 
@@ -30,8 +30,7 @@ impl Lines {
         }
     }
 
-    /// Somebody is going to wait: from now on the ends of turns are heard, for which nobody pays
-    /// before.
+    /// A client is going to wait: subscribes to the ends of turns, which cost nothing before.
     pub(crate) fn hear_turns(&self, ctx: Ctx<'_>) {
         (self.hear_turns)(ctx);
     }
@@ -64,7 +63,7 @@ impl Lines {
         result
     }
 
-    /// Hears again, whatever went wrong before.
+    /// Listens again, whatever went wrong in `change`.
     pub(crate) fn hear_again(&self) {
         self.is_deaf.set(false);
     }
@@ -87,14 +86,15 @@ impl Lines {
         }
     }
 
-    /// Waits last as long as they would have.
+    /// Waits keep their length.
     pub(super) fn clock_set_back(&self, ms: i64, now_ms: i64) {
         if self.is_used() {
             self.with(|lines| lines.clock_set_back(ms, now_ms));
         }
     }
 
-    /// The locks for which `left` is true are on another node: their waiters try again there.
+    /// The locks for which `left` is true are on another node: their waiters get an error and try
+    /// again there.
     pub(super) fn leave(&self, left: impl Fn(&[u8]) -> bool, now_ms: i64) {
         if self.is_used() {
             self.with(|lines| {

@@ -1,5 +1,5 @@
-//! The scripts that commands answer in Lua's place, as configured, and the texts by which they are
-//! known.
+//! The scripts that commands answer instead of Lua, as configured, and the texts by which they are
+//! recognized.
 
 use crate::server::{CommandFilter, MainThread};
 use domain::scripts::{Replacement, ScriptTexts, Scripts};
@@ -20,7 +20,7 @@ struct Configured {
 }
 
 impl ScriptCalls {
-    /// Was what is remembered made of this value of the setting?
+    /// Whether the remembered scripts were made from this value of the setting.
     pub(crate) fn are_of(&self, setting: &[u8]) -> bool {
         self.configured.with(|configured| match configured {
             Some(configured) => configured.setting == setting,
@@ -28,7 +28,7 @@ impl ScriptCalls {
         })
     }
 
-    /// Remembers these scripts in place of those before, and whatever filter `change` returns.
+    /// Remembers these scripts instead of those before, and whatever filter `change` returns.
     pub(crate) fn configure(
         &self,
         setting: Vec<u8>,
@@ -41,12 +41,12 @@ impl ScriptCalls {
         self.filter.set(change(self.filter.take()));
     }
 
-    /// What answers the script with this sha1.
+    /// The replacement of the script with this sha1.
     pub(crate) fn of_sha1(&self, sha1: &[u8]) -> Option<Rc<Replacement>> {
         self.configured.with(|configured| configured.as_ref()?.scripts.of_sha1(sha1))
     }
 
-    /// What answers the script of this text.
+    /// The replacement of the script with this text.
     pub(crate) fn of_text(&self, text: &[u8]) -> Option<Rc<Replacement>> {
         self.configured.with(|configured| {
             let Configured { scripts, texts, .. } = configured.as_deref_mut()?;

@@ -22,8 +22,7 @@ impl Sessions {
         }
     }
 
-    /// A lock is going to be tied: from now on connections that close are heard of, for which
-    /// nobody pays before.
+    /// A lock is going to be tied: subscribes to connections that close, which cost nothing before.
     pub(crate) fn hear_connections(&self, ctx: Ctx<'_>) {
         (self.hear_connections)(ctx);
     }
@@ -52,14 +51,14 @@ impl Sessions {
         self.with(|ties| ties.tie(lock, token, connection));
     }
 
-    /// The lock is tied to no connection any more.
+    /// The lock is no longer tied to a connection.
     #[inline]
     pub(crate) fn end(&self, db: i32, key: &[u8]) {
         self.with_if_used(|ties| ties.end(db, key));
     }
 
-    /// Somebody was answered that the lock is theirs: a connection that has closed before no longer
-    /// releases it.
+    /// Another client was answered that the lock is theirs: a connection that closed earlier no
+    /// longer releases it.
     #[inline]
     pub(crate) fn keep(&self, db: i32, key: &[u8]) {
         self.with_if_used(|ties| ties.keep(db, key));
@@ -76,7 +75,7 @@ impl Sessions {
         self.with(Ties::next_closed)
     }
 
-    /// Something happened to a key. Unless it has merely another time to live, it is no longer the
+    /// Handles an event of a key. Unless only its time to live has changed, it is no longer the
     /// lock that was tied.
     #[inline]
     pub(super) fn on_key(&self, event: &CStr, db: i32, key: &[u8]) {

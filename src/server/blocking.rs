@@ -7,7 +7,7 @@ use redis_module::raw;
 use std::ffi::c_int;
 use std::ptr::{self, NonNull};
 
-/// What happens to blocked clients. Each hears of exactly one of these, and at most once.
+/// What happens to blocked clients. Exactly one of these is called for each client, once.
 pub(crate) trait Blocking {
     /// [`BlockedClient::unblock`] was used: answers the client.
     fn reply(ctx: Ctx<'_>, client: ClientId);
@@ -21,7 +21,7 @@ pub(crate) trait Blocking {
     fn gone(ctx: Ctx<'_>, client: ClientId);
 }
 
-/// Tells blocked clients apart. Means nothing when the client is blocked no more.
+/// Identifies a blocked client. Meaningless once the client is no longer blocked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ClientId(usize);
 
@@ -53,8 +53,8 @@ pub(crate) fn block<B: Blocking>(ctx: Ctx<'_>) -> Option<(ClientId, BlockedClien
 }
 
 impl BlockedClient {
-    /// Lets the client go on. Before the turn of the event loop is over the server asks
-    /// [`Blocking::reply`] for the answer, or says [`Blocking::gone`].
+    /// Unblocks the client. Before the turn of the event loop is over, the server asks
+    /// [`Blocking::reply`] for the answer, or calls [`Blocking::gone`].
     pub(crate) fn unblock(self) {
         // SAFETY: the handle was given once, is used once because this takes it by value, and
         // the server keeps it until then.

@@ -105,7 +105,7 @@ pub(crate) enum ArgKind {
     OptionalStrings(&'static CStr, &'static [&'static CStr]),
     /// `TOKEN word`, may be left out; the word is one of these.
     OptionalChoice(&'static CStr, &'static [&'static CStr]),
-    /// Several arguments together, one to so many times.
+    /// Several arguments together, one to this many times.
     Repeated(&'static [ArgSpec], usize),
 }
 
@@ -212,7 +212,7 @@ pub(crate) struct CommandSpec {
     pub(crate) flags: &'static CStr,
     /// The access categories, where the server lets a module set them.
     pub(crate) categories: &'static CStr,
-    /// The name counts; negative: at least so many.
+    /// The number of words, the name among them; negative: at least this many.
     pub(crate) arity: c_int,
     pub(crate) summary: &'static CStr,
     pub(crate) complexity: &'static CStr,

@@ -28,9 +28,9 @@ pub(crate) enum EventClass {
     Expired,
     /// A key went because memory was short.
     Evicted,
-    /// A key came to be, whatever it holds; only modules hear of it.
+    /// A key was created, whatever it holds; only modules get this event.
     New,
-    /// A key came with an RDB file; only modules hear of it.
+    /// A key was loaded from an RDB file; only modules get this event.
     Loaded,
 }
 
@@ -264,8 +264,8 @@ impl<'a> Ctx<'a> {
         )
     }
 
-    /// The connection that this command came by: a number that is never used again while the server
-    /// runs. None for a command that a script or another module runs: that has none of its own.
+    /// The id of the connection that this command came by, which is never reused while the server
+    /// runs. None for a command that a script or another module runs: that has no connection.
     pub(crate) fn connection(self) -> Option<u64> {
         if self.has_any_flag(raw::REDISMODULE_CTX_FLAGS_LUA) {
             return None;

@@ -17,7 +17,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 use std::time::{Duration, Instant};
 
-/// What a module does when it hears of something. None of it may write, but for `on_turn_end`.
+/// What a module does at events. None of it may write, except `on_turn_end`.
 pub(crate) trait Listener {
     /// Something happened to a key; `ctx` has its database selected. Called in the middle of
     /// whatever fired the event, a call of our own too.
@@ -64,7 +64,7 @@ pub(crate) enum ServerEvent {
     /// The first turn of the server's cron since the module subscribed: from now on a timer may be
     /// armed. MODULE LOADEX can still undo a load that has succeeded, but not with a timer armed.
     FirstCron,
-    /// The clock of the calendar was set back, by so many milliseconds.
+    /// The system clock was set back, by this many milliseconds.
     ClockSetBack {
         ms: i64,
     },
@@ -100,10 +100,10 @@ pub(crate) fn are_events_known() -> bool {
     })
 }
 
-/// Makes `L` hear of key events of these classes and of server events until the module is unloaded.
+/// Subscribes `L` to key events of these classes and to server events until the module is unloaded.
 ///
-/// To be called once, when the load can't fail any more. Every SET pays for
-/// [`EventClass::String`]: subscribe to it only for a good reason.
+/// To be called once, when the load can no longer fail. Every SET pays for [`EventClass::String`]:
+/// subscribe to it only for a good reason.
 pub(crate) fn subscribe<L: Listener>(ctx: Ctx<'_>, classes: &[EventClass]) {
     LOOP.set(Loop::START);
     let flags = classes.iter().fold(0, |flags, class| flags | class.flag());
@@ -119,8 +119,8 @@ pub(crate) fn subscribe<L: Listener>(ctx: Ctx<'_>, classes: &[EventClass]) {
     }
 }
 
-/// Makes `L` hear of the ends of turns, too. Costs every turn a little: to be called at the first
-/// need. A second call changes nothing.
+/// Subscribes `L` to the ends of turns, too. Costs every turn a little: to be called when first
+/// needed. A second call changes nothing.
 pub(crate) fn subscribe_to_turns<L: Listener>(ctx: Ctx<'_>) {
     if !LOOP.get().hears_turns {
         LOOP.set(Loop { hears_turns: true, ..LOOP.get() });
@@ -128,8 +128,8 @@ pub(crate) fn subscribe_to_turns<L: Listener>(ctx: Ctx<'_>) {
     }
 }
 
-/// Makes `L` hear of connections that close, too. Costs each connection a little when it opens and
-/// when it closes: to be called at the first need. A second call changes nothing.
+/// Subscribes `L` to connections that close, too. Costs each connection a little when it opens and
+/// when it closes: to be called when first needed. A second call changes nothing.
 pub(crate) fn subscribe_to_connections<L: Listener>(ctx: Ctx<'_>) {
     if !LOOP.get().hears_connections {
         LOOP.set(Loop { hears_connections: true, ..LOOP.get() });

@@ -85,7 +85,7 @@ impl SlotEvents {
         [Self::Redis, Self::Valkey].into_iter().find(|events| events.id() == id)
     }
 
-    /// The module options that the server wants of a module that hears of slots.
+    /// The module options that the server requires of a module that subscribes to slot events.
     pub(super) fn options(self) -> u32 {
         match self {
             Self::Redis => 0,

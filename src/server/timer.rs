@@ -51,7 +51,7 @@ impl Timer {
         self.armed.set(Some((id, now_ms.saturating_add(period))));
     }
 
-    /// Makes it fire no more, if it was armed.
+    /// Disarms the timer, if it was armed.
     pub(crate) fn stop(&'static self, ctx: Ctx<'_>) {
         if let Some((id, _)) = self.armed.take() {
             // SAFETY: the context is live, a null pointer wants no data back, and the id is that

@@ -1,8 +1,8 @@
 //! What the programs around the module share.
 //!
-//! `server` is how a program is told where a server is, and how it gets there, `sentinel` by way
-//! of Sentinels; `nodes` finds the node of a key in a cluster, `connection` is one to a server or
-//! to a whole cluster; `server_errors` says what is to be done about an error and `back_off` how
+//! `server` has the options that say where a server is, and connects to it, `sentinel` by way of
+//! Sentinels; `nodes` finds the node of a key in a cluster, `connection` is a connection to a
+//! server or to a whole cluster; `server_errors` says what to do about an error and `back_off` how
 //! long to wait. `voucher_keys` and `sharding` name what is on sale there, `scan` looks for it.
 //! `http` serves metrics and asks for health, `command_line` reads options, `signals` says when to
 //! end, `sanitize` makes texts fit for a line.

@@ -8,7 +8,7 @@ use domain::slot::crc16;
 /// More shards than this make no sale faster.
 pub const SHARDS_MAX: u32 = 4_096;
 
-/// The voucher of a shard: `7#3`. Where there are hash tags its keys carry the tag `{7#3}`, so that
+/// The voucher of a shard: `7#3`. If keys have hash tags, its keys have the tag `{7#3}`, so that
 /// each shard has a slot of its own.
 pub fn shard_voucher(sale: &str, shard: u32) -> String {
     format!("{sale}#{shard}")

@@ -140,7 +140,7 @@ impl Progress {
         words.next().is_none().then_some(Self { stage, scan, first, sums })
     }
 
-    /// What the next step is to be called with; `0` when there is none.
+    /// The cursor for the next step; `0` when there is none.
     pub fn cursor(&self) -> Vec<u8> {
         let stage = match self.stage {
             Stage::Done => return b"0".to_vec(),
@@ -172,7 +172,7 @@ impl Progress {
         self.stage
     }
 
-    /// Where the server's own scan of the stage's key goes on.
+    /// Where the server's own scan of the stage's key continues.
     pub fn scan(&self) -> u64 {
         self.scan
     }

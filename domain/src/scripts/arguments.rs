@@ -18,7 +18,7 @@ pub enum Argument {
     Required(Word),
     /// At most once.
     Optional(Vec<Word>),
-    /// One to so many times.
+    /// One to this many times.
     Repeated(Vec<Word>, usize),
 }
 

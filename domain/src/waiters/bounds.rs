@@ -40,7 +40,7 @@ impl Bounds {
         Ok(Self { per_lock, in_all })
     }
 
-    /// May one more client wait, where so many do?
+    /// Whether one more client may wait when this many do.
     pub fn check(self, for_this_lock: usize, for_all: usize) -> Result<(), Full> {
         if for_this_lock >= self.per_lock {
             return Err(Full::Line { max: self.per_lock });

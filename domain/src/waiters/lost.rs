@@ -1,10 +1,11 @@
-//! Grants that nobody will hear of, by lock, so that one is found without a look at the others.
+//! Grants whose clients can't be answered, by lock, so that one is found without reading the
+//! others.
 
 use crate::db_key::DbKey;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// A grant that nobody will hear of: to be undone.
+/// A grant whose client can't be answered: to be undone.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Lost {
     pub lock: DbKey,

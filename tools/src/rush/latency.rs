@@ -10,7 +10,7 @@ use serde::Serialize;
 #[derive(Debug)]
 pub struct Latencies(Histogram<u64>);
 
-/// How long the tries took of which so many were no slower, in milliseconds.
+/// Percentiles of the latency, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Latency {
     pub p50_ms: f64,

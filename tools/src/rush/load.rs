@@ -177,7 +177,7 @@ pub async fn send(target: &Target, options: &Options, plan: &Arc<Plan>) -> Resul
     Ok(Rush { answers, sent: answered, elapsed })
 }
 
-/// How the sale stands, asked on a connection of its own. Always none where it is not managed.
+/// The state of the sale, asked on a connection of its own. None if it is not managed.
 async fn poll_standing(target: &Target, options: &Options) -> Result<Receiver<Option<Standing>>> {
     let (tell, standing) = channel(None);
     if options.managed.managed && !options.json {
@@ -196,7 +196,7 @@ struct Sender {
 }
 
 impl Sender {
-    /// Takes so many tries at once, until none is left.
+    /// Takes this many tries at once, until none is left.
     async fn send_at_once(mut self, at_once: u32) -> Result<Answers> {
         while let Some(taken) = self.shared.take(at_once) {
             let now = Instant::now();

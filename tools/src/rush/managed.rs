@@ -16,21 +16,21 @@ use tokio::time::Instant;
 
 use crate::options::Options;
 
-/// How often a sale is asked how it stands.
+/// How often a sale is asked for its state.
 const POLL_EVERY: Duration = Duration::from_millis(100);
 /// How often an audit is started over because the book changed.
 const AUDITS_MAX: u32 = 5;
 /// How late, at most, a hold may be released.
 const EXPIRY_LATE_MAX: Duration = Duration::from_secs(30);
 
-/// How a sale stands: of SECKILL.INFO.
+/// The state of a sale, from SECKILL.INFO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
     pub left: i64,
     pub held: i64,
     pub sold: i64,
     pub limit: i64,
-    /// Milliseconds; none where orders are sold at once.
+    /// Milliseconds; None if orders are sold at once.
     pub hold_ms: Option<i64>,
 }
 
@@ -167,7 +167,7 @@ impl Ledger {
 
     async fn read_one(connection: &mut Connection, names: &VoucherKeys) -> Result<Ledger> {
         let audit = audit(connection, &names.voucher).await?;
-        // An order may be told of twice while the hash grows or shrinks.
+        // HSCAN may return an order twice while the hash grows or shrinks.
         let mut book = BTreeMap::new();
         for pair in items(connection, "HSCAN", &names.book).await?.chunks_exact(2) {
             let [id, text] = [&pair[0], &pair[1]].map(|text| String::from_utf8_lossy(text));

@@ -32,7 +32,7 @@ pub struct Facts<'a> {
     pub ledger: &'a Ledger,
     /// All holds were waited for.
     pub waited: bool,
-    /// The voucher's orders appended meanwhile; None where the server keeps no stream.
+    /// The voucher's orders appended during the rush; None if the server keeps no stream.
     pub orders: Option<&'a [Order]>,
     /// The same for releases.
     pub released: Option<&'a [Order]>,

@@ -1,4 +1,4 @@
-//! How far the rush is, while it goes on.
+//! The progress of the rush, while it runs.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -105,7 +105,7 @@ impl Progress {
     }
 }
 
-/// How a managed sale stands, behind the answers.
+/// The state of a managed sale, after the answers.
 fn stands(standing: Standing) -> String {
     let count = |units: i64| HumanCount(units.max(0).unsigned_abs()).to_string();
     let Standing { left, held, sold, .. } = standing;

@@ -22,7 +22,7 @@ pub struct Facts<'a> {
     pub spread: &'a Spread,
     /// Moves between shards that nobody has finished.
     pub on_the_way: i64,
-    /// The voucher's orders appended meanwhile; None where the server keeps no stream.
+    /// The voucher's orders appended during the rush; None if the server keeps no stream.
     pub orders: Option<&'a [Order]>,
 }
 

@@ -98,14 +98,14 @@ pub struct Report {
     pub errors: BTreeMap<String, Errors>,
     pub elapsed_ms: u64,
     pub tries_per_s: u64,
-    /// Tries that were to be sent each second; none where answers were waited for.
+    /// Tries that were due per second; None if each connection waited for answers.
     pub rate: Option<u32>,
     /// From the moment at which a try was to be sent, or was sent where answers were waited for.
     pub latency: Latency,
     /// CPU that the server used meanwhile, divided by the tries.
     /// With the confirmations and cancellations of a managed sale, if any.
     pub server_cpu_us_per_try: f64,
-    /// None where the voucher is not managed.
+    /// None if the voucher is not managed.
     pub managed: Option<ManagedReport>,
     pub checks: Vec<Check>,
     pub proved: bool,

@@ -31,8 +31,9 @@ impl Sale {
         Ok(held)
     }
 
-    /// How many shards there were. Goes on where an earlier run has died. Held orders are released
-    /// with `force`, else an error before anything was dropped.
+    /// Drops the shards and returns how many there were. Continues where an earlier run was
+    /// interrupted. Held orders are released with `force`; without it they are an error before
+    /// anything was dropped.
     pub async fn drop_all(&self, force: bool) -> Result<u32> {
         if !force {
             let held = self.held().await?;

@@ -22,8 +22,8 @@ use crate::sound;
 
 const CONNECT_FIRST: Duration = Duration::from_millis(100);
 const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// How long the move in hand may take when the program is asked to end. What it leaves is on its
-/// way, for the next run to finish.
+/// How long the current move may take when the program is asked to end. An unfinished move stays on
+/// its way, for the next run to finish.
 const END_WITHIN: Duration = Duration::from_secs(3);
 
 pub struct Leveling<'o> {

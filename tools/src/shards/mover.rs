@@ -77,7 +77,7 @@ pub struct Mover<'s> {
 }
 
 impl<'s> Mover<'s> {
-    /// `replicas` must have heard of each step before the next one is taken.
+    /// `replicas` must acknowledge each step before the next one is taken.
     pub fn new(sale: &'s Sale, replicas: u32) -> Mover<'s> {
         Mover { sale, link: sale.link(), replicas }
     }
@@ -167,8 +167,8 @@ impl<'s> Mover<'s> {
         Ok(0)
     }
 
-    /// What the shard's journal held in this field right before, on the node that waited: after a
-    /// failover that may be one that has not heard of the step. None where nobody is waited for.
+    /// What the shard's journal held in this field just before, on the node that waited: after a
+    /// failover that may be a node that lacks the step. None if no replica is waited for.
     async fn wait_for_replicas(
         &mut self,
         shard: &Shard,

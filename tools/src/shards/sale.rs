@@ -45,14 +45,14 @@ pub struct Sale {
     is_dropping: bool,
 }
 
-/// A move that has left one shard and is not known to have come to the other.
+/// A move that has left one shard and is not known to have arrived at the other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Out {
     pub seq: u64,
     pub to: u32,
     pub units: i64,
     pub id: String,
-    /// As it stands in the journal.
+    /// As the journal has it.
     #[serde(skip)]
     pub text: String,
 }
@@ -69,7 +69,7 @@ impl Out {
     }
 }
 
-/// How a shard stands.
+/// The state of a shard.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ShardStanding {
     pub managed: bool,
@@ -128,7 +128,7 @@ impl Sale {
         Ok(opened)
     }
 
-    /// The sale as its first shard's journal tells of it.
+    /// The sale as the journal of its first shard describes it.
     pub async fn find(mut link: Connection, sale: &str) -> Result<Sale> {
         let first = journal_key(sale, 0);
         let mut ask = redis::cmd("HMGET");

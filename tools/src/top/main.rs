@@ -1,9 +1,9 @@
-//! `seckill-top`: a flash sale as it goes on, from what the server tells of itself.
+//! `seckill-top`: watches a flash sale while it runs, from the server's own answers.
 //!
-//! `options` what can be asked for, `source` reads a server with the help of `key_names` (where it
-//! keeps things), `finder` (which vouchers there are) and `replies` into a `reading`; `history`
-//! keeps the last of these; `screen` and `panels` draw them, `words` spells numbers, `dashboard`
-//! shows the frames; `page` makes metrics of a reading and `serve` serves them.
+//! `options` the command line, `source` reads a server with the help of `key_names` (the names of
+//! its keys), `finder` (which vouchers there are) and `replies` into a `reading`; `history` keeps
+//! the last of these; `screen` and `panels` draw them, `words` spells numbers, `dashboard` shows
+//! the frames; `page` makes metrics of a reading and `serve` serves them.
 //!
 //! Exit code: 0 when it has done what was asked, also on SIGTERM; 1 with a line that says why not;
 //! 2 for wrong arguments.

@@ -1,4 +1,4 @@
-//! What stands in each panel, line by line.
+//! The content of each panel, line by line.
 
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::shade;
@@ -28,7 +28,7 @@ fn bold() -> Style {
     Style::new().add_modifier(Modifier::BOLD)
 }
 
-/// A text in so many columns, cut where it is longer.
+/// A text in this many columns, cut if it is longer.
 fn fit(text: &str, width: usize) -> String {
     let mut fitted = String::new();
     for letter in text.chars() {

@@ -1,4 +1,4 @@
-//! What a server tells at one moment, as plain data.
+//! What a server answers at one moment, as plain data.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
@@ -31,7 +31,7 @@ pub struct Server {
     pub uptime_s: u64,
     pub ops_per_s: u64,
     pub memory_bytes: u64,
-    /// Its bound; 0: there is none.
+    /// Its limit; 0: there is none.
     pub memory_max_bytes: u64,
     pub evicted_keys: u64,
     /// Whether the server could last save its data, by what it saves to.
@@ -40,7 +40,7 @@ pub struct Server {
     pub is_cluster: bool,
 }
 
-/// How a voucher's sale stands. What the server doesn't know of it is none.
+/// The state of a voucher's sale. None for what the server doesn't know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Voucher {
     pub name: String,
@@ -70,7 +70,7 @@ pub struct Group {
     pub consumers: u64,
     /// Entries that were read and are not acknowledged.
     pub pending: u64,
-    /// Entries that no consumer has read; none where the server can't tell.
+    /// Entries that no consumer has read; None if the server can't tell.
     pub lag: Option<u64>,
 }
 

@@ -57,8 +57,8 @@ pub fn by_keys(voucher: &mut Voucher, replies: &[Value]) -> bool {
     true
 }
 
-/// For how long the first hold has been due, by the replies of TIME and of ZRANGE of that hold and
-/// its score; 0: it is not. None where they say nothing, say because the user may not ask.
+/// How long the first hold has been overdue, from the replies of TIME and of ZRANGE of that hold
+/// and its score; 0: it is not. None if they don't tell, for example because the user may not ask.
 pub fn overdue_ms(time: &Value, first: &Value) -> Option<i64> {
     let (Value::Array(time), Value::Array(first)) = (time, first) else { return None };
     let number = |value: &Value| text(value).parse::<i64>().ok();

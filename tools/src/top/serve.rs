@@ -68,7 +68,7 @@ struct Latest {
     reading: Option<Reading>,
     read_at: Option<Instant>,
     interval: Duration,
-    /// What was told last, so that it is told once.
+    /// The last message, so that it is logged once.
     trouble: Option<String>,
 }
 
