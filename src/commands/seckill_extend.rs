@@ -53,7 +53,7 @@ impl Command for Extend {
         }
         let text = book::entry(ctx, sale.keys, id)?;
         let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;
-        // Whoever could be confirmed can have more time, and nobody else.
+        // Only an order that could be confirmed now gets more time.
         let answer = confirm(entry.as_ref(), user.0.bytes(), sale.now);
         match (answer, entry) {
             (Confirmation::Confirmed, Some(entry)) => {

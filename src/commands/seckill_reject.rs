@@ -121,7 +121,7 @@ fn reject(memory: &Memory, rejection: Rejection<'_>) -> Result<(), CommandError>
     keys.check_here(ctx)?;
     let Some(terms) = keys.terms_in(&memory.vouchers, ctx)? else {
         if order.sale.is_some() {
-            // Of a managed sale that was dropped since.
+            // The order is from a managed sale that has been dropped.
             return rejection.write(Fate::Unknown, None);
         }
         let order = Order { voucher, user, id, units: order.units };
