@@ -14,16 +14,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use redis::{Client as Address, ConnectionInfo, Value};
+use redis::{ConnectionInfo, Value};
 use tempfile::TempDir;
 
 #[path = "library.rs"]
 pub mod library;
 #[path = "harness_parts.rs"]
 mod parts;
+#[path = "harness_wire.rs"]
+mod wire;
 
 pub use parts::{DEADLINE, Port, in_time, is_started_in, left_out, module, text, wait_for};
 use parts::{address, copy_data, last_appended, read_log};
+pub use wire::Wire;
 
 /// A running server, killed when dropped.
 pub struct Server {
@@ -48,7 +51,7 @@ pub struct Builder {
 
 /// A connection that keeps error replies as values and never waits past the deadline.
 pub struct Client {
-    connection: redis::Connection,
+    connection: Wire,
     log: PathBuf,
 }
 
@@ -305,11 +308,8 @@ impl Builder {
 }
 
 impl Client {
-    pub fn connect(address: &ConnectionInfo, log: PathBuf) -> redis::RedisResult<Self> {
-        let connection = Address::open(address.clone())?.get_connection_with_timeout(DEADLINE)?;
-        connection.set_read_timeout(Some(DEADLINE))?;
-        connection.set_write_timeout(Some(DEADLINE))?;
-        Ok(Self { connection, log })
+    pub fn connect(address: &ConnectionInfo, log: PathBuf) -> std::io::Result<Self> {
+        Ok(Self { connection: Wire::connect(address, DEADLINE)?, log })
     }
 
     /// Sends a command and gives its reply, an error reply too. A dead connection fails the test
@@ -332,7 +332,7 @@ impl Client {
     }
 
     /// For what redis-rs does better than this wrapper.
-    pub fn raw(&mut self) -> &mut redis::Connection {
+    pub fn raw(&mut self) -> &mut Wire {
         &mut self.connection
     }
 }

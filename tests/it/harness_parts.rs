@@ -84,7 +84,7 @@ pub fn address(dir: &Path, port: Option<&Port>) -> ConnectionInfo {
 
 /// Whether the server at the other end was started in a directory, and is no other one that has
 /// the port by now.
-pub fn is_started_in(dir: &Path, connection: &mut redis::Connection) -> bool {
+pub fn is_started_in(dir: &Path, connection: &mut impl redis::ConnectionLike) -> bool {
     let info = redis::cmd("INFO").arg("server").query::<String>(connection);
     let line = format!("config_file:{}", dir.join("redis.conf").display());
     info.is_ok_and(|info| info.lines().any(|shown| shown.trim_end() == line))

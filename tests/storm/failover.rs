@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use redis::{Client as Address, Connection, Value};
+use redis::{IntoConnectionInfo, Value};
 
 use crate::crash::hold_ms;
 use crate::evidence::{Evidence, assert_suffix_lost};
-use crate::harness::{Server, text, wait_for};
+use crate::harness::{Server, Wire, text, wait_for};
 use crate::length::{Tally, histories};
 use crate::load::{DEPTH, Load, Log, batch, tally};
 use crate::locks;
@@ -25,11 +25,9 @@ const CLIENTS: usize = 2;
 /// How long a client waits for a server, as clients do that have somewhere else to go.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-fn connect(port: u16) -> redis::RedisResult<Connection> {
-    let address = Address::open(format!("redis://127.0.0.1:{port}"))?;
-    let connection = address.get_connection_with_timeout(PATIENCE)?;
-    connection.set_read_timeout(Some(PATIENCE))?;
-    Ok(connection)
+fn connect(port: u16) -> redis::RedisResult<Wire> {
+    let address = format!("redis://127.0.0.1:{port}").into_connection_info()?;
+    Ok(Wire::connect(&address, PATIENCE)?)
 }
 
 /// The port of the primary, as one of the Sentinels says.
@@ -43,7 +41,7 @@ fn ask_sentinels(sentinels: &[u16]) -> Option<u16> {
 }
 
 /// A connection to what the Sentinels say is the primary, if it says so too.
-fn follow(sentinels: &[u16]) -> Option<(u16, Connection)> {
+fn follow(sentinels: &[u16]) -> Option<(u16, Wire)> {
     let port = ask_sentinels(sentinels)?;
     let mut connection = connect(port).ok()?;
     let role: Value = redis::cmd("ROLE").query(&mut connection).ok()?;

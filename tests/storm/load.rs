@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use crate::harness::{Client, Server, text, wait_for};
+use crate::harness::{Client, Server, Wire, text, wait_for};
 use crate::length::Tally;
 use crate::script::Script;
 use redis::Value;
@@ -159,7 +159,7 @@ fn run(
 /// Sends some commands of a script and hears the answers. Whether all came. The tries of
 /// SECKILL.MTRY are logged one by one.
 pub fn batch(
-    connection: &mut redis::Connection,
+    connection: &mut Wire,
     script: &mut Script,
     depth: usize,
     answered: &AtomicUsize,
@@ -172,7 +172,7 @@ pub fn batch(
 }
 
 fn talk(
-    connection: &mut redis::Connection,
+    connection: &mut Wire,
     script: &mut Script,
     depth: usize,
     answered: &AtomicUsize,
