@@ -93,10 +93,9 @@ impl Cluster {
             1 => "all its keys are in one slot".to_owned(),
             count => {
                 let half = node.with(|node| half_a_sale(node, sale, reading, script, &named))?;
-                let text = format!("its keys are in {count} slots, which can be on several nodes");
                 let fares = if half.is_some() { "it stops half-way" } else { "it is refused" };
                 findings.extend(half);
-                format!("{text}; when they are on several nodes, {fares}")
+                format!("its keys are in {count} slots; when these are on several nodes, {fares}")
             }
         };
         let line = line(node, sale, reading, cures, slots.len() == 1)?;

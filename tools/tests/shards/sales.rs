@@ -203,7 +203,7 @@ fn a_shard_that_has_lost_a_move_is_told() {
     let shown = shop.start("show", None).output();
     assert_eq!(shown.status.code(), Some(1));
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-    assert!(shown.contains("shard 1 has got 5 units by move 1 of shard 0"), "{shown}");
+    assert!(shown.contains("shard 1 received 5 units by move 1 of shard 0"), "{shown}");
     // Nobody moves anything, not even a program that has not looked: the next move has a number
     // that was used, and is not taken for the lost one.
     let refused = shop.start("move --from 0 --to 1 --units 7", None).output();
