@@ -86,6 +86,9 @@ lint: setup ## formatting, clippy and rustdoc, warnings are errors; crates; Dock
 arm64: ## builds the module for arm64 and tries it under qemu, ARGS="holds::" for some tests; as root
 	@scripts/arm64 test $(ARGS)
 
+musl: ## builds the module for musl and tries it in a Redis for musl, ARGS="holds::" for some; as root
+	@scripts/musl test $(ARGS)
+
 package: ## a tarball and a .deb in target/package, each unpacked and tried
 	@scripts/package
 
