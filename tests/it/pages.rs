@@ -75,7 +75,7 @@ fn sizing_tells_the_bytes_of_a_try() {
     each(&server, "SECKILL.TRY", 1);
     let sent = server.info_number("total_net_input_bytes") - before;
     let sent = usize::try_from(sent).expect("bytes were sent") - asked;
-    let wanted = format!("has {} bytes, its answer {}:", sent / TRIES, ":1\r\n".len());
+    let wanted = format!("has {} bytes and its reply {},", sent / TRIES, ":1\r\n".len());
     assert!(page("sizing.md").contains(&wanted), "{wanted}");
 }
 
