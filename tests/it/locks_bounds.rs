@@ -116,6 +116,8 @@ fn the_memory_of_waiters_comes_back() {
 fn crowd(server: &Server, lock: &str) {
     let used = || server.info_number("used_memory");
     let mut waiters: Vec<Client> = (0..1000).map(|_| server.client()).collect();
+    // The server makes a client's query buffer when it reads from it first.
+    waiters.iter_mut().for_each(|client| client.check("> PING\nPONG"));
     let connected = used();
     for (n, client) in waiters.iter_mut().enumerate() {
         client.send(&["LOCK.ACQUIRE", lock, &format!("{n:0>512}"), "1000000", "WAIT", "60000"]);
