@@ -50,10 +50,10 @@ fn deeds(managed: &Managed) -> Grid {
 
 fn memory(managed: &Managed) -> Grid {
     let mut grid =
-        Grid::new("Memory of a managed sale, in bytes an order", ["", "held", "sold", "cancelled"]);
+        Grid::new("Memory of a managed sale, bytes per order", ["", "held", "sold", "cancelled"]);
     let Some(memory) = &managed.memory else { return grid };
     grid.title = format!(
-        "Memory of a managed sale of {} orders, in bytes an order",
+        "Memory of a managed sale of {} orders, in bytes per order",
         thousands(memory.orders)
     );
     let rows = memory.keys.iter().map(|key| (format!("`{}`", key.key), key.bytes));

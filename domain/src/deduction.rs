@@ -9,7 +9,7 @@ const UNLIMITED: i64 = -1;
 /// How a deduction ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deduction {
-    /// There is no such key.
+    /// The key does not exist.
     Missing,
     /// There is always more: nothing is deducted.
     Unlimited,

@@ -190,7 +190,7 @@ impl FreeIds {
     }
 }
 
-/// What a counter key holds; none when there is no such key.
+/// What a counter key holds; none when the key does not exist.
 fn read(ctx: Ctx<'_>, key: Str<'_>) -> Result<Option<i64>, CommandError> {
     let Some(key) = ReadKey::open(ctx, key) else { return Ok(None) };
     integer::parse(key.string()?).map(Some).ok_or(CommandError::CounterNotInteger)

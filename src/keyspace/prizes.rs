@@ -67,7 +67,7 @@ pub(crate) fn put_first<'a>(
     Some(Effect::PushedFirst { key, element })
 }
 
-/// Records the winner of a code. None when the key is no hash any more.
+/// Records the winner of a code. None when the key is not a hash any more.
 pub(crate) fn set_winner<'a>(
     ctx: Ctx<'a>,
     keys: &'a PoolKeys,
@@ -79,7 +79,7 @@ pub(crate) fn set_winner<'a>(
     Some(Effect::FieldSet { key, field: user.0, value: code })
 }
 
-/// Forgets that a user has a code. None when the key is no hash any more.
+/// Forgets that a user has a code. None when the key is not a hash any more.
 pub(crate) fn forget_winner<'a>(
     ctx: Ctx<'a>,
     keys: &'a PoolKeys,

@@ -22,7 +22,7 @@ pub(crate) enum Kind {
     Other,
 }
 
-/// The key holds something that is no string.
+/// The key holds something that is not a string.
 #[derive(Debug)]
 pub(crate) struct NotAString;
 
@@ -71,7 +71,7 @@ impl Drop for Handle<'_> {
 pub(crate) struct ReadKey<'a>(Handle<'a>);
 
 impl<'a> ReadKey<'a> {
-    /// Opens `name`; none when there is no such key (or its time to live is over).
+    /// Opens `name`; none when the key does not exist (or its time to live is over).
     pub(crate) fn open(ctx: Ctx<'a>, name: Str<'_>) -> Option<Self> {
         // SAFETY: context and name are live; the server keeps its own reference to the name.
         let raw = unsafe {

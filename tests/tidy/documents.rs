@@ -74,7 +74,7 @@ fn pages() -> Vec<(String, String)> {
     pages
 }
 
-/// A page without its code blocks and inline code, in which brackets are no links.
+/// A page without its code blocks, and with `_` for inline code, in which brackets are no links.
 pub(crate) fn prose(page: &str) -> String {
     let mut fenced = false;
     let mut text = String::new();
@@ -85,7 +85,7 @@ pub(crate) fn prose(page: &str) -> String {
         text.push('\n');
     }
     // Inline code may go on in the next line, not in the next paragraph.
-    let outside = |paragraph: &str| paragraph.split('`').step_by(2).collect::<String>();
+    let outside = |paragraph: &str| paragraph.split('`').step_by(2).collect::<Vec<_>>().join("_");
     text.split("\n\n").map(outside).collect::<Vec<_>>().join("\n\n")
 }
 

@@ -306,7 +306,7 @@ impl StreamConsumer {
 
     /// Takes over what other workers have left. True if there was any.
     ///
-    /// What a live worker holds for long, because its database is away, may be taken too: by one
+    /// What a live worker holds for long, because its database is down, may be taken too: by one
     /// that reaches it. An entry that two workers write becomes one row.
     async fn steal(&mut self, source: &mut Source) -> Result<bool, Halt> {
         let mut has_stolen = false;

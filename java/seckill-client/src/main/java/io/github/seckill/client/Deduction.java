@@ -12,7 +12,7 @@ public sealed interface Deduction {
     /** The stock is smaller than the units asked for: nothing changed. */
     record TooFew() implements Deduction {}
 
-    /** There is no such key. */
+    /** The key does not exist. */
     record NoKey() implements Deduction {}
 
     /** No answer came, and a deduction can't be sent again safely. */

@@ -327,7 +327,7 @@ public interface SeckillClient extends AutoCloseable {
      *
      * @param key the stock
      * @param units how many, at least 1
-     * @return the stock with them; -1 when there is no such key or it is unlimited
+     * @return the stock with them; -1 when the key does not exist or is unlimited
      */
     long restore(String key, long units);
 

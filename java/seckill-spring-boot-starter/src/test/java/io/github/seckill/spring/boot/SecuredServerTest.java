@@ -62,7 +62,7 @@ class SecuredServerTest {
         void on(OrderPlaced placed) {
             String order = placed.order().orderId();
             if (failed.add(order)) {
-                throw new IllegalStateException("the database is away");
+                throw new IllegalStateException("the database is down");
             }
             handled.add(order);
         }
