@@ -7,8 +7,8 @@ use crate::memory::Memory;
 use crate::metrics;
 use crate::server::{
     Ctx, FillInfo, InUse, InfoSection, add_category, are_events_known, client_using,
-    install_panic_hook, is_known, missing_api, register_command, register_info, remove_panic_hook,
-    rule_naming,
+    install_panic_hook, is_known, is_memory_aligned, missing_api, register_command, register_info,
+    remove_panic_hook, rule_naming,
 };
 use domain::info;
 use redis_module::{Context, RedisString, Status};
@@ -87,6 +87,13 @@ fn prepare(ctx: Ctx<'_>, args: &[RedisString]) -> Result<(), String> {
         return Err(format!(
             "this server lacks {function}; the module needs Redis 7.0, Valkey 7.2 or newer"
         ));
+    }
+    if !is_memory_aligned() {
+        return Err(
+            "this server aligns memory to 8 bytes only, and the module needs 16; build the \
+                    server with jemalloc, or with USE_MALLOC_USABLE_SIZE defined"
+                .to_owned(),
+        );
     }
     if !are_events_known() {
         return Err("this server lacks a server event that the module needs".to_owned());

@@ -25,7 +25,7 @@ mod string;
 mod timer;
 
 pub(crate) use acl::rule_naming;
-pub(crate) use api::missing as missing_api;
+pub(crate) use api::{is_memory_aligned, missing as missing_api};
 pub(crate) use blocking::{BlockedClient, Blocking, ClientId, block};
 pub(crate) use call::{Call, CallError, is_known};
 pub(crate) use clients::{InUse, client_using};

@@ -32,6 +32,7 @@ macro_rules! required {
 }
 
 required! {
+    RedisModule_Alloc
     RedisModule_AvoidReplicaTraffic
     RedisModule_BlockClient
     RedisModule_Call
@@ -52,6 +53,7 @@ required! {
     RedisModule_DbSize
     RedisModule_DeleteKey
     RedisModule_EventLoopAddOneShot
+    RedisModule_Free
     RedisModule_FreeCallReply
     RedisModule_FreeServerInfo
     RedisModule_FreeString
@@ -122,6 +124,24 @@ required! {
     RedisModule_ZsetRangeStop
     RedisModule_ZsetRem
     RedisModule_ZsetScore
+}
+
+/// What Rust's hash tables ask for, and the crate's allocator takes for granted.
+const ALIGNMENT: usize = 16;
+
+/// Whether the server's memory is aligned well enough for Rust. It is with jemalloc and on glibc.
+/// A server built with `MALLOC=libc` elsewhere keeps the size in the eight bytes in front of each
+/// block.
+pub(crate) fn is_memory_aligned() -> bool {
+    [16, 32, 48, 64].into_iter().all(|size| {
+        // SAFETY: nobody else has the block, which is freed once and never read.
+        let address = unsafe {
+            let block = api!(RedisModule_Alloc(size));
+            api!(RedisModule_Free(block));
+            block.addr()
+        };
+        address.is_multiple_of(ALIGNMENT)
+    })
 }
 
 /// The first API function that this server lacks, by name; none when all are there.

@@ -1,10 +1,11 @@
 //! Loading and unloading the module in a running server.
 
+use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::harness::{Client, Server, module, text, wait_for};
+use crate::harness::{Client, Server, left_out, module, text, tool, wait_for};
 use crate::observe::{integer, words};
 use redis::Value;
 
@@ -223,4 +224,26 @@ fn it_comes_and_goes_under_traffic() {
     assert!(!server.log().contains("a bug in"), "{}", server.log());
     assert_eq!(load(&server, ""), Value::Okay);
     assert_eq!(server.differences("m"), Vec::<String>::new());
+}
+
+/// It crashed there, at the first hash table.
+#[test]
+fn a_server_with_badly_aligned_memory_is_refused() {
+    let server = Server::start();
+    let process = server.info_number("process_id");
+    let maps = fs::read_to_string(format!("/proc/{process}/maps")).expect("what it has loaded");
+    if !maps.contains("libjemalloc.so") {
+        left_out("a server with badly aligned memory: this one has its allocator inside");
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let shim = dir.path().join("misaligned.so");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/misaligned.c");
+    let shim_path = shim.to_str().expect("a path");
+    assert!(tool(&["cc", "-shared", "-fPIC", "-O1", "-o", shim_path, source]));
+    let server = Server::with().without_module().env("LD_PRELOAD", &shim).start();
+    let refused = text(&load(&server, ""));
+    assert!(refused.starts_with("ERR"), "{refused}");
+    assert!(server.log().contains("aligns memory to 8 bytes only"), "{}", server.log());
+    server.check("> SET a 1\nOK\n> PING\nPONG");
 }
