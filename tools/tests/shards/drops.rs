@@ -22,7 +22,7 @@ fn held_orders_are_not_dropped_but_by_force() {
     let refused = shop.start("drop", None).output();
     assert_eq!(refused.status.code(), Some(2));
     let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(refused.contains(&format!("{held} units are held for buyers who pay")), "{refused}");
+    assert!(refused.contains(&format!("{held} units are held for buyers who have yet to pay")), "{refused}");
     // The sale goes on.
     assert_eq!(shop.ask("SECKILL.TRY 7#0 late late"), Value::Int(0));
     assert_eq!(shop.run("drop --force"), "dropped 2 shards\n");
