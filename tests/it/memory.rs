@@ -119,7 +119,7 @@ use std::path::Path;
 use crate::harness::{Server, module};
 use redis::Value;
 
-/// How often a command was called, by the module too.
+/// How often a command was called, including calls by the module.
 pub fn calls(server: &Server, command: &str) -> i64 {
     let Some(stats) = server.info(&format!("cmdstat_{command}")) else { return 0 };
     let calls = stats.strip_prefix("calls=").and_then(|rest| rest.split(',').next());
