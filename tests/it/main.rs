@@ -34,7 +34,7 @@
 //! | `confirmed`, `confirmed_rejected` | the stream of confirmed orders; its entries rejected |
 //! | `reject`, `reject_odd` | rejected entries and their dead letters; odd entries and keys |
 //! | `reject_effects`, `reject_cluster` | effects of rejections; rejections in a cluster |
-//! | `survival`, `rules_appear` | crashes, failovers, keys that disappear and appear; rules that appear |
+//! | `survival`, `rules_appear` | crashes, failovers, lost and restored keys; rules that appear |
 //! | `retries` | repeated answers, and WAIT after them |
 //! | `status` | replies that describe managed sales |
 //! | `audit_steps` | a book read in steps while it changes |
@@ -56,8 +56,8 @@
 //! | `security` | every command by name, category and key; SECURITY.md |
 //! | `differential` | random histories against the reference scripts |
 //! | `measured_scripts` | the scripts with which the benchmark compares commands |
-//! | `scripts`, `scripts_seen`, `scripts_busy` | scripts replaced by commands; as seen by others; under load |
-//! | `library`, `functions` | the library of functions instead of the module, and compared with it |
+//! | `scripts`, `scripts_seen`, `scripts_busy` | scripts that commands replace; under load |
+//! | `library`, `functions` | the library of functions: instead of the module, against it |
 //! | `own_names` | streams with equal names, and locks named like keys of a sale |
 //! | `bounds` | how long arguments of clients may be |
 //! | `hostile`, `concurrency` | random bytes; many clients at once |
