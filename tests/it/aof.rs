@@ -41,7 +41,7 @@ impl Server {
     }
 }
 
-/// Whether a command has this name, in any case.
+/// Does a command have this name, in any case of letters?
 pub fn is(argv: &Argv, name: &str) -> bool {
     argv.first().is_some_and(|first| first.eq_ignore_ascii_case(name.as_bytes()))
 }

@@ -122,7 +122,7 @@ fn no_step_reads_much() {
     assert_eq!((last.number("changed"), last.differences()), (0, Vec::new()));
 }
 
-/// Between two steps an order is sold, confirmed, cancelled or extended.
+/// Between any two steps, orders are sold, confirmed, extended and cancelled.
 #[test]
 fn what_happens_in_between_is_no_difference() {
     let server = Server::start();

@@ -69,7 +69,7 @@ fn what_is_too_long_is_refused_and_changes_nothing() {
     }
 }
 
-/// In a batch, only the try with a name that is too long is refused.
+/// In a batch, only the tries with an id that is too long are refused.
 #[test]
 fn in_a_batch_what_is_too_long_is_refused_alone() {
     let server = Server::start();

@@ -328,7 +328,7 @@ fn pools_have_tags_like_vouchers() {
         }
         server.run("CONFIG SET seckill.draw-stream d{x}");
         assert_error(&server.run("SECKILL.DRAW 7 alice"), "ERR", "a brace");
-        // This move does not affect vouchers.
+        // Vouchers don't use the stream of draws.
         server.check("> SET seckill:stock:{7} 1\nOK\n> SECKILL.TRY 7 alice o1\n0");
         server.run("CONFIG SET seckill.draw-stream stream.draws");
     }

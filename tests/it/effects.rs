@@ -168,7 +168,7 @@ fn effects_go_to_the_database_of_the_client() {
     assert_eq!(copy.digest(), server.digest());
 }
 
-/// A sale with every kind of effect, the same on every server.
+/// A sale with every kind of effect, independent of the server.
 fn sell_something(server: &Server) {
     server.run("MSET seckill:stock:7 20 seckill:stock:9 -1 stock 9 lock t");
     server.run("SET seckill:stock:8 1000 PXAT 33333333333333");

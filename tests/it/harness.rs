@@ -1,6 +1,6 @@
 //! Real servers for tests: started in fresh directories, killed by their child handles.
 //!
-//! The only file of the tests that starts servers. It owns where a server lives, how it is
+//! The only file of the tests that starts servers. It decides where a server's files are, how it is
 //! configured and when it counts as up; it knows no command of the module.
 //! The server program is REDIS_SERVER (`redis-server` by default), the module SECKILL_MODULE
 //! (by default it is built once per test process).

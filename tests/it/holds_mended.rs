@@ -131,7 +131,7 @@ fn holds_that_others_wrote_are_lifted() {
     });
     lifted.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
     server.assert_book("7", [7, 1, 1]);
-    // A hold whose deadline was moved forward ends at the new deadline.
+    // A hold whose deadline was made earlier ends at the new one.
     server.run("ZADD seckill:hold:7 5 o1");
     server.wait_for_state("7", "o1", "expired");
     server.assert_book("7", [8, 0, 1]);

@@ -57,7 +57,7 @@ fn all_locks_of_a_connection_are_released_in_every_database() {
     for number in 0..300 {
         ann.run(&format!("SELECT {}", number % 3));
         ann.check(&format!("> LOCK.ACQUIRE lock{number} ann 1000000 FENCE SESSION\n(integer) ..."));
-        // Without SESSION it stays.
+        // A lock without SESSION stays.
         ann.check(&format!("> LOCK.ACQUIRE plain{number} ann 1000000\n1"));
     }
     let before = server.info_number("seckill_locks_released");

@@ -57,7 +57,7 @@ fn nothing_is_released_while_writes_are_paused() {
     let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
     server.run("CLIENT PAUSE 60000 WRITE");
     drop(ann);
-    // A few turns of the server's event loop.
+    // A few ticks of the server's cron.
     server.wait_until(server.clock_ms() + 250);
     server.check("> GET lock\nann");
     server.run("CLIENT UNPAUSE");

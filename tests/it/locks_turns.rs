@@ -292,7 +292,7 @@ fn commands_behind_a_wait_run_when_it_is_over() {
     assert_eq!(cid.receive(), Value::Int(1));
     server.wait_for_line(1);
     server.run("LOCK.RELEASE lock cid");
-    // An answered client keeps the lock to the end of the lease, whatever its connection does.
+    // An answered client keeps the lock to the end of the lease, even if its connection closes.
     assert_eq!((bob.receive(), bob.receive()), (Value::Int(1), Value::Okay));
     assert_eq!(server.owner("lock"), "bob");
 }

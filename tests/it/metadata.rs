@@ -281,7 +281,7 @@ fn commands_are_in_acl_categories_where_modules_can_make_them() {
         assert!(!known.contains(&"seckill".to_owned()) && !known.contains(&"lock".to_owned()));
         return;
     }
-    // ACL CAT <category> leaves out commands of modules on some servers; COMMAND INFO doesn't.
+    // On some servers ACL CAT <category> omits commands of modules; COMMAND INFO doesn't.
     for Expected { name, flags, .. } in expected() {
         let own = name.split('.').next().expect("a family");
         assert!(known.contains(&own.to_owned()), "no category {own}: {known:?}");

@@ -1,5 +1,5 @@
-//! SECKILL.MTRY: many tries in one command, on unmanaged and managed vouchers, and what refuses
-//! all of them.
+//! SECKILL.MTRY: many tries in one command, on unmanaged and managed vouchers, and the errors that
+//! refuse the whole batch.
 
 use crate::cluster::{slot, two_nodes, whole_cluster};
 use crate::harness::{Server, text};

@@ -128,7 +128,7 @@ fn a_counter_on_the_move_is_not_guessed() {
 fn hash_tags_without_a_cluster_give_the_ids_of_a_cluster() {
     let server = Server::observed().config("seckill.hash-tags yes").start();
     let first = next(&server, "order", 3);
-    // CLUSTER KEYSLOT order
+    // The reply of CLUSTER KEYSLOT order.
     assert_eq!((first >> 18) & 0x3fff, 16_025);
     let (key, last) = kept(&server);
     assert_eq!((key.as_str(), last), ("icr:order:{260251}", first + 2));

@@ -1,4 +1,4 @@
-//! What other parties see of a command: keys, events, invalidations, WATCH, the AOF.
+//! The visible effects of a command: keys, events, invalidations, WATCH, the AOF.
 
 use std::collections::BTreeMap;
 

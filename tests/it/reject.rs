@@ -220,7 +220,7 @@ fn an_unmanaged_order_is_given_back_by_membership() {
     server.check("> GET seckill:stock:7\n9\n> EXISTS seckill:order:7\n0");
     assert_eq!(integer(&server.run("XLEN stream.orders.dlq")), 2);
     assert_eq!(server.info_number("seckill_orders_rejected"), 1);
-    // There is no record of a user's order: the rejection takes the new order for the old one.
+    // There is no record of which order a user has: the new one is taken for the old one.
     let old = ordered(&server, "SECKILL.TRY 7 alice o3");
     server.check("> SECKILL.CANCEL 7 alice o3\n1\n> SECKILL.TRY 7 alice o4\n0");
     assert_eq!(rejected(&server, &old), "rejected");

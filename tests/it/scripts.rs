@@ -179,7 +179,7 @@ fn arguments_come_in_any_order_and_number() {
             server.check(&format!("> GET seckill:stock:7\n{left}"));
         }
     }
-    // A blocking command blocks, as it can't in a script.
+    // A blocking command blocks its client, which is impossible in a script.
     assert_eq!(
         set(&server, &format!("{sell} LOCK.ACQUIRE KEYS[1] ARGV[1] 60000 WAIT 60000")),
         Value::Okay

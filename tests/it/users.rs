@@ -7,7 +7,7 @@ use redis::Value;
 
 const USERS: [&str; 7] = ["shop", "till", "office", "support", "worker", "locker", "watcher"];
 
-/// Keys that belong to the work of some user.
+/// Keys that some user needs for its work.
 const KEYS: [&str; 5] =
     ["sale:1", "lock:1", "stream.orders", "stream.orders.released", "stream.orders.confirmed"];
 

@@ -120,7 +120,7 @@ impl Fuzz {
         }
     }
 
-    /// Sends a phrase on every connection before any answer is read.
+    /// Sends some phrases on every connection before any answer is read.
     fn burst(&mut self) {
         let mut counts = vec![0; self.clients.len()];
         for (index, count) in counts.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! The checker of recorded histories, when a history is wrong.
+//! The checker of recorded histories must find wrong histories.
 
 use std::time::Duration;
 

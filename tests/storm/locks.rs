@@ -19,7 +19,7 @@ struct Grant<'l> {
     until: Instant,
 }
 
-/// The clocks of the server have whole milliseconds.
+/// The server's clocks count whole milliseconds.
 const CLOCK_STEP: Duration = Duration::from_millis(2);
 
 /// Fails if any answers about locks contradict each other; returns how many there were.

@@ -169,7 +169,7 @@ pub enum OnLock {
     },
 }
 
-/// The clocks of the server have whole milliseconds.
+/// The server's clocks count whole milliseconds.
 const CLOCK_STEP: Duration = Duration::from_millis(2);
 
 /// Marks acquisitions before which other clients may have been in line.

@@ -13,7 +13,7 @@ mod pictures;
 const LINES_A_FILE: usize = 400;
 const COLUMNS: usize = 100;
 
-/// Where all Rust sources are.
+/// The folders of all Rust sources.
 const RUST: [&str; 7] = ["src", "domain", "tests", "benches", "tools", "fuzz", "clients/rust"];
 
 fn root() -> &'static Path {

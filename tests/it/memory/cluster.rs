@@ -1,4 +1,4 @@
-//! In a cluster, the keys of the voucher tried last are known: no try checks them again.
+//! In a cluster, the voucher tried last is known to be whole: no try checks its keys again.
 
 use super::calls;
 use crate::cluster::whole_cluster;

@@ -117,7 +117,7 @@ fn data_that_is_loaded_ends_all_that_was_known() {
     }
 }
 
-/// By a full synchronization, of a server that had no data in common with its new primary.
+/// Loaded by a full synchronization with a new primary that has different data.
 #[test]
 fn data_of_a_primary_ends_all_that_was_known() {
     let other = other_data();

@@ -10,7 +10,7 @@ use redis::Value;
 /// What can be done to a slot, or to the keys in it.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// The owner begins to give it away.
+    /// The owner starts to migrate the slot.
     Begin,
     Migrate(String),
     /// Both nodes are told that the slot has moved. The source refuses this while it has keys.

@@ -28,7 +28,7 @@ fn cause_every_event(server: &Server) {
         let reply = server.run(command);
         assert!(!matches!(reply, Value::ServerError(_)), "{command}: {reply:?}");
     }
-    // A few turns of the server's event loop.
+    // A few ticks of the server's cron.
     server.wait_until(server.clock_ms() + 250);
 }
 

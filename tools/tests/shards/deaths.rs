@@ -280,8 +280,8 @@ fn a_take_that_a_failover_has_lost_is_put_nowhere() {
         shop.server.wait_for_replica(&replica);
         replica.freeze();
         let finish = shop.start("finish --replicas 1", None);
-        // It knows both moves, and executes the first. Now the other shard becomes what a replica
-        // is that never received its move.
+        // It knows both moves, and executes the first. Now the other shard is changed as if a
+        // replica without its move had been promoted.
         wait_for_blocked(&shop, 1);
         shop.ask("HDEL seckill:shard:{7#1} out seq");
         change(3);

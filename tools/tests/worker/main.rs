@@ -1,4 +1,4 @@
-//! `seckill-worker` on real servers and real databases: every accepted order ends as one row, or as
+//! `seckill-worker` on real servers and real databases: every accepted order becomes one row, or
 //! one dead letter whose units were released, whatever dies in between.
 //!
 //! | file | what is in it |

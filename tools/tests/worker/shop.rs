@@ -81,7 +81,7 @@ impl Shop {
         }
     }
 
-    /// One try that is accepted.
+    /// Runs a try, which must be accepted.
     pub fn buy(&self, voucher: &str, user: &str, id: &str) {
         let outcome = self.run(&format!("SECKILL.TRY {voucher} {user} {id}"));
         assert_eq!(outcome, Value::Int(0), "{voucher} {user} {id}");
