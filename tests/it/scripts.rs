@@ -203,7 +203,7 @@ fn the_setting_counts_from_the_next_command_on() {
     server.check(&format!("> {call}\n(error) NOSCRIPT ..."));
     assert_eq!(set(&server, &entries()), Value::Okay);
     server.check(&format!("> {call}\n0"));
-    // A refused value changes nothing, even together with a valid one.
+    // A refused value changes nothing, nor does a good one beside a refused one.
     for bad in ["x LOCK.INFO a", &format!("{0} LOCK.INFO a;{0} LOCK.INFO a", sha1(SELL))] {
         assert_error(&set(&server, bad), "ERR", bad);
         let pair = ["CONFIG", "SET", "seckill.scripts", "", "seckill.id-epoch", "x"];

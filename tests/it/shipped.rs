@@ -77,7 +77,7 @@ fn the_server_of_compose_has_users_and_bounds() {
     for name in BOUNDS {
         assert!(lines.iter().any(|line| line[0] == name), "no {name}");
     }
-    // The harness connects as the default user, and needs more rights than users have.
+    // The harness connects as the default user, which is off here, and needs more rights.
     let lines = lines.iter().filter(|line| line[..2] != ["user", "default"]);
     let quote = |line: &Vec<String>| line.iter().map(|word| format!("\"{word}\"")).collect();
     let quoted = lines.map(quote).map(|words: Vec<String>| words.join(" "));
