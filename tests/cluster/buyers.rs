@@ -1,5 +1,5 @@
-//! Users who try for three kinds of vouchers at once, through whatever happens to the cluster, and
-//! what must hold of the vouchers afterwards.
+//! Users who try for three kinds of vouchers at once, whatever happens to the cluster, and what
+//! must be true of the vouchers afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use redis::{Cmd, FromRedisValue, Value};
 use crate::harness::{Server, text, wait_for};
 use crate::nodes::{Nodes, run};
 
-/// What is on sale: a managed voucher with holds, one with only a stock, and one whose keys the
-/// client names.
+/// What is on sale: a managed voucher with holds, one with only a stock, and one whose keys are
+/// arguments.
 #[derive(Clone)]
 pub struct Goods {
     pub managed: String,
@@ -25,20 +25,20 @@ pub struct Goods {
     pub hold_ms: i64,
 }
 
-/// A hold that does not run out in a test.
+/// A hold that does not end during a test.
 pub const LONG_MS: i64 = 900_000;
 
-/// What the users of one connection know.
+/// The answers to the users of one connection.
 #[derive(Default)]
 pub struct Answers {
     /// Voucher to users who were accepted.
     pub accepted: BTreeMap<String, BTreeSet<String>>,
     pub cancelled: BTreeSet<String>,
     pub confirmed: BTreeSet<String>,
-    /// Commands that the client gave up, and that were sent again.
+    /// Commands that the client gave up on and that were sent again.
     pub tried_again: usize,
     pub commands: usize,
-    /// The longest that a command took, with all that was sent again.
+    /// The longest time of a command, with all its repetitions.
     pub longest: Duration,
 }
 
@@ -56,7 +56,7 @@ fn command(words: &str) -> Cmd {
 }
 
 impl Goods {
-    /// Puts everything on sale.
+    /// Creates the stocks and vouchers.
     pub fn open(&self, nodes: &Nodes) {
         let mut connection = connect(nodes);
         let Self { managed, bare, keys, stock, hold_ms } = self;
@@ -69,8 +69,8 @@ impl Goods {
         }
     }
 
-    /// Checks everything, when nobody tries any more: sold are what the answers say, each to
-    /// somebody else, no more than there were, and each has its order.
+    /// Checks everything when no user tries any more: the sold units are those of the answers, each
+    /// to another user and no more than there were, and each has its order.
     pub fn check(&self, nodes: &Nodes, answers: &Answers) {
         let mut connection = connect(nodes);
         let mut ask = |words: String| -> Value {
@@ -154,14 +154,14 @@ pub fn orders_in(reply: &Value) -> Vec<String> {
 }
 
 pub fn connect(nodes: &Nodes) -> ClusterConnection {
-    // By default the client waits for more than a second before it sends again.
+    // By default the client waits for more than a second before it retries.
     let client = ClusterClient::builder(nodes.urls()).retries(3);
     let client = client.min_retry_wait(1).max_retry_wait(20).build().expect("a client");
     client.get_connection().expect("a connection")
 }
 
 impl Buyers {
-    /// Begins to try, on some connections.
+    /// Starts to try, on this many connections.
     pub fn start(nodes: &Nodes, goods: &Goods, connections: usize) -> Self {
         let (stop, answered) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
         let threads = (0..connections).map(|number| {
@@ -180,7 +180,7 @@ impl Buyers {
         Self { threads: threads.collect(), stop, answered }
     }
 
-    /// Waits until so many more commands have been answered.
+    /// Waits until this many more commands have been answered.
     pub fn wait_for_more(&self, count: usize, server: &Server) {
         let wanted = self.answered.load(Ordering::Relaxed) + count;
         let come = wait_for("answers", || {
@@ -208,7 +208,7 @@ impl Buyers {
     }
 }
 
-/// What a cluster client may be told in the end while slots move. Nothing was done.
+/// Final answers of a cluster client while slots move. The command had no effect.
 const UNDONE: [&str; 3] = ["TRYAGAIN", "MOVED", "ASK"];
 
 struct Buyer {
@@ -218,7 +218,7 @@ struct Buyer {
 }
 
 impl Buyer {
-    /// Sends a command until it is done.
+    /// Repeats a command until it succeeds.
     fn ask<R: FromRedisValue>(&mut self, words: &str) -> R {
         let start = Instant::now();
         let reply =
@@ -240,7 +240,7 @@ impl Buyer {
         }
     }
 
-    /// Some users try for a voucher in one command.
+    /// Tries for several users in one command.
     fn batch(&mut self, voucher: &str, users: &[String]) {
         let pairs: Vec<_> = users.iter().map(|user| format!("{user} o-{user}")).collect();
         let words = format!("SECKILL.MTRY {voucher} {}", pairs.join(" "));
@@ -252,7 +252,7 @@ impl Buyer {
         }
     }
 
-    /// One user tries for all three, and confirms, cancels, or neither. One of ten comes with two
+    /// One user tries for all three, and confirms, cancels, or neither. One in ten comes with two
     /// more who only buy.
     fn shop(&mut self, goods: &Goods, user: &str) {
         let Goods { managed, bare, keys, .. } = goods;

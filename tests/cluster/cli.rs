@@ -1,18 +1,18 @@
-//! `redis-cli` as a process: REDIS_CLI, or that of the path.
+//! `redis-cli` as a process: REDIS_CLI, or the one in PATH.
 
 use std::process::{Command, Stdio};
 
 use crate::harness::{Server, wait_for};
 
-/// Runs redis-cli on the port of a server and gives what it printed; fails unless it ended well.
+/// Runs redis-cli on the port of a server and returns its output; fails unless it succeeded.
 pub fn redis_cli(server: &Server, arguments: &[&str]) -> String {
     let (ended_well, printed) = attempt(server, arguments);
     assert!(ended_well, "{arguments:?}: {printed}");
     printed
 }
 
-/// Waits until all nodes tell the same of who has which slot: redis-cli moves none before. Names of
-/// new owners go round a little later than the cluster is up.
+/// Waits until all nodes agree on the owner of each slot: before that, redis-cli moves none. News
+/// of new owners spreads a little later than the cluster is up.
 pub fn wait_for_agreement(server: &Server) {
     let door = format!("127.0.0.1:{}", server.port());
     let mut last = String::new();

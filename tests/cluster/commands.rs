@@ -1,4 +1,4 @@
-//! Every command, by a cluster client and by `redis-cli -c`.
+//! Every command, sent by a cluster client and by `redis-cli -c`.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use crate::cli::redis_cli;
 use crate::harness::text;
 use crate::nodes::{Nodes, PRIMARIES, run, say};
 
-/// A session in the words of a client, with the answers. V is the voucher or the pool, K how it
-/// stands in the names of keys, S how the names of streams end. The answer `*` is any but an error.
+/// A session as a client sends it, with the answers. V is the voucher or the pool, K its form in
+/// names of keys, S the end of names of streams. The answer `*` is anything but an error.
 const SESSION: &[(&str, &str)] = &[
     ("SET seckill:stock:K 2", "OK"),
     ("SECKILL.TRY V alice o1", "0"),
@@ -65,7 +65,7 @@ const SESSION: &[(&str, &str)] = &[
     ("SECKILL.TRY V alice o9", "(error) NOVOUCHER"),
 ];
 
-/// Vouchers without a tag and with one, and the names of their keys and streams.
+/// Vouchers with and without a tag, and the names of their keys and streams.
 const VOUCHERS: &[[&str; 3]] = &[
     ["7", "{7}", ":{7}"],
     ["8", "{8}", ":{8}"],
@@ -88,9 +88,9 @@ fn session([voucher, key, stream]: [&str; 3]) -> impl Iterator<Item = (Vec<Strin
     })
 }
 
-/// Is this the answer? Both in words.
+/// Checks an answer. Both texts are words with one space between them.
 fn check(words: &[String], answer: &str, got: &str) {
-    // redis-cli prints errors into a pipe as they are.
+    // redis-cli prints errors into a pipe without a prefix.
     let code = got.strip_prefix("(error) ").unwrap_or(got);
     let is_wanted = match answer {
         "*" => code == got && !got.starts_with(char::is_uppercase) && !got.is_empty(),
@@ -106,7 +106,7 @@ fn check(words: &[String], answer: &str, got: &str) {
 fn words_of(value: &Value) -> String {
     match value {
         Value::Nil => String::new(),
-        // Nothing stands for a null, as in what redis-cli prints.
+        // A null is an empty text, as in the output of redis-cli.
         Value::Array(items) => {
             let words = items.iter().map(words_of).filter(|word| !word.is_empty());
             words.collect::<Vec<_>>().join(" ")
@@ -115,7 +115,7 @@ fn words_of(value: &Value) -> String {
     }
 }
 
-/// What a client that follows redirections is answered, in words.
+/// The answer to a client that follows redirections, in words.
 fn answered(reply: RedisResult<Value>) -> String {
     let shown = match reply {
         Ok(value) => words_of(&value),
@@ -139,7 +139,7 @@ fn every_command_by_a_cluster_client_and_by_redis_cli() {
         owners.insert(nodes.owner(voucher[0]));
         for (words, answer) in session(*voucher) {
             let mut command = redis::cmd(&words[0]);
-            // The client routes what it doesn't know by the first argument. It is the key of ours.
+            // The client routes unknown commands by their first argument: ours have the key there.
             let got = answered(command.arg(&words[1..]).query::<Value>(&mut connection));
             check(&words, &answer, &got);
             used.insert(words[0].to_lowercase());
@@ -147,7 +147,7 @@ fn every_command_by_a_cluster_client_and_by_redis_cli() {
         nodes.servers[..PRIMARIES].iter().for_each(|server| drop(run(server, "FLUSHALL")));
     }
     assert_eq!(owners.len(), PRIMARIES, "the vouchers are on all primaries");
-    // By any node, wherever the voucher is: redis-cli follows.
+    // Through any node, wherever the voucher is: redis-cli follows redirections.
     for (voucher, door) in VOUCHERS.iter().zip([0, 1, 2, 0, 4]) {
         for (words, answer) in session(*voucher) {
             let mut arguments = vec!["-c"];
@@ -157,14 +157,14 @@ fn every_command_by_a_cluster_client_and_by_redis_cli() {
             check(&words, &answer, &got);
         }
     }
-    // Nothing was left out.
+    // No command was left out.
     let Value::Array(all) = run(&nodes.servers[0], "COMMAND LIST FILTERBY MODULE seckill") else {
         panic!("no list")
     };
     let all: BTreeSet<_> = all.iter().map(text).collect();
     let missing: Vec<_> = all.difference(&used).collect();
     assert!(missing.is_empty() && all.len() > 20, "not in the session: {missing:?}");
-    // Replicas hear of everything, and redirect who asks them.
+    // Replicas get all data, and redirect clients.
     for (primary, replica) in nodes.servers.iter().zip(&nodes.servers[PRIMARIES..]) {
         primary.wait_for_replica(replica);
         assert_eq!(primary.digest(), replica.digest());

@@ -1,4 +1,4 @@
-//! SIGKILL of a primary in the middle of a sale: its replica goes on.
+//! SIGKILL of a primary in the middle of a sale: its replica takes over.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -11,15 +11,15 @@ use crate::nodes::{Nodes, PRIMARIES, run, say};
 
 const STOCK: i64 = 3_000;
 
-/// What a connection to the primary was answered until the primary died.
+/// The answers to a connection to the primary until the primary died.
 #[derive(Default)]
 struct Known {
     accepted: BTreeSet<String>,
-    /// Those of them that the replica had heard of.
+    /// Those that the replica has acknowledged.
     safe: BTreeSet<String>,
 }
 
-/// Tries for both vouchers until the connection is lost. Each tenth time it waits for the replica.
+/// Tries for both vouchers until the connection is lost, with a WAIT in each tenth turn.
 fn try_until_lost(mut client: Client, name: usize) -> Known {
     let mut known = Known::default();
     for turn in 0.. {
@@ -43,7 +43,7 @@ fn try_until_lost(mut client: Client, name: usize) -> Known {
     known
 }
 
-/// The vouchers' keys agree with each other; gives who has bought.
+/// Checks that the vouchers' keys agree with each other; returns the buyers.
 fn sound(server: &Server) -> BTreeSet<String> {
     let Value::Array(audit) = run(server, "SECKILL.AUDIT m") else { panic!("no audit") };
     assert_eq!(audit.last(), Some(&Value::Array(Vec::new())), "{audit:?}");
@@ -101,14 +101,14 @@ fn a_primary_dies_in_the_middle_of_a_sale() {
         (is_primary && is_ok).then_some(())
     });
     promoted.unwrap_or_else(|late| panic!("{late}\n{}", replica.log()));
-    // What a WAIT has seen is there. The rest may be lost, whole commands only.
+    // Orders that a WAIT has covered are there. The rest may be lost, but only whole commands.
     let bought = sound(replica);
     let lost: Vec<_> = known.safe.difference(&bought).collect();
     assert!(lost.is_empty(), "lost though waited for: {lost:?}");
     let lost = known.accepted.difference(&bought).count();
     println!("{} answers, {} waited for, {lost} lost", known.accepted.len(), known.safe.len());
 
-    // A cluster client finds the new primary, and the sale goes on to its end.
+    // A cluster client finds the new primary, and the sale continues to its end.
     nodes.servers[owner].start_again();
     let mut connection = connect(&nodes);
     let mut outcomes = [0; 3];
@@ -122,7 +122,7 @@ fn a_primary_dies_in_the_middle_of_a_sale() {
     assert_eq!(say(replica, "GET seckill:stock:{m}b"), "0");
     assert!(outcomes[0] > 0 && outcomes[1] >= 50 && outcomes[2] == 0, "{outcomes:?}");
     sound(replica);
-    // The old primary comes back as the replica of the new one, and has what that has.
+    // The old primary returns as a replica of the new one, and has the same data.
     let old = &nodes.servers[owner];
     replica.wait_for_replica(old);
     assert_eq!(old.digest(), replica.digest());

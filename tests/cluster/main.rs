@@ -5,9 +5,9 @@
 //! | `harness`, `nodes` | servers; six of them as a cluster |
 //! | `cli` | `redis-cli` as a process |
 //! | `commands` | every command, by a cluster client and by `redis-cli -c` |
-//! | `buyers` | users of three kinds of vouchers, and what must hold of the vouchers afterwards |
+//! | `buyers` | users of three kinds of vouchers, and what must be true afterwards |
 //! | `moves` | slots that move, key by key and by `redis-cli`; what a client sees meanwhile |
-//! | `whole` | slots that move whole, are broken off, or lose a node in the middle |
+//! | `whole` | slots that move whole, moves that are cancelled or lose a node |
 //! | `failover` | SIGKILL of a primary in the middle of a sale |
 //!
 //! What each command does on a node is in `tests/it`; so are slots that move key by key, without

@@ -27,7 +27,7 @@ fn end(nodes: &Nodes, source: &Server, target: &Server, moving: i64) {
     expect_ok(target, &node);
     expect_ok(source, &node);
     for primary in &nodes.servers[..PRIMARIES] {
-        // The third one hears of it anyhow, a little later.
+        // The third primary learns of it anyway, a little later.
         run(primary, &node);
     }
 }
@@ -71,13 +71,13 @@ fn a_sale_goes_on_while_its_slots_move_key_by_key() {
             for (moved, key) in keys.iter().enumerate() {
                 migrate(source, target, key);
                 if moved == half {
-                    // Somebody comes while it is half here and half there.
+                    // A user tries while half of the keys is on each node.
                     let before = redirected(&nodes);
                     let come = wait_for("a try", || (redirected(&nodes) > before).then_some(()));
                     come.unwrap_or_else(|late| panic!("{late}\n{}", source.log()));
                 }
             }
-            // What was made meanwhile would be left behind. Nothing may have been.
+            // Keys made meanwhile would be left behind. There must be none.
             assert_eq!(keys_in(source, moving), [""; 0]);
             end(&nodes, source, target, moving);
         }
@@ -92,7 +92,7 @@ fn a_sale_goes_on_while_its_slots_move_key_by_key() {
 #[test]
 fn a_sale_goes_on_while_redis_cli_moves_slots() {
     let nodes = Nodes::start();
-    // redis-cli takes the first slots of a node: vouchers are wanted whose slots are among them.
+    // redis-cli moves the first slots of a node, so vouchers in these slots are needed.
     let mut names = (0..).map(|number| format!("v{number}"));
     let mut early = || {
         let first = |name: &String| slot(&nodes.servers[0], name) < 60;
@@ -102,7 +102,7 @@ fn a_sale_goes_on_while_redis_cli_moves_slots() {
         Goods { managed: early(), bare: early(), keys: early(), stock: 1_500, hold_ms: LONG_MS };
     goods.open(&nodes);
     let buyers = Buyers::start(&nodes, &goods, 4);
-    // There and back, twice: each time the slots are the first of their node again.
+    // Away and back, twice: each time the slots are the first ones of their node.
     for (from, to) in [(0, 1), (1, 0), (0, 1), (1, 0)] {
         buyers.wait_for_more(100, &nodes.servers[0]);
         let door = format!("127.0.0.1:{}", nodes.servers[2].port());
@@ -136,7 +136,7 @@ fn a_sale_goes_on_while_redis_cli_moves_slots() {
     assert!(checked.contains("All 16384 slots covered"), "{checked}");
 }
 
-/// What each side of a move answers to one who follows no redirection.
+/// The answers of both sides of a move to a client that follows no redirection.
 fn both(source: &Server, target: &Server, command: &str) -> [String; 2] {
     let word = |reply: String| reply.split(' ').next().unwrap_or_default().to_owned();
     let at_source = word(say(source, command));
@@ -158,7 +158,7 @@ fn trykeys_is_redirected_by_the_server_itself() {
     assert_eq!(say(source, &format!("{keys} bob o2")), "0");
     let bob = || both(source, target, &format!("{keys} bob o2"));
     assert_eq!(bob(), ["2", "TRYAGAIN"]);
-    // Some here, some there: nobody sells, and nothing changes.
+    // The keys are on both nodes: neither sells, and nothing changes.
     for key in ["stock:{k}", "buyers:{k}"] {
         migrate(source, target, key);
         let digests = (source.digest(), target.digest());
@@ -188,7 +188,7 @@ fn a_managed_voucher_is_sold_as_soon_as_its_keys_have_come() {
     begin(source, target, moving);
     let keys = keys_in(source, moving);
     assert_eq!(keys.len(), 9, "{keys:?}");
-    // What a sale doesn't touch comes last: the streams of released and of confirmed orders.
+    // The streams of released and of confirmed orders move last, because a sale does not use them.
     let (released, confirmed) = ("stream.orders.released:{m}", "stream.orders.confirmed:{m}");
     let touched = keys.iter().filter(|key| ![released, confirmed].contains(&key.as_str()));
     for (moved, key) in touched.enumerate() {
@@ -198,7 +198,7 @@ fn a_managed_voucher_is_sold_as_soon_as_its_keys_have_come() {
         assert_eq!((source.digest(), target.digest()), digests);
         migrate(source, target, key);
     }
-    // The slot still moves.
+    // The slot is still moving.
     assert_eq!(both(source, target, "SECKILL.TRY m carol carol"), ["ASK", "0"]);
     let cancel = "SECKILL.CANCEL m carol carol";
     assert_eq!(both(source, target, cancel), ["ASK", "TRYAGAIN"]);
@@ -220,10 +220,10 @@ fn a_sale_needs_to_see_only_what_it_touches() {
     let moving = slot(source, "n");
     run(source, "SECKILL.CREATE n 3");
     assert_eq!(say(source, "SECKILL.TRY n alice a1"), "0");
-    // A key of the voucher's own name keeps the server from sending tries away.
+    // With a key of the voucher's own name, the server does not redirect tries.
     run(source, "SET n here");
     begin(source, target, moving);
-    // No order was ever held, and none released: two keys of eight are missing for good.
+    // No order was ever held and none was released, so two of the eight keys never exist.
     let mut keys = keys_in(source, moving);
     keys.retain(|key| key != "n");
     assert_eq!(keys.len(), 6, "{keys:?}");
@@ -237,15 +237,15 @@ fn a_sale_needs_to_see_only_what_it_touches() {
         }
         assert_eq!((source.digest(), target.digest()), digests, "{key}");
     }
-    // Sold, refused and repeated at the target, though the slot still moves.
+    // Sold, refused and repeated at the target, although the slot is still moving.
     assert_eq!(both("SECKILL.TRY n bob b2"), ["TRYAGAIN", "2"]);
     assert_eq!(both("SECKILL.TRY n bob b1"), ["TRYAGAIN", "0"]);
     assert_eq!(both("SECKILL.TRY n carol c1"), ["TRYAGAIN", "0"]);
-    // What releases, or would before it says sold out, must see the rest.
+    // A release needs the other keys; so does a try that may release before it is sold out.
     let digests = (source.digest(), target.digest());
     assert_eq!(both("SECKILL.TRY n dave d1"), ["TRYAGAIN", "TRYAGAIN"]);
     assert_eq!(both("SECKILL.CANCEL n alice a1"), ["TRYAGAIN", "TRYAGAIN"]);
-    // A sale that is held from now on needs the holds.
+    // A sale with holds from now on needs the key of the holds.
     run(target, "ASKING");
     assert!(say(target, "SECKILL.ALTER n HOLD 5000").starts_with("TRYAGAIN "));
     assert_eq!((source.digest(), target.digest()), digests);
@@ -262,20 +262,20 @@ fn a_sale_with_holds_needs_to_see_the_holds() {
     let from = nodes.owner("h");
     let (source, target) = (&nodes.servers[from], &nodes.servers[(from + 1) % PRIMARIES]);
     let moving = slot(source, "h");
-    // One order is held; nothing was released, so seven keys are all there is.
+    // One order is held and nothing was released, so there are only seven keys.
     run(source, "SECKILL.CREATE h 3 HOLD 1500");
     assert_eq!(say(source, "SECKILL.TRY h alice a1"), "0");
     begin(source, target, moving);
     let keys = keys_in(source, moving);
     assert_eq!(keys.len(), 7, "{keys:?}");
-    // The holds last.
+    // The holds move last.
     let (holds, others): (Vec<_>, Vec<_>) =
         keys.into_iter().partition(|key| key == "seckill:hold:{h}");
     others.iter().for_each(|key| migrate(source, target, key));
     assert_eq!(both(source, target, "SECKILL.TRY h bob b1"), ["ASK", "TRYAGAIN"]);
     migrate(source, target, &holds[0]);
     assert_eq!(both(source, target, "SECKILL.TRY h bob b1"), ["ASK", "0"]);
-    // An order whose time is over is released, which the slot must rest for.
+    // An overdue order has to be released, which waits until the slot has moved.
     let deadline = text(&run(target, "ZSCORE seckill:hold:{h} a1"));
     assert!(deadline.starts_with("MOVED"), "{deadline}");
     let over = wait_for("the end of a hold", || {

@@ -1,12 +1,12 @@
-//! A cluster of six nodes on loopback ports: three primaries that share the slots, and a replica of
-//! each.
+//! A cluster of six nodes on loopback ports: three primaries that share the slots, each with a
+//! replica.
 
 use crate::harness::{Builder, Server, text, wait_for};
 use redis::Value;
 
 pub const PRIMARIES: usize = 3;
 
-/// The primaries of the beginning come first, then the replica of each.
+/// First the initial primaries, then the replica of each.
 pub struct Nodes {
     pub servers: Vec<Server>,
 }
@@ -27,7 +27,7 @@ impl Nodes {
         Self::start_with(Server::with())
     }
 
-    /// Starts six nodes of what the builder says, and waits until all agree on the cluster.
+    /// Starts six nodes with this builder, and waits until all agree on the cluster.
     pub fn start_with(builder: Builder) -> Self {
         let builder = builder.cluster().config("cluster-allow-replica-migration no");
         let servers: Vec<_> = (0..2 * PRIMARIES).map(|_| builder.clone().start()).collect();
@@ -64,7 +64,7 @@ impl Nodes {
         nodes
     }
 
-    /// Waits until something holds of every node that runs.
+    /// Waits until a condition is true on every running node.
     fn wait_until(&self, what: &str, mut holds: impl FnMut(&Server) -> bool) {
         for server in &self.servers {
             let done = wait_for(what, || holds(server).then_some(()));
@@ -78,7 +78,7 @@ impl Nodes {
         self.servers.iter().map(url).collect()
     }
 
-    /// The index of the primary, of those of the beginning, that has the slot of a key.
+    /// The index of the primary, among the initial ones, that owns the slot of a key.
     pub fn owner(&self, key: &str) -> usize {
         let mut ask = redis::cmd("EXISTS");
         ask.arg(key);

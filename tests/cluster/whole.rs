@@ -1,4 +1,4 @@
-//! Slots that move whole while users try and wait for locks: to the end, cancelled, and with a node
+//! Slots that move whole while users try and wait for locks: completely, cancelled, and with a node
 //! killed in the middle.
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::whole_slots::{Mover, wait_until_served};
 /// How long a client waits in line for the lock.
 const WAIT_MS: u64 = 2_000;
 
-/// Clients that take turns at the lock `{m}lock` while its slot moves.
+/// Clients that acquire the lock `{m}lock` in turn while its slot moves.
 struct Lockers {
     threads: Vec<JoinHandle<usize>>,
     stop: Arc<AtomicBool>,
@@ -35,7 +35,7 @@ impl Lockers {
         Self { threads: threads.collect(), stop }
     }
 
-    /// How often the lock was handed over.
+    /// Stops them. Returns how often the lock was acquired.
     fn end(self) -> usize {
         self.stop.store(true, Ordering::Relaxed);
         self.threads.into_iter().map(|thread| thread.join().expect("a client")).sum()
@@ -60,7 +60,7 @@ fn take_turns(
                 assert_eq!(other, 0);
                 continue;
             }
-            // The slot has left: nobody waits out their time for that.
+            // The slot has left: a waiter is answered so at once.
             Err(error) if error.code() == Some("TRYAGAIN") => continue,
             Err(error) => panic!("{error}"),
         }
@@ -85,7 +85,7 @@ fn take_turns(
 fn a_sale_goes_on_while_slots_move_in_one_step() {
     let nodes = Nodes::start();
     let Some(mover) = Mover::of(&nodes.servers[0]) else { return };
-    // Holds run out and come back meanwhile.
+    // Holds expire meanwhile.
     let goods = Goods { hold_ms: 40, ..goods(100_000) };
     goods.open(&nodes);
     let buyers = Buyers::start(&nodes, &goods, 4);
@@ -104,7 +104,7 @@ fn a_sale_goes_on_while_slots_move_in_one_step() {
     assert!(turns > 20, "{turns}");
     check_at_rest(&nodes, &goods);
     goods.check(&nodes, &answers);
-    // Only clients in line were told TRYAGAIN, and nobody ASK.
+    // Only clients in line got TRYAGAIN, and no client got ASK.
     let asked = nodes.servers.iter().filter(|node| node.info("errorstat_ASK").is_some()).count();
     assert_eq!(asked, 0);
 }
@@ -128,7 +128,7 @@ fn a_sale_goes_on_while_moves_are_broken_off() {
         wait_until_forgotten(target);
     }
     mover.hold_up(source, target, false);
-    // And once to its end.
+    // Then one move that is completed.
     mover.move_slot(source, target, &goods.managed);
     buyers.wait_for_more(200, source);
     let answers = buyers.end();
@@ -138,14 +138,14 @@ fn a_sale_goes_on_while_moves_are_broken_off() {
     wait_until_forgotten(source);
 }
 
-/// Holds of a node that has none of the slot of `m`.
+/// Waits until a node that does not own the slot of `m` counts no holds.
 fn wait_until_forgotten(server: &Server) {
     let open = || server.info_number("seckill_holds_open");
     let forgotten = wait_for("the holds to be forgotten", || (open() == 0).then_some(()));
     forgotten.unwrap_or_else(|late| panic!("{late}: {} are open\n{}", open(), server.log()));
 }
 
-/// All holds end, and a replica has what its primary has.
+/// Checks that all holds end and that a replica has its primary's data.
 fn check_at_rest(nodes: &Nodes, goods: &Goods) {
     let from = nodes.owner(&goods.managed);
     let (owner, replica) = (&nodes.servers[from], &nodes.servers[from + PRIMARIES]);
@@ -156,8 +156,8 @@ fn check_at_rest(nodes: &Nodes, goods: &Goods) {
     assert_eq!(owner.digest(), replica.digest());
 }
 
-/// Sells on one node, to users who cancel each third order, until told to stop or the node is gone.
-/// Gives how many units are out, if every answer came.
+/// Sells on one node, to users of whom each third cancels, until it is stopped or the node is gone.
+/// Returns the number of units sold, if every answer arrived.
 fn sell(server: &Server, name: usize, stop: &Arc<AtomicBool>) -> JoinHandle<i64> {
     let (mut client, stop) = (server.client(), Arc::clone(stop));
     thread::spawn(move || {
@@ -190,7 +190,7 @@ fn sell(server: &Server, name: usize, stop: &Arc<AtomicBool>) -> JoinHandle<i64>
 
 const STOCK: i64 = 100_000;
 
-/// The keys of `m` agree with each other; gives how many units are out.
+/// Checks that the keys of `m` agree with each other; returns the number of units sold.
 fn units_out(server: &Server) -> i64 {
     let Value::Array(audit) = run(server, "SECKILL.AUDIT m") else { panic!("no audit") };
     assert_eq!(audit.last(), Some(&Value::Array(Vec::new())), "{audit:?}");
@@ -213,7 +213,7 @@ struct Killing {
     stop: Arc<AtomicBool>,
 }
 
-/// A slot is half-way: all of its keys are at the target, the sale goes on at the source.
+/// A slot half-way: all of its keys are at the target, the sale continues at the source.
 fn half_way() -> Option<Killing> {
     let builder = Server::with().config("cluster-node-timeout 2000");
     let nodes = Nodes::start_with(builder.config("cluster-replica-validity-factor 0"));
@@ -251,12 +251,12 @@ fn a_target_that_dies_leaves_the_sale_where_it_is() {
     killing.stop.store(true, Ordering::Relaxed);
     let out: i64 = killing.sellers.into_iter().map(|one| one.join().expect("a seller")).sum();
     assert_eq!(units_out(source), out);
-    // Its replica has taken over what the target had, and the slot isn't among that.
+    // The target's replica has taken over the target's data, and the slot is not part of it.
     let heir = &killing.nodes.servers[killing.target + PRIMARIES];
     let promoted = wait_for("the promotion", || is_primary(heir).then_some(()));
     promoted.unwrap_or_else(|late| panic!("{late}\n{}", heir.log()));
     assert!(say(heir, "SECKILL.TRY m zoe zoe").starts_with("MOVED "));
-    // The next attempt takes everything along.
+    // The next attempt moves everything.
     mover.hold_up(source, heir, false);
     mover.move_slot(source, heir, "m");
     assert_eq!(units_out(heir), out);
@@ -279,7 +279,7 @@ fn a_source_that_dies_in_the_middle_of_a_move_is_followed_by_its_replica() {
         say(target, "SECKILL.TRY m zoe zoe").starts_with("MOVED ").then_some(())
     });
     sent_on.unwrap_or_else(|late| panic!("{late}\n{}", target.log()));
-    // Nothing of the broken move stays behind, and the next one takes everything along.
+    // The failed move leaves nothing behind, and the next one moves everything.
     mover.cancel(heir, target);
     mover.hold_up(heir, target, false);
     wait_until_forgotten(target);

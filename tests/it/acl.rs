@@ -1,10 +1,10 @@
-//! Users with rules: the command, the declared keys, nothing else.
+//! ACL users need permission for a command and for its declared keys, and for nothing else.
 
 use crate::harness::{Client, Server, text};
 use crate::observe::integer;
 use redis::Value;
 
-/// A client of a user who is allowed just this.
+/// A client of an ACL user that has only these rules.
 pub fn user(server: &Server, rules: &str) -> Client {
     let set = server.run(&format!("ACL SETUSER bob reset on >pw +auth {rules}"));
     assert_eq!(text(&set), "OK", "{rules}");
@@ -117,7 +117,7 @@ fn who_may_release_hands_over_a_lock_with_a_fence_key_of_others() {
     assert_eq!(server.owner("lock"), "bob");
 }
 
-/// LOCK.INFO shows the token: to whoever may read the key, and to nobody else.
+/// LOCK.INFO shows the token to users that may read the key, and to no other user.
 #[test]
 fn a_look_at_a_lock_needs_it_for_reading() {
     let server = Server::start();
@@ -180,7 +180,7 @@ fn managed_sales_need_the_command_and_their_voucher() {
         (error) NOPERM ...
         ",
     );
-    // A user who may only read a voucher may look at its sale.
+    // A user that may only read a voucher may look at its sale.
     let all = "+seckill.info +seckill.order +seckill.audit +seckill.alter +seckill.drop %R~7";
     let mut reader = user(&server, all);
     for (command, allowed) in [

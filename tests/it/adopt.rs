@@ -1,4 +1,4 @@
-//! SECKILL.CREATE ... ADOPT: the stock that an application has set becomes a managed voucher's.
+//! SECKILL.CREATE ... ADOPT: makes a stock that an application has set a managed voucher's stock.
 
 use crate::cluster::{slot, two_nodes, whole_cluster};
 use crate::events::assert_like;
@@ -124,7 +124,7 @@ fn any_stock_from_0_on_can_be_adopted() {
         ));
         assert_eq!(server.differences("7"), Vec::<String>::new());
     }
-    // As changed by others, whatever the encoding.
+    // A stock that other commands changed is adopted in any string encoding.
     server.run("FLUSHALL");
     server.check("> APPEND seckill:stock:7 1\n1\n> APPEND seckill:stock:7 0\n2");
     server.check("> SECKILL.CREATE 7 ADOPT\nOK\n> SECKILL.TRY 7 a o\n0\n> GET seckill:stock:7\n9");
@@ -267,7 +267,7 @@ fn nothing_is_adopted_while_its_slot_is_moved() {
     let moving = slot(&source, b"7");
     target.run(&format!("CLUSTER SETSLOT {moving} IMPORTING {}", id(&source)));
     source.run(&format!("CLUSTER SETSLOT {moving} MIGRATING {}", id(&target)));
-    // The stock is on the one side, and the buyers could be on the other.
+    // The source has the stock, and the target could have the buyers.
     let refused = text(&source.run("SECKILL.CREATE {7} ADOPT"));
     assert!(refused.starts_with("ASK"), "{refused}");
     target.check("> ASKING\nOK\n> SECKILL.CREATE {7} ADOPT\n(error) TRYAGAIN ...");

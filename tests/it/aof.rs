@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::harness::Server;
 
-/// A command as it stands in the file.
+/// A command as it is in the file.
 pub type Argv = Vec<Vec<u8>>;
 
 impl Server {
@@ -33,7 +33,7 @@ impl Server {
         commands
     }
 
-    /// Runs `act` and gives the commands that it has added to the file, without SELECT.
+    /// Runs `act` and returns the commands that it has added to the file, without SELECT.
     pub fn aof_of(&self, act: impl FnOnce()) -> Vec<Argv> {
         let before = self.aof().len();
         act();
@@ -41,13 +41,13 @@ impl Server {
     }
 }
 
-/// Whether a command has this name, in any case.
+/// Does a command have this name, in any case of letters?
 pub fn is(argv: &Argv, name: &str) -> bool {
     argv.first().is_some_and(|first| first.eq_ignore_ascii_case(name.as_bytes()))
 }
 
-/// A command for people: arguments joined by spaces, bytes escaped, the name in capitals, ids of
-/// sales as SALE.
+/// A command in readable form: arguments joined by spaces, bytes escaped, the name in capitals, ids
+/// of sales as SALE.
 pub fn shown(argv: &Argv) -> String {
     let mut words: Vec<_> = argv.iter().map(|arg| arg.escape_ascii().to_string()).collect();
     if let Some(name) = words.first_mut() {
@@ -70,10 +70,10 @@ pub fn without_sale_ids(text: &str) -> String {
     parts.concat()
 }
 
-/// The base file of a server that started empty: it holds no command.
+/// Is this the base file of a server that started empty? It contains no command.
 fn is_empty_rdb(path: &Path) -> bool {
     let bytes = fs::read(path).expect("read the base of the AOF");
-    // 0xfb (RESIZEDB) stands before the first key of each database.
+    // 0xfb (RESIZEDB) precedes the first key of each database.
     assert!(bytes.starts_with(b"REDIS") || bytes.starts_with(b"VALKEY"), "no RDB");
     assert!(bytes.len() < 200, "the AOF starts as an RDB with keys in it");
     true

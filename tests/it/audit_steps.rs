@@ -5,7 +5,7 @@ use crate::observe::{assert_error, integer, words};
 use crate::sales::pairs;
 use redis::Value;
 
-/// What one step replies.
+/// The reply of one step.
 pub struct Step {
     pub cursor: String,
     fields: Vec<(String, Value)>,
@@ -37,7 +37,7 @@ impl Client {
         }
     }
 
-    /// All steps, with something in between. The last one, and how many there were.
+    /// Runs all steps, with `between` after each. Returns the last step and the number of steps.
     pub fn audit_in_steps(
         &mut self,
         voucher: &str,
@@ -55,7 +55,7 @@ impl Client {
     }
 }
 
-/// A sale of so many orders of one unit each.
+/// A sale with this many orders of one unit each.
 fn sold(server: &Server, total: usize) -> Client {
     let mut client = server.client();
     client.run(&format!("SECKILL.CREATE 7 {total} LIMIT 3 HOLD 9000000"));
@@ -99,7 +99,7 @@ fn a_small_book_takes_one_step() {
     assert_error(&server.run("SECKILL.AUDIT 8 CURSOR 0"), "NOVOUCHER", "8");
 }
 
-/// How long a step takes is bounded by how much it reads, whatever there is.
+/// A step reads a bounded number of elements, however large the sale is.
 #[test]
 fn no_step_reads_much() {
     let server = Server::start();
@@ -111,7 +111,7 @@ fn no_step_reads_much() {
         (read, steps) = (orders, steps + 1);
         assert!(step.cursor.len() <= 512 && step.differences().is_empty());
     });
-    // Orders, their users, their holds, the buyers: 80,000 elements.
+    // Orders, their users, their holds and the buyers are 80,000 elements.
     assert!(count > 80_000 / 300, "{count} steps");
     let whole = client.run("SECKILL.AUDIT 7");
     let wanted = pairs(whole);
@@ -122,7 +122,7 @@ fn no_step_reads_much() {
     assert_eq!((last.number("changed"), last.differences()), (0, Vec::new()));
 }
 
-/// An order is sold, confirmed, cancelled and given more time between any two steps.
+/// Between any two steps, orders are sold, confirmed, extended and cancelled.
 #[test]
 fn what_happens_in_between_is_no_difference() {
     let server = Server::start();
@@ -200,7 +200,7 @@ fn every_tampering_is_found_in_steps() {
     }
 }
 
-/// The server keeps nothing of an audit, however many are begun.
+/// The server keeps no state of an audit, however many audits are started.
 #[test]
 fn an_audit_that_is_given_up_leaves_nothing() {
     let server = Server::start();
@@ -238,7 +238,7 @@ fn what_is_no_cursor_is_refused() {
     assert_ne!(server.own().audit_step("7", &good).cursor, good);
 }
 
-/// The sale of the first steps is over, and another has its name.
+/// The sale of the first steps has ended, and another sale has the voucher's name.
 #[test]
 fn another_sale_in_between_is_a_change() {
     let server = Server::start();

@@ -1,10 +1,10 @@
-//! How long what clients send may be: `seckill.id-bytes-max`.
+//! How long arguments of clients may be: `seckill.id-bytes-max`.
 
 use crate::harness::{Server, text, wait_for};
 use crate::observe::integer;
 use redis::Value;
 
-/// Commands with an argument that is one byte too long, in place of `@`, and what it is called.
+/// Commands with an argument, at `@`, that is one byte too long, and what errors call it.
 const BOUNDED: [(&str, &str); 35] = [
     ("SECKILL.TRY @ alice o1", "voucher"),
     ("SECKILL.TRY 7 @ o1", "user"),
@@ -69,7 +69,7 @@ fn what_is_too_long_is_refused_and_changes_nothing() {
     }
 }
 
-/// One of a batch is refused alone.
+/// In a batch, only the tries with an id that is too long are refused.
 #[test]
 fn in_a_batch_what_is_too_long_is_refused_alone() {
     let server = Server::start();
@@ -91,7 +91,7 @@ fn in_a_batch_what_is_too_long_is_refused_alone() {
     server.assert_book("m", [3, 2, 0]);
 }
 
-/// Not the arguments of a refused command, and not the names of a long voucher in an entry.
+/// The server keeps neither the arguments of a refused command nor a long voucher name of an entry.
 #[test]
 fn nothing_long_is_kept() {
     let server = Server::start();
@@ -100,14 +100,14 @@ fn nothing_long_is_kept() {
     server.check("> SECKILL.TRY 7 alice o1\n0");
     let before = used();
     let long = "x".repeat(30_000_000);
-    // A connection of its own: the server keeps what it has read from one for a while.
+    // A separate connection, because the server keeps a connection's input buffer for a while.
     let mut client = server.client();
     for command in ["SECKILL.STATUS @ u", "SECKILL.INFO @", "SECKILL.DRAW @ u", "SECKILL.TRY @ u o"]
     {
         let error = text(&client.run(&command.replace('@', &long)));
         assert!(error.contains("must be at most 512 bytes long"), "{error:.80}");
     }
-    // An entry that a consumer can't use, whoever has put it there.
+    // An entry that no consumer can use, written by another client.
     let entry = [b"XADD".as_slice(), b"stream.orders", b"*"];
     let fields = [b"userId".as_slice(), b"u", b"voucherId", long.as_bytes(), b"id", b"o9"];
     let id = text(&client.call(&[&entry[..], &fields].concat()));

@@ -113,7 +113,7 @@ fn all_keys_of_a_voucher_are_in_its_slot() {
         3
         ",
     );
-    // Sold, or refused without a trace: whatever the voucher, no key elsewhere.
+    // A try is sold or refused without a trace; no voucher's keys are in another slot.
     let seed = crate::differential::seed();
     let mut random = fastrand::Rng::with_seed(seed);
     let mut sold = 0;
@@ -261,18 +261,18 @@ fn a_slot_on_the_move_sells_nothing_it_cannot_see() {
         target.run("ASKING");
         text(&target.run("SECKILL.TRY 7 alice o1"))
     };
-    // With a key of the voucher's name the source runs the try: buyers that it can't see may be
-    // on the other side already.
+    // If a key with the voucher's own name exists, the source runs the try, although buyers that it
+    // can't see may already be on the target.
     let digest = source.digest();
     assert!(at_source().starts_with("TRYAGAIN "), "{}", at_source());
     assert_eq!(source.digest(), digest);
-    // Without, it redirects clients, who find nothing: no wrong NOVOUCHER, no sale.
+    // Without it, the source redirects, and the target finds no key: no NOVOUCHER, no sale.
     assert_eq!(source.run("DEL 7"), Value::Int(1));
     assert!(at_source().starts_with("ASK "), "{}", at_source());
     assert!(at_target().starts_with("TRYAGAIN "), "{}", at_target());
     target.check("> DBSIZE\n0");
 
-    // Moved, but the slot not yet handed over: still no sale on either side.
+    // The keys have moved, but the slot is not handed over yet: still no sale on either side.
     let migrate = format!("MIGRATE 127.0.0.1 {} seckill:stock:{{7}} 0 5000", target.port());
     assert_eq!(source.run(&migrate), Value::Okay);
     let digest = target.digest();
@@ -280,7 +280,7 @@ fn a_slot_on_the_move_sells_nothing_it_cannot_see() {
     assert!(at_target().starts_with("TRYAGAIN "), "{}", at_target());
     assert_eq!((source.run("DBSIZE"), target.digest()), (Value::Int(0), digest));
 
-    // Moved: the target sells, the source redirects.
+    // The slot is handed over: the target sells, the source redirects.
     for server in [&target, &source] {
         assert_eq!(server.run(&format!("CLUSTER SETSLOT {moving} NODE {to}")), Value::Okay);
     }
@@ -328,7 +328,7 @@ fn pools_have_tags_like_vouchers() {
         }
         server.run("CONFIG SET seckill.draw-stream d{x}");
         assert_error(&server.run("SECKILL.DRAW 7 alice"), "ERR", "a brace");
-        // Vouchers have no part in it.
+        // Vouchers don't use the stream of draws.
         server.check("> SET seckill:stock:{7} 1\nOK\n> SECKILL.TRY 7 alice o1\n0");
         server.run("CONFIG SET seckill.draw-stream stream.draws");
     }
@@ -362,11 +362,11 @@ fn a_slot_on_the_move_gives_no_code_it_cannot_see() {
     source.check("> SECKILL.DRAW 7 alice\n1) 0\n2) a\n> SET 7 there\nOK");
     assert_eq!(target.run(&format!("CLUSTER SETSLOT {moving} IMPORTING {from}")), Value::Okay);
     assert_eq!(source.run(&format!("CLUSTER SETSLOT {moving} MIGRATING {to}")), Value::Okay);
-    // All of the pool is still here.
+    // All keys of the pool are still at the source.
     source.check("> SECKILL.DRAW 7 bob\n1) 0\n2) b\n> SECKILL.UNDRAW 7 bob\n1");
     let keys = ["seckill:winners:{7}", "seckill:codes:{7}", "stream.draws:{7}"];
     for key in keys {
-        // Neither a second code for who has one, nor an empty pool that is none.
+        // No user gets a second code, and a pool with codes never seems empty.
         let port = target.port();
         assert_eq!(source.run(&format!("MIGRATE 127.0.0.1 {port} {key} 0 5000")), Value::Okay);
         let digests = (source.digest(), target.digest());
@@ -387,7 +387,7 @@ fn a_slot_on_the_move_gives_no_code_it_cannot_see() {
     for server in [&target, &source] {
         assert_eq!(server.run(&format!("CLUSTER SETSLOT {moving} NODE {to}")), Value::Okay);
     }
-    // The last round ran there: all three keys had come.
+    // The last try of the loop ran at the target after all three keys had arrived.
     target.check("> SECKILL.DRAW 7 carol\n1) 0\n2) a\n> SECKILL.DRAW 7 bob\n1) 2\n2) b");
     let moved = text(&source.run("SECKILL.DRAW 7 alice"));
     assert!(moved.starts_with("MOVED "), "{moved}");

@@ -10,10 +10,10 @@ const CLIENTS: usize = 16;
 const TRIES: usize = 500;
 const STOCK: i64 = 1500;
 
-/// Sends tries in a pipeline and gives the users that were accepted, one entry an acceptance.
+/// Sends tries in a pipeline and returns the accepted users, one entry per acceptance.
 fn rush(mut client: Client, seed: u64) -> Vec<String> {
     let mut random = fastrand::Rng::with_seed(seed);
-    // Everybody draws from the same 3000 users, so most come more than once, over other clients.
+    // All clients draw from the same 3000 users, so most users try on several clients.
     let users: Vec<String> = (0..TRIES).map(|_| format!("u{}", random.u32(0..3000))).collect();
     for user in &users {
         match random.u8(0..3) {
@@ -93,7 +93,7 @@ fn a_lock_has_one_owner() {
         let mut held = 0;
         for _ in 0..300 {
             if client.call(&["SET", "lock", &token, "NX", "PX", "60000"]) == Value::Okay {
-                // Two owners at once would both add one, then see more than one.
+                // If two owners were inside at once, both would add one and then see more than one.
                 assert_eq!(client.run("INCR inside"), Value::Int(1));
                 assert_eq!(client.run("DECR inside"), Value::Int(0));
                 assert_eq!(client.call(&["LOCK.RELEASE", "lock", "other"]), Value::Int(0));

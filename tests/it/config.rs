@@ -1,10 +1,10 @@
-//! Configs: where they are read from, what is refused, and that they take effect at once.
+//! Settings: where they are read from, which values are refused, and that they take effect at once.
 
 use crate::harness::{Server, module, text};
 use crate::observe::{assert_error, words};
 use redis::Value;
 
-/// Every config with its default and another legal value.
+/// Every setting with its default and another legal value.
 pub const CONFIGS: [(&str, &str, &str); 18] = [
     ("seckill.stock-prefix", "seckill:stock:", "s t:"),
     ("seckill.buyers-prefix", "seckill:order:", "buyers:"),
@@ -146,7 +146,7 @@ fn redis_conf_wins_over_loadmodule_arguments() {
     let mut server = builder.config("seckill.stock-prefix conf:").start();
     assert_eq!(get(&server, "seckill.stock-prefix"), "conf:");
     assert_eq!(get(&server, "seckill.buyers-prefix"), "args:");
-    // What was set and rewritten wins, even when it is the default of a module without arguments.
+    // A rewritten setting wins, even if its value is the default of a module without arguments.
     set(&server, "seckill.stock-prefix", "seckill:stock:");
     set(&server, "seckill.buyers-prefix", "seckill:order:");
     assert_eq!(server.run("CONFIG REWRITE"), Value::Okay);
@@ -155,7 +155,7 @@ fn redis_conf_wins_over_loadmodule_arguments() {
     assert_eq!(get(&server, "seckill.buyers-prefix"), "seckill:order:");
 }
 
-/// Values that no config takes, as a name and bytes.
+/// Values that no setting accepts, as name and bytes.
 const BAD: [(&str, &[u8]); 36] = [
     ("seckill.hash-tags", b"maybe"),
     ("seckill.hash-tags", b""),
@@ -207,7 +207,7 @@ fn bad_values_are_refused_and_change_nothing() {
         let error = assert_error(&one, "ERR", &shown);
         assert!(error.contains("CONFIG SET failed"), "{shown}: {error}");
         assert_eq!(all(&server), before, "{shown}");
-        // Nor does a good value in the same command stick.
+        // A good value in the same command is not kept either.
         let good: [&[u8]; 2] = [b"seckill.buyers-prefix", b"good:"];
         for pairs in [[good, [name, value]], [[name, value], good]] {
             if pairs[0][0] == pairs[1][0] {
@@ -222,7 +222,7 @@ fn bad_values_are_refused_and_change_nothing() {
     assert!(text(&server.run("CONFIG SET seckill.nosuch 1")).starts_with("ERR"));
 }
 
-/// Starts that end with a sentence in the log, not with a crash.
+/// Starts that fail with a message in the log, not with a crash.
 fn assert_no_start(result: Result<Server, String>, about: &str, what: &str) {
     let Err(log) = result else { panic!("{what} was taken") };
     assert!(!log.contains("BUG REPORT"), "{what} crashed the server:\n{log}");

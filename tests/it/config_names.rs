@@ -1,4 +1,4 @@
-//! Configurations of names: prefixes, streams, fields, hash tags, and what they change.
+//! Settings of names: prefixes, streams, fields, hash tags, and their effect.
 
 use redis::Value;
 

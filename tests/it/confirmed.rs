@@ -1,4 +1,4 @@
-//! The stream of confirmed orders: one entry per accepted confirmation, or none where it is off.
+//! The stream of confirmed orders: one entry per accepted confirmation, or none if it is off.
 
 use crate::cluster::{slot, two_nodes, whole_cluster};
 use crate::effects::{assert_same, assert_transaction};
@@ -52,7 +52,7 @@ fn a_confirmed_order_has_one_entry_with_its_fields() {
               10) "1795344856123456"
         "#,
     );
-    // Sold already, and unknown.
+    // An order that is sold already, and an unknown one.
     assert_eq!(server.unchanged("SECKILL.CONFIRM 7 alice o1"), Value::Int(2));
     assert_eq!(server.silent("SECKILL.CONFIRM 7 bob o1"), Value::Int(0));
     server.check("> SECKILL.CANCEL 7 alice o1\n1");
@@ -342,7 +342,7 @@ fn while_its_slot_is_moved_no_entry_is_written_beside_the_stream() {
     assert_eq!(keys.len(), 10, "{keys:?}");
     let confirmed = "stream.orders.confirmed:{7}";
     keys.iter().filter(|key| *key != confirmed).for_each(|key| migrate(key));
-    // All but the stream of confirmed orders is there.
+    // All keys but the stream of confirmed orders have arrived.
     target.check("> ASKING\nOK\n> SECKILL.CONFIRM {7} alice o1\n(error) TRYAGAIN ...");
     assert!(text(&source.run("SECKILL.CONFIRM {7} alice o1")).starts_with("ASK"));
     migrate(confirmed);

@@ -1,9 +1,9 @@
-//! SECKILL.REJECT on entries of the stream of confirmed orders, and on streams of such a name.
+//! SECKILL.REJECT on entries of the stream of confirmed orders, and on streams named like it.
 
 use crate::harness::{Server, text};
 use redis::Value;
 
-/// Delivers the only entry of a stream to a group; gives its id.
+/// Delivers the only entry of a stream to a group and returns its id.
 fn deliver(server: &Server, stream: &str) -> String {
     server.call(&["XGROUP", "CREATE", stream, "g", "0"]);
     server.call(&["XREADGROUP", "GROUP", "g", "c", "STREAMS", stream, ">"]);
@@ -23,7 +23,7 @@ fn rejecting_a_confirmation_leaves_the_order_sold() {
             server.run("SECKILL.TRY 7 alice o1");
             server.run("SECKILL.CONFIRM 7 alice o1");
             if off {
-                // The entries of before stay what they are.
+                // Entries from before these changes can be rejected as well.
                 server.run("CONFIG SET seckill.confirmed-stream no");
                 server.run("CONFIG SET seckill.order-stream other");
             }

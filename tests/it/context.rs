@@ -1,10 +1,10 @@
-//! The commands where Redis commands can stand: transactions, scripts, replicas, other clients.
+//! The commands in every context of Redis: transactions, scripts, replicas, other clients.
 
 use crate::harness::{Client, Server, text, wait_for};
 use crate::observe::{assert_error, integer};
 use redis::Value;
 
-/// What an application that calls scripts can put in their place; the documentation shows both.
+/// What an application can send instead of its scripts; the documentation shows both.
 pub const SELL: &str = "return redis.call('SECKILL.TRY', ARGV[1], ARGV[2], ARGV[3])";
 pub const UNLOCK: &str = "return redis.call('LOCK.RELEASE', KEYS[1], ARGV[1])";
 
@@ -56,7 +56,7 @@ fn a_wrong_argument_count_aborts_a_transaction() {
     );
 }
 
-/// Runs `command` on another connection between WATCH of `key` and EXEC; whether EXEC went through.
+/// Runs `command` on another connection between WATCH of `key` and EXEC. Did EXEC execute?
 pub fn watch_survives(server: &Server, key: &str, command: &str) -> bool {
     let mut watcher = server.client();
     watcher.run(&format!("WATCH {key}"));
@@ -75,7 +75,7 @@ fn a_sale_aborts_those_who_watch_its_keys() {
         user += 1;
         let sale = format!("SECKILL.TRY 7 u{user} o1");
         assert!(!watch_survives(&server, key, &sale), "{key}");
-        // Once they all exist, too.
+        // And again when all keys exist.
         user += 1;
         let sale = format!("SECKILL.TRY 7 u{user} o1");
         assert!(!watch_survives(&server, key, &sale), "{key}");
@@ -136,7 +136,7 @@ fn scripts_and_functions_can_sell() {
     server.check("> FCALL buy 1 7 bob o3\n0\n> FCALL buy 1 7 bob o3\n2");
     server.run("SET lock t");
     server.check("> EVAL \"return redis.call('LOCK.RELEASE', KEYS[1], 't')\" 1 lock\n1");
-    // An error stops the script and leaves what it did before, as with any command.
+    // An error stops the script and keeps its earlier effects, as with any command.
     let error = server.run("EVAL \"return redis.call('SECKILL.TRY', '8', 'alice', 'o1')\" 0");
     assert!(text(&error).starts_with("NOVOUCHER "), "{error:?}");
 }
@@ -258,7 +258,7 @@ fn readers_that_wait_for_orders_are_woken() {
         ),
     ];
     for (wait, sale) in sales {
-        // The group has seen nothing yet of what came before its turn.
+        // The group has seen no entry of earlier rounds.
         server.run("XGROUP SETID stream.orders g1 $");
         let mut reader = block(&server, wait);
         assert_eq!(server.run(sale), Value::Int(0), "{sale}");

@@ -1,5 +1,5 @@
-//! Files that end too early, cut at every byte: what is loaded is the state after some command, and
-//! never half of one. EVERY_BYTE=1 tries every byte, by thousands of starts; else some do.
+//! Files cut at every byte: the loaded state is that after some command, never after half of one.
+//! EVERY_BYTE=1 tries every byte, with thousands of starts; otherwise some bytes are tried.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use crate::harness::{Builder, Server, text};
 use redis::Value;
 
-/// Every command that writes, one after the other. Leases and holds outlast the test; one hold is
-/// over in a second, which the timer finds.
+/// Every command that writes, in sequence. Leases and holds outlast the test, except one hold that
+/// ends after a second and that the timer expires.
 const HISTORY: &str = "
     SECKILL.CREATE m 9 BEGIN 5 LIMIT 4 HOLD 90000000
     SECKILL.TRY m ann o1 UNITS 2
@@ -56,8 +56,8 @@ fn appended(server: &Server) -> PathBuf {
     server.dir().join("appendonlydir/appendonly.aof.1.incr.aof")
 }
 
-/// The history on a server with a file, and after each command how long the file is and what the
-/// digest of everything.
+/// Runs the history on a server with a file. After each command: the length of the file and the
+/// digest of all keys.
 fn run_history(server: &Server) -> Vec<(usize, String)> {
     let mut ends = vec![(0, server.digest())];
     let lines = HISTORY.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -80,12 +80,12 @@ fn run_history(server: &Server) -> Vec<(usize, String)> {
     ends
 }
 
-/// How many bytes there are from one cut to the next: each is a start of a server.
+/// How many bytes are between two cuts: each cut needs a start of a server.
 fn step(short: usize) -> usize {
     if std::env::var_os("EVERY_BYTE").is_some() { 1 } else { short }
 }
 
-/// A server that has a file of its own to load.
+/// A server that loads a file of its own.
 fn loader(builder: Builder) -> Server {
     let server = builder.config("appendonly yes").config("aof-load-truncated yes").start();
     server.run("SET key value");
@@ -113,7 +113,7 @@ fn an_append_only_file_cut_at_any_byte_is_a_beginning_of_the_history() {
         load(&mut plain, &whole[..cut]);
         let wanted = ends.iter().rev().find(|(length, _)| *length <= cut).expect("the start");
         assert_eq!(plain.digest(), wanted.1, "cut at {cut} of {}", whole.len());
-        // With the module holds that are over go back at once, and the sums are right.
+        // With the module, overdue holds are released at once, and the sums are right.
         if index % 5 == 0 || cut == whole.len() {
             load(&mut again, &whole[..cut]);
             for voucher in ["m", "e", "d"] {
@@ -126,7 +126,7 @@ fn an_append_only_file_cut_at_any_byte_is_a_beginning_of_the_history() {
     println!("{} cuts of {} bytes, {} commands", cuts.len(), whole.len(), ends.len());
 }
 
-/// An RDB file has a checksum at its end: a server takes the whole of it or does not start.
+/// An RDB file has a checksum at its end: a server loads all of it or does not start.
 #[test]
 fn an_rdb_file_cut_at_any_byte_is_refused() {
     let writer = Server::with().aof().start();
@@ -146,8 +146,8 @@ fn an_rdb_file_cut_at_any_byte_is_refused() {
     println!("{} cuts of {} bytes", cuts.len(), whole.len());
 }
 
-/// The lines of docs/operating.md that are run before each start: where there is no file yet, and
-/// on a file that ends within a transaction.
+/// The lines of docs/operating.md that are run before each start, when there is no file yet and on
+/// a file that ends within a transaction.
 #[test]
 fn the_lines_before_a_start_cut_what_is_half_and_never_fail() {
     let page = include_str!("../../docs/operating.md");

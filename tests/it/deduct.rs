@@ -1,4 +1,4 @@
-//! SECKILL.DEDUCT and SECKILL.RESTORE: a bare stock, taken from and added to.
+//! SECKILL.DEDUCT and SECKILL.RESTORE: units are taken from and added to a bare stock.
 
 use std::thread;
 
@@ -140,7 +140,7 @@ fn losers_leave_no_trace() {
         ("-1", "SECKILL.RESTORE stock 7", -1),
     ] {
         server.run(&format!("SET stock {stock}"));
-        // Reading turns a number into bytes once, which DUMP would show.
+        // The first read turns a number into bytes, which DUMP would show; so it is done here.
         server.run("SECKILL.DEDUCT stock 9223372036854775807");
         assert_eq!(server.silent(command), Value::Int(reply), "{stock} {command}");
     }
@@ -333,7 +333,7 @@ fn the_key_is_declared_and_configurations_play_no_part() {
     }
 }
 
-/// A random history of a few stocks, against what the numbers should be.
+/// A random history of a few stocks, compared with the expected numbers.
 #[test]
 fn random_histories_add_up() {
     let seed = seed();

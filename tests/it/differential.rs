@@ -7,7 +7,7 @@ use crate::observe::{bytes_list, integer};
 use domain::scripts::Sha1;
 use redis::Value;
 
-/// The seed from the environment, else a new one. Names are printed by whoever uses it.
+/// The seed from the environment, or a new one. The caller prints it.
 pub fn seed() -> u64 {
     match std::env::var("SEED") {
         Ok(seed) => seed.parse().expect("SEED is a number"),
@@ -17,7 +17,7 @@ pub fn seed() -> u64 {
 
 /// One step of a history, for both sides.
 enum Step {
-    /// The same command on both.
+    /// The same command for both servers.
     Plain(Vec<String>),
     /// A try by the module and by the script.
     Try([String; 3]),
@@ -27,7 +27,7 @@ enum Step {
 
 fn random_step(random: &mut fastrand::Rng) -> Step {
     let voucher = random.choice(["7", "8", "{a}", "x y", "9"]).expect("one");
-    // Few users, so that many come again; spellings of one number are different users.
+    // Few users, so that many are repeat buyers; spellings of one number are different users.
     let user = random.choice(["1", "01", "2", "3", "u4", "u\u{e9}", "", "5", "6"]).expect("one");
     let order = random.u32(..).to_string();
     let stock = format!("seckill:stock:{voucher}");
@@ -75,7 +75,7 @@ struct Scripts {
 }
 
 impl Scripts {
-    /// A step as an application sends it that knows the scripts only.
+    /// A step as an application sends it that knows only the scripts.
     fn step(&self, client: &mut Client, step: &Step) -> Value {
         match step {
             Step::Plain(words) => client.call(words),
@@ -97,12 +97,12 @@ fn step_of_module(client: &mut Client, step: &Step) -> Value {
     }
 }
 
-/// Two replies are the same when they are equal or both errors: the texts differ.
+/// Two replies are alike if they are equal or both errors: the texts of errors differ.
 fn alike(one: &Value, other: &Value) -> bool {
     one == other || matches!((one, other), (Value::ServerError(_), Value::ServerError(_)))
 }
 
-/// Every key with its value and expiry; a stream's entries without their ids.
+/// Every key with its value and expiry; entries of a stream without their ids.
 pub fn everything(client: &mut Client) -> Vec<String> {
     let mut keys = bytes_list(client.run("KEYS *"));
     keys.sort();
@@ -136,7 +136,7 @@ fn histories_are_those_of_the_scripts() {
     compare_histories(&Server::start(), step_of_module);
 }
 
-/// The same calls to both servers: neither script is loaded on the one that answers them natively.
+/// The same calls to both servers: the one that answers them natively has neither script loaded.
 #[test]
 fn histories_by_evalsha_are_those_of_the_scripts() {
     let sha1 = |script: &str| Sha1::of(script.as_bytes()).to_string();
@@ -177,6 +177,6 @@ fn compare_histories(with_module: &Server, step_of: impl Fn(&mut Client, &Step) 
         assert_eq!(ours, theirs, "SEED={seed}");
         with_module.assert_reload_changes_nothing();
     }
-    // A history that only ever meets one outcome would prove little.
+    // A history in which one outcome is rare would prove little.
     assert!(outcomes.iter().all(|count| *count > 100), "{outcomes:?}");
 }

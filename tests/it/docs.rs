@@ -1,4 +1,4 @@
-//! The documentation is true: its sessions run, its tables name what the server has.
+//! The documentation is true: its sessions run, and its tables name what the server has.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ fn run_page(path: &Path) -> usize {
     sessions.len()
 }
 
-/// Runs the sessions of a page on a fresh server, in RESP3. How many replies were maps.
+/// Runs the sessions of a page on a fresh server, in RESP3. Returns how many replies were maps.
 fn run_page_in_resp3(path: &Path) -> usize {
     let server = Server::start();
     let mut client = server.client();
@@ -97,7 +97,7 @@ fn sessions_of_all_other_pages_run() {
     assert!(run > 0, "README shows no session");
 }
 
-/// The same replies come on both protocols, maps where there are pairs.
+/// Both protocols give the same replies, with maps for pairs in RESP3.
 #[test]
 fn sessions_run_in_resp3_too() {
     let folders = ["docs", "docs/commands"].map(|folder| root().join(folder));
@@ -119,7 +119,7 @@ fn every_page_of_a_command_is_of_a_command_we_have() {
     }
 }
 
-/// The lines of the top redis.conf that are not comments, as words.
+/// The lines of redis.conf at the root that are not comments, as words.
 fn conf_lines() -> Vec<Vec<String>> {
     let conf = read("redis.conf");
     let lines = conf.lines().map(str::trim);
@@ -159,7 +159,7 @@ fn redis_conf_runs_as_it_is() {
     assert_eq!(module_path, Path::new("target/release/libseckill.so"));
     assert!(has("bind", "127.0.0.1"), "redis.conf must listen on loopback");
     assert!(has("appendonly", "yes") && has("appendfsync", "everysec"));
-    // As it is, but for what must not meet a server that runs already.
+    // The file without the settings that would collide with a server that is running.
     let ours =
         ["loadmodule", "port", "dir", "bind", "logfile", "pidfile", "daemonize", "unixsocket"];
     let mut builder = Server::with().without_module();

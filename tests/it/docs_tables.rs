@@ -1,7 +1,7 @@
-//! Tables of the documentation that are written from what the server and redis.conf say.
+//! Tables of the documentation that are generated from the server's answers and redis.conf.
 //!
-//! A page has such a table between `<!-- generated: name -->` and `<!-- end of generated -->`.
-//! After a change of a command, a configuration or a field of INFO, this writes all of them:
+//! Such a table is in a page between `<!-- generated: name -->` and `<!-- end of generated -->`.
+//! After a change of a command, a setting or a field of INFO, this command writes all tables:
 //!
 //!     WRITE_DOCS=1 cargo test --test it docs_tables
 
@@ -21,7 +21,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What the server says of a command.
+/// The server's description of a command.
 struct Command {
     name: String,
     summary: String,
@@ -57,7 +57,7 @@ fn commands() -> Vec<Command> {
             summary: said("summary"),
             complexity: said("complexity"),
             since: said("since"),
-            // In the order of the table of tests, which the server's set of flags has not.
+            // In the order of the tests' table, because the server's set of flags has no order.
             flags: flags.split(' ').filter(|flag| known.contains(&(*flag).to_owned())).collect(),
             keys: keys.map(|key| of(key, "name")).collect(),
         }
@@ -113,7 +113,7 @@ fn access(commands: &[Command]) -> String {
     rows(["commands", "categories"], groups.into_iter().map(row))
 }
 
-/// The first line of the comment that redis.conf has above a configuration.
+/// The first line of the comment that redis.conf has above a setting.
 fn comment(conf: &str, name: &str) -> String {
     let lines: Vec<_> = conf.lines().collect();
     let at = lines.iter().position(|line| line.split(' ').next() == Some(name)).expect(name);
@@ -204,7 +204,7 @@ fn marks_are_of_tables_that_are_generated() {
     }
 }
 
-/// INFO has the fields of the table, and no other.
+/// INFO has exactly the fields of the table.
 #[test]
 fn info_has_the_fields_that_are_described() {
     let section = text(&Server::start().run("INFO seckill"));

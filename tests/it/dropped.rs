@@ -1,4 +1,4 @@
-//! SECKILL.DROP while orders are held, and the name that entries give to a voucher.
+//! SECKILL.DROP while orders are held, and the voucher's name in entries.
 
 use crate::harness::Server;
 use crate::reject::entries;
@@ -31,7 +31,7 @@ fn held_orders_are_released_before_their_voucher_is_dropped() {
     for wrong in ["force it", "NOW", "FORCE FORCE"] {
         server.refused(&format!("SECKILL.DROP 7 {wrong}"), "ERR");
     }
-    // What can't be released is not forgotten either.
+    // If an order can't be released, the voucher is not dropped either.
     server.run("SET stream.orders.released spoiled");
     server.refused("SECKILL.DROP 7 FORCE", "WRONGTYPE");
     server.run("DEL stream.orders.released");
@@ -41,11 +41,11 @@ fn held_orders_are_released_before_their_voucher_is_dropped() {
     assert_eq!(released, ["alice 7 o1", "carol 7 o3"]);
     assert_eq!(server.silent("SECKILL.DROP 7"), Value::Int(0));
     assert_eq!(server.silent("SECKILL.DROP 7 FORCE"), Value::Int(0));
-    // Nothing held, and unmanaged: as ever.
+    // A managed voucher without held orders, and an unmanaged one, are dropped as before.
     server.check("> SECKILL.CREATE 8 5\nOK\n> SECKILL.TRY 8 alice o1\n0\n> SECKILL.DROP 8\n1");
     server
         .check("> SET seckill:stock:9 5\nOK\n> SECKILL.TRY 9 ann o1\n0\n> SECKILL.DROP 9 FORCE\n1");
-    // Without rules the holds are nobody's; without a book nothing is known of the orders.
+    // Without rules the holds belong to no voucher; without a book the orders are unknown.
     for (gone, drop) in [("seckill:voucher:7", ""), ("seckill:book:7", " FORCE")] {
         server.run("SECKILL.CREATE 7 9 HOLD 900000");
         server.run("SECKILL.TRY 7 alice o1");
@@ -64,7 +64,7 @@ fn very_many_held_orders_are_released_call_by_call() {
     }
     for left in [150, 50] {
         server.check(&format!("> SECKILL.DROP 7 FORCE\n2\n> ZCARD seckill:hold:7\n{left}"));
-        // The sale is over, and its books are right.
+        // The sale has ended, and its books are right.
         server.check("> SECKILL.TRY 7 late late\n4");
         assert_eq!(server.differences("7"), Vec::<String>::new());
     }
@@ -72,7 +72,7 @@ fn very_many_held_orders_are_released_call_by_call() {
     server.check(&format!("> XLEN stream.orders.released\n{ORDERS}"));
 }
 
-/// The same voucher, named with its braces and without, released by clients and by the timer.
+/// The same voucher, named with its braces and without, is released by clients and by the timer.
 #[test]
 fn entries_name_a_voucher_one_way() {
     let server = Server::with().config("seckill.hash-tags yes").start();
@@ -89,7 +89,7 @@ fn entries_name_a_voucher_one_way() {
         assert!(!entries.is_empty(), "{stream}");
         assert!(entries.iter().all(|entry| entry.contains(" 7 ")), "{stream}: {entries:?}");
     }
-    // Where no tags are on, braces are a part of the name.
+    // If hash tags are off, braces are part of the name.
     server.run("CONFIG SET seckill.hash-tags no");
     server.check("> SECKILL.CREATE {8} 9\nOK\n> SECKILL.TRY {8} ann o1\n0");
     assert_eq!(named(&server, "stream.orders"), ["ann {8} o1"]);

@@ -1,12 +1,12 @@
-//! What a server writes for others: plain commands that a server without the module repeats.
+//! The effects that a server writes: plain commands that a server without the module can repeat.
 
 use crate::aof::{is, shown};
 use crate::harness::{Builder, Server, text, wait_for};
 use crate::observe::{integer, words};
 use redis::Value;
 
-/// The commands added by `act`, as text, with the stream id that XRANGE shows for the last entry
-/// of `stream` written as ID.
+/// The commands that `act` adds, as text; the stream id that XRANGE shows for the last entry of
+/// `stream` is written as ID.
 fn written(server: &Server, stream: &str, act: &str) -> Vec<String> {
     let commands = server.aof_of(|| assert_eq!(server.run(act), Value::Int(0), "{act}"));
     let last = server.run(&format!("XREVRANGE {stream} + - COUNT 1"));
@@ -18,7 +18,7 @@ fn written(server: &Server, stream: &str, act: &str) -> Vec<String> {
     }
 }
 
-/// Order within one transaction is free: nobody sees the steps between.
+/// The order within one transaction is free: no client sees the steps in between.
 pub fn assert_transaction(mut lines: Vec<String>, mut wanted: Vec<&str>) {
     assert_eq!(lines.first().map(String::as_str), Some("MULTI"), "{lines:?}");
     assert_eq!(lines.last().map(String::as_str), Some("EXEC"), "{lines:?}");
@@ -168,7 +168,7 @@ fn effects_go_to_the_database_of_the_client() {
     assert_eq!(copy.digest(), server.digest());
 }
 
-/// A sale with every kind of effect in it, the same whatever the server.
+/// A sale with every kind of effect, independent of the server.
 fn sell_something(server: &Server) {
     server.run("MSET seckill:stock:7 20 seckill:stock:9 -1 stock 9 lock t");
     server.run("SET seckill:stock:8 1000 PXAT 33333333333333");
@@ -192,13 +192,13 @@ trait IntoNumber {
 }
 
 impl IntoNumber for Value {
-    /// The integer that a string reply spells.
+    /// The integer in a string reply.
     fn into_number(self) -> Value {
         Value::Int(redis::from_redis_value(self).expect("a number"))
     }
 }
 
-/// Compares what DEBUG DIGEST leaves out, too: expiry times, stream bookkeeping, groups.
+/// Also compares what DEBUG DIGEST leaves out: expiry times, stream bookkeeping, groups.
 pub fn assert_same(one: &Server, other: &Server) {
     assert_eq!(one.digest(), other.digest());
     let mut keys = words(one.run("KEYS *"));
@@ -212,7 +212,7 @@ pub fn assert_same(one: &Server, other: &Server) {
                     redis::from_redis_value(ask(server, "XINFO STREAM")).expect("XINFO");
                 let field = |pair: &[Value]| (pair[0].clone(), pair[1].clone());
                 let mut pairs: Vec<_> = info.chunks(2).map(field).collect();
-                // How the tree is laid out in memory may differ.
+                // The layout of a tree in memory may differ.
                 pairs.retain(|(name, _)| !text(name).starts_with("radix"));
                 pairs
             };
@@ -220,7 +220,7 @@ pub fn assert_same(one: &Server, other: &Server) {
             let groups = |server: &Server| {
                 let groups: Vec<Vec<Value>> =
                     redis::from_redis_value(ask(server, "XINFO GROUPS")).expect("XINFO");
-                // XREADGROUP of Redis 7.0 does not tell others how many entries it has read.
+                // XREADGROUP of Redis 7.0 does not replicate how many entries it has read.
                 let counts = ["entries-read", "lag"];
                 let is_fact = |pair: &&[Value]| !counts.contains(&text(&pair[0]).as_str());
                 let facts = |group: &Vec<Value>| {
@@ -260,7 +260,7 @@ fn a_replica_without_the_module_has_the_same_data() {
     primary.check("> SET seckill:stock:6 5\nOK\n> SECKILL.TRY 6 alice o1\n0");
     let replica = Server::with().without_module().replica_of(&primary).start();
     primary.wait_for_replica(&replica);
-    // Half the data came with the snapshot, half comes one by one.
+    // Half of the data arrives with the snapshot, half arrives command by command.
     sell_something(&primary);
     primary.wait_for_replica(&replica);
     assert_same(&primary, &replica);
@@ -332,7 +332,7 @@ fn a_rewritten_aof_is_exact() {
 fn crash_in_the_middle(builder: Builder) {
     let mut server = builder.start();
     server.run("SET seckill:stock:7 100000");
-    // Ask for more than is read: the server is killed somewhere in the middle of a pipeline.
+    // More tries are sent than replies are read: the server is killed in the middle of a pipeline.
     let mut client = server.client();
     for user in 0..3000 {
         client.send(&["SECKILL.TRY", "7", &format!("u{user}"), &format!("o{user}")]);

@@ -1,9 +1,9 @@
-//! Keyspace events and client-side caching: as if the plain commands had been sent.
+//! Keyspace events and client-side caching: the same as if the plain commands had been sent.
 
 use crate::harness::Server;
 use redis::Value;
 
-/// What listeners hear while `commands` run, sorted, stream ids aside.
+/// The sorted events that listeners receive while `commands` run, without stream ids.
 fn heard(server: &Server, commands: &[&str]) -> Vec<String> {
     let recorder = server.record();
     for command in commands {
@@ -12,7 +12,7 @@ fn heard(server: &Server, commands: &[&str]) -> Vec<String> {
     }
     let mut heard = recorder.finish(server);
     heard.sort();
-    // Within one turn of the event loop a key is invalidated once, over several once each.
+    // A key is invalidated once per turn of the event loop, and the number of turns varies.
     heard.dedup_by(|one, other| one == other && one.starts_with("invalidated"));
     heard
 }
@@ -22,7 +22,7 @@ pub fn assert_like(setup: &[&str], ours: &str, plain: &[&str]) {
     assert_like_of("KEAn", setup, ours, plain);
 }
 
-/// As `assert_like`, of these classes of events only.
+/// Like `assert_like`, for these classes of events only.
 fn assert_like_of(classes: &str, setup: &[&str], ours: &str, plain: &[&str]) {
     let [one, other] = [(); 2].map(|()| Server::observed().start());
     let classes = format!("CONFIG SET notify-keyspace-events {classes}");
@@ -123,7 +123,7 @@ fn a_cached_stock_is_invalidated_by_a_sale_only() {
         assert!(message.contains(key), "{message} is not about {key}");
     }
     cache();
-    // Losers invalidate nothing: the next message is the one that a plain SET causes.
+    // Losing tries invalidate nothing: the next message is caused by a plain SET.
     server.check("> SECKILL.TRY 7 alice o1\n2\n> SECKILL.TRY 8 alice o1\n(error) NOVOUCHER ...");
     server.check("> SET seckill:stock:7 0\nOK");
     assert!(format!("{:?}", listener.receive()).contains("seckill:stock:7"));

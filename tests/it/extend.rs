@@ -1,4 +1,4 @@
-//! SECKILL.EXTEND: more time for a held order whose payment is under way.
+//! SECKILL.EXTEND: more time for a held order whose payment is in progress.
 
 use crate::harness::{Server, text};
 use crate::managed_effects::written;
@@ -27,7 +27,7 @@ fn a_deadline_moves_away_and_never_nearer() {
     server.check("> SECKILL.EXTEND 7 alice o1 900000\n1");
     let moved = deadline(&server, "o1");
     assert!((before + 900_000..=server.clock_ms() + 900_000).contains(&moved), "{moved}");
-    // Neither units nor their count have changed.
+    // Neither the units nor the count of units have changed.
     server.assert_book("7", [7, 2, 0]);
     assert_eq!(server.differences("7"), Vec::<String>::new());
     server.check("> SECKILL.EXTEND 7 alice o1 281474976710656\n1\n> SECKILL.CONFIRM 7 alice o1\n1");
@@ -50,7 +50,7 @@ fn what_is_extended_expires_later_and_what_is_over_stays_over() {
     let before = server.clock_ms();
     server.check("> SECKILL.TRY 7 alice o1\n0\n> SECKILL.TRY 7 alice o2\n0");
     let reply = server.run("SECKILL.EXTEND 7 alice o1 600000");
-    // On a machine that stood still it is over already; that is what the other half looks at.
+    // If the machine paused, the hold has ended already; the second half tests that case.
     let is_in_time = server.clock_ms() < before + 60;
     server.wait_for_state("7", "o2", "expired");
     if is_in_time {
@@ -59,7 +59,7 @@ fn what_is_extended_expires_later_and_what_is_over_stays_over() {
         server.check("> SECKILL.CONFIRM 7 alice o1\n1");
     }
     server.check("> SECKILL.EXTEND 7 alice o2 600000\n3");
-    // Overdue and not yet released: this command does it.
+    // The hold is overdue and not released yet: this command releases it.
     let mut client = server.client();
     for line in [
         "MULTI",

@@ -1,5 +1,4 @@
-//! Servers whose clock of the calendar is set while they run, by libfaketime; their other clock
-//! goes on.
+//! Servers whose wall clock is set by libfaketime while they run; their monotonic clock continues.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +8,7 @@ use crate::harness::{Server, left_out, text, wait_for};
 use redis::Value;
 use tempfile::TempDir;
 
-/// Where distributions put the library.
+/// Where distributions install the library.
 const LIBRARIES: [&str; 4] = [
     "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
     "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1",
@@ -19,15 +18,15 @@ const LIBRARIES: [&str; 4] = [
 
 const HOUR_MS: i64 = 3_600_000;
 
-/// Where the offset of a server's clock is written.
+/// The file with the offset of a server's clock.
 pub struct Clock {
     offset: PathBuf,
     _dir: TempDir,
 }
 
 impl Clock {
-    /// A server whose clock can be set. None where the library can't be had, or the server does not
-    /// run with it.
+    /// Starts a server whose clock can be set. None if the library is missing or the server does
+    /// not run with it.
     pub fn start() -> Option<(Self, Server)> {
         let library = LIBRARIES.iter().find(|path| fs::exists(path).unwrap_or(false));
         let Some(library) = library else {
@@ -41,7 +40,7 @@ impl Clock {
             let server = Server::with().env("FAKETIME_TIMESTAMP_FILE", &offset);
             let server = server.env("FAKETIME_NO_CACHE", "1");
             let server = server.env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
-            // jemalloc looks at the clock before the library is ready for it, so it is passed over.
+            // jemalloc reads the clock before the library is ready for it: libc replaces it.
             server.env("LD_PRELOAD", format!("{library} libc.so.6"))
         };
         if let Err(log) = with().without_module().try_start() {
@@ -53,11 +52,11 @@ impl Clock {
         Some((Self { offset, _dir: dir }, server))
     }
 
-    /// Sets the clock so many hours off the true one.
+    /// Sets the clock this many hours off the true time.
     pub fn set(&self, server: &Server, hours: i64) {
         let new = self.offset.with_extension("new");
         fs::write(&new, format!("{:+}\n", hours * HOUR_MS / 1000)).expect("the offset");
-        // Renamed, so that the server never reads half of it.
+        // Renamed, so that the server never reads a partial file.
         fs::rename(new, &self.offset).expect("the offset is replaced");
         let off = || {
             let truth = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");

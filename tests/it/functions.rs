@@ -1,4 +1,4 @@
-//! The library of functions beside the module: the same answers and keys, in random histories.
+//! The library of functions against the module: the same answers and keys, in random histories.
 //!
 //! `scripts/functions` runs the tests of the commands themselves against the library.
 
@@ -26,7 +26,7 @@ fn with_library() -> (Server, Client) {
     (server, client)
 }
 
-/// One step, spelled for the module. Plain commands are the same for both.
+/// One step, spelled for the module. Plain commands are the same for the module and the library.
 fn random_step(random: &mut fastrand::Rng) -> String {
     let mut pick = |from: &[&str]| (*random.choice(from).expect("one")).to_owned();
     let voucher = pick(&["7", "8", "{a}", "b"]);
@@ -85,7 +85,7 @@ fn random_step(random: &mut fastrand::Rng) -> String {
     }
 }
 
-/// Numbers that are times differ by what lies between the two calls.
+/// Numbers that are times differ by the time between the two calls.
 fn without_times(shown: &str) -> String {
     let is_time = |word: &str| word.parse().is_ok_and(|n: u64| n > 30_000);
     let known = ["33333333333333", "4102444800000", "9223372036854775807"];
@@ -157,8 +157,8 @@ fn histories_are_those_of_the_module() {
     assert!(has("SECKILL.TRY int(2)"), "{answers:?}");
 }
 
-/// A number of Lua is exact up to 2^53, which the times that fencing tokens are reach in the year
-/// 287396. Only a number that somebody put there is larger.
+/// A Lua number is exact up to 2^53. Fencing tokens are times, which reach it in the year 287396,
+/// so only a number that another client has written is larger.
 #[test]
 fn fencing_tokens_that_would_be_inexact_are_refused() {
     let (_server, mut client) = with_library();
@@ -286,7 +286,7 @@ fn a_replica_reads_who_holds_a_lock_and_refuses_the_rest() {
     assert!(refused.starts_with("READONLY "), "{refused}");
 }
 
-/// As in the module.
+/// The same bounds as in the module.
 #[test]
 fn what_is_too_long_and_fence_keys_are_refused() {
     let (server, _client) = with_library();

@@ -1,9 +1,9 @@
 //! Real servers for tests: started in fresh directories, killed by their child handles.
 //!
-//! The only file of the tests that starts servers. It owns where a server lives, how it is
+//! The only file of the tests that starts servers. It decides where a server's files are, how it is
 //! configured and when it counts as up; it knows no command of the module.
 //! The server program is REDIS_SERVER (`redis-server` by default), the module SECKILL_MODULE
-//! (by default it is built once a test process).
+//! (by default it is built once per test process).
 #![allow(dead_code, unused_imports, reason = "every crate that includes it uses a part of it")]
 
 use std::ffi::OsString;
@@ -38,7 +38,7 @@ pub struct Server {
     client: Mutex<Client>,
 }
 
-/// What a server is started with.
+/// The configuration with which a server is started.
 #[derive(Clone, Default)]
 pub struct Builder {
     lines: Vec<String>,
@@ -49,7 +49,7 @@ pub struct Builder {
     data: Option<PathBuf>,
 }
 
-/// A connection that keeps error replies as values and never waits past the deadline.
+/// A connection that returns error replies as values and never waits past the deadline.
 pub struct Client {
     connection: Wire,
     log: PathBuf,
@@ -65,12 +65,12 @@ impl Server {
         Builder::default()
     }
 
-    /// The client shared by everything that doesn't ask for another.
+    /// The client for all calls that don't ask for another one.
     pub fn own(&self) -> MutexGuard<'_, Client> {
         self.client.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the server's own client another connection, when the old one was cut.
+    /// Gives the server's own client a new connection after the old one was closed.
     pub fn reconnect(&self) {
         *self.own() = self.client();
     }
@@ -85,7 +85,7 @@ impl Server {
             .unwrap_or_else(|error| panic!("cannot connect: {error}\n{}", self.log()))
     }
 
-    /// How any Redis client reaches this server.
+    /// The address at which any Redis client reaches this server.
     pub fn address(&self) -> ConnectionInfo {
         address(self.dir(), self.port.as_ref())
     }
@@ -107,13 +107,13 @@ impl Server {
         self.dir.path().join("log")
     }
 
-    /// Dies as by power loss: no save, no flush, no farewell.
+    /// Kills the server as a power failure would: no save, no flush, no goodbye.
     pub fn kill9(&mut self) {
         self.child.kill().expect("kill the server");
         self.child.wait().expect("reap the server");
     }
 
-    /// Asks the server to end, with whatever saving its configuration says.
+    /// Asks the server to shut down; it saves what its configuration says.
     pub fn stop(&mut self) -> ExitStatus {
         self.own().send(&["SHUTDOWN"]);
         let status = wait_for("the server's end", || self.child.try_wait().ok().flatten());
@@ -130,7 +130,7 @@ impl Server {
 
     /// Has the server's own checker fix the append-only file of the dead server.
     pub fn mend(&self) {
-        // The server is its own checker when it is called so.
+        // The server acts as its own checker when it is called by this name.
         let name = program().to_string_lossy().replace("-server", "-check-aof");
         let mut checker = Command::new(program())
             .arg0(name)
@@ -140,12 +140,12 @@ impl Server {
             .stdout(Stdio::null())
             .spawn()
             .expect("run the checker");
-        // Is asked for only where there is something to fix.
+        // The checker asks only if there is something to fix.
         let _ = checker.stdin.take().expect("piped").write_all(b"y\n");
         assert!(checker.wait().expect("the checker").success(), "the file can't be mended");
     }
 
-    /// The process stands still, as on a machine that hangs, until it is woken up.
+    /// Stops the process, as on a machine that hangs, until it is woken up.
     pub fn freeze(&self) {
         assert!(tool(&["sh", "-c", &format!("kill -STOP {}", self.child.id())]));
     }
@@ -159,7 +159,7 @@ impl Server {
         self.start_again();
     }
 
-    /// One field of INFO, in whatever section it stands.
+    /// One field of INFO, whatever section it is in.
     pub fn info(&self, field: &str) -> Option<String> {
         let everything = text(&self.call(&["INFO", "everything"]));
         everything.lines().find_map(|line| {
@@ -191,7 +191,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Errors mean that it is dead already, which is all that is wanted here.
+        // An error means that the server is dead already, which is enough here.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -210,7 +210,7 @@ impl Builder {
         self
     }
 
-    /// Arguments behind `loadmodule <path>`, spelled as in redis.conf.
+    /// Arguments after `loadmodule <path>`, spelled as in redis.conf.
     pub fn module_args(mut self, args: &str) -> Self {
         args.clone_into(&mut self.module_args);
         self
@@ -226,7 +226,7 @@ impl Builder {
         self.config("appendonly yes").config("appendfsync always")
     }
 
-    /// Listens on a free loopback port rather than on a unix socket.
+    /// Listens on a free loopback port instead of a unix socket.
     pub fn port(mut self) -> Self {
         self.port = true;
         self
@@ -256,9 +256,9 @@ impl Builder {
         self.try_start().unwrap_or_else(|log| panic!("the server did not start:\n{log}"))
     }
 
-    /// `Err` is the log of a server that ended instead of coming up.
+    /// `Err` is the log of a server that exited during its start.
     pub fn try_start(self) -> Result<Server, String> {
-        // A program that is no test may have taken a port that was free.
+        // A program other than a test may have taken a port that was free.
         for _ in 0..5 {
             match self.clone().start_once() {
                 Err(log) if log.contains("Address already in use") => {}
@@ -312,8 +312,8 @@ impl Client {
         Ok(Self { connection: Wire::connect(address, DEADLINE)?, log })
     }
 
-    /// Sends a command and gives its reply, an error reply too. A dead connection fails the test
-    /// with the server's log.
+    /// Sends a command and returns its reply, which may be an error. A dead connection fails the
+    /// test with the server's log.
     pub fn call<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Value {
         self.send(args);
         self.receive()
@@ -337,7 +337,7 @@ impl Client {
     }
 }
 
-/// Runs a program of the system. Whether it went well.
+/// Runs a program of the system. Did it succeed?
 pub fn tool(words: &[&str]) -> bool {
     let status = Command::new(words[0]).args(&words[1..]).stderr(Stdio::null()).status();
     status.is_ok_and(|status| status.success())

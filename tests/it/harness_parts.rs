@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Value};
 
-/// How long anything a test waits for may take, on a busy machine too.
+/// How long a test may wait for anything, also on a busy machine.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Asks again and again until there is an answer; `Err` names what never came.
+/// Asks repeatedly until there is an answer; `Err` names what did not arrive.
 pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T, String> {
     let start = Instant::now();
     loop {
@@ -27,14 +27,14 @@ pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T, 
     }
 }
 
-/// Sets up what must be ready before so many milliseconds are over, a lease or a hold; on a machine
-/// that was too slow for it, which `None` says, once more with four times as many.
+/// Sets up something, for example a lease or a hold, that must be ready within this many ms. `None`
+/// says that the machine was too slow: then it is repeated with four times as many.
 pub fn in_time<T>(ms: u64, mut set_up: impl FnMut(u64) -> Option<T>) -> T {
     let done = [1, 4, 16, 64].into_iter().find_map(|factor| set_up(ms * factor));
     done.unwrap_or_else(|| panic!("not ready in {} ms either", ms * 64))
 }
 
-/// The text of a string reply, an error included.
+/// The text of a string reply or an error.
 pub fn text(value: &Value) -> String {
     match value {
         Value::Okay => "OK".into(),
@@ -49,12 +49,12 @@ pub fn text(value: &Value) -> String {
     }
 }
 
-/// A free TCP port, kept for its owner until this is dropped.
+/// A free TCP port, reserved for its owner until this is dropped.
 ///
-/// The system would hand out a port that it chose for one server to the next one that asks, until
-/// the first server listens, and to outgoing connections. So the port is outside of the range from
-/// which the system chooses, and the UDP port of the same number, which no server uses, keeps it
-/// from all other tests, those of other processes too.
+/// The system would hand out a port that it chose for one server to the next process that asks,
+/// until the server listens, and also to outgoing connections. So the port is outside of the
+/// system's range, and a bound UDP port of the same number, which no server uses, reserves it
+/// against all other tests, including those of other processes.
 pub struct Port {
     pub number: u16,
     _reserved: UdpSocket,
@@ -65,7 +65,7 @@ impl Port {
         let free = wait_for("a free port", || {
             let number = fastrand::u16(10_000..32_768);
             let _reserved = UdpSocket::bind(("127.0.0.1", number)).ok()?;
-            // Programs other than tests listen too.
+            // Programs other than tests also listen on ports.
             TcpListener::bind(("127.0.0.1", number)).ok()?;
             Some(Self { number, _reserved })
         });
@@ -82,8 +82,8 @@ pub fn address(dir: &Path, port: Option<&Port>) -> ConnectionInfo {
     address.into_connection_info().expect("an address that we made")
 }
 
-/// Whether the server at the other end was started in a directory, and is no other one that has
-/// the port by now.
+/// Was the server at the other end started in this directory? Another server may have the port by
+/// now.
 pub fn is_started_in(dir: &Path, connection: &mut impl redis::ConnectionLike) -> bool {
     let info = redis::cmd("INFO").arg("server").query::<String>(connection);
     let line = format!("config_file:{}", dir.join("redis.conf").display());
@@ -108,8 +108,8 @@ pub fn copy_data(from: &Path, to: &Path) {
     }
 }
 
-/// The append-only file that a server has written to last. The checker of Valkey 9.1 does not know
-/// what the file before it begins with, so it is not given the manifest.
+/// The append-only file that a server wrote to last. The checker of Valkey 9.1 does not know the
+/// start of the file before it, so it does not get the manifest.
 pub fn last_appended(dir: &Path) -> PathBuf {
     let conf = fs::read_to_string(dir.join("redis.conf")).expect("conf");
     let data = conf.lines().rev().find_map(|line| line.strip_prefix("dir "));
@@ -119,7 +119,7 @@ pub fn last_appended(dir: &Path) -> PathBuf {
     folder.join(last.split(' ').nth(1).expect("its name"))
 }
 
-/// The module's file.
+/// The path of the module's library.
 pub fn module() -> &'static Path {
     static MODULE: OnceLock<PathBuf> = OnceLock::new();
     MODULE.get_or_init(|| match std::env::var_os("SECKILL_MODULE") {
@@ -128,14 +128,14 @@ pub fn module() -> &'static Path {
     })
 }
 
-/// Where the workspace is.
+/// The folder of the workspace.
 fn root() -> &'static Path {
     let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     folders.find(|dir| dir.join("Cargo.lock").is_file()).expect("the workspace's root")
 }
 
-/// Says what is not tested here and why, around the capture of the test runner, and again at the
-/// end of a run of CI.
+/// Reports what is not tested here and why, bypassing the capture of the test runner, and again at
+/// the end of a CI run.
 pub fn left_out(what: &str) {
     let told = Command::new(root().join("scripts/left-out")).arg(what).status();
     assert!(told.is_ok_and(|status| status.success()), "scripts/left-out {what}");

@@ -1,7 +1,7 @@
-//! A connection to a server whose replies are waited for through interrupted system calls.
+//! A connection to a server that keeps waiting for a reply after an interrupted system call.
 //!
 //! `redis::Connection` reports an interrupted read as an error and then takes the reply for a late
-//! one. Linux interrupts a read with a time-out without any signal handler, for example when the
+//! one. Linux interrupts a read with a time-out even without a signal handler, for example when the
 //! process is stopped and continued (signal(7)).
 
 use std::io::{self, BufReader, Read, Write};
@@ -16,7 +16,7 @@ trait Stream: Read + Write + Send {}
 impl Stream for TcpStream {}
 impl Stream for UnixStream {}
 
-/// Reads again when a read was interrupted.
+/// Repeats a read that was interrupted.
 struct Patient(Box<dyn Stream>);
 
 impl Read for Patient {
@@ -38,7 +38,7 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// Connects to a port of this machine or a unix socket, without TLS, user or database.
+    /// Connects to a local port or a unix socket, without TLS, user or database.
     pub fn connect(address: &ConnectionInfo, time_out: Duration) -> io::Result<Self> {
         let stream: Box<dyn Stream> = match address.addr() {
             ConnectionAddr::Tcp(host, port) => {
@@ -107,7 +107,7 @@ impl ConnectionLike for Wire {
 mod tests {
     use super::*;
 
-    /// A stream whose every other read is interrupted.
+    /// A stream on which every second read is interrupted.
     struct Shaken(&'static [u8], bool);
 
     impl Read for Shaken {

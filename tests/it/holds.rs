@@ -104,7 +104,7 @@ fn held_and_sold_orders_are_given_back_once() {
     );
     server.assert_book("7", [5, 0, 0]);
     assert_eq!(server.unchanged("SECKILL.CANCEL 7 alice o1"), Value::Int(2));
-    // The right to buy is back, the ids are not.
+    // The user can buy again, but not with the old ids.
     server.check(
         "
         > SECKILL.TRY 7 alice o1
@@ -146,7 +146,7 @@ fn an_unmanaged_sale_is_given_back_by_membership() {
     );
     assert_eq!(server.silent("SECKILL.CANCEL 7 alice o1"), Value::Int(0));
     assert_eq!(server.silent("SECKILL.CANCEL 8 alice o1"), Value::Int(0));
-    // A stock that is gone stays gone.
+    // A missing stock stays missing.
     server.check("> DEL seckill:stock:7\n1\n> SECKILL.CANCEL 7 bob o2\n1");
     server.check("> EXISTS seckill:stock:7 seckill:order:7\n0");
     for (make, code) in [
@@ -203,7 +203,7 @@ fn a_hold_expires_soon_after_its_deadline_and_not_before() {
         let id = format!("o{number}");
         let deadline = server.place_hold(&format!("7 alice {id} UNITS 2"));
         server.wait_for_state("7", &id, "expired");
-        // The entry's id is the moment at which the server gave it back.
+        // The id of the entry is the moment at which the server released the order.
         let last = server.run("XREVRANGE stream.orders.released + - COUNT 1");
         let last: Vec<(String, Vec<String>)> = redis::from_redis_value(last).expect("an entry");
         let fields = ["userId", "alice", "voucherId", "7", "id", &id, "units", "2", "sale", &sale];
@@ -212,7 +212,7 @@ fn a_hold_expires_soon_after_its_deadline_and_not_before() {
         late.push(at - deadline);
     }
     assert!(late.iter().all(|late| *late >= 0), "before the deadline: {late:?}");
-    // On a busy machine one may be late, but not half of them.
+    // On a busy machine one order may be late, but not half of them.
     late.sort_unstable();
     assert!(late[late.len() / 2] <= 100, "{late:?}");
     server.assert_book("7", [50, 0, 0]);
@@ -255,7 +255,7 @@ fn holds_open_follows_the_holds() {
     shows(0);
 }
 
-/// In a script no timer fires: what comes back there was taken by the try itself.
+/// No timer fires in a script: units that are released there were released by the try itself.
 #[test]
 fn a_try_takes_what_is_due_before_it_says_sold_out() {
     let script = "redis.call('SECKILL.TRY','7','alice','o1') \
@@ -268,7 +268,7 @@ fn a_try_takes_what_is_due_before_it_says_sold_out() {
                         redis.call('HGET','seckill:book:7','o2')} end \
                     sold_out = sold_out + 1 end \
                   return 'never'";
-    // A script that stands still between two tries meets nobody who has sold out.
+    // If a script is paused between two tries, it may see no sold-out try.
     let reply = in_time(20, |hold_ms| {
         let server = Server::start();
         server.run(&format!("SECKILL.CREATE 7 2 LIMIT 2 HOLD {hold_ms}"));
@@ -280,7 +280,7 @@ fn a_try_takes_what_is_due_before_it_says_sold_out() {
     assert_eq!(texts, ["0", "expired:1:0:alice", "expired:1:0:bob"]);
 }
 
-/// No timer fires in a script, so its orders stay held until somebody asks for them.
+/// No timer fires in a script, so its orders stay held until a command needs them.
 #[test]
 fn what_is_overdue_is_over_before_anybody_came_for_it() {
     for (command, wanted, state) in [
@@ -290,7 +290,7 @@ fn what_is_overdue_is_over_before_anybody_came_for_it() {
     ] {
         let server = Server::start();
         server.run("SECKILL.CREATE 7 1 HOLD 1");
-        // Counting so far takes longer than the hold.
+        // This loop takes longer than the hold.
         let script = format!(
             "redis.call('SECKILL.TRY','7','alice','o1') \
              local sum = 0 for i = 1, 10000000 do sum = sum + i end \

@@ -1,5 +1,5 @@
-//! Holds whose keys somebody has spoiled: nothing half-done, and all of it done once fixed. And
-//! very many at once.
+//! Holds whose keys another client has spoiled: nothing is done by half, and everything is done
+//! once the keys are fixed. And very many holds at once.
 
 use crate::harness::{Client, Server, text, wait_for};
 use crate::observe::integer;
@@ -49,7 +49,7 @@ fn expiry_waits_for_keys_to_be_mended() {
     let kinds = ["stock", "order", "book", "buyer", "hold"];
     for kind in kinds {
         server.run(&format!("SECKILL.CREATE {kind} 5 LIMIT 2 HOLD 100"));
-        // In one step, so that the hold is not over before.
+        // In one step, so that the hold does not expire before.
         let spoiled = server.transaction(&[
             &format!("SECKILL.TRY {kind} alice o1 UNITS 2"),
             &format!("RENAME seckill:{kind}:{kind} away-{kind}"),
@@ -57,7 +57,7 @@ fn expiry_waits_for_keys_to_be_mended() {
         ]);
         assert_eq!(spoiled, [Value::Int(0), Value::Okay, Value::Int(1)], "{kind}");
     }
-    // A sound sale is not held up by them.
+    // The spoiled sales do not delay a sound one.
     server.run("SECKILL.CREATE sound 5 HOLD 100");
     let last = server.place_hold("sound alice o1");
     server.wait_for_state("sound", "o1", "expired");
@@ -89,7 +89,7 @@ fn expiry_waits_for_the_released_stream() {
         server.run("SECKILL.TRY 7 alice o1");
         let deadline = integer(&server.field("SECKILL.ORDER 7 o1", "deadline"));
         server.wait_until(deadline + 50);
-        // A try that meets what can't be released is sold out, not stuck.
+        // A try that meets an order that can't be released is sold out, not stuck.
         server.check("> SECKILL.TRY 7 bob o2\n1\n> GET seckill:stock:7\n0");
         assert_eq!(server.state("7", "o1"), "held");
         server.run("DEL stream.orders.released");
@@ -102,7 +102,7 @@ fn expiry_waits_for_the_released_stream() {
 fn one_broken_order_does_not_hold_up_the_others() {
     let server = Server::start();
     server.run("SECKILL.CREATE 7 9 HOLD 100");
-    // In one step, so that no hold is over before.
+    // In one step, so that no hold expires before.
     server.transaction(&[
         "SECKILL.TRY 7 a a1",
         "SECKILL.TRY 7 b b1",
@@ -131,7 +131,7 @@ fn holds_that_others_wrote_are_lifted() {
     });
     lifted.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
     server.assert_book("7", [7, 1, 1]);
-    // A hold that was moved up ends when it says.
+    // A hold whose deadline was made earlier ends at the new one.
     server.run("ZADD seckill:hold:7 5 o1");
     server.wait_for_state("7", "o1", "expired");
     server.assert_book("7", [8, 0, 1]);
@@ -150,7 +150,7 @@ fn holds_of_one_sale_end_each_at_its_time() {
     assert_eq!(server.state("7", "o1"), "held");
     assert_eq!(server.state("7", "o3"), "sold");
     server.assert_book("7", [7, 1, 1]);
-    // The window does not end what is held.
+    // The end of the window does not end held orders.
     server.check("> SECKILL.ALTER 7 END 1\nOK\n> SECKILL.CONFIRM 7 late o1\n1");
     server.check("> SECKILL.CANCEL 7 paid o3\n1");
     server.assert_book("7", [8, 0, 1]);
@@ -163,7 +163,7 @@ fn losers_do_not_find_out_one_by_one_that_nothing_comes_back() {
     server.check("> SET stream.orders.released junk\nOK\n> SECKILL.TRY 7 alice o1\n0");
     let deadline = integer(&server.field("SECKILL.ORDER 7 o1", "deadline"));
     server.wait_until(deadline + 1);
-    // A timer that tries to release something looks up more keys than one that rests.
+    // A timer that tries to release something looks up more keys than an idle one.
     let looked_up = || server.info_number("keyspace_hits") + server.info_number("keyspace_misses");
     let begun = Instant::now();
     let lookups: Vec<i64> = (0..300)
@@ -176,7 +176,7 @@ fn losers_do_not_find_out_one_by_one_that_nothing_comes_back() {
     let fewest = lookups.iter().min().expect("some");
     let vain = lookups.iter().filter(|count| *count > fewest).count();
     let rests = usize::try_from(begun.elapsed().as_millis() / 100).expect("short");
-    // The timer looks, too, once per second; and the clock may tick between.
+    // The timer also looks once per second, and the clock may tick in between.
     assert!((1..=2 * rests + 3).contains(&vain), "{vain} vain ones in {rests} rests: {lookups:?}");
     assert!(vain < 150, "each looked: {lookups:?}");
     server.check("> DEL stream.orders.released\n1");
@@ -186,8 +186,7 @@ fn losers_do_not_find_out_one_by_one_that_nothing_comes_back() {
     sold.expect("it comes back once it can");
 }
 
-/// The processor time of the server's main thread, which does not grow while others have the
-/// processor.
+/// The processor time of the server's main thread, which does not grow while other processes run.
 fn main_thread_time(client: &mut Client) -> std::time::Duration {
     let shown = text(&client.run("INFO cpu"));
     let main = shown.lines().filter(|line| line.contains("_main_thread:"));
@@ -195,7 +194,7 @@ fn main_thread_time(client: &mut Client) -> std::time::Duration {
     std::time::Duration::from_secs_f64(seconds.sum())
 }
 
-/// Holds that fall due together come back together, and the server answers all the while.
+/// Holds that are due together are released together, and the server answers meanwhile.
 #[test]
 fn very_many_holds_due_at_once_stall_nobody() {
     const HOLDS: i64 = 100_000;
@@ -212,7 +211,7 @@ fn very_many_holds_due_at_once_stall_nobody() {
         }
     }
     server.assert_book("7", [0, HOLDS, 0]);
-    // All at once are over: in the holds, which is what the timer goes by.
+    // All holds are due at once, by the scores in the holds, which the timer uses.
     server.check(&format!("> ZUNIONSTORE seckill:hold:7 1 seckill:hold:7 WEIGHTS 0\n{HOLDS}"));
     let (mut pings, mut slowest) = (0, std::time::Duration::ZERO);
     let begin = std::time::Instant::now();

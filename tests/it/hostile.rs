@@ -1,4 +1,4 @@
-//! Random bytes for every command: the server lives, and an error has changed nothing.
+//! Random bytes for every command: the server survives, and an error has changed nothing.
 
 use crate::differential::seed;
 use crate::harness::{Client, Server};
@@ -69,7 +69,7 @@ fn random_command(random: &mut fastrand::Rng) -> Vec<Vec<u8>> {
     };
     let mut command = vec![name.to_vec()];
     command.extend((0..args).map(|_| random_arg(random)));
-    // Some of it has to make sense, or nothing is ever sold.
+    // Some arguments must be valid, or nothing is ever sold.
     let plausible: &[&[u8]] = match name {
         b"SECKILL.TRY" | b"SECKILL.MTRY" => &[b"7", b"user"],
         b"SECKILL.TRYKEYS" => &[b"stock", b"buyers", b"orders"],
@@ -90,7 +90,7 @@ fn random_command(random: &mut fastrand::Rng) -> Vec<Vec<u8>> {
     command
 }
 
-/// Gives some key a random value of a random type, or nothing, or all stocks some units.
+/// Gives a random key a random value of a random type, deletes it, or gives all stocks some units.
 fn disturb(random: &mut fastrand::Rng, client: &mut Client) {
     let key = KEYS[random.usize(..KEYS.len())];
     let value = WORDS[random.usize(..WORDS.len())];
@@ -136,7 +136,7 @@ fn random_bytes_do_no_harm() {
                 accepted += 1;
                 false
             }
-            // The order id was an asterisk: the outcome, and the id that was made.
+            // The order id was an asterisk: the reply is the outcome and the generated id.
             (b"SECKILL.TRY", Value::Array(pair)) => match pair.as_slice() {
                 [Value::Int(0), Value::BulkString(_)] => {
                     accepted += 1;

@@ -1,5 +1,5 @@
-//! Memory comes back: every command, answered in every way, again and again, and an empty server
-//! has as much memory in use as before.
+//! Memory is released: after every command was answered in every way, many times, an empty server
+//! uses as much memory as before.
 //!
 //! LEAK_COMMANDS=1000000 is the long form.
 
@@ -12,11 +12,11 @@ use redis::Value;
 
 const SHORT: usize = 60_000;
 
-/// How much more an empty server may have after all rounds than after the first quarter. A leak of
-/// a byte in one command of a round would make as much in the long form.
+/// How much more memory an empty server may use after all rounds than after the first quarter. In
+/// the long form, a leak of one byte in one command of a round would reach this.
 const SLACK: i64 = 5 << 10;
 
-/// The same for what the system has given to the process: the allocator takes it by the MB.
+/// The limit for the process's resident memory: the allocator takes it by the MB.
 const RSS_SLACK: i64 = 6 << 20;
 
 /// Commands that are answered at once. `@` is the number of the round.
@@ -127,7 +127,7 @@ const ROUND: &str = r#"
     EVAL "NESTED" 1 u@
 "#;
 
-/// Scripts, by their names in the round: a consumer that rejects everything, and commands that are
+/// Scripts, by their names in the round: a consumer that rejects every entry, and commands that are
 /// refused or must not block.
 const SCRIPTS: [(&str, &str); 2] = [
     (
@@ -165,9 +165,9 @@ impl Rounds {
         Self { client, waiter, lines: lines.map(str::to_owned).collect(), server, sent: 0 }
     }
 
-    /// Everything once; then the server is empty.
+    /// Runs every command once; then the server is empty.
     fn round(&mut self, number: usize) {
-        // The names come again, so that what the server counts by name does not grow.
+        // Names are used again, so that what the server counts by name does not grow.
         let name = (number % 50).to_string();
         for line in &self.lines {
             let mut line = line.replace('@', &name);
@@ -184,7 +184,7 @@ impl Rounds {
         assert_eq!(self.server.run("FLUSHALL SYNC"), Value::Okay);
     }
 
-    /// A lock that is waited for: until it is handed over, for nothing, and by a client that goes.
+    /// A wait for a lock that is granted, one that ends, and one of a client that disconnects.
     fn wait_for_locks(&mut self, number: usize) {
         self.client.check("> LOCK.ACQUIRE waited t 100000\n1");
         self.waiter.send(&argv("LOCK.ACQUIRE waited w 100000 WAIT 60000 FENCE"));
@@ -211,7 +211,7 @@ impl Rounds {
         reached.unwrap_or_else(|late| panic!("{late}\n{}", self.server.log()));
     }
 
-    /// `used_memory` and the resident set of the empty server.
+    /// `used_memory` and the resident set size of the empty server.
     fn memory(&mut self) -> [i64; 2] {
         self.server.run("SCRIPT FLUSH SYNC");
         self.server.run("CONFIG RESETSTAT");
@@ -237,7 +237,7 @@ fn an_empty_server_has_as_much_memory_in_use_as_before() {
     }
     every_command_was_called(&rounds.server);
     let after = rounds.memory();
-    // In peace: under valgrind it says then what was lost.
+    // A regular exit: under valgrind, the server reports leaks when it exits.
     assert!(rounds.server.stop().success(), "{}", rounds.server.log());
     println!("{} commands: [used, resident] {before:?}, then {after:?}", rounds.sent);
     assert!(after[0] <= before[0] + SLACK, "in use: {before:?}, then {after:?}");
@@ -245,7 +245,7 @@ fn an_empty_server_has_as_much_memory_in_use_as_before() {
     assert!(!rounds.server.log().contains("a bug in"), "{}", rounds.server.log());
 }
 
-/// No command of ours was forgotten here.
+/// Every command of the module must have been called here.
 fn every_command_was_called(server: &Server) {
     let all = words(server.run("COMMAND LIST FILTERBY MODULE seckill"));
     let stats = text(&server.run("INFO commandstats"));

@@ -1,7 +1,7 @@
-//! The library of functions in place of the module: the same tests, spelled as FCALL.
+//! The library of functions instead of the module: the same tests, spelled as FCALL.
 //!
-//! With SECKILL_FUNCTIONS=functions/seckill.lua servers start without the module and load that
-//! file, and whoever sends a command of the module sends the function that stands in for it.
+//! With SECKILL_FUNCTIONS=functions/seckill.lua, servers start without the module and load that
+//! file, and a client that sends a command of the module sends the matching function instead.
 //! `scripts/functions` runs the tests that apply.
 
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ fn path() -> Option<&'static OsString> {
     PATH.get_or_init(|| std::env::var_os("SECKILL_FUNCTIONS")).as_ref()
 }
 
-/// Are functions tested, and not the module?
+/// Are functions tested instead of the module?
 pub(super) fn is_wanted() -> bool {
     path().is_some()
 }
@@ -24,7 +24,7 @@ pub(super) fn is_wanted() -> bool {
 /// Loads the library into a server that would have had the module, if functions are tested.
 pub(super) fn load(client: &mut Client, without_module: bool) {
     let Some(path) = path().filter(|_| !without_module) else { return };
-    // Relative to the folder of the package whose tests these are: cargo starts them there.
+    // The path is relative to the folder of the tested package: cargo starts the tests there.
     let code = std::fs::read(path).expect("SECKILL_FUNCTIONS names a file");
     let loaded = client.call(&[b"FUNCTION".as_slice(), b"LOAD", b"REPLACE", &code]);
     // A replica gets the functions from its primary.
@@ -32,7 +32,7 @@ pub(super) fn load(client: &mut Client, without_module: bool) {
     assert!(is_replica || loaded == Value::BulkString(b"seckill".to_vec()), "{loaded:?}");
 }
 
-/// What is sent for a command: itself, or what stands in for it if functions are tested.
+/// What is sent for a command: the command, or its function if functions are tested.
 pub(super) fn as_sent<A: AsRef<[u8]>>(args: &[A]) -> Vec<Vec<u8>> {
     if is_wanted() {
         return spelled(args);
@@ -40,7 +40,7 @@ pub(super) fn as_sent<A: AsRef<[u8]>>(args: &[A]) -> Vec<Vec<u8>> {
     args.iter().map(|arg| arg.as_ref().to_vec()).collect()
 }
 
-/// A command as the function that stands in for it; any other as it is.
+/// A command of the module as its function; any other command as it is.
 pub fn spelled<A: AsRef<[u8]>>(args: &[A]) -> Vec<Vec<u8>> {
     let args: Vec<Vec<u8>> = args.iter().map(|arg| arg.as_ref().to_vec()).collect();
     let Some((name, rest)) = args.split_first() else { return args };

@@ -67,7 +67,7 @@ fn unloading_survives_other_acl_rules() {
     let server = Server::start();
     server.run("ACL SETUSER bob on >pw +@all -debug ~*");
     server.run("ACL SETUSER eve on nopass +get ~seckill.try");
-    // Where the server has categories of ours, a rule may name them.
+    // If the server lets modules make categories, a rule may name them.
     let named = server.run("ACL SETUSER cat on nopass +@seckill") == Value::Okay;
     let unloaded = text(&server.run("MODULE UNLOAD seckill"));
     assert!(unloaded == "OK" || named, "{unloaded}");
@@ -117,7 +117,7 @@ fn a_module_with_holds_stays_until_they_are_settled() {
     server.check("> SECKILL.TRY 7 alice o1\n0\n> PING\nPONG");
 }
 
-/// Servers follow pointers to the latest command of a client, and to queued ones.
+/// The server follows pointers to the latest command of a client, and to queued commands.
 #[test]
 fn unloading_waits_for_clients_that_used_it() {
     let server = Server::start();
@@ -133,7 +133,7 @@ fn unloading_waits_for_clients_that_used_it() {
     client.check("> PING\nPONG\n> MULTI\nOK\n> SECKILL.TRY 7 bob o2\nQUEUED\n> PING\nQUEUED");
     refused("a queued command");
     client.check("> EXEC\n1) 0\n2) PONG");
-    // In a transaction of its own, in front of a command that would be gone.
+    // Unloading within a transaction, before a command that would no longer exist.
     client.check("> MULTI\nOK\n> MODULE UNLOAD seckill\nQUEUED\n> SECKILL.TRY 7 cid o3\nQUEUED");
     let Value::Array(replies) = client.run("EXEC") else { panic!("no replies") };
     assert!(text(&replies[0]).starts_with("ERR"), "{replies:?}");
@@ -157,7 +157,7 @@ fn unloading_is_refused_where_clients_cannot_be_listed() {
     server.check("> SECKILL.TRY 7 bob o2\n1");
 }
 
-/// Sends tries, locks and looks until told to stop. How many tries were accepted.
+/// Sends tries, locks and queries until it is stopped. Returns the number of accepted tries.
 fn traffic(mut client: Client, number: usize, stop: &AtomicBool) -> i64 {
     let (mut accepted, mut round) = (0, 0);
     while !stop.load(Ordering::Relaxed) {
@@ -172,7 +172,7 @@ fn traffic(mut client: Client, number: usize, stop: &AtomicBool) -> i64 {
             commands.push("SECKILL.CREATE m 5 HOLD 1".to_owned());
             commands.push(format!("SECKILL.TRY m u{number} *"));
         }
-        // Something else for a while: only then can the module go.
+        // Other commands for a while: only then can the module be unloaded.
         commands.extend((0..100).map(|_| "PING".to_owned()));
         for command in &commands {
             client.send(&crate::transcript::argv(command));
@@ -207,7 +207,7 @@ fn it_comes_and_goes_under_traffic() {
         let sold =
             wait_for("a sale", || (server.info_number("seckill_tries_accepted") > 3).then_some(()));
         sold.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
-        // Refused while holds are open, and while the latest command of a client is one of ours.
+        // Refused while holds are open, or while a client's latest command is one of the module's.
         let unloaded = wait_for("an unloading", || {
             let reply = server.run("MODULE UNLOAD seckill");
             refused += i32::from(reply != Value::Okay);

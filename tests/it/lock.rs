@@ -1,4 +1,4 @@
-//! LOCK.RELEASE: deletes a lock if the token is the one it was taken with.
+//! LOCK.RELEASE: deletes a lock if the token is the one with which it was acquired.
 
 use crate::harness::Server;
 use redis::Value;
@@ -48,7 +48,7 @@ fn tokens_are_compared_byte_by_byte() {
     ];
     for held in tokens {
         assert_eq!(server.call(&[b"SET".as_slice(), b"lock", held]), Value::Okay);
-        // Writing a megabyte to the log for each pair would only be slow.
+        // Writing a megabyte to the log for each pair would be too slow.
         for given in tokens.iter().filter(|given| **given != held) {
             let reply = server.call(&[b"LOCK.RELEASE".as_slice(), b"lock", given]);
             assert_eq!(reply, Value::Int(0), "{} by {}", held.len(), given.len());
@@ -67,7 +67,7 @@ fn a_token_stored_as_a_number_is_still_bytes() {
         assert_eq!(server.silent(&format!("LOCK.RELEASE lock {wrong}")), Value::Int(0));
         assert_eq!(server.run(&format!("LOCK.RELEASE lock {held}")), Value::Int(1));
     }
-    // Stored as a number by INCR, and shared small integers.
+    // Tokens that the server stores as numbers: by INCR, and as shared small integers.
     server.check("> INCRBY lock 7\n7\n> LOCK.RELEASE lock 8\n0\n> LOCK.RELEASE lock 7\n1");
 }
 

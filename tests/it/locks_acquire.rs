@@ -1,4 +1,4 @@
-//! LOCK.ACQUIRE, LOCK.RENEW and LOCK.INFO where nobody has to wait.
+//! LOCK.ACQUIRE, LOCK.RENEW and LOCK.INFO when no client has to wait.
 
 use crate::aof::{Argv, shown};
 use crate::harness::{Server, text, wait_for};
@@ -9,12 +9,12 @@ fn pttl(server: &Server, key: &str) -> i64 {
     integer(&server.call(&["PTTL", key]))
 }
 
-/// When a key expires: two of them are compared exactly, however much later the second is read.
+/// The expiry of a key as a moment, so that two can be compared exactly, whenever they are read.
 fn end(server: &Server, key: &str) -> i64 {
     integer(&server.call(&["PEXPIRETIME", key]))
 }
 
-/// The commands of the file, their times cut off: `SET lock t PXAT`.
+/// The commands of the file without their times: `SET lock t PXAT`.
 fn effects(commands: Vec<Argv>) -> Vec<String> {
     let is_time = |word: &&str| word.len() == 13 && word.bytes().all(|b| b.is_ascii_digit());
     let cut = |line: String| line.split(' ').filter(|w| !is_time(w)).collect::<Vec<_>>().join(" ");
@@ -51,7 +51,7 @@ fn the_same_token_acquires_again_and_renews() {
     server.check("> LOCK.RENEW lock ann 5000\n1\n> LOCK.RENEW lock bob 900000\n0");
     assert!(pttl(&server, "lock") <= 5000);
     server.check("> LOCK.RENEW free ann 5000\n0\n> EXISTS free\n0");
-    // A renewal is no acquisition.
+    // A renewal does not count as an acquisition.
     assert_eq!(server.info_number("seckill_locks_acquired"), 1);
 }
 
@@ -117,7 +117,7 @@ fn fencing_tokens_grow_with_every_acquisition() {
         |token: &str| integer(&server.run(&format!("LOCK.ACQUIRE lock {token} 100000 FENCE")));
     let first = acquire("ann");
     assert!(first > 1_600_000_000_000, "{first}");
-    // The same answer to the same owner, and none to another.
+    // The owner gets its token again, and no other client gets it.
     assert_eq!(acquire("ann"), first);
     assert_eq!(server.silent("LOCK.ACQUIRE lock bob 100000 FENCE"), Value::Int(0));
     server.run("LOCK.RENEW lock ann 200000");
@@ -126,7 +126,7 @@ fn fencing_tokens_grow_with_every_acquisition() {
     server.run("LOCK.RELEASE lock ann");
     let second = acquire("bob");
     assert!(second > first);
-    // Ahead of the clock: one more.
+    // A fencing token ahead of the clock: the next is one more.
     let ahead = second + 1_000_000_000;
     server.run(&format!("SET lock:fence {ahead}"));
     server.run("DEL lock");
@@ -155,14 +155,14 @@ fn an_impossible_fencing_token_refuses_before_the_lock_is_touched() {
         server.run(make);
         let error = server.refused("LOCK.ACQUIRE lock ann 1000 FENCE", code);
         assert!(error.starts_with(words), "{error}");
-        // One who waits hears it at once.
+        // A client that would wait is refused at once.
         server.run("SET lock bob");
         server.refused("LOCK.ACQUIRE lock ann 1000 WAIT 1000 FENCE", code);
         server.check("> DEL lock\n1\n> LOCK.ACQUIRE lock ann 1000\n1");
     }
 }
 
-/// A key that merely has the name of a fence key does not change, nor does its time to live.
+/// A key that merely has the name of a fence key keeps its value and its time to live.
 #[test]
 fn a_renewal_leaves_what_is_no_fence_alone() {
     let server = Server::observed().start();
@@ -194,7 +194,7 @@ fn effects_are_plain_and_absolute() {
         written("LOCK.RENEW lock ann 100000"),
         ["MULTI", "PEXPIREAT lock", "PEXPIREAT lock:fence", "EXEC"]
     );
-    // What the file says is what the key has.
+    // The key has exactly the expiry that the file has.
     let written = server.aof_of(|| drop(server.run("LOCK.RENEW lock ann 50000")));
     let at = text(&server.run("PEXPIRETIME lock"));
     assert!(written.iter().any(|argv| shown(argv) == format!("PEXPIREAT lock {at}")), "{at}");

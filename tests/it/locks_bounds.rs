@@ -7,7 +7,7 @@ use redis::Value;
 const PER_LOCK: &str = "ERR 2 clients already wait for this lock, and no more may";
 const IN_ALL: &str = "ERR 3 clients already wait for locks, and no more may";
 
-/// Two for a lock, three in all; three locks are held.
+/// Two waiters per lock and three in all are allowed; three locks are held.
 fn bounded() -> Server {
     let server = Server::observed().start();
     server.check("> CONFIG SET seckill.lock-waiters-max '2 3'\nOK");
@@ -33,7 +33,7 @@ fn a_full_line_refuses_and_changes_nothing() {
     // A client that does not wait is answered as before, and so is the holder.
     assert_eq!(server.silent("LOCK.ACQUIRE a dan 1000000"), Value::Int(0));
     server.check("> LOCK.ACQUIRE a ann 1000000 WAIT 60000\n1");
-    // Nobody waits in a transaction, so there the bound is none.
+    // No client waits in a transaction, so the bound does not apply there.
     server.check(
         "
         > MULTI
@@ -44,9 +44,9 @@ fn a_full_line_refuses_and_changes_nothing() {
         1) 0
         ",
     );
-    // Another lock has a line of its own.
+    // Another lock has its own line.
     let _third = server.waiter("LOCK.ACQUIRE b dan 1000000 WAIT 60000");
-    // A lock that is handed over makes room.
+    // A lock that is handed over makes room in its line.
     server.check("> LOCK.RELEASE a ann\n1");
     assert_eq!(first.receive(), Value::Int(1));
     let _fourth = server.waiter("LOCK.ACQUIRE a dan 1000000 WAIT 60000");
@@ -63,9 +63,9 @@ fn all_lines_together_have_a_bound() {
         .collect();
     assert_eq!(server.refused("LOCK.ACQUIRE c dan 1000000 WAIT 60000", "ERR"), IN_ALL);
     assert_eq!(server.refused("LOCK.ACQUIRE b dan 1000000 WAIT 60000", "ERR"), IN_ALL);
-    // Free locks are acquired anyway.
+    // Free locks are acquired regardless of the bound.
     server.check("> LOCK.ACQUIRE d dan 1000000 WAIT 60000\n1");
-    // A greater bound counts at once; a smaller one sends nobody away.
+    // A greater bound is valid at once; a smaller one removes no waiter.
     server.check("> CONFIG SET seckill.lock-waiters-max '2 4'\nOK");
     let _another = server.waiter("LOCK.ACQUIRE c dan 1000000 WAIT 60000");
     server.check("> CONFIG SET seckill.lock-waiters-max '0 0'\nOK");
@@ -96,14 +96,14 @@ fn every_way_out_of_a_line_makes_room() {
     assert_eq!(server.refused("LOCK.ACQUIRE a third 1000000 WAIT 60000", "ERR"), PER_LOCK);
 }
 
-/// A thousand, who wait with the longest names and tokens, and leave.
+/// A thousand clients wait with the longest names and tokens, and leave.
 #[test]
 fn the_memory_of_waiters_comes_back() {
     let server = Server::start();
     let lock = "k".repeat(512);
     server.check(&format!("> LOCK.ACQUIRE {lock} ann 1000000\n1"));
     let used = || server.info_number("used_memory");
-    // Newer servers keep what they answer waiters by, so it is the second time that counts.
+    // Newer servers keep buffers for answers to waiters, so only the second crowd counts.
     crowd(&server, &lock);
     let before = used();
     crowd(&server, &lock);
@@ -112,19 +112,19 @@ fn the_memory_of_waiters_comes_back() {
     given_back.unwrap_or_else(|late| panic!("{late}: {} bytes are kept", kept()));
 }
 
-/// A thousand clients come, wait, and go.
+/// A thousand clients connect, wait and disconnect.
 fn crowd(server: &Server, lock: &str) {
     let used = || server.info_number("used_memory");
     let mut waiters: Vec<Client> = (0..1000).map(|_| server.client()).collect();
-    // The server makes a client's query buffer when it reads from it first.
+    // The server allocates a client's query buffer at its first read.
     waiters.iter_mut().for_each(|client| client.check("> PING\nPONG"));
     let connected = used();
     for (n, client) in waiters.iter_mut().enumerate() {
         client.send(&["LOCK.ACQUIRE", lock, &format!("{n:0>512}"), "1000000", "WAIT", "60000"]);
     }
     server.wait_for_line(1000);
-    // Two reply buffers of 16 KB are the server's, which gives them to every client that a module
-    // blocks; the rest is the request, and a place in line.
+    // The server gives two reply buffers of 16 KB to every client that a module blocks; the rest is
+    // the request and a place in line.
     let each = (used() - connected) / 1000;
     assert!(each < 40_000, "{each} bytes for each waiter");
     let error = text(&server.run(&format!("LOCK.ACQUIRE {lock} bob 1000000 WAIT 60000")));
@@ -135,7 +135,7 @@ fn crowd(server: &Server, lock: &str) {
     wait_for("the connections' end", || alone().then_some(())).expect("closed");
 }
 
-/// What a line keeps has a name of bounded length, too.
+/// The names in a line are bounded too.
 #[test]
 fn a_lock_has_a_short_name() {
     let server = Server::observed().start();

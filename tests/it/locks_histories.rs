@@ -1,5 +1,5 @@
-//! Many clients and long histories: nobody is ever inside with somebody else, and the line is
-//! what a list would be.
+//! Many clients and long histories: two clients are never inside at once, and the line behaves like
+//! a list.
 
 use std::collections::VecDeque;
 use std::thread;
@@ -14,7 +14,7 @@ use redis::Value;
 const THREADS: usize = 8;
 const ROUNDS: usize = 60;
 
-/// Adds one to a counter that would lose updates if two were inside at once.
+/// Increments a counter in a way that loses updates if two clients are inside at once.
 fn add_one(client: &mut Client) {
     let count: i64 = match client.run("GET counter") {
         Value::Nil => 0,
@@ -23,7 +23,7 @@ fn add_one(client: &mut Client) {
     client.call(&["SET", "counter", &(count + 1).to_string()]);
 }
 
-/// Acquires by LOCK.ACQUIRE, in line, and leaves by a command or a script.
+/// Acquires with LOCK.ACQUIRE, in line, and releases with a command or a script.
 fn in_line(client: &mut Client, token: &str, random: &mut fastrand::Rng) {
     while client.call(&["LOCK.ACQUIRE", "lock", token, "60000", "WAIT", "20000"]) != Value::Int(1) {
     }
@@ -35,7 +35,7 @@ fn in_line(client: &mut Client, token: &str, random: &mut fastrand::Rng) {
     assert_eq!(released, Value::Int(1), "{token}");
 }
 
-/// Acquires as applications do without the module: spinning.
+/// Acquires by spinning, as applications without the module do.
 fn by_spinning(client: &mut Client, token: &str) {
     while client.call(&["SET", "lock", token, "NX", "PX", "60000"]) != Value::Okay {
         thread::sleep(Duration::from_millis(1));
@@ -59,7 +59,7 @@ fn no_update_is_lost_under_a_lock() {
                 let mut random = fastrand::Rng::with_seed(seed ^ thread as u64);
                 for round in 0..ROUNDS {
                     let token = format!("{thread}-{round}");
-                    // Two of the eight know nothing of the module.
+                    // Two of the eight clients don't use the module.
                     match thread {
                         0 | 1 => by_spinning(&mut client, &token),
                         _ => in_line(&mut client, &token, &mut random),
@@ -74,7 +74,7 @@ fn no_update_is_lost_under_a_lock() {
     server.assert_reload_changes_nothing();
 }
 
-/// As above, with waiters that are killed while others come and go, and short waits.
+/// As above, with waiters that are killed while others arrive and leave, and short waits.
 #[test]
 fn no_update_is_lost_while_clients_die() {
     let server = Server::start();
@@ -90,8 +90,8 @@ fn no_update_is_lost_while_clients_die() {
                 for round in 0..ROUNDS {
                     let token = format!("{thread}-{round}");
                     if thread < 3 {
-                        // Asks, and disconnects before the answer. A client that got the lock
-                        // releases it, or its lease ends.
+                        // Disconnects before the answer. A client that got the lock no longer needs
+                        // it: it is released, or its lease ends.
                         let ask = ["LOCK.ACQUIRE", "lock", &token, "40", "WAIT", "1000"];
                         client.send(&ask);
                         thread::sleep(Duration::from_micros(random.u64(0..3000)));
@@ -109,7 +109,7 @@ fn no_update_is_lost_while_clients_die() {
     server.wait_for_owner("lock", "");
 }
 
-/// The model: who holds the lock, who is in line, and the last fencing token.
+/// The model: the owner of the lock, the line, and the last fencing token.
 #[derive(Default)]
 struct Model {
     owner: Option<String>,
@@ -125,7 +125,7 @@ struct InLine {
 }
 
 impl Model {
-    /// The lock is free: the first in line has it. Gives who.
+    /// The lock is free: the first in line gets it. Returns its seat.
     fn hand_over(&mut self, token: impl Fn(usize) -> String) -> Option<usize> {
         let next = self.line.pop_front();
         self.owner = next.as_ref().map(|next| token(next.seat));
@@ -160,7 +160,7 @@ impl History {
         Self { server, seats, model: Model::default(), random }
     }
 
-    /// The owner is the model's, and the line is as long.
+    /// The server has the owner and the length of the line that the model has.
     fn compare(&mut self, what: &str) {
         let owner = self.model.owner.clone().unwrap_or_default();
         self.server.wait_for_owner("lock", &owner);
@@ -226,7 +226,7 @@ impl History {
                 assert_eq!(self.seats[seat].client.run(&renew), Value::Int(is_owner.into()));
             }
             7 | 8 if self.model.owner.is_some() => {
-                // Its lease ends, at once or soon.
+                // The lease ends, at once or soon.
                 let end = ["PEXPIRE lock 3", "PEXPIREAT lock 1", "RENAME lock away", "DEL lock"];
                 self.server.run(end[self.random.usize(..end.len())]);
                 self.freed();
@@ -244,7 +244,7 @@ impl History {
                 self.die_between(seat);
             }
             12 if !is_waiting => {
-                // Closes, with the lock if it is tied to this connection.
+                // Disconnects, and loses the lock if it is tied to this connection.
                 self.seats[seat] = sit(&self.server);
                 if self.model.tied == Some(seat) {
                     self.freed();
@@ -255,7 +255,7 @@ impl History {
         self.compare(&format!("step {what} of seat {seat}"));
     }
 
-    /// The owner releases, and in the same step the first in line dies.
+    /// The owner releases, and in the same step the first in line is killed.
     fn die_between(&mut self, owner: usize) {
         let Some(first) = self.model.line.pop_front() else { return };
         let first = first.seat;
@@ -327,7 +327,7 @@ fn hostile_bytes_do_no_harm() {
                 _ => WORDS[random.usize(..WORDS.len())].to_vec(),
             });
         }
-        // With a deadline of its own: whatever was asked, there is an answer.
+        // `call` has a deadline: every request is answered.
         let client = random.usize(..clients.len());
         clients[client].call(&words);
     }

@@ -1,5 +1,5 @@
-//! What tests of waiting for locks share: clients in line, and waiting for the line to be as long
-//! as it should.
+//! What tests of waiting for locks share: clients in line, and waiting until the line is as long as
+//! expected.
 
 use crate::harness::{Client, Server, wait_for};
 use crate::transcript::argv;
@@ -30,8 +30,8 @@ impl Server {
         self.wait_for_line(before + 1);
     }
 
-    /// Sends a request for a lock that may become free at any time. Whether it is in line, and has
-    /// not got the lock.
+    /// Sends a request for a lock that may become free at any time. Is it in line, or did it get
+    /// the lock?
     pub fn queue_in_time(&self, client: &mut Client, request: &str) -> bool {
         let granted = || self.info_number("seckill_locks_acquired");
         let before = (self.in_line(), granted());
@@ -43,7 +43,7 @@ impl Server {
         is_queued.unwrap_or_else(|late| panic!("{late}: {request}"))
     }
 
-    /// The token that a lock is held with; empty when it is free.
+    /// The token of the lock's owner; empty when the lock is free.
     pub fn owner(&self, lock: &str) -> String {
         match self.call(&["GET", lock]) {
             Value::BulkString(token) => String::from_utf8(token).expect("a token of a test"),

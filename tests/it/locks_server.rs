@@ -9,7 +9,7 @@ use crate::harness::{Client, Server, in_time, text, wait_for};
 use crate::observe::{assert_error, integer};
 use redis::Value;
 
-/// What the file got: `SET lock bob PXAT`, without the times.
+/// The commands that `act` adds to the file, without times: `SET lock bob PXAT`.
 fn effects(server: &Server, act: impl FnOnce()) -> Vec<String> {
     let is_time = |word: &&str| word.len() == 13 && word.bytes().all(|b| b.is_ascii_digit());
     let cut = |line: String| line.split(' ').filter(|w| !is_time(w)).collect::<Vec<_>>().join(" ");
@@ -33,7 +33,7 @@ fn grants_are_replicated_as_what_they_did() {
         assert_eq!(bob.receive(), Value::Int(1));
     });
     assert_eq!(written, ["DEL lock", "SET lock cid PXAT"]);
-    // A grant that nobody hears of: the file says so in order, too.
+    // A grant to a client that is killed before its reply is in the file in order, too.
     let mut gone = server.client();
     let id = crate::locks_line::id_of(&mut gone);
     server.queue(&mut gone, "LOCK.ACQUIRE lock gone 1000000 WAIT 60000");
@@ -110,7 +110,7 @@ fn a_failover_keeps_locks_and_lets_fencing_tokens_grow() {
     assert!(integer(&replica.run("LOCK.ACQUIRE lock cid 1000000 FENCE")) > second);
 }
 
-/// `WAIT` counts the grant, though the client wrote nothing itself.
+/// `WAIT` counts the grant, although the client itself wrote nothing.
 #[test]
 fn who_was_granted_a_lock_in_line_can_wait_for_replicas() {
     let primary = Server::with().port().start();
@@ -148,7 +148,7 @@ fn who_waits_on_a_server_that_turns_replica_is_told() {
 
 #[test]
 fn nothing_is_granted_while_writes_are_paused() {
-    // In line and paused before the lease ends; the second wait ends after it.
+    // In line and paused before the lease ends; the wait of `late` ends after it.
     let (server, [mut bob, mut late, gone]) = in_time(500, |ms| {
         let server = Server::with().aof().start();
         let mut clients = [server.client(), server.client(), server.client()];
@@ -162,12 +162,12 @@ fn nothing_is_granted_while_writes_are_paused() {
         server.run("CLIENT PAUSE 60000 WRITE");
         (begun.elapsed() < Duration::from_millis(ms)).then_some((server, clients))
     });
-    // Waits end anyway, in time, and who is gone leaves.
+    // Waits still end in time, and a client that disconnects leaves the line.
     assert_eq!(late.receive(), Value::Int(0));
     drop(gone);
     server.wait_for_line(1);
     server.check("> PTTL lock\n-2");
-    // A few turns of the server's own clock.
+    // A few turns of the server's event loop.
     let turns = server.info_number("seckill_locks_acquired");
     for _ in 0..20 {
         server.run("PING");
@@ -187,14 +187,14 @@ fn a_module_that_somebody_waits_for_is_not_unloaded() {
     assert!(refused.starts_with("ERR"), "{refused}");
     drop(bob);
     server.wait_for_line(0);
-    // The timer for the end of a wait goes with the last waiter.
+    // The timer for the end of a wait is removed with the last waiter.
     let unloaded = wait_for("the unload", || {
         (server.run("MODULE UNLOAD seckill") == Value::Okay).then_some(())
     });
     unloaded.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
     let load = format!("MODULE LOAD {}", crate::harness::module().display());
     assert_eq!(server.run(&load), Value::Okay);
-    // Listening starts over.
+    // The loaded module listens again.
     let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
     server.run("DEL lock");
     assert_eq!(cid.receive(), Value::Int(1));

@@ -8,7 +8,7 @@ use crate::locks_line::id_of;
 use crate::observe::integer;
 use redis::Value;
 
-/// A new connection that holds a lock with its session, for long.
+/// A new connection that holds a lock with SESSION and a long lease.
 pub fn holder(server: &Server, lock: &str, token: &str) -> Client {
     let mut client = server.client();
     let ask = format!("LOCK.ACQUIRE {lock} {token} 1000000 SESSION");
@@ -16,8 +16,8 @@ pub fn holder(server: &Server, lock: &str, token: &str) -> Client {
     client
 }
 
-/// A connection that closes now, with no lock of its own, and all that closed before it have been
-/// dealt with when this returns.
+/// Closes a connection with a lock of its own. When that lock is released, the server has handled
+/// all connections that closed before.
 pub fn wait_for_closed(server: &Server) {
     drop(holder(server, "closed:last", "last"));
     server.wait_for_owner("closed:last", "");
@@ -43,7 +43,7 @@ fn whatever_closes_a_connection_releases_its_locks() {
         }
         assert_eq!(bob.receive(), Value::Int(1), "{close}");
         assert_eq!(server.owner("lock"), "bob", "{close}");
-        // Bob's is tied to nothing.
+        // The lock of bob is tied to no connection.
         drop(bob);
         wait_for_closed(&server);
         server.check("> LOCK.RELEASE lock bob\n1\n> DBSIZE\n0");
@@ -57,14 +57,14 @@ fn all_locks_of_a_connection_are_released_in_every_database() {
     for number in 0..300 {
         ann.run(&format!("SELECT {}", number % 3));
         ann.check(&format!("> LOCK.ACQUIRE lock{number} ann 1000000 FENCE SESSION\n(integer) ..."));
-        // Without SESSION it stays.
+        // A lock without SESSION stays.
         ann.check(&format!("> LOCK.ACQUIRE plain{number} ann 1000000\n1"));
     }
     let before = server.info_number("seckill_locks_released");
     drop(ann);
     for db in 0..3 {
         server.run(&format!("SELECT {db}"));
-        // The locks without, and the fence keys.
+        // What is left: the locks without SESSION, and the fence keys.
         let left =
             wait_for("the releases", || (server.run("DBSIZE") == Value::Int(200)).then_some(()));
         left.unwrap_or_else(|late| panic!("{late}: {:?}", server.run("KEYS *")));
@@ -95,7 +95,7 @@ fn a_release_for_a_closed_connection_is_written_as_any_other() {
         server.wait_for_owner("lock", "");
     });
     assert_eq!(written, ["DEL lock"]);
-    // A lock that is not the connection's any more: nothing is written when it closes.
+    // A lock that the connection has lost: nothing is written when it closes.
     let mut ann = Some(holder(&server, "lock", "ann"));
     server.run("SET lock zoe");
     let written = effects(&mut || {
@@ -107,7 +107,7 @@ fn a_release_for_a_closed_connection_is_written_as_any_other() {
     assert!(written.is_empty(), "{written:?}");
 }
 
-/// What ends a tie, so that the connection may close and the lock, held with the same token, stays.
+/// Commands that end a tie: the connection may close, and a lock with the same token stays.
 #[test]
 fn a_lock_that_was_lost_is_tied_no_more() {
     let server = Server::start();
@@ -134,7 +134,7 @@ fn a_lock_that_was_lost_is_tied_no_more() {
         let ann = holder(&server, "lock", "ann");
         let reply = server.run(lose);
         assert!(!matches!(reply, Value::ServerError(_)), "{lose}: {reply:?}");
-        // After MOVE some servers are in the other database: see docs/operating.md.
+        // After MOVE, some servers have selected the other database: see docs/operating.md.
         server.run("SELECT 0");
         server.run("SET lock ann");
         drop(ann);
@@ -159,7 +159,7 @@ fn a_lease_that_has_ended_ties_nothing() {
     assert_eq!(server.owner("lock"), "ann");
 }
 
-/// The lease is the end for a holder whose connection nobody sees closing.
+/// The lease ends a lock if the server does not notice that the holder's connection is dead.
 #[test]
 fn a_connection_that_stays_open_keeps_its_lock_to_the_end_of_the_lease() {
     let server = Server::start();
@@ -169,7 +169,7 @@ fn a_connection_that_stays_open_keeps_its_lock_to_the_end_of_the_lease() {
     let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000 SESSION");
     assert_eq!(bob.receive(), Value::Int(1));
     assert!(start.elapsed() > Duration::from_millis(250), "{:?}", start.elapsed());
-    // It comes to life again, too late.
+    // The holder resumes too late.
     drop(ann);
     wait_for_closed(&server);
     assert_eq!(server.owner("lock"), "bob");
@@ -203,7 +203,7 @@ fn what_leaves_the_lock_to_its_holder_leaves_the_tie() {
 #[test]
 fn the_latest_acquisition_says_what_the_lock_is_tied_to() {
     let server = Server::start();
-    // To another connection, as after one that was lost; and back.
+    // To another connection, as after a lost connection; and back.
     let first = holder(&server, "lock", "ann");
     let mut second = holder(&server, "lock", "ann");
     drop(first);
@@ -216,7 +216,7 @@ fn the_latest_acquisition_says_what_the_lock_is_tied_to() {
     assert_eq!(server.owner("lock"), "ann");
     drop(second);
     server.wait_for_owner("lock", "");
-    // To none.
+    // To no connection.
     for other in [true, false] {
         let mut first = holder(&server, "lock", "ann");
         let mut second = server.client();
@@ -227,7 +227,7 @@ fn the_latest_acquisition_says_what_the_lock_is_tied_to() {
         assert_eq!(server.owner("lock"), "ann");
         server.run("LOCK.RELEASE lock ann");
     }
-    // With another token it is another's, and nothing changes.
+    // With another token the lock is refused, and nothing changes.
     let first = holder(&server, "lock", "ann");
     let mut second = server.client();
     second.check("> LOCK.ACQUIRE lock bob 1000000 SESSION\n0");
@@ -238,7 +238,7 @@ fn the_latest_acquisition_says_what_the_lock_is_tied_to() {
     server.wait_for_owner("lock", "");
 }
 
-/// The holder's connection is cut, and in the same turn somebody asks with its token.
+/// The holder's connection is closed, and in the same turn another client uses its token.
 #[test]
 fn who_asks_with_the_token_after_the_close_is_told_the_truth() {
     let server = Server::start();
@@ -285,7 +285,7 @@ fn a_waiter_is_granted_the_lock_with_its_session() {
     }
     drop(line);
     server.wait_for_owner("lock", "");
-    // Between the grant and its reply, in the very step of the release.
+    // Between the grant and its reply, in the step of the release itself.
     for (end, told) in [("CLIENT KILL ID <id>", false), ("CLIENT UNBLOCK <id> TIMEOUT", true)] {
         server.run("LOCK.ACQUIRE lock ann 1000000");
         let mut bob = server.client();
@@ -305,7 +305,7 @@ fn a_waiter_is_granted_the_lock_with_its_session() {
         drop(cid);
         server.wait_for_owner("lock", "");
     }
-    // A waiter that leaves the line ties nothing.
+    // A waiter that leaves the line ties no lock.
     let ann = holder(&server, "lock", "ann");
     drop(server.waiter("LOCK.ACQUIRE lock ann2 1000000 WAIT 60000 SESSION"));
     server.wait_for_line(0);
@@ -315,7 +315,7 @@ fn a_waiter_is_granted_the_lock_with_its_session() {
     server.wait_for_owner("lock", "");
 }
 
-/// Granted in the turn in which another acquires it with the same token: the grant comes later.
+/// Granted in the turn in which another client acquires it with the same token, but later.
 #[test]
 fn a_grant_ends_the_tie_of_another_with_the_same_token() {
     let server = Server::start();
@@ -341,7 +341,7 @@ fn a_grant_ends_the_tie_of_another_with_the_same_token() {
     assert_eq!(server.owner("lock"), "ann");
 }
 
-/// Both are granted the lock in the step of the release, and both are told.
+/// Both get the lock in the step of the release, and both are answered.
 #[test]
 fn of_two_waiters_with_one_token_the_later_has_the_tie() {
     let server = Server::start();

@@ -18,14 +18,14 @@ fn a_tie_moves_with_its_database() {
     let mut zoe = server.client();
     zoe.check("> SELECT 1\nOK\n> LOCK.ACQUIRE lock ann 1000000\n1");
     server.check("> SWAPDB 0 1\nOK\n> SWAPDB 1 2\nOK");
-    // Hers is in database 2 now; the other, held with the same token, is in database 0.
+    // The lock of ann is in database 2 now; the other, with the same token, is in database 0.
     let mut bob = server.client();
     bob.run("SELECT 2");
     server.queue(&mut bob, "LOCK.ACQUIRE lock bob 1000000 WAIT 60000 SESSION");
     drop(ann);
     assert_eq!(bob.receive(), Value::Int(1));
     assert_eq!(server.owner("lock"), "ann");
-    // In the very step in which the connection closes, too.
+    // The databases are swapped in the step in which the connection closes.
     let id = id_of(&mut bob);
     server.check(&format!(
         "> MULTI\nOK\n> CLIENT KILL ID {id}\nQUEUED\n> SWAPDB 2 3\nQUEUED\n> EXEC\n1) 1\n2) OK"
@@ -35,7 +35,7 @@ fn a_tie_moves_with_its_database() {
     server.check("> SELECT 0\nOK\n> GET lock\nann");
 }
 
-/// Granted in one database, and moved before it was told.
+/// A lock that is granted in one database, and moved before its client is answered.
 #[test]
 fn a_grant_that_moves_is_tied_where_it_is() {
     let server = Server::start();
@@ -57,7 +57,7 @@ fn nothing_is_released_while_writes_are_paused() {
     let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
     server.run("CLIENT PAUSE 60000 WRITE");
     drop(ann);
-    // A few turns of the server's own clock.
+    // A few ticks of the server's cron.
     server.wait_until(server.clock_ms() + 250);
     server.check("> GET lock\nann");
     server.run("CLIENT UNPAUSE");
@@ -94,11 +94,11 @@ fn a_module_with_ties_can_be_unloaded() {
     drop(server.client());
     server.check("> GET lock\nann");
     assert_eq!(server.run(&format!("MODULE LOAD {}", module().display())), Value::Okay);
-    // The lease decides, and all starts over.
+    // The lease still holds the lock, and new ties work.
     server.check("> GET lock\nann");
     drop(holder(&server, "lock", "ann"));
     server.wait_for_owner("lock", "");
-    // Right behind the end of a connection.
+    // An unload immediately after a connection has closed.
     for _ in 0..20 {
         let ann = holder(&server, "lock", "ann");
         server.run("PING");
@@ -117,12 +117,12 @@ fn a_demotion_or_a_failover_forgets_ties() {
     let bob = holder(&primary, "other", "bob");
     primary.wait_for_replica(&replica);
     replica.run("REPLICAOF NO ONE");
-    // On the new primary the lease decides.
+    // On the new primary the lease ends the lock.
     primary.run(&format!("REPLICAOF 127.0.0.1 {}", replica.port()));
     drop(ann);
     replica.wait_for_replica(&primary);
     replica.check("> GET lock\nann\n> GET other\nbob");
-    // On the old one nothing is tied, also when it becomes the primary again.
+    // On the old primary no lock is tied, even when it becomes the primary again.
     primary.run("REPLICAOF NO ONE");
     drop(bob);
     wait_for_closed(&primary);
@@ -131,7 +131,7 @@ fn a_demotion_or_a_failover_forgets_ties() {
     primary.wait_for_owner("lock", "");
 }
 
-/// A replica that clients may write to is no primary either.
+/// A replica that accepts writes of clients is not a primary either.
 #[test]
 fn a_replica_that_is_written_to_releases_nothing() {
     let server = Server::with().port().config("replica-read-only no").start();
@@ -141,7 +141,7 @@ fn a_replica_that_is_written_to_releases_nothing() {
     drop(ann);
     server.wait_until(server.clock_ms() + 250);
     server.check("> GET lock\nann");
-    // It has not kept turning either, as far as the server counts turns.
+    // If the server counts turns of its event loop: it did not spin.
     if let (Some(Ok(before)), true) = (turns(), turns().is_some()) {
         server.wait_until(server.clock_ms() + 250);
         let after = turns().expect("turns").expect("a number");
@@ -181,7 +181,7 @@ fn a_lock_that_moved_to_another_node_is_left_alone() {
     source.run(&format!("CLUSTER SETSLOT {moving} MIGRATING {to}"));
     let migrate = format!("MIGRATE 127.0.0.1 {} lock 0 5000", target.port());
     assert_eq!(source.run(&migrate), Value::Okay);
-    // One lock has gone, one is here still, and its slot too.
+    // One lock has left; the other is still here, as is its slot.
     drop((ann, stays));
     let gone = wait_for("the release", || (source.run("DBSIZE") == Value::Int(0)).then_some(()));
     gone.expect("a release");
@@ -202,7 +202,7 @@ fn a_slot_that_left_whole_takes_its_ties_with_it() {
     target.check("> GET lock\nann");
 }
 
-/// Connections with locks, and many more without.
+/// Many connections with locks, and many more without.
 #[test]
 fn nothing_grows_while_clients_come_and_go() {
     let server = Server::start();
@@ -221,7 +221,7 @@ fn nothing_grows_while_clients_come_and_go() {
         server.wait_for_owner("lock", "");
     };
     round(500);
-    // On a connection that stays: locks that are released, and locks that are lost.
+    // On a connection that stays open: locks that are released, and locks that are lost.
     let mut stays = server.client();
     let mut rounds = |from: usize| {
         for number in from..from + 3000 {
@@ -241,7 +241,7 @@ fn nothing_grows_while_clients_come_and_go() {
     settled.unwrap_or_else(|late| panic!("{late}: {before}, then {}", used()));
 }
 
-/// Sixty-four want one lock; whoever gets it is killed. How long from the kill to the next holder.
+/// 64 clients want one lock; each owner is killed. Time from each kill to the next owner.
 #[test]
 fn a_killed_holder_is_followed_soon() {
     const CONTENDERS: usize = 64;
@@ -279,7 +279,7 @@ fn a_killed_holder_is_followed_soon() {
     assert!(took[32] < Duration::from_millis(100), "{took:?}");
 }
 
-/// RESET begins the connection's life again, and does not close it.
+/// RESET resets the state of a connection, and does not close it.
 #[test]
 fn a_reset_releases_nothing() {
     let server = Server::start();
@@ -316,11 +316,11 @@ fn options_may_stand_in_any_order_and_once() {
     );
 }
 
-/// Leaving it to the deadline of a poll would hide that the loop has to be woken up.
+/// With a poll of the server, the test would not notice that the event loop has to be woken up.
 #[test]
 fn a_server_at_rest_hands_the_lock_on_at_once() {
     let server = Server::with().config("hz 1").config("dynamic-hz no").start();
-    // In the turn that the client ends, and by somebody else, when the end of a turn has passed.
+    // A connection closed by its client, and one closed by another client after the end of a turn.
     for close in ["drop", "ACL DELUSER ann"] {
         let mut took = Vec::new();
         for _ in 0..9 {

@@ -1,5 +1,5 @@
-//! Between the turns of the event loop: a server that nothing else wakes serves who waits in time,
-//! and who shares a token with somebody that dies keeps the lock.
+//! Between the turns of the event loop: an idle server grants locks in time, and a client that
+//! shares its token with a client that dies keeps the lock.
 
 use std::time::{Duration, Instant};
 
@@ -10,13 +10,13 @@ use crate::observe::integer;
 use crate::transcript::argv;
 use redis::Value;
 
-/// A server that wakes up by itself only once per second.
+/// A server that wakes up on its own only once per second.
 fn sleepy() -> Builder {
     Server::with().config("hz 1").config("dynamic-hz no")
 }
 
-/// The median of what some rounds took. A round that waits for the server to wake up by itself
-/// takes half a second.
+/// Checks the median duration of some rounds. A round that waits until the server wakes up on its
+/// own takes half a second.
 fn median_is_prompt(what: &str, mut round: impl FnMut(usize) -> Duration) {
     let mut took: Vec<_> = (0..9).map(&mut round).collect();
     took.sort();
@@ -57,8 +57,8 @@ fn a_lease_or_a_wait_ends_in_time_on_a_server_at_rest() {
     });
 }
 
-/// What a client sent behind a command that blocked it runs when it is unblocked, on Redis 7.0
-/// after the end of the turn.
+/// Commands sent after a blocking command run when the client is unblocked, on Redis 7.0 after the
+/// end of the turn.
 #[test]
 fn a_lock_that_is_freed_after_the_end_of_a_turn_is_handed_over_soon() {
     let server = sleepy().start();
@@ -101,7 +101,7 @@ fn a_lock_is_handed_over_soon() {
         let next = format!("t{turn}");
         server.queue(&mut waiter, &format!("LOCK.ACQUIRE lock {next} 1000000 WAIT 60000"));
         let start = Instant::now();
-        // The lease's end, a deletion, a release: none is found by polling.
+        // The end of a lease, a deletion, a release: the server finds none of them by polling.
         let (cause, after) = match turn % 3 {
             0 => (format!("LOCK.RELEASE lock {owner}"), 0),
             1 => ("DEL lock".to_owned(), 0),
@@ -111,7 +111,7 @@ fn a_lock_is_handed_over_soon() {
         assert_eq!(waiter.receive(), Value::Int(1), "{cause}");
         took.push(start.elapsed().saturating_sub(Duration::from_millis(after)));
         owner = next;
-        // How long this machine takes, busy as it is, to wake a client that the server blocks.
+        // How long this busy machine takes to wake a client that the server blocks.
         let mut reader = block(&server, "BLPOP list 0");
         let start = Instant::now();
         server.run("RPUSH list x");
@@ -143,7 +143,7 @@ fn many_locks_that_are_freed_at_once_need_no_other_turns() {
         }
         server.wait_for_line(1600);
         took.push(woken(&["FLUSHALL".to_owned()], &mut waiters));
-        // How long this machine takes to wake as many clients in one turn.
+        // How long this machine takes to wake this many clients in one turn.
         for (waiter, n) in waiters.iter_mut().zip(0..) {
             waiter.send(&["BLPOP", &format!("list{n}"), "0"]);
         }
@@ -158,7 +158,7 @@ fn many_locks_that_are_freed_at_once_need_no_other_turns() {
     assert!(took[1] < bound, "{took:?}, and in one turn {control:?}");
 }
 
-/// Two with one token are served in the same step, and one of them never hears of it.
+/// Two waiters with one token are granted the lock in one step, and one of them is not answered.
 #[test]
 fn a_grant_is_not_undone_while_another_has_it_too() {
     for (ends, told) in [
@@ -214,13 +214,13 @@ fn a_grant_that_was_made_anew_is_not_undone() {
     server.run("EXEC");
     assert_eq!(second.receive(), Value::Int(1));
     assert_eq!((server.owner("lock").as_str(), server.in_line()), ("bob", 1));
-    // It was cid's for a moment of which nobody told cid.
+    // The lock was cid's for a moment, but cid was not answered.
     server.run("LOCK.RELEASE lock bob");
     assert_eq!(cid.receive(), Value::Int(1));
     assert_eq!(server.owner("lock"), "cid");
 }
 
-/// Another key in the lock's place is the lock from then on, with its own lease.
+/// Another key that replaces the lock is the lock from then on, with its own lease.
 #[test]
 fn what_comes_in_the_place_of_a_lock_is_the_lock() {
     let server = Server::start();
@@ -246,7 +246,7 @@ fn what_comes_in_the_place_of_a_lock_is_the_lock() {
     }
 }
 
-/// Puts a lock of zoe, with such a lease, where another was.
+/// Replaces the lock by one of zoe with this lease.
 fn put_in_place(server: &Server, replace: &str, ms: u64) {
     server.run(&format!("SET short zoe PX {ms}"));
     let done = match replace {
@@ -256,7 +256,7 @@ fn put_in_place(server: &Server, replace: &str, ms: u64) {
             let words: [&[u8]; 5] = [b"RESTORE", b"lock", ttl.as_bytes(), &dump, b"REPLACE"];
             server.call(&words)
         }
-        // A lock of the other database, brought by a script.
+        // A lock from the other database, moved by a script.
         "MOVE" => server.run(&format!(
             "EVAL \"redis.call('SELECT', 1) redis.call('SET', KEYS[1], 'zoe', 'PX', {ms}) \
              redis.call('SELECT', 0) redis.call('DEL', KEYS[1]) redis.call('SELECT', 1) \
@@ -292,12 +292,12 @@ fn commands_behind_a_wait_run_when_it_is_over() {
     assert_eq!(cid.receive(), Value::Int(1));
     server.wait_for_line(1);
     server.run("LOCK.RELEASE lock cid");
-    // An answered client keeps the lock to the end of the lease, whatever its connection does.
+    // An answered client keeps the lock to the end of the lease, even if its connection closes.
     assert_eq!((bob.receive(), bob.receive()), (Value::Int(1), Value::Okay));
     assert_eq!(server.owner("lock"), "bob");
 }
 
-/// Leases as short as can be: all are served, in order, and each has its own fencing token.
+/// The shortest leases: all waiters are served, in order, each with its own fencing token.
 #[test]
 fn leases_of_a_millisecond_pass_through_a_line() {
     let server = Server::start();

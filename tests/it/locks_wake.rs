@@ -1,5 +1,5 @@
-//! Everything that frees a lock serves the next in line; everything that ends a wait takes the
-//! waiter out of it.
+//! Everything that frees a lock serves the next in line; everything that ends a wait removes the
+//! waiter from the line.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use redis::Value;
 const UNLOCK: &str = "EVAL \"if redis.call('get', KEYS[1]) == ARGV[1] then \
                       return redis.call('del', KEYS[1]) end return 0\" 1 lock ann";
 
-/// A server on which ann holds the lock for long, and a waiter with the token bob.
+/// A server on which ann holds the lock for a long time, and a waiter with the token bob.
 fn held_and_waited_for() -> (Server, Client) {
     let server = Server::start();
     server.run("LOCK.ACQUIRE lock ann 1000000");
@@ -48,7 +48,7 @@ fn whatever_frees_a_lock_serves_the_next() {
         let cause_text = cause.split(' ').next().unwrap_or_default();
         let reply = server.run(cause);
         assert!(!matches!(reply, Value::ServerError(_)), "{cause}: {reply:?}");
-        // After MOVE some servers are in the other database: see docs/operating.md.
+        // After MOVE, some servers have selected the other database: see docs/operating.md.
         server.run("SELECT 0");
         assert_eq!(waiter.receive(), Value::Int(1), "{cause}");
         assert_eq!(server.owner("lock"), "bob", "{cause_text}");
@@ -108,13 +108,13 @@ fn a_lease_that_is_lengthened_ends_later() {
         });
         assert_eq!(waiter.receive(), Value::Int(1));
         let took = start.elapsed();
-        // Not when the first lease would have ended. Clocks count whole milliseconds.
+        // The lock is not granted at the end of the first lease. Clocks count whole milliseconds.
         assert!(took > Duration::from_millis(lease_ms - 20), "{lengthen}: {took:?}");
     }
 }
 
-/// A lease of ann that ends soon, and bob in line for the lock; when that began. None when the
-/// lease was over before bob was in line.
+/// A lease of ann that ends soon, and bob in line for the lock; with the start of the lease. None
+/// if the lease ended before bob was in line.
 fn waiter_for_a_lease(server: &Server, ms: u64, wait_ms: u64) -> Option<(Client, Instant)> {
     server.wait_for_line(0);
     server.run("DEL lock");
@@ -125,7 +125,7 @@ fn waiter_for_a_lease(server: &Server, ms: u64, wait_ms: u64) -> Option<(Client,
     server.queue_in_time(&mut waiter, &request).then_some((waiter, begun))
 }
 
-/// The server's own search for expired keys may be slow, or not come by for long.
+/// The server's own search for expired keys may be slow, or may not run for a long time.
 #[test]
 fn the_end_of_a_lease_needs_no_search_for_expired_keys() {
     let server = Server::start();
@@ -141,7 +141,7 @@ fn the_end_of_a_lease_needs_no_search_for_expired_keys() {
 fn a_lock_that_has_no_end_any_more_is_not_taken_away() {
     let server = Server::start();
     for keep in ["PERSIST lock", "SET lock zoe"] {
-        // The wait ends long after the lease would have.
+        // The wait ends long after the first lease.
         let mut waiter = in_time(50, |ms| {
             let (waiter, begun) = waiter_for_a_lease(&server, ms, ms * 6)?;
             server.run(keep);
@@ -159,7 +159,7 @@ fn who_overwrites_a_lock_holds_it() {
     server.run("SET lock zoe PX 1000000");
     server.check("> LOCK.RELEASE lock ann\n0\n> LOCK.RELEASE lock zoe\n1");
     assert_eq!(waiter.receive(), Value::Int(1));
-    // In the step that frees it, too.
+    // Also in the step that frees the lock.
     server.queue(&mut waiter, "LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
     server
         .run("EVAL \"redis.call('DEL', KEYS[1]) return redis.call('SET', KEYS[1], 'zoe')\" 1 lock");
@@ -220,13 +220,13 @@ fn who_is_gone_is_not_in_line() {
     assert_eq!(server.owner("lock"), "last");
 }
 
-/// Between the grant and its reply, in the very step of the release.
+/// Between the grant and its reply, in the step of the release itself.
 #[test]
 fn a_grant_that_nobody_hears_of_goes_to_the_next() {
     for (end, told, owner) in [
         ("CLIENT KILL ID <id>", None, "cid"),
         ("CLIENT UNBLOCK <id> ERROR", Some("UNBLOCKED"), "cid"),
-        // Asked to answer at once, it says the truth.
+        // A client that is unblocked early is answered that it has the lock.
         ("CLIENT UNBLOCK <id> TIMEOUT", Some("1"), "bob"),
         ("SET lock zoe", None, "zoe"),
         ("DEL lock", Some("1"), "bob"),
@@ -250,7 +250,7 @@ fn a_grant_that_nobody_hears_of_goes_to_the_next() {
             assert!(reply.starts_with(told), "{end}: {reply}");
         }
         if owner.is_empty() {
-            // The lock went with its database, and the lock in this one is cid's.
+            // The granted lock moved with its database, and the lock in this database is cid's.
             assert_eq!(cid.receive(), Value::Int(1), "{end}");
             server.check("> SELECT 1\nOK\n> GET lock\nbob\n> SELECT 0\nOK\n> GET lock\ncid");
             continue;
@@ -339,7 +339,7 @@ fn every_database_and_key_has_its_own_line() {
 #[test]
 fn a_free_lock_with_a_line_is_for_the_line() {
     let (server, mut waiter) = held_and_waited_for();
-    // In one step the lock is freed and asked for again.
+    // One step frees the lock and asks for it again.
     server.check(
         "
         > MULTI

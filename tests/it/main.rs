@@ -4,23 +4,23 @@
 //! | --- | --- |
 //! | `harness` | starts and ends servers; the only file that does |
 //! | `faketime` | servers whose clock is set while they run |
-//! | `ports` | the harness itself: ports, and whose server answers |
+//! | `ports` | the harness itself: ports, and which server answers |
 //! | `transcript` | sessions as redis-cli shows them, run and compared |
-//! | `observe`, `aof` | what others see: keys, events, WATCH, invalidations, the append-only file |
+//! | `observe`, `aof` | visible effects: keys, events, WATCH, invalidations, append-only file |
 //! | `try`, `refusals`, `trykeys`, `lock` | each command's contract, row by row |
-//! | `mtry`, `mtry_effects` | batches of tries, and what they write |
-//! | `mtry_differential` | random batches against the same tries one after the other |
+//! | `mtry`, `mtry_effects` | batches of tries, and their effects |
+//! | `mtry_differential` | random batches compared with the same tries in sequence |
 //! | `deduct` | bare stocks: SECKILL.DEDUCT and SECKILL.RESTORE |
 //! | `prizes`, `prizes_context` | drawing prize codes and putting them back |
-//! | `prizes_effects` | what draws write, random histories of them, random bytes |
-//! | `nextid`, `nextid_slots` | generated ids, and who else counts on their keys |
-//! | `nextid_pace` | nobody uses up the ids of a day |
-//! | `whole_slots` | moves slots whole, on servers that can |
-//! | `other_writers` | nothing remembered between tries hides what others did |
-//! | `repeats` | repeat buyers, and what others do to the buyers meanwhile |
+//! | `prizes_effects` | effects of draws, random histories of draws, random bytes |
+//! | `nextid`, `nextid_slots` | generated ids, and other generators on their keys |
+//! | `nextid_pace` | no client can use up the ids of a day |
+//! | `whole_slots` | moves slots whole, on servers that support it |
+//! | `other_writers` | memory between tries hides no change by other clients |
+//! | `repeats` | repeat buyers, and other clients' changes of the buyers |
 //! | `locks_line`, `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in line |
 //! | `locks_bounds` | how many clients may wait |
-//! | `locks_turns` | handed over in time by a server at rest; two with one token |
+//! | `locks_turns` | locks handed over in time by an idle server; two waiters with one token |
 //! | `locks_session`, `locks_session_server` | locks that a closed connection releases |
 //! | `locks_server`, `locks_histories` | pauses, failovers, clusters; many clients and a model |
 //! | `managed`, `managed_odd`, `managed_terms` | managed vouchers: who buys; odd keys; rules |
@@ -29,39 +29,40 @@
 //! | `holds`, `holds_mended` | confirm, cancel, expiry; spoiled keys |
 //! | `dropped` | vouchers dropped while orders are held; how entries name a voucher |
 //! | `extend` | more time for a held order |
-//! | `sale_ids` | what is late from an earlier sale of a voucher; files of the version before |
+//! | `sale_ids` | late requests for an earlier sale; files of the previous version |
 //! | `payments` | references of payments |
 //! | `confirmed`, `confirmed_rejected` | the stream of confirmed orders; its entries rejected |
 //! | `reject`, `reject_odd` | rejected entries and their dead letters; odd entries and keys |
-//! | `reject_effects`, `reject_cluster` | the same, as their namesakes |
-//! | `survival`, `rules_appear` | crashes, failovers, keys that go and come; rules that appear |
-//! | `retries` | answers that are given again, and WAIT behind them |
-//! | `status` | what managed sales say of themselves |
+//! | `reject_effects`, `reject_cluster` | effects of rejections; rejections in a cluster |
+//! | `survival`, `rules_appear` | crashes, failovers, lost and restored keys; rules that appear |
+//! | `retries` | repeated answers, and WAIT after them |
+//! | `status` | replies that describe managed sales |
 //! | `audit_steps` | a book read in steps while it changes |
-//! | `managed_effects`, `managed_history`, `managed_hostile` | as their namesakes, when managed |
-//! | `effects` | what is written for replicas and files, and read without the module |
+//! | `managed_effects`, `managed_history` | effects and random histories of managed sales |
+//! | `managed_hostile` | random bytes for managed sales |
+//! | `effects` | effects for replicas and files, read without the module |
 //! | `context` | transactions, scripts, replicas, memory limits, blocked readers, databases |
 //! | `cuts` | files that end too early, at every byte |
 //! | `events` | keyspace events and client-side caching |
-//! | `leaks` | memory comes back |
+//! | `leaks` | memory is released |
 //! | `loading` | MODULE LOAD and UNLOAD |
 //! | `config`, `config_names`, `cluster`, `managed_cluster` | names and modes, hash tags, slots |
 //! | `memory` | what the module remembers between commands, and each event that may end it |
-//! | `docs_tables` | tables of the documentation, written from what the server says |
+//! | `docs_tables` | tables of the documentation, generated from the server's answers |
 //! | `metadata`, `acl`, `docs` | COMMAND INFO, DOCS, GETKEYS, INFO, ACL, redis.conf, pages |
 //! | `shipped` | redis.conf, compose.yaml, scripts |
-//! | `pages` | what pages say that no session shows: sizes, TLS, a restore |
+//! | `pages` | statements of pages that no session shows: sizes, TLS, a restore |
 //! | `users` | what the users of SECURITY.md can do |
 //! | `security` | every command by name, category and key; SECURITY.md |
 //! | `differential` | random histories against the reference scripts |
-//! | `measured_scripts` | the scripts that the benchmark measures commands against |
-//! | `scripts`, `scripts_seen`, `scripts_busy` | scripts that commands answer; others' view; load |
-//! | `library`, `functions` | the library of functions in place of the module, and beside it |
-//! | `own_names` | streams that would be one, and locks that are keys of a sale |
-//! | `bounds` | how long what clients send may be |
+//! | `measured_scripts` | the scripts with which the benchmark compares commands |
+//! | `scripts`, `scripts_seen`, `scripts_busy` | scripts that commands replace; under load |
+//! | `library`, `functions` | the library of functions: instead of the module, against it |
+//! | `own_names` | streams with equal names, and locks named like keys of a sale |
+//! | `bounds` | how long arguments of clients may be |
 //! | `hostile`, `concurrency` | random bytes; many clients at once |
 //!
-//! A test takes a server of its own. `Server::silent` and `Server::refused` check that a command
+//! Each test starts its own server. `Server::silent` and `Server::refused` check that a command
 //! leaves no trace, which is half of this module's promise: prefer them to comparing replies.
 
 mod acl;

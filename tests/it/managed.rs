@@ -4,8 +4,8 @@ use crate::harness::{Server, in_time, text, wait_for};
 use crate::observe::integer;
 use redis::Value;
 
-/// A voucher on which `alice` holds her limit with order `live`, has order `gone` released, and
-/// everything else is sold.
+/// A voucher on which `alice` holds as many units as the limit in order `live`, order `gone` is
+/// released, and the rest is sold.
 fn busy_sale(server: &Server) {
     server.run("FLUSHALL");
     server.check(
@@ -34,7 +34,7 @@ fn the_first_reason_counts() {
     let open = "BEGIN 0 END 0".to_owned();
     let pending = format!("BEGIN {far} END 0");
     let ended = "BEGIN 0 END 1".to_owned();
-    // Each row has every later reason to refuse, too.
+    // In each row, all later reasons to refuse apply as well.
     for (window, command, wanted) in [
         (&ended, "SECKILL.TRY 7 alice live", 0),
         (&pending, "SECKILL.TRY 7 alice live", 0),
@@ -57,7 +57,7 @@ fn the_first_reason_counts() {
         server.refused("SECKILL.TRY 7 bob gone", "ORDERID");
         server.refused("SECKILL.TRY 7 alice live UNITS 9", "ORDERID");
     }
-    // An id that was released does not sell again with units and window there.
+    // A released id does not sell again, although there are units and the window is open.
     server.check(&format!("> SECKILL.ALTER 7 {open} LIMIT 5\nOK\n> SECKILL.RESTOCK 7 5\n5"));
     assert_eq!(server.silent("SECKILL.TRY 7 alice gone"), Value::Int(5));
     assert_eq!(server.unchanged("SECKILL.TRY 7 alice live"), Value::Int(0));
@@ -129,7 +129,7 @@ fn the_window_is_that_of_the_servers_clock() {
             (outcome == 4).then_some(())
         });
         over.expect("an end");
-        // Each part of the window was met by some try.
+        // Each part of the window occurred in some try.
         seen.dedup();
         (seen == [3, 0, 4]).then_some(())
     });
@@ -184,10 +184,10 @@ fn the_limit_is_of_units_a_user() {
     assert_eq!(server.silent("SECKILL.TRY 7 carol o4 UNITS 4"), Value::Int(2));
     assert_eq!(server.silent("SECKILL.TRY 7 carol o4 UNITS 9223372036854775807"), Value::Int(2));
     server.check("> SECKILL.ALTER 7 LIMIT 9\nOK");
-    // All or nothing.
+    // A try gets all its units or none.
     assert_eq!(server.silent("SECKILL.TRY 7 carol o4 UNITS 5"), Value::Int(1));
     server.check("> SECKILL.TRY 7 carol o4 UNITS 4\n0\n> SECKILL.ALTER 7 LIMIT 1\nOK");
-    // A limit that was lowered takes nothing away.
+    // A lowered limit releases no order.
     assert_eq!(server.silent("SECKILL.TRY 7 carol o5"), Value::Int(2));
     server.assert_book("7", [0, 0, 10]);
     server.check(

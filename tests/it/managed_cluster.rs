@@ -1,4 +1,4 @@
-//! Managed sales under hash tags and in clusters: one slot a voucher, and holds that move with it.
+//! Managed sales with hash tags and in clusters: one slot per voucher, and holds that move with it.
 
 use crate::cluster::{slot, two_nodes, whole_cluster};
 use crate::harness::{Server, in_time, text};
@@ -54,7 +54,7 @@ fn a_cluster_makes_ids_for_managed_vouchers() {
     assert_eq!(server.state("7", &text(&reply[1])), "held");
 }
 
-/// Moves a voucher whose hold falls due in the middle, its keys in this order.
+/// Moves the keys of a voucher in this order. A hold becomes due in the middle.
 fn move_with_a_hold(source: &Server, target: &Server, voucher: &str, keys: &[&str]) {
     let id = |server: &Server| text(&server.run("CLUSTER MYID"));
     let (from, to, moving) = (id(source), id(target), slot(source, voucher.as_bytes()));
@@ -76,7 +76,7 @@ fn move_with_a_hold(source: &Server, target: &Server, voucher: &str, keys: &[&st
         migrate(first);
         (source.clock_ms() < over).then_some(over)
     });
-    // Half is here, half is there, and the hold is over: nobody may touch it.
+    // Half of the keys is on each node, and the hold is due: no node may release it.
     target.wait_until(over + 80);
     migrate(last);
     for server in [target, source] {
@@ -87,7 +87,7 @@ fn move_with_a_hold(source: &Server, target: &Server, voucher: &str, keys: &[&st
     target.check(&format!("> SECKILL.CONFIRM {voucher} bob kept\n1"));
 }
 
-/// A sale with a long hold and a short one; the moment at which the short one is over.
+/// A sale with a long hold and a short one; returns the deadline of the short one.
 fn place_two_holds(source: &Server, voucher: &str, hold_ms: u64) -> i64 {
     source.check(&format!(
         "

@@ -1,4 +1,4 @@
-//! What a managed sale writes for others: plain commands, absolute, whole, with their events.
+//! The effects of a managed sale: plain commands, absolute, complete, with their events.
 
 use crate::aof::shown;
 use crate::context::block;
@@ -8,7 +8,7 @@ use crate::harness::{Server, in_time};
 use crate::observe::integer;
 use redis::Value;
 
-/// The commands that `act` adds to the file. Stream ids are written as ID and deadlines as WHEN.
+/// The commands that `act` adds to the file, with stream ids as ID and deadlines as WHEN.
 pub fn written(server: &Server, act: &str) -> Vec<String> {
     let commands = server.aof_of(|| {
         let reply = server.run(act);
@@ -17,7 +17,7 @@ pub fn written(server: &Server, act: &str) -> Vec<String> {
     commands.iter().map(|argv| masked(&shown(argv))).collect()
 }
 
-/// A command with times of 13 digits, as ids of entries and deadlines are, made the same.
+/// A command with all 13-digit times, which entry ids and deadlines have, replaced.
 fn masked(line: &str) -> String {
     let mask = |word: &str| {
         let is_time = |text: &str| text.len() == 13 && text.bytes().all(|b| b.is_ascii_digit());
@@ -147,7 +147,7 @@ fn an_expiry_is_written_as_one_transaction() {
         server.wait_for_state("7", "o1", "expired");
     });
     let lines: Vec<_> = lines.iter().map(|argv| masked(&shown(argv))).collect();
-    // Behind the transaction of the try.
+    // After the transaction of the try.
     let end = lines.iter().position(|line| line == "EXEC").expect("the end of the try");
     assert_transaction(
         lines[end + 1..].to_vec(),
@@ -195,7 +195,7 @@ fn in_a_transaction_all_is_one() {
     assert_same(&server, &copy);
 }
 
-/// A history with everything in it.
+/// A history with every kind of change.
 fn sell_and_give_back(server: &Server) {
     server.run("SECKILL.CREATE 7 40 LIMIT 3 HOLD 30");
     server.run("SECKILL.CREATE 8 40 LIMIT 2");

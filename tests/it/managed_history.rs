@@ -15,19 +15,19 @@ use redis::Value;
 const LIMIT: i64 = 3;
 const HOLD_MS: i64 = 25;
 
-/// An order as the book has it: state, units, deadline, user.
+/// An order in the book: state, units, deadline, user.
 type Order = (String, i64, i64, String);
 
-/// What a sale should be. Only `now` decides what is over; what is over is ended by whoever needs
-/// it ended: the timer at any time, a confirmation, a retry, a try that finds too little stock, or
-/// one that finds too many units with its own user.
+/// The expected state of a sale. Only `now` decides which holds are due. A hold that is due is
+/// ended by the timer at any time, by a confirmation or a retry, by a try that finds too little
+/// stock, or by a try whose user has too many units.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Model {
     total: i64,
     book: BTreeMap<String, Order>,
     /// Entries of the stream of orders: user and order id.
     entries: BTreeMap<String, (String, String)>,
-    /// Those that the consumer has not acknowledged.
+    /// Entries that the consumer has not acknowledged.
     pending: BTreeSet<String>,
 }
 
@@ -38,7 +38,7 @@ impl Model {
         live.filter(|order| of.is_none_or(|user| order.3 == user)).map(|order| order.1).sum()
     }
 
-    /// The state of a user's order; "" when there is none, "over" when it is held too long.
+    /// The state of a user's order; "" when there is none, "over" when its hold is due.
     fn state(&self, user: &str, id: &str, now: i64) -> &str {
         match self.book.get(id) {
             Some((state, _, until, of)) if of == user => {
@@ -82,7 +82,7 @@ impl Model {
         0
     }
 
-    /// Ends what is over, of some users.
+    /// Ends the holds that are due, of some users.
     fn expire(&mut self, now: i64, of: impl Fn(&str) -> bool) {
         let over = self.book.values_mut().filter(|order| order.0 == "held" && order.2 <= now);
         let over = over.filter(|order| of(&order.3));
@@ -112,15 +112,15 @@ impl Model {
     }
 }
 
-/// What a server says of a sale at some moment.
+/// What a server replies about a sale at some moment.
 struct Seen {
     now: i64,
     model: Model,
     left: i64,
 }
 
-/// Runs a command between two looks, in a transaction, so that no timer comes between. The clock of
-/// the first look is at most as late as the command's, that of the second at least.
+/// Runs a command between two observations in a transaction, so that no timer fires in between. The
+/// clock of the first is not later than the command's, and that of the second is not earlier.
 fn step(client: &mut Client, command: &str) -> (Seen, Value, Seen) {
     let looks = ["HGETALL seckill:book:7", "GET seckill:stock:7"];
     let commands = ["MULTI", "TIME", looks[0], looks[1], command, looks[0], looks[1]];
@@ -152,7 +152,7 @@ fn seen(now: i64, book: Value, stock: &Value) -> Seen {
     Seen { now, model, left: number(&text(stock)) }
 }
 
-/// Takes over what the timer has ended since the last step, and nothing else.
+/// Applies what the timer has ended since the last step, and nothing else.
 fn let_time_pass(model: &mut Model, seen: &Seen, at: &str) {
     for (id, order) in &seen.model.book {
         let known = model.book.get(id).unwrap_or_else(|| panic!("{at}: a new order {id}"));
@@ -165,7 +165,7 @@ fn let_time_pass(model: &mut Model, seen: &Seen, at: &str) {
     assert_eq!(model.book, seen.model.book, "{at}");
 }
 
-/// One command on the model; the outcome as the server would reply it, -1 for ORDERID.
+/// Runs one command on the model; returns the outcome that the server would reply, -1 for ORDERID.
 fn expected(model: &mut Model, words: &[&str], now: i64) -> i64 {
     match *words {
         ["SECKILL.TRY", _, user, id, _, units] => {
@@ -186,7 +186,7 @@ fn expected(model: &mut Model, words: &[&str], now: i64) -> i64 {
     }
 }
 
-/// Reads what is new in the stream of orders as its consumer.
+/// Reads the new entries of the stream of orders as its consumer.
 fn consume(client: &mut Client, model: &mut Model) {
     let reply = client.run("XREADGROUP GROUP g c STREAMS stream.orders >");
     type Streams = Option<Vec<(String, Vec<(String, Vec<String>)>)>>;
@@ -197,7 +197,7 @@ fn consume(client: &mut Client, model: &mut Model) {
     }
 }
 
-/// The command of a step. Ids come and go with the steps, so that most are met a few times.
+/// The command of a step. Ids change with the steps, so that most are used a few times.
 fn random_command(random: &mut fastrand::Rng, number: u32, model: &Model) -> String {
     let (user, id) = (random.u32(0..6), number / 3 + random.u32(0..8));
     let mut latest = model.entries.keys().rev().take(6);
@@ -215,7 +215,7 @@ fn random_command(random: &mut fastrand::Rng, number: u32, model: &Model) -> Str
     }
 }
 
-/// A history of some hundred steps. How often each outcome of a try was seen.
+/// A history of a few hundred steps. Returns how often each outcome of a try occurred.
 fn history(seed: u64) -> [usize; 6] {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut server = Server::with().aof().start();
@@ -237,7 +237,7 @@ fn history(seed: u64) -> [usize; 6] {
                 -1
             }
         };
-        // The command read the clock between our two readings: some moment must explain it all.
+        // The command read the clock between our two readings: one moment must explain everything.
         let spelled: Vec<_> = command.split(' ').collect();
         let explained = (before.now..=after.now).find_map(|now| {
             let mut model = model.clone();
@@ -291,12 +291,12 @@ fn histories_are_those_of_the_model() {
         outcomes.iter_mut().zip(some).for_each(|(sum, count)| *sum += count);
     }
     for outcome in [0, 1, 2, 5] {
-        // A history that only ever meets one outcome would prove little.
+        // A history in which one outcome never occurs would prove little.
         assert!(outcomes[outcome] > 0, "SEED={first}: {outcomes:?}");
     }
 }
 
-/// Random commands in a pipeline: everything but time is left to chance.
+/// Random commands in a pipeline: everything but time is random.
 fn rush(mut client: Client, seed: u64) {
     let mut random = fastrand::Rng::with_seed(seed);
     for _ in 0..12 {

@@ -1,4 +1,4 @@
-//! Random bytes for the commands of managed sales, on keys that others keep breaking.
+//! Random bytes for the commands of managed sales, on keys that other clients keep breaking.
 
 use crate::aof::shown;
 use crate::differential::seed;
@@ -19,7 +19,7 @@ const KEYS: [&[u8]; 10] = [
     b"stream.orders.dlq",
 ];
 
-/// Values that mean something in one of the keys, or nearly so.
+/// Values that are valid in one of the keys, or nearly.
 const VALUES: [&[u8]; 14] = [
     br#"{"total":9,"begin":null,"end":null,"limit":3,"hold":900000}"#,
     br#"{"total":9,"begin":null,"end":null,"limit":3,"hold":1}"#,
@@ -37,7 +37,7 @@ const VALUES: [&[u8]; 14] = [
     b"9",
 ];
 
-/// Names of the commands with the arguments that make sense in their places.
+/// Names of the commands with plausible arguments by position.
 const COMMANDS: [(&[u8], &[&[u8]]); 15] = [
     (b"SECKILL.CREATE", &[b"7", b"9", b"HOLD", b"1"]),
     (b"SECKILL.CREATE", &[b"7", b"9", b"LIMIT", b"3", b"HOLD", b"900000"]),
@@ -69,7 +69,7 @@ fn random_command(random: &mut fastrand::Rng) -> Vec<Vec<u8>> {
     command
 }
 
-/// Gives a key a value of some type, or nothing, or starts over.
+/// Gives a key a value of some type, deletes it, or starts again.
 fn disturb(random: &mut fastrand::Rng, client: &mut Client) {
     if random.u8(0..3) == 0 {
         client.run("FLUSHALL");
@@ -103,8 +103,8 @@ fn disturb(random: &mut fastrand::Rng, client: &mut Client) {
     };
 }
 
-/// Runs a command with a look before and after, with no timer between. None when it was refused
-/// before it ran.
+/// Runs a command between two observations, with no timer in between. None if it was refused before
+/// it ran.
 fn looked_at(client: &mut Client, command: &[Vec<u8>]) -> Option<[Value; 4]> {
     let soon = (client.clock_ms() + 1000).to_string();
     client.run("MULTI");
@@ -139,7 +139,7 @@ fn random_bytes_do_no_harm() {
         let looks =
             looks.contains(&command[0].rsplit(|byte| *byte == b'.').next().expect("a name"));
         let refused = matches!(reply, Value::ServerError(_));
-        // What is due may be taken by a try that then can't go on.
+        // A try that is refused may first release what is due.
         let nothing_due = matches!(due, Value::Int(0) | Value::ServerError(_));
         if looks || refused && nothing_due {
             assert_eq!(after, before, "SEED={seed} {round}: {reply:?} to {:.300}", shown(&command));

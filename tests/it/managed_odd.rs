@@ -1,4 +1,4 @@
-//! SECKILL.TRY on a managed voucher whose keys are odd, and with an asterisk as order id.
+//! SECKILL.TRY on a managed voucher whose keys are unusual, and with an asterisk as order id.
 
 use std::collections::BTreeSet;
 
@@ -64,7 +64,7 @@ fn a_key_of_the_wrong_type_is_refused_before_anything_changes() {
             server.refused("SECKILL.TRY 7 alice * UNITS 1", "WRONGTYPE");
         }
     }
-    // Touched by orders of several units only.
+    // Only orders of several units use this key.
     server.run("FLUSHALL");
     server.run("SECKILL.CREATE 7 5 LIMIT 3 HOLD 900000");
     server.run("RPUSH seckill:extra:7 a");
@@ -111,7 +111,7 @@ fn an_asterisk_makes_an_id_when_accepted() {
         let Value::BulkString(id) = id else { panic!("{id:?}") };
         let id = String::from_utf8(id).expect("digits");
         assert!(id.len() > 17 && id.bytes().all(|byte| byte.is_ascii_digit()), "{id}");
-        // The id is that of a counter of today, which any generator on it goes on with.
+        // The id is from today's counter, which any other generator on that key continues.
         let counter = words(server.run("KEYS icr:order:*"));
         assert_eq!(counter.len(), 1);
         let count = text(&server.run(&format!("GET {}", counter[0])));
@@ -121,7 +121,7 @@ fn an_asterisk_makes_an_id_when_accepted() {
         if voucher == "7" {
             assert_eq!(server.state("7", &id), "held");
         }
-        // A losing try burns no id.
+        // A losing try uses up no id.
         let lost = pair(server.silent(&format!("SECKILL.TRY {voucher} alice *")));
         assert_eq!(lost, [Value::Int(2), Value::Nil]);
         let lost = pair(server.silent(&format!("SECKILL.TRY {voucher} bob * UNITS 2")));
@@ -133,7 +133,7 @@ fn an_asterisk_makes_an_id_when_accepted() {
     server.assert_book("7", [1, 1, 0]);
 }
 
-/// The counter is gone, and somebody has used the ids that it is going to make.
+/// The counter is gone, and another user has taken the ids that it is going to make.
 #[test]
 fn an_asterisk_never_makes_an_id_that_the_book_knows() {
     for tags in ["no", "yes"] {
@@ -143,7 +143,7 @@ fn an_asterisk_never_makes_an_id_that_the_book_knows() {
         assert_eq!(outcome, Value::Int(0));
         let first: u64 = text(&id).parse().expect("an id");
         let mut batch = "SECKILL.MTRY 7".to_owned();
-        // All ids of the next seconds, as many as will be asked for.
+        // All ids of the next seconds, as many as will be needed.
         for second in 0..20 {
             for number in 0..41 {
                 let id = (((first >> 32) + second) << 32) | ((first & 0xffff_ffff) + number);
@@ -151,7 +151,7 @@ fn an_asterisk_never_makes_an_id_that_the_book_knows() {
             }
         }
         let Value::Array(answers) = server.run(&batch) else { panic!("no answers") };
-        // The very first of them was ann's.
+        // The first of these ids was ann's.
         assert_eq!(answers.iter().filter(|answer| **answer == Value::Int(0)).count(), 819);
         let counters = words(server.run("KEYS icr:*"));
         assert_eq!(counters.len(), 1, "{counters:?}");
@@ -178,7 +178,7 @@ fn an_asterisk_never_makes_an_id_that_the_book_knows() {
     }
 }
 
-/// A batch that names the very id that it is about to make.
+/// A batch that names the id that it is about to generate.
 #[test]
 fn an_asterisk_makes_no_id_that_the_batch_names() {
     let server = Server::start();
@@ -267,7 +267,7 @@ fn stock_and_rules_keep_their_time_to_live() {
     }
     server.wait_for_state("7", "o3", "expired");
     server.check("> PEXPIRETIME seckill:stock:7\n33333333333333\n> GET seckill:stock:7\n9");
-    // So do rules that are changed.
+    // Changed rules keep their expiry too.
     server.run("PEXPIREAT seckill:voucher:7 33333333333333");
     server.check("> SECKILL.ALTER 7 LIMIT 2\nOK\n> SECKILL.RESTOCK 7 1\n10");
     server.check("> PEXPIRETIME seckill:voucher:7\n33333333333333");

@@ -1,4 +1,4 @@
-//! What no managed sale is to get into: begun by mistake, sold twice by a replica, evicted unseen.
+//! Managed sales are not started by mistake, sold twice by a replica, or evicted silently.
 
 use crate::harness::{Server, text};
 use redis::Value;
@@ -17,19 +17,19 @@ fn moments_in_seconds_are_refused() {
             }
         }
     }
-    // What is written for long ago, and the first moments that may be meant.
+    // Moments that mean long ago, and the earliest ones that are plausible.
     for moment in ["1", "999999999", "100000000000"] {
         server.check(&format!("> SECKILL.ALTER 8 END {moment}\nOK"));
     }
-    // A span may be as long.
+    // A duration may be as large.
     server.check("> SECKILL.ALTER 8 HOLD 4102444800\nOK");
-    // Rules from before this was refused are read as they are.
+    // Rules written before this check existed are read as they are.
     let rules = r#"{"total":5,"begin":4102444800,"end":null,"limit":1,"hold":null}"#;
     server.run(&format!("SET seckill:voucher:8 '{rules}'"));
     server.check("> SECKILL.TRY 8 ann a1\n0");
 }
 
-/// A replica that takes writes would sell the units of its primary a second time.
+/// A replica that accepts writes would sell the units of its primary a second time.
 #[test]
 fn a_replica_that_takes_writes_changes_no_managed_voucher() {
     let primary = Server::with().port().start();
@@ -49,7 +49,7 @@ fn a_replica_that_takes_writes_changes_no_managed_voucher() {
         "SECKILL.TRY 7 new o1",
         "SECKILL.TRY 7 new *",
         "SECKILL.MTRY 7 new o1 other o2",
-        // Something is due, which only its primary may release.
+        // A hold is due that only its primary may release.
         "SECKILL.TRY full new o1",
         "SECKILL.MTRY full new o1",
         "SECKILL.CONFIRM 7 dave due",
@@ -67,11 +67,11 @@ fn a_replica_that_takes_writes_changes_no_managed_voucher() {
         replica.check(&format!("> {command}\n(error) READONLY {wanted}"));
         assert_eq!(replica.digest(), digest, "{command}");
     }
-    // What changes nothing is answered; an unmanaged voucher is sold as the script sells it.
+    // A try that changes nothing is answered; an unmanaged voucher is sold as the script sells it.
     replica.check("> SECKILL.TRY 7 dave due\n0\n> SECKILL.TRY bare new o1\n0");
 }
 
-/// A sale that may be evicted whole is said to be so, where people look.
+/// A sale that may be evicted as a whole is reported where operators look.
 #[test]
 fn a_sale_that_may_be_evicted_is_told() {
     let server = Server::start();

@@ -60,7 +60,7 @@ fn options_come_in_any_order_and_0_is_none() {
         let create = format!("SECKILL.CREATE 7 5 {options}");
         assert_eq!(server.run(&create), Value::Okay, "{create}");
         server.check(&format!("> GET seckill:voucher:7\n{}", terms(5, wanted)));
-        // From any rules, ALTER comes to the same.
+        // ALTER sets the same rules, whatever they were before.
         server.check("> DEL seckill:stock:7 seckill:voucher:7\n2");
         server.check("> SECKILL.CREATE 7 5\nOK");
         let alter = format!("SECKILL.ALTER 7 {options}");
@@ -134,7 +134,7 @@ fn a_live_sale_is_never_reset() {
         server.run(there);
         server.refused("SECKILL.CREATE 7 9", "EXISTS");
     }
-    // Syntax comes first.
+    // Syntax is checked first.
     server.refused("SECKILL.CREATE 7 9 LIMIT 0", "ERR");
 }
 
@@ -153,7 +153,7 @@ fn alter_changes_what_it_names() {
         assert_eq!(server.run(&format!("SECKILL.ALTER 7 {options}")), Value::Okay, "{options}");
         server.check(&format!("> GET seckill:voucher:7\n{}", terms(5, wanted)));
     }
-    // Checked against what stays.
+    // New options are checked against the options that stay.
     server.run("SECKILL.ALTER 7 BEGIN 25 END 30");
     server.refused("SECKILL.ALTER 7 END 25", "ERR");
     server.refused("SECKILL.ALTER 7 BEGIN 30", "ERR");
@@ -250,7 +250,7 @@ fn drop_removes_every_key_and_no_stream() {
     );
     assert_eq!(server.silent("SECKILL.DROP 7"), Value::Int(0));
     server.refused("SECKILL.TRY 7 alice o1", "NOVOUCHER");
-    // Nothing of the old sale is remembered.
+    // The new sale remembers nothing of the old one.
     server.check(
         "
         > SECKILL.CREATE 7 1
@@ -338,7 +338,7 @@ fn rules_that_cannot_be_are_refused_by_every_command() {
     ];
     for (number, rules) in rows.into_iter().enumerate() {
         server.call(&["SET", "seckill:voucher:7", rules]);
-        // All commands on the first rules, then each rules on some.
+        // All commands on the first rules, then some on each of the others.
         for command in commands.iter().skip(number % 4).step_by(if number == 0 { 1 } else { 4 }) {
             let error = server.refused(command, "ERR");
             assert!(error.contains("rules") || error.contains("BEGIN"), "{rules}: {error}");
@@ -352,7 +352,7 @@ fn rules_that_cannot_be_are_refused_by_every_command() {
     for command in commands {
         server.refused(command, "WRONGTYPE");
     }
-    // What is broken can be dropped.
+    // A broken sale can be dropped.
     server.check("> SECKILL.DROP 7 FORCE\n1");
 }
 

@@ -1,5 +1,5 @@
-//! The scripts that the benchmark measures commands against do what they are said to do: else the
-//! comparison would mean nothing.
+//! The scripts against which the benchmark measures commands have the effects that they claim:
+//! otherwise the comparison would mean nothing.
 //!
 //! A failing history is repeated with the seed that its message names: `SEED=<n> cargo test`.
 
@@ -8,7 +8,7 @@ use crate::harness::{Client, Server, text};
 use redis::Value;
 
 const KEYS: [&str; 3] = ["seckill:stock:7", "seckill:order:7", "stream.orders"];
-/// As many as SECKILL.MTRY will take at most.
+/// The largest batch that SECKILL.MTRY accepts.
 const TRIES_MAX: usize = 1_024;
 
 /// A server without the module, driven by scripts.
@@ -24,15 +24,15 @@ impl Side {
         Self { client, script }
     }
 
-    /// Runs the script with the keys of the voucher and these arguments behind the voucher.
+    /// Runs the script with the keys of the voucher, and with these arguments after the voucher.
     fn run(&mut self, args: &[&str]) -> Value {
         let call = ["EVALSHA", &self.script, "3", KEYS[0], KEYS[1], KEYS[2], "7"];
         self.client.call(&[&call, args].concat())
     }
 }
 
-/// Few users, so that many come again, in one batch and in a later one; spellings of one number
-/// are different users.
+/// Few users, so that many return, in the same batch and in later ones; spellings of one number are
+/// different users.
 fn random_user(random: &mut fastrand::Rng) -> String {
     match random.u8(0..4) {
         0 => random.choice(["1", "01", "", "u\u{e9}", "a b"]).expect("one").to_owned(),
@@ -114,7 +114,7 @@ fn a_batch_is_decided_as_its_tries_one_after_the_other() {
         assert_eq!(everything(&mut declared.client), usual, "SEED={seed}");
         assert_eq!(everything(&mut batch.client), usual, "SEED={seed}");
     }
-    // A history that only ever meets one outcome would prove little.
+    // A history in which one outcome is rare would prove little.
     assert!(outcomes.iter().all(|count| *count > 100), "{outcomes:?}");
     assert!(turns_within_a_batch > 5, "{turns_within_a_batch}");
 }

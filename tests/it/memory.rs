@@ -23,8 +23,8 @@
 //! | the clock is set back | = | C1 | C1 C2 | = | C1 | C1 C3 | = | C4 C5 |
 //! | MODULE UNLOAD and LOAD | L1 | L1 | L1 | L1 | L1 | L1 L2 O23 | N4 L2 | L1 O24 |
 //!
-//! A try in a cluster that needs no `EXISTS` is in `cluster`. Nothing of a clock is in the scan, a
-//! mark is but a hint of what to ask first, and a cluster has one database and no REPLICAOF.
+//! A try in a cluster that needs no `EXISTS` is in `cluster`. The scan uses no clock, a mark only
+//! selects which check comes first, and a cluster has one database and no REPLICAOF.
 //!
 //! | code | test |
 //! | --- | --- |
@@ -119,7 +119,7 @@ use std::path::Path;
 use crate::harness::{Server, module};
 use redis::Value;
 
-/// How often a command was called, by the module too.
+/// How often a command was called, including calls by the module.
 pub fn calls(server: &Server, command: &str) -> i64 {
     let Some(stats) = server.info(&format!("cmdstat_{command}")) else { return 0 };
     let calls = stats.strip_prefix("calls=").and_then(|rest| rest.split(',').next());

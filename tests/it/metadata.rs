@@ -21,7 +21,7 @@ pub fn texts(list: &Value) -> Vec<String> {
 }
 
 /// Commands of the module as the server shows them: name, arity, flags, first and last key,
-/// required arguments, tokens of the others (- for one without).
+/// required arguments, tokens of the optional ones (- for one without).
 type Row = (&'static str, i64, &'static str, [i64; 2], &'static str, &'static str);
 
 const IN_LINE: &str = "WAIT FENCE SESSION";
@@ -56,7 +56,7 @@ pub const COMMANDS: [Row; 24] = [
     ("lock.info", 2, "readonly fast", [1, 1], "key", ""),
 ];
 
-/// The flags that a command has or has not; others are the server's own.
+/// The flags that are compared; others are the server's own.
 const FLAGS: [&str; 10] = [
     "write",
     "readonly",
@@ -253,7 +253,7 @@ fn getkeys_finds_the_declared_keys() {
     assert_eq!(keys("LOCK.INFO lock"), ["lock"]);
 }
 
-/// Whether this server lets modules make ACL categories (Redis 7.4, Redict 7.3, Valkey 8).
+/// Does this server let modules make ACL categories (Redis 7.4, Redict 7.3, Valkey 8)?
 fn makes_categories(server: &Server) -> bool {
     let version = |field| {
         let version = server.info(field)?;
@@ -281,7 +281,7 @@ fn commands_are_in_acl_categories_where_modules_can_make_them() {
         assert!(!known.contains(&"seckill".to_owned()) && !known.contains(&"lock".to_owned()));
         return;
     }
-    // ACL CAT <category> leaves out commands of modules on some servers; COMMAND INFO doesn't.
+    // On some servers ACL CAT <category> omits commands of modules; COMMAND INFO doesn't.
     for Expected { name, flags, .. } in expected() {
         let own = name.split('.').next().expect("a family");
         assert!(known.contains(&own.to_owned()), "no category {own}: {known:?}");

@@ -1,5 +1,5 @@
-//! SECKILL.MTRY: many tries in one command, on unmanaged and managed vouchers, and what refuses
-//! all of them.
+//! SECKILL.MTRY: many tries in one command, on unmanaged and managed vouchers, and the errors that
+//! refuse the whole batch.
 
 use crate::cluster::{slot, two_nodes, whole_cluster};
 use crate::harness::{Server, text};
@@ -83,7 +83,7 @@ fn managed_tries_see_those_before_them() {
     server.check("> SECKILL.MTRY 7 zoe o20 alice o2\n1) 4\n2) 0");
 }
 
-/// Ids that the server made: one before, those of two tries in a batch of five, and one behind.
+/// Generated ids: one before a batch, those of two tries in a batch of five, and one after it.
 fn ids_of(setup: &str, hash_tags: &str, stream: &str) -> [u64; 4] {
     let server = Server::start();
     server.run(&format!("CONFIG SET seckill.hash-tags {hash_tags}"));
@@ -252,7 +252,7 @@ fn batches_in_transactions_and_scripts() {
             assert_eq!(answers[0], Value::Int(0));
             assert!(text(&answers[1]).starts_with("ORDERID "), "{answers:?}");
         }
-        // Valkey 9 makes the first error of an array the answer of the whole call.
+        // Valkey 9 makes the first error of an array the reply to the whole call.
         error => assert!(text(&error).starts_with("ORDERID"), "{error:?}"),
     }
     server.assert_book("8", [4, 0, 1]);
@@ -281,7 +281,7 @@ fn a_batch_waits_for_a_slot_that_is_moved() {
     source.run(&format!("CLUSTER SETSLOT {moving} MIGRATING {to}"));
     let moved = format!("MIGRATE 127.0.0.1 {} seckill:order:{{7}} 0 5000", target.port());
     assert_eq!(source.run(&moved), Value::Okay);
-    // The voucher itself is no key, so that the source says ASK or TRYAGAIN, and sells nothing.
+    // No key has the voucher's own name, so the source answers ASK or TRYAGAIN and sells nothing.
     let reply = text(&source.run("SECKILL.MTRY 7 a o3 c o4"));
     assert!(reply.starts_with("ASK ") || reply.starts_with("TRYAGAIN "), "{reply}");
     let mut asking = target.client();

@@ -1,5 +1,5 @@
-//! Random batches of SECKILL.MTRY against the same SECKILL.TRYs one after the other: the same
-//! answers and the same keys.
+//! Random batches of SECKILL.MTRY compared with the same SECKILL.TRYs in sequence: the same answers
+//! and the same keys.
 //!
 //! A failing history is repeated with the seed that its message names: `SEED=<n> cargo test`.
 
@@ -12,7 +12,7 @@ use crate::observe::bytes_list;
 use crate::transcript::argv;
 use redis::Value;
 
-/// A batch, or a command for both sides.
+/// A batch, or a command that both sides run.
 enum Step {
     Batch(Vec<[String; 2]>),
     Other(String),
@@ -26,7 +26,7 @@ fn batch(random: &mut fastrand::Rng, number: u32) -> Step {
     let len = random.choice([1, 2, 3, 8, 20, 20, 40]).expect("one");
     let pair = |_| {
         let user = random.u32(0..24);
-        // Most order ids are new, some are met again, some are another user's.
+        // Most order ids are new, some are repeats, some belong to another user.
         let id = match random.u8(0..10) {
             0 => "*".to_owned(),
             1..4 => format!("o{user}"),
@@ -71,7 +71,7 @@ fn other(random: &mut fastrand::Rng) -> String {
     }
 }
 
-/// What a sale begins with.
+/// The commands that start a sale.
 fn new_sale(random: &mut fastrand::Rng) -> Vec<String> {
     let stock = random.choice([0, 5, 30, 30, 300]).expect("one");
     let limit = random.choice([1, 1, 2, 9]).expect("one");
@@ -92,7 +92,7 @@ fn new_sale(random: &mut fastrand::Rng) -> Vec<String> {
     ]
 }
 
-/// What two servers write differently: ids without their seconds, and deadlines.
+/// Replaces what differs between two servers: the seconds of ids, and deadlines.
 fn masked(bytes: &[u8]) -> String {
     let text = bytes.escape_ascii().to_string();
     let part = |part: &str| match (part.len(), part.parse::<u64>()) {
@@ -140,7 +140,7 @@ fn items(value: Value) -> Vec<Value> {
     }
 }
 
-/// A reply, or a value, with what differs between servers made the same.
+/// A reply or a value, with the differences between servers replaced.
 fn shown(value: &Value) -> String {
     match value {
         Value::Array(items) => {
@@ -158,7 +158,7 @@ fn run(client: &mut Client, line: &str) -> String {
     shown(&client.call(&argv(line)))
 }
 
-/// The answers of a batch by one command and by many must be the same. How often each was met.
+/// Compares the answers to a batch by one command and by many. Counts each answer.
 fn compare(
     [one, many]: [&mut Client; 2],
     pairs: &[[String; 2]],
@@ -182,7 +182,7 @@ fn compare(
         Value::ServerError(_) => shown(&together),
         other => panic!("{at}: {other:?}"),
     };
-    // What refuses the whole command is what refuses each try that gets so far.
+    // The whole command is refused for the reason for which each try that gets this far is refused.
     assert!(alone.contains(&what), "{at}: {command:?} gave {what}, alone {alone:?}");
     *met.entry(format!("whole {}", what.split(' ').next().expect("a word"))).or_default() += 1;
 }
@@ -223,14 +223,14 @@ fn batches_are_answered_as_the_same_tries() {
             }
         }
     }
-    // A history that never meets an answer proves nothing of it. Rare ones are met elsewhere.
+    // A history without some answer proves nothing about it. Other tests cover rare answers.
     let answers = ["0", "1", "2", "4", "[0", "[1", "[2", "ORDERID", "ERR"];
     for word in answers.iter().chain(&["whole NOVOUCHER", "whole ERR", "whole WRONGTYPE"]) {
         assert!(met.contains_key(*word), "no {word}: {met:?}");
     }
 }
 
-/// What a voucher's keys hold, in one order on all servers.
+/// Commands that read a voucher's keys, in an order that all servers share.
 const LOOKS: [&str; 6] = [
     "GET seckill:stock:7",
     "SORT seckill:order:7 ALPHA",
@@ -240,8 +240,8 @@ const LOOKS: [&str; 6] = [
     "XLEN stream.orders.released",
 ];
 
-/// The answers to batches when holds are overdue, and the keys then. All in one transaction, so
-/// that no timer releases the holds first.
+/// The answers to batches while holds are overdue, and the keys afterwards. All in one transaction,
+/// so that no timer releases the holds first.
 fn overdue(client: &mut Client, before: &[String], after: &[String]) -> [Vec<String>; 2] {
     let middle = ["SECKILL.ALTER 7 HOLD 900000", "DEBUG SLEEP 0.03"].map(str::to_owned);
     let looks = LOOKS.map(str::to_owned);
@@ -285,6 +285,6 @@ fn overdue_holds_are_released_as_by_the_same_tries() {
         assert_eq!(by_batch, by_tries, "SEED={seed}: {before:?} {pairs:?}");
         assert_eq!(together.differences("7"), Vec::<String>::new(), "SEED={seed}");
     }
-    // Both ways of a release were met: its own try, and a stock that was short.
+    // Both causes of a release occurred: the order's own try, and a stock that was too small.
     assert!(together.info_number("seckill_orders_expired") > 60);
 }

@@ -1,4 +1,4 @@
-//! What SECKILL.MTRY writes for others: few plain commands in one transaction, with their events.
+//! The effects of SECKILL.MTRY: few plain commands in one transaction, with their events.
 
 use crate::effects::assert_transaction;
 use crate::events::assert_like;
@@ -19,7 +19,7 @@ fn a_batch_is_written_as_few_plain_commands() {
             "XADD stream.orders ID userId carol voucherId 7 id o4",
         ],
     );
-    // One that is accepted is written as by SECKILL.TRY.
+    // A single accepted try is written as by SECKILL.TRY.
     assert_transaction(
         written(&server, "SECKILL.MTRY 7 alice o5 dave o6"),
         vec![
@@ -96,7 +96,7 @@ fn a_batch_fires_the_events_of_its_plain_commands() {
         "ZADD seckill:hold:7 1 o1 1 o2",
     ];
     let setup = ["SECKILL.CREATE 7 5 HOLD 900000"];
-    // A hold that is due at once would be released by the other server.
+    // The other server would release a hold that is due at once.
     let other = "SECKILL.MTRY 7 a o1 b o2 a o3";
     assert_like(
         &setup,

@@ -1,4 +1,4 @@
-//! SECKILL.NEXTID: ids that never repeat, and who else counts on their keys.
+//! SECKILL.NEXTID: ids that never repeat, and other generators that use its keys.
 //! The form that ids have in a cluster is in `nextid_slots`.
 
 use std::collections::BTreeSet;
@@ -27,7 +27,7 @@ pub fn unix_s(server: &Server) -> i64 {
     words(server.run("TIME"))[0].parse().expect("seconds")
 }
 
-/// `yyyy:MM:dd` of a unix second, by counting years and months off.
+/// `yyyy:MM:dd` of a unix second, by subtracting years and months.
 fn date(unix_s: i64) -> String {
     let mut days = unix_s.div_euclid(DAY);
     let leap = |year: i64| (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
@@ -45,7 +45,7 @@ fn date(unix_s: i64) -> String {
     format!("{year:04}:{:02}:{:02}", month + 1, days + 1)
 }
 
-/// The counter key of today, on a day that lasts long enough for a test.
+/// Today's counter key; waits if the day is about to end.
 pub fn today(server: &Server, prefix: &str) -> String {
     let now = wait_for("a day with a minute left", || {
         let now = unix_s(server);
@@ -54,7 +54,7 @@ pub fn today(server: &Server, prefix: &str) -> String {
     format!("icr:{prefix}:{}", date(now.expect("midnight passes")))
 }
 
-/// What the usual Java generator does: counts by INCR, and puts the second above.
+/// Does what the usual Java generator does: counts with INCR, and adds the second above the count.
 fn java_id(server: &Server, key: &str) -> i64 {
     let seconds = unix_s(server) - EPOCH;
     seconds << 32 | integer(&server.call(&["INCR", key]))
@@ -158,7 +158,7 @@ fn blocks_never_overlap_with_those_of_others() {
         threads.into_iter().flat_map(|thread| thread.join().expect("a client")).collect();
     let different: BTreeSet<_> = all.iter().collect();
     assert_eq!(different.len(), all.len(), "seed {seed}");
-    // Nothing was skipped either.
+    // No id was skipped either.
     assert_eq!(different.last().copied(), Some(&(all.len() as i64)), "seed {seed}");
 }
 
@@ -263,7 +263,7 @@ fn what_no_counter_holds_is_refused() {
         let error = server.refused(&format!("SECKILL.NEXTID order COUNT {count}"), "ERR");
         assert!(error.contains("used up"), "{value} {count}: {error}");
     }
-    // The last ones are left for orders.
+    // The last ids are reserved for orders.
     server.call(&["SET", &key, "4294967294"]);
     let error = server.refused("SECKILL.NEXTID order", "TRYAGAIN");
     assert!(error.contains("too fast for the day's counter"), "{error}");
@@ -272,7 +272,7 @@ fn what_no_counter_holds_is_refused() {
     assert_eq!(id(&answer[1]) & 0xffff_ffff, 0xffff_ffff);
     let error = server.refused("SECKILL.TRY 7 bob *", "ERR");
     assert!(error.contains("used up"), "{error}");
-    // Other prefixes count on.
+    // Other prefixes have their own counters.
     assert_eq!(next(&server, "other", 1) & 0xffff_ffff, 1);
 }
 

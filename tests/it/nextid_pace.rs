@@ -1,12 +1,12 @@
-//! Generated ids that somebody wants to use up: SECKILL.NEXTID in a loop, and orders whose ids lie
-//! in the way.
+//! A client that tries to use up the generated ids: SECKILL.NEXTID in a loop, and orders that
+//! already have the next ids.
 
 use redis::Value;
 
 use crate::harness::{Server, text};
 use crate::nextid::{EPOCH, next, today, unix_s};
 
-/// Somebody who may ask for ids takes none of the orders', nor those of the rest of the day.
+/// A client can't use up the ids for orders, nor those for the rest of the day.
 #[test]
 fn nextid_leaves_ids_for_orders_and_for_the_day() {
     let server = Server::observed().start();
@@ -21,10 +21,10 @@ fn nextid_leaves_ids_for_orders_and_for_the_day() {
         error.starts_with("TRYAGAIN ids are requested too fast for the day's counter"),
         "{error}"
     );
-    // 2^24 at once, and 40,000 for each second since midnight.
+    // 2^24 ids at once, and 40,000 for each second since midnight.
     assert!((256..=256 + 86_401 * 40_000 / 65_536).contains(&given), "{given}");
     server.check("> SECKILL.TRY 7 alice *\n1) 0\n2) ...");
-    // It is the counter that is ahead, whoever has moved it; and each second has more.
+    // A counter too far ahead is refused, whoever moved it. Each second allows more ids.
     let key = today(&server, "order");
     let far = (1_i64 << 24) + 86_400 * 40_000 + 1;
     server.call(&["SET", &key, &far.to_string()]);
@@ -34,14 +34,14 @@ fn nextid_leaves_ids_for_orders_and_for_the_day() {
     assert_eq!(next(&server, "order", 65_536) & 0xffff_ffff, 1);
 }
 
-/// Orders whose ids lie where `*` will look next don't make it leave out the ids of the day.
+/// Orders that already have the ids that `*` tries next don't make it skip the ids of a day.
 #[test]
 fn used_ids_make_no_order_leave_out_a_day() {
     let server = Server::observed().start();
     server.run("SECKILL.CREATE 7 100 LIMIT 100");
     let key = today(&server, "order");
     let now_s = unix_s(&server) - EPOCH;
-    // For this second and the next ones, all places that are tried one after the other.
+    // All ids that are tried in sequence, for this second and the next ones.
     for second in now_s..now_s + 60 {
         let ids = (0..32).map(|power| (second << 32) + 5 + (1_i64 << power));
         let fields = ids.flat_map(|id| [id.to_string(), "sold:1:0:eve".to_owned()]);

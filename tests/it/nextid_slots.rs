@@ -1,4 +1,4 @@
-//! SECKILL.NEXTID with hash tags: the slot in the id, and one counter key a slot.
+//! SECKILL.NEXTID with hash tags: the slot in the id, and one counter key per slot.
 
 use redis::Value;
 
@@ -8,7 +8,7 @@ use crate::harness::{Server, text};
 use crate::nextid::{DAY, EPOCH, id, next, unix_s};
 use crate::observe::{assert_error, integer, words};
 
-/// The last id kept in the only key of a server.
+/// The last id stored in the only key of a server.
 fn kept(server: &Server) -> (String, i64) {
     let keys = words(server.run("KEYS *"));
     let [key] = keys.as_slice() else { panic!("not one key: {keys:?}") };
@@ -26,11 +26,11 @@ fn a_cluster_puts_the_slot_into_the_id() {
         for id in [first, last] {
             assert_eq!((id >> 18) & 0x3fff, wanted);
         }
-        // A block is of one second.
+        // All ids of a block have one second.
         assert_eq!(first >> 32, last >> 32);
         assert_eq!(kept(&server).1, last);
     }
-    // Twelve such blocks are more than two seconds have, and took less: borrowed.
+    // Twelve such blocks have more ids than two seconds, but took less time: ids of later seconds.
     let now = unix_s(&server) - EPOCH;
     assert!(last >> 32 >= now, "{} before {now}", last >> 32);
     let (key, _) = kept(&server);
@@ -95,7 +95,7 @@ fn a_counter_on_the_move_is_not_guessed() {
     let (from, to, moving) = (node(&source), node(&target), slot(&source, b"order"));
     let last = next(&source, "order", 1);
     let (key, _) = kept(&source);
-    // A key of the prefix's own name keeps the server from sending clients on.
+    // With a key of the prefix's own name, the server does not redirect clients.
     source.run("SET order here");
     assert_eq!(target.run(&format!("CLUSTER SETSLOT {moving} IMPORTING {from}")), Value::Okay);
     assert_eq!(source.run(&format!("CLUSTER SETSLOT {moving} MIGRATING {to}")), Value::Okay);
@@ -103,12 +103,12 @@ fn a_counter_on_the_move_is_not_guessed() {
         target.run("ASKING");
         target.run("SECKILL.NEXTID order")
     };
-    // The counter is at the source, and counts there. The target must not begin a new one.
+    // The counter is at the source and counts there. The target must not start a new one.
     let second = next(&source, "order", 1);
     assert!(second > last);
     assert_error(&asking(), "TRYAGAIN", "a counter that did not come yet");
     target.check("> DBSIZE\n0");
-    // It has come, and goes on. The source must not begin a new one.
+    // The counter has arrived and continues. The source must not start a new one.
     let migrate = format!("MIGRATE 127.0.0.1 {} {key} 0 5000", target.port());
     assert_eq!(source.run(&migrate), Value::Okay);
     let digest = source.digest();
@@ -128,7 +128,7 @@ fn a_counter_on_the_move_is_not_guessed() {
 fn hash_tags_without_a_cluster_give_the_ids_of_a_cluster() {
     let server = Server::observed().config("seckill.hash-tags yes").start();
     let first = next(&server, "order", 3);
-    // CLUSTER KEYSLOT order
+    // The reply of CLUSTER KEYSLOT order.
     assert_eq!((first >> 18) & 0x3fff, 16_025);
     let (key, last) = kept(&server);
     assert_eq!((key.as_str(), last), ("icr:order:{260251}", first + 2));
@@ -141,7 +141,7 @@ fn hash_tags_without_a_cluster_give_the_ids_of_a_cluster() {
         let error = server.refused(&format!("SECKILL.NEXTID {prefix}"), "ERR");
         assert_eq!(error, "ERR prefix must not contain a brace outside a hash tag");
     }
-    // What was counted here goes on in a cluster.
+    // A cluster continues the counter of this server.
     let dump = server.call(&["DUMP", &key]);
     let Value::BulkString(dump) = dump else { panic!("{dump:?}") };
     let node = whole_cluster();

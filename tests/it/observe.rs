@@ -1,4 +1,4 @@
-//! What other parties see of a command: keys, events, invalidations, WATCH, the AOF.
+//! The visible effects of a command: keys, events, invalidations, WATCH, the AOF.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use crate::aof::shown;
 use crate::harness::{Builder, Client, Server, text};
 use crate::transcript::argv;
 
-/// Every key with its whole value, as DUMP gives it where that is the same each time, and when it
-/// expires (unix ms, -1 for never).
+/// Every key with its whole value, as DUMP returns it if that is the same each time, and its expiry
+/// (unix ms, -1 for never).
 pub type Snapshot = BTreeMap<String, (String, i64)>;
 
 impl Server {
-    /// A builder of servers that `silent` can look at: an append-only file and all events.
+    /// A builder of servers that `silent` can examine: with an append-only file and all events.
     pub fn observed() -> Builder {
         Self::with().aof().config("notify-keyspace-events KEAn")
     }
@@ -25,7 +25,7 @@ impl Server {
         let mut state = |key: Vec<u8>| {
             let kind = text(&client.call(&[b"TYPE", key.as_slice()]));
             let value = match kind.as_str() {
-                // Their order changes while the server rehashes.
+                // The order of elements changes while the server rehashes.
                 "set" | "hash" | "zset" => {
                     client.call(&[b"DEBUG".as_slice(), b"DIGEST-VALUE", &key])
                 }
@@ -41,10 +41,10 @@ impl Server {
         keys.into_iter().map(&mut state).collect()
     }
 
-    /// Saves everything and loads it again, which must change nothing: neither keys nor their times
-    /// to live. Meant for the end of a history, when no lease is about to end.
+    /// Saves everything and loads it again, which must change neither keys nor their times to live.
+    /// For the end of a history, when no lease is about to end.
     pub fn assert_reload_changes_nothing(&self) {
-        // Holds that are due wait, as all writes do.
+        // Due holds wait, as all writes do.
         assert_eq!(self.run("CLIENT PAUSE 60000 WRITE"), Value::Okay);
         let before = (self.digest(), self.snapshot());
         assert_eq!(self.run("DEBUG RELOAD"), Value::Okay);
@@ -68,9 +68,9 @@ impl Server {
         Recorder { listener, _tracker: tracker }
     }
 
-    /// Runs a command that has to leave no trace: no key changed, no expiry changed, no AOF line,
-    /// no event, no invalidation, nothing to save, nothing replicated, WATCH undisturbed.
-    /// Gives its reply. Needs a server made by `observed`.
+    /// Runs a command that must leave no trace: no key changed, no expiry changed, no AOF line, no
+    /// event, no invalidation, nothing to save, nothing replicated, WATCH undisturbed. Returns its
+    /// reply. Needs a server made by `observed`.
     pub fn silent(&self, command: &str) -> Value {
         self.silent_argv(&argv(command))
     }
@@ -86,8 +86,8 @@ impl Server {
         reply
     }
 
-    /// Runs a command that changes nothing, but has one command replicated, so that a WAIT behind
-    /// it has something to wait for. Gives its reply and that command. Needs a server made by
+    /// Runs a command that changes nothing but replicates one command, so that a WAIT after it has
+    /// something to wait for. Returns the reply and that command. Needs a server made by
     /// `observed`.
     pub fn replicated_again(&self, command: &str) -> (Value, String) {
         let (reply, mut added) = self.quiet_argv(&argv(command));
@@ -96,8 +96,8 @@ impl Server {
         (reply, added.swap_remove(0))
     }
 
-    /// As `silent`, for a command that may answer again what it answered before: then the entry of
-    /// the book is replicated as it is.
+    /// Like `silent`, for a command that may repeat its answer: then it replicates the entry of the
+    /// book unchanged.
     pub fn unchanged(&self, command: &str) -> Value {
         let (reply, added) = self.quiet_argv(&argv(command));
         let is_again = |line: &String| line == "SELECT 0" || line.starts_with("HSET seckill:book:");
@@ -105,7 +105,7 @@ impl Server {
         reply
     }
 
-    /// Runs a command that leaves no trace but in the append-only file; gives its reply, and what
+    /// Runs a command that leaves a trace only in the append-only file; returns its reply, and what
     /// it added there.
     fn quiet_argv(&self, command: &[Vec<u8>]) -> (Value, Vec<String>) {
         let before = self.snapshot();
@@ -130,12 +130,12 @@ impl Server {
         (reply, added.iter().map(shown).collect())
     }
 
-    /// A command that is refused with this error word and leaves no trace; gives the error.
+    /// A command that is refused with this error word and leaves no trace; returns the error.
     pub fn refused(&self, command: &str, code: &str) -> String {
         self.refused_argv(&argv(command), code)
     }
 
-    /// As `refused`, for errors that the server words.
+    /// Like `refused`, for errors whose text is the server's.
     pub fn refused_by_server(&self, command: &str, code: &str) {
         let reply = self.silent(command);
         assert!(text(&reply).starts_with(&format!("{code} ")), "{command} gave {reply:?}");
@@ -159,8 +159,8 @@ impl Server {
     }
 }
 
-/// The keys that a try or a rejection of voucher 7, or a draw from pool 7, would touch, there or
-/// not.
+/// The keys that a try or a rejection of voucher 7, or a draw from pool 7, would use, whether they
+/// exist or not.
 const USUAL_KEYS: [&str; 11] = [
     "seckill:stock:7",
     "seckill:order:7",
@@ -175,7 +175,7 @@ const USUAL_KEYS: [&str; 11] = [
     "stream.draws",
 ];
 
-/// Listens until it is asked what it heard.
+/// Records events until `finish`.
 pub struct Recorder {
     listener: Client,
     /// Tracking lasts as long as this connection.
@@ -183,10 +183,10 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Everything heard so far, as `<event> <key>` (of database 0) and `invalidated <key>`, in
-    /// order. Keyspace and keyevent channels tell the same twice; one of them is kept.
+    /// All recorded events, as `<event> <key>` (of database 0) and `invalidated <key>`, in order.
+    /// Keyspace and keyevent channels report the same event; one of the two is kept.
     pub fn finish(mut self, server: &Server) -> Vec<String> {
-        // Whatever a command causes is sent before the reply of the one after it.
+        // The effects of a command are sent before the reply to the next one.
         server.run("PING");
         server.run("PUBLISH end-of-record now");
         let mut heard = Vec::new();
@@ -200,7 +200,7 @@ impl Recorder {
             match (channel.strip_prefix("__keyevent@0__:"), channel.as_str()) {
                 (Some(event), _) => heard.push(format!("{event} {}", text(payload))),
                 (None, "end-of-record") => return heard,
-                // Redict sends it as "__redict__:invalidat".
+                // Redict writes it as "__redict__:invalidat".
                 (None, channel) if channel.contains("__:invalidat") => {
                     let keys = bytes_list(payload.clone());
                     heard.extend(
@@ -213,8 +213,8 @@ impl Recorder {
     }
 }
 
-/// Checks an error against the house rules of error texts and gives its text: the code word,
-/// then an ASCII sentence of one line without a final dot.
+/// Checks an error against the rules for error texts and returns its text: the code word, then an
+/// ASCII sentence of one line without a final dot.
 pub fn assert_error(reply: &Value, code: &str, of: &str) -> String {
     assert!(matches!(reply, Value::ServerError(_)), "{of} gave {reply:?}, not an error {code}");
     let error = text(reply);

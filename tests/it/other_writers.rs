@@ -1,4 +1,4 @@
-//! Whatever the module remembers between tries, it must see what others did to the keys.
+//! Whatever the module remembers between tries, it must notice what other clients did to the keys.
 
 use crate::harness::Server;
 use crate::observe::integer;
@@ -74,7 +74,7 @@ fn a_buyer_who_was_removed_can_buy_again() {
         &["UNLINK seckill:order:7"],
         &["RENAME seckill:order:7 elsewhere"],
         &["SMOVE seckill:order:7 elsewhere alice"],
-        // Some servers go along: see docs/operating.md.
+        // Some servers select the other database: see docs/operating.md.
         &["MOVE seckill:order:7 5", "SELECT 0"],
         &["PEXPIREAT seckill:order:7 1"],
         &["FLUSHALL", "SET seckill:stock:7 5"],

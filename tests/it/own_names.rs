@@ -1,5 +1,5 @@
-//! Names that can't be what they are asked to be: streams of orders and of draws that are one, or
-//! belong to another, and locks that are keys of a sale.
+//! Names that are refused: one stream for orders and draws, a stream that belongs to another one,
+//! and locks that are keys of a sale.
 
 use crate::config::{get, set};
 use crate::harness::{Server, module, text};
@@ -9,7 +9,7 @@ use redis::Value;
 const SAME: &str = "must not name the same stream for orders and draws";
 const DERIVED: &str = "must not end in .released, .confirmed or .dlq";
 
-/// Values of the order stream and of the draw stream that can't be, and why.
+/// Pairs of order stream and draw stream that are refused, and why.
 const REFUSED: [(&str, &str, &str); 9] = [
     ("s", "s", SAME),
     ("stream.orders", "stream.orders", SAME),
@@ -36,7 +36,7 @@ fn streams_that_would_be_one_are_refused_by_config_set() {
             let error = assert_error(&server.call(&command.concat()), "ERR", why);
             assert!(error.contains(why), "{orders} {draws}: {error}");
             assert_eq!(streams(&server), ["stream.orders", "stream.draws"], "{orders} {draws}");
-            // One after the other: the second is refused, or the first already.
+            // Set one by one, the second is refused, or already the first.
             let refused = order.map(|one| {
                 let command = [vec!["CONFIG", "SET"], both[one].into()].concat();
                 matches!(server.call(&command), Value::ServerError(_))
@@ -53,11 +53,11 @@ fn streams_that_would_be_one_are_refused_by_config_set() {
 #[test]
 fn streams_that_differ_are_taken_in_any_order() {
     let server = Server::start();
-    // They change places in one step.
+    // Both names are swapped in one step.
     let swap = "CONFIG SET seckill.order-stream stream.draws seckill.draw-stream stream.orders";
     assert_eq!(server.run(swap), Value::Okay);
     assert_eq!(streams(&server), ["stream.draws", "stream.orders"]);
-    // Where there is no stream there is none to be the same.
+    // Streams that are switched off can't be the same stream.
     assert_eq!(
         server.run("CONFIG SET seckill.order-stream '' seckill.draw-stream ''"),
         Value::Okay
@@ -84,7 +84,7 @@ fn streams_that_would_be_one_stop_the_start() {
             }
         }
     }
-    // A load by command, too, and the server goes on.
+    // MODULE LOAD is refused too, and the server continues.
     let server = Server::with().without_module().start();
     let path = module().to_str().expect("a path");
     let load = ["MODULE", "LOAD", path, "order-stream", "s", "draw-stream", "s"];
@@ -93,7 +93,7 @@ fn streams_that_would_be_one_stop_the_start() {
     assert_eq!(server.call(&["MODULE", "LOAD", path]), Value::Okay);
 }
 
-/// A stock could be deleted or made by a lock, and a counter of ids set back.
+/// A lock could delete or create a stock, or set back a counter of ids.
 #[test]
 fn keys_of_sales_are_no_locks() {
     let server = Server::observed().start();
@@ -133,7 +133,7 @@ fn keys_of_sales_are_no_locks() {
         }
         server.silent(&format!("LOCK.INFO {lock}1"));
     }
-    // By the names that are configured; other keys are free.
+    // The configured names are refused; other keys are free.
     for free in ["lock:seckill:stock:7", "seckill:lock:7", "stream.ordersx", "stream.orders:7"] {
         server.check(&format!("> LOCK.ACQUIRE {free} t 1000000\n1\n> LOCK.RELEASE {free} t\n1"));
     }

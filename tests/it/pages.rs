@@ -1,4 +1,4 @@
-//! What pages say and no session shows: bytes per command, TLS, a restore.
+//! Statements of pages that no session shows: bytes per command, TLS, a restore.
 
 use std::fs;
 use std::path::Path;
@@ -15,21 +15,21 @@ fn page(name: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The first block of this kind behind a heading.
+/// The first block of this kind below a heading.
 fn block<'a>(page: &'a str, heading: &str, kind: &str) -> &'a str {
     let (_, rest) = page.split_once(&format!("\n## {heading}\n")).expect("the heading");
     let (_, rest) = rest.split_once(&format!("\n```{kind}\n")).expect("the block");
     rest.split_once("```").expect("its end").0
 }
 
-/// The number in the row of a table that begins so.
+/// The number in the row of a table that starts with this text.
 fn figure(page: &str, row: &str) -> usize {
     let row = page.lines().find_map(|line| line.strip_prefix(&format!("| {row} |")));
     let cell = row.and_then(|rest| rest.split('|').next()).expect("the row");
     cell.trim().parse().expect("a number")
 }
 
-/// How many bytes commands have in the append-only file.
+/// The number of bytes of commands in the append-only file.
 fn bytes(commands: &[Argv]) -> usize {
     let head = |number: usize| number.to_string().len() + 3;
     let arg = |arg: &Vec<u8>| head(arg.len()) + arg.len() + 2;
@@ -79,7 +79,7 @@ fn sizing_tells_the_bytes_of_a_try() {
     assert!(page("sizing.md").contains(&wanted), "{wanted}");
 }
 
-/// The certificates and the lines of redis.conf as the page has them.
+/// The certificates and the lines of redis.conf as shown on the page.
 #[test]
 fn tls_works_as_its_page_says() {
     let page = page("tls.md");
@@ -127,7 +127,7 @@ fn tls_works_as_its_page_says() {
     assert_eq!(cli(&options), "0");
 }
 
-/// docs/backup.md: a hold falls due while the file lies there, and an order is made after it.
+/// docs/backup.md: a hold becomes due after the backup was made, and an order is placed after it.
 #[test]
 fn a_restored_sale_is_sound_and_knows_no_later_order() {
     let server = Server::start();

@@ -8,7 +8,7 @@ use redis::Value;
 
 const CREATE: &str = "SECKILL.CREATE 7 9 LIMIT 5 HOLD 900000";
 
-/// A server that holds the order o1 of alice.
+/// A server with the held order o1 of alice.
 fn held() -> Server {
     let server = Server::observed().start();
     server.run(CREATE);
@@ -16,7 +16,7 @@ fn held() -> Server {
     server
 }
 
-/// What ORDER says of the reference.
+/// The reference in the reply of ORDER.
 fn reference(server: &Server, id: &str) -> Option<Vec<u8>> {
     let Value::Array(mut pairs) = server.run(&format!("SECKILL.ORDER 7 {id}")) else {
         panic!("no order")
@@ -37,7 +37,7 @@ fn an_order_is_paid_under_one_reference() {
     server.check("> SECKILL.CONFIRM 7 alice o1 REF pay-1\n1");
     assert_eq!(reference(&server, "o1"), Some(b"pay-1".to_vec()));
     assert_eq!(last_of(&server, "stream.orders.confirmed", "ref"), Some(b"pay-1".to_vec()));
-    // The retry of a client that has not heard the answer, and of one that gives no reference.
+    // Retries of a client that got no answer, and of one that gives no reference.
     for again in ["SECKILL.CONFIRM 7 alice o1 REF pay-1", "seckill.confirm 7 alice o1"] {
         let (reply, line) = server.replicated_again(again);
         assert_eq!(
@@ -63,16 +63,16 @@ fn an_order_sold_without_a_reference_takes_the_first() {
     server.check("> SECKILL.CONFIRM 7 alice o1 REF pay-1\n2");
     assert_eq!(reference(&server, "o1"), Some(b"pay-1".to_vec()));
     server.refused("SECKILL.CONFIRM 7 alice o1 REF pay-2", "PAID");
-    // It was confirmed before: nobody is told again.
+    // The order was confirmed before: there is no second entry.
     server.check("> XLEN stream.orders.confirmed\n1");
-    // Sold by the try itself.
+    // An order that the try itself has sold.
     server.check("> SECKILL.ALTER 7 HOLD 0\nOK\n> SECKILL.TRY 7 bob o2 UNITS 2\n0");
     server.check("> SECKILL.CONFIRM 7 bob o2 REF pay-3\n2\n> XLEN stream.orders.confirmed\n1");
     server.refused("SECKILL.CONFIRM 7 bob o2 REF pay-4", "PAID");
     server.assert_book("7", [6, 0, 3]);
 }
 
-/// A refund must know which payment it was.
+/// A refund needs the payment to which it belongs.
 #[test]
 fn a_released_order_keeps_its_reference() {
     let server = held();
@@ -82,10 +82,10 @@ fn a_released_order_keeps_its_reference() {
     assert_eq!(reference(&server, "o1"), Some(b"pay-1".to_vec()));
     server.check("> SECKILL.CONFIRM 7 alice o1 REF pay-1\n3\n> SECKILL.TRY 7 alice o1\n5");
     server.assert_book("7", [9, 0, 0]);
-    // What was never paid has none.
+    // An order that was never paid has no reference.
     server.check("> SECKILL.TRY 7 alice o2\n0\n> SECKILL.CANCEL 7 alice o2\n1");
     assert_eq!(last_of(&server, "stream.orders.released", "ref"), None);
-    // Too late: the money is owed, and the order is not sold.
+    // Too late: the payment must be refunded, and the order is not sold.
     server.check("> SECKILL.CONFIRM 7 alice o2 REF pay-2\n3");
     assert_eq!(reference(&server, "o2"), None);
 }

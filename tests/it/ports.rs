@@ -1,5 +1,5 @@
-//! The harness keeps servers apart: a port belongs to one server, and a test never takes the server
-//! of another test for its own.
+//! The harness separates servers: a port belongs to one server, and a test never mistakes another
+//! test's server for its own.
 
 use std::collections::BTreeSet;
 use std::net::{TcpListener, UdpSocket};
@@ -27,8 +27,8 @@ fn a_port_is_handed_out_once_while_it_is_kept() {
     assert!(TcpListener::bind(("127.0.0.1", ports[0].number)).is_ok());
 }
 
-/// A server that is slow to find out that its port is taken has not answered yet: whoever has the
-/// port has.
+/// A server that is slow to notice that its port is taken does not answer yet: the owner of the
+/// port does.
 #[test]
 fn a_server_is_known_by_its_directory() {
     let ones = [Server::with().port().start(), Server::start()];

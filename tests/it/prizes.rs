@@ -1,4 +1,4 @@
-//! SECKILL.DRAW and SECKILL.UNDRAW: prize codes, each given once, at most one per user.
+//! SECKILL.DRAW and SECKILL.UNDRAW: prize codes, each drawn once, at most one per user.
 
 use crate::harness::Server;
 use crate::observe::bytes_list;
@@ -112,7 +112,7 @@ fn losers_leave_no_trace() {
         assert_eq!(server.silent("SECKILL.UNDRAW 7 bob"), Value::Int(0));
         server.run("RPUSH seckill:codes:8 d");
     }
-    // A user who has a code gets it, whatever happened to the other keys.
+    // A user who has a code gets it again, whatever happened to the other keys.
     server.run("SET seckill:codes:7 spoiled");
     server.run("DEL stream.draws");
     server.run("SET stream.draws spoiled");
@@ -140,7 +140,7 @@ fn a_key_of_the_wrong_type_is_refused_before_anything_changes() {
             }
         }
     }
-    // The stream has no part in putting a code back.
+    // Putting a code back does not use the stream.
     server.check("> SECKILL.UNDRAW 7 zoe\n1\n> TYPE stream.draws\nzset");
 }
 
@@ -151,7 +151,7 @@ fn a_stream_that_is_full_is_refused() {
     server.run("XADD stream.draws 18446744073709551615-18446744073709551615 a b");
     let error = server.refused("SECKILL.DRAW 7 alice", "ERR");
     assert_eq!(error, "ERR the draw stream has used up its ids");
-    // Without an entry it is full anyway.
+    // Without entries the stream is still full.
     server.run("XTRIM stream.draws MAXLEN 0");
     let error = server.refused("SECKILL.DRAW 7 alice", "ERR");
     assert_eq!(error, "ERR the draw stream has used up its ids");

@@ -1,4 +1,4 @@
-//! Draws where Redis commands can stand: transactions, scripts, replicas, other clients.
+//! Draws in every context of Redis: transactions, scripts, replicas, other clients.
 
 use crate::context::{block, watch_survives};
 use crate::harness::{Server, text};

@@ -1,4 +1,4 @@
-//! What draws write for others, and random histories of them.
+//! The effects of draws, and random histories of draws.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::thread;
@@ -93,7 +93,7 @@ fn events_are_those_of_the_plain_commands() {
     assert_like(&[before[0], before[1], two, draw], undraw, &undrawn);
 }
 
-/// What a pool should be: codes not yet drawn, and who has which.
+/// The expected state of a pool: codes not yet drawn, and the winners.
 #[derive(Default)]
 struct Model {
     codes: VecDeque<String>,
@@ -128,7 +128,7 @@ impl Model {
     }
 }
 
-/// One history on a server, against the model.
+/// Runs one history on a server, compared with the model.
 fn play(server: &Server, seed: u64, rounds: u32) {
     println!("SEED={seed}");
     let mut random = fastrand::Rng::with_seed(seed);
@@ -142,7 +142,7 @@ fn play(server: &Server, seed: u64, rounds: u32) {
         let about = format!("SEED={seed} {round}: {pool} {user}");
         match random.u8(0..20) {
             0..3 => {
-                // Numbers and texts, short and long: lists store them differently.
+                // Numbers and texts, short and long: lists store each kind differently.
                 let code = match random.u8(0..3) {
                     0 => pushed.to_string(),
                     1 => format!("code-{pushed}"),
@@ -190,7 +190,7 @@ fn random_histories_are_those_of_the_model_and_are_replayed() {
 
 #[test]
 fn a_replica_without_the_module_has_the_same_data() {
-    // Small nodes, compressed: what a list looks like inside must not matter.
+    // Small nodes, compressed: the internal format of a list must not matter.
     let primary =
         Server::with().port().config("list-max-listpack-size 2").config("list-compress-depth 1");
     let primary = primary.start();
@@ -208,7 +208,7 @@ fn a_crash_keeps_every_acknowledged_draw_and_no_half() {
         let codes: Vec<_> = (0..100).map(|code| format!("c{}", block * 100 + code)).collect();
         server.run(&format!("RPUSH seckill:codes:7 {}", codes.join(" ")));
     }
-    // Ask for more than is read: the server is killed somewhere in the middle of a pipeline.
+    // More draws are sent than replies are read: the server is killed in the middle of a pipeline.
     let mut client = server.client();
     for user in 0..2000 {
         client.send(&["SECKILL.DRAW", "7", &format!("u{user}")]);
@@ -232,7 +232,7 @@ fn many_clients_draw_every_code_once() {
     let server = Server::start();
     let codes: Vec<_> = (0..400).map(|code| format!("c{code}")).collect();
     server.run(&format!("RPUSH seckill:codes:7 {}", codes.join(" ")));
-    // Everybody asks for the same users, each in another order.
+    // All clients draw for the same users, each in a different order.
     let draw = |(mut client, seed): (Client, u64)| {
         let mut users: Vec<_> = (0..500).map(|user| format!("u{user}")).collect();
         fastrand::Rng::with_seed(seed).shuffle(&mut users);
@@ -269,7 +269,7 @@ const KEYS: [&[u8]; 6] = [
     b"stock",
 ];
 
-/// Gives a key a value of some type, or nothing.
+/// Gives a key a value of some type, or deletes it.
 fn disturb(random: &mut fastrand::Rng, client: &mut Client) {
     let key = KEYS[random.usize(..KEYS.len())];
     let value = WORDS[random.usize(..WORDS.len())];

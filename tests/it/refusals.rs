@@ -161,12 +161,12 @@ fn an_exhausted_stream_is_refused() {
     );
     server.refused("SECKILL.TRY 7 alice o1", "ERR");
     server.refused("SECKILL.TRY 7 alice o1 UNITS 2", "ERR");
-    // The last id counts, also of a stream that holds no entry.
+    // The last id counts, even if the stream has no entry.
     server.run("XTRIM stream.orders MAXLEN 0");
     server.refused("SECKILL.TRY 7 alice o1", "ERR");
     server.run("SADD seckill:order:7 zoe");
     server.refused("SECKILL.TRY 7 alice o1", "ERR");
-    // With no stock the outcome comes first, as everywhere.
+    // If the stock is sold out, that outcome comes first, as everywhere.
     server.run("SET seckill:stock:7 0");
     assert_eq!(server.silent("SECKILL.TRY 7 alice o1"), Value::Int(1));
 }
@@ -191,7 +191,7 @@ fn an_asterisk_is_special_as_order_id_only() {
 #[test]
 fn syntax_is_checked_before_any_key() {
     let server = Server::observed().start();
-    // No stock: an error about it would show that keys were looked at first.
+    // There is no stock: an error about it would show that keys were read first.
     for (command, names) in [
         ("SECKILL.TRY 7 alice o1 UNITS", ""),
         ("SECKILL.TRY 7 alice o1 UNITZ 1", ""),

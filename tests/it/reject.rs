@@ -1,10 +1,10 @@
-//! SECKILL.REJECT: which entries it takes, what it releases, what the dead letter says.
+//! SECKILL.REJECT: which entries it accepts, what it releases, what the dead letter contains.
 
 use crate::harness::Server;
 use crate::observe::integer;
 use redis::Value;
 
-/// Names and values of an entry's fields, in turn.
+/// Names and values of an entry's fields, alternating.
 pub type Fields = Vec<Vec<u8>>;
 
 /// The entries of a stream: ids and fields.
@@ -13,8 +13,8 @@ pub fn entries(server: &Server, stream: &str) -> Vec<(String, Fields)> {
     redis::from_redis_value(reply).expect("entries")
 }
 
-/// Delivers what is new in a stream to a consumer of the group `g`, which is made if it has to be.
-/// The ids of the entries.
+/// Delivers the new entries of a stream to a consumer of the group `g`, which is made if it does
+/// not exist. Returns the ids of the entries.
 pub fn deliver(server: &Server, stream: &str) -> Vec<String> {
     server.call(&["XGROUP", "CREATE", stream, "g", "0", "MKSTREAM"]);
     let reply = server.call(&["XREADGROUP", "GROUP", "g", "c", "STREAMS", stream, ">"]);
@@ -24,13 +24,13 @@ pub fn deliver(server: &Server, stream: &str) -> Vec<String> {
     entries.map(|(id, _)| id).collect()
 }
 
-/// Runs a try that is accepted, and delivers its entry. The id.
+/// Runs a try that is accepted, and delivers its entry. Returns the id.
 pub fn ordered(server: &Server, command: &str) -> String {
     assert_eq!(server.run(command), Value::Int(0), "{command}");
     deliver(server, "stream.orders").pop().expect("an entry")
 }
 
-/// Appends an entry of these fields, and delivers it. The id.
+/// Appends an entry with these fields, and delivers it. Returns the id.
 pub fn appended(server: &Server, stream: &str, fields: &str) -> String {
     server.run(&format!("XADD {stream} * {fields}"));
     deliver(server, stream).pop().expect("an entry")
@@ -43,7 +43,7 @@ pub fn letter(server: &Server, stream: &str, field: &str) -> String {
     String::from_utf8_lossy(&found.expect("the field")[1]).into_owned()
 }
 
-/// Runs a rejection of what is not pending: the acknowledgement alone is replicated once more.
+/// Rejects an entry that is not pending: only its acknowledgement is replicated again.
 pub fn nothing_to_reject(server: &Server, command: &str) {
     let words: Vec<_> = command.split(' ').collect();
     let (reply, line) = server.replicated_again(command);
@@ -52,7 +52,7 @@ pub fn nothing_to_reject(server: &Server, command: &str) {
     assert!(line.starts_with(&wanted), "{command}: {line}");
 }
 
-/// Rejects an entry that is pending; what became of its order, by its dead letter.
+/// Rejects a pending entry; returns from its dead letter what happened to its order.
 pub fn rejected(server: &Server, id: &str) -> String {
     let command = format!("SECKILL.REJECT stream.orders g {id}");
     assert_eq!(server.run(&command), Value::Int(1), "{command}");
@@ -215,12 +215,12 @@ fn an_unmanaged_order_is_given_back_by_membership() {
         9
         "#,
     );
-    // Nobody has bought any more, so there is nothing to release, but the entry leaves.
+    // The user is no buyer any more, so there is nothing to release, but the entry is acknowledged.
     assert_eq!(rejected(&server, &second), "unknown");
     server.check("> GET seckill:stock:7\n9\n> EXISTS seckill:order:7\n0");
     assert_eq!(integer(&server.run("XLEN stream.orders.dlq")), 2);
     assert_eq!(server.info_number("seckill_orders_rejected"), 1);
-    // Which order of a user it was is on no record: the new one is taken for the old.
+    // There is no record of which order a user has: the new one is taken for the old one.
     let old = ordered(&server, "SECKILL.TRY 7 alice o3");
     server.check("> SECKILL.CANCEL 7 alice o3\n1\n> SECKILL.TRY 7 alice o4\n0");
     assert_eq!(rejected(&server, &old), "rejected");
@@ -247,7 +247,7 @@ fn what_is_not_pending_is_left_alone() {
     server.check(&format!("> XACK stream.orders g {first}\n1"));
     let command = format!("SECKILL.REJECT stream.orders g {first}");
     nothing_to_reject(&server, &command);
-    // Nothing but the question whether it is pending is asked then.
+    // The command only checks whether the entry is pending.
     server.check("> SET stream.orders.dlq a\nOK");
     nothing_to_reject(&server, &command);
 }
@@ -276,7 +276,7 @@ fn what_is_no_order_leaves_all_the_same() {
         "userId alice voucherId 8 id o2 dlqReason none",
         &format!("userId alice voucherId 7 id o2 sale {sale}"),
         &format!("userId bob voucherId 7 id o1 sale {sale}"),
-        // Of other sales.
+        // Entries of other sales.
         "userId alice voucherId 7 id o1",
         "userId alice voucherId 7 id o1 sale 1",
         &format!("userId alice voucherId 7 id o1 sale {sale} sale {sale}"),
@@ -295,7 +295,7 @@ fn what_is_no_order_leaves_all_the_same() {
     }
     server.check("> EXISTS stream.orders.released\n0");
     assert_eq!(server.info_number("seckill_orders_rejected"), 0);
-    // Other fields beside those of an order don't matter.
+    // Fields other than those of an order don't matter.
     let id = appended(
         &server,
         "stream.orders",

@@ -1,5 +1,5 @@
-//! SECKILL.REJECT under hash tags and in clusters: dead letters in the slot of their stream, and
-//! nothing done by halves while it moves.
+//! SECKILL.REJECT with hash tags and in clusters: dead letters in the slot of their stream, and no
+//! partial changes while it moves.
 
 use crate::cluster::{slot, two_nodes, whole_cluster};
 use crate::harness::{Server, text};
@@ -39,7 +39,7 @@ fn dead_letters_are_in_the_slot_of_their_stream() {
                 assert!(slots.len() > 3 && slots.iter().all(|slot| *slot == slots[0]), "{voucher}");
             }
         }
-        // A stream without a tag is put in braces, as a voucher is.
+        // A stream without a tag is put in braces, like a voucher.
         let id = appended(server, "plain", "a b");
         assert_eq!(reject(server, "plain", &id), Value::Int(1));
         assert_eq!(letter(server, "{plain}.dlq", "dlqStream"), "plain");
@@ -79,12 +79,12 @@ fn an_entry_of_another_slot_leaves_and_gives_nothing_back() {
         assert_eq!(reject(&server, "orders:{a}", &id), Value::Int(0), "{fields}");
     }
     assert_eq!(digests(), before);
-    // Any stream of the voucher's slot will do.
+    // Any stream in the voucher's slot is accepted.
     let id = appended(&server, "{7}", "userId alice voucherId 7 id o1");
     assert_eq!(reject(&server, "{7}", &id), Value::Int(1));
     assert_eq!(letter(&server, "{7}.dlq", "dlqOrder"), "rejected");
     server.check("> GET seckill:stock:{7}\n5");
-    // Without a cluster there are no slots.
+    // Outside of a cluster there are no slots.
     let server = Server::with().config("seckill.hash-tags yes").start();
     server.run("SET seckill:stock:{7} 5");
     server.check("> SECKILL.TRY 7 alice o1\n0");
@@ -119,10 +119,10 @@ fn nothing_is_rejected_by_halves_while_a_slot_moves() {
         assert!(reply.starts_with(code), "{reply}, not {code}");
         assert_eq!(server.digest(), before, "{reply}");
     };
-    // No dead letters yet: they may be on the other side. Calls that need none are answered.
+    // The dead letters may be on the other node. Calls that need none are answered.
     refused(&source, &ids[0], "TRYAGAIN the dead-letter stream");
     assert_eq!(reject(&source, stream, "5-5"), Value::Int(0));
-    // They are here, and the voucher is not, or by halves.
+    // The dead letters are here, and the voucher is not, or only in part.
     source.run(&format!("CLUSTER SETSLOT {moving} STABLE"));
     source.run("XADD stream.orders:{7}.dlq 1-1 a b");
     begin();

@@ -1,4 +1,4 @@
-//! What SECKILL.REJECT writes for others, and where it can stand: plain commands, their events,
+//! The effects of SECKILL.REJECT, and where it can be called: plain commands, their events,
 //! replicas, transactions, scripts, access rules, many clients.
 
 use std::thread;
@@ -15,7 +15,7 @@ use crate::reject::{appended, deliver, ordered};
 use crate::transcript::argv;
 use redis::Value;
 
-/// What the dead letter says beside the fields of its entry, when nothing special is said.
+/// The fields that the dead letter adds to those of its entry in the usual case.
 fn ours(fate: &str) -> String {
     format!(
         "dlqStream stream.orders dlqGroup g dlqId ID dlqDeliveries 1 dlqReason unspecified \
@@ -135,7 +135,7 @@ fn sell_and_reject(server: &Server) {
     assert!(integer(&server.run("XLEN stream.orders.dlq")) > 30);
 }
 
-/// Both servers have the same entries pending, too.
+/// Both servers must also have the same entries pending.
 fn assert_same_pending(one: &Server, other: &Server) {
     assert_same(one, other);
     let pending = |server: &Server| server.run("XPENDING stream.orders g");

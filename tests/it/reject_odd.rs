@@ -1,11 +1,11 @@
-//! SECKILL.REJECT on odd entries and keys: what is refused, and that a refusal changes nothing.
+//! SECKILL.REJECT on unusual entries and keys: what is refused, and that a refusal changes nothing.
 
 use crate::harness::Server;
 use crate::observe::{assert_error, integer};
 use crate::reject::{appended, deliver, entries, letter, nothing_to_reject, ordered, rejected};
 use redis::Value;
 
-/// A server on which an order of the voucher 7 waits, and the command that rejects it.
+/// A server with a pending order of voucher 7, and the command that rejects it.
 fn waiting(make: &str) -> (Server, String) {
     let server = Server::observed().start();
     server.run(make);
@@ -103,7 +103,7 @@ fn who_had_the_entry_does_not_matter() {
     let id = ordered(&server, "SECKILL.TRY 7 alice o1");
     server.run(&format!("XCLAIM stream.orders g other 0 {id}"));
     server.run(&format!("XCLAIM stream.orders g third 0 {id}"));
-    // Another group has its own account of the entry.
+    // Another group has its own list of pending entries.
     server.check("> XGROUP CREATE stream.orders h 0\nOK");
     server.run("XREADGROUP GROUP h c STREAMS stream.orders >");
     assert_eq!(rejected(&server, &id), "rejected");
@@ -137,7 +137,7 @@ fn spoiled_keys_are_refused_before_anything_changes() {
             server.run(spoil);
             server.refused(&reject, code);
             if spoil.starts_with("XADD") {
-                // A stream that has used up its ids and lost its entries.
+                // A stream that has used up its ids and has no entries.
                 let stream = spoil.split(' ').nth(1).expect("a stream");
                 server.check(&format!("> XTRIM {stream} MAXLEN 0\n1"));
                 server.refused(&reject, code);
@@ -159,7 +159,7 @@ fn spoiled_keys_are_refused_before_anything_changes() {
 
 #[test]
 fn a_stock_is_raised_by_the_book_and_never_made() {
-    // What somebody writes into the entry is not believed where there is a book.
+    // If there is a book, it counts, and not what another client wrote into the entry.
     let server = Server::observed().start();
     server.run("SECKILL.CREATE 7 9 LIMIT 5");
     server.check("> SECKILL.TRY 7 alice o1 UNITS 2\n0\n> SECKILL.TRY 7 bob o2 UNITS 2\n0");
@@ -168,7 +168,7 @@ fn a_stock_is_raised_by_the_book_and_never_made() {
     let forged = appended(&server, "stream.orders", &fields);
     assert_eq!(rejected(&server, &forged), "rejected");
     server.assert_book("7", [7, 0, 2]);
-    // Never above the total.
+    // The stock never exceeds the total.
     server.check("> SET seckill:stock:7 8\nOK");
     let id =
         appended(&server, "stream.orders", &format!("userId bob voucherId 7 id o2 sale {sale}"));
@@ -194,7 +194,7 @@ fn dead_letters_and_give_backs_can_be_rejected_too() {
     let id = ordered(&server, "SECKILL.TRY 7 alice o1");
     assert_eq!(rejected(&server, &id), "rejected");
     server.check("> SECKILL.TRY 7 alice o2\n0");
-    // Both tell of an order that was released. The new one is none of their business.
+    // Both entries report an order that was released, and do not affect the new order.
     for (stream, fields) in [("stream.orders.released", 8), ("stream.orders.dlq", 18)] {
         let id = deliver(&server, stream).pop().expect("an entry");
         let command = format!("SECKILL.REJECT {stream} g {id} REASON again");
@@ -207,7 +207,7 @@ fn dead_letters_and_give_backs_can_be_rejected_too() {
         assert_eq!(last.take(6).collect::<Vec<_>>(), wanted);
     }
     server.check("> GET seckill:stock:7\n4\n> SMEMBERS seckill:order:7\n1) alice");
-    // An order in the stream of releases itself: acknowledged and appended to in one step.
+    // An order in the stream of releases: acknowledged and appended to in one step.
     let id = appended(&server, "stream.orders.released", "userId alice voucherId 7 id o2");
     server.check(&format!("> SECKILL.REJECT stream.orders.released g {id}\n1"));
     assert_eq!(letter(&server, "stream.orders.released.dlq", "dlqOrder"), "rejected");
@@ -226,12 +226,12 @@ fn names_are_those_of_the_configuration() {
     let ids = deliver(&server, "s");
     server.check(&format!("> SECKILL.REJECT s g {}\n1\n> XLEN s.released\n1", ids[0]));
     server.assert_book("7", [4, 1, 0]);
-    // Entries of the old names are no orders any more.
+    // Entries with the old field names are no longer orders.
     server.check("> CONFIG SET seckill.order-fields 'userId voucherId id'\nOK");
     server.check(&format!("> SECKILL.REJECT s g {}\n1", ids[1]));
     assert_eq!(letter(&server, "s.dlq", "dlqOrder"), "unknown");
     server.assert_book("7", [4, 1, 0]);
-    // Without a stream of orders there is none of releases, but there are dead letters.
+    // Without a stream of orders there is no stream of releases, but there are dead letters.
     server.check("> CONFIG SET seckill.order-stream ''\nOK");
     let id = appended(
         &server,

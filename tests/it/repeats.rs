@@ -1,17 +1,17 @@
-//! Repeat buyers: a mark makes their next try cheaper, and never decides.
+//! Repeat buyers: a mark makes their next try cheaper, but never decides its outcome.
 
 use crate::harness::Server;
 use crate::observe::bytes_list;
 use redis::Value;
 
-/// How often a command ran, by whatever way.
+/// How often a command ran, whoever called it.
 fn calls(server: &Server, command: &str) -> i64 {
     let Some(stats) = server.info(&format!("cmdstat_{command}")) else { return 0 };
     let calls = stats.strip_prefix("calls=").and_then(|rest| rest.split(',').next());
     calls.expect("calls come first").parse().expect("a number")
 }
 
-/// Sells to a user and sets her mark.
+/// Sells to alice and sets her mark.
 fn sell_to_alice(server: &Server) {
     server.run("FLUSHALL");
     server.check("> SET seckill:stock:7 5\nOK\n> SECKILL.TRY 7 alice o1\n0");
@@ -31,7 +31,7 @@ fn a_repeat_asks_for_the_buyer_first() {
     let after = ["sadd", "sismember"].map(|command| calls(&server, command));
     assert_eq!([after[0] - before[0], after[1] - before[1]], [0, 21]);
     assert_eq!(server.silent("SECKILL.TRY 7 alice o2"), Value::Int(2));
-    // A user who was added otherwise has no mark: SADD finds out, and sets it.
+    // A user whom another client added has no mark: SADD finds the user, and the mark is set.
     server.check("> SADD seckill:order:7 bob\n1");
     assert_eq!(server.silent("SECKILL.TRY 7 bob o2"), Value::Int(2));
     let before = calls(&server, "sadd");
@@ -42,7 +42,7 @@ fn a_repeat_asks_for_the_buyer_first() {
     server.check("> DEL seckill:stock:7\n1\n> SECKILL.TRY 7 alice o2\n(error) NOVOUCHER ...");
 }
 
-/// What was remembered of buyers costs those of the next sale one question, not one each.
+/// Marks of the previous sale cost the buyers of the next one a single check in total.
 #[test]
 fn a_sale_that_begins_anew_does_not_believe_the_marks_of_the_old() {
     let server = Server::start();
@@ -59,7 +59,7 @@ fn a_sale_that_begins_anew_does_not_believe_the_marks_of_the_old() {
     server.check("> DEL seckill:order:7\n1");
     sell();
     assert_eq!(calls(), [8, 1]);
-    // A mark that is right again lets all be believed again.
+    // After one correct mark, all marks are trusted again.
     for (user, wanted) in [("ann", [9, 1]), ("bob", [9, 2]), ("ann", [9, 3])] {
         server.check(&format!("> SECKILL.TRY 7 {user} o2\n2"));
         assert_eq!(calls(), wanted, "{user}");
@@ -96,7 +96,7 @@ fn a_user_who_is_taken_out_can_buy_at_once() {
         &["EXPIRE seckill:order:7 -1"],
         &["PEXPIREAT seckill:order:7 1"],
         &["PEXPIRE seckill:order:7 1", "DEBUG SLEEP 0.01"],
-        // Some servers go along: see docs/operating.md.
+        // Some servers select the other database: see docs/operating.md.
         &["MOVE seckill:order:7 5", "SELECT 0"],
         &["EVAL redis.call('SREM','seckill:order:7','alice') 0"],
         &["MULTI", "SREM seckill:order:7 alice", "EXEC"],
@@ -106,7 +106,7 @@ fn a_user_who_is_taken_out_can_buy_at_once() {
         &["SECKILL.CANCEL 7 alice o1"],
         &["CONFIG SET seckill.buyers-prefix b:", "CONFIG SET seckill.buyers-prefix seckill:order:"],
     ];
-    // So that the end of a time to live is seen by the next look at the key, and not before.
+    // So that only a read of the key makes it expire.
     server.run("DEBUG SET-ACTIVE-EXPIRE 0");
     for way in ways {
         sell_to_alice(&server);

@@ -1,5 +1,5 @@
-//! Answers that are given again: a client that was not answered sends its command again, perhaps on
-//! another connection, and waits for the replicas behind it.
+//! Repeated answers: a client that got no answer sends its command again, perhaps on another
+//! connection, and then waits for the replicas.
 
 use crate::harness::{Server, text};
 use crate::reject::{nothing_to_reject, ordered};
@@ -22,7 +22,7 @@ fn sale(server: &Server) {
     }
 }
 
-/// `WAIT` counts what was replicated before its client asked, so there must be something.
+/// `WAIT` waits only for what its connection has replicated before, so there must be something.
 #[test]
 fn who_asks_again_can_wait_for_replicas() {
     for (again, answer) in [
@@ -70,7 +70,7 @@ fn batches_and_rejections_can_be_waited_for_too() {
     assert_eq!(format!("{here:?}").len(), format!("{there:?}").len());
 }
 
-/// The entry of the book, unchanged, is all there is: no event, no key that a WATCH sees changed.
+/// Only the unchanged entry of the book is replicated: no event, no key that a WATCH notices.
 #[test]
 fn what_is_asked_again_is_replicated_as_it_is() {
     let server = Server::observed().start();
@@ -86,7 +86,7 @@ fn what_is_asked_again_is_replicated_as_it_is() {
         assert_eq!(reply, Value::Int(answer), "{command}");
         assert_eq!(replicated, format!("HSET seckill:book:7 {line}"), "{command}");
     }
-    // The order of a batch's tries, all of them in one command.
+    // The entries come in the order of the batch's tries, all in one command.
     let batch = "SECKILL.MTRY 7 bob sold carol gone zoe sold carol sold";
     let (_, replicated) = server.replicated_again(batch);
     assert_eq!(replicated, "HSET seckill:book:7 sold sold:1:0:bob");
@@ -97,7 +97,7 @@ fn what_is_asked_again_is_replicated_as_it_is() {
     assert_eq!(replicated, format!("HSET seckill:book:7 {erin} {bob} {bob}"));
 }
 
-/// Answers that lose, or say that there is nothing, have nothing behind them.
+/// Answers of losing tries, and those that find nothing, replicate nothing.
 #[test]
 fn only_what_is_asked_again_is_replicated() {
     let server = Server::observed().start();
@@ -114,7 +114,7 @@ fn only_what_is_asked_again_is_replicated() {
         assert_eq!(server.silent(command), Value::Int(answer), "{command}");
     }
     server.refused("SECKILL.TRY 7 zoe sold", "ORDERID");
-    // Of an unmanaged voucher nothing is on record that could be given again.
+    // An unmanaged voucher has no record of an answer to repeat.
     server.run("SET seckill:stock:8 5");
     server.run("SECKILL.TRY 8 alice o1");
     assert_eq!(server.silent("SECKILL.TRY 8 alice o1"), Value::Int(2));
@@ -124,7 +124,7 @@ fn only_what_is_asked_again_is_replicated() {
     nothing_to_reject(&server, "SECKILL.REJECT stream.orders g 1-1");
 }
 
-/// Another order under a known id: refused, and the first one stays as it is.
+/// Another order with a known id is refused, and the first one stays unchanged.
 #[test]
 fn a_retry_with_other_units_is_another_order() {
     let server = Server::observed().start();
@@ -134,21 +134,21 @@ fn a_retry_with_other_units_is_another_order() {
     }
     server.refused("SECKILL.TRY 7 bob sold UNITS 2", "ORDERID");
     server.check("> SECKILL.MTRY 7 alice held bob sold\n1) (error) ORDERID ...\n2) 0");
-    // What was released never sells again, whatever is asked for.
+    // A released order never sells again, whatever the try asks for.
     assert_eq!(server.silent("SECKILL.TRY 7 carol gone UNITS 2"), Value::Int(5));
     server.assert_book("7", [6, 2, 1]);
 }
 
-/// Tries of users whose holds are over, before anything else came for these: all in one transaction
-/// with the tries that placed them.
+/// Tries of users whose holds are due, before any other command released these: all in one
+/// transaction with the tries that placed them.
 #[test]
 fn what_is_overdue_of_a_user_does_not_count_against_them() {
-    // Before the pause, behind it, and the answers.
+    // Commands before the pause, commands after it, and the answers.
     let rows: [(u8, &[&str], &[&str], &str); 7] = [
         (1, &["TRY 7 alice o1"], &["TRY 7 alice o2"], "0"),
         (1, &["TRY 7 alice o1"], &["MTRY 7 alice o2 alice o3 alice o1"], "0 2 5"),
         (1, &["TRY 7 alice o1", "TRY 7 bob o2"], &["MTRY 7 carol o3 bob o4 alice o5"], "0 0 0"),
-        // Several, of which the users' units name the latest.
+        // Several orders, of which the users' units name the latest.
         (2, &["TRY 7 alice o1", "TRY 7 alice o2"], &["TRY 7 alice o3 UNITS 2"], "0"),
         (2, &["TRY 7 alice o1", "TRY 7 alice o2"], &["MTRY 7 alice o3 alice o4 alice o5"], "0 0 2"),
         (
@@ -157,7 +157,7 @@ fn what_is_overdue_of_a_user_does_not_count_against_them() {
             &["TRY 7 alice o3 UNITS 2"],
             "0",
         ),
-        // Those of others, and what was paid, don't help.
+        // Holds of other users, and paid orders, don't help.
         (1, &["TRY 7 alice o1", "CONFIRM 7 alice o1", "TRY 7 bob o2"], &["TRY 7 alice o3"], "2"),
     ];
     for (limit, before, after, answers) in rows {
@@ -180,7 +180,7 @@ fn what_is_overdue_of_a_user_does_not_count_against_them() {
     }
 }
 
-/// A release that is refused leaves its user where they were: the timer says why.
+/// A release that is refused changes nothing for its user: the timer logs the reason.
 #[test]
 fn what_cannot_be_released_still_counts() {
     let server = Server::observed().start();
@@ -193,7 +193,7 @@ fn what_cannot_be_released_still_counts() {
     assert_eq!(server.run("SECKILL.TRY 7 alice o2"), Value::Int(0));
 }
 
-/// A job that cancels what was not paid, and a payment that was a moment earlier.
+/// A job that cancels unpaid orders, and a payment that was slightly earlier.
 #[test]
 fn a_cancellation_can_name_the_state() {
     let server = Server::observed().start();

@@ -1,4 +1,4 @@
-//! Rules that appear: a voucher is managed from then on, though it was tried without rules before.
+//! Rules that appear: from then on a voucher is managed, though it was tried without rules before.
 
 use crate::harness::{Server, text};
 use crate::observe::bytes_list;
@@ -36,7 +36,7 @@ fn rules_that_appear_by_any_means_count_at_once() {
             assert!(!matches!(reply, Value::ServerError(_)), "{way}: {reply:?}");
         }
         assert_eq!(server.run("SECKILL.TRY 7 bob o2"), Value::Int(4), "by {way}");
-        // And when they are gone, at once not.
+        // When the rules are deleted, the voucher is unmanaged at once.
         server.run(&format!("DEL {key}"));
         assert_eq!(server.run("SECKILL.TRY 7 bob o2"), Value::Int(0), "after {way}");
     }
@@ -56,13 +56,13 @@ fn rules_that_come_from_elsewhere_count_at_once() {
     unmanaged();
     other.call(&["SET", "seckill:voucher:7", rules]);
     server.check("> SECKILL.TRY 7 bob o2\n0");
-    // Some servers go along with the key: see docs/operating.md.
+    // Some servers select the key's database: see docs/operating.md.
     other.check("> MOVE seckill:voucher:7 0\n1\n> SELECT 4\nOK");
     server.check("> SECKILL.TRY 7 carol o3\n4");
     unmanaged();
     other.call(&["MSET", "seckill:voucher:7", rules, "seckill:stock:7", "5"]);
     server.check("> SWAPDB 0 4\nOK\n> SECKILL.TRY 7 carol o3\n4");
-    // By a snapshot and by commands of a primary; SECKILL.INFO is what a replica may be asked.
+    // By a snapshot and by commands of a primary; a replica answers SECKILL.INFO.
     let primary = Server::with().port().start();
     primary.call(&["MSET", "seckill:voucher:7", rules, "seckill:stock:7", "5"]);
     primary.run("SET seckill:stock:8 5");
@@ -77,7 +77,7 @@ fn rules_that_come_from_elsewhere_count_at_once() {
     primary.wait_for_replica(&server);
     assert_eq!(managed("8"), Value::Int(1));
     server.check("> REPLICAOF NO ONE\nOK\n> SECKILL.TRY 8 carol o3\n4");
-    // By an AOF rewritten, and by a reload.
+    // By a rewritten AOF, and by a reload.
     assert_eq!(text(&server.run("DEBUG RELOAD")), "OK");
     server.check("> SECKILL.TRY 8 carol o3\n4");
 }

@@ -1,4 +1,4 @@
-//! Each sale of a voucher has an id: what is late from an earlier one touches nothing.
+//! Each sale of a voucher has an id: a late request for an earlier sale changes nothing.
 
 use crate::harness::Server;
 use crate::reject::{letter, ordered};
@@ -8,7 +8,7 @@ use std::path::Path;
 
 const CREATE: &str = "SECKILL.CREATE 7 5 HOLD 900000";
 
-/// Rejects an entry of the order stream; the word of the dead letter for what became of its order.
+/// Rejects an entry of the order stream; returns its order's fate by the dead letter.
 fn rejected(server: &Server, id: &str) -> String {
     server.check(&format!("> SECKILL.REJECT stream.orders g {id}\n1"));
     letter(server, "stream.orders.dlq", "dlqOrder")
@@ -35,13 +35,13 @@ fn what_is_late_from_an_earlier_sale_touches_nothing() {
     );
     assert_eq!(rejected(&server, &old_entry), "unknown");
     server.assert_book("7", [4, 1, 0]);
-    // The sale itself is meant.
+    // The id of the current sale.
     server.check(&format!("> SECKILL.EXTEND 7 alice o1 9000000 SALE {new}\n1"));
     server.check(&format!("> SECKILL.CONFIRM 7 alice o1 sale {new}\n1"));
     server.check(&format!("> SECKILL.CANCEL 7 alice o1 IF held SALE {new}\n3"));
     assert_eq!(rejected(&server, &entry), "rejected");
     server.assert_book("7", [5, 0, 0]);
-    // Nor does it touch a voucher that has no rules any more.
+    // A voucher that has no rules any more is not changed either.
     let entry = ordered(&server, "SECKILL.TRY 7 bob o2");
     server.check("> SECKILL.DROP 7 FORCE\n1\n> SET seckill:stock:7 5\nOK");
     server.check("> SECKILL.TRY 7 bob o2\n0");
@@ -49,7 +49,7 @@ fn what_is_late_from_an_earlier_sale_touches_nothing() {
     server.check("> GET seckill:stock:7\n4\n> SCARD seckill:order:7\n1");
     server.refused(&format!("SECKILL.CANCEL 7 bob o2 SALE {new}"), "NOVOUCHER");
     server.refused(&format!("SECKILL.CONFIRM 7 bob o2 SALE {new}"), "NOVOUCHER");
-    // An application's own field of this name says nothing of a sale.
+    // An application's own field of this name does not name a sale.
     let entry = crate::reject::appended(
         &server,
         "stream.orders",
@@ -91,7 +91,7 @@ fn a_sale_keeps_its_id() {
     assert_eq!(server.sale_of("7"), sale);
     server.assert_reload_changes_nothing();
     assert_eq!(server.sale_of("7"), sale);
-    // Unmanaged: none.
+    // An unmanaged sale has no id.
     server.run("SET seckill:stock:8 9");
     let Value::Array(pairs) = server.run("SECKILL.INFO 8") else { panic!("no pairs") };
     assert_eq!(pairs[25], Value::Nil);
@@ -120,8 +120,8 @@ fn an_id_is_a_number_given_once() {
 
 const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/before_sale_ids");
 
-/// A file written before sales had ids and payments references. Its sale goes on as it was: 20
-/// units, limit 5, held orders until far in the future.
+/// A file written before there were ids of sales and references of payments. Its sale continues: 20
+/// units, limit 5, orders held until far in the future.
 #[test]
 fn books_of_the_version_before_are_read() {
     let server = Server::with().data_in(Path::new(FILES)).start();
@@ -149,7 +149,7 @@ fn books_of_the_version_before_are_read() {
         1
         ",
     );
-    // Its pending entries name no sale, as their voucher has none.
+    // Its pending entries name no sale, because its rules have none.
     let pending = server.run("XPENDING stream.orders g - + 10");
     let pending: Vec<(String, String, i64, i64)> =
         redis::from_redis_value(pending).expect("entries");
@@ -157,7 +157,7 @@ fn books_of_the_version_before_are_read() {
         server.check(&format!("> SECKILL.REJECT stream.orders g {id}\n1"));
     }
     assert_eq!(pending.len(), 4);
-    // All was released, one of them before.
+    // All orders were released, one of them before.
     server.assert_book("7", [20, 0, 0]);
     // The next sale of the voucher has an id.
     server.check("> SECKILL.DROP 7\n1");

@@ -1,4 +1,4 @@
-//! Looks into managed sales: where an order stands, whether the book is sound, what the clock says.
+//! Queries managed sales: the state of an order, whether the book is correct, the server's clock.
 
 use crate::harness::{Client, Server, text, wait_for};
 use crate::observe::{integer, words};
@@ -10,7 +10,7 @@ impl Server {
         self.own().clock_ms()
     }
 
-    /// One field of a reply that is a map; null when the reply is.
+    /// One field of a reply that is a map; null if the reply is null.
     pub fn field(&self, command: &str, name: &str) -> Value {
         self.own().field(command, name)
     }
@@ -28,8 +28,8 @@ impl Server {
         replies
     }
 
-    /// Places a hold by `voucher user orderid ...`; gives the deadline, which nobody is told once
-    /// the hold is over.
+    /// Places a hold by `voucher user orderid ...`; returns its deadline, which no reply contains
+    /// once the hold has ended.
     pub fn place_hold(&self, order: &str) -> i64 {
         let words: Vec<_> = order.split(' ').collect();
         let (attempt, look) =
@@ -43,14 +43,14 @@ impl Server {
         integer(&deadline.1)
     }
 
-    /// The id of a voucher's sale, as its entries have it.
+    /// The id of a voucher's sale, as in its entries.
     pub fn sale_of(&self, voucher: &str) -> String {
         let info = pairs(self.run(&format!("SECKILL.INFO {voucher}")));
         let sale = info.iter().find(|(field, _)| field == "sale").expect("a sale");
         integer(&sale.1).to_string()
     }
 
-    /// Waits until an order has come to a state.
+    /// Waits until an order has reached a state.
     pub fn wait_for_state(&self, voucher: &str, id: &str, state: &str) {
         let reached = wait_for(&format!("order {id} of {voucher} to be {state}"), || {
             (self.state(voucher, id) == state).then_some(())
@@ -65,7 +65,7 @@ impl Server {
         passed.unwrap_or_else(|late| panic!("{late}"));
     }
 
-    /// What SECKILL.AUDIT finds wrong.
+    /// The differences that SECKILL.AUDIT finds.
     pub fn differences(&self, voucher: &str) -> Vec<String> {
         words(self.field(&format!("SECKILL.AUDIT {voucher}"), "differences"))
     }
@@ -107,13 +107,13 @@ impl Client {
         let got = ["left", "held", "sold"].map(|name| integer(&field(name)));
         assert_eq!(got, wanted, "{shown}");
         assert_eq!(integer(&field("total")), got.iter().sum::<i64>(), "{shown}");
-        // Whatever has happened, the audit in steps finds nothing either.
+        // Whatever has happened, the audit in steps finds no difference either.
         let (last, _) = self.audit_in_steps(voucher, |_, _| {});
         assert_eq!(last.differences(), Vec::<String>::new(), "{shown}");
     }
 }
 
-/// What a reply of TIME says, in milliseconds.
+/// A reply of TIME in milliseconds.
 pub fn ms(time: Value) -> i64 {
     let time = words(time);
     let number = |text: &str| text.parse::<i64>().expect("TIME gives numbers");

@@ -1,5 +1,4 @@
-//! Scripts that commands answer in Lua's place (`seckill.scripts`): which calls, and what they
-//! become.
+//! Scripts that commands replace (`seckill.scripts`): which calls, and what they become.
 
 use domain::scripts::Sha1;
 use redis::Value;
@@ -7,7 +6,7 @@ use redis::Value;
 use crate::harness::{Server, module, text};
 use crate::observe::{assert_error, bytes_list};
 
-/// An application's scripts. They only say that they ran: whatever else is answered was a command.
+/// An application's scripts. They only report that they ran: any other answer comes from a command.
 pub const SELL: &str = "return 'sell: ' .. #KEYS .. ' ' .. #ARGV";
 pub const UNLOCK: &str = "return 'unlock: ' .. #KEYS .. ' ' .. #ARGV";
 
@@ -15,7 +14,7 @@ pub fn sha1(script: &str) -> String {
     Sha1::of(script.as_bytes()).to_string()
 }
 
-/// What the setting says of the two scripts.
+/// The setting for the two scripts.
 pub fn entries() -> String {
     format!(
         "{} SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]; {} LOCK.RELEASE KEYS[1] ARGV[1]",
@@ -24,7 +23,7 @@ pub fn entries() -> String {
     )
 }
 
-/// A server that answers both scripts, with a stock of 7.
+/// A server that replaces both scripts, with a stock for voucher 7.
 pub fn server() -> Server {
     let server = Server::observed().config(format!("seckill.scripts '{}'", entries())).start();
     server.run("SET seckill:stock:7 100");
@@ -39,7 +38,7 @@ fn set(server: &Server, value: &str) -> Value {
     server.call(&["CONFIG", "SET", "seckill.scripts", value])
 }
 
-/// What the script says of itself when it runs.
+/// Does the reply show that the script ran?
 fn ran(reply: &Value) -> bool {
     let Value::BulkString(bytes) = reply else { return false };
     bytes.starts_with(b"sell: ") || bytes.starts_with(b"unlock: ")
@@ -55,7 +54,7 @@ fn calls_of_scripts_are_commands() {
         (&["evalSHA", &sell.to_uppercase(), "0", "7", "alice", "o2"], 2),
         (&["EVAL", SELL, "0", "7", "bob", "o3"], 0),
         (&["eval", SELL, "0", "7", "bob", "o3"], 2),
-        // Words that the script would not look at.
+        // Arguments that the script would ignore.
         (&["EVALSHA", &sell, "2", "a", "b", "7", "carol", "o4", "x", "y"], 0),
         (&["EVALSHA", &unlock, "1", "lock", "other"], 0),
         (&["EVAL", UNLOCK, "1", "lock", "t"], 1),
@@ -66,12 +65,12 @@ fn calls_of_scripts_are_commands() {
         assert_eq!(server.call(call), Value::Int(outcome), "{call:?}");
     }
     assert_eq!(replaced(&server), 9);
-    // Lua took no part in it, and the server has no such script.
+    // Lua was not involved, and the server has no such script.
     assert_eq!((server.info("cmdstat_evalsha"), server.info("cmdstat_eval")), (None, None));
     assert_eq!(server.info_number("seckill_tries_accepted"), 3);
     server.check(&format!("> SCRIPT EXISTS {sell}\n1) 0\n> GET seckill:stock:7\n97"));
     server.check("> SMEMBERS seckill:order:8\n(empty array)\n> XLEN stream.orders\n3");
-    // As the server computes it.
+    // The sha1 as the server computes it.
     assert_eq!(text(&server.call(&["SCRIPT", "LOAD", SELL])), sell);
 }
 
@@ -144,11 +143,11 @@ fn calls_that_lack_something_are_left_to_the_script() {
         let error = text(&server.call(call));
         assert!(error.starts_with("ERR "), "{call:?}: {error}");
     }
-    // A client that asks that nothing be written is not sold to.
+    // A read-only call sells nothing.
     for call in [["EVALSHA_RO", &sell], ["EVAL_RO", SELL]] {
         assert!(ran(&server.call(&[&call[..], &["0", "7", "alice", "o1"]].concat())), "{call:?}");
     }
-    // Other scripts run.
+    // Other scripts run as before.
     server.check("> EVAL 'return ARGV[1]' 0 a b c\na\n> GET seckill:stock:7\n100");
     assert_eq!(replaced(&server), 0);
 }
@@ -159,7 +158,7 @@ fn arguments_come_in_any_order_and_number() {
     let sell = sha1(SELL);
     let tagged = "SECKILL.TRYKEYS KEYS[1] KEYS[2] KEYS[3] ARGV[2] ARGV[1] ARGV[3] UNITS 2 NOSTREAM";
     let cases: [(&str, &[&str], Value, &str); 6] = [
-        // More words than the call has.
+        // The command has more arguments than the call.
         ("SECKILL.TRY KEYS[1] ARGV[1] o UNITS 3", &["1", "7", "ann"], Value::Int(0), "7"),
         ("SECKILL.TRY KEYS[1] KEYS[1] KEYS[1]", &["1", "7"], Value::Int(0), "9"),
         ("SECKILL.TRY 7 ann o", &["0"], Value::Int(0), "9"),
@@ -180,7 +179,7 @@ fn arguments_come_in_any_order_and_number() {
             server.check(&format!("> GET seckill:stock:7\n{left}"));
         }
     }
-    // A blocking command blocks, as it can't in a script.
+    // A blocking command blocks its client, which is impossible in a script.
     assert_eq!(
         set(&server, &format!("{sell} LOCK.ACQUIRE KEYS[1] ARGV[1] 60000 WAIT 60000")),
         Value::Okay
@@ -204,7 +203,7 @@ fn the_setting_counts_from_the_next_command_on() {
     server.check(&format!("> {call}\n(error) NOSCRIPT ..."));
     assert_eq!(set(&server, &entries()), Value::Okay);
     server.check(&format!("> {call}\n0"));
-    // What was refused changes nothing, in company neither.
+    // A refused value changes nothing, nor does a good one beside a refused one.
     for bad in ["x LOCK.INFO a", &format!("{0} LOCK.INFO a;{0} LOCK.INFO a", sha1(SELL))] {
         assert_error(&set(&server, bad), "ERR", bad);
         let pair = ["CONFIG", "SET", "seckill.scripts", "", "seckill.id-epoch", "x"];
@@ -218,7 +217,7 @@ fn the_setting_counts_from_the_next_command_on() {
     server.check(&format!("> {call}\n(error) NOSCRIPT ..."));
     assert_eq!(set(&server, " ; "), Value::Okay);
     server.check(&format!("> {call}\n(error) NOSCRIPT ..."));
-    // In a transaction: what is queued was decided when it was sent.
+    // In a transaction: the replacement is decided when the call is queued.
     server.check(&format!("> MULTI\nOK\n> CONFIG SET seckill.scripts '{status}'\nQUEUED"));
     server.check(&format!("> {call}\nQUEUED"));
     let Value::Array(replies) = server.run("EXEC") else { panic!("no replies") };
@@ -255,7 +254,7 @@ fn bad_entries_are_named() {
     server.check("> CONFIG GET seckill.scripts\n1) \"seckill.scripts\"\n2) \"\"");
 }
 
-/// The setting takes exactly the words that the command itself can read.
+/// The setting accepts exactly the arguments that the command itself can parse.
 #[test]
 fn entries_are_judged_as_the_commands_would() {
     const OPTIONS: [&str; 22] = [
@@ -295,7 +294,7 @@ fn entries_are_judged_as_the_commands_would() {
             let error = matches!(reply, Value::ServerError(_)).then(|| text(&reply));
             let cant = ["ERR syntax error", "ERR wrong number of arguments"];
             let is_unread = |error: &String| cant.iter().any(|words| error.starts_with(words));
-            // Of what is wrong in two ways the command names the first.
+            // If two arguments are wrong, the command names the first.
             let agrees = match &error {
                 Some(error) => !is_taken || !is_unread(error),
                 None => is_taken,
@@ -318,7 +317,7 @@ fn it_is_there_from_the_start_and_after_a_rewrite() {
     let args = format!("scripts '{}'", entries());
     let server = Server::with().module_args(&args).start();
     server.check(&format!("> SET seckill:stock:7 1\nOK\n> {call}\n0"));
-    // Into a running server, too.
+    // Also when the module is loaded into a running server.
     let server = Server::with().without_module().start();
     let path = module().display().to_string();
     let load = ["MODULE", "LOAD", &path, "scripts", &entries()];

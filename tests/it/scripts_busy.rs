@@ -1,5 +1,5 @@
-//! Scripts that commands answer, under load: threads that read and write, the setting changed, the
-//! module unloaded, long scripts. The scripts are the usual ones, so an answer of Lua is right too.
+//! Scripts that commands replace, under load: I/O threads, changes of the setting, unloading, long
+//! scripts. The scripts are the usual ones, so an answer by Lua is correct too.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -14,7 +14,7 @@ const USUAL: &str = include_str!("seckill.lua");
 const UNLOCK: &str = include_str!("unlock.lua");
 
 fn usual_entries() -> String {
-    // One command is longer than the call, the other is shorter.
+    // One command has more arguments than the call, the other has fewer.
     let keys = "seckill:stock:7 seckill:order:7 stream.orders";
     format!(
         "{} SECKILL.TRYKEYS {keys} ARGV[1] ARGV[2] ARGV[3];{} LOCK.RELEASE KEYS[1] ARGV[1]",
@@ -25,7 +25,7 @@ fn usual_entries() -> String {
 
 const STOCK: i64 = 1_000_000;
 
-/// A server on which the scripts are loaded, and their vouchers and locks are.
+/// A server with the scripts loaded, their vouchers and their locks.
 fn loaded(builder: Builder) -> Server {
     let server = builder.start();
     server.run(&format!("SET seckill:stock:7 {STOCK}"));
@@ -35,8 +35,8 @@ fn loaded(builder: Builder) -> Server {
     server
 }
 
-/// Sends batches of calls of both scripts, and other commands between, until it is to stop. How
-/// many tries were accepted.
+/// Sends batches of calls of both scripts, with other commands in between, until it is stopped.
+/// Returns the number of accepted tries.
 fn traffic(mut client: Client, number: usize, stop: &AtomicBool) -> i64 {
     let (sell, unlock) = (sha1(USUAL), sha1(UNLOCK));
     let (mut accepted, mut round) = (0, 0);
@@ -49,7 +49,7 @@ fn traffic(mut client: Client, number: usize, stop: &AtomicBool) -> i64 {
             client.send(&["EVAL", USUAL, "0", "7", &user, "o"]);
             client.send(&["EVALSHA", &unlock, "1", &lock, &user]);
         }
-        // Something else for a while: only then can the module go.
+        // Other commands for a while: only then can the module be unloaded.
         (0..50).for_each(|_| client.send(&["PING"]));
         let replies: Vec<Value> = (0..57).map(|_| client.receive()).collect();
         let numbers: Vec<i64> = replies[1..7].iter().map(integer).collect();
@@ -60,7 +60,7 @@ fn traffic(mut client: Client, number: usize, stop: &AtomicBool) -> i64 {
     accepted
 }
 
-/// Ends the traffic when it is dropped, by a panic too.
+/// Stops the traffic when it is dropped, also by a panic.
 struct Stops<'s>(&'s AtomicBool);
 
 impl Drop for Stops<'_> {
@@ -69,7 +69,7 @@ impl Drop for Stops<'_> {
     }
 }
 
-/// Runs `work` while clients send calls; then everything must add up.
+/// Runs `work` while clients send calls; then all sums must be right.
 fn under_load(server: &Server, work: impl FnOnce()) {
     let stop = AtomicBool::new(false);
     let accepted: i64 = thread::scope(|scope| {
@@ -91,7 +91,7 @@ fn under_load(server: &Server, work: impl FnOnce()) {
     assert!(!server.log().contains("a bug in"), "{}", server.log());
 }
 
-/// Waits until so many more calls have become commands.
+/// Waits until this many more calls have become commands.
 fn wait_for_more(server: &Server, more: i64) {
     let before = replaced(server);
     let seen = wait_for("calls that become commands", || {
@@ -103,7 +103,7 @@ fn wait_for_more(server: &Server, more: i64) {
 #[test]
 fn threads_that_read_and_write_for_the_server() {
     let mut builder = Server::with().config("io-threads 3");
-    // Newer servers read on them in any case.
+    // Newer servers always read on threads.
     let reads = builder.clone().config("io-threads-do-reads yes");
     if reads.clone().try_start().is_ok() {
         builder = reads;
@@ -199,6 +199,6 @@ fn calls_leave_no_memory_behind() {
     };
     let before = (0..5).map(|_| batch(200)).max().expect("a batch");
     let after = (0..20).map(|_| batch(200)).min().expect("a batch");
-    // One string a call that is lost would be 600 kB and more.
+    // Losing one string per call would add 600 kB or more.
     assert!(after < before + 200_000, "{before} bytes, then {after}");
 }

@@ -1,4 +1,4 @@
-//! Scripts that commands answer, as others see them: transactions, protocols, access rules,
+//! Scripts that commands replace, as other parties see them: transactions, protocols, access rules,
 //! MONITOR, the slow log, clusters, replicas, other scripts.
 
 use redis::Value;
@@ -80,7 +80,7 @@ fn access_rules_see_the_command() {
     assert!(text(&user("+evalsha ~*").run(&call)).starts_with("NOPERM "));
     assert!(text(&user("+seckill.try ~8").run(&call)).starts_with("NOPERM "));
     server.check("> GET seckill:stock:7\n100");
-    // Neither the right to run scripts nor that to the keys is needed.
+    // Neither the right to run scripts nor the right to the keys is needed.
     let mut bob = user("+seckill.try ~7");
     bob.check(&format!("> {call}\n0\n> EVALSHA {sell} 0 7 alice\n(error) NOPERM ..."));
     bob.check("> EVAL 'return 1' 0\n(error) NOPERM ...");
@@ -124,7 +124,7 @@ fn a_cluster_redirects_a_client_that_named_no_key() {
     let moved = text(&target.call(&["EVAL", SELL, "0", "7", "alice", "o1"]));
     assert!(moved.starts_with("MOVED "), "{moved}");
     source.check(&format!("> {call}\n0\n> {call}\n2\n> GET seckill:stock:{{7}}\n4"));
-    // A whole batch of calls, each sent on before anybody waits for an answer.
+    // A batch of calls, all of them sent before the client reads an answer.
     let mut client = target.client();
     for number in 0..100 {
         client.send(&["EVALSHA", &sell, "0", "7", &number.to_string(), "o"]);
@@ -181,7 +181,7 @@ fn replicas_and_files_get_plain_commands() {
     assert!(!written.to_uppercase().contains("EVAL") && !written.contains("SECKILL.TRY"));
 }
 
-/// What scripts call passes filters too. The server refuses it, as without the setting.
+/// Calls in scripts pass filters too. The server refuses them, as without the setting.
 #[test]
 fn scripts_that_call_scripts_are_refused_as_ever() {
     let with = server();

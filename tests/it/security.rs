@@ -1,5 +1,5 @@
-//! The rights to every command: by its name, by category, by key; what an error says; and
-//! the rules of users that SECURITY.md recommends.
+//! The right to each command by name, category and key; the contents of errors; and the ACL rules
+//! that SECURITY.md recommends.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::metadata::COMMANDS;
 use crate::observe::words;
 use redis::Value;
 
-/// A sentence of every command. Keys begin with `k`.
+/// An example of every command. Keys begin with `k`.
 pub const SENTENCES: [&str; 24] = [
     "seckill.try k ann o1 UNITS 2",
     "seckill.trykeys k1 k2 k3 v ann o1 UNITS 2",
@@ -38,7 +38,7 @@ pub const SENTENCES: [&str; 24] = [
     "lock.info k",
 ];
 
-/// Every command with its sentence, and whether it only reads.
+/// Every command with its example, and whether it only reads.
 fn sentences() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
     SENTENCES.into_iter().zip(COMMANDS).map(|(sentence, row)| {
         let (name, _) = sentence.split_once(' ').expect("arguments");
@@ -47,7 +47,7 @@ fn sentences() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
     })
 }
 
-/// Whether these rules let a user send this.
+/// Do these rules let a user send this?
 fn allows(server: &Server, rules: &str, sentence: &str) -> bool {
     server.run("ACL DELUSER ann");
     let set = server.run(&format!("ACL SETUSER ann on nopass {rules}"));
@@ -67,7 +67,7 @@ fn every_command_is_a_right_of_its_own() {
         for (other, foreign, _) in sentences().filter(|(other, ..)| *other != name) {
             assert!(!allows(&server, &format!("~* +{name}"), foreign), "{name} grants {other}");
         }
-        // Not only said, but done.
+        // The command itself is refused too, not only the dry run.
         let reply = text(&user(&server, &format!("~* +@all -{name}")).run(sentence));
         assert!(reply.starts_with("NOPERM"), "{name}: {reply}");
     }
@@ -106,7 +106,7 @@ fn categories_grant_the_commands_that_are_in_them() {
     }
 }
 
-/// Whatever is wrong with a command, its error says nothing that was in it.
+/// Whatever is wrong with a command, its error repeats no argument.
 #[test]
 fn no_error_carries_bytes_of_a_user() {
     let server = Server::start();
@@ -141,7 +141,7 @@ fn no_error_carries_bytes_of_a_user() {
     assert!(errors > 300, "only {errors} errors");
 }
 
-/// What a voucher grants: keys that are made of it, and no other.
+/// A right to a voucher is a right to the keys made from it, and to no other key.
 #[test]
 fn a_voucher_grants_its_own_keys_and_no_other() {
     let server = Server::start();
@@ -181,7 +181,7 @@ fn a_voucher_grants_its_own_keys_and_no_other() {
     }
 }
 
-/// The users of SECURITY.md, as they stand there.
+/// The users of SECURITY.md, as they are listed there.
 pub fn recommended(server: &Server) -> Vec<String> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("SECURITY.md");
     let page = fs::read_to_string(page).expect("SECURITY.md");
@@ -199,7 +199,7 @@ fn nobody_learns_tokens_without_the_right() {
     let server = Server::with().config("slowlog-log-slower-than 0").start();
     let names = recommended(&server);
     server.run("LOCK.ACQUIRE lock:1 very-secret 100000 FENCE");
-    // A user who may read everything sees arguments, those of these commands as of all others.
+    // A user that may read everything sees the arguments of these commands, as of all others.
     let seen = format!("{:?}", server.run("SLOWLOG GET 10"));
     assert!(seen.contains("LOCK.ACQUIRE"), "{seen}");
     for name in &names {
@@ -219,12 +219,12 @@ fn nobody_learns_tokens_without_the_right() {
             assert_ne!(answer, "OK", "{name}: {command}");
         }
     }
-    // The only answer about another token is that it is not theirs.
+    // The only answer about another token is that the client does not own the lock.
     let set = "ACL SETUSER bob on >pw ~lock:* +auth +lock.acquire +lock.renew +lock.release";
     server.run(set);
     let mut bob = server.client();
     bob.check("> AUTH bob pw\nOK\n> LOCK.ACQUIRE lock:1 guess 1000\n0");
     bob.check("> LOCK.RENEW lock:1 guess 1000\n0\n> LOCK.RELEASE lock:1 guess\n0");
-    // In a list of clients there are names of commands, and no arguments.
+    // A list of clients has names of commands, and no arguments.
     assert!(!text(&server.run("CLIENT LIST")).contains("very-secret"));
 }

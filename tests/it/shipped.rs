@@ -1,5 +1,5 @@
-//! What is shipped beside the module: redis.conf, compose.yaml and scripts, as far as they can be
-//! tried without an engine for containers.
+//! Files that are shipped with the module: redis.conf, compose.yaml and scripts, as far as they can
+//! be tested without containers.
 
 use crate::harness::{Server, module, text, wait_for};
 use crate::observe::words;
@@ -17,7 +17,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The settings that bound what clients can use.
+/// The settings that limit what clients can use up.
 const BOUNDS: [&str; 5] = [
     "proto-max-bulk-len",
     "maxmemory",
@@ -42,7 +42,7 @@ fn redis_conf_bounds_what_clients_can_use() {
     }
 }
 
-/// The words of the server's `command` in compose.yaml, with these passwords.
+/// The arguments of the server's `command` in compose.yaml, with these passwords.
 fn composed(password: &str) -> Vec<String> {
     let compose = read("compose.yaml");
     let server = compose.split("\n  server:\n").nth(1).expect("a server");
@@ -66,7 +66,7 @@ fn composed(password: &str) -> Vec<String> {
 fn the_server_of_compose_has_users_and_bounds() {
     let command = composed("secret");
     assert_eq!(command[0], "/etc/redis/seckill.conf");
-    // Each option behind its two dashes is a line of redis.conf.
+    // Each option, which starts with two dashes, is a line of redis.conf.
     let mut lines: Vec<Vec<String>> = Vec::new();
     for word in &command[1..] {
         match word.strip_prefix("--") {
@@ -77,7 +77,7 @@ fn the_server_of_compose_has_users_and_bounds() {
     for name in BOUNDS {
         assert!(lines.iter().any(|line| line[0] == name), "no {name}");
     }
-    // The user that the harness comes as is off; and the harness asks for more than users may.
+    // The harness connects as the default user, which is off here, and needs more rights.
     let lines = lines.iter().filter(|line| line[..2] != ["user", "default"]);
     let quote = |line: &Vec<String>| line.iter().map(|word| format!("\"{word}\"")).collect();
     let quoted = lines.map(quote).map(|words: Vec<String>| words.join(" "));
@@ -136,7 +136,7 @@ fn what_is_left_out_is_listed_once() {
         assert_eq!(said, format!("LEFT OUT: {}\n", what.replace('\n', " ")));
     }
     assert_eq!(list(&notes), "left out on this machine:\n  a: no a\n  b: no b here\n");
-    // Without a file to note it in it is said at least.
+    // Without a file for notes it is at least printed.
     assert_eq!(left_out(&["c"], Path::new("")), ["", "LEFT OUT: c\n"]);
 }
 
@@ -145,8 +145,8 @@ fn program(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a program");
 }
 
-/// A folder of programs in which scripts/setup misses one that it wants to install, by an apt-get
-/// that says where it is and then takes its time, once.
+/// A folder of programs in which scripts/setup does not find one that it wants to install. Its
+/// apt-get reports where it is and then, once, takes its time.
 fn bin_without_redis_cli(dir: &Path) {
     let bin = dir.join("bin");
     fs::create_dir(&bin).expect("a folder");
@@ -183,7 +183,7 @@ fn bin_without_redis_cli(dir: &Path) {
     program(&bin.join("sudo"), "#!/bin/sh\n[ \"$1\" != -n ] || shift\nexec \"$@\"\n");
 }
 
-/// Whatever ends it: services may be started as before, and no file of it is left.
+/// Whatever ends the script: services may start as before, and it leaves no file.
 #[test]
 fn a_setup_that_is_killed_leaves_nothing_behind() {
     for signal in ["-KILL", "-TERM", "-INT", "-HUP"] {

@@ -1,5 +1,5 @@
-//! SECKILL.ORDER, STATUS, INFO and AUDIT: what they say, in both protocols, and that they only
-//! look.
+//! SECKILL.ORDER, STATUS, INFO and AUDIT: their replies, in both protocols, and that they only
+//! read.
 
 use crate::harness::{Client, Server, text, wait_for};
 use crate::observe::words;
@@ -91,7 +91,7 @@ fn maps_are_maps_in_resp3_and_flat_in_resp2() {
     the_same_as_maps(&server);
 }
 
-/// What the test above asked, in the newer protocol.
+/// The queries of the test above, in the newer protocol.
 fn the_same_as_maps(server: &Server) {
     let mut client = server.client();
     client.run("HELLO 3");
@@ -178,7 +178,7 @@ fn the_state_of_a_sale() {
     server.run("SECKILL.ALTER 7 BEGIN 3 END 4");
     assert_eq!(info(&state), "ended 0 2 1 2");
     assert_eq!(info(&["managed", "total", "begin", "end", "limit", "hold"]), "1 3 3 4 2 900000");
-    // What was sold stays known when nobody may have two any more.
+    // Sold units stay known although the limit is lower now.
     server.run("SECKILL.ALTER 7 BEGIN 0 END 0 LIMIT 1");
     assert_eq!(info(&state), "soldout 0 2 1 2");
     server.run("DEL seckill:stock:7");
@@ -239,7 +239,7 @@ fn looking_leaves_no_trace_and_works_where_reading_does() {
     let replica = Server::with().replica_of(&server).start();
     server.wait_for_replica(&replica);
     for command in LOOKS {
-        // A link to a replica is alive by itself, which `silent` would see.
+        // A link to a replica has traffic of its own, which `silent` would report.
         assert_eq!(replica.run(command), server.run(command), "{command}");
         let script = format!("return redis.call('{}')", command.replace(' ', "','"));
         let read = server.call(&["EVAL_RO", &script, "0"]);
@@ -354,8 +354,8 @@ fn the_audit_names_no_user() {
     assert!(!told.is_empty() && !told.contains("secret"), "{told}");
 }
 
-/// Units of held orders are counted as orders of several units come and go, so that SECKILL.INFO
-/// never reads the book.
+/// Units of held orders are counted as orders of several units are placed and end, so that
+/// SECKILL.INFO never reads the book.
 #[test]
 fn units_held_are_counted_without_reading_the_book() {
     let server = Server::start();
@@ -381,7 +381,7 @@ fn units_held_are_counted_without_reading_the_book() {
     held([96, 4, 0], "\"3\"");
     server.check("> SECKILL.CANCEL 7 bob o2\n1");
     held([100, 0, 0], "(nil)");
-    // A count that somebody has edited is reported, and goes with the last hold.
+    // A count that another client has changed is reported, and removed with the last hold.
     server.check("> SECKILL.ALTER 7 HOLD 900000\nOK\n> SECKILL.TRY 7 ann o5 UNITS 2\n0");
     server.run("SET seckill:extra:7 50");
     let differences = server.differences("7");

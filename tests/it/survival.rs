@@ -1,11 +1,11 @@
-//! Whatever happens to servers and keys, holds come back once, and no unit is lost or made.
+//! Whatever happens to servers and keys, holds expire once, and no unit is lost or made.
 
 use crate::harness::{Port, Server, in_time, module};
 use crate::observe::bytes_list;
 use redis::Value;
 
-/// A sale of 9: `due` held for a moment, `kept` for long, `paid` sold, `gone` cancelled. Gives the
-/// moment at which the first hold is over.
+/// A sale of 9: `due` held for a moment, `kept` for long, `paid` sold, `gone` cancelled. Returns
+/// the deadline of the first hold.
 fn sale(server: &Server, voucher: &str, hold_ms: u64) -> i64 {
     server.check(&format!(
         "
@@ -28,7 +28,7 @@ fn sale(server: &Server, voucher: &str, hold_ms: u64) -> i64 {
     server.place_hold(&format!("{voucher} dave due"))
 }
 
-/// What becomes of `sale` in the end, and that it goes on selling.
+/// Checks how `sale` ends, and that it continues to sell.
 fn assert_over(server: &Server, voucher: &str) {
     server.wait_for_state(voucher, "due", "expired");
     server.assert_book(voucher, [6, 2, 1]);
@@ -60,7 +60,7 @@ fn holds_survive_a_crash_by_the_aof() {
         sale(&server, "8", 900_000);
         let over = sale(&server, "7", 1000);
         server.kill9();
-        // Due while nobody was there.
+        // The hold becomes due while no server runs.
         while unix_ms() <= over {
             std::thread::yield_now();
         }
@@ -70,7 +70,7 @@ fn holds_survive_a_crash_by_the_aof() {
     }
 }
 
-/// The clock that the servers here have, too.
+/// The clock, which the servers on this machine share.
 fn unix_ms() -> i64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     i64::try_from(now.expect("after 1970").as_millis()).expect("before year 292278994")
@@ -90,7 +90,7 @@ fn holds_survive_a_crash_by_the_rdb() {
     server.kill9();
     server.start_again();
     assert_over(&server, "7");
-    // What came after the file never was.
+    // Changes after the file was written are lost.
     assert_over(&server, "8");
 }
 
@@ -111,7 +111,7 @@ fn holds_survive_a_reload_in_place() {
 fn a_replica_expires_nothing_until_it_is_promoted() {
     let (replica, over) = in_time(1500, |hold_ms| {
         let mut primary = Server::with().port().start();
-        // One comes with the snapshot, one command by command.
+        // One sale arrives with the snapshot, the other command by command.
         let first = sale(&primary, "7", hold_ms);
         let replica = Server::with().replica_of(&primary).start();
         primary.wait_for_replica(&replica);
@@ -283,7 +283,7 @@ fn keys_that_go_away_and_come_back() {
         server.check(&format!("> RENAME away-{kind} seckill:{kind}:{kind}\nOK"));
         assert_over(&server, kind);
     }
-    // Without the others an order is released anyway, and the audit tells what is amiss.
+    // Without the other keys an order is still released, and the audit reports what is wrong.
     for (kind, difference) in [
         ("buyer", "1 users' units differ from those of their live orders"),
         ("stock", "total is 9, but left 5 + held 2 + sold 1 is 8"),
@@ -324,7 +324,7 @@ fn keys_that_are_restored_copied_or_moved() {
     let mut other = server.client();
     other.run("SELECT 2");
     let kinds = ["voucher", "stock", "order", "book", "buyer", "hold", "extra"];
-    // Away with all, then one after the other by RESTORE, in both orders.
+    // All keys are removed, then restored one by one, in both orders.
     for (voucher, back) in [("7", false), ("8", true)] {
         let mut keys = kinds.map(|kind| format!("seckill:{kind}:{voucher}"));
         if back {
@@ -341,12 +341,12 @@ fn keys_that_are_restored_copied_or_moved() {
         for (key, dump) in keys.iter().zip(&dumps) {
             let restored = server.call(&[b"RESTORE".as_slice(), key.as_bytes(), b"0", dump]);
             assert_eq!(restored, Value::Okay);
-            // Time for expiry to fall over a sale of which half is there.
+            // Time for the expiry to meet a sale of which half exists.
             server.wait_until(server.clock_ms() + 10);
         }
         assert_over(&server, voucher);
     }
-    // A copy under another name is another sale, with the same holds.
+    // A copy with another name is another sale, with the same holds.
     in_time(60, |hold_ms| {
         server.run("FLUSHALL");
         let over = sale(&server, "9", hold_ms);
@@ -357,7 +357,7 @@ fn keys_that_are_restored_copied_or_moved() {
     });
     assert_over(&server, "9");
     assert_over(&server, "10");
-    // Moved to another database while held. Some servers go along: see docs/operating.md.
+    // Moved to another database while held. Some servers select it: see docs/operating.md.
     sale(&server, "11", 60);
     for kind in kinds {
         server.check(&format!("> MOVE seckill:{kind}:11 2\n1\n> SELECT 0\nOK"));

@@ -10,9 +10,9 @@
 //! | null, error | `(nil)`, `(error) ERR text` |
 //! | array | `1) ...` with redis-cli's indents, or `(empty array)` |
 //!
-//! Stream ids made by the clock compare as equal, as do ids of sales, and ids of SECKILL.NEXTID do
-//! when only their seconds differ. Where a test asks for it, `...` at the end of a line stands for
-//! the rest of that line.
+//! Stream ids made by the clock compare as equal, as do ids of sales, and ids of SECKILL.NEXTID if
+//! only their seconds differ. If a test allows it, `...` at the end of a line matches the rest of
+//! that line.
 
 use crate::aof::without_sale_ids;
 use crate::harness::{Client, Server, text};
@@ -51,7 +51,7 @@ impl Client {
     }
 }
 
-/// Runs `transcript`; `Err` shows the first exchange that went otherwise.
+/// Runs `transcript`; `Err` shows the first exchange that differs.
 pub fn compare(client: &mut Client, transcript: &str, lines: Lines) -> Result<(), String> {
     for (command, expected) in exchanges(transcript) {
         let reply = client.run(command);
@@ -60,9 +60,9 @@ pub fn compare(client: &mut Client, transcript: &str, lines: Lines) -> Result<()
     Ok(())
 }
 
-/// Runs a transcript, which shows RESP2, on a connection that speaks RESP3. Replies of the module's
-/// commands must be the same but that pairs are maps; those of others have shapes of their own.
-/// Gives how many maps there were.
+/// Runs a transcript, which shows RESP2, on a connection that uses RESP3. Replies of the module's
+/// commands must be the same except that pairs are maps; those of other commands have other forms.
+/// Returns the number of maps.
 pub fn compare_in_resp3(client: &mut Client, transcript: &str) -> Result<usize, String> {
     let mut maps = 0;
     for (command, expected) in exchanges(transcript) {
@@ -107,7 +107,7 @@ fn compare_one(
     Err(format!("> {command}\nexpected:\n{expected}\ngot:\n{shown}"))
 }
 
-/// The commands of a transcript with the reply lines below each, common indent taken off.
+/// The commands of a transcript with the reply lines below each, without common indent.
 fn exchanges(transcript: &str) -> Vec<(&str, Vec<&str>)> {
     let lines = || transcript.lines().filter(|line| !line.trim().is_empty());
     let indent = lines().map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
@@ -123,13 +123,13 @@ fn exchanges(transcript: &str) -> Vec<(&str, Vec<&str>)> {
     exchanges
 }
 
-/// The command behind a prompt (`> `, `127.0.0.1:6379> `, `127.0.0.1:6379[1](TX)> `).
+/// The command after a prompt (`> `, `127.0.0.1:6379> `, `127.0.0.1:6379[1](TX)> `).
 fn prompted(line: &str) -> Option<&str> {
     let (prompt, command) = line.split_once("> ")?;
     (prompt.is_empty() || prompt.starts_with("127.0.0.1:6379")).then_some(command)
 }
 
-/// One line of a rendered reply: a prefix such as `1) `, then any of some spellings.
+/// One line of a rendered reply: a prefix such as `1) `, then one of some spellings.
 struct Line {
     prefix: String,
     spellings: Vec<String>,
@@ -156,14 +156,14 @@ fn same_but_for_clock(left: &str, right: &str) -> bool {
         || (counter.is_some() && counter == counter_of_id(right))
 }
 
-/// What stands below the second of an id that SECKILL.NEXTID has made, quoted or not.
+/// The part below the second of an id that SECKILL.NEXTID has made, quoted or not.
 fn counter_of_id(text: &str) -> Option<u64> {
     let bare = text.trim_matches('"');
     let id: u64 = bare.parse().ok()?;
     matches!(bare.len(), 18 | 19).then_some(id & 0xffff_ffff)
 }
 
-/// Whether this is a stream id that the clock has made, quoted or not.
+/// Is this a stream id that the clock has made, quoted or not?
 fn is_clock_id(text: &str) -> bool {
     let bare = text.trim_matches('"');
     let Some((time, sequence)) = bare.split_once('-') else { return false };
@@ -211,7 +211,7 @@ fn render_map(pairs: &[(Value, Value)]) -> Vec<Line> {
     lines
 }
 
-/// Puts `head` before the first line and as much room before the others.
+/// Puts `head` before the first line and spaces of the same width before the others.
 fn indent(lines: &mut Vec<Line>, head: &str, below: Vec<Line>) {
     let room = " ".repeat(head.len());
     for (index, mut line) in below.into_iter().enumerate() {
@@ -220,7 +220,7 @@ fn indent(lines: &mut Vec<Line>, head: &str, below: Vec<Line>) {
     }
 }
 
-/// A string as redis-cli quotes it and, when nothing in it needs a quote, bare.
+/// A string as redis-cli quotes it and, if it needs no quotes, bare.
 fn spellings(bytes: &[u8]) -> Vec<String> {
     let mut quoted = String::from("\"");
     for &byte in bytes {

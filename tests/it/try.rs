@@ -303,7 +303,7 @@ fn users_that_look_like_equal_numbers_are_different() {
     for user in ["1", "01", "1.0", "+1", "' 1'", "1e0"] {
         assert_eq!(server.run(&format!("SECKILL.TRY 7 {user} o1")), Value::Int(0), "{user}");
     }
-    // A set of integers only, then one of anything, then a large one.
+    // Four more users buy the rest of the stock.
     for user in 2..6 {
         assert_eq!(server.run(&format!("SECKILL.TRY 7 {user} o1")), Value::Int(0));
     }

@@ -1,4 +1,4 @@
-//! SECKILL.TRYKEYS: the unmanaged try with its three keys spelled out.
+//! SECKILL.TRYKEYS: the unmanaged try with its three keys as arguments.
 
 use crate::harness::Server;
 use redis::Value;
@@ -98,7 +98,7 @@ fn the_same_key_twice_is_refused() {
     for keys in ["stock stock orders", "stock buyers stock", "stock orders orders", "a a a"] {
         server.refused(&format!("SECKILL.TRYKEYS {keys} 7 alice o1"), "ERR");
     }
-    // Before anything is read: the keys' types say nothing then.
+    // Refused before any key is read: their types do not matter.
     server.run("SADD buyers zoe");
     server.refused("SECKILL.TRYKEYS buyers buyers orders 7 alice o1", "ERR");
     server.refused("SECKILL.TRYKEYS stock stock stock 7 alice o1 NOSTREAM", "ERR");

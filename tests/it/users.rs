@@ -1,4 +1,4 @@
-//! The users of SECURITY.md: what its table says that each can do, and what they can't do together.
+//! The users of SECURITY.md: what each can do by its table, and what they can't do together.
 
 use crate::harness::{Client, Server, text};
 use crate::metadata::COMMANDS;
@@ -7,7 +7,7 @@ use redis::Value;
 
 const USERS: [&str; 7] = ["shop", "till", "office", "support", "worker", "locker", "watcher"];
 
-/// Keys that belong to the work of some user.
+/// Keys that some user needs for its work.
 const KEYS: [&str; 5] =
     ["sale:1", "lock:1", "stream.orders", "stream.orders.released", "stream.orders.confirmed"];
 
@@ -77,7 +77,7 @@ fn users_can_do_what_the_table_says_and_nothing_else() {
     assert!(table[COMMANDS.len() + 1].1.is_empty());
 }
 
-/// Commands of the server that would show or change what is not theirs.
+/// Commands of the server that would show or change keys of others.
 #[test]
 fn users_have_no_command_of_the_server() {
     let server = Server::start();
@@ -144,7 +144,7 @@ fn login(server: &Server, name: &str, password: &str) -> Client {
     client
 }
 
-/// Generated ids follow each other. That was enough to read all users and cancel all orders.
+/// Generated ids are consecutive. That was enough to read all users and cancel all orders.
 #[test]
 fn the_till_cannot_go_through_the_orders_of_a_sale() {
     let server = Server::start();
@@ -168,7 +168,7 @@ fn the_till_cannot_go_through_the_orders_of_a_sale() {
         }
         let extended = till.run(&format!("SECKILL.EXTEND sale:1 nobody {id} 1000"));
         assert_eq!(extended, Value::Int(0));
-        // Nor does the shop learn whose an id is.
+        // The shop can't find out whose order an id belongs to either.
         let asked = text(&shop.run(&format!("SECKILL.ORDER sale:1 {id}")));
         assert!(asked.starts_with("NOPERM"), "{asked}");
         let tried = text(&shop.run(&format!("SECKILL.TRY sale:1 nobody {id}")));

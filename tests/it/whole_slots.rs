@@ -1,5 +1,5 @@
-//! Slots that move whole: by CLUSTER MIGRATION of Redis 8.4 and later, which the target is asked
-//! for, and by CLUSTER MIGRATESLOTS of Valkey 9 and later, which the source is asked for.
+//! Slots that move whole: with CLUSTER MIGRATION of Redis 8.4 and later, sent to the target, and
+//! with CLUSTER MIGRATESLOTS of Valkey 9 and later, sent to the source.
 
 use crate::harness::{Server, left_out, text, wait_for};
 use redis::Value;
@@ -23,7 +23,7 @@ fn succeed(server: &Server, command: &str) -> Value {
 }
 
 impl Mover {
-    /// None, and a line that says so, where the server moves no slot whole.
+    /// None, with a line that says so, if the server moves no slot whole.
     pub fn of(server: &Server) -> Option<Self> {
         let knows = |probe: &str| !matches!(run(server, probe), Value::ServerError(_));
         if knows("CLUSTER MIGRATION STATUS ALL") {
@@ -58,8 +58,8 @@ impl Mover {
         wait_until_served(target, key);
     }
 
-    /// Keeps slots from being handed over, or no longer. The data still comes, and the sale
-    /// goes on at the source. Valkey waits; Redis fails, and starts again by itself.
+    /// Prevents slots from being handed over, or allows it again. The data still arrives, and the
+    /// sale continues at the source. Valkey waits; Redis fails, and starts again on its own.
     pub fn hold_up(self, source: &Server, target: &Server, is_held_up: bool) {
         match (self, is_held_up) {
             (Self::Redis, true) => {
@@ -74,7 +74,7 @@ impl Mover {
     /// Waits until the target has had all keys of a slot that is held up.
     pub fn wait_for_copy(self, target: &Server) {
         let has_come = || match self {
-            // It has failed where it was told to, behind the last key.
+            // The move has failed at the requested point, after the last key.
             Self::Redis => {
                 let (states, retries) =
                     (self.states(target), self.field_of_moves(target, "retries"));
@@ -86,11 +86,11 @@ impl Mover {
         come.unwrap_or_else(|late| panic!("{late}\n{}", target.log()));
     }
 
-    /// Breaks off every move, and waits until both nodes are done with it.
+    /// Cancels every move, and waits until both nodes have ended it.
     pub fn cancel(self, source: &Server, target: &Server) {
         match self {
             Self::Redis => succeed(target, "CLUSTER MIGRATION CANCEL ALL"),
-            // Refused where a move has ended by itself.
+            // Refused if a move has ended on its own.
             Self::Valkey => run(source, "CLUSTER CANCELSLOTMIGRATIONS"),
         };
         for server in [source, target] {
@@ -101,7 +101,7 @@ impl Mover {
         }
     }
 
-    /// The states of all moves that a node knows of.
+    /// The states of all moves that a node knows.
     pub fn states(self, server: &Server) -> Vec<String> {
         self.field_of_moves(server, "state")
     }
@@ -122,7 +122,7 @@ impl Mover {
 }
 
 fn is_over(state: &str) -> bool {
-    // The first is also how Redis tells of a move that it has cancelled.
+    // The first is also the state of a move that Redis has cancelled.
     ["failed", "canceled", "cancelled", "completed", "success"].contains(&state)
 }
 

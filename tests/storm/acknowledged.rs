@@ -1,4 +1,4 @@
-//! What the answers promise, against what is left where nothing may be lost.
+//! The promises of the answers, compared with the keys after ends that must not lose anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +9,13 @@ use crate::world::{self, BARE, MANAGED, State, ask};
 use crate::{locks, orders, rejected};
 use redis::Value;
 
-/// Fails unless everything that was answered is there, and nothing that nobody sent.
+/// Fails unless every answered effect is there, and no effect that no client asked for.
 pub fn check(server: &Server, state: &State, logs: &[Log]) {
     check_sales(server, state, logs);
     locks::check(logs);
 }
 
-/// As [`check`], but for locks: their leases are shorter where the clock is set forward.
+/// Like [`check`], without locks: leases are shorter when the clock is set forward.
 pub fn check_sales(server: &Server, state: &State, logs: &[Log]) {
     let mut evidence = Evidence::of(state);
     for sent in logs.iter().flatten() {
@@ -30,7 +30,7 @@ pub fn check_sales(server: &Server, state: &State, logs: &[Log]) {
     sales(server, logs);
 }
 
-/// Entries of unmanaged sales and of draws belong to commands that were accepted or not answered.
+/// Entries of unmanaged sales and of draws belong to commands that were accepted or got no answer.
 fn entries_were_asked_for(state: &State, logs: &[Log]) {
     let mut asked = BTreeSet::new();
     let mut draws: BTreeMap<&str, usize> = BTreeMap::new();
@@ -53,7 +53,7 @@ fn entries_were_asked_for(state: &State, logs: &[Log]) {
     }
 }
 
-/// Stocks and totals are those that the answered commands make, and any of those without answers.
+/// Stocks and totals are those of the answered commands and of some of the open ones.
 fn sums(server: &Server, logs: &[Log]) {
     let mut bare = Sums::from(BARE);
     let mut total = Sums::from(MANAGED[0].1);
@@ -73,7 +73,7 @@ fn sums(server: &Server, logs: &[Log]) {
     total.assert_has(redis::from_redis_value(audited).expect("a total"), "the total");
 }
 
-/// All that a number can be, when some commands may have happened or not.
+/// All possible values of a number, when some commands may have run or not.
 struct Sums(BTreeSet<i64>);
 
 impl Sums {
@@ -81,7 +81,7 @@ impl Sums {
         Self([start].into())
     }
 
-    /// `happened` is none when it was not answered, or with an error.
+    /// `happened` is None for a command without an answer, or with an error.
     fn add(&mut self, delta: i64, happened: Option<bool>, sent: &Sent) {
         match happened {
             Some(true) => self.0 = self.0.iter().map(|sum| sum + delta).collect(),
@@ -98,7 +98,7 @@ impl Sums {
     }
 }
 
-/// Generated ids, of SECKILL.NEXTID with its counts, are given once.
+/// Generated ids, including the ranges of SECKILL.NEXTID with a count, are given once.
 fn ids(logs: &[Log]) {
     let mut ranges = Vec::new();
     for sent in logs.iter().flatten().filter(|sent| sent.is("SECKILL.NEXTID")) {
@@ -114,7 +114,7 @@ fn ids(logs: &[Log]) {
     }
 }
 
-/// The latest answer about each user's prize holds, where nothing without an answer came after.
+/// The latest answer about each user's prize is right, unless a command without an answer followed.
 fn prizes(state: &State, logs: &[Log]) {
     let mut latest: BTreeMap<&str, Option<Option<String>>> = BTreeMap::new();
     for sent in logs.iter().flatten() {
@@ -133,7 +133,7 @@ fn prizes(state: &State, logs: &[Log]) {
     }
 }
 
-/// Vouchers that only their connection knows are as it was told last.
+/// Vouchers that only one connection uses are as its last answers say.
 fn sales(server: &Server, logs: &[Log]) {
     let mut latest: BTreeMap<&str, Option<(&str, &str)>> = BTreeMap::new();
     for sent in logs.iter().flatten() {

@@ -1,12 +1,12 @@
-//! What else is sent to a server that has the module: commands of others on the same keys, and
-//! values that nobody should have written.
+//! Other commands that a server with the module gets: commands of other clients on the same keys,
+//! and values that no client should have written.
 
 use crate::grammar::Argv;
 
 const VOUCHERS: [&[u8]; 7] = [b"7", b"7", b"7", b"8", b"{7}x", b"\0\xff", b"a}b"];
 
-/// Keys of vouchers, pools, locks and counters, which everybody writes to. The others come from the
-/// grammar's own values.
+/// Keys of vouchers, pools, locks and counters that all clients write to. The grammar has values
+/// for other keys.
 pub const KEYS: [&str; 29] = [
     "seckill:stock:7",
     "seckill:order:7",
@@ -39,7 +39,7 @@ pub const KEYS: [&str; 29] = [
     "seckill:stock:{7}",
 ];
 
-/// Texts that keys of ours hold, and some that they never should.
+/// Texts that the module's keys contain, and some that they never should.
 const VALUES: [&str; 18] = [
     "0",
     "1",
@@ -88,7 +88,7 @@ pub fn voucher(random: &mut fastrand::Rng) -> Vec<u8> {
     random.choice(VOUCHERS).expect("one").to_vec()
 }
 
-/// What the talk is of for a while, so that commands meet: an order, and entries seen lately.
+/// The subject of commands for a while, so that they meet: an order, and recent entries.
 #[derive(Default)]
 pub struct Topic {
     pub order: u32,
@@ -96,7 +96,7 @@ pub struct Topic {
 }
 
 impl Topic {
-    /// The order of the topic or, seldom, another.
+    /// The order of the topic or, rarely, another.
     fn number(&self, random: &mut fastrand::Rng) -> u32 {
         match random.u8(0..8) {
             0 => random.u32(0..60),
@@ -119,7 +119,7 @@ impl Topic {
         random.choice(&self.entries).cloned().unwrap_or_else(|| b"1-1".to_vec())
     }
 
-    /// Turns to another order, now and then.
+    /// Changes to another order from time to time.
     pub fn turn(&mut self, random: &mut fastrand::Rng) {
         if random.u8(0..4) == 0 {
             self.order = random.u32(0..60);
@@ -138,7 +138,7 @@ fn value(random: &mut fastrand::Rng) -> String {
     (*random.choice(&VALUES).expect("one")).to_owned()
 }
 
-/// Spoiled keys refuse everything until somebody puts them in order.
+/// Spoiled keys refuse everything until a client repairs them.
 const ANEW: [&str; 4] = [
     "redis.call('SECKILL.DROP', '7') \
      local stock = '60' \
@@ -153,7 +153,7 @@ const ANEW: [&str; 4] = [
      return redis.call('MSET', 'stock', '40', 'bare', '40', 'seckill:stock:8', '40')",
 ];
 
-/// What lets a sale go on: keys that are made again, and a consumer.
+/// A command that lets a sale continue: keys are made again, or a consumer reads.
 pub fn help(random: &mut fastrand::Rng) -> Argv {
     let line = "XREADGROUP GROUP g c COUNT 5 STREAMS stream.orders >";
     match random.choice(&ANEW) {
@@ -165,7 +165,7 @@ pub fn help(random: &mut fastrand::Rng) -> Argv {
     }
 }
 
-/// A command of somebody else.
+/// A command of another client.
 pub fn command(random: &mut fastrand::Rng, topic: &Topic) -> Argv {
     let k = *random.choice(&KEYS).expect("one");
     let other = *random.choice(&KEYS).expect("one");
@@ -232,6 +232,6 @@ pub fn command(random: &mut fastrand::Rng, topic: &Topic) -> Argv {
     words.into_iter().map(|word| word.as_bytes().to_vec()).collect()
 }
 
-/// DUMP and RESTORE of what was dumped, in one step.
+/// DUMP, and RESTORE of the result, in one step.
 const DUMP_RESTORE: &str = "local value = redis.call('DUMP', KEYS[1]) \
     if value then redis.call('RESTORE', KEYS[2], 0, value, 'REPLACE') end return 1";

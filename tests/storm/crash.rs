@@ -1,13 +1,12 @@
 //! SIGKILL at any moment, under load.
 //!
-//! A SIGKILL loses what is in the memory of the server, and nothing that was handed to the kernel.
-//! With `appendfsync always` that is everything before it is answered. With `everysec` it is too,
-//! but while the disk is busy, when the server keeps up to two seconds to itself.
+//! A SIGKILL loses what is in the server's memory, but nothing that the kernel has. With
+//! `appendfsync always` the kernel has everything before it is answered; with `everysec` too,
+//! unless the disk is busy: then the server keeps up to two seconds in memory.
 //!
-//! A SIGKILL can come into the middle of a write, too, and cut a transaction in the file. Most
-//! servers cut off less of it than they should, and what is left is done by the start after the
-//! next (`files`). So a server that starts more than once has its file fixed first, as
-//! docs/operating.md says.
+//! A SIGKILL can also interrupt a write, and cut a transaction in the file. Most servers then cut
+//! off less than they should, and the start after the next one executes the rest (`files`). So
+//! before a server starts again, its file is fixed, as docs/operating.md says.
 
 use std::time::{Duration, Instant};
 
@@ -20,12 +19,12 @@ use crate::whole::{assert_same, assert_whole};
 use crate::world::{free_locks, make, run, wait_for_holds};
 use redis::Value;
 
-/// How long a history's holds are, in milliseconds: most end, or none does.
+/// The duration of a history's holds in milliseconds: most of them end, or none does.
 pub fn hold_ms(random: &mut fastrand::Rng) -> i64 {
     random.choice([30, 30, 600_000]).expect("one")
 }
 
-/// Asks for every lock, as a stranger.
+/// Asks for every lock, as a client with another token.
 pub fn ask_for_locks(server: &Server, round: usize) -> Log {
     let ask = |lock: usize| {
         let line = format!("LOCK.ACQUIRE lock{lock} stranger{round} 5 FENCE");
@@ -37,8 +36,8 @@ pub fn ask_for_locks(server: &Server, round: usize) -> Log {
     (0..3).map(ask).collect()
 }
 
-/// Kills and starts a server again and again, that may lose nothing. `disturb` comes right before
-/// each kill, while the load goes on, and says whether the kill comes into the middle of something.
+/// Repeatedly kills and starts a server that may lose nothing. `disturb` runs right before each
+/// kill, during the load, and returns whether the kill interrupts something.
 fn nothing_is_lost(
     seed: u64,
     builder: Builder,
@@ -77,7 +76,7 @@ fn nothing_acknowledged_is_lost_in_a_crash() {
     });
 }
 
-/// Begins to save or to rewrite and waits for a random time. Whether it is still at it.
+/// Starts a save or a rewrite and waits for a random time. Is it still running?
 fn during(server: &Server, load: &Load, command: &str, random: &mut fastrand::Rng) -> bool {
     let reply = run(server, command);
     assert!(!matches!(reply, Value::ServerError(_)), "{command}: {reply:?}");
@@ -119,8 +118,8 @@ fn everysec_loses_the_last_moments_at_most() {
         let builder = Server::with().config("appendonly yes").config("appendfsync everysec");
         let mut server = builder.start();
         make(&server, hold_ms);
-        // The sale is given, and only the history at stake. While the disk is slow, what is to be
-        // written waits in memory.
+        // The sale itself must survive; only the history may be lost. While the disk is slow, data
+        // that is to be written waits in memory.
         let is_written = || (server.info_number("aof_buffer_length") == 0).then_some(());
         wait_for("the sale in the file", is_written).expect("written");
         let load = Load::start(&server, seed, 0);
@@ -132,7 +131,7 @@ fn everysec_loses_the_last_moments_at_most() {
         wait_for_holds(&server, hold_ms);
         let state = assert_whole(&server);
         let (lost, oldest) = assert_suffix_lost(&state, &logs);
-        // What the server keeps to itself, and a second for a slow machine.
+        // The time that the server may keep data in memory, and a second for a slow machine.
         let bound = Duration::from_secs(3);
         let age = oldest.map(|at| killed.saturating_duration_since(at)).unwrap_or_default();
         println!("{lost} answers lost, of the last {age:?}");

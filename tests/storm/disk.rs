@@ -1,4 +1,4 @@
-//! A disk so small that it is full soon.
+//! A disk so small that it is soon full.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use crate::whole::assert_whole;
 use crate::world::{free_locks, make, run, wait_for_holds};
 use tempfile::TempDir;
 
-/// A file system in memory, of a megabyte, half of it taken.
+/// A file system in memory of one megabyte, half of it in use.
 struct SmallDisk(TempDir);
 
 impl SmallDisk {
-    /// None where nobody may mount one.
+    /// None if mounting is not allowed.
     fn mount() -> Option<Self> {
         let dir = tempfile::Builder::new().prefix("seckill-").tempdir().expect("a directory");
         let path = dir.path().to_str().expect("a name").to_owned();
@@ -44,7 +44,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // A server that is being killed may still be on it.
+        // A server that is being killed may still use it.
         let path = self.path().to_string_lossy().into_owned();
         let _ = wait_for("the disk to be free", || tool(&["umount", &path]).then_some(()));
     }
@@ -66,7 +66,7 @@ fn a_small_disk_that_is_full_ends_a_server_that_always_syncs_and_loses_nothing()
         let mut server = server_on(&disk, "always");
         make(&server, 600_000);
         let load = Load::start(&server, seed, 0);
-        // Until the server stops, that is.
+        // This waits until the server stops.
         load.wait_for_answers(usize::MAX);
         let mut logs = load.end();
         assert!(server.log().contains("recover from AOF write error"), "{}", server.log());

@@ -1,9 +1,8 @@
-//! What an end that may lose something may lose: only the end of the history, and only whole
-//! commands.
+//! What an end with losses may lose: only the end of the history, and only whole commands.
 //!
-//! Many an answer leaves something behind that no later command takes away: an entry of a stream, a
-//! state that an order never leaves. If what one command has left is there, then what was answered
-//! before that command was even sent must be there, too.
+//! Many answers leave something that no later command removes: an entry of a stream, or a final
+//! state of an order. If the effect of one command is there, then the effects of all commands that
+//! were answered before it was sent must be there, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -11,17 +10,17 @@ use std::time::Instant;
 use crate::load::{Log, Sent};
 use crate::world::{Entry, State};
 
-/// Where a state has what answers leave behind, to be looked up.
+/// The lasting effects of answers in a state, indexed.
 pub struct Evidence<'s> {
     orders: BTreeSet<(&'s str, &'s str, &'s str)>,
     by_keys: BTreeSet<(&'s str, &'s str, &'s str)>,
     cancelled: BTreeSet<(&'s str, &'s str, &'s str)>,
     confirmed: BTreeSet<(&'s str, &'s str, &'s str)>,
-    /// Orders of which it was asked: a repeated try is answered 0 and writes nothing.
+    /// Orders whose try was answered 0 before: a repeated try is answered 0 and writes nothing.
     told: BTreeSet<[String; 3]>,
-    /// The reasons of letters name the command.
+    /// The reasons of dead letters, which name the command.
     letters: BTreeSet<&'s str>,
-    /// How often a user drew a code. It can be put back and drawn again.
+    /// How often a user drew a code. A code can be put back and drawn again.
     draws: BTreeMap<[String; 2], usize>,
 }
 
@@ -53,10 +52,9 @@ impl<'s> Evidence<'s> {
         }
     }
 
-    /// Whether what an answer must have left behind is there; none for answers that leave nothing
-    /// which stays.
+    /// Is the effect of an answer there? None for answers without a lasting effect.
     ///
-    /// To be asked of the answers of a connection in their order.
+    /// Call it for the answers of a connection in their order.
     pub fn is_there(&mut self, sent: &Sent) -> Option<bool> {
         let words: Vec<_> = sent.words.iter().map(String::as_str).collect();
         let outcome = sent.outcome()?;
@@ -91,8 +89,8 @@ impl<'s> Evidence<'s> {
     }
 }
 
-/// Fails unless what is lost is the end of the history. Gives how many answers were lost, and the
-/// answer that is oldest of them.
+/// Fails unless the lost part is the end of the history. Returns how many answers were lost, and
+/// the time of the oldest.
 pub fn assert_suffix_lost(state: &State, logs: &[Log]) -> (usize, Option<Instant>) {
     let mut evidence = Evidence::of(state);
     let mut lost: Vec<&Sent> = Vec::new();

@@ -1,5 +1,5 @@
-//! Sentinels that fail over, for clients that ask them where the primary is; and what
-//! `min-replicas-to-write` and `WAIT` keep from being lost.
+//! Sentinels that fail over, and clients that ask them for the primary; and which losses
+//! `min-replicas-to-write` and `WAIT` prevent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,10 +19,10 @@ use crate::script::Script;
 use crate::whole::{assert_same, assert_whole};
 use crate::world::{self, ask, free_locks, make, run, wait_for_holds};
 
-/// Few, so that the Sentinels have time of the processor too.
+/// Few, so that the Sentinels get processor time too.
 const CLIENTS: usize = 2;
 
-/// How long a client waits for a server, as clients do that have somewhere else to go.
+/// How long a client waits for a server before it asks the Sentinels for another one.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 fn connect(port: u16) -> redis::RedisResult<Wire> {
@@ -30,7 +30,7 @@ fn connect(port: u16) -> redis::RedisResult<Wire> {
     Ok(Wire::connect(&address, PATIENCE)?)
 }
 
-/// The port of the primary, as one of the Sentinels says.
+/// The port of the primary according to one of the Sentinels.
 fn ask_sentinels(sentinels: &[u16]) -> Option<u16> {
     sentinels.iter().find_map(|port| {
         let mut ask = redis::cmd("SENTINEL");
@@ -40,7 +40,7 @@ fn ask_sentinels(sentinels: &[u16]) -> Option<u16> {
     })
 }
 
-/// A connection to what the Sentinels say is the primary, if it says so too.
+/// A connection to the primary that the Sentinels name, if that server agrees.
 fn follow(sentinels: &[u16]) -> Option<(u16, Wire)> {
     let port = ask_sentinels(sentinels)?;
     let mut connection = connect(port).ok()?;
@@ -49,7 +49,7 @@ fn follow(sentinels: &[u16]) -> Option<(u16, Wire)> {
     (text(role.first()?) == "master").then_some((port, connection))
 }
 
-/// Connections that follow the Sentinels. Each session with a server has users and ids of its own.
+/// Connections that follow the Sentinels. Each session with a server has its own users and ids.
 struct Followers {
     threads: Vec<JoinHandle<Vec<(u16, Log)>>>,
     stop: Arc<AtomicBool>,
@@ -102,7 +102,7 @@ impl Followers {
         come.expect("answers to the load");
     }
 
-    /// What was said to the server at `port`, and to others.
+    /// The logs of the server at `port`, and of the other servers.
     fn end(self, port: u16) -> [Vec<Log>; 2] {
         self.stop.store(true, Ordering::Relaxed);
         let sessions = self.threads.into_iter().flat_map(|thread| thread.join().expect("a client"));
@@ -111,7 +111,7 @@ impl Followers {
     }
 }
 
-/// Sentinels wait for each other, and begin again when they have not agreed.
+/// Sentinels wait for each other, and start again if they have not agreed.
 fn wait_long_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T, String> {
     (0..4).map(|_| wait_for(what, &mut ask)).find(Result::is_ok).ok_or(format!("no {what}"))?
 }
@@ -141,15 +141,15 @@ fn watch(primary: &Server, replicas: usize) -> Vec<Server> {
     sentinels
 }
 
-/// Waits until the Sentinels name another primary, and gives it.
+/// Waits until the Sentinels name another primary, and returns it.
 fn wait_for_another<'s>(sentinels: &[u16], old: u16, others: &'s [Server]) -> &'s Server {
     let port = wait_long_for("a failover", || ask_sentinels(sentinels).filter(|port| *port != old));
     let port = port.expect("a new primary");
     others.iter().find(|server| server.port() == port).expect("one of the replicas")
 }
 
-/// Waits until a server is a replica of the new primary. Sentinels cut all connections when they
-/// tell it, so each question has its own.
+/// Waits until a server is a replica of the new primary. Sentinels close all connections when they
+/// reconfigure a server, so each question uses a new one.
 fn wait_until_told(server: &Server, new: &Server) {
     let lines = [format!("master_port:{}", new.port()), "master_link_status:up".to_owned()];
     let told = wait_long_for("a server to be told", || {
@@ -160,18 +160,18 @@ fn wait_until_told(server: &Server, new: &Server) {
     told.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
 }
 
-/// When a client was last told that it has something.
+/// The time of the latest answer with an outcome.
 fn last_answer(logs: &[Log]) -> Option<Instant> {
     let sold = logs.iter().flatten().filter(|sent| sent.outcome().is_some());
     sold.filter_map(|sent| sent.back.as_ref().map(|(at, _)| *at)).max()
 }
 
-/// How a primary goes away, and comes back.
+/// How a primary disappears and returns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     Killed,
-    /// It stands still and wakes up as a primary, whose clients go on. Nothing or the replicas that
-    /// it must have keep it from answering them.
+    /// It is stopped and wakes up as a primary, whose clients continue. Nothing stops it from
+    /// answering them, or only the number of replicas that it requires.
     Frozen {
         min_replicas: u8,
     },
@@ -193,8 +193,8 @@ fn fail_over(seed: u64, end: End) -> Tally {
     let sentinels = watch(&old, servers.len());
     let ports: Vec<_> = sentinels.iter().map(Server::port).collect();
     let load = Followers::start(&ports, seed);
-    // A client that never gives up its connection: it is answered by a primary that has woken up,
-    // until the Sentinels tell it.
+    // A client that never gives up its connection: a primary that wakes up answers it until the
+    // Sentinels reconfigure that server.
     let stubborn = (end != End::Killed).then(|| Load::of(1, &old, seed, 99));
     load.wait_for_more_answers(random.usize(500..2000));
     let gone = Instant::now();
@@ -216,7 +216,7 @@ fn fail_over(seed: u64, end: End) -> Tally {
     load.wait_for_more_answers(200);
     let [mut before, after] = load.end(old.port());
     before.extend(stubborn.into_iter().flat_map(Load::end));
-    // Once no Sentinel is left, nobody's connection is cut any more.
+    // Without Sentinels, no connection is closed any more.
     drop(sentinels);
     others().for_each(|server| wait_until_told(server, new));
     servers.iter().chain([&old]).for_each(Server::reconnect);

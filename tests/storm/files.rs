@@ -1,4 +1,4 @@
-//! Append-only files that end too early, and disks that take nothing more.
+//! Append-only files that end too early, and disks that accept no more data.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -62,8 +62,8 @@ fn what_survives_of_a_cut_file_is_a_whole_beginning() {
     });
 }
 
-/// Starts from what `dead` has left, sells, and dies: the digest then, and what the next start
-/// makes of its file.
+/// Starts from the files of `dead`, sells, and is killed: the digest then, and the digest after the
+/// next start from its file.
 fn sell_and_start_again(dead: &Server) -> (Server, [String; 2]) {
     let mut server = Server::with().aof().data_of(dead).start();
     assert_whole(&server);
@@ -74,10 +74,10 @@ fn sell_and_start_again(dead: &Server) -> (Server, [String; 2]) {
     (server, [digest, again])
 }
 
-/// Where a write is cut in the middle of a transaction, a server cuts off the command in which the
-/// file ends and, unless it is Valkey 9.1 or newer, leaves `MULTI` and what stands behind it. What
-/// it writes next is then part of that transaction for the next start. Its own checker cuts where
-/// the transaction began.
+/// If a write is cut in the middle of a transaction, a server cuts off the command in which the
+/// file ends. Unless it is Valkey 9.1 or newer, it keeps `MULTI` and the commands after it. For the
+/// next start, its next writes are then part of that transaction. The server's checker cuts at the
+/// start of the transaction.
 #[test]
 fn a_try_that_is_cut_is_not_done_by_a_later_start() {
     histories("a try cut in the file", 1, |seed| {
@@ -108,7 +108,7 @@ fn a_try_that_is_cut_is_not_done_by_a_later_start() {
     });
 }
 
-/// A server whose append-only file is on a disk that is full: `/dev/full` takes no byte.
+/// A server whose append-only file is on a full disk: `/dev/full` accepts no byte.
 fn with_full_disk() -> Option<Server> {
     if !Path::new("/dev/full").exists() {
         left_out("storms on a full disk: this machine has no /dev/full");
@@ -123,7 +123,7 @@ fn a_full_disk_refuses_and_nothing_is_half_done() {
     histories("full disk", 1, |seed| {
         let Some(server) = with_full_disk() else { return Tally::default() };
         make(&server, 600_000);
-        // The server writes to this name while it begins a file, and renames what it stands for.
+        // The server writes to this name while it starts a file, and renames the link later.
         let folder = server.dir().join("appendonlydir");
         fs::create_dir(&folder).expect("a folder");
         symlink("/dev/full", folder.join("temp-appendonly.aof.incr")).expect("a link");
@@ -161,7 +161,7 @@ fn a_full_disk_refuses_and_nothing_is_half_done() {
             _ => false,
         });
         assert!(refusals.count() > 0, "no connection was refused");
-        // Room again.
+        // The disk has room again.
         assert_eq!(run(&server, "CONFIG SET appendonly no"), Value::Okay);
         assert_eq!(run(&server, "SECKILL.TRY u late olate"), Value::Int(0));
         assert_whole(&server);

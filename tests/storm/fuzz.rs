@@ -1,8 +1,8 @@
-//! All commands of the module, well and badly formed, in the company of commands of others on the
-//! same keys; bare, in MULTI and in scripts; on RESP2 and RESP3.
+//! All commands of the module, well and badly formed, with commands of other clients on the same
+//! keys; alone, in MULTI and in scripts; on RESP2 and RESP3.
 //!
-//! The server lives, replicas and the append-only file say the same as it does, a reload changes
-//! nothing, and its memory comes back.
+//! The server survives, replicas and the append-only file agree with it, a reload changes nothing,
+//! and its memory is released.
 
 use crate::grammar::{self, Argv, Command};
 use crate::harness::{Client, Server, text, wait_for};
@@ -14,14 +14,14 @@ use redis::Value;
 const SHORT: usize = 20_000;
 const LONG: usize = 1_000_000;
 
-/// Commands between two looks at everything.
+/// Commands between two checks of everything.
 const BETWEEN_LOOKS: usize = 2000;
 
-/// Looks between two that also replay the append-only file and empty the server.
+/// Checks between two that also replay the append-only file and empty the server.
 const LOOKS_A_REPLAY: usize = 5;
 
-/// How much more memory an empty server may have than after its first replay. Buffers, tables of
-/// the server and fragments make a few hundred KB; a leak of 8 bytes per command would make 8 MB.
+/// How much more memory an empty server may use than after its first replay. Buffers, tables of the
+/// server and fragmentation are a few hundred KB; a leak of 8 bytes per command would be 8 MB.
 const MEMORY_SLACK: i64 = 4 << 20;
 
 struct Fuzz {
@@ -35,7 +35,7 @@ struct Fuzz {
     empty_memory: Option<i64>,
 }
 
-/// Runs the commands in its arguments, each behind the number of its words.
+/// Runs the commands in its arguments, each preceded by the number of its words.
 const SCRIPT: &str = "local i = 1 \
     while i <= #ARGV do \
         local n = tonumber(ARGV[i]) \
@@ -82,7 +82,7 @@ impl Fuzz {
         }
     }
 
-    /// Something about the sale that is made over and over: most of the time there is one.
+    /// A command for the sale that is created repeatedly: most of the time it exists.
     fn likely(&mut self) -> Argv {
         let user = self.topic.user(&mut self.random);
         let id = self.topic.order_id(&mut self.random);
@@ -98,7 +98,7 @@ impl Fuzz {
         [name.as_bytes().to_vec()].into_iter().chain(args).collect()
     }
 
-    /// Some commands as they are sent: bare, in a transaction, in a script.
+    /// Some commands in the form in which they are sent: alone, in a transaction, in a script.
     fn phrase(&mut self) -> Vec<Argv> {
         let count = self.random.usize(1..5);
         let mut commands: Vec<Argv> = (0..count).map(|_| self.command()).collect();
@@ -120,7 +120,7 @@ impl Fuzz {
         }
     }
 
-    /// Sends something on every connection before any answer is read.
+    /// Sends some phrases on every connection before any answer is read.
     fn burst(&mut self) {
         let mut counts = vec![0; self.clients.len()];
         for (index, count) in counts.iter_mut().enumerate() {
@@ -181,7 +181,7 @@ impl Fuzz {
         }
     }
 
-    /// Every key with its type, a digest of its value, and when it expires, by database.
+    /// Every key with its type, a digest of its value, and its expiry, by database.
     fn keys(&self) -> Vec<[String; 5]> {
         let mut keys = Vec::new();
         for db in ["0", "1"] {
@@ -204,8 +204,8 @@ impl Fuzz {
         keys
     }
 
-    /// Waits until no key is about to expire: a reload would leave it out. The keys that are given
-    /// a short time to live here have 15 ms, the others an hour and more.
+    /// Waits until no key is about to expire: a reload would omit it. Keys with a short time to
+    /// live have 15 ms here, the others an hour or more.
     fn wait_for_short_lives(&self) {
         const COUNT: &str = "local n = 0 \
             for db = 0, 1 do redis.call('SELECT', db) \
@@ -222,7 +222,7 @@ impl Fuzz {
         over.unwrap_or_else(|late| panic!("{late}\n{}", self.primary.log()));
     }
 
-    /// Empties the server and compares what memory it still has.
+    /// Empties the server and compares the memory that it still uses.
     fn empty(&mut self) {
         run(&self.primary, "FLUSHALL SYNC");
         run(&self.primary, "SCRIPT FLUSH SYNC");
@@ -267,7 +267,7 @@ fn commands_in_any_company_do_no_harm() {
         fuzz.look(true);
         let counters = text(&run(&fuzz.primary, "INFO seckill"));
         println!("{counters}");
-        // In the short form it is left to chance whether a hold runs out, or a lock is waited for.
+        // In the short form, holds may or may not expire, and locks may or may not be waited for.
         for line in counters.lines().filter(|line| line.starts_with("seckill_tries")) {
             let (name, count) = line.trim_end().split_once(':').expect("a field");
             assert_ne!(count, "0", "nothing that counts as {name} has happened");

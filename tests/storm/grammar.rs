@@ -1,4 +1,4 @@
-//! The grammar of the module's commands, as COMMAND DOCS tells it, and random sentences of it.
+//! The grammar of the module's commands, from COMMAND DOCS, and random sentences of it.
 
 use crate::company::{self, KEYS, Topic};
 use crate::harness::{Server, text};
@@ -17,9 +17,9 @@ struct Argument {
     kind: String,
     token: Option<String>,
     is_optional: bool,
-    /// Can it be given several times?
+    /// May it be given several times?
     is_multiple: bool,
-    /// What it consists of, or is one of.
+    /// Its parts, or its alternatives.
     parts: Vec<Argument>,
 }
 
@@ -67,10 +67,10 @@ fn pair<'v>(pairs: &'v Value, name: &str) -> Option<&'v Value> {
     items(pairs).chunks(2).find(|pair| text(&pair[0]) == name).map(|pair| &pair[1])
 }
 
-/// What a step of an audit could have replied.
+/// A cursor that a step of an audit could have returned.
 const CURSOR: &str = "1:3:9:5:2:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:-:0";
 
-/// Numbers that mean something, and some that should not.
+/// Numbers that have a meaning, and some that should not be accepted.
 const NUMBERS: [&str; 14] = [
     "0",
     "1",
@@ -93,7 +93,7 @@ impl Command {
         &self.name
     }
 
-    /// A random sentence: most of them make sense, some are torn up.
+    /// A random sentence: most are valid, some are damaged.
     pub fn sentence(&self, random: &mut fastrand::Rng, topic: &Topic) -> Argv {
         let mut argv = vec![self.name.clone().into_bytes()];
         let mut options = Vec::new();

@@ -1,10 +1,10 @@
-//! The users that SECURITY.md recommends, each taken over by somebody who means harm: all commands
-//! that their rules let through, and some that they don't, with arguments of any length, on a
-//! server with little memory.
+//! The users that SECURITY.md recommends, each taken over by an attacker: all commands that their
+//! rules allow, and some that they don't, with arguments of any length, on a server with little
+//! memory.
 //!
-//! The server lives and is reached; an honest shop goes on selling and is never told OOM; nothing
-//! of what was sent is kept. How long a PING takes meanwhile is printed, and depends on the
-//! machine.
+//! The server survives and can be reached; an honest shop continues to sell and never gets OOM;
+//! nothing that was sent is kept. The test prints how long a PING takes meanwhile, which depends on
+//! the machine.
 
 use crate::company::Topic;
 use crate::grammar::{self, Argv, Command};
@@ -17,10 +17,10 @@ use std::time::{Duration, Instant};
 const SHORT: usize = 6000;
 const LONG: usize = 300_000;
 
-/// Commands between two looks.
+/// Commands between two checks.
 const BETWEEN_LOOKS: usize = 1000;
 
-/// What a user works on, and the commands of the line of its rules.
+/// The keys that a user works on, and the commands in its rules.
 struct Taken {
     client: Client,
     keys: Vec<String>,
@@ -51,7 +51,7 @@ struct Siege {
 
 impl Siege {
     fn new(seed: u64) -> Self {
-        // As in the redis.conf of this repository, but for less memory.
+        // As in the redis.conf of this repository, but with less memory.
         let server = Server::with()
             .config("maxmemory 300mb")
             .config("maxmemory-policy noeviction")
@@ -92,7 +92,7 @@ impl Siege {
         }
     }
 
-    /// A sentence of the user's commands on keys of its own, mostly, with long words in it.
+    /// A sentence of the user's commands, mostly on keys of its own, with long words in it.
     fn sentence(&mut self, user: usize) -> Argv {
         let random = &mut self.random;
         let Taken { keys, commands, .. } = &self.taken[user];
@@ -135,17 +135,17 @@ impl Siege {
                 }
             }
         }
-        // Somebody else goes on selling.
+        // An honest client continues to sell.
         self.honest_tries += 1;
         let id = self.honest_tries.to_string();
         let answer = self.honest.call(&["SECKILL.TRY", "sale:honest", &id, &id]);
         assert_eq!(answer, Value::Int(0), "{id}: {answer:?}");
-        // The consumer that the worker's user steals from has read what there is.
+        // A consumer has read every entry, which the worker's user can then steal.
         let read = ["XREADGROUP", "GROUP", "g", "c", "STREAMS", "stream.orders", ">"];
         self.honest.call(&read);
     }
 
-    /// Takes away what was sold, and compares what memory is left.
+    /// Removes what was sold, and compares the memory that is left.
     fn look(&mut self) {
         self.tally.ends += 1;
         let used = self.server.info_number("used_memory");
@@ -156,7 +156,7 @@ impl Siege {
         self.honest.call(&["XGROUP", "CREATE", "stream.orders", "g", "0", "MKSTREAM"]);
         self.honest_tries = 0;
         let first = *self.empty_memory.get_or_insert(self.server.info_number("used_memory"));
-        // The server lets go of a connection's buffers within a few turns of its cron.
+        // The server releases a connection's buffers within a few turns of its cron.
         let kept = || self.server.info_number("used_memory") - first;
         let let_go = wait_for("the memory", || (kept() < 16 << 20).then_some(()));
         let_go.unwrap_or_else(|late| panic!("{late}: {} bytes are kept", kept()));
@@ -165,8 +165,8 @@ impl Siege {
 }
 
 impl Siege {
-    /// Names and ids have 512 bytes, and the prefixes and states before them some more. A reason
-    /// has 65,536, a member of JSON or a line of a book a few besides.
+    /// Names and ids have at most 512 bytes, and the prefixes and states before them add some. A
+    /// reason has at most 65,536, and a member of JSON or an entry of a book a few more.
     fn nothing_long_is_kept(&mut self) {
         let keys = words(self.honest.call(&["KEYS", "*"]));
         assert!(keys.iter().any(|key| key.starts_with(b"seckill:book:")), "nothing was sold");
@@ -196,7 +196,7 @@ fn words(reply: Value) -> Vec<Vec<u8>> {
     }
 }
 
-/// Sends PINGs one after the other, and says how long the longest took.
+/// Sends PINGs in sequence, and returns how long each took, sorted.
 fn ping(client: &mut Client, until: &AtomicBool) -> Vec<Duration> {
     let mut took = Vec::new();
     while !until.load(Ordering::Relaxed) {
@@ -218,7 +218,7 @@ fn users_who_mean_harm_do_none() {
         let is_over = AtomicBool::new(false);
         let took = std::thread::scope(|scope| {
             let pings = scope.spawn(|| ping(&mut pinging, &is_over));
-            // Even when something fails, the thread must end.
+            // The thread must end even if an assertion fails.
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 let mut next = BETWEEN_LOOKS;
                 while siege.tally.commands < commands || (length::is_long() && goes_on()) {

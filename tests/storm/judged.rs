@@ -1,4 +1,4 @@
-//! The checker of recorded histories, when a history is wrong.
+//! The checker of recorded histories must find wrong histories.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::recorded::{numbers, record, sale, server_with_sale};
 use crate::sequential::{Lock, OnLock, OnSale, PAID, Sale};
 use crate::world::run;
 
-/// A command sent at one time and answered at another, in ms; never for no answer.
+/// A command sent at one time and answered at another, in ms; or never, without an answer.
 fn op<C>(command: C, call: u64, back: Option<(u64, &[i64])>) -> Op<C> {
     let back = back.map(|(at, reply)| (Duration::from_millis(at), reply.to_vec()));
     Op { command, call: Duration::from_millis(call), back }
@@ -163,7 +163,7 @@ fn locks_that_cannot_be_are_told_from_those_that_can() {
     }
 }
 
-/// All orders of all commands, no cleverness: whether one of them is right.
+/// Tries all orders of all commands without any shortcut: is one of them right?
 fn some_order_is_right(state: &Sale, history: &History<OnSale>, done: &[usize]) -> bool {
     let left = || history.iter().zip(done).map(|(ops, at)| &ops[*at..]);
     if left().flatten().all(|op| op.back.is_none()) {
@@ -181,7 +181,7 @@ fn some_order_is_right(state: &Sale, history: &History<OnSale>, done: &[usize]) 
     (0..history.len()).filter_map(next).any(|(s, done)| some_order_is_right(&s, history, &done))
 }
 
-/// Three connections, and answers that were right at some moment, or are not.
+/// Three connections, with answers that were right at some moment, or are not.
 fn small_history(random: &mut fastrand::Rng) -> History<OnSale> {
     let mut state = Sale { left: 2, limit: 2, orders: Default::default() };
     let mut history = vec![Vec::new(), Vec::new(), Vec::new()];
@@ -247,7 +247,7 @@ fn any_answer_of_a_real_history_that_is_changed_is_noticed() {
             let mut wrong = history.clone();
             let op = random.choice(wrong.iter_mut().flatten().collect::<Vec<_>>()).expect("one");
             let Some((_, reply)) = &mut op.back else { panic!("not answered: {op:?}") };
-            // What was done is not done, or done twice; or nobody is ever answered so.
+            // A command is now answered as not run, or as run twice; or its answer is impossible.
             reply[0] = match (op.command, reply[0]) {
                 (OnSale::Confirm { .. } | OnSale::Cancel { .. }, 1) => 2,
                 (OnSale::Confirm { .. } | OnSale::Cancel { .. }, 2) => 1,

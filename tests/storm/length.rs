@@ -1,9 +1,9 @@
-//! How long a storm goes on, and its seeds.
+//! How long a storm runs, and its seeds.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// How long the long form goes on: STORM_MINUTES. None in the short form.
+/// The duration of the long form: STORM_MINUTES. None in the short form.
 fn long_form() -> Option<Duration> {
     let minutes = std::env::var("STORM_MINUTES").ok()?;
     let minutes: f64 = minutes.parse().expect("STORM_MINUTES is a number");
@@ -14,15 +14,15 @@ pub fn is_long() -> bool {
     long_form().is_some()
 }
 
-/// Whether a storm may go on: never in the short form. All tests of a process end together.
+/// May a storm continue? Never in the short form. All tests of a process end together.
 pub fn goes_on() -> bool {
     static START: OnceLock<Instant> = OnceLock::new();
     let start = START.get_or_init(Instant::now);
     long_form().is_some_and(|length| start.elapsed() < length)
 }
 
-/// Runs histories, each with a seed of its own: `short` of them at least, and more as long as the
-/// long form goes on. With SEED there is one, of that seed. Prints what they add up to.
+/// Runs histories, each with its own seed: at least `short` of them, and more while the long form
+/// runs. With SEED only one, with that seed. Prints their sums.
 pub fn histories(name: &str, short: usize, history: impl Fn(u64) -> Tally) {
     let given = std::env::var("SEED").ok().map(|seed| seed.parse().expect("SEED is a number"));
     let mut sum = Tally::default();
@@ -34,7 +34,7 @@ pub fn histories(name: &str, short: usize, history: impl Fn(u64) -> Tally) {
         sum.add(history(seed));
         count += 1;
     }
-    // Past the capture of cargo test: what was done is the result of the long form.
+    // This bypasses the capture of cargo test: the sums are the result of the long form.
     let line = format!("{name}: {count} histories, {sum}\n");
     match is_long() {
         true => drop(std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes())),
@@ -42,17 +42,17 @@ pub fn histories(name: &str, short: usize, history: impl Fn(u64) -> Tally) {
     }
 }
 
-/// What was done, for the last line of a storm.
+/// Counts for the last line of a storm.
 #[derive(Clone, Copy, Default)]
 pub struct Tally {
     pub commands: usize,
     /// Commands that were answered, errors included.
     pub answered: usize,
-    /// SIGKILLs, promotions and cuts; looks at everything, of the fuzzer.
+    /// SIGKILLs, promotions and cuts; for the fuzzer, its checks of everything.
     pub ends: usize,
     /// SIGKILLs in the middle of a background save or rewrite.
     pub amid: usize,
-    /// Answered commands that were gone afterwards, where that is allowed.
+    /// Answered commands whose effects were lost, where that is allowed.
     pub lost: usize,
 }
 

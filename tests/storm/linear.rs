@@ -1,32 +1,32 @@
-//! Whether a recorded history of one object is linearizable: whether its commands, each at one
-//! moment between the sending and the answer, one after the other, give the answers that were got.
+//! Is a recorded history of one object linearizable? It is if its commands, each executed at one
+//! moment between its sending and its answer, give these answers in some sequence.
 //!
-//! The method is Wing and Gong's with Lowe's memory, the one of porcupine: try what could come
-//! next, and never look twice at the same commands done with the same state left. A server answers
-//! a connection in the order of sending, so what is done is a place in each connection's commands.
+//! The method is Wing and Gong's with Lowe's memory, as in porcupine: try each possible next
+//! command, and never examine the same set of executed commands with the same state twice. A server
+//! answers a connection in order, so that set is a position in each connection's commands.
 
 use std::collections::HashSet;
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::time::Duration;
 
-/// A command that was sent. Without an answer it happened at some time after, or never, and is the
-/// last of its connection or followed by more of that kind.
+/// A command that was sent. Without an answer, it ran at some later time or never, and only such
+/// commands follow it on its connection.
 #[derive(Clone, Debug)]
 pub struct Op<C> {
     pub command: C,
-    /// Since the history began.
+    /// The time since the start of the history.
     pub call: Duration,
     pub back: Option<(Duration, Vec<i64>)>,
 }
 
 impl<C> Op<C> {
-    /// When it had happened at the latest.
+    /// The latest time at which it had run.
     pub fn end(&self) -> Duration {
         self.back.as_ref().map_or(Duration::MAX, |(at, _)| *at)
     }
 
-    /// Whether this can have been its answer.
+    /// Can this have been its answer?
     pub fn may_be(&self, reply: &[i64]) -> bool {
         self.back.as_ref().is_none_or(|(_, heard)| heard == reply)
     }
@@ -35,25 +35,25 @@ impl<C> Op<C> {
 /// What each connection sent, in order.
 pub type History<C> = Vec<Vec<Op<C>>>;
 
-/// What the object does when one command comes after the other.
+/// The effect of one command after another on the object.
 pub trait Model: Clone + Eq + Hash + Debug {
     type Command: Debug;
 
-    /// All that can be after this command, with the answer that it got. None if it can't have got
-    /// it, several where the time or an unknown answer leaves a choice.
+    /// All possible states after this command with the answer that it got. None if it can't have
+    /// got this answer; several if the time or an unknown answer leaves a choice.
     fn step(&self, op: &Op<Self::Command>) -> Vec<Self>;
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
     Linearizable,
-    /// With the commands that nothing goes on with.
+    /// With the commands after which nothing fits.
     Impossible(String),
-    /// So much was open at once that it would take too long.
+    /// Too many commands were concurrent, and the check would take too long.
     Undecided,
 }
 
-/// How many states are looked at before a history counts as undecided.
+/// How many states are examined before a history counts as undecided.
 const STATES: usize = 300_000;
 
 pub fn check<M: Model>(start: M, history: &[Vec<Op<M::Command>>]) -> Verdict {
@@ -77,10 +77,10 @@ pub fn check<M: Model>(start: M, history: &[Vec<Op<M::Command>>]) -> Verdict {
         if count > furthest.0 {
             furthest = (count, format!("after {count} commands, {state:?}, of {heads:?}"));
         }
-        // A command that was answered before another was sent comes before that other.
+        // A command that was answered before another was sent precedes that one.
         let bound = heads.iter().map(|(_, op)| op.end()).min().unwrap_or_default();
         heads.retain(|(_, op)| op.call <= bound);
-        // The likeliest is looked at first, that is put down last.
+        // The most likely command is examined first, so it is pushed last.
         heads.sort_by_key(|(_, op)| std::cmp::Reverse(op.end()));
         let from = left.len();
         for (by, op) in heads {
@@ -88,7 +88,7 @@ pub fn check<M: Model>(start: M, history: &[Vec<Op<M::Command>>]) -> Verdict {
             more[by] += 1;
             let states = state.step(op);
             if op.back.is_some() && states.len() == 1 && states[0] == state {
-                // With this answer it changes nothing, so it can just as well come now.
+                // With this answer it changes nothing, so no other position needs a try.
                 left.truncate(from);
                 left.push((more, state));
                 break;

@@ -1,5 +1,5 @@
-//! Many connections that send their scripts until they are told to stop or the server is gone, and
-//! keep what they were answered.
+//! Many connections that send their scripts until they are stopped or the server is gone, and keep
+//! their answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,11 +13,11 @@ use redis::Value;
 
 const CONNECTIONS: usize = 6;
 
-/// How many commands a connection sends before it reads the answers, at most.
+/// At most this many commands are sent before their answers are read.
 pub const DEPTH: usize = 6;
 
-/// A command that was sent, and what came back if anything did. What did not come back may have
-/// happened or not.
+/// A command that was sent, and its answer if there was one. A command without an answer may have
+/// run or not.
 #[derive(Debug)]
 pub struct Sent {
     pub words: Vec<String>,
@@ -34,12 +34,12 @@ impl Sent {
         self.back.as_ref().map(|(_, value)| value)
     }
 
-    /// Whether no answer came.
+    /// Is there no answer?
     pub fn is_open(&self) -> bool {
         self.back.is_none()
     }
 
-    /// The outcome, if it was answered with one: an integer, alone or first in an array.
+    /// The outcome, if the answer has one: an integer, alone or first in an array.
     pub fn outcome(&self) -> Option<i64> {
         match self.answer()? {
             Value::Int(number) => Some(*number),
@@ -51,7 +51,7 @@ impl Sent {
         }
     }
 
-    /// The tries of a batch, each as if it had been sent alone; any other command as it is.
+    /// The tries of a batch as if each had been sent alone; any other command unchanged.
     fn apart(self) -> Vec<Self> {
         if !self.is("SECKILL.MTRY") {
             return vec![self];
@@ -68,7 +68,7 @@ impl Sent {
         words[2..].chunks(2).enumerate().map(one).collect()
     }
 
-    /// What stands behind the outcome, as text.
+    /// The answer's element after the outcome, as text.
     pub fn second(&self) -> Option<String> {
         match self.answer()? {
             Value::Array(items) => items.get(1).filter(|item| **item != Value::Nil).map(text),
@@ -77,7 +77,7 @@ impl Sent {
     }
 }
 
-/// What one connection has sent, in order.
+/// The commands that one connection has sent, in order.
 pub type Log = Vec<Sent>;
 
 pub struct Load {
@@ -87,7 +87,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Connects and begins. `round` makes the names of users, ids and tokens differ.
+    /// Connects and starts. `round` makes the names of users, ids and tokens differ.
     pub fn start(server: &Server, seed: u64, round: usize) -> Self {
         Self::of(CONNECTIONS, server, seed, round)
     }
@@ -104,7 +104,7 @@ impl Load {
         Self { threads: threads.collect(), stop, answered }
     }
 
-    /// Waits until the connections have been answered so often.
+    /// Waits until the connections have got this many answers.
     pub fn wait_for_answers(&self, count: usize) {
         let come = wait_for("answers", || {
             let enough = self.answered.load(Ordering::Relaxed) >= count;
@@ -117,7 +117,7 @@ impl Load {
         self.wait_for_answers(self.answered.load(Ordering::Relaxed) + count);
     }
 
-    /// Lets every connection end after the answers that it waits for; gives what they sent.
+    /// Lets every connection stop after the answers that it waits for; returns what they sent.
     pub fn end(self) -> Vec<Log> {
         self.stop.store(true, Ordering::Relaxed);
         let threads = self.threads.into_iter();
@@ -156,8 +156,8 @@ fn run(
     log
 }
 
-/// Sends some commands of a script and hears the answers. Whether all came. The tries of
-/// SECKILL.MTRY are logged one by one.
+/// Sends some commands of a script and reads the answers. Did all arrive? The tries of SECKILL.MTRY
+/// are logged one by one.
 pub fn batch(
     connection: &mut Wire,
     script: &mut Script,
@@ -201,7 +201,7 @@ fn talk(
     is_sent
 }
 
-/// What some logs add up to.
+/// The sums of some logs.
 pub fn tally(logs: &[Log]) -> Tally {
     let answered = logs.iter().flatten().filter(|sent| !sent.is_open()).count();
     Tally { commands: logs.iter().map(Vec::len).sum(), answered, ..Tally::default() }

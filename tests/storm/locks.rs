@@ -1,5 +1,5 @@
-//! What locks promise, against the answers: fencing tokens grow, and a lock is its owner's alone
-//! until the lease ends, is given up, or, with SESSION, the connection closes.
+//! What locks promise, compared with the answers: fencing tokens grow, and only the owner has a
+//! lock until the lease ends, is released, or, with SESSION, the connection closes.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -12,17 +12,17 @@ struct Grant<'l> {
     fence: i64,
     sent: Instant,
     answered: Instant,
-    /// Until when nobody else can have the lock: the end of the lease as the server reckons it is
-    /// no earlier than the lease from the sending on, and it is the owner's until the owner sends
-    /// anything about it. With SESSION it is also the owner's no longer than the connection is
-    /// open, which is at least until it sends its last command.
+    /// Until this time no other client can have the lock. The lease by the server's clock does not
+    /// end before the lease that is counted from the sending, and the lock is the owner's until the
+    /// owner sends another command about it. With SESSION it ends with the connection at the
+    /// latest, which is open at least until its last command is sent.
     until: Instant,
 }
 
-/// The clocks of the server have whole milliseconds.
+/// The server's clocks count whole milliseconds.
 const CLOCK_STEP: Duration = Duration::from_millis(2);
 
-/// Fails unless all answers about locks go together; gives how many there were.
+/// Fails if any answers about locks contradict each other; returns how many there were.
 pub fn check(logs: &[Log]) -> usize {
     let mut locks: BTreeMap<&str, Vec<Grant<'_>>> = BTreeMap::new();
     for log in logs {

@@ -1,31 +1,31 @@
 //! Storms: random histories of all commands under load, with crashes, failovers and hostile
-//! company, and a check of every acknowledged reply against what is left.
+//! company, and a check of every acknowledged reply against the keys that are left.
 //!
 //! | file | what is in it |
 //! | --- | --- |
 //! | `length` | seeds, and how long a storm goes on: a few histories, or STORM_MINUTES of them |
-//! | `script` | what a connection sends: all commands, at random |
-//! | `load` | many connections that send their scripts, and what each was answered |
+//! | `script` | the commands of a connection: all of them, at random |
+//! | `load` | many connections that send their scripts, and their answers |
 //! | `world` | the keys that the scripts work on: made, and read afterwards |
-//! | `whole` | what holds of these keys alone: nothing sold twice, nothing half done |
-//! | `acknowledged` | what the replies promise, against the keys |
-//! | `orders`, `locks` | the same of managed orders and of locks |
-//! | `rejected` | the same of entries that consumers read and rejected |
+//! | `whole` | what is true of the keys alone: nothing sold twice, nothing half done |
+//! | `acknowledged` | the promises of the replies, compared with the keys |
+//! | `orders`, `locks` | the promises about managed orders and locks |
+//! | `rejected` | the promises about entries that consumers read and rejected |
 //! | `evidence` | what a lossy end may lose: the end of the history, and whole commands |
 //! | `crash`, `files`, `disk` | SIGKILL at any moment; files that are cut, disks that are full |
 //! | `replicas` | replicas with and without the module; promotion in the middle |
 //! | `stepped` | the clock set back and forward under load |
-//! | `waited` | retries with WAIT behind them, on replicas that stall and are promoted |
+//! | `waited` | retries with WAIT after them, on replicas that stall and are promoted |
 //! | `resold` | a voucher dropped and created again and again, with the same order ids |
 //! | `failover` | Sentinels, and clients that follow them |
-//! | `grammar`, `company`, `fuzz` | our commands as COMMAND DOCS has them, others, and the mix |
+//! | `grammar`, `company`, `fuzz` | the module's commands from COMMAND DOCS, others, and the mix |
 //! | `hostile` | the users of SECURITY.md, taken over, on a server with little memory |
-//! | `linear`, `sequential` | whether a history is linearizable, and what one object does alone |
-//! | `recorded`, `judged` | histories that are checked so; the checker, when one is wrong |
-//! | `tampered` | the checks, when something is wrong |
+//! | `linear`, `sequential` | is a history linearizable? The models of one object |
+//! | `recorded`, `judged` | recorded histories; the checker, when one is wrong |
+//! | `tampered` | the checks, when keys or answers are wrong |
 //!
-//! `tests/it` says what each command does. Here nobody knows what comes next, so the checks are of
-//! what holds whatever comes. A history is repeated with the seed that it has printed:
+//! `tests/it` shows what each command does. Here the commands are random, so the checks are of what
+//! is true after any history. A history is repeated with the seed that it has printed:
 //! `SEED=<n> cargo test --test storm <test>`. The seed fixes what is sent, not when the server
 //! dies.
 

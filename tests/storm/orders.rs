@@ -1,25 +1,24 @@
-//! What is left of managed orders, against the answers of their connections.
+//! Managed orders, compared with the answers that their connections got.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::load::{Log, Sent};
 use crate::world::{MANAGED, State};
 
-/// What was heard of one order.
+/// The answers about one order.
 #[derive(Default)]
 struct Heard {
     /// A try was answered 0.
     sold: bool,
-    /// A try went without an answer.
+    /// A try got no answer.
     maybe_sold: bool,
     cancelled: bool,
     confirmed: bool,
     maybe_cancelled: bool,
     maybe_confirmed: bool,
-    /// The reference that it was confirmed with.
+    /// The reference with which it was confirmed.
     reference: Option<String>,
-    /// Answers that only an order that was released gets: 5, 3 of a confirmation, 2 of a
-    /// cancellation.
+    /// Answers that only a released order gets: 5, 3 for a confirmation, 2 for a cancellation.
     released: bool,
 }
 
@@ -43,11 +42,11 @@ impl Heard {
     }
 }
 
-/// Fails unless every order of the books is what its connection was told, and every order that a
-/// connection was told of is in the books. Nothing may have been lost.
+/// Fails unless every order in the books agrees with its connection's answers, and every answered
+/// order is in the books. Nothing may have been lost.
 pub fn check(state: &State, logs: &[Log]) {
     let mut heard: BTreeMap<[&str; 3], Heard> = BTreeMap::new();
-    // Users with tries whose ids were never told.
+    // Users with tries whose ids no answer has named.
     let mut nameless: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let mut made = BTreeSet::new();
     for sent in logs.iter().flatten() {
@@ -101,7 +100,7 @@ pub fn check(state: &State, logs: &[Log]) {
             if heard.contains_key(&[voucher, &order.user, id]) {
                 continue;
             }
-            // Scripts do nothing with orders whose ids they did not choose.
+            // Scripts use only orders whose ids they have chosen.
             let is = order.state.as_str();
             assert!(is != "cancelled" && (voucher, is) != ("m", "sold"), "{id} is {is}");
             let is_known = made.contains(id);

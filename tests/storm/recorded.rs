@@ -1,6 +1,6 @@
-//! Concurrent histories of one voucher and of one lock, recorded and checked: `linear` against
-//! `sequential`. Some connections give up early and some servers die, so that nobody knows what
-//! became of some commands.
+//! Concurrent histories of one voucher and of one lock, recorded and checked: `linear` with the
+//! models of `sequential`. Some connections give up early and some servers die, so the fate of some
+//! commands is unknown.
 
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -19,14 +19,14 @@ use crate::world::run;
 
 const CONNECTIONS: u8 = 5;
 const COMMANDS: usize = 50;
-/// How many commands a connection sends before it reads the answers, at most.
+/// At most this many commands are sent before their answers are read.
 const DEPTH: usize = 3;
 const STOCK: i64 = 14;
 const LIMIT: i64 = 3;
 
-/// What can be said to an object.
+/// A command for an object.
 pub trait Spoken: Copy + Send + 'static {
-    /// What the one with this number says next.
+    /// The next command of the client with this number.
     fn random(random: &mut fastrand::Rng, who: u8) -> Self;
     fn words(self) -> String;
 }
@@ -34,7 +34,7 @@ pub trait Spoken: Copy + Send + 'static {
 impl Spoken for OnSale {
     fn random(random: &mut fastrand::Rng, _: u8) -> Self {
         let id = random.u8(0..30);
-        // Now and then it is somebody else's order.
+        // Rarely the order of another user.
         let user = if random.u8(0..20) == 0 { random.u8(0..6) } else { id % 6 };
         match random.u8(0..20) {
             0..7 => Self::Try { user, id, units: random.i64(1..3) },
@@ -78,7 +78,7 @@ impl Spoken for OnSale {
 
 impl Spoken for OnLock {
     fn random(random: &mut fastrand::Rng, who: u8) -> Self {
-        // Tokens are a client's own, and known to those who go on for it.
+        // Tokens belong to one client, and to its later connections.
         let token = who * 2 + random.u8(0..2);
         let lease = Duration::from_millis(random.choice([5, 40, 600_000]).expect("one"));
         match random.u8(0..10) {
@@ -104,7 +104,7 @@ impl Spoken for OnLock {
     }
 }
 
-/// An answer as numbers: an outcome or some, or what is left, held and sold.
+/// An answer as numbers: one or more outcomes, or the units left, held and sold.
 pub fn numbers(value: &Value) -> Vec<i64> {
     match value {
         Value::Int(number) => vec![*number],
@@ -124,12 +124,12 @@ pub fn numbers(value: &Value) -> Vec<i64> {
     }
 }
 
-/// What the connections of a history have in common.
+/// What the connections of a history share.
 #[derive(Clone)]
 struct Common {
     address: ConnectionInfo,
     start: Instant,
-    /// How long an answer is waited for.
+    /// How long a connection waits for an answer.
     patience: Duration,
     answered: Arc<AtomicUsize>,
 }
@@ -148,12 +148,12 @@ impl Common {
         connected.expect("a server")
     }
 
-    /// Sends commands, and goes on with a new connection whenever an answer does not come.
+    /// Sends commands, and continues on a new connection when an answer does not arrive.
     fn talk<C: Spoken>(&self, random: &mut fastrand::Rng, who: u8) -> History<C> {
         let mut history = Vec::new();
         let mut left = COMMANDS;
         while left > 0 {
-            // A client that gives up often leaves too much open to be checked.
+            // A client that gives up often leaves too many open commands for the check.
             let is_first = history.is_empty();
             let mut connection = self.connect(if is_first { self.patience } else { DEADLINE });
             let mut ops: Vec<Op<C>> = Vec::new();
@@ -186,7 +186,7 @@ impl Common {
     }
 }
 
-/// What happens to the server meanwhile.
+/// The disturbance of the server meanwhile.
 fn disturb(server: &mut Server, how: u8, random: &mut fastrand::Rng, answered: &AtomicUsize) {
     if how > 0 {
         let next = answered.load(Ordering::Relaxed) + random.usize(1..COMMANDS);
@@ -196,7 +196,7 @@ fn disturb(server: &mut Server, how: u8, random: &mut fastrand::Rng, answered: &
         });
         come.expect("answers");
         if how == 1 {
-            // Those who are not patient give up, and are heard anyway.
+            // Impatient clients give up, but their commands still run.
             run(server, "DEBUG SLEEP 0.05");
         } else {
             server.kill9();
@@ -206,8 +206,8 @@ fn disturb(server: &mut Server, how: u8, random: &mut fastrand::Rng, answered: &
     }
 }
 
-/// Records what many connections say to one object, while nothing (0), pauses (1) or crashes (2)
-/// happen.
+/// Records the commands of many connections for one object, with no disturbance (0), with pauses
+/// (1) or with crashes (2).
 pub fn record<C: Spoken>(server: &mut Server, seed: u64, how: u8) -> (History<C>, Tally) {
     let mut random = fastrand::Rng::with_seed(seed);
     let common = Common {
@@ -226,7 +226,7 @@ pub fn record<C: Spoken>(server: &mut Server, seed: u64, how: u8) -> (History<C>
     let talks = threads.into_iter().map(|thread| thread.join().expect("a connection"));
     let mut history: History<C> = talks.flatten().collect();
     let commands = history.iter().map(Vec::len).sum();
-    // A last connection hears how it ended.
+    // A last connection reads the final state.
     let one = Common { patience: DEADLINE, ..common.clone() };
     history.push(one.talk::<C>(&mut random, 0).into_iter().flatten().collect());
     let answered = common.answered.load(Ordering::Relaxed) - COMMANDS;
@@ -264,7 +264,7 @@ fn are_linearizable<M: Model<Command: Spoken + Debug>>(
     assert!(undecided * 2 <= count, "{undecided} of {count} are undecided");
 }
 
-/// A history by the times of sending, one line per command.
+/// A history in the order of sending, one line per command.
 fn shown<C: Debug>(history: &History<C>) -> String {
     let numbered = history.iter().enumerate();
     let mut all: Vec<_> =

@@ -1,4 +1,4 @@
-//! What is left of the entries that consumers read, against the answers: each is pending, was
+//! The entries that consumers have read, compared with the answers: each is pending, was
 //! acknowledged, or is one dead letter.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,17 +7,17 @@ use crate::load::{Log, Sent};
 use crate::whole::of;
 use crate::world::{Entry, State};
 
-/// What a dead letter says where its command gave no reason.
+/// The reason in a dead letter whose command gave none.
 const NO_REASON: &str = "unspecified";
 
-/// An order's fields of a dead letter.
+/// The fields of a dead letter that come from its order.
 fn fields_of_order(letter: &Entry) -> BTreeMap<&str, &str> {
     let fields = letter.fields.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     fields.filter(|(name, _)| !name.starts_with("dlq")).collect()
 }
 
 /// Fails unless each dead letter has the fields of an entry that is not pending, is the only one of
-/// this entry, and says of the order what the other keys say.
+/// this entry, and agrees with the other keys about the order.
 pub fn assert_whole(state: &State) {
     let entries: BTreeMap<_, _> =
         state.orders.iter().map(|entry| (entry.id.as_str(), entry)).collect();
@@ -39,13 +39,13 @@ pub fn assert_whole(state: &State) {
     unmanaged(state);
 }
 
-/// What became of the orders of a voucher, by the dead letters: order id to word.
+/// The fates of a voucher's orders by the dead letters: order id to word.
 fn fates<'s>(state: &'s State, voucher: &str) -> BTreeMap<&'s str, &'s str> {
     of(&state.letters, voucher).map(|letter| (letter.of("id"), letter.of("dlqOrder"))).collect()
 }
 
-/// The book says whether an order of a managed voucher was rejected, and the entry of its release
-/// what it was until then.
+/// The book tells whether an order of a managed voucher was rejected, and the entry of its release
+/// tells its state until then.
 fn managed(state: &State) {
     for (voucher, book) in &state.books {
         let rejected =
@@ -72,7 +72,7 @@ fn managed(state: &State) {
     }
 }
 
-/// The entry of its release says whether an order of the unmanaged voucher was rejected.
+/// The entry of its release tells whether an order of the unmanaged voucher was rejected.
 fn unmanaged(state: &State) {
     let released: BTreeMap<_, _> =
         of(&state.released, "u").map(|entry| (entry.of("id"), entry.of("reason"))).collect();
@@ -81,7 +81,7 @@ fn unmanaged(state: &State) {
         let reason = released.get(id).copied();
         match *fate {
             "rejected" => assert_eq!(reason, Some("rejected"), "{id}"),
-            // The buyer was not in the set any more.
+            // The buyer was no longer in the set.
             "unknown" => assert!(reason.is_some_and(|reason| reason != "rejected"), "{id}"),
             _ => panic!("{id} is {fate}"),
         }
@@ -92,13 +92,13 @@ fn unmanaged(state: &State) {
     }
 }
 
-/// The numbers of an entry's id, which are in the order of the stream.
+/// The numbers of an entry's id, which increase along the stream.
 fn numbers(id: &str) -> (u64, u64) {
     let (ms, count) = id.split_once('-').expect("an id");
     (ms.parse().expect("ms"), count.parse().expect("a count"))
 }
 
-/// The entry that a command was about, and its reason.
+/// The entry that a command names, and its reason.
 fn rejection(sent: &Sent) -> Option<(&str, &str)> {
     let words: Vec<_> = sent.words.iter().map(String::as_str).collect();
     match words[..] {
@@ -108,8 +108,8 @@ fn rejection(sent: &Sent) -> Option<(&str, &str)> {
     }
 }
 
-/// Fails unless each rejection that was answered 1 left its dead letter, each dead letter was asked
-/// for, and each entry that was delivered is accounted for. Nothing may have been lost.
+/// Fails unless each rejection that was answered 1 left its dead letter, each dead letter was
+/// requested, and each delivered entry is accounted for. Nothing may have been lost.
 pub fn check(state: &State, logs: &[Log]) {
     let letters: BTreeSet<_> =
         state.letters.iter().map(|letter| (letter.of("dlqId"), letter.of("dlqReason"))).collect();

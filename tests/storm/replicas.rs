@@ -22,7 +22,7 @@ fn replicas_have_the_same_data_with_and_without_the_module() {
         let with = Server::with().replica_of(&primary).start();
         let load = Load::start(&primary, seed, 0);
         load.wait_for_answers(random.usize(1..1500));
-        // This one's snapshot is of the middle of it.
+        // The snapshot of this one is made in the middle of the load.
         let without = Server::with().without_module().replica_of(&primary).start();
         load.wait_for_more_answers(random.usize(500..3000));
         let logs = load.end();
@@ -42,7 +42,7 @@ fn replicas_have_the_same_data_with_and_without_the_module() {
     });
 }
 
-/// A moment before which everything that was answered is on the replica.
+/// A moment: everything that was answered before it is on the replica.
 fn replicated_by(primary: &Server) -> Instant {
     let moment = Instant::now();
     run(primary, "SET marker 1");
@@ -51,7 +51,7 @@ fn replicated_by(primary: &Server) -> Instant {
 }
 
 /// Fails unless acquisitions after the promotion have greater fencing tokens than those that were
-/// answered before it, whether these had reached the replica or not.
+/// answered before it, whether or not these had reached the replica.
 pub fn fences_grow_over(promotion: Instant, before: &[Log], after: &[Log]) {
     let fences = |logs: &[Log], lock: &str, until: Option<Instant>| {
         let all = logs.iter().flatten().filter(|sent| sent.is("LOCK.ACQUIRE"));
@@ -88,7 +88,7 @@ fn a_promotion_loses_the_end_of_the_history_at_most() {
         load.wait_for_more_answers(random.usize(0..1000));
         let promotion = Instant::now();
         assert_eq!(run(&new, "REPLICAOF NO ONE"), Value::Okay);
-        // Both take orders for a while: the old primary is cut off and does not know it.
+        // Both accept orders for a while: the old primary is cut off and does not know it.
         let more = Load::start(&new, seed, 1);
         load.wait_for_more_answers(random.usize(0..500));
         more.wait_for_answers(random.usize(100..1500));
@@ -114,7 +114,7 @@ fn a_promotion_loses_the_end_of_the_history_at_most() {
     });
 }
 
-/// A lock that is held and waited for, and holds that end while there is no primary.
+/// A lock that is held and waited for, and holds that are due while there is no primary.
 #[test]
 fn holds_and_waits_go_over_to_the_new_primary() {
     histories("promotion amid holds and waits", 1, |_| {
@@ -147,7 +147,7 @@ fn holds_and_waits_go_over_to_the_new_primary() {
         assert_eq!(ask::<i64>(&new, "ZCARD seckill:hold:m"), 18);
         assert_eq!(run(&new, "REPLICAOF NO ONE"), Value::Okay);
         wait_for_holds(&new, 0);
-        // A confirmation comes too late, a repeated try is told so, nothing comes back twice.
+        // A confirmation is too late, a repeated try is answered so, and no unit is released twice.
         assert_eq!(run(&new, "SECKILL.CONFIRM m u2 o2"), Value::Int(3));
         assert_eq!(run(&new, "SECKILL.TRY m u2 o2"), Value::Int(5));
         assert_eq!(run(&new, "SECKILL.CANCEL m u2 o2"), Value::Int(2));
@@ -155,7 +155,7 @@ fn holds_and_waits_go_over_to_the_new_primary() {
         assert_eq!(stream(&new, "stream.orders.released").len(), 19);
         assert_eq!(ask::<i64>(&new, "GET seckill:stock:m"), MANAGED[0].1 - 1);
         assert_whole(&new);
-        // The lock is its holder's still, and who waits now gets it after a release.
+        // The holder still has the lock, and a client that waits now gets it after a release.
         let mut next = new.client();
         next.send(&["LOCK.ACQUIRE", "l", "next", "600000", "WAIT", "60000", "FENCE"]);
         let waits = wait_for("a waiter", || {
@@ -163,7 +163,7 @@ fn holds_and_waits_go_over_to_the_new_primary() {
             (waiters == Value::Int(1)).then_some(())
         });
         waits.expect("in line");
-        // The old primary gave its holds back too, by itself: that is lost, like all that it does.
+        // The old primary also released its holds: that is lost, like all its later writes.
         old.wake();
         assert_eq!(run(&old, &format!("REPLICAOF 127.0.0.1 {}", new.port())), Value::Okay);
         assert!(text(&waiter.receive()).starts_with("UNBLOCKED"), "waits on a replica");

@@ -1,5 +1,5 @@
 //! One voucher, dropped and created again and again, with the same order ids each time, while
-//! payments and consumers of earlier sales are late: each sale is a sale of its own.
+//! payments and consumers of earlier sales are late: the sales are independent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::world::{Entry, run, stream};
 const CLIENTS: usize = 4;
 const SALES: usize = 12;
 const STOCK: i64 = 20;
-/// Few, so that every sale has orders of the same users and ids.
+/// Few, so that every sale has orders with the same users and ids.
 const IDS: u8 = 30;
 
-/// A sale and an order id of it.
+/// The id of a sale, and an order id in it.
 type Key = (String, String);
 
-/// What a client was told that it has done, and how often.
+/// The successful commands of a client, counted.
 #[derive(Default)]
 struct Done {
     confirmed: BTreeMap<Key, usize>,
@@ -33,7 +33,7 @@ fn tell(client: &mut Client, command: &str) -> Value {
     client.call(&command.split(' ').collect::<Vec<_>>())
 }
 
-/// Tries, reads the entries that come of it, and settles them late, by the sale that they name.
+/// Tries, reads the entries of orders, and settles them late, by the sale that they name.
 fn trade(mut client: Client, seed: u64, who: usize, stop: &AtomicBool) -> Done {
     let mut random = fastrand::Rng::with_seed(seed ^ who as u64);
     let (mut done, mut entries) = (Done::default(), Vec::new());
@@ -42,7 +42,7 @@ fn trade(mut client: Client, seed: u64, who: usize, stop: &AtomicBool) -> Done {
         match random.u8(0..10) {
             0..4 => {
                 let id = random.u8(0..IDS);
-                // Between two sales there is none.
+                // Between two sales, no sale exists.
                 tell(&mut client, &format!("SECKILL.TRY 7 u{id} o{id}"));
             }
             4..6 => {
@@ -81,7 +81,7 @@ fn trade(mut client: Client, seed: u64, who: usize, stop: &AtomicBool) -> Done {
     done
 }
 
-/// Entries by sale and order id. Fails on an order that is there twice.
+/// Entries by sale and order id. Fails on an order with two entries.
 fn by_order(entries: Vec<Entry>) -> BTreeMap<Key, Entry> {
     let mut found = BTreeMap::new();
     for entry in entries {
@@ -92,7 +92,7 @@ fn by_order(entries: Vec<Entry>) -> BTreeMap<Key, Entry> {
     found
 }
 
-/// Fails unless each sale sold what it had, and every order is what its clients were told.
+/// Fails unless each sale sold what it had, and every order agrees with its clients' answers.
 fn check(server: &Server, done: &[Done]) {
     let orders = by_order(stream(server, "stream.orders"));
     let released = by_order(stream(server, "stream.orders.released"));
@@ -107,7 +107,7 @@ fn check(server: &Server, done: &[Done]) {
     for (key, order) in &orders {
         let back = released.get(key);
         *live.entry(&key.0).or_default() += i64::from(back.is_none());
-        // Sales that are over have no held orders: DROP has released them.
+        // Ended sales have no held orders: DROP has released them.
         assert!(back.is_some() || confirmed.contains_key(key), "still held: {order:?}");
         for entry in [back, confirmed.get(key)].into_iter().flatten() {
             assert_eq!(entry.of("userId"), order.of("userId"), "{key:?}");

@@ -1,24 +1,24 @@
-//! What a connection sends: every command of the module, at random, on keys that all connections
-//! share, with users, order ids, tokens and vouchers of its own.
+//! The commands of a connection: every command of the module, at random, on keys that all
+//! connections share, with users, order ids, tokens and vouchers of its own.
 
 use crate::load::Sent;
 use redis::Value;
 
-/// A connection's random commands. Two scripts of one seed and one name are the same, as long as
-/// they hear the same.
+/// A connection's random commands. Two scripts with one seed and one name are the same as long as
+/// they get the same answers.
 pub struct Script {
     me: String,
     random: fastrand::Rng,
     count: u32,
     /// Voucher, user, id and units of the latest tries.
     tries: Vec<[String; 4]>,
-    /// Users of the latest unmanaged tries come from the count; these are the draws' users.
+    /// The count makes the names of users of unmanaged tries; this makes those of draws.
     draws: u32,
     /// Entries that were read and neither acknowledged nor rejected.
     entries: Vec<String>,
     /// Lock and token of the latest acquisitions.
     tokens: Vec<[String; 2]>,
-    /// The voucher of its own that is on sale.
+    /// The connection's own voucher that is on sale.
     sale: Option<String>,
 }
 
@@ -64,7 +64,7 @@ impl Script {
         line.split(' ').map(str::to_owned).collect()
     }
 
-    /// Learns from what came back.
+    /// Learns from an answer.
     pub fn hear(&mut self, sent: &Sent) {
         if let (true, Some(Value::Array(streams))) = (sent.is("XREADGROUP"), sent.answer()) {
             let streams = Value::Array(streams.clone());
@@ -85,7 +85,7 @@ impl Script {
         if self.random.u8(0..6) == 0
             && let Some([voucher, user, id, units]) = self.random.choice(&self.tries).cloned()
         {
-            // As after a time-out. The set of buyers of an unmanaged voucher knows no ids.
+            // A retry as after a time-out. The set of buyers of an unmanaged voucher knows no ids.
             if voucher != "u" {
                 return format!("SECKILL.TRY {voucher} {user} {id}{units}");
             }
@@ -106,7 +106,7 @@ impl Script {
         let mut line = format!("SECKILL.MTRY {voucher}");
         for number in 0..self.random.choice([1, 2, 4, 8, 20]).expect("one") {
             let (me, count) = (&self.me, self.count);
-            // Now and then the same user twice. An unmanaged voucher knows only the first order.
+            // Sometimes the same user twice. An unmanaged voucher accepts only the first order.
             let is_again = number > 0 && self.random.u8(0..6) == 0;
             let mut user = match voucher {
                 "u" => format!("u{me}-{count}-{}", if is_again { 0 } else { number }),
@@ -168,7 +168,7 @@ impl Script {
         }
     }
 
-    /// Now and then with the reference of a payment, and of another one for the same order.
+    /// Sometimes with the reference of a payment, and with another one for the same order.
     fn confirm(&mut self) -> String {
         let line = self.settle("CONFIRM");
         match self.random.u8(0..8) {
@@ -182,7 +182,7 @@ impl Script {
         if self.entries.is_empty() {
             return "SECKILL.REJECT stream.orders g 5-5".to_owned();
         }
-        // One in four stays, to be rejected again.
+        // One in four is kept, to be rejected again.
         let index = self.random.usize(..self.entries.len());
         let entry = match self.random.u8(0..4) {
             0 => self.entries[index].clone(),

@@ -1,5 +1,5 @@
-//! What one voucher and one lock do when one command comes after the other: the models that
-//! recorded histories are held against.
+//! The behavior of one voucher and of one lock when commands run in sequence: the models for
+//! recorded histories.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ pub struct Sale {
     pub left: i64,
     pub limit: i64,
     /// Order id to user, units, state ('h'eld, 's'old or 'c'ancelled) and reference of the payment,
-    /// which is 0 for none.
+    /// 0 for none.
     pub orders: BTreeMap<u8, (u8, i64, char, u8)>,
 }
 
@@ -25,30 +25,30 @@ pub enum OnSale {
     },
     /// Three tries for one unit each, user and order id.
     Batch([(u8, u8); 3]),
-    /// With a reference of the payment; 0 for none.
+    /// With the reference of a payment; 0 for none.
     Confirm {
         user: u8,
         id: u8,
         reference: u8,
     },
-    /// By a deadline that is not reached.
+    /// By a deadline that is never reached.
     Extend {
         user: u8,
         id: u8,
     },
-    /// Only if it is held, or sold, where there is a letter.
+    /// With a letter: only if the order is held, or sold.
     Cancel {
         user: u8,
         id: u8,
         only: Option<char>,
     },
-    /// Answers what is left, held and sold.
+    /// Answers the units left, held and sold.
     Info,
 }
 
-/// What stands for the error ORDERID.
+/// Represents the error ORDERID.
 pub const ORDERID: i64 = -1;
-/// What stands for the error PAID.
+/// Represents the error PAID.
 pub const PAID: i64 = -2;
 
 impl Sale {
@@ -139,7 +139,7 @@ impl Model for Sale {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Lock {
     owner: Option<Owner>,
-    /// The greatest fencing token that was answered, and whether it is the latest.
+    /// The greatest fencing token in an answer, and whether it is the latest one.
     fence: i64,
     is_latest: bool,
 }
@@ -147,7 +147,7 @@ pub struct Lock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Owner {
     token: u8,
-    /// When the lease ends at the earliest and at the latest.
+    /// The earliest and the latest time at which the lease ends.
     ends: [Duration; 2],
 }
 
@@ -157,7 +157,7 @@ pub enum OnLock {
         token: u8,
         lease: Duration,
         wait_ms: u64,
-        /// Whether others may have been in line: a lock that is free is theirs then.
+        /// May other clients have been in line? Then a free lock is theirs.
         is_late: bool,
     },
     Renew {
@@ -169,10 +169,10 @@ pub enum OnLock {
     },
 }
 
-/// The clocks of the server have whole milliseconds.
+/// The server's clocks count whole milliseconds.
 const CLOCK_STEP: Duration = Duration::from_millis(2);
 
-/// Marks the acquisitions that others may have been in line before.
+/// Marks acquisitions before which other clients may have been in line.
 pub fn mark_late(history: &mut History<OnLock>) {
     let waits = |op: &Op<OnLock>| match op.command {
         OnLock::Acquire { wait_ms, .. } => (wait_ms > 0).then(|| (op.call, op.end())),
@@ -195,7 +195,7 @@ pub fn mark_late(history: &mut History<OnLock>) {
 impl Lock {
     pub const FREE: Self = Self { owner: None, fence: 0, is_latest: true };
 
-    /// As it can be when this command comes: the lease may have ended, or not, or either.
+    /// The possible states when this command runs: with the lease, without it, or both.
     fn at(&self, op: &Op<OnLock>) -> Vec<Self> {
         let Some(owner) = self.owner else { return vec![self.clone()] };
         let mut all = Vec::new();
@@ -212,7 +212,7 @@ impl Lock {
         let heard = op.back.as_ref().and_then(|(_, reply)| reply.first().copied());
         let lasting = |token, lease: Duration| {
             let latest = op.end().saturating_add(lease + CLOCK_STEP);
-            // A grant that nobody hears of is taken back, soon or never.
+            // A grant whose answer is lost is undone, soon or never.
             let lease = if op.back.is_some() { lease } else { Duration::ZERO };
             Some(Owner { token, ends: [(op.call + lease).saturating_sub(CLOCK_STEP), latest] })
         };

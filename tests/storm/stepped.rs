@@ -8,7 +8,7 @@ use crate::whole::assert_whole;
 use crate::world::{ask, make};
 use crate::{acknowledged, crash::hold_ms};
 
-/// How far it is set, in hours.
+/// The largest step of the clock, in hours.
 const HOURS_MAX: i64 = 5;
 
 #[test]
@@ -24,7 +24,7 @@ fn whatever_the_clock_does_holds_expire_and_nothing_is_lost() {
             load.wait_for_more_answers(random.usize(100..800));
             let hours = random.i64(-HOURS_MAX..=HOURS_MAX);
             clock.set(&server, hours);
-            // Ten times per second the module looks at it. What comes and goes between is not seen.
+            // The module looks ten times per second, and misses a step that is undone in between.
             steps += usize::from(hours != last);
             last = hours;
             let noticed = wait_for("the module to notice the clock", || {
@@ -34,7 +34,7 @@ fn whatever_the_clock_does_holds_expire_and_nothing_is_lost() {
         }
         load.wait_for_more_answers(random.usize(100..800));
         let logs = load.end();
-        // Later than any clock has been, and than all deadlines: 10 minutes at most.
+        // Later than the clock has ever been, and than all deadlines (10 minutes at most).
         clock.set(&server, HOURS_MAX + 1);
         let over = wait_for("all holds to end", || {
             (ask::<i64>(&server, "EXISTS seckill:hold:m") == 0).then_some(())

@@ -1,4 +1,4 @@
-//! The checks of this crate can fail: every tampering with the keys or the answers is noticed.
+//! The checks of this crate can fail: they notice every change of the keys or the answers.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ fn check_all(server: &Server, logs: &[Log]) {
     acknowledged::check(server, &state, logs);
 }
 
-/// Commands of which each spoils something that was sound.
+/// Commands that each spoil something that was right.
 fn tamperings(state: &State) -> Vec<String> {
     let [order, back] = [&state.orders[0], &state.released[0]].map(|entry| &entry.id);
     let unmanaged = state.buyers.first().expect("a buyer");
@@ -49,7 +49,7 @@ fn tamperings(state: &State) -> Vec<String> {
         format!("HDEL seckill:winners:p {winner}"),
         "LPOP seckill:codes:p".to_owned(),
         format!("HDEL seckill:book:s {id}"),
-        // Whole, but nobody asked for it.
+        // Complete, but no client requested it.
         format!("SECKILL.CANCEL s {} {id}", one.user),
         "SECKILL.TRY u nobody onone".to_owned(),
         "SECKILL.TRY s nobody onone".to_owned(),
@@ -78,7 +78,7 @@ fn every_tampering_is_noticed() {
         assert!(!matches!(reply, Value::ServerError(_)), "{tampering}: {reply:?}");
         assert!(fails(|| check_all(&copy, &logs)), "not noticed: {tampering}");
     }
-    // One whole sale in the middle is gone: no end of the history.
+    // One whole sale in the middle is missing: that is not the end of the history.
     let copy = Server::with().data_of(&server).start();
     let gone = &state.by_keys[0];
     run(&copy, &format!("XDEL k.orders {}", gone.id));
@@ -88,7 +88,7 @@ fn every_tampering_is_noticed() {
     assert!(fails(|| assert_suffix_lost(&state, &logs)), "not noticed: a sale undone");
 }
 
-/// What a server answers to some commands, one after the other.
+/// The answers of a server to some commands in sequence.
 fn talk(server: &Server, log: &mut Log, lines: &[String]) {
     for line in lines {
         let at = Instant::now();
@@ -99,7 +99,7 @@ fn talk(server: &Server, log: &mut Log, lines: &[String]) {
     }
 }
 
-/// Rejects an entry of every kind of order, live and released before, with a reason and without.
+/// Rejects an entry of every kind of order, live and already released, with and without a reason.
 fn reject_every_kind(server: &Server) -> Log {
     let mut log = Log::new();
     talk(server, &mut log, &["SECKILL.CREATE t0 5 LIMIT 2".to_owned()]);
@@ -130,7 +130,7 @@ fn every_dead_letter_is_missed_and_every_change_of_one_is_noticed() {
     check_all(&server, &logs);
     let state = State::read(&server);
     assert_eq!(state.letters.len(), 16);
-    // An answer that did not come excuses no letter that is gone.
+    // A missing answer does not excuse a missing dead letter.
     for is_open in [false, true] {
         for sent in logs[0].iter_mut().filter(|sent| is_open && sent.is("SECKILL.REJECT")) {
             sent.back = None;
@@ -153,7 +153,7 @@ fn every_dead_letter_is_missed_and_every_change_of_one_is_noticed() {
             };
             assert!(is_noticed(&pending), "pending: {letter:?}");
             for (field, value) in &letter.fields {
-                // Orders of a voucher that was dropped are on no record.
+                // There is no record of orders of a dropped voucher.
                 if (field.as_str(), letter.of("voucherId")) == ("dlqOrder", "t0") {
                     continue;
                 }
@@ -169,7 +169,7 @@ fn every_dead_letter_is_missed_and_every_change_of_one_is_noticed() {
     }
 }
 
-/// An acquisition for a second, with the ms after the start when it was sent and answered.
+/// An acquisition for one second, sent and answered this many ms after the start.
 fn acquired(start: Instant, token: &str, [sent, answered]: [u64; 2], fence: i64) -> Log {
     let words = ["LOCK.ACQUIRE", "lock0", token, "1000", "FENCE"].map(str::to_owned).to_vec();
     let at = |ms| start + Duration::from_millis(ms);
@@ -187,6 +187,6 @@ fn two_owners_of_a_lock_are_noticed() {
     assert!(pair([500, 505], 71), "within the lease");
     assert!(pair([1100, 1105], 70), "the same fencing token");
     assert!(pair([1100, 1105], 69), "a smaller fencing token");
-    // Sent in time, and answered when it was free.
+    // It was sent within the lease, and answered after its end.
     assert!(!pair([500, 1105], 71));
 }

@@ -1,5 +1,5 @@
-//! Retries with WAIT behind them: what a replica is said to have is there when it is promoted,
-//! though another connection has sent the first command, and the replica stalls now and then.
+//! Retries with WAIT after them: what a replica has acknowledged is there when it is promoted, even
+//! if another connection has sent the first command and the replica sometimes stalls.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -16,21 +16,21 @@ use crate::world::run;
 
 const CLIENTS: usize = 4;
 
-/// What the book must say of an order on the promoted replica: one of these states.
+/// The states of an order that the promoted replica's book may have.
 struct Promise {
     id: String,
     states: &'static [&'static str],
 }
 
-/// What the clients of a history have in common.
+/// What the clients of a history share.
 struct Shared {
     stop: AtomicBool,
     waited: AtomicUsize,
     promises: Mutex<Vec<Promise>>,
 }
 
-/// Between a replica and its primary. What a stalled replica has not read would be in the kernel,
-/// and not be lost; what has not come through here is.
+/// Between a replica and its primary. Data that a stalled replica has not read would be in the
+/// kernel and not be lost; data that has not passed through here is lost.
 struct Link {
     port: u16,
     is_stalled: Arc<AtomicBool>,
@@ -60,13 +60,13 @@ impl Link {
         self.is_stalled.store(is_stalled, Ordering::Relaxed);
     }
 
-    /// For good.
+    /// Cuts the link forever.
     fn cut(&self) {
         self.is_cut.store(true, Ordering::Relaxed);
     }
 }
 
-/// Passes bytes on while nothing stalls, until the link is cut or a side has gone.
+/// Passes bytes on while nothing stalls, until the link is cut or a side has closed.
 fn pass(mut from: TcpStream, mut to: TcpStream, is_stalled: &AtomicBool, is_cut: &AtomicBool) {
     let mut bytes = [0; 4096];
     from.set_read_timeout(Some(Duration::from_millis(20))).expect("a timeout");
@@ -77,7 +77,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, is_stalled: &AtomicBool, is_cut:
         }
         match from.read(&mut bytes) {
             Ok(0) => return,
-            // Stalled meanwhile: these wait for the end of it, too.
+            // If the link stalls meanwhile, these bytes wait for its end, too.
             Ok(len) => {
                 while is_stalled.load(Ordering::Relaxed) && !is_cut.load(Ordering::Relaxed) {
                     thread::sleep(Duration::from_millis(1));
@@ -92,7 +92,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, is_stalled: &AtomicBool, is_cut:
     }
 }
 
-/// An answer, or none from a server that is gone.
+/// An answer, or None from a server that is gone.
 fn tell(client: &mut Client, command: &str) -> Option<Value> {
     let words: Vec<&str> = command.split(' ').collect();
     let mut sent = redis::cmd(words[0]);
@@ -101,8 +101,8 @@ fn tell(client: &mut Client, command: &str) -> Option<Value> {
     client.raw().recv_response().ok()
 }
 
-/// Sends commands on one connection, and the same again with WAIT on another, until the server is
-/// gone or enough is done.
+/// Sends commands on one connection and repeats them with WAIT on another, until the server is gone
+/// or enough is done.
 fn retry(mut first: Client, mut second: Client, seed: u64, who: usize, shared: &Shared) -> usize {
     let mut random = fastrand::Rng::with_seed(seed ^ who as u64);
     let mut count = 0;
@@ -159,7 +159,7 @@ fn a_retry_that_was_waited_for_survives_a_failover() {
             });
             come.expect("orders that were waited for");
         };
-        // The clients go on, and wait without success.
+        // The clients continue, and wait without success.
         let go_on = |server: &Server| {
             let accepted = || server.info_number("seckill_tries_accepted");
             let enough = accepted() + CLIENTS as i64 * 2;

@@ -1,5 +1,5 @@
-//! What holds of the keys by themselves, whatever was sent and lost: no command is half done,
-//! nothing is sold twice, and everything adds up.
+//! What must be true of the keys alone, whatever was sent and lost: no command is half done,
+//! nothing is sold twice, and all sums are right.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use crate::harness::{Server, wait_for};
 use crate::rejected;
 use crate::world::{self, Entry, MANAGED, STREAMS, State, UNMANAGED, ask};
 
-/// Fails unless the keys tell one story; gives them.
+/// Fails unless the keys agree with each other; returns them.
 pub fn assert_whole(server: &Server) -> State {
     let state = State::read(server);
     for (voucher, _, limit) in MANAGED {
@@ -20,12 +20,12 @@ pub fn assert_whole(server: &Server) -> State {
     state
 }
 
-/// The entries that are of a voucher.
+/// The entries of a voucher.
 pub fn of<'s>(entries: &'s [Entry], voucher: &str) -> impl Iterator<Item = &'s Entry> {
     entries.iter().filter(move |entry| entry.of("voucherId") == voucher)
 }
 
-/// Entries by their order ids. Fails on an id that is there twice.
+/// Entries by their order ids. Fails on an id with two entries.
 fn by_id<'s>(entries: impl Iterator<Item = &'s Entry>, what: &str) -> BTreeMap<&'s str, &'s Entry> {
     let mut found = BTreeMap::new();
     for entry in entries {
@@ -44,7 +44,7 @@ fn managed(server: &Server, state: &State, voucher: &str, limit: i64) {
     .expect("differences");
     assert!(differences.is_empty(), "{voucher}: {differences:?}");
     let book = &state.books[voucher];
-    // Accepted orders are the entries of the stream, one by one.
+    // Accepted orders are exactly the entries of the stream.
     let orders = by_id(of(&state.orders, voucher), "an order");
     let released = by_id(of(&state.released, voucher), "a give-back");
     let confirmed = by_id(of(&state.confirmed, voucher), "a confirmation");
@@ -56,7 +56,7 @@ fn managed(server: &Server, state: &State, voucher: &str, limit: i64) {
         if let Some(paid) = confirmed.get(id.as_str()) {
             let said = (paid.units(), paid.of("userId"));
             assert_eq!(said, (order.units, order.user.as_str()), "the confirmation of {id}");
-            // One that was confirmed without a reference may have got one since.
+            // An order that was confirmed without a reference may have got one since.
             let reference = paid.of("ref");
             assert!(["", &order.reference].contains(&reference), "{id} was paid by {reference}");
         }
@@ -128,7 +128,7 @@ fn prizes(state: &State) {
     }
 }
 
-/// The keys of either that the two have not alike, with the digests of their values.
+/// The keys that differ between two servers, with the digests of their values.
 fn differing(one: &Server, other: &Server) -> Vec<(String, [String; 2])> {
     let names: BTreeSet<String> = keys(one).into_keys().chain(keys(other).into_keys()).collect();
     let digest = |server: &Server, name: &str| -> Vec<String> {
@@ -162,13 +162,13 @@ pub fn assert_same(one: &Server, other: &Server) {
     assert_eq!(pending(one), pending(other));
 }
 
-/// Every key and when it expires.
+/// Every key and its expiry.
 fn keys(server: &Server) -> BTreeMap<String, i64> {
     let keys: Vec<String> = ask(server, "KEYS *");
     let expiry = |key: String| {
         let at = ask(server, &format!("PEXPIRETIME {key}"));
         (key, at)
     };
-    // A lock whose lease has ended in between is no longer there.
+    // A lock whose lease has ended in between is gone.
     keys.into_iter().map(expiry).filter(|(_, at)| *at != -2).collect()
 }

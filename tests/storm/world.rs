@@ -1,4 +1,4 @@
-//! The keys that the scripts work on: how they are made, and all that they hold afterwards.
+//! The keys that the scripts work on: how they are made, and their contents afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ pub fn ask<T: FromRedisValue>(server: &Server, command: &str) -> T {
     redis::from_redis_value(reply).unwrap_or_else(|error| panic!("{error}: {shown}"))
 }
 
-/// Makes everything that is on sale. Orders of the voucher m are held for `hold_ms`.
+/// Creates everything that is on sale. Orders of the voucher m are held for `hold_ms`.
 pub fn make(server: &Server, hold_ms: i64) {
     let [(m, stock, limit), (s, stock_of_s, limit_of_s)] = MANAGED;
     let codes: Vec<_> = codes().into_iter().collect();
@@ -44,7 +44,7 @@ pub fn codes() -> BTreeSet<String> {
     (0..CODES).map(|code| format!("code{code}")).collect()
 }
 
-/// Waits until no hold is due any more. A hold of minutes is not due.
+/// Waits until no hold is due. Holds of minutes are not waited for.
 pub fn wait_for_holds(server: &Server, hold_ms: i64) {
     if hold_ms < 1000 {
         let over = wait_for("all holds to end", || {
@@ -54,8 +54,8 @@ pub fn wait_for_holds(server: &Server, hold_ms: i64) {
     }
 }
 
-/// Deletes all locks, or waits for their ends where writes are refused: leases would end while
-/// servers are compared.
+/// Deletes all locks, or waits for their ends if writes are refused: otherwise leases would end
+/// while servers are compared.
 pub fn free_locks(server: &Server) {
     run(server, "DEL lock0 lock1 lock2");
     let free = wait_for("the locks' leases to end", || {
@@ -64,7 +64,7 @@ pub fn free_locks(server: &Server) {
     free.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
 }
 
-/// An entry of a stream. No field stands twice.
+/// An entry of a stream. No field occurs twice.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
     pub id: String,
@@ -72,7 +72,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// A field, or "" where there is none.
+    /// The value of a field, or "" if there is none.
     pub fn of(&self, field: &str) -> &str {
         self.fields.get(field).map_or("", String::as_str)
     }
@@ -93,7 +93,7 @@ pub fn stream(server: &Server, key: &str) -> Vec<Entry> {
     entries.into_iter().map(entry).collect()
 }
 
-/// An order as the book has it.
+/// An order in the book.
 #[derive(Clone, Debug)]
 pub struct Order {
     pub state: String,
@@ -103,7 +103,7 @@ pub struct Order {
     pub reference: String,
 }
 
-/// What the keys hold. To be read when nothing changes.
+/// The contents of the keys. Read them while nothing changes.
 #[derive(Clone, Debug)]
 pub struct State {
     /// The streams, from the first entry to the last.
@@ -119,7 +119,7 @@ pub struct State {
     pub winners: BTreeMap<String, String>,
     pub codes: Vec<String>,
     pub pending: BTreeSet<String>,
-    /// The id of the last entry that the group of consumers was given.
+    /// The id of the last entry that was delivered to the group of consumers.
     pub delivered: String,
 }
 
@@ -183,7 +183,7 @@ fn book(server: &Server, voucher: &str) -> BTreeMap<String, Order> {
     fields.into_iter().map(|(id, text)| (id, order(text))).collect()
 }
 
-/// A field of a reply that is pairs; null when it is not there.
+/// A field of a reply that consists of pairs; null if it is missing.
 pub fn field(server: &Server, command: &str, name: &str) -> Value {
     let reply = run(server, command);
     let Value::Array(pairs) = &reply else { panic!("{command}: {reply:?}") };

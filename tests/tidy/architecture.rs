@@ -1,4 +1,4 @@
-//! ARCHITECTURE.md says what is true of the sources, and leaves nothing out.
+//! ARCHITECTURE.md agrees with the sources, and omits nothing.
 
 use std::fs;
 

@@ -10,7 +10,7 @@ fn listed(summary: &str) -> Vec<String> {
     targets.map(str::to_owned).collect()
 }
 
-/// The pages of a folder that its SUMMARY.md doesn't list, and those that it lists twice.
+/// The pages of a folder that its SUMMARY.md omits, and those that it lists twice.
 fn complaints(folder: &str, pages: &[String], summary: &str) -> Vec<String> {
     let listed = listed(summary);
     let mut complaints = Vec::new();

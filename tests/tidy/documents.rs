@@ -42,7 +42,7 @@ fn the_packages_have_every_configuration() {
     assert_eq!(packaged.lines().filter(|line| line.starts_with("seckill.")).count(), 0);
 }
 
-/// Which glibc the packages need is decided in one place, scripts/portable.
+/// The glibc version that the packages need is set in one place, scripts/portable.
 #[test]
 fn the_promised_glibc_is_one() {
     let read = |name| fs::read_to_string(root().join(name)).expect("a file that promises");
@@ -54,14 +54,14 @@ fn the_promised_glibc_is_one() {
     let page = read("docs/installing.md");
     let told = format!("glibc {promise} or newer");
     assert!(page.contains(&told), "docs/installing.md does not say {told}");
-    // No other version is promised anywhere on the page, but for those it was tried with.
+    // The page promises no other version, except in the list of versions it was tried with.
     let numbers = page.split("glibc ").skip(1).filter(|rest| rest.starts_with(char::is_numeric));
     for rest in numbers {
         assert!(rest.starts_with(promise), "docs/installing.md: glibc {}", &rest[..4]);
     }
 }
 
-/// All pages: those at the top and those below clients and docs.
+/// All pages: those at the root and those below clients and docs.
 fn pages() -> Vec<(String, String)> {
     let mut pages = files(&["clients", "docs"], "md");
     for entry in fs::read_dir(root()).expect("list the root").flatten() {
@@ -89,7 +89,7 @@ pub(crate) fn prose(page: &str) -> String {
     text.split("\n\n").map(outside).collect::<Vec<_>>().join("\n\n")
 }
 
-/// Where the links and images of a page lead: `](target)`, `src="target"`, `href="target"`.
+/// The targets of a page's links and images: `](target)`, `src="target"`, `href="target"`.
 pub(crate) fn targets(page: &str) -> Vec<String> {
     let prose = prose(page);
     let mut targets = Vec::new();
@@ -144,7 +144,7 @@ fn links_of_the_documents_lead_somewhere() {
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
 
-/// The folders of `clients/`: one a client.
+/// The folders of `clients/`: one per client.
 fn clients() -> Vec<String> {
     let entries = fs::read_dir(root().join("clients")).expect("list the clients").flatten();
     let folders = entries.filter(|entry| entry.path().is_dir());
@@ -161,7 +161,7 @@ fn every_client_is_run_and_explained() {
     let run = read("clients/run");
     let all = format!("all=({})\n", clients().join(" "));
     assert!(run.contains(&all), "clients/run should have the line {all}");
-    // The one golden file, and none beside it that a client could be compared with instead.
+    // There is one golden file, and no other one with which a client could be compared.
     assert_eq!(run.matches("same transcript.txt").count(), 1, "who is not compared?");
 
     for name in clients() {
@@ -170,7 +170,7 @@ fn every_client_is_run_and_explained() {
             "{name}: no row"
         );
         let link = format!("](../clients/{name}/");
-        let spring = name == "java-spring"; // has a chapter of its own
+        let spring = name == "java-spring"; // has its own chapter
         assert!(spring || read("docs/clients.md").contains(&link), "{name}: no section");
     }
 }
@@ -187,7 +187,7 @@ fn clients_are_narrow_and_name_no_registry() {
             }
         }
     }
-    // Where packages come from is for the machine to say that fetches them.
+    // The machine that fetches packages decides where they come from.
     for extension in ["json", "xml", "txt", "mod", "sum"] {
         for (name, text) in files(&["clients"], extension) {
             if text.contains("\"resolved\"") || text.contains("<repositor") {

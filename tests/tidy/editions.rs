@@ -1,5 +1,5 @@
-//! The Chinese pages say what the English ones say: same headings, code, tables and links.
-//! Their sessions are those of the English pages, to the letter, so they need no run of their own.
+//! The Chinese pages agree with the English ones: same headings, code, tables and links. Their
+//! sessions are literally those of the English pages, so they are not run again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::root;
 
 const CHINESE: &str = "docs/zh-CN";
 
-/// Chinese pages that are no edition of an English page, with the reason.
+/// Chinese pages that have no English edition, with the reason.
 const WITHOUT_ENGLISH: [(&str, &str); 3] = [
     ("README", "an index of the pages that there are in Chinese"),
     ("reference", "it gathers tables that have several homes in English"),
@@ -21,7 +21,7 @@ const WITHOUT_ENGLISH: [(&str, &str); 3] = [
 const WITHOUT_CHINESE: [(&str, &str); 2] =
     [("releasing", "for maintainers"), ("SUMMARY", "mdBook's table of contents")];
 
-/// English pages whose editions may have other links: to what there is in each language.
+/// English pages whose editions may have different links, to what exists in each language.
 const OWN_LINKS: [&str; 1] = ["README.md"];
 
 fn read(name: &str) -> String {
@@ -54,12 +54,12 @@ fn editions() -> BTreeMap<String, String> {
     editions
 }
 
-/// What a page is made of besides its prose.
+/// The parts of a page other than its prose.
 #[derive(Default)]
 struct Shape {
     /// The level and the text of each heading.
     headings: Vec<(usize, String)>,
-    /// The lines of each code block, its fences included.
+    /// The lines of each code block, with its fences.
     blocks: Vec<Vec<String>>,
     /// The number of cells in each row of each table.
     tables: Vec<Vec<usize>>,
@@ -92,7 +92,7 @@ fn shape(page: &str) -> Shape {
     shape
 }
 
-/// Whether a line of code is that of the English page, but for a remark in Chinese.
+/// Is a line of code that of the English page, apart from a remark in Chinese?
 fn same_code(chinese: &str, english: &str) -> bool {
     let Some(remark) = chinese.find(|letter: char| !letter.is_ascii()) else {
         return chinese == english;
@@ -103,7 +103,7 @@ fn same_code(chinese: &str, english: &str) -> bool {
     code.trim().is_empty() || rest.starts_with("  ") || ["#", "//", "--"].into_iter().any(is_remark)
 }
 
-/// The first thing in which two lists differ, or in which one is longer.
+/// The first position at which two lists differ, or at which one of them ends.
 fn differ<T>(chinese: &[T], english: &[T], same: impl Fn(&T, &T) -> bool) -> Option<usize> {
     let pairs = chinese.iter().zip(english);
     let first = pairs.take_while(|(one, other)| same(one, other)).count();
@@ -155,7 +155,7 @@ fn every_page_for_users_has_a_chinese_edition() {
     assert!(missing.is_empty(), "no Chinese edition: {missing:?}");
 }
 
-/// Where a page's links within the repository lead: the English page, and which of its headings.
+/// The targets of a page's links in the repository: English page, index of the heading.
 fn leads(page: &str, editions: &BTreeMap<String, String>) -> Vec<(String, Option<usize>)> {
     let mut leads = Vec::new();
     for target in targets(&read(page)) {
@@ -228,7 +228,7 @@ fn links_of_chinese_pages_stay_in_chinese() {
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
 
-/// Words and marks to avoid in Chinese, and what to write: `words.zh-CN.txt` beside this file.
+/// Words and marks to avoid in Chinese, and their replacements: `words.zh-CN.txt` in this folder.
 fn avoided() -> Vec<(String, String)> {
     let table = read("tests/tidy/words.zh-CN.txt");
     let lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -236,7 +236,7 @@ fn avoided() -> Vec<(String, String)> {
     words.map(|(avoided, written)| (avoided.to_owned(), written.to_owned())).collect()
 }
 
-/// A line without inline code and without where its links lead.
+/// A line without inline code and without the targets of its links.
 fn words_of(line: &str) -> String {
     let outside = line.split('`').step_by(2).collect::<Vec<_>>().join("`");
     let mut parts = outside.split("](");
@@ -248,12 +248,12 @@ fn words_of(line: &str) -> String {
     words
 }
 
-/// Whether a letter is of Chinese writing, not a mark.
+/// Is this a Chinese character, and not a mark?
 fn is_chinese(letter: char) -> bool {
     ('\u{4e00}'..='\u{9fff}').contains(&letter)
 }
 
-/// What is wrong with a line's words and marks: outside of code.
+/// What is wrong with a line's words and marks outside of code.
 fn chinese_complaints(line: &str, avoided: &[(String, String)]) -> Vec<String> {
     let words = avoided.iter().filter(|(word, _)| line.contains(word.as_str()));
     let mut found: Vec<_> =

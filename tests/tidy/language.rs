@@ -1,4 +1,4 @@
-//! Words that readers of technical English stumble over, in pages, comments and messages, and what
+//! Words in pages, comments and messages that are hard for readers of technical English, and what
 //! to write.
 
 use std::fs;
@@ -70,7 +70,7 @@ const WORDS: [(&str, &str); 59] = [
     ("database is away", "database is down"),
 ];
 
-/// The same for pages and messages: of a test's steps they may be said.
+/// More words for pages and messages: comments on a test's steps may use them.
 const WORDS_TO_USERS: [(&str, &str); 8] = [
     ("come back", "return; are released; expire"),
     ("comes back", "returns; is released; expires"),
@@ -94,7 +94,7 @@ const STARTS: [(&str, &str); 7] = [
     ("are the", "`if the .. are ..`; or a question mark"),
 ];
 
-/// What is wrong in a kind of text.
+/// The lists for one kind of text.
 struct Rules {
     words: &'static [&'static [(&'static str, &'static str)]],
     starts: &'static [(&'static str, &'static str)],
@@ -104,31 +104,31 @@ const PAGES: Rules = Rules { words: &[&WORDS, &WORDS_TO_USERS], starts: &STARTS 
 const SOURCES: Rules = Rules { words: &[&WORDS], starts: &STARTS };
 const MESSAGES: Rules = Rules { words: &[&WORDS_TO_USERS], starts: &[] };
 
-/// A rate is per something: `tries per second`.
+/// Counts before a time: `tries per second` needs `per`.
 const COUNTED: [&str; 8] =
     ["once", "twice", "times", "tries", "orders", "requests", "entries", "messages"];
 const TIMES: [&str; 4] = ["second", "minute", "hour", "day"];
 
-/// This file says the words itself.
+/// This file contains the words itself.
 const OWN: &str = "tests/tidy/language.rs";
 
-/// Sources in other languages than Rust: all of their text is compared, code too.
+/// Sources in languages other than Rust: their whole text is checked, including code.
 const OTHER_SOURCES: &str = "benches book clients functions java packaging scripts tools tutorial";
 const OTHER_FILES: &str = ".ci/run Cargo.toml Dockerfile Makefile compose.yaml deny.toml \
                            domain/Cargo.toml fuzz/Cargo.toml redis.conf rustfmt.toml";
 const EXTENSIONS: &str = "c conf env go html java js lua mjs php properties py rb service sh sql \
                           toml txt xml yaml yml";
 
-/// Scripts of other authors' habits, for the doctor to examine: their words are their own.
+/// Scripts in the habits of other authors, for the doctor to examine: their words are not checked.
 const CORPUS: &str = "tools/tests/doctor";
 
-/// The words of a text, small, with one space between them.
+/// The words of a text in lower case, with one space between them.
 fn plain(text: &str) -> String {
     let words: Vec<_> = text.split_whitespace().collect();
     words.join(" ").to_lowercase()
 }
 
-/// Each place of a phrase in a plain text, with some words around it.
+/// Each place of a phrase in a plain text, with some of the words around it.
 fn places<'a>(text: &'a str, phrase: &str) -> Vec<(usize, &'a str)> {
     let ends = |letter: Option<char>| letter.is_none_or(|l| !l.is_alphanumeric() && l != '_');
     let found = text.match_indices(phrase).filter(|(at, _)| {
@@ -143,7 +143,7 @@ fn places<'a>(text: &'a str, phrase: &str) -> Vec<(usize, &'a str)> {
     found.map(around).collect()
 }
 
-/// Does a sentence begin here that is not a question?
+/// Does a sentence that is not a question begin here?
 fn is_start(text: &str, at: usize) -> bool {
     let before = text[..at].trim_end();
     let begins = before.is_empty() || (before.len() < at && before.ends_with(['.', '!', '?']));
@@ -177,7 +177,7 @@ fn complaints(name: &str, text: &str, rules: &Rules) -> Vec<String> {
     complaints
 }
 
-/// The comments of a source file in Rust, one after the other.
+/// All comments of a Rust source file.
 fn comments(source: &str) -> String {
     let of_line = |line: &str| {
         let (code, comment) = line.split_once("//")?;
@@ -187,8 +187,8 @@ fn comments(source: &str) -> String {
     source.lines().filter_map(of_line).collect::<Vec<_>>().join(" ")
 }
 
-/// The texts between quotes of a source file in Rust, each as sentences of its own; unit tests at
-/// its end left out.
+/// The string literals of a Rust source file, each as a sentence of its own; without unit tests at
+/// its end.
 fn literals(source: &str) -> String {
     let end = source.find("#[cfg(test)]\nmod tests").unwrap_or(source.len());
     let mut rest = &source[..end];
@@ -216,7 +216,7 @@ fn literals(source: &str) -> String {
     found
 }
 
-/// How long a text is that a quote ends, which no backslash escapes.
+/// The length of a text up to the first quote that no backslash escapes.
 fn quoted_len(text: &str) -> Option<usize> {
     let mut is_escaped = false;
     text.find(|letter: char| {
@@ -226,14 +226,14 @@ fn quoted_len(text: &str) -> Option<usize> {
     })
 }
 
-/// The lines of a source file in another language, without what marks comments.
+/// The lines of a source file in another language, without comment marks.
 fn unmarked(source: &str) -> String {
     let marks = ['/', '*', '#', '-', '<', '!'];
     let line = |line: &str| line.trim().trim_start_matches(marks).to_owned();
     source.lines().map(line).collect::<Vec<_>>().join(" ")
 }
 
-/// The text in a file that people read, as far as the list is about it.
+/// The part of a file's text that people read and that the lists are about.
 fn text_of(name: &str, source: &str) -> String {
     let is_rust = name.ends_with(".rs");
     let is_program = ["src/", "domain/", "tools/src/"].iter().any(|start| name.starts_with(start));
@@ -247,7 +247,7 @@ fn text_of(name: &str, source: &str) -> String {
     }
 }
 
-/// Sources in other languages, below folders or alone.
+/// Sources in other languages, from folders and single files.
 fn other_sources() -> Vec<(String, String)> {
     let paths = |names: &str| names.split(' ').map(|name| root().join(name)).collect::<Vec<_>>();
     let (mut found, mut folders) = (paths(OTHER_FILES), paths(OTHER_SOURCES));

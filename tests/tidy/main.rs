@@ -13,7 +13,7 @@ mod pictures;
 const LINES_A_FILE: usize = 400;
 const COLUMNS: usize = 100;
 
-/// Where all Rust sources are.
+/// The folders of all Rust sources.
 const RUST: [&str; 7] = ["src", "domain", "tests", "benches", "tools", "fuzz", "clients/rust"];
 
 fn root() -> &'static Path {
@@ -39,14 +39,14 @@ fn files(folders: &[&str], extension: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The module's sources, but for files that hold only unit tests.
+/// The module's sources, except files that contain only unit tests.
 fn source() -> Vec<(String, String)> {
     let mut source = files(&["src", "domain"], "rs");
     source.retain(|(name, _)| !name.ends_with("/tests.rs"));
     source
 }
 
-/// The lines of a file with their numbers, comments cut off, unit tests at its end left out.
+/// The lines of a file with their numbers, without comments and without unit tests at its end.
 fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let end = text.find("#[cfg(test)]\nmod tests").unwrap_or(text.len());
     text[..end].lines().enumerate().map(|(index, line)| {
@@ -55,12 +55,12 @@ fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// A line without what stands between quotes in it.
+/// A line without the text between its quotes.
 fn without_literals(line: &str) -> String {
     line.split('"').step_by(2).collect::<Vec<_>>().join("\"\"")
 }
 
-/// The parts of identifiers, in small letters: cut at underscores and capitals.
+/// The parts of identifiers in lower case: split at underscores and capitals.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before = ' ';
@@ -80,7 +80,7 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Fails with every place where `found` gives a complaint.
+/// Fails with every place for which `found` returns a complaint.
 fn forbid(files: &[(String, String)], found: impl Fn(&str, &str) -> Option<String>) {
     let mut complaints = Vec::new();
     for (name, text) in files {
@@ -144,7 +144,7 @@ fn key_names_are_spelled_in_one_place() {
     });
 }
 
-/// What else can panic is for clippy, see src/lib.rs.
+/// Clippy finds everything else that can panic, see src/lib.rs.
 #[test]
 fn nothing_in_the_module_asserts() {
     forbid(&source(), |_, line| {

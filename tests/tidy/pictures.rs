@@ -1,5 +1,5 @@
-//! The pictures of the documentation are those of their sources: `make pictures` draws them, and
-//! each carries the text that it was drawn from.
+//! The pictures of the documentation match their sources: `make pictures` draws them, and each
+//! contains the text that it was drawn from.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use crate::{files, root};
 
 const FOLDER: &str = "docs/images/src";
 
-/// What a picture of this source ends in.
+/// The end of a picture that was drawn from this source.
 fn ending(source: &str, style: &str) -> String {
     format!("<metadata><![CDATA[\n{source}{style}]]></metadata></svg>\n")
 }
@@ -29,7 +29,7 @@ fn pictures_are_those_of_their_sources() {
     }
 }
 
-/// A dark page must not shine through black text, and no picture may need the network.
+/// Black text must not be on a dark page's background, and no picture may need the network.
 #[test]
 fn pictures_are_white_behind_and_complete() {
     for (name, picture) in files(&["docs/images"], "svg") {

@@ -1,11 +1,11 @@
-//! The clock of the calendar is set while a server runs, by libfaketime; its other clock goes on.
+//! The wall clock is set by libfaketime while a server runs; its monotonic clock continues.
 
 use super::primed::{LASTS, Primed};
 use crate::faketime::Clock;
 use crate::harness::{Server, wait_for};
 use redis::Value;
 
-/// Waits until the module has said in the log, so many times, that the clock was set back.
+/// Waits until the log has this many messages of the module that the clock was set.
 fn wait_until_noticed(server: &Server, times: usize) {
     let noticed = wait_for("the module to notice the clock", || {
         let log = server.log();
@@ -18,7 +18,7 @@ fn wait_until_noticed(server: &Server, times: usize) {
 #[test]
 fn holds_expire_in_time_by_the_new_clock() {
     let Some((clock, server)) = Clock::start() else { return };
-    // Its timer is armed by the old clock.
+    // The timer for this hold is armed by the old clock.
     server.check("> SECKILL.CREATE 7 9 HOLD 900000\nOK\n> SECKILL.TRY 7 ann kept\n0");
     for (time, hours) in [(1, -1), (2, -2), (3, -5)] {
         clock.set(&server, hours);
@@ -29,7 +29,7 @@ fn holds_expire_in_time_by_the_new_clock() {
         wait_until_noticed(&server, time);
     }
     server.assert_book("7", [8, 1, 0]);
-    // Set forward, too: what is due by the new clock expires, and nothing else.
+    // Set forward: what is due by the new clock expires, and nothing else.
     clock.set(&server, 0);
     wait_until_noticed(&server, 4);
     assert!(server.log().contains("the clock was set forward by "), "{}", server.log());
@@ -39,8 +39,8 @@ fn holds_expire_in_time_by_the_new_clock() {
     server.assert_book("7", [9, 0, 0]);
 }
 
-/// After a hold could not be released, tries leave holds alone for a moment: by the old clock that
-/// would be an hour.
+/// After a failed release, tries ignore holds for a moment: by the old clock that moment would be
+/// an hour.
 #[test]
 fn a_losing_try_does_not_trust_what_it_knew_by_the_old_clock() {
     let Some((clock, server)) = Clock::start() else { return };
@@ -64,7 +64,7 @@ fn lines_go_on_by_the_new_clock() {
     let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 600000");
     let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 600000");
     clock.set(&server, -1);
-    // A lease that begins and ends by the new clock.
+    // A lease that starts and ends by the new clock.
     server.check("> SET lock zoe PX 100\nOK");
     assert_eq!(bob.receive(), Value::Int(1));
     let mut late = server.waiter("LOCK.ACQUIRE lock late 1000 WAIT 100");
@@ -74,7 +74,7 @@ fn lines_go_on_by_the_new_clock() {
     assert_eq!(server.in_line(), 0);
 }
 
-/// The wait is a span of time, and not a moment of the calendar.
+/// The wait is a duration, not a moment of the wall clock.
 #[test]
 fn a_wait_that_has_begun_ends_in_time_by_the_new_clock() {
     let Some((clock, server)) = Clock::start() else { return };

@@ -1,4 +1,4 @@
-//! In a cluster the voucher tried last is known to be whole: no try asks for its keys again.
+//! In a cluster, the voucher tried last is known to be whole: no try checks its keys again.
 
 use super::calls;
 use crate::cluster::whole_cluster;
@@ -34,7 +34,7 @@ fn accepted_tries_ask_once_where_the_keys_are() {
             let outcome = server.call(&["SECKILL.TRY", voucher, user, user]);
             assert_eq!(outcome, Value::Int(0), "{user}");
         };
-        // The first makes the keys.
+        // The first try makes the keys.
         buy("first");
         buy("second");
         let before = calls(&server, "exists");

@@ -1,4 +1,4 @@
-//! Events of whole databases: emptied, swapped, loaded.
+//! Events of whole databases: flushed, swapped, loaded.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use super::primed::{LASTS, Last, Primed, each};
 use crate::harness::{Server, wait_for};
 use redis::Value;
 
-/// Rules by which the sale is over, so that an unmanaged voucher answers otherwise.
+/// Rules of a sale that has ended, so that an unmanaged voucher with them answers differently.
 const OVER: &str = "SET seckill:voucher:{t}u \
     '{\"total\":9,\"begin\":null,\"end\":1,\"limit\":1,\"hold\":null}'";
 
@@ -32,7 +32,7 @@ fn a_flush_ends_all_that_was_known() {
     };
     each(Primed::cluster(), &ways, fire);
     each(Primed::single(), &ways, fire);
-    // Another database takes nothing along, and nothing of it stays.
+    // Flushing another database ends nothing here, and nothing of that one is remembered.
     let elsewhere: [&[&'static str]; 2] = [
         &["SELECT 1", CREATE, SELL, DUE, "FLUSHDB", "SELECT 0"],
         &["SELECT 1", CREATE, SELL, DUE, "FLUSHDB ASYNC", CREATE, "SELECT 0"],
@@ -49,14 +49,14 @@ fn databases_that_change_places_take_what_is_known_along() {
         &["SELECT 1", CREATE, SELL, DUE, "SELECT 0", "SWAPDB 1 0"],
         &["SELECT 1", CREATE, SELL, "SELECT 0", "SWAPDB 1 0", DUE],
         &["SELECT 1", "SET {t}lock zoe PX 50", "SELECT 0", "SWAPDB 0 1"],
-        // Neither is the one that is in use.
+        // Neither database is the selected one.
         &["SELECT 2", CREATE, SELL, DUE, "SELECT 0", "SWAPDB 2 1"],
     ];
     each(Primed::single(), &ways, |primed, way| {
         primed.at_once(way);
         primed.check();
     });
-    // What comes was there before: no event of its keys tells that something is known no more.
+    // The keys that the swap brings existed before it: no event of a key ends what is known.
     let before = ["SELECT 1", "SET seckill:stock:{t}u 5", OVER, CREATE, SELL, "SELECT 0"];
     let mut primed = Primed::single();
     for last in LASTS {
@@ -64,8 +64,8 @@ fn databases_that_change_places_take_what_is_known_along() {
         primed.at_once(&["SWAPDB 0 1"]);
         primed.check();
     }
-    // A hold that is due only after the swap, in a step in which no timer fires. What `TIME` says
-    // there stands still on some servers, so that the keys can't be asked what they demand.
+    // A hold that is due only after the swap, in a step in which no timer fires. `TIME` may not
+    // advance in a step, so the expected answer can't be computed from the keys.
     primed.again_after(&before, "SWAPDB, and a hold that falls due", Last::Managed);
     let soon = primed.server.clock_ms() + 150;
     primed.run(&["SELECT 1", &format!("ZADD seckill:hold:{{t}}m {soon} a1"), "SELECT 0"]);
@@ -73,7 +73,7 @@ fn databases_that_change_places_take_what_is_known_along() {
     primed.run(&["SWAPDB 0 1", "DEBUG SLEEP 0.2", "SECKILL.TRY {t}m cat c2"]);
     primed.server.check("> EXEC\n1) OK\n2) OK\n3) 0");
     primed.check();
-    // What was here is there: the tries are made in the other database.
+    // The old data is in the other database now, and the tries are made there.
     each(Primed::single(), &[&["SWAPDB 0 1"], &["SWAPDB 0 1", DUE]], |primed, way| {
         let way: Vec<&str> = way.iter().copied().chain(["SELECT 1"]).collect();
         primed.at_once(&way[..way.len() - 1]);
@@ -92,7 +92,7 @@ fn other_data() -> Server {
     for command in ["SET seckill:stock:{t}u 5", OVER, CREATE, SELL, "SAVE"] {
         first.run(command);
     }
-    // Without the module nothing expires.
+    // Without the module no hold expires.
     let second = Server::with().without_module().data_of(&first).port().start();
     second.check(&format!("> {DUE}\n0\n> SAVE\nOK"));
     second
@@ -106,7 +106,7 @@ fn data_that_is_loaded_ends_all_that_was_known() {
         for last in LASTS {
             primed.again("data is loaded", last);
             fs::copy(&file, primed.server.dir().join("dump.rdb")).expect("copy");
-            // Some servers go elsewhere: see docs/operating.md.
+            // Some servers select another database: see docs/operating.md.
             primed.run(&["DEBUG RELOAD NOSAVE", "SELECT 0"]);
             primed.check();
             assert_eq!(primed.server.state("{t}m", "a1"), "expired", "{last:?}");
@@ -117,7 +117,7 @@ fn data_that_is_loaded_ends_all_that_was_known() {
     }
 }
 
-/// By a full synchronization, of a server that had no data in common with its new primary.
+/// Loaded by a full synchronization with a new primary that has different data.
 #[test]
 fn data_of_a_primary_ends_all_that_was_known() {
     let other = other_data();
@@ -134,7 +134,7 @@ fn data_of_a_primary_ends_all_that_was_known() {
     }
 }
 
-/// A replica that loads beside the data that it has, and puts the new in its place.
+/// A replica that loads new data next to its old data and then replaces the old data.
 #[test]
 fn data_that_is_loaded_beside_the_old_ends_what_was_known_of_the_old() {
     let primary = Server::with().port().config("repl-backlog-size 16384").start();
@@ -152,7 +152,7 @@ fn data_that_is_loaded_beside_the_old_ends_what_was_known_of_the_old() {
     primary.check("> SECKILL.CONFIRM paid ann a1\n1");
     let soon = primary.clock_ms() + 2500;
     primary.check(&format!("> ZADD seckill:hold:sooner {soon} a1\n0"));
-    // More than the backlog has room for.
+    // More than fits into the backlog.
     let large = "x".repeat(100_000);
     primary.call(&["SET", "filler", &large]);
     replica.wake();
@@ -169,7 +169,7 @@ fn data_that_is_loaded_beside_the_old_ends_what_was_known_of_the_old() {
     for (voucher, book) in [("stays", [4, 1, 0]), ("comes", [4, 1, 0]), ("paid", [4, 0, 1])] {
         replica.assert_book(voucher, book);
     }
-    // And those that stayed are still known.
+    // The keys that stayed are still known.
     replica.run("ZADD seckill:hold:stays 5 a1");
     replica.run("ZADD seckill:hold:comes 5 a1");
     replica.wait_for_state("stays", "a1", "expired");

@@ -6,7 +6,7 @@ use redis::Value;
 
 const RULES: &str = r#"{"total":9,"begin":null,"end":1,"limit":1,"hold":null}"#;
 
-/// A sorted set in which an order is due that was not.
+/// A sorted set that makes an order due.
 const DUE: &str = "ZADD {t}due 5 a1";
 
 const RESTORE_DUE: &str = "EVAL \"return redis.call('RESTORE', KEYS[1], 0, \
@@ -123,13 +123,13 @@ fn a_key_that_goes_is_missed_by_the_very_next_try() {
     each(Primed::cluster(), GOES, fire);
 }
 
-/// A key that ends without a command: what is done before, the key, and what a try answers then.
-/// The try is the first that looks.
+/// A key that ends without a command: the command before, the key, and the answer of a try
+/// afterwards. The try is the first to read the key.
 const ENDS: [(&str, &str, &str, &str); 7] = [
     ("PING", "seckill:stock:{t}u", "SECKILL.TRY {t}u cat o", "NOVOUCHER"),
     ("PING", "seckill:stock:{t}m", "SECKILL.TRY {t}m cat o", "NOVOUCHER"),
     ("PING", "seckill:order:{t}u", "SECKILL.TRY {t}u alice o", "0"),
-    // With its rules it would have ended.
+    // With its rules the sale would have ended.
     ("SECKILL.ALTER {t}m END 1", "seckill:voucher:{t}m", "SECKILL.TRY {t}m cat o", "1"),
     ("PING", "seckill:hold:{t}m", "SECKILL.TRY {t}m cat o", "1"),
     ("PING", "seckill:buyer:{t}m", "SECKILL.TRY {t}m ann o", "1"),
@@ -144,7 +144,7 @@ fn answer(primed: &Primed, attempt: &str) -> String {
     reply.split(' ').next().unwrap_or_default().to_owned()
 }
 
-/// The voucher that is tried last before its key ends.
+/// The voucher that is tried last before this key ends.
 fn voucher_of(key: &str) -> Last {
     if key.ends_with('m') { Last::Managed } else { Last::Unmanaged }
 }
@@ -152,7 +152,7 @@ fn voucher_of(key: &str) -> Last {
 #[test]
 fn a_key_that_expires_is_missed_by_the_very_next_try() {
     for mut primed in [Primed::single(), Primed::cluster()] {
-        // Found by whoever looks first, or by the server's own search.
+        // A command that reads the key finds it expired, or the server's search does.
         for is_searched in ["0", "1"] {
             primed.run(&[format!("DEBUG SET-ACTIVE-EXPIRE {is_searched}")]);
             for (before, key, attempt, wanted) in ENDS {
@@ -174,7 +174,7 @@ fn a_key_that_is_evicted_is_missed_by_the_very_next_try() {
     for mut primed in [Primed::single(), Primed::cluster()] {
         primed.run(&["CONFIG SET maxmemory-policy volatile-ttl"]);
         for (before, key, attempt, wanted) in ENDS {
-            // That a lock is evicted, `locks_wake::eviction_serves_the_next` shows.
+            // Eviction of a lock is tested in `locks_wake::eviction_serves_the_next`.
             if key == "{t}lock" {
                 continue;
             }
@@ -182,7 +182,7 @@ fn a_key_that_is_evicted_is_missed_by_the_very_next_try() {
             let expire = format!("EXPIRE {key} 100000");
             primed.run(&["PERSIST {t}lock", before, &expire, "CONFIG SET maxmemory 1"]);
             let gone = wait_for("an eviction", || {
-                // Asks for no key, which could touch what is remembered.
+                // This asks for no key, because that could change what is remembered.
                 (primed.server.info_number("evicted_keys") > 0).then_some(())
             });
             gone.unwrap_or_else(|late| panic!("{key}: {late}"));

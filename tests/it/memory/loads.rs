@@ -1,4 +1,4 @@
-//! The module is unloaded, and loaded again into a server where everything may have changed.
+//! The module is unloaded, and loaded again into a server in which everything may have changed.
 
 use super::load;
 use super::primed::{LASTS, Primed};
@@ -9,7 +9,7 @@ const OVER: &str = "SET seckill:voucher:{t}u \
     '{\"total\":9,\"begin\":null,\"end\":1,\"limit\":1,\"hold\":null}'";
 
 fn unload(server: &Server) {
-    // The latest command of the client must be none of the module's.
+    // The latest command of the client must not be one of the module's.
     server.run("PING");
     let unloaded = wait_for("the unload", || {
         (server.run("MODULE UNLOAD seckill") == Value::Okay).then_some(())
@@ -19,7 +19,7 @@ fn unload(server: &Server) {
 
 #[test]
 fn what_happens_between_an_unload_and_a_load_is_seen() {
-    // Back come the holds, which would have kept the module from being unloaded.
+    // The holds return: they were renamed because they would have prevented the unload.
     let back = ["RENAME {t}hold-m seckill:hold:{t}m", "RENAME {t}hold-p seckill:hold:{t}p"];
     let changes: [&[&str]; 6] = [
         &[],
@@ -33,7 +33,7 @@ fn what_happens_between_an_unload_and_a_load_is_seen() {
         for change in changes {
             for last in LASTS {
                 primed.again(&format!("{change:?}, unloaded"), last);
-                // bob goes, and is waited for to be gone, when the next is primed.
+                // bob disconnects. The next priming waits until he has left.
                 primed.bob = None;
                 primed.server.wait_for_line(0);
                 for voucher in ["m", "p"] {
@@ -54,8 +54,8 @@ fn what_happens_between_an_unload_and_a_load_is_seen() {
     }
 }
 
-/// MODULE LOADEX sets configurations after the module has loaded, and unloads it when one of them
-/// is refused. Nothing may be under way by then.
+/// MODULE LOADEX sets configurations after the module was loaded, and unloads it when one of them
+/// is refused. No timer may be armed at that moment.
 #[test]
 fn a_load_that_is_refused_at_its_end_leaves_nothing_behind() {
     let first = Server::start();

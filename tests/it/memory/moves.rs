@@ -1,5 +1,5 @@
 //! Slots that leave and arrive key by key: after every step both nodes answer what their keys
-//! demand, however often they were asked before.
+//! demand, however often they were tried before.
 
 use super::moving::{Moving, Step, nodes};
 use crate::differential::seed;
@@ -16,16 +16,16 @@ fn walk(moving: &mut Moving<'_>, steps: impl IntoIterator<Item = Step>) {
     }
 }
 
-/// What a voucher is before its slot moves.
+/// The state of a voucher before its slot moves.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Unmanaged,
     SoldOut,
-    /// With units left, and all eight keys.
+    /// With units left, and with all eight keys.
     Managed,
-    /// With a hold that was placed, and nothing released: seven keys.
+    /// With a hold, and nothing released: seven keys.
     Held,
-    /// Managed and sold out, with orders that are held.
+    /// Managed and sold out, with held orders.
     Full,
 }
 
@@ -64,14 +64,14 @@ fn make(moving: &mut Moving<'_>, kind: Kind) {
     commands.into_iter().for_each(|command| moving.step(Step::AtOwner(command)));
 }
 
-/// All keys of the slot, in an order by number.
+/// All keys of the slot, in the order that a number selects.
 fn ordered(moving: &Moving<'_>, order: usize) -> Vec<String> {
     let mut keys = moving.keys();
     let count = keys.len();
     match order {
         0 => {}
         1 => keys.reverse(),
-        // The stock last, and the stock first.
+        // The stock is last, or first.
         2 => keys.sort_by_key(|key| key.starts_with("seckill:stock")),
         3 => keys.sort_by_key(|key| !key.starts_with("seckill:stock")),
         other => keys.rotate_left(other % count),
@@ -79,7 +79,7 @@ fn ordered(moving: &Moving<'_>, order: usize) -> Vec<String> {
     keys
 }
 
-/// Away and back again, so that each node was the owner of a whole voucher before.
+/// Away and back, so that each node has owned the whole voucher before.
 #[test]
 fn a_slot_that_moves_key_by_key_is_seen_as_it_is() {
     let nodes = nodes();
@@ -90,7 +90,7 @@ fn a_slot_that_moves_key_by_key_is_seen_as_it_is() {
                     Moving::new(&nodes, &format!("{{m{number}-{order}-{has_own_name}}}"));
                 make(&mut moving, kind);
                 if has_own_name {
-                    // The server does not send tries away then.
+                    // With this key the server does not redirect tries.
                     moving.step(Step::AtOwner(format!("SET {} here", moving.voucher)));
                 }
                 moving.probe();
@@ -98,7 +98,7 @@ fn a_slot_that_moves_key_by_key_is_seen_as_it_is() {
                     walk(&mut moving, [Step::Begin]);
                     let keys = ordered(&moving, order);
                     walk(&mut moving, keys.into_iter().map(Step::Migrate));
-                    // What a sale at the source has made meanwhile.
+                    // Keys that a sale at the source has made meanwhile.
                     let keys = moving.keys();
                     walk(&mut moving, keys.into_iter().map(Step::Migrate));
                     walk(&mut moving, [Step::Finish]);
@@ -109,7 +109,7 @@ fn a_slot_that_moves_key_by_key_is_seen_as_it_is() {
     }
 }
 
-/// The move is broken off with half of the keys gone, begun again, and ended.
+/// The move is cancelled when half of the keys have left, started again, and finished.
 #[test]
 fn a_move_that_is_broken_off_is_seen_as_it_is() {
     let nodes = nodes();
@@ -123,7 +123,8 @@ fn a_move_that_is_broken_off_is_seen_as_it_is() {
                 let mut keys = ordered(&moving, order);
                 keys.truncate(keys.len() / 2);
                 walk(&mut moving, keys.into_iter().map(Step::Migrate));
-                // Half of it is left, and sells what it can: the keys of others went astray.
+                // The owner sells what it can with its half of the keys; the rest stays at the
+                // target.
                 walk(&mut moving, [Step::Abort]);
             }
             walk(&mut moving, [Step::Begin]);
@@ -135,13 +136,13 @@ fn a_move_that_is_broken_off_is_seen_as_it_is() {
     }
 }
 
-/// The source learns from the cluster that the slot is gone, with keys that it has left. Redis 7.0
-/// tells no module that it deletes them. Then the slot comes back, other than it was.
+/// The source learns from the cluster bus that it has lost the slot, with keys still in it. Redis
+/// 7.0 deletes them without an event. Then the slot returns with other contents.
 #[test]
 fn a_slot_that_is_lost_with_its_keys_is_forgotten() {
     let nodes = nodes();
     let cases = [
-        // How many keys go along; what is made at the new owner.
+        // The number of keys that move, and the commands at the new owner.
         (Kind::Unmanaged, 0, vec!["SET seckill:stock:V 5", "SADD seckill:order:V ann"]),
         (Kind::Unmanaged, 0, vec!["SECKILL.CREATE V 5 HOLD 900000", "SECKILL.TRY V ann a1"]),
         (Kind::Unmanaged, 2, vec!["SET seckill:voucher:V RULES"]),
@@ -166,14 +167,14 @@ fn a_slot_that_is_lost_with_its_keys_is_forgotten() {
         let keys = ordered(&moving, 3);
         let half = keys.len() / 2;
         walk(&mut moving, keys.into_iter().take(half).map(Step::Migrate));
-        // And back with half of its keys.
+        // The slot returns with half of its keys.
         walk(&mut moving, [Step::Take]);
         moving.check_holds_open(true);
     }
 }
 
-/// The source learns from the cluster that the slot is gone. What it knew of the holds ends when
-/// they are due, at the latest.
+/// The source learns from the cluster bus that it has lost the slot. It forgets the holds when they
+/// are due at the latest.
 #[test]
 fn holds_of_a_slot_that_was_lost_are_not_tried_for_ever() {
     let nodes = nodes();
@@ -192,16 +193,16 @@ fn holds_of_a_slot_that_was_lost_are_not_tried_for_ever() {
     unloaded.unwrap_or_else(|late| panic!("{late}\n{}", source.log()));
 }
 
-/// A key of the voucher's own name keeps tries at the source. Rules that a client sets meanwhile
-/// are sent to the target, since there are none at the source: a sale that does not see them
-/// waits.
+/// A key with the voucher's own name keeps tries at the source. Rules that a client sets meanwhile
+/// are redirected to the target, because the source has none: a sale that does not see them must
+/// wait.
 #[test]
 fn rules_that_are_made_at_the_target_are_not_passed_over_at_the_source() {
     let nodes = nodes();
     let [source, target] = &nodes;
     let mut moving = Moving::new(&nodes, "{rules}");
     let voucher = moving.voucher.clone();
-    // All that a sale touches is at the source, and known to be.
+    // All keys that a sale uses are at the source, and known to be there.
     source.check(&format!("> SET seckill:stock:{voucher} 5\nOK\n> SET {voucher} here\nOK"));
     source.check(&format!("> SECKILL.TRY {voucher} ann a1\n0\n> SECKILL.TRY {voucher} ann a2\n2"));
     moving.step(Step::Begin);
@@ -212,7 +213,7 @@ fn rules_that_are_made_at_the_target_are_not_passed_over_at_the_source() {
     source.check(&format!("> SECKILL.TRY {voucher} cat c1\n(error) TRYAGAIN ..."));
 }
 
-/// A step that can be taken now.
+/// A random step that is possible now.
 fn random_step(moving: &Moving<'_>, random: &mut fastrand::Rng, takes_left: &mut usize) -> Step {
     let voucher = &moving.voucher;
     let commands = [
@@ -244,7 +245,7 @@ fn random_step(moving: &Moving<'_>, random: &mut fastrand::Rng, takes_left: &mut
     }
 }
 
-/// The source hears of it only after a while, so that it is done but a few times.
+/// The source notices only after a while, so this step is rare.
 const TAKES: usize = 4;
 
 #[test]

@@ -1,4 +1,4 @@
-//! A slot that moves between two nodes key by key, and what the keys that a node has demand of it.
+//! A slot that moves between two nodes key by key, and the answers that a node's keys demand of it.
 
 use std::collections::BTreeSet;
 
@@ -10,22 +10,22 @@ use redis::Value;
 /// What can be done to a slot, or to the keys in it.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// The owner begins to give it away.
+    /// The owner starts to migrate the slot.
     Begin,
     Migrate(String),
-    /// Both nodes are told that the slot has moved, which the source refuses while it has keys.
+    /// Both nodes are told that the slot has moved. The source refuses this while it has keys.
     Finish,
-    /// Only the target is told; the source hears of it later, and deletes the keys that it has
-    /// left. Redis 7.0 tells no module of that.
+    /// Only the target is told. The source learns of it later and deletes its remaining keys; Redis
+    /// 7.0 fires no event for them.
     Take,
-    /// The slot stays where it was, whatever has moved.
+    /// The slot stays where it was, whichever keys have moved.
     Abort,
-    /// Sent to the owner, or to the target of a move.
+    /// A command sent to the owner, or to the target of a move.
     AtOwner(String),
     AtTarget(String),
 }
 
-/// One voucher, alone in its slot.
+/// One voucher, the only one in its slot.
 pub struct Moving<'a> {
     nodes: &'a [Server; 2],
     pub voucher: String,
@@ -33,12 +33,12 @@ pub struct Moving<'a> {
     owner: usize,
     is_moving: bool,
     tries: u32,
-    /// What was done, for messages.
+    /// The steps so far, for messages.
     pub history: Vec<String>,
 }
 
-/// Two nodes, each with slots of its own beside the one that moves: whoever lost the last one would
-/// become a replica.
+/// Two nodes, each with slots of its own besides the moving one: a node that lost its last slot
+/// would become a replica.
 pub fn nodes() -> [Server; 2] {
     let (first, second) = two_nodes();
     let nodes = [first, second];
@@ -50,7 +50,7 @@ pub fn nodes() -> [Server; 2] {
 const KINDS: [&str; 6] = ["stock", "order", "voucher", "book", "buyer", "hold"];
 
 impl<'a> Moving<'a> {
-    /// All slots but one are the first node's.
+    /// The first node owns all slots but one.
     pub fn new(nodes: &'a [Server; 2], tag: &str) -> Self {
         let slot = slot(&nodes[0], tag.as_bytes());
         let (voucher, history) = (format!("{tag}v"), Vec::new());
@@ -114,14 +114,14 @@ impl<'a> Moving<'a> {
             Step::Take => {
                 self.set_slot(self.target(), &format!("NODE {}", id(self.target())));
                 let lost = wait_for("the source to lose the slot", || {
-                    // Asks for no key of the voucher.
+                    // This asks for no key of the voucher.
                     let reply = self.owner().call(&["EXISTS", &self.voucher]);
                     let has_lost =
                         matches!(&reply, Value::ServerError(error) if error.code() == "MOVED");
                     (has_lost && self.keys_at(self.owner).is_empty()).then_some(())
                 });
                 lost.unwrap_or_else(|late| panic!("{late}\n{}", self.owner().log()));
-                // Redis 7.0 still has it as one that it gives away.
+                // On Redis 7.0 the slot is still marked as migrating.
                 self.set_slot(self.owner(), "STABLE");
                 (self.owner, self.is_moving) = (1 - self.owner, false);
             }
@@ -137,8 +137,8 @@ impl<'a> Moving<'a> {
         }
     }
 
-    /// Waits until the nodes know each other's epochs: a slot that is returned before the news of
-    /// its last move has come would be taken away again by that news.
+    /// Waits until the nodes know each other's epochs: otherwise late news of the last move would
+    /// take away a slot that is returned before it arrives.
     fn wait_for_agreement(&self) {
         let epochs = |server: &Server| -> BTreeSet<(String, String)> {
             let nodes = text(&server.run("CLUSTER NODES"));
@@ -156,8 +156,8 @@ impl<'a> Moving<'a> {
         assert!(!matches!(reply, Value::ServerError(_)), "{reply:?}: {}", self.history.join("\n"));
     }
 
-    /// Tries and looks at both nodes, with ASKING and without, twice each, and compares every reply
-    /// with what the keys demand. Twice, so that the second finds whatever the first has left.
+    /// Tries and queries at both nodes, with ASKING and without, and compares every reply with what
+    /// the keys demand. Each twice: the second meets what the first made the node remember.
     pub fn probe(&mut self) {
         for node in [self.owner, 1 - self.owner] {
             for is_asking in [false, true] {
@@ -201,9 +201,9 @@ impl<'a> Moving<'a> {
         );
     }
 
-    /// What the node may answer to a try of this user, or to SECKILL.INFO: what it must as if it
-    /// remembered nothing, of which docs/cluster.md has the table. SECKILL.INFO may want to see the
-    /// count of extra units, which these vouchers don't have.
+    /// The possible answers of the node to a try of this user or to SECKILL.INFO: those of a node
+    /// that remembers nothing, by the table in docs/cluster.md. SECKILL.INFO may ask for the count
+    /// of extra units, which these vouchers don't have.
     fn demanded(&self, node: usize, is_asking: bool, user: Option<&str>) -> Vec<String> {
         let must = self.must_answer(node, is_asking, user, self.is_moving);
         let unseen = (self.is_moving && must == "shown").then(|| "TRYAGAIN".to_owned());
@@ -256,7 +256,7 @@ impl<'a> Moving<'a> {
         };
         if is_managed {
             let units = read(format!("HGET {} {user}", self.key("buyer")));
-            // Else there is none, or the node sends us to the other for a key that it lacks.
+            // Otherwise the user has no units, or the node redirects us for a key that it lacks.
             if matches!(units, Value::BulkString(_)) {
                 // All rules of these tests have a limit of one unit.
                 return "2".into();
@@ -265,7 +265,7 @@ impl<'a> Moving<'a> {
         if !has(&["stock"]) {
             return "NOVOUCHER".into();
         }
-        // Before the stock, which the timer may raise meanwhile.
+        // Read before the stock, which the timer may increase meanwhile.
         let due = if is_managed && has(&["hold"]) {
             words(read(format!("ZRANGEBYSCORE {} -inf 1000", self.key("hold"))))
         } else {
@@ -297,8 +297,8 @@ impl<'a> Moving<'a> {
         if has_due { "0" } else { "1" }.into()
     }
 
-    /// INFO counts the holds of managed vouchers that a node has, and none that it does not have.
-    /// It may count more where a node has lost keys silently, until they are due.
+    /// INFO counts the holds of managed vouchers that a node has, and no others. It may count more
+    /// until they are due if a node has lost keys silently.
     pub fn check_holds_open(&self, may_be_more: bool) {
         for (number, node) in self.nodes.iter().enumerate() {
             let mut found = (0, [0, 0]);
@@ -309,7 +309,7 @@ impl<'a> Moving<'a> {
                 for key in &keys {
                     let Some(voucher) = key.strip_prefix("seckill:hold:") else { continue };
                     let Value::Int(count) = node.call(&["ZCARD", key]) else {
-                        // Its slot has not come yet, or has left: the key was looked at or not.
+                        // The slot has not arrived yet or has left: the key may be counted or not.
                         held[1] += 1000;
                         continue;
                     };

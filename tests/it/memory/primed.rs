@@ -1,6 +1,6 @@
-//! A server on which every memory is in use, and the check that none of them shows anything stale.
+//! A server that uses every memory, and the check that none of them makes an answer stale.
 //!
-//! All keys have the hash tag `{t}`, so that they have the same names with a cluster and without.
+//! All keys have the hash tag `{t}`, so that they have the same names with and without a cluster.
 //!
 //! | key | what it primes |
 //! | --- | --- |
@@ -19,7 +19,7 @@ use redis::Value;
 
 pub const RULES_OF_PARKED: &str = "{t}rules-of-p";
 
-/// The voucher that is tried last before an event: of that one most is remembered.
+/// The voucher that is tried last before an event: the module remembers most about this one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Last {
     Unmanaged,
@@ -48,13 +48,13 @@ pub struct Primed {
     pub server: Server,
     pub bob: Option<Client>,
     last: Last,
-    /// What is being tried, for messages.
+    /// What is being tested, for messages.
     what: String,
     tries: Cell<u32>,
 }
 
-/// Tries a voucher and says what the keys demand and what was answered, in one step. A user's order
-/// id must be new.
+/// Tries a voucher in one step and returns what the keys demand and what was answered. A user's
+/// order id must be new.
 const TRY: &str = r"
     local voucher, user, id = ARGV[1], ARGV[2], ARGV[3]
     local function key(kind) return 'seckill:' .. kind .. ':' .. voucher end
@@ -99,9 +99,9 @@ impl Primed {
         Self::on(whole_cluster())
     }
 
-    /// A server that `again` is to be called for.
+    /// A server to be primed with `again`.
     pub fn on(server: Server) -> Self {
-        // Most of the time of these tests would be spent in waiting for the timer.
+        // Otherwise these tests would spend most of their time waiting for the timer.
         server.check("> CONFIG SET seckill.hold-sweep-ms 2\nOK");
         let (last, what) = (Last::Unmanaged, String::new());
         Self { server, bob: None, last, what, tries: Cell::new(0) }
@@ -112,7 +112,7 @@ impl Primed {
         self.again_after(&[], what, last);
     }
 
-    /// As `again`, after these commands: whatever events they fire come before anything is known.
+    /// Like `again`, after these commands: their events occur before anything is remembered.
     pub fn again_after(&mut self, before: &[&str], what: &str, last: Last) {
         (self.what, self.last) = (format!("{what}, {last:?} last"), last);
         let server = &self.server;
@@ -145,7 +145,7 @@ impl Primed {
         }
     }
 
-    /// Waits until every holds key that has changed has been looked at: a hold that is placed later
+    /// Waits until the module has looked at every changed holds key: a hold that is placed later
     /// has expired.
     pub fn wait_until_looked_at(&self) {
         let server = &self.server;
@@ -167,8 +167,8 @@ impl Primed {
         assert_eq!(reply[1], reply[0], "{what}: {user} tried {voucher}; right is what is right");
     }
 
-    /// Commands and a try of the voucher tried last, in one step: no timer fires in between, and no
-    /// turn of the event loop ends.
+    /// Runs commands and a try of the voucher tried last in one step: no timer fires and no turn of
+    /// the event loop ends in between.
     pub fn at_once<A: AsRef<str>>(&self, commands: &[A]) {
         let server = &self.server;
         let last = self.last.voucher();
@@ -201,8 +201,8 @@ impl Primed {
         }
     }
 
-    /// Tries both vouchers, the one tried last first. Not that whose rules are away: a try would
-    /// release what is due itself, and whether the timer does is what it is there for.
+    /// Tries both vouchers, the one tried last first. Not the voucher without its rules: a try
+    /// would release its due hold, which the timer has to do.
     pub fn check_tries(&self) {
         for voucher in [self.last.voucher(), self.last.other().voucher()] {
             for user in ["alice", "cat", "dan"] {
@@ -212,7 +212,7 @@ impl Primed {
         }
     }
 
-    /// What is due of managed vouchers expires, in every database, and INFO counts the rest.
+    /// Due holds of managed vouchers expire, in every database, and INFO counts the rest.
     pub fn check_holds(&self) {
         let server = &self.server;
         let mut client = server.client();
@@ -223,7 +223,7 @@ impl Primed {
         expired.unwrap_or_else(|late| panic!("{}: {late}\n{}", self.what, server.log()));
         let mut found = (0, [0, 0]);
         let counted = wait_for("the count of holds", || {
-            // Those that belong to no managed voucher count until they are due.
+            // Holds of other vouchers count until they are due.
             let [managed, other] = count_holds(&mut client, i64::MAX);
             found = (server.info_number("seckill_holds_open"), [managed, other]);
             (managed..=managed + other).contains(&found.0).then_some(())
@@ -234,7 +234,7 @@ impl Primed {
         });
     }
 
-    /// bob has the lock, if it is free, or waits for it and is handed it when it is.
+    /// If the lock is free, bob has it; otherwise bob waits, and gets it when it is released.
     pub fn check_line(&mut self) {
         let server = &self.server;
         let mut bob = self.bob.take().expect("bob waits");
@@ -257,7 +257,7 @@ impl Primed {
         assert!(integer(&server.run("PTTL {t}lock")) > 900_000, "{}", self.what);
     }
 
-    /// bob is told this error.
+    /// bob is answered with this error.
     pub fn check_line_ended(&mut self, word: &str) {
         let mut bob = self.bob.take().expect("bob waits");
         let reply = text(&bob.receive());
@@ -271,11 +271,11 @@ impl Primed {
     }
 }
 
-/// How many holds there are up to a deadline: of managed vouchers, and of others.
+/// The number of holds up to a deadline: of managed vouchers, and of others.
 fn count_holds(client: &mut Client, until_ms: i64) -> [i64; 2] {
     let mut counts = [0, 0];
     for db in 0..3 {
-        // A cluster has but one.
+        // A cluster has only one database.
         if client.call(&["SELECT", &db.to_string()]) != Value::Okay {
             break;
         }
@@ -290,8 +290,8 @@ fn count_holds(client: &mut Client, until_ms: i64) -> [i64; 2] {
     counts
 }
 
-/// Primes a server for each way in which an event can come, with either voucher tried last, and
-/// lets `fire` do the rest.
+/// Primes a server for each way in which an event can occur, with each voucher tried last, and
+/// calls `fire`.
 pub fn each(
     mut primed: Primed,
     ways: &[&[&'static str]],

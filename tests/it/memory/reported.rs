@@ -1,4 +1,4 @@
-//! Events that a memory once missed: each test is a fault that was seen on a real server.
+//! Events that a memory once missed: each test is a fault that occurred on a real server.
 
 use super::{calls, load, scan};
 use crate::config::CONFIGS;
@@ -6,7 +6,7 @@ use crate::harness::{Server, text, wait_for};
 use crate::observe::integer;
 use redis::Value;
 
-/// Lets the server do, after a module was refused, everything that a module can subscribe to.
+/// Causes, after a module was refused, every event that a module can subscribe to.
 fn cause_every_event(server: &Server) {
     for command in [
         "SET a 1",
@@ -28,7 +28,7 @@ fn cause_every_event(server: &Server) {
         let reply = server.run(command);
         assert!(!matches!(reply, Value::ServerError(_)), "{command}: {reply:?}");
     }
-    // Some turns of the server's own clock.
+    // A few ticks of the server's cron.
     server.wait_until(server.clock_ms() + 250);
 }
 
@@ -60,7 +60,7 @@ fn databases_that_are_swapped_during_the_scan_lose_no_hold() {
     scan::wait_until_all_have_expired(&server, "a swap");
 }
 
-/// Other keys may have the name of a lock's companion. A companion always has a time to live.
+/// Another key may have the name of a lock's fence key. A real fence key always has a time to live.
 #[test]
 fn a_key_that_merely_looks_like_a_fence_is_left_alone() {
     let server = Server::start();
@@ -70,7 +70,7 @@ fn a_key_that_merely_looks_like_a_fence_is_left_alone() {
         server.check(&format!("> {renew}\n1\n> GET job:fence\n42"));
         assert_eq!(pttl("job:fence"), -1, "{renew}");
     }
-    // A lock's own companion outlives a renewed lease.
+    // A lock's own fence key outlives a renewed lease.
     let fence = integer(&server.run("LOCK.ACQUIRE other t 1000 FENCE"));
     let before = pttl("other:fence");
     server.check("> LOCK.RELEASE other t\n1\n> LOCK.ACQUIRE other t 1000\n1");
@@ -83,7 +83,7 @@ fn a_key_that_merely_looks_like_a_fence_is_left_alone() {
 fn a_setting_that_changes_scans_no_keys() {
     let server = Server::with().port().start();
     server.run("DEBUG POPULATE 20000 filler 8");
-    // The timer has had its turn when a hold placed afterwards has expired.
+    // When a hold placed afterwards has expired, the timer has run.
     let settle = |voucher: &str| {
         server.run(&format!("SECKILL.CREATE {voucher} 5 HOLD 20"));
         server.check(&format!("> SECKILL.TRY {voucher} alice o1\n0"));
@@ -94,7 +94,7 @@ fn a_setting_that_changes_scans_no_keys() {
     for (name, default, other) in CONFIGS {
         for value in [other, default] {
             assert_eq!(server.call(&["CONFIG", "SET", name, value]), Value::Okay, "{name}");
-            // It was a dozen steps within the command, and more in each tick.
+            // Before the fix there were a dozen steps within the command, and more in each tick.
             assert_eq!(calls(&server, "scan"), before, "after CONFIG SET {name} {value:?}");
         }
     }
@@ -115,7 +115,7 @@ fn a_promotion_scans_no_keys() {
 
 #[test]
 fn a_replica_keeps_nothing_of_vouchers_that_were_dropped() {
-    // The smallest backlog, so that hardly anything but the module's memory can grow.
+    // With the smallest backlog, hardly any memory but the module's can grow.
     let with = || Server::with().config("repl-backlog-size 16384");
     let primary = with().port().start();
     let replica = with().replica_of(&primary).start();
@@ -138,7 +138,7 @@ fn a_replica_keeps_nothing_of_vouchers_that_were_dropped() {
     let before = replica.info_number("used_memory");
     make_and_drop(2000..22_000);
     assert_eq!(replica.run("DBSIZE"), Value::Int(0));
-    // It was 130 bytes per voucher.
+    // Before the fix it was 130 bytes per voucher.
     let most = before + 20_000 * 25;
     let settled = wait_for("the replica's memory", || {
         (replica.info_number("used_memory") < most).then_some(())
@@ -151,7 +151,7 @@ fn a_replica_keeps_nothing_of_vouchers_that_were_dropped() {
 #[test]
 fn holds_that_cannot_be_released_never_stop_those_behind_them() {
     let server = Server::start();
-    // More than a tick or a try takes at once.
+    // More than a tick or a try releases at once.
     let garbled = 150;
     server.run("SECKILL.CREATE 7 1000 HOLD 900000");
     for number in 0..garbled {
@@ -159,7 +159,7 @@ fn holds_that_cannot_be_released_never_stop_those_behind_them() {
         server.run(&format!("HSET seckill:buyer:7 u{number} junk"));
     }
     server.check("> SECKILL.TRY 7 alice behind\n0");
-    // All are due at once, the sound one last.
+    // All holds are due at once, the valid one last.
     server.run("MULTI");
     for number in 0..garbled {
         server.run(&format!("ZADD seckill:hold:7 {} o{number}", number + 5));
@@ -169,10 +169,10 @@ fn holds_that_cannot_be_released_never_stop_those_behind_them() {
     server.wait_for_state("7", "behind", "expired");
     assert_eq!(server.state("7", "o0"), "held");
     server.check(&format!("> ZCARD seckill:hold:7\n{garbled}\n> GET seckill:stock:7\n850"));
-    // A hold that comes later, too.
+    // A hold that is placed later expires too.
     server.check("> SECKILL.ALTER 7 HOLD 20\nOK\n> SECKILL.TRY 7 bob later\n0");
     server.wait_for_state("7", "later", "expired");
-    // And they expire themselves as soon as they can.
+    // The garbled holds expire as soon as they can.
     for number in 0..garbled {
         server.run(&format!("HSET seckill:buyer:7 u{number} 1:o{number}"));
     }
@@ -212,7 +212,7 @@ fn a_grant_that_is_lost_in_another_database_waits_where_it_was_asked_for() {
         5) OK
         ",
     );
-    // What was zoe's in database 1 is in database 0 now, where bob waits for it.
+    // The lock that zoe had in database 1 is in database 0 now, where bob waits for it.
     assert_eq!(server.field("LOCK.INFO lock", "waiters"), Value::Int(1));
     assert_eq!((server.owner("lock").as_str(), server.in_line()), ("zoe", 1));
     other.check("> EXISTS lock\n0");

@@ -9,7 +9,7 @@ use redis::Value;
 const RULES: &str = "SET seckill:voucher:{t}u \
     '{\"total\":9,\"begin\":null,\"end\":1,\"limit\":1,\"hold\":null}'";
 
-/// As a replica it is written to directly: something happens while it does nothing by itself.
+/// The replica is written to directly: a change while it releases nothing by itself.
 #[test]
 fn what_happens_between_a_demotion_and_a_promotion_is_seen() {
     let mut primed = Primed::on(Server::with().port().config("replica-read-only no").start());
@@ -23,7 +23,7 @@ fn what_happens_between_a_demotion_and_a_promotion_is_seen() {
             primed.check_tries();
             primed
                 .run(&["ZADD seckill:hold:{t}p 5 b1", "RENAME {t}rules-of-p seckill:voucher:{t}p"]);
-            // A replica expires nothing.
+            // A replica expires no hold.
             let over = primed.server.clock_ms() + 100;
             primed.server.wait_until(over);
             assert_eq!(primed.server.state("{t}p", "b1"), "held", "{change}");
@@ -39,8 +39,8 @@ fn what_happens_between_a_demotion_and_a_promotion_is_seen() {
     }
 }
 
-/// A replica learns of holds from what its primary sends, so it need not look for them when it is
-/// promoted: those that came, those that changed, and not those that went.
+/// A replica learns of holds from its primary's commands, so it does not scan for them when it is
+/// promoted: it knows new and changed holds, and not those that were deleted.
 #[test]
 fn a_promoted_replica_knows_the_holds_already() {
     let primary = Server::with().port().start();
@@ -74,18 +74,18 @@ fn a_promoted_replica_knows_the_holds_already() {
     replica.assert_book("paid", [4, 0, 1]);
 }
 
-/// A module that is loaded into a replica looks for holds there, and expires them once promoted.
+/// A module that is loaded into a replica scans for holds there, and expires them once promoted.
 #[test]
 fn a_replica_that_looked_for_holds_expires_them_when_promoted() {
     let first = Server::start();
     first.check("> SECKILL.CREATE 7 5 HOLD 900000\nOK\n> SECKILL.TRY 7 ann a1\n0\n> SAVE\nOK");
-    // A primary that has no module leaves due holds as they are.
+    // A primary without the module leaves due holds as they are.
     let primary = Server::with().without_module().data_of(&first).port().start();
     primary.check("> ZADD seckill:hold:7 5 a1\n0\n> DEBUG POPULATE 40000 filler 8\nOK");
     let replica = Server::with().without_module().replica_of(&primary).start();
     primary.wait_for_replica(&replica);
     assert_eq!(load(&replica, ""), Value::Okay);
-    // Long enough for a scan of the replica to end, if it makes one.
+    // Long enough for a scan by the replica, if it makes one.
     replica.wait_until(replica.clock_ms() + 300);
     assert_eq!(replica.state("7", "a1"), "held");
     replica.check("> REPLICAOF NO ONE\nOK");

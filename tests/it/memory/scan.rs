@@ -1,4 +1,4 @@
-//! Whatever happens while a module that was just loaded looks for holds: none is overlooked.
+//! Whatever happens while a module that was just loaded scans for holds: it finds all of them.
 
 use super::primed::together;
 use crate::cluster::{slot, two_nodes};
@@ -6,13 +6,13 @@ use crate::harness::{Client, Server, module, text, wait_for};
 use crate::observe::{integer, words};
 use redis::Value;
 
-/// Half of them are in database 1, half in database 0.
+/// Half of the vouchers are in database 1, half in database 0.
 const VOUCHERS: usize = 64;
 
 const KINDS: [&str; 6] = ["voucher", "stock", "order", "book", "buyer", "hold"];
 
-/// A server without the module: a hold of each voucher is due, and in database 0 there are so many
-/// other keys that a scan takes several ticks. Others are started from its file.
+/// A server without the module. Each voucher has a due hold, and database 0 has enough other keys
+/// that a scan takes several ticks. Other servers are started from its file.
 pub fn holds_among_other_keys() -> Server {
     let first = Server::start();
     let mut client = first.client();
@@ -32,7 +32,7 @@ pub fn holds_among_other_keys() -> Server {
     second
 }
 
-/// Loads the module and sends commands right behind, so that they come before the first tick.
+/// Loads the module and sends commands immediately after, so that they run before the first tick.
 pub fn load_and(server: &Server, commands: &[String]) -> Vec<Value> {
     let load = format!("MODULE LOAD {}", module().display());
     let all: Vec<String> = [load].into_iter().chain(commands.iter().cloned()).collect();
@@ -69,7 +69,7 @@ fn on_one(way: &[&str]) -> Vec<String> {
     way.iter().map(|command| (*command).to_owned()).collect()
 }
 
-/// For each voucher of these.
+/// These commands for each of the vouchers.
 fn on_each(vouchers: impl Iterator<Item = usize>, way: &[&str]) -> Vec<String> {
     let of = |voucher: usize| {
         way.iter().map(move |command| command.replace("<v>", &voucher.to_string()))
@@ -130,15 +130,15 @@ fn nothing_that_happens_during_the_scan_hides_a_hold() {
     }
 }
 
-/// The load itself takes most of a millisecond, so clients would wait twice as long for a search in
-/// it.
+/// The load itself takes most of a millisecond, so a scan within it would double the time that
+/// clients wait.
 #[test]
 fn a_load_searches_at_once_in_a_small_keyspace_only() {
     for (keys, is_searched) in [(100, true), (101, false)] {
         let server = Server::with().without_module().start();
         server.check(&format!("> DEBUG POPULATE {keys} filler 8\nOK"));
         let mut client = server.client();
-        // The timer can't tick between the two.
+        // The timer can't tick between the two commands.
         client.check("> MULTI\nOK");
         client.run(&format!("MODULE LOAD {}", module().display()));
         client.run("INFO commandstats");
@@ -151,7 +151,7 @@ fn a_load_searches_at_once_in_a_small_keyspace_only() {
     }
 }
 
-/// Other names that stay while the scan goes on, and end only after it.
+/// Other names that are set while the scan runs, and reset only after it.
 #[test]
 fn a_scan_under_other_names_overlooks_nothing() {
     let file = holds_among_other_keys();
@@ -165,7 +165,7 @@ fn a_scan_under_other_names_overlooks_nothing() {
     wait_until_all_have_expired(&server, "names that came back");
 }
 
-/// As replica it expires nothing, and what it has seen counts when it is promoted.
+/// A replica expires nothing; the holds that it has found count when it is promoted.
 #[test]
 fn a_scan_that_a_demotion_meets_goes_on() {
     let file = holds_among_other_keys();
@@ -179,7 +179,7 @@ fn a_scan_that_a_demotion_meets_goes_on() {
     wait_until_all_have_expired(&server, "a demotion during the scan");
 }
 
-/// The unload is refused while the scan goes on, or ends it; after a load all are found.
+/// The unload is refused during the scan, or ends it; the next load finds all holds.
 #[test]
 fn an_unload_during_the_scan_hides_no_hold() {
     let file = holds_among_other_keys();
@@ -189,8 +189,8 @@ fn an_unload_during_the_scan_hides_no_hold() {
     wait_until_all_have_expired(&server, "an unload during the scan");
 }
 
-/// A slot leaves key by key while its old owner looks for holds: they expire where they are then,
-/// and nothing of them stays behind.
+/// A slot leaves key by key while its old owner scans for holds: they expire at the new owner, and
+/// the old one keeps none of them.
 #[test]
 fn holds_that_move_away_during_the_scan_expire_once() {
     let (source, target) = two_nodes();

@@ -7,7 +7,7 @@ use redis::Value;
 
 const RULES: &str = "'{\"total\":9,\"begin\":null,\"end\":1,\"limit\":1,\"hold\":null}'";
 
-/// Runs commands in one transaction; gives the replies to all but the settings.
+/// Runs commands in one transaction; returns the replies except those to settings.
 fn at_once(server: &Server, commands: &[&str]) -> Vec<Value> {
     server.run("MULTI");
     for command in commands {
@@ -22,8 +22,8 @@ fn numbers(replies: &[Value]) -> Vec<i64> {
     replies.iter().map(crate::observe::integer).collect()
 }
 
-/// That the keys go by other names at once, `config_names::names_take_effect_at_once` shows, of
-/// sales that are new to the module.
+/// For sales that the module has not seen, `config_names::names_take_effect_at_once` shows that new
+/// names are valid at once.
 #[test]
 fn other_names_end_what_was_known_of_the_keys_before() {
     let server = Server::start();
@@ -35,7 +35,7 @@ fn other_names_end_what_was_known_of_the_keys_before() {
     ] {
         server.run(command);
     }
-    // Unmanaged; under the other name it has rules, or no stock, or no buyers.
+    // Unmanaged; under the other names it has rules, or no stock, or no buyers.
     server.check("> SECKILL.TRY 7 alice o2\n2");
     let replies = at_once(
         &server,
@@ -58,7 +58,7 @@ fn other_names_end_what_was_known_of_the_keys_before() {
         ],
     );
     assert_eq!(numbers(&replies), [2, 4, 2, 1, 2, 0, 2, 2, 0]);
-    // Managed and sold out; under the other name a hold is due, or there is another stock.
+    // Managed and sold out; under the other names a hold is due, or the stock differs.
     server.check("> CONFIG SET seckill.hash-tags yes\nOK\n> SECKILL.CREATE 8 1 HOLD 900000\nOK");
     server.check("> SECKILL.TRY 8 ann a1\n0\n> CONFIG SET seckill.hash-tags no\nOK");
     server.check("> SECKILL.CREATE 8 1 HOLD 900000\nOK\n> SECKILL.TRY 8 ann a1\n0");
@@ -95,8 +95,8 @@ fn names_of_pools_end_with_the_setting() {
     server.check("> XLEN d\n1\n> XLEN stream.draws\n1\n> XLEN stream.draws:{7}\n1");
 }
 
-/// Holds that are of no voucher under one naming are of one under the other, also of a voucher that
-/// the first refuses.
+/// Holds that belong to no voucher under one naming belong to one under the other, even to a
+/// voucher whose name the first naming refuses.
 #[test]
 fn holds_of_another_naming_are_looked_at_again() {
     let server = Server::start();
@@ -113,7 +113,7 @@ fn holds_of_another_naming_are_looked_at_again() {
         for voucher in vouchers {
             server.run(&format!("ZADD seckill:hold:{voucher} 5 {id}"));
         }
-        // They were looked at, and left alone: a hold that was placed later has expired.
+        // The holds were looked at and left alone: a hold that was placed later has expired.
         server.check(&format!("> SECKILL.CREATE x{round} 5 HOLD 1\nOK"));
         server.check(&format!("> SECKILL.TRY x{round} ann o\n0"));
         server.wait_for_state(&format!("x{round}"), "o", "expired");
@@ -131,7 +131,7 @@ fn holds_of_another_naming_are_looked_at_again() {
     }
 }
 
-/// The stream that an expired hold is entered in is the one that is set when it expires.
+/// An expired hold is entered in the stream that is configured when it expires.
 #[test]
 fn a_hold_that_is_pending_expires_under_the_new_names() {
     let server = Server::start();
@@ -169,7 +169,7 @@ fn a_hold_that_is_pending_expires_under_the_new_names() {
     server.check("> XLEN s.released\n1\n> GET seckill:stock:7\n5");
 }
 
-/// A client that waits is granted the lock under the names of that moment.
+/// A waiter is granted the lock under the names that are configured at that moment.
 #[test]
 fn a_client_in_line_gets_its_fencing_token_under_the_new_names() {
     let server = Server::start();

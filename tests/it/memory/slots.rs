@@ -8,7 +8,7 @@ use crate::observe::integer;
 use crate::whole_slots::Mover;
 use redis::Value;
 
-/// Two nodes that can move slots whole; none where the server can't.
+/// Two nodes that can move slots whole, or None if the server can't.
 fn two_nodes_that_migrate() -> Option<(Server, Server, Mover)> {
     let (source, target) = two_nodes();
     let mover = Mover::of(&source)?;
@@ -30,7 +30,7 @@ fn holds_of_a_slot_that_left_whole_are_forgotten() {
     let deadline = integer(&source.field("SECKILL.ORDER 7 o1", "deadline"));
     mover.move_slot(&source, &target, "7");
     wait_for_open_holds(&source, 0);
-    // The hold ends where it is now; where it was, nothing is due any more.
+    // The hold expires at the new owner; at the old one nothing is due any more.
     target.wait_for_state("7", "o1", "expired");
     target.assert_book("7", [5, 0, 0]);
     source.wait_until(deadline + 1500);
@@ -48,7 +48,7 @@ fn a_client_that_waits_for_a_lock_whose_slot_leaves_whole_is_answered_at_once() 
     source.run("LOCK.ACQUIRE lock ann 1000000");
     let mut bob = source.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 10000");
     let mut cid = source.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 10000 FENCE");
-    // A lock of another slot stays, and so does its line.
+    // A lock in another slot stays, and so does its line.
     source.run("LOCK.ACQUIRE stays ann 1000000");
     let mut dan = source.waiter("LOCK.ACQUIRE stays dan 1000000 WAIT 60000");
     mover.move_slot(&source, &target, "lock");
@@ -62,7 +62,7 @@ fn a_client_that_waits_for_a_lock_whose_slot_leaves_whole_is_answered_at_once() 
     assert_eq!(dan.receive(), Value::Int(1));
 }
 
-/// There and back, changed meanwhile: neither node answers by what it knew before.
+/// Away and back, with changes meanwhile: neither node answers by what it knew before.
 #[test]
 fn a_slot_that_comes_back_whole_is_seen_as_it_is() {
     let Some((source, target, mover)) = two_nodes_that_migrate() else { return };
@@ -96,7 +96,7 @@ fn a_slot_that_comes_back_whole_is_seen_as_it_is() {
     }
 }
 
-/// All keys have come, but the slot is not the target's.
+/// All keys have arrived, but the target does not own the slot.
 #[test]
 fn a_hold_expires_at_the_source_until_its_slot_is_handed_over() {
     let Some((source, target, mover)) = two_nodes_that_migrate() else { return };
@@ -113,7 +113,7 @@ fn a_hold_expires_at_the_source_until_its_slot_is_handed_over() {
     assert_eq!(target.info_number("seckill_orders_expired"), 0, "{}", target.log());
     mover.cancel(&source, &target);
     mover.hold_up(&source, &target, false);
-    // What came is gone, without an event for each key.
+    // The keys that arrived are gone, without an event for each.
     wait_for_open_holds(&target, 0);
     target.check("> DBSIZE\n0");
     wait_for_open_holds(&source, 1);
@@ -127,7 +127,7 @@ fn a_hold_expires_at_the_source_until_its_slot_is_handed_over() {
     assert!(!source.log().contains("expired holds were not released"), "{}", source.log());
 }
 
-/// A move that was broken off, and asked for again.
+/// A move that was cancelled and requested again.
 #[test]
 fn a_hold_that_moves_at_the_second_attempt_expires_once() {
     let Some((source, target, mover)) = two_nodes_that_migrate() else { return };
@@ -141,7 +141,7 @@ fn a_hold_that_moves_at_the_second_attempt_expires_once() {
     target.wait_for_state("7", "o1", "expired");
     target.assert_book("7", [5, 0, 0]);
     wait_for_open_holds(&source, 0);
-    // A busy machine may have taken so long that it was due before the slot moved.
+    // On a busy machine, the hold may have been due before the slot moved.
     let expired = [&source, &target].map(|node| node.info_number("seckill_orders_expired"));
     assert_eq!(expired.iter().sum::<i64>(), 1, "{expired:?}");
 }

@@ -1,5 +1,5 @@
-//! The corpus: scripts of every kind with what is true of each, in `corpus/truth.toml`. The doctor
-//! may know less than that, and say so; it may say nothing that is not true.
+//! The corpus: scripts of every kind, with the facts about each in `corpus/truth.toml`. The doctor
+//! may know less than that, and report so; it may report nothing that is false.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,13 +11,13 @@ use serde_json::Value;
 
 use crate::doctor::{doctor, run};
 
-/// What is true of a script.
+/// The facts about a script.
 #[derive(Deserialize)]
 pub struct Truth {
     pub kind: String,
-    /// `drop-in`, `differs`, `broken`, `helper`; `unclear` where only the caller could know.
+    /// `drop-in`, `differs`, `broken`, `helper`; `unclear` if only the caller can know.
     pub verdict: String,
-    /// Codes of faults, and words that a reader needs. No other fault is true.
+    /// Codes of its faults, and words that the report must contain. It has no other fault.
     says: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ impl Truth {
         let accuses_falsely = codes.any(|code| !self.says.iter().any(|word| word == code));
         let verdict = said["verdict"].as_str().expect("a verdict");
         let text = said.to_string();
-        // To leave open what would be possible is no mistake; to promise what is not is one.
+        // A possibility left open is not a mistake; an impossible promise is one.
         let open = verdict == "unclear" || (verdict, &*self.verdict) == ("differs", "drop-in");
         if accuses_falsely || verdict != self.verdict && !open {
             Mark::Wrong
@@ -57,7 +57,7 @@ pub fn truths() -> BTreeMap<String, Truth> {
     toml::from_str(&text).expect("a table")
 }
 
-/// What the doctor says of scripts, by their names.
+/// The doctor's reports about scripts, by their names.
 pub fn said_of(paths: &[PathBuf]) -> BTreeMap<String, Value> {
     let output = run(doctor().arg("--json").args(paths));
     let lines = String::from_utf8(output.stdout).expect("text");
@@ -91,7 +91,7 @@ fn nothing_wrong_is_said_of_the_corpus() {
     for (kind, [right, unhelpful, wrong]) in &counts {
         println!("{kind:<28} {right:>5}  {unhelpful:>9}  {wrong:>5}");
     }
-    // A line that drops a check of the script is no cure.
+    // A line that omits a check of the script does not replace it.
     let checks = truths.iter().filter(|(_, truth)| truth.says.contains(&"It also looks at".into()));
     for (name, _) in checks {
         assert_eq!(said[name]["cures"], serde_json::json!([]), "{name}");
@@ -101,7 +101,7 @@ fn nothing_wrong_is_said_of_the_corpus() {
     assert_eq!(all, [RIGHT, UNHELPFUL, 0], "right, unhelpful, wrong\n{report}");
 }
 
-/// How many of the corpus the doctor gets right, and how many it only leaves open.
+/// For how many scripts of the corpus the doctor is right, and how many it only leaves open.
 const RIGHT: usize = 180;
 const UNHELPFUL: usize = 0;
 

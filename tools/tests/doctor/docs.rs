@@ -1,4 +1,4 @@
-//! The doctor's page shows what the doctor says.
+//! The doctor's page shows the doctor's real output.
 
 use std::fs;
 use std::path::Path;

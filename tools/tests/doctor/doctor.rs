@@ -1,4 +1,4 @@
-//! The doctor as a process, and what it says as JSON.
+//! The doctor as a process, and its JSON output.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::harness::module;
 
-/// A script of `scripts/`, or one of the usual two.
+/// A script of `scripts/`, or one of the two usual scripts.
 pub fn script(name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     match name {
@@ -20,7 +20,7 @@ pub fn script(name: &str) -> PathBuf {
     }
 }
 
-/// A doctor with the module that is tested.
+/// A doctor that uses the tested module.
 pub fn doctor() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_seckill-doctor"));
     command.arg("--module").arg(module()).stdin(Stdio::null());
@@ -31,7 +31,7 @@ pub fn run(command: &mut Command) -> Output {
     command.output().expect("run seckill-doctor")
 }
 
-/// What was found of a script.
+/// The report about one script.
 pub struct Examined {
     pub json: Value,
     pub exit: i32,
@@ -55,7 +55,7 @@ impl Examined {
         items.map(|item| item.as_str().expect("a text").to_owned()).collect()
     }
 
-    /// The codes of what was found, broken ones only or all.
+    /// The codes of the findings of this weight.
     pub fn findings(&self, weight: &str) -> Vec<String> {
         let findings = self.json["findings"].as_array().expect("findings").iter();
         let of_weight = findings.filter(|finding| finding["weight"] == weight);
@@ -74,7 +74,7 @@ impl Examined {
         self.json["replacement"].as_str().unwrap_or_else(|| panic!("none: {:#}", self.json))
     }
 
-    /// The cures as the lines to print, `scripts ...` or Lua, with how many settings each needs.
+    /// The replacements as printed lines, `scripts ...` or Lua, with their numbers of settings.
     pub fn cures(&self) -> Vec<(String, usize)> {
         let cure = |cure: &Value| {
             let line = cure["scripts"].as_str().or(cure["lua"].as_str()).expect("a line");
@@ -83,7 +83,7 @@ impl Examined {
         self.json["cures"].as_array().expect("cures").iter().map(cure).collect()
     }
 
-    /// Settings of the last cure as `name value`, without the `seckill.`.
+    /// Settings of the last replacement as `name value`, without `seckill.`.
     pub fn settings(&self) -> Vec<String> {
         let last = self.json["cures"].as_array().and_then(|cures| cures.last()).expect("a cure");
         let settings = last["settings"].as_object().expect("settings").iter();
@@ -97,14 +97,14 @@ impl Examined {
         Self::strings(&self.json["obstacles"])
     }
 
-    /// The names of the scenarios that ended like this.
+    /// The names of the scenarios with this result.
     pub fn scenarios(&self, result: &str) -> Vec<String> {
         let rows = self.json["scenarios"].as_array().expect("scenarios").iter();
         let of_result = rows.filter(|row| row["result"] == result);
         of_result.map(|row| row["name"].as_str().expect("a name").to_owned()).collect()
     }
 
-    /// Asserts that the replacement takes the script's place everywhere.
+    /// Asserts that the replacement can be used everywhere instead of the script.
     pub fn is_drop_in(&self) -> &Self {
         assert_eq!(self.json["verdict"], "drop-in", "{:#}", self.json);
         assert_eq!(self.exit, 0);

@@ -1,4 +1,4 @@
-//! Scripts that mean harm: what they ask of the server is refused, and what they use is bounded.
+//! Malicious scripts: forbidden commands are refused, and their resources are limited.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::doctor::doctor;
 
-/// A script that sells, and does this before.
+/// A script that sells, and executes this code before.
 fn selling_and(deed: &str) -> String {
     format!(
         "{deed}\nlocal stock = 'seckill:stock:' .. ARGV[1]\n\
@@ -19,11 +19,11 @@ fn selling_and(deed: &str) -> String {
     )
 }
 
-/// What the doctor says of a script with such a deed, and the greatest file that it has at any
-/// moment. No server is root's.
+/// The doctor's output for a script with this code, and the size of its largest file at any moment.
+/// No server runs as root.
 fn examined(deed: &str) -> (std::process::Output, u64) {
     let temp = tempfile::tempdir().expect("a folder");
-    // Servers that root starts belong to nobody, who must be let in.
+    // Servers that root starts run as the user nobody, who needs access to the folder.
     fs::set_permissions(temp.path(), fs::Permissions::from_mode(0o755)).expect("its owner");
     let path = temp.path().join("seckill.lua");
     fs::write(&path, selling_and(deed)).expect("a script");
@@ -75,7 +75,7 @@ fn a_script_can_do_nothing_to_the_server() {
         "redis.call('swapdb', '0', '1')",
     ] {
         let (output, ..) = examined(deed);
-        // It never sells, since the first thing that it does is refused.
+        // The script never sells, because its first command is refused.
         assert_eq!(output.status.code(), Some(2), "{deed}: {}", said(&output));
         assert!(said(&output).contains("Not understood"), "{deed}: {}", said(&output));
     }

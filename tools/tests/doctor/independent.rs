@@ -1,5 +1,5 @@
-//! Every cure that the doctor promises for the corpus, beside its script on servers that the doctor
-//! has not seen: random calls, compared reply by reply and key by key.
+//! Every replacement that the doctor promises for the corpus, compared with its script on servers
+//! that the doctor has not seen: random calls, compared reply by reply and key by key.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::harness::{Server, text};
 
 const CALLS: usize = 120;
 
-/// A slot of the call with the name that the doctor gives it.
+/// An argument of the call with the name that the doctor gives it.
 struct Slot {
     is_key: bool,
     name: String,
@@ -34,12 +34,12 @@ fn value(slot: &Slot, at: usize, call: usize, rng: &mut fastrand::Rng) -> String
         "order" => format!("{}", 9000 + call),
         "token" => ["t1", "t2"][rng.usize(..2)].to_owned(),
         "units" => rng.usize(1..4).to_string(),
-        // Perhaps a time to live in milliseconds: none that ends while it is looked at.
+        // This may be a time to live in milliseconds, which must not end during the test.
         _ => ["300000", "400000", "5000000"][rng.usize(..3)].to_owned(),
     }
 }
 
-/// What a key holds, without ids of entries and without an order that there is not.
+/// The contents of all keys: sorted elements, without ids of entries.
 fn held(server: &Server) -> BTreeMap<String, Vec<String>> {
     let dump = "local out = {} for _, k in ipairs(redis.call('KEYS', '*')) do
       local t, v = redis.call('TYPE', k).ok, nil
@@ -69,7 +69,7 @@ fn is_error(value: &Value) -> bool {
 
 #[test]
 fn promised_cures_do_the_same_on_other_servers() {
-    // The client of the tests can't read an error that is no UTF-8.
+    // The tests' client can't read an error that is not UTF-8.
     let is_one = |truth: &Truth| truth.verdict == "drop-in" && truth.kind != "bytes";
     let truths = truths().into_iter().filter(|(_, truth)| is_one(truth));
     let names: Vec<String> = truths.map(|(name, _)| name).collect();
@@ -82,7 +82,7 @@ fn promised_cures_do_the_same_on_other_servers() {
         let script = fs::read(corpus().join(&name).with_extension("lua")).expect("a script");
         for cure in said["cures"].as_array().expect("cures") {
             let sets = cure["settings"].as_object().expect("settings");
-            // Settings are the server's; those of one script would be in the way of the next.
+            // Settings affect the whole server; those of one script would disturb the next one.
             if !sets.is_empty() {
                 continue;
             }
@@ -98,7 +98,7 @@ fn promised_cures_do_the_same_on_other_servers() {
     assert!(natives >= 4 && lines >= 25, "{natives}, {lines}");
 }
 
-/// Sends the same calls to both, the script to one and what is in its place to the other.
+/// Sends the same calls to two servers: one runs the script, the other its replacement.
 fn same(
     name: &str,
     said: &serde_json::Value,

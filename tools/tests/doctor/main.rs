@@ -1,5 +1,5 @@
-//! `seckill-doctor` on scripts of our own, each with a fault or a habit: what it finds, what it
-//! proposes, and that the proposal does the same on a server that the doctor has not seen.
+//! `seckill-doctor` on our own scripts, each with a fault or a habit: its findings, its proposals,
+//! and that a proposal has the same effect on a server that the doctor has not seen.
 //!
 //! | file | what is in it |
 //! | --- | --- |
@@ -8,8 +8,8 @@
 //! | `selling` | scripts that sell |
 //! | `unlocking` | scripts that release locks |
 //! | `manners` | exit codes, options, what it leaves behind |
-//! | `corpus` | scripts of every kind, and what is true of each |
-//! | `independent` | what it promises for the corpus, on servers that it has not seen |
+//! | `corpus` | scripts of every kind, and the facts about each |
+//! | `independent` | its promises for the corpus, on servers that it has not seen |
 //! | `docs` | the doctor's page |
 //!
 //! The scripts are in `scripts/` and `corpus/`; the usual ones are those of the module's tests.

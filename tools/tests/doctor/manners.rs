@@ -1,4 +1,4 @@
-//! Exit codes, options, and that nothing is touched or left behind.
+//! Exit codes, options, and that the doctor changes and leaves nothing.
 
 use std::fs;
 use std::process::Stdio;
@@ -16,7 +16,7 @@ fn the_worst_script_is_the_exit_code() {
     for words in ["seckill.lua: sells", "unlock.lua: releases a lock", "DROP-IN: ", "BROKEN: "] {
         assert!(said.contains(words), "{words}: {said}");
     }
-    // Colours are for terminals.
+    // Colors are for terminals.
     assert!(!said.contains('\x1b'));
 }
 
@@ -25,7 +25,7 @@ fn what_is_not_understood_is_said_and_what_helps() {
     let examined = examine_with("decodes", &[]);
     assert_eq!((examined.json["verdict"].as_str(), examined.exit), (Some("unclear"), 2));
     assert!(examined.obstacles().iter().any(|text| text.contains("--argv")), "{:#}", examined.json);
-    // Said what it is called with, it is understood.
+    // With the arguments of the call, the doctor understands the script.
     let user = r#"={"sale":{"voucher":"7"},"user":"ann"}"#;
     let examined = examine_with("decodes", &["--argv", user]);
     assert_eq!(examined.json["what"], "takes units from a bare stock", "{:#}", examined.json);
@@ -72,12 +72,12 @@ fn a_folder_has_a_summary_and_one_line_for_all() {
     for part in [" SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]", "; ", " LOCK.RELEASE KEYS[1] ARGV[1]"] {
         assert!(line.contains(part), "{part}: {line}");
     }
-    // A helper alone fails no build.
+    // A helper alone does not fail a build.
     fs::remove_file(dir.path().join("unlock_never.lua")).expect("removed");
     assert_eq!(run(doctor().arg("--from-java").arg(dir.path())).status.code(), Some(0));
 }
 
-/// What an application puts together when it runs: values by their names, and parts as parts.
+/// Scripts built at run time: values appear by their names, and parts as parts.
 #[test]
 fn scripts_that_are_put_together_are_no_mistakes() {
     let dir = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! Scripts that sell: what is found, and what takes their place.
+//! Scripts that sell: the findings, and the replacements.
 
 use crate::doctor::examine;
 use crate::harness::{Server, text};
@@ -10,7 +10,7 @@ fn the_usual_script_is_replaced_by_one_line() {
     let examined = examine("seckill");
     examined.is_drop_in();
     assert_eq!(examined.replacement(), ONE_LINE);
-    // The first cure changes nothing in the application, and neither needs a setting.
+    // The first replacement needs no change of the application, and neither needs a setting.
     let sha1 = "1270d986261ad610e198602e28eff07929f07f55";
     let native = format!("{sha1} SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]");
     assert_eq!(examined.cures(), [(native, 0), (ONE_LINE.to_owned(), 0)]);
@@ -57,7 +57,7 @@ fn other_names_and_another_order_of_arguments_are_settings() {
     );
     let native = examined.cures().pop().expect("a cure").0;
     assert!(native.ends_with(" SECKILL.TRY ARGV[3] ARGV[1] ARGV[2]"), "{native}");
-    // Without a setting of the server, by names of its own.
+    // A replacement without a setting of the server, with the script's own names.
     assert_eq!(
         examined.replacement(),
         "return redis.call('SECKILL.TRYKEYS', 'shop:left:' .. ARGV[3], 'shop:sold:' .. ARGV[3], \
@@ -72,10 +72,10 @@ fn keys_that_the_caller_names_are_tried_by_trykeys() {
     examined.is_drop_in();
     let replacement = examined.replacement();
     assert!(replacement.contains("'SECKILL.TRYKEYS', KEYS[1], KEYS[2], KEYS[1]"), "{replacement}");
-    // Other numbers, and buyers are told so when all is sold.
+    // It returns other numbers, and buyers get their own outcome when all units are sold.
     assert!(replacement.contains("{[0] = 1, [1] = 0, [2] = -1}"), "{replacement}");
     assert!(replacement.contains("'SISMEMBER'"), "{replacement}");
-    // In a cluster its keys are where the caller puts them.
+    // In a cluster, the caller decides where its keys are.
     assert_eq!(examined.weak(), Vec::<String>::new());
     assert!(examined.json["cluster"]["line"].is_string(), "{:#}", examined.json);
 }
@@ -206,7 +206,7 @@ fn units_and_errors_for_outcomes_are_kept() {
 fn buyers_by_user_and_orders_by_user_are_found() {
     let examined = examine("buyers_of_user");
     examined.is_broken(&["buyers-of-user"]);
-    // Under the voucher, as it was meant.
+    // The buyers are kept under the voucher, as intended.
     assert!(examined.replacement().contains("'seckill:order:' .. ARGV[1]"), "{:#}", examined.json);
     assert!(examined.scenarios("differs").contains(&"a user, two vouchers".to_owned()));
     let examined = examine("order_is_user");

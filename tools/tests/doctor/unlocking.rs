@@ -1,4 +1,4 @@
-//! Scripts that release locks: what is found, and what takes their place.
+//! Scripts that release locks: the findings, and the replacements.
 
 use crate::doctor::{examine, examine_with};
 
@@ -15,7 +15,7 @@ fn the_usual_script_is_replaced_by_one_line() {
 
 #[test]
 fn deleting_what_is_anothers_is_found() {
-    // Nobody knows that this is a lock, unless it is said.
+    // Only `--kind` shows that this is a lock.
     let examined = examine("unlock_blind");
     assert_eq!((examined.json["verdict"].as_str(), examined.exit), (Some("helper"), 0));
     let examined = examine_with("unlock_blind", &["--kind", "unlock"]);

@@ -1,4 +1,4 @@
-//! Programs that die at every step, at random moments, or come back from the dead.
+//! Programs that are killed at every step or at random moments, or that resume too late.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -10,8 +10,8 @@ use crate::harness::{Server, wait_for};
 use crate::program::Program;
 use crate::shop::{Shop, seed, shard_of};
 
-/// Runs a command again and again, each time dying one moment later, until it gets through; calls
-/// `after` each time. How often it died.
+/// Repeats a command, which dies one step later each time, until it succeeds; calls `after` each
+/// time. Returns how often it died.
 fn die_at_every_step(shop: &Shop, words: &str, mut after: impl FnMut(u32)) -> u32 {
     for moment in 1..100 {
         let output = shop.start(words, Some(moment)).output();
@@ -32,14 +32,14 @@ fn an_opening_that_dies_anywhere_goes_on() {
         let shop = Shop { shards: 5, stock: 23, ..shop };
         assert_eq!(shop.run("drop"), "dropped 1 shards\n");
         let deaths = die_at_every_step(&shop, &shop.opening(), |_| {});
-        // One shard more each second time; the one that got through found all of them open.
+        // Two deaths per shard; the run that succeeded found all shards open.
         assert_eq!(deaths, 10);
         assert_eq!((0..5).map(|shard| shop.left(shard)).collect::<Vec<_>>(), [5, 5, 5, 4, 4]);
         shop.check_finished();
-        // The same again resets nothing; another sale is refused.
+        // The same opening again resets nothing; another sale is refused.
         assert_eq!(shop.try_as("alice"), 0);
         assert_eq!(shop.run(&shop.opening()), "opened 0 of 5 shards\n");
-        // An order id that is known: of a managed shard it is a retry.
+        // A known order id: on a managed shard it is a retry.
         assert_eq!(shop.try_as("alice"), if managed { 0 } else { 2 });
         let other = Shop { stock: 24, ..shop };
         let refused = other.start(&other.opening(), None).output();
@@ -61,7 +61,7 @@ fn a_move_that_dies_anywhere_is_finished_by_the_next() {
                 shop.check_finished();
             }
         });
-        // Before and after each of three steps; and what the one before had left, first.
+        // Before and after each of three steps, and first the rest of the previous move.
         assert!(deaths >= 6, "{deaths}");
         shop.run("finish");
         shop.check_finished();
@@ -75,7 +75,7 @@ fn a_move_that_dies_anywhere_is_finished_by_the_next() {
 fn a_finish_that_dies_anywhere_is_finished_too() {
     for managed in [false, true] {
         let shop = Shop::open(3, 300, managed);
-        // Dies right after the first step; what is on its way is in the journal, and shown.
+        // It dies right after the first step; the journal and `show` have the units on their way.
         shop.start("move --from 1 --to 2 --units 50", Some(2)).output();
         assert!(shop.run("show").contains("300 units were put on sale, 50 are on their way"));
         let deaths = die_at_every_step(&shop, "finish", |_| shop.check());
@@ -90,13 +90,13 @@ fn units_that_cannot_be_put_come_back() {
     for managed in [false, true] {
         let shop = Shop::open(2, 100, managed);
         shop.start("move --from 0 --to 1 --units 20", Some(2)).output();
-        // The other shard is gone when they come.
+        // The other shard does not exist when they arrive.
         let gone = shop.left(1);
         shop.ask("SECKILL.DROP 7#1");
         let deaths = die_at_every_step(&shop, "finish", |_| {});
         assert!(deaths <= 4, "{deaths}");
         assert_eq!((shop.left(0), gone), (50, 50));
-        // Though the stock should come back: that move is over.
+        // The move is finished, even if the stock exists again.
         shop.ask("SET seckill:stock:{7#1} 50");
         shop.run("finish");
         assert_eq!((shop.left(0), shop.left(1)), (50, 50));
@@ -111,7 +111,7 @@ fn movers_killed_at_random_under_load_lose_and_double_nothing() {
         let mut random = fastrand::Rng::with_seed(seed);
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
-            // Users of three shards only, so that there is much to move.
+            // Users of three shards only, so that many units have to be moved.
             for worker in 0..2 {
                 let (mut client, shop, is_over) = (shop.server.client(), &shop, &is_over);
                 scope.spawn(move || {
@@ -161,7 +161,7 @@ fn a_mover_that_comes_back_from_the_dead_changes_nothing() {
                 thread::yield_now();
             }
             frozen.freeze();
-            // Others finish what it left, and go on moving from and to the same shards.
+            // Other programs finish its move, and continue to move units between the same shards.
             shop.run("finish");
             shop.check_finished();
             shop.run(&words);
@@ -184,7 +184,7 @@ fn a_drop_that_dies_anywhere_goes_on() {
             if output.status.code().is_some() {
                 break output;
             }
-            // From the first step to the last one, nobody puts new units on sale.
+            // From the first step to the last one, no program puts new units on sale.
             if (2..10).contains(&moment) {
                 for words in [shop.opening(), "show".to_owned(), "level --once".to_owned()] {
                     let refused = shop.start(&words, None).output();
@@ -194,20 +194,20 @@ fn a_drop_that_dies_anywhere_goes_on() {
                 }
             }
         };
-        // Before and after telling it, and each of four shards.
+        // Before and after the mark of the drop, and for each of four shards.
         assert_eq!(moment, 11);
         assert!(String::from_utf8_lossy(&last.stderr).contains("no sale of 7 over shards"));
         assert_eq!(shop.ask("DBSIZE"), Value::Int(0));
         shop.run(&shop.opening());
         shop.check_finished();
-        // An opening that has died can be dropped as well.
+        // An interrupted opening can be dropped too.
         shop.run("drop");
         shop.start(&shop.opening(), Some(4)).output();
         assert_eq!(shop.run("drop"), "dropped 2 shards\n");
     }
 }
 
-/// Waits until so many clients wait for a replica.
+/// Waits until this many clients wait for a replica.
 fn wait_for_blocked(shop: &Shop, clients: i64) {
     let told = wait_for("clients that wait for a replica", || {
         (shop.server.info_number("blocked_clients") == clients).then_some(())
@@ -215,8 +215,8 @@ fn wait_for_blocked(shop: &Shop, clients: i64) {
     told.expect("clients that wait for a replica");
 }
 
-/// A mover that has taken 3 units and goes on when all others are through with its sale, and have
-/// dropped it; what it says then.
+/// A mover that has taken 3 units and resumes after other programs have finished its move and
+/// dropped the sale. Returns its error output.
 fn wakes_behind_a_drop(shop: &Shop, replica: &Server, then: &str) -> String {
     shop.server.wait_for_replica(replica);
     replica.freeze();
@@ -239,7 +239,7 @@ fn a_mover_that_wakes_behind_a_drop_makes_no_units() {
     for managed in [false, true] {
         let shop = Shop::open(2, 10, managed);
         let replica = Server::with().port().replica_of(&shop.server).start();
-        // The replica may be late on a slow machine: then the mover takes no further step.
+        // On a slow machine the replica may be late: then the mover takes no further step.
         let woken = |then: &str| {
             let said = wait_for("a replica in time", || {
                 let said = wakes_behind_a_drop(&shop, &replica, then);
@@ -254,7 +254,7 @@ fn a_mover_that_wakes_behind_a_drop_makes_no_units() {
         };
         let said = woken(&shop.opening());
         assert!(said.contains("the shard is not of this sale any more"), "{said}");
-        // Nor does it leave anything behind where there is no sale.
+        // It leaves nothing behind either if there is no sale.
         let said = woken("");
         assert!(said.contains("the shard is not of this sale any more"), "{said}");
         shop.run("move --from 0 --to 1 --units 3");
@@ -272,7 +272,7 @@ fn a_take_that_a_failover_has_lost_is_put_nowhere() {
             true => shop.ask(&format!("SECKILL.RESTOCK 7#1 {units}")),
             false => shop.ask(&format!("INCRBY seckill:stock:{{7#1}} {units}")),
         };
-        // Two moves are on their way, as two movers leave them.
+        // Two moves are on their way, as two movers would leave them.
         shop.start("move --from 0 --to 2 --units 3", Some(2)).output();
         shop.ask("HSET seckill:shard:{7#1} seq 1 out 1:2:3:another");
         change(-3);
@@ -280,8 +280,8 @@ fn a_take_that_a_failover_has_lost_is_put_nowhere() {
         shop.server.wait_for_replica(&replica);
         replica.freeze();
         let finish = shop.start("finish --replicas 1", None);
-        // It knows of both moves, and is at the first. Now the other shard is as a replica was that
-        // had not heard of its move.
+        // It knows both moves, and executes the first. Now the other shard is changed as if a
+        // replica without its move had been promoted.
         wait_for_blocked(&shop, 1);
         shop.ask("HDEL seckill:shard:{7#1} out seq");
         change(3);
@@ -322,7 +322,7 @@ fn a_mover_that_lacks_a_right_changes_nothing() {
         }
         shop.run("finish");
         shop.check_finished();
-        // Units that come back.
+        // Units that return to their shard.
         shop.start("move --from 0 --to 1 --units 1", Some(2)).output();
         shop.ask("SET seckill:stock:{7#1} -1 KEEPTTL");
         for command in ["hdel", add] {
@@ -350,13 +350,13 @@ fn no_units_come_to_a_closed_shard() {
             let shop = Shop::open(2, 10, managed);
             shop.start("move --from 0 --to 1 --units 3", Some(2)).output();
             shop.ask(&format!("SET seckill:stock:{{7#1}} {stock}"));
-            // It looks at the shards at last, and the module can't read the one.
+            // The program checks the shards at its end, and the module can't read that one.
             let output = shop.start("finish", None).output();
             assert_eq!(output.status.success(), stock == "-1");
             assert_eq!(shop.left(0), 5);
             let closed = shop.ask("GET seckill:stock:{7#1}");
             assert_eq!(crate::harness::text(&closed), stock);
-            // Nor do they come back to one.
+            // Units do not return to a closed shard either.
             shop.ask("SET seckill:stock:{7#1} 5");
             shop.start("move --from 0 --to 1 --units 3", Some(2)).output();
             shop.ask(&format!("SET seckill:stock:{{7#0}} {stock}"));

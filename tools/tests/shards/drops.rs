@@ -1,4 +1,4 @@
-//! Sales that are dropped, by the program and by somebody else.
+//! Sales that are dropped, by the program and by another client.
 
 use redis::Value;
 
@@ -9,7 +9,7 @@ fn held_orders_are_not_dropped_but_by_force() {
     let shop = Shop { stock: 300, ..Shop::open(2, 2, true) };
     shop.run("drop");
     shop.run("open --shards 2 --stock 300 --managed --hold-ms 900000");
-    // More than one call of SECKILL.DROP releases.
+    // More orders than one call of SECKILL.DROP releases.
     let mut held = 0;
     for user in 0..150 {
         let voucher = format!("7#{}", shard_of(format!("u{user}").as_bytes(), 2));
@@ -22,7 +22,10 @@ fn held_orders_are_not_dropped_but_by_force() {
     let refused = shop.start("drop", None).output();
     assert_eq!(refused.status.code(), Some(2));
     let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(refused.contains(&format!("{held} units are held for buyers who have yet to pay")), "{refused}");
+    assert!(
+        refused.contains(&format!("{held} units are held for buyers who have yet to pay")),
+        "{refused}"
+    );
     // The sale goes on.
     assert_eq!(shop.ask("SECKILL.TRY 7#0 late late"), Value::Int(0));
     assert_eq!(shop.run("drop --force"), "dropped 2 shards\n");
@@ -33,14 +36,14 @@ fn held_orders_are_not_dropped_but_by_force() {
     assert_eq!(shop.number("EXISTS seckill:stock:{7#0} seckill:stock:{7#1}"), 0);
 }
 
-/// Somebody drops a shard's voucher and makes another one of the same name.
+/// Another client drops a shard's voucher and creates a new one with its name.
 #[test]
 fn a_voucher_that_somebody_else_made_is_left_alone() {
     let shop = Shop::open(2, 100, true);
     shop.start("move --from 0 --to 1 --units 7", Some(2)).output();
     shop.ask("SECKILL.DROP 7#1");
     shop.ask("SECKILL.CREATE 7#1 30");
-    // What was on its way returns.
+    // The units on their way return.
     shop.run("finish");
     assert_eq!((shop.left(0), shop.left(1)), (50, 30));
     for (from, to) in [(0, 1), (1, 0)] {

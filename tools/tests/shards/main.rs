@@ -5,11 +5,11 @@
 //! | --- | --- |
 //! | `harness`, `nodes` | servers and clusters; shared with the tests of the module |
 //! | `program` | the programs as processes |
-//! | `shop` | a sale over shards, and `Shop::check`: what must hold |
-//! | `deaths` | programs that die at every step, at random moments, or come back from the dead |
-//! | `drops` | sales that are dropped, by the program and by somebody else |
-//! | `outages` | `level` when its server goes away, and when it is told to end |
-//! | `rush` | `seckill-rush` with a rate, and where others sell |
+//! | `shop` | a sale over shards, and `Shop::check`: what must be true |
+//! | `deaths` | programs that die at every step or at random, or resume too late |
+//! | `drops` | sales that are dropped, by the program and by another client |
+//! | `outages` | `level` when its server disappears, and when it is asked to end |
+//! | `rush` | `seckill-rush` with a rate, and on servers with other sales |
 //! | `sales` | whole sales over shards, on a server and on a cluster |
 //!
 //! Random tests print their seed; `SEED=<n>` repeats it.

@@ -1,4 +1,4 @@
-//! `level` when its server goes away, and when it is told to end.
+//! `level` when its server disappears, and when it is asked to end.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use crate::harness::{Server, wait_for};
 use crate::program::Program;
 use crate::shop::Shop;
 
-/// A sale that survives its server's restarts, whose units lie where nobody buys.
+/// A sale that survives its server's restarts, with units on shards where no user buys.
 fn sale() -> Shop {
     let server = Server::with().port().aof().config("seckill.hash-tags yes").start();
     let shop = Shop { server, shards: 2, stock: 100, managed: false };
@@ -14,8 +14,8 @@ fn sale() -> Shop {
     shop
 }
 
-/// Somebody buys what is on shard 0, so that there is something to move. What is moved there
-/// meanwhile stays: a buyer who took it, too, could buy the whole sale.
+/// Buys everything on shard 0, so that there is something to move. Units that arrive meanwhile
+/// stay: a buyer who took those too could buy the whole sale.
 fn empty_shard(shop: &Shop, round: u32) {
     let users = (0..).map(|number| format!("r{round}u{number}"));
     let its = users.filter(|user| crate::shop::shard_of(user.as_bytes(), 2) == 0);
@@ -32,7 +32,7 @@ fn wait_for_units(shop: &Shop, mover: &mut Program) {
     come.unwrap_or_else(|late| panic!("{late}"));
 }
 
-/// Row 11: it ended at the first lost connection.
+/// A fixed fault: it ended at the first lost connection.
 #[test]
 fn level_goes_on_when_its_server_is_back() {
     let mut shop = sale();
@@ -54,7 +54,7 @@ fn level_goes_on_when_its_server_is_back() {
     shop.check_finished();
 }
 
-/// What has never worked is a mistake: one sentence, at once.
+/// A server that never answered is a user's mistake: one sentence, at once.
 #[test]
 fn level_of_a_server_that_was_never_there_ends() {
     let mut shop = sale();

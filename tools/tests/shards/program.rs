@@ -1,4 +1,4 @@
-//! `seckill-shards` and `seckill-rush` as processes. The only file here that starts them.
+//! `seckill-shards` and `seckill-rush` as processes. Only this file here starts them.
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -7,11 +7,11 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::harness::wait_for;
 
-/// A program that runs, killed when dropped.
+/// A running program, killed when dropped.
 pub struct Program(Option<Child>);
 
 impl Program {
-    /// Starts `seckill-shards`; it ends itself at this moment of its work, if at any.
+    /// Starts `seckill-shards`, which kills itself at this step, if one is given.
     pub fn shards(url: &str, words: &str, die_at: Option<u32>) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_seckill-shards"));
         if let Some(moment) = die_at {
@@ -40,7 +40,7 @@ impl Program {
         child.wait_with_output().expect("its output")
     }
 
-    /// Waits for its end, which must be a good one, and gives what it printed.
+    /// Waits for its end, which must be a success, and returns its output.
     pub fn printed(self) -> String {
         let output = self.output();
         let (out, err) = (String::from_utf8_lossy(&output.stdout), &output.stderr);
@@ -50,7 +50,7 @@ impl Program {
 
     fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(self.id()).expect("a pid");
-        // It may have ended by itself just now.
+        // It may have ended on its own just now.
         let _ = kill_process(pid, signal);
     }
 
@@ -59,7 +59,7 @@ impl Program {
         id.expect("it was started")
     }
 
-    /// Whether it has asked the system for a signal. Where that is not shown, it has.
+    /// Does the program handle a signal? If the system does not show that, assume it does.
     fn handles(&self, signal: Signal) -> bool {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()));
         let handled = status.ok().and_then(|status| {
@@ -69,7 +69,7 @@ impl Program {
         handled.is_none_or(|signals| signals >> (signal.as_raw() - 1) & 1 == 1)
     }
 
-    /// Stops it in its tracks.
+    /// Stops the process until it is thawed.
     pub fn freeze(&self) {
         self.signal(Signal::STOP);
     }
@@ -78,12 +78,12 @@ impl Program {
         self.signal(Signal::CONT);
     }
 
-    /// Ctrl-C, once it can be noticed: at first the system would end the program.
+    /// Sends Ctrl-C once the program handles it: before that, the system would kill the program.
     pub fn interrupt(&self) {
         self.ask_to_end(Signal::INT);
     }
 
-    /// SIGTERM, once it can be noticed.
+    /// Sends SIGTERM once the program handles it.
     pub fn terminate(&self) {
         self.ask_to_end(Signal::TERM);
     }
@@ -98,7 +98,7 @@ impl Program {
 impl Drop for Program {
     fn drop(&mut self) {
         if let Some(child) = &mut self.0 {
-            // Errors mean that it is dead already, which is all that is wanted here.
+            // An error means that the program is dead already, which is enough here.
             let _ = child.kill();
             let _ = child.wait();
         }

@@ -1,4 +1,4 @@
-//! `seckill-rush` with a rate, and on servers where others sell.
+//! `seckill-rush` with a rate, and on servers with sales of others.
 
 use redis::Value;
 
@@ -22,8 +22,7 @@ fn a_rate_is_kept() {
     assert!(latency("p50_ms") > 0.0 && latency("p50_ms") <= latency("max_ms"), "{report}");
 }
 
-/// A server that stands still for a while delays all tries that were to be sent meanwhile, not only
-/// those that were on their way.
+/// A server that pauses delays all tries that are due meanwhile, not only those that were sent.
 #[test]
 fn latencies_count_from_when_a_try_was_due() {
     let server = Server::with().port().start();
@@ -36,7 +35,7 @@ fn latencies_count_from_when_a_try_was_due() {
     wait_for("the first order", sold).expect("the first order");
     server.call(&["DEBUG", "SLEEP", "0.5"]);
     let report = proved(rush);
-    // A fifth of all tries was due while it slept: a rush that waits for answers had seen one.
+    // A fifth of all tries was due in the pause: a rush that waits for answers delays one.
     let p99 = report["latency"]["p99_ms"].as_f64().expect("a number");
     assert!(p99 > 300.0, "{report}");
 }
@@ -57,7 +56,7 @@ fn a_server_with_orders_of_others_is_refused() {
     proved(Program::rush(&url(&server), "--json --tries 100 --beside-others"));
 }
 
-/// Its own orders are no reason.
+/// Its own orders are no reason to refuse.
 #[test]
 fn a_rush_can_be_repeated() {
     let server = Server::with().port().start();

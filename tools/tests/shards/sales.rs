@@ -28,7 +28,7 @@ fn expected(report: &serde_json::Value, what: &str) -> Option<i64> {
 fn a_rush_over_shards_is_proved_on_a_server() {
     let server = Server::with().port().start();
     let url = format!("redis://127.0.0.1:{}", server.port());
-    // Not spread, as ever.
+    // Without shards, as before.
     for rules in ["", " --script --reset", " --managed --cancel-share 0.5 --reset"] {
         let words = format!("--voucher one --tries 5000 --json{rules}");
         let report = proved(Program::rush(&url, &words));
@@ -55,10 +55,10 @@ fn a_rush_over_shards_is_proved_on_a_cluster() {
         let report = proved(Program::rush(url, &format!("{RUSH}{rules}")));
         assert_eq!(expected(&report, "moves on their way"), Some(0));
     }
-    // All primaries have had a part of it.
+    // All primaries have sold a part.
     let tries = |server: &Server| server.info_number("seckill_tries_accepted");
     assert!(nodes.servers[..3].iter().all(|server| tries(server) > 50));
-    // One that is not spread finds its node as well.
+    // A rush without shards also finds its node.
     proved(Program::rush(url, "--voucher one --tries 2000 --json"));
 }
 
@@ -73,7 +73,7 @@ fn a_rush_in_batches_is_proved() {
         let rush = "--voucher 7 --stock 1000 --tries 20000 --connections 8 --reset --json";
         let report = proved(Program::rush(&url, &format!("{rush} --batch {size}{rules}")));
         assert_eq!((&report["by"], &report["batch"]), (&"SECKILL.MTRY".into(), &size.into()));
-        // Every try was in a batch, and all batches but the last are whole.
+        // Every try was in a batch, and all batches but the last are full.
         assert_eq!(server.info("cmdstat_seckill.try"), None);
         let stats = server.info("cmdstat_seckill.mtry").expect("batches");
         let calls = format!("calls={},", 20_000_u32.div_ceil(size));
@@ -91,7 +91,7 @@ fn the_mover_sells_on_a_cluster_what_would_lie_idle() {
     for rules in ["", " --managed"] {
         let open = format!("--voucher 7 open --shards 4 --stock 40{rules}");
         Program::shards(url, &open, None).printed();
-        // Everybody who comes belongs to the shard 2.
+        // All users of this test belong to shard 2.
         let users = (0..).map(|user| format!("u{user}"));
         let mut users = users.filter(|user| shard_of(user.as_bytes(), 4) == 2);
         let owner = nodes.owner("7#2");
@@ -106,7 +106,7 @@ fn the_mover_sells_on_a_cluster_what_would_lie_idle() {
         let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
         let sold = text(&run(&nodes.servers[owner], "SCARD seckill:order:{7#2}"));
         let sold: i64 = sold.parse().expect("a number");
-        // 10, then up to a fair share of what is left, again and again.
+        // First 10 units, then repeatedly up to a fair share of the rest.
         assert!(sold >= 22, "{sold}: {shown:#}");
         assert_eq!(shown["left"].as_i64().map(|left| left + sold), Some(40), "{shown:#}");
         assert_eq!(Program::shards(url, "--voucher 7 drop", None).printed(), "dropped 4 shards\n");
@@ -127,7 +127,7 @@ fn a_move_waits_for_replicas_and_can_be_finished_without() {
     assert_eq!((shop.left(0), shop.left(1)), (45, 55));
 }
 
-/// The sale as seckill-shards shows it, once it can be asked.
+/// The output of `seckill-shards show`, once all shards answer.
 fn shown(url: &str) -> serde_json::Value {
     let shown = wait_for("all shards to answer", || {
         let output = Program::shards(url, "--voucher 7 show --json", None).output();
@@ -141,7 +141,7 @@ fn a_dead_primary_loses_no_move_that_its_replica_has_heard_of() {
     let mut random = fastrand::Rng::with_seed(seed());
     let builder = Server::with().config("cluster-node-timeout 2000");
     let mut nodes = Nodes::start_with(builder.config("cluster-replica-validity-factor 0"));
-    // The URL of a node that stays.
+    // The URL of a node that stays up.
     let url = nodes.urls()[1].clone();
     Program::shards(&url, "--voucher 7 open --shards 6 --stock 600 --managed", None).printed();
     let dies = nodes.owner("7#0");
@@ -159,7 +159,7 @@ fn a_dead_primary_loses_no_move_that_its_replica_has_heard_of() {
             }
             nodes.servers[dies].kill9();
         }
-        // The last one may have failed.
+        // The last run may have failed.
         mover.output();
     }
     let replica = &nodes.servers[dies + PRIMARIES];
@@ -197,15 +197,15 @@ fn a_rush_beside_a_mover_is_proved() {
 fn a_shard_that_has_lost_a_move_is_told() {
     let shop = Shop::open(2, 100, false);
     shop.run("move --from 0 --to 1 --units 5");
-    // As after the promotion of a replica that had not heard of it.
+    // The state after the promotion of a replica that had not received the move.
     shop.ask("HDEL seckill:shard:{7#0} seq");
     shop.ask("INCRBY seckill:stock:{7#0} 5");
     let shown = shop.start("show", None).output();
     assert_eq!(shown.status.code(), Some(1));
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
     assert!(shown.contains("shard 1 received 5 units by move 1 of shard 0"), "{shown}");
-    // Nobody moves anything, not even a program that has not looked: the next move has a number
-    // that was used, and is not taken for the lost one.
+    // No program moves anything, not even one that has not checked: the next move has a number that
+    // was used before, and is not mistaken for the lost move.
     let refused = shop.start("move --from 0 --to 1 --units 7", None).output();
     assert_eq!(refused.status.code(), Some(1));
     assert_eq!((shop.left(0), shop.left(1)), (50, 55));
@@ -216,7 +216,7 @@ fn a_shard_that_has_lost_a_move_is_told() {
     let refused = shop.start("finish", None).output();
     let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(refused.contains("its move 1 has a number that was used before"), "{refused}");
-    // Fixed as the page says: the units of the lost move are taken, and its number is known.
+    // Fixed as the page says: the units of the lost move are taken, and its number is skipped.
     shop.ask("HSET seckill:shard:{7#0} seq 2 out 2:1:7:another");
     shop.ask("DECRBY seckill:stock:{7#0} 5");
     shop.run("finish");
@@ -226,7 +226,7 @@ fn a_shard_that_has_lost_a_move_is_told() {
 
 #[test]
 fn a_sale_that_moves_looks_sound_and_stops_at_once() {
-    // Less than one unit per shard: they travel at every look.
+    // Fewer units than shards: every check moves some.
     let shop = Shop::open(600, 300, false);
     let mut movers = [1, 2].map(|_| shop.start("level --every-ms 1", None));
     let moves = || shop.number("HEXISTS seckill:shard:{7#0} seq") == 1;

@@ -1,4 +1,4 @@
-//! A sale over shards, and what must hold of it whenever nothing moves.
+//! A sale over shards, and what must be true of it whenever nothing moves.
 
 use redis::Value;
 
@@ -38,7 +38,7 @@ impl Shop {
         Program::shards(&self.url(), &format!("--voucher 7 {words}"), die_at)
     }
 
-    /// Runs seckill-shards to a good end and gives what it printed.
+    /// Runs seckill-shards, which must succeed, and returns its output.
     pub fn run(&self, words: &str) -> String {
         self.start(words, None).printed()
     }
@@ -65,7 +65,7 @@ impl Shop {
         self.number(&format!("SECKILL.TRY 7#{shard} {user} o-{user}"))
     }
 
-    /// Units that some journal says have left a shard and not come to the other.
+    /// Units that have left a shard and not reached the other, according to the journals.
     fn on_the_way(&self) -> i64 {
         let mut units = 0;
         for from in 0..self.shards {
@@ -83,7 +83,7 @@ impl Shop {
         units
     }
 
-    /// Every unit is on a shard, sold, or told of by exactly one journal; shards are sound.
+    /// Every unit is on a shard, sold, or in exactly one journal, and the shards are correct.
     pub fn check(&self) {
         let (mut units, mut totals) = (self.on_the_way(), self.on_the_way());
         for shard in 0..self.shards {
@@ -109,7 +109,7 @@ impl Shop {
         }
     }
 
-    /// Nothing is on its way, as far as the journals know.
+    /// Checks that no units are on their way, according to the journals.
     pub fn check_finished(&self) {
         for shard in 0..self.shards {
             let out = self.ask(&format!("HEXISTS seckill:shard:{{7#{shard}}} out"));
@@ -119,7 +119,7 @@ impl Shop {
     }
 }
 
-/// CRC16/XMODEM bit by bit, unlike the program's own.
+/// CRC16/XMODEM bit by bit, unlike the program's implementation.
 pub fn shard_of(user: &[u8], shards: u32) -> u32 {
     let mut crc = 0_u32;
     for byte in user {
@@ -131,7 +131,7 @@ pub fn shard_of(user: &[u8], shards: u32) -> u32 {
     (crc & 0xffff) % shards
 }
 
-/// The seed of this run, printed; SEED repeats one.
+/// The seed of this run, printed; SEED repeats a run.
 pub fn seed() -> u64 {
     let given = std::env::var("SEED").ok().map(|seed| seed.parse().expect("SEED is a number"));
     let seed = given.unwrap_or_else(|| fastrand::u64(..));

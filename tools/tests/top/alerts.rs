@@ -1,4 +1,4 @@
-//! The alerts: their rules by promtool, their page, and a Prometheus that scrapes a sale and fires.
+//! The alerts: rules checked by promtool, their page, and a Prometheus in which they fire.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -14,7 +14,7 @@ use crate::harness::{Port, left_out, wait_for};
 use crate::metrics::{exposed, get, metrics, sale, served, worker};
 use crate::program::{Service, text};
 
-/// A rule as its file has it.
+/// A rule as in its file.
 #[derive(Debug)]
 struct Alert<'f> {
     name: &'f str,
@@ -23,7 +23,7 @@ struct Alert<'f> {
     remedy: &'f str,
 }
 
-/// What stands behind some words, to the end of a value; empty without these words.
+/// The value that follows some words; empty without these words.
 fn behind<'f>(rule: &'f str, words: &str) -> &'f str {
     let rest = rule.split_once(words).map_or("", |(_, rest)| rest);
     &rest[..rest.find(['\n', '}']).unwrap_or(rest.len())]
@@ -39,7 +39,7 @@ fn alerts(file: &str) -> Vec<Alert<'_>> {
     file.split("- alert: ").skip(1).map(alert).collect()
 }
 
-/// Whether Prometheus is here; says so if it is not.
+/// Is Prometheus installed? If not, the test is reported as left out.
 fn is_here() -> bool {
     let runs = |name| Command::new(name).arg("--version").output().is_ok();
     let is_here = runs("promtool") && runs("prometheus");
@@ -82,7 +82,7 @@ fn promtool_accepts_and_tests_the_rules() {
         let is_tested = args[0] == "test" || told.contains("rules found");
         assert!(is_tested, "{args:?} looked at nothing\n{told}");
     }
-    // Each rule is seen to fire there.
+    // The page's tests make each rule fire.
     let tests = page("packaging/prometheus/alerts_test.yml");
     for Alert { name, .. } in alerts(&page("packaging/prometheus/alerts.yml")) {
         let fires = format!("alertname: {name}\n        exp_alerts:\n");
@@ -120,7 +120,7 @@ fn the_page_lists_every_alert() {
     }
 }
 
-/// What promtool would have otherwise, and stays, since names of metrics are never changed.
+/// Names that promtool objects to, and that stay, because names of metrics never change.
 const ODD_NAMES: [&str; 2] = ["seckill_locks_waited_ms_total", "seckill_voucher_total"];
 
 #[test]
@@ -136,7 +136,7 @@ fn pages_are_in_the_format_of_prometheus() {
         let (_, page) = page.split_once("\r\n\r\n").expect("a page");
         let output = promtool(&["check", "metrics"], page);
         let told = text(&output.stdout) + &text(&output.stderr);
-        // 3: the format is right, and names could be better.
+        // 3: the format is right, but some names could be better.
         assert!(matches!(output.status.code(), Some(0 | 3)), "{told}\n{page}");
         for line in told.lines() {
             assert!(ODD_NAMES.iter().any(|name| line.starts_with(name)), "{line}");
@@ -144,7 +144,7 @@ fn pages_are_in_the_format_of_prometheus() {
     }
 }
 
-/// A Prometheus with our configuration and rules, but for addresses and for how long they wait.
+/// A Prometheus with our configuration and rules, except for addresses and waiting times.
 struct Prometheus {
     service: Service,
     address: SocketAddr,
@@ -179,7 +179,7 @@ impl Prometheus {
         Self { service, address, _port: port, _dir: dir }
     }
 
-    /// What its API answers, or nothing yet.
+    /// The answer of its API, or None if there is none yet.
     fn ask(&self, path: &str) -> Option<Value> {
         let answer = get(self.address, &format!("GET /api/v1/{path} HTTP/1.0\r\n\r\n"))?;
         let body = answer.split_once("\r\n\r\n")?.1;
@@ -197,7 +197,7 @@ impl Prometheus {
         });
     }
 
-    /// Waits until an alert of this name fires, or none does.
+    /// Waits until an alert of this name fires, or until none does.
     fn wait_for_alert(&self, name: &str, fires: bool) {
         self.wait_until(name, "alerts", |found| {
             let mut alerts = found["alerts"].as_array().into_iter().flatten();
@@ -223,7 +223,7 @@ fn prometheus_scrapes_a_sale_and_alerts() {
     });
     prometheus.wait_for_value("seckill_tries_accepted_total", "3");
     prometheus.wait_for_value("seckill_worker_rows_inserted_total", "3");
-    // Tea was sold out, and the server has just been started.
+    // Tea is sold out, and the server has just started.
     prometheus.wait_for_alert("SeckillSoldOut", true);
     prometheus.wait_for_alert("SeckillServerRestarted", true);
     for name in ["SeckillServerDown", "SeckillWorkerDown", "SeckillModuleMissing"] {

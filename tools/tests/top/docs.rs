@@ -1,4 +1,4 @@
-//! The page says what the program says of itself.
+//! The page agrees with the program's own output.
 
 use std::fs;
 use std::path::Path;

@@ -6,7 +6,7 @@ use crate::docs::page;
 use crate::harness::{Server, text as reply_text, wait_for};
 use crate::program::{as_user, frame, frame_at, run, text, url};
 
-/// The words of the line that begins with this name, without the frame's border.
+/// The words of the line that starts with this name, without the frame's border.
 fn words(frame: &str, name: &str) -> Vec<String> {
     let line = frame.lines().find(|line| {
         let inner = line.trim_start_matches('\u{2502}');
@@ -15,11 +15,11 @@ fn words(frame: &str, name: &str) -> Vec<String> {
     let line = line.unwrap_or_else(|| panic!("no line of {name} in\n{frame}"));
     let inner = line.trim_matches('\u{2502}');
     let words = inner.split_whitespace().map(str::to_owned);
-    // A bar is no word.
+    // Bars are not words.
     words.filter(|word| word.is_ascii()).collect()
 }
 
-/// What stands in all behind a counter's name, in whichever panel it is.
+/// The total of a counter, in whichever panel it is.
 fn counted(frame: &str, name: &str) -> u64 {
     let panels = frame.lines().flat_map(|line| line.split('\u{2502}'));
     let panel = panels.map(str::trim).find(|panel| panel.starts_with(name));
@@ -62,7 +62,7 @@ fn figures_are_those_of_the_sale() {
             "LOCK.ACQUIRE lock:1 you 60000",
         ],
     );
-    // Holds that ended are counted off a moment later.
+    // The count of open holds follows a moment later.
     let holds = || (server.info_number("seckill_holds_open") == 5).then_some(());
     wait_for("five holds", holds).unwrap_or_else(|late| panic!("{late}"));
     let frame = frame(&server, &[]);
@@ -113,7 +113,7 @@ fn rates_are_told_between_two_readings() {
             .filter_map(|word| word.replace(',', "").trim_matches('\u{2502}').parse::<f64>().ok());
         let (rate, all) = (numbers.next().expect("a rate"), numbers.next().expect("a count"));
         assert!(rate > 0.0 && all > 0.0, "{frame}");
-        // More than in all can't have come in the third of a second before.
+        // The rate of the last third of a second can't exceed the total.
         assert!(rate <= all / 0.3 + 1.0, "{frame}");
         assert!(frame.contains(" Tries per second, at most "), "{frame}");
     });

@@ -20,7 +20,7 @@ fn run_all(server: &Server, commands: &[&str]) {
     }
 }
 
-/// A server with everything that there are metrics of.
+/// A server with data for every metric.
 pub fn sale() -> Server {
     let server = Server::with().aof().start();
     run_all(
@@ -60,12 +60,12 @@ fn samples(address: SocketAddr) -> Option<Samples> {
     Some(pairs.map(|(name, value)| (name.to_owned(), value.parse().expect(name))).collect())
 }
 
-/// seckill-top that serves, and where.
+/// A seckill-top that serves metrics, and its address.
 pub fn served(server: &Server) -> (Service, SocketAddr) {
     served_with(server, "unlimited")
 }
 
-/// The same of one that may have so many files and sockets open.
+/// Like `served`, with a limit of open files and sockets.
 pub fn served_with(server: &Server, files: &str) -> (Service, SocketAddr) {
     let program = env!("CARGO_BIN_EXE_seckill-top");
     let options = ["--redis", &url(server), "--metrics", "127.0.0.1:0", "--interval", "0.05"];
@@ -105,7 +105,7 @@ fn figures_are_those_of_the_sale() {
     ] {
         assert_eq!(samples.get(name), Some(&want), "{name} in {samples:#?}");
     }
-    // Of an unmanaged voucher nobody counts what was sold.
+    // There is no count of sold units of an unmanaged voucher.
     assert!(!samples.contains_key("seckill_voucher_sold{voucher=\"tea\"}"), "{samples:#?}");
 
     server.kill9();
@@ -116,7 +116,7 @@ fn figures_are_those_of_the_sale() {
     value(0.0);
     server.start_again();
     value(1.0);
-    // However often it was asked meanwhile, it has said so once or, with another reason, twice.
+    // However many requests there were, it reported this once or, with another reason, twice.
     let told = service.said().matches('\n').count();
     assert!((2..=4).contains(&told), "{}", service.said());
 }
@@ -167,7 +167,7 @@ fn other_requests_are_answered_too() {
     }
 }
 
-/// A worker of a server, and where it tells its metrics, all of which are there.
+/// A worker of a server, and the address of its metrics, all of which are there.
 pub fn worker(server: &Server) -> (Service, Port, SocketAddr) {
     let port = Port::free();
     let program = env!("CARGO_BIN_EXE_seckill-worker");
@@ -210,7 +210,7 @@ pub fn metrics(query: &str) -> Vec<String> {
     words.filter(|word| word.starts_with("seckill_")).map(str::to_owned).collect()
 }
 
-/// All texts under this name, anywhere in the dashboard.
+/// All texts with this name, anywhere in the dashboard.
 fn texts(value: &serde_json::Value, name: &str, found: &mut Vec<String>) {
     match value {
         serde_json::Value::Object(fields) => {
@@ -237,7 +237,7 @@ fn the_dashboard_asks_for_what_there_is() {
     texts(&dashboard["panels"], "expr", &mut queries);
     texts(&dashboard["templating"], "definition", &mut queries);
     assert!(queries.len() > 30, "{queries:?}");
-    // What Prometheus adds to every sample.
+    // Labels that Prometheus adds to every sample.
     let added = ["instance", "job"].map(str::to_owned);
     let check_labels = |query: &str, labels: Vec<String>| {
         for metric in metrics(query) {
@@ -261,7 +261,7 @@ fn the_dashboard_asks_for_what_there_is() {
             check_labels(query, labels.map(str::to_owned).collect());
         }
     }
-    // What neither it nor an alert asks for is not worth exposing, but for these.
+    // A metric without a query or an alert is not worth exposing, except these.
     let rules = page("packaging/prometheus/alerts.yml");
     let asked = queries.iter().flat_map(|query| metrics(query)).chain(metrics(&rules));
     let asked: BTreeSet<String> = asked.collect();

@@ -1,4 +1,4 @@
-//! `seckill-top` as a process: for one frame, in a terminal of its own, or serving.
+//! `seckill-top` as a process: for one frame, in its own terminal, or serving.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -14,12 +14,12 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::harness::{Server, wait_for};
 
-/// How `--redis` names a server.
+/// The server's URL for `--redis`.
 pub fn url(server: &Server) -> String {
     as_user(server, "")
 }
 
-/// The same with the name and password of a user, `name:password@`.
+/// The URL with the name and password of a user, `name:password@`.
 pub fn as_user(server: &Server, user: &str) -> String {
     match server.address().addr() {
         ConnectionAddr::Unix(path) => match user.trim_end_matches('@').split_once(':') {
@@ -62,7 +62,7 @@ pub fn text(bytes: &[u8]) -> String {
 pub const COLUMNS: u16 = 110;
 pub const ROWS: u16 = 32;
 
-/// A running seckill-top that draws in a terminal of its own, killed when dropped.
+/// A running seckill-top that draws in its own terminal, killed when dropped.
 pub struct Dashboard {
     child: Child,
     keyboard: File,
@@ -79,7 +79,7 @@ impl Dashboard {
         tcsetwinsize(&master, size).expect("a size");
         let path = ptsname(&master, Vec::new()).expect("its name").into_string().expect("text");
         let open = || File::options().read(true).write(true).open(&path).expect("its other end");
-        // In a session of its own: it must not draw where the tests run.
+        // In a session of its own, so that it does not draw in the tests' terminal.
         let child = Command::new("setsid")
             .arg(env!("CARGO_BIN_EXE_seckill-top"))
             .args(options)
@@ -95,7 +95,7 @@ impl Dashboard {
         let kept = Arc::clone(&drawn);
         let reader = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // An error is how a terminal ends whose other end is closed.
+            // A terminal whose other end is closed ends with an error.
             while let Ok(count @ 1..) = screen.read(&mut bytes) {
                 kept.lock().unwrap_or_else(PoisonError::into_inner).extend(&bytes[..count]);
             }
@@ -107,12 +107,12 @@ impl Dashboard {
         self.keyboard.write_all(keys.as_bytes()).expect("press a key");
     }
 
-    /// All that it has written.
+    /// Everything that it has written.
     pub fn written(&self) -> String {
         text(&self.drawn.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Waits until the screen has such a line.
+    /// Waits until the screen has a line with these words.
     pub fn wait_for_line(&mut self, words: &str) {
         let seen = wait_for(words, || {
             let ended = self.child.try_wait().expect("ask for its end");
@@ -122,7 +122,7 @@ impl Dashboard {
         seen.unwrap_or_else(|late| panic!("{late}\n{}", screen(&self.written()).join("\n")));
     }
 
-    /// Waits for its end, and until all that it has written was read.
+    /// Waits for its exit, and until everything that it has written was read.
     pub fn ended(&mut self) -> ExitStatus {
         let status = wait_for("its end", || {
             let ended = self.child.try_wait().ok().flatten();
@@ -134,13 +134,13 @@ impl Dashboard {
 
 impl Drop for Dashboard {
     fn drop(&mut self) {
-        // Errors mean that it is dead already, which is all that is wanted here.
+        // An error means that the program is dead already, which is enough here.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// What stands on a terminal after these bytes: it knows how to move and to write, no more.
+/// The contents of a terminal after these bytes: it only interprets moves and text.
 fn screen(written: &str) -> Vec<String> {
     let (columns, rows) = (usize::from(COLUMNS), usize::from(ROWS));
     let mut cells = vec![vec![' '; columns]; rows];
@@ -177,12 +177,12 @@ pub struct Service {
 }
 
 impl Service {
-    /// Starts it in a directory that keeps what it says.
+    /// Starts it in a directory that keeps its output.
     pub fn start(program: &str, options: &[&str], dir: &Path) -> Self {
         Self::start_with_files("unlimited", program, options, dir)
     }
 
-    /// The same of one that may have so many files and sockets open.
+    /// Like `start`, with a limit of open files and sockets.
     pub fn start_with_files(files: &str, program: &str, options: &[&str], dir: &Path) -> Self {
         let name = Path::new(program).file_name().expect("a program's name");
         let log = dir.join(name).with_extension("log");
@@ -202,7 +202,7 @@ impl Service {
         Self { child, log }
     }
 
-    /// Asks it to end, and waits until it has.
+    /// Asks it to end, and waits for its exit.
     pub fn terminate(&mut self) -> ExitStatus {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a pid");
         kill_process(pid, Signal::TERM).expect("signal it");
@@ -217,7 +217,7 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        // Errors mean that it is dead already, which is all that is wanted here.
+        // An error means that the program is dead already, which is enough here.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! seckill-top as a service: slow clients, health, its end.
+//! seckill-top as a service: slow clients, health, SIGTERM.
 
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
@@ -8,7 +8,7 @@ use crate::harness::{Server, wait_for};
 use crate::metrics::{get, served, served_with};
 use crate::program::{run, text};
 
-/// The files that it may have open, and the clients that want some of them.
+/// Its limit of open files, and the number of clients that need some of them.
 const FILES: &str = "64";
 const SLOW_CLIENTS: usize = 200;
 const REQUEST: &str = "GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n";
@@ -19,7 +19,7 @@ fn health(address: SocketAddr) -> Option<(String, String)> {
     Some((head.split(' ').nth(1)?.to_owned(), text.to_owned()))
 }
 
-/// Row 8 of the hostile clients: one client at a time was answered, after up to 40 s.
+/// A fixed fault: it answered one client at a time, each after up to 40 s.
 #[test]
 fn slow_clients_keep_nobody_waiting() {
     let server = Server::start();
@@ -35,7 +35,7 @@ fn slow_clients_keep_nobody_waiting() {
     let answer = get(address, REQUEST).expect("an answer");
     let took = asked.elapsed();
     assert!(answer.contains("seckill_up 1"), "{answer}");
-    // The slow ones have two seconds each: nobody waits for even one of them.
+    // A slow client has two seconds: other clients don't wait even for one of them.
     assert!(took < Duration::from_millis(1_500), "{took:?}");
     drop(slow);
     assert!(service.terminate().success(), "{}", service.said());
@@ -78,7 +78,7 @@ fn health_is_asked_for_by_the_program_itself() {
     assert!(code == Some(1) && error.contains(&format!("--health {address}: ")), "{error}");
 }
 
-/// Also while the server answers nothing.
+/// It also ends while the server does not answer.
 #[test]
 fn it_ends_when_it_is_told_to() {
     let server = Server::start();

@@ -21,7 +21,7 @@ fn it_draws_outlives_the_server_and_ends_on_a_key() {
 
     top.press("q");
     assert_eq!(top.ended().code(), Some(0));
-    // The terminal is left as it was: the other screen, with a cursor.
+    // The terminal is restored: the other screen, with a cursor.
     assert!(top.written().contains("\x1b[?1049l"));
 }
 

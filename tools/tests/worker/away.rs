@@ -1,4 +1,4 @@
-//! Databases, groups and streams that go away and come back.
+//! Databases, groups and streams that disappear and return.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::rows::{http_get, metric};
 use crate::shop::{GROUP, Shop, random};
 use crate::worker::Worker;
 
-/// Retries at once: what is given up at all is given up quickly.
+/// Retries at once, so that a wrong rejection would happen quickly.
 const IMPATIENT: [&str; 4] = ["--retry-ms", "5", "--claim-after-ms", "50"];
 
 fn nothing_was_rejected(shop: &Shop) {
@@ -24,8 +24,8 @@ fn wait_for_rows(shop: &Shop, worker: &Worker, rows: usize) {
     there.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
 }
 
-/// Keeps the database away for so long after the worker has read something for it: often enough
-/// to have given up on an entry, if it were to blame.
+/// Keeps the database away for this long after the worker has read something for it: long enough to
+/// give up on an entry, if the worker blamed the entry.
 fn keep_away(shop: &Shop, worker: &mut Worker, ms: i64) {
     let met = wait_for("the worker to meet the obstacle", || {
         (shop.group("stream.orders", GROUP)?["pending"] != "0").then_some(())
@@ -107,7 +107,7 @@ fn the_sqlite_file_is_locked() {
     let rows = shop.row_count();
     let lock = shop.database.held("BEGIN EXCLUSIVE");
     shop.rush("b", 100, &mut random);
-    // It waits for the lock a while before it calls that an obstacle.
+    // It waits for the lock for a while before it reports an obstacle.
     let told = wait_for("the worker to say so", || worker.log().contains("locked").then_some(()));
     told.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
     keep_away(&shop, &mut worker, 500);
@@ -178,7 +178,7 @@ fn after_flushall_the_worker_goes_on() {
     assert_eq!(after.count(), shop.accepted_count());
 }
 
-/// Row 4: somebody must see how far the rows are behind while the database hangs.
+/// The lag of the rows must be visible while the database hangs.
 #[test]
 fn the_lag_is_measured_while_the_database_is_locked() {
     let mut shop = Shop::open(Database::sqlite());
@@ -204,7 +204,7 @@ fn the_lag_is_measured_while_the_database_is_locked() {
         shop.buy("phone", &format!("u{number}"), &format!("o{number}"));
     }
     wait(439.0, 1.0);
-    // Also by a worker that comes too late to open the database.
+    // Also by a worker that starts too late to open the database.
     worker.kill9();
     let late = shop.worker(&["--metrics", &address]);
     let seen = wait_for("the gauges", || lag(439.0, 1.0));
@@ -227,7 +227,7 @@ fn ends_in_time(worker: &mut Worker) {
     assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
 }
 
-/// Row 6: something accepts connections, and says nothing.
+/// A peer that accepts connections and never answers.
 #[test]
 fn a_worker_ends_in_time_before_a_database_that_never_answers() {
     let shop = Shop::open(Database::sqlite());

@@ -1,11 +1,11 @@
-//! The shop's statements for many orders at once: PostgreSQL and SQLite are asked once for a batch,
-//! and what becomes of it is what becomes of one order after the other.
+//! The shop's statements for many orders at once: PostgreSQL and SQLite get one request per batch,
+//! and the result is that of one order after the other.
 
 use crate::databases::{Database, Kind};
 use crate::shop::Shop;
 use crate::statements::{QUICK, documented, wait_for_word};
 
-/// Each command of a client has a moment of its own.
+/// Each command of a client has its own time stamp.
 #[test]
 fn postgres_is_asked_once_for_a_batch_and_one_by_one_where_it_must_be() {
     let Some(database) = Database::open(Kind::Postgres) else { return };
@@ -31,7 +31,7 @@ fn postgres_is_asked_once_for_a_batch_and_one_by_one_where_it_must_be() {
     };
     let statements = std::fs::read_to_string(file).expect("the file");
     assert_eq!(batch(&statements), [5, 1]);
-    // What gives rows can't be in a block.
+    // A statement that returns rows can't be in a block.
     let returning = statements.replacen("stock >= :units", "stock >= :units RETURNING stock", 1);
     assert_eq!(batch(&returning), [5, 5]);
     shop.sql("DROP EXTENSION plpgsql");
@@ -40,10 +40,10 @@ fn postgres_is_asked_once_for_a_batch_and_one_by_one_where_it_must_be() {
     shop.check_shop(&[(1, 100)]);
 }
 
-/// One by one they would take longer than the clock's millisecond.
+/// Executed one by one, they would take longer than the clock's millisecond.
 const MANY: u32 = 200;
 
-/// What runs inside one statement has one moment, by SQLite's clock.
+/// By SQLite's clock, everything within one statement has one time stamp.
 #[test]
 fn sqlite_is_asked_once_for_a_batch_and_one_by_one_where_it_must_be() {
     let mut shop = Shop::open(Database::sqlite());
@@ -67,16 +67,16 @@ fn sqlite_is_asked_once_for_a_batch_and_one_by_one_where_it_must_be() {
     };
     assert_eq!(moments("INSERT INTO told (id) VALUES (:order_id)", false), 1);
     assert_eq!(moments("REPLACE INTO told (id) VALUES (:order_id) -- each", false), 1);
-    // No trigger can have these.
+    // A trigger can't contain these statements.
     assert!(moments("INSERT INTO told (id) VALUES (:order_id) RETURNING id", true) > 1);
     assert!(moments("INSERT INTO main.told (id) VALUES (:order_id)", true) > 1);
-    // The rows of both together count.
+    // The changed rows of both statements count together.
     let two = "DELETE FROM told WHERE id = ''; INSERT INTO told (id) VALUES (:order_id)";
     assert!(moments(two, false) > 1);
     shop.check();
 }
 
-/// A column decides how a value is compared, alone and in a batch.
+/// The column decides how a value is compared, alone and in a batch.
 #[test]
 fn sqlite_compares_values_in_a_batch_as_it_does_alone() {
     for batch in ["1", "256"] {
@@ -99,7 +99,7 @@ fn sqlite_compares_values_in_a_batch_as_it_does_alone() {
     }
 }
 
-/// The shop's trigger takes the whole transaction back, so there is no savepoint to go back to.
+/// The shop's trigger rolls back the whole transaction, so there is no savepoint to return to.
 #[test]
 fn an_order_that_ends_the_transaction_on_sqlite_holds_no_other_up() {
     let mut shop = Shop::open(Database::sqlite());

@@ -6,7 +6,7 @@ use crate::databases::Database;
 use crate::harness::Server;
 use crate::shop::{Shop, databases, random};
 
-/// Runs it; gives its exit code and what it said.
+/// Runs the check; returns its exit code and its output.
 fn checked(shop: &Shop, options: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_seckill-worker"))
         .arg("check")
@@ -47,7 +47,7 @@ fn rows_are_compared_with_the_server() {
         let words =
             ["orders                           200          0  DIFFERS", "and 180 more: --json"];
         expect(&shop, &options, 1, &words);
-        // From the entries of the stream, with the sums as they were.
+        // Repaired from the entries of the stream, with the sums as before.
         let repaired = [&options[..], &["--repair"]].concat();
         expect(&shop, &repaired, 1, &["wrote 200 orders", "NOT PROVED: units in the sums\n"]);
         shop.database.held("UPDATE seckill_voucher_sales SET units = 200").end("SELECT 1");
@@ -56,7 +56,7 @@ fn rows_are_compared_with_the_server() {
     }
 }
 
-/// What the streams no longer have is in the book of a managed voucher.
+/// Orders that the streams no longer have are in the book of a managed voucher.
 #[test]
 fn a_managed_sale_is_repaired_from_its_book() {
     for database in databases() {
@@ -93,7 +93,7 @@ fn a_managed_sale_is_repaired_from_its_book() {
     }
 }
 
-/// What a worker has not read yet is written once, by whichever comes first.
+/// An entry that no worker has read yet is written once, by the repair or by the worker.
 #[test]
 fn entries_that_come_after_a_repair_change_nothing() {
     let mut shop = Shop::open(Database::sqlite());
@@ -114,14 +114,14 @@ fn entries_that_come_after_a_repair_change_nothing() {
     let summary = shop.drain(&[]);
     assert_eq!((&summary["rows_inserted"], &summary["rows_repeated"]), (&0.into(), &2.into()));
     shop.check();
-    // And what is released then is released once.
+    // A later release is also applied once.
     shop.run("SECKILL.CANCEL tea ben t2");
     shop.drain(&[]);
     shop.check();
     expect(&shop, &["--voucher", "tea"], 0, &["PROVED: 1 units"]);
 }
 
-/// Of these a person decides.
+/// A person has to decide about these.
 #[test]
 fn what_was_sold_is_never_released() {
     let mut shop = Shop::open(Database::sqlite());
@@ -159,7 +159,7 @@ fn what_was_sold_is_never_released() {
 fn all_shards_of_a_sale_are_compared() {
     let server = Server::with().config("seckill.hash-tags yes").start();
     let mut shop = Shop::on(server, Database::sqlite(), &["7#0", "7#1"]);
-    // As seckill-shards opens it.
+    // The key that seckill-shards makes when it opens a sale.
     for shard in ["7#0", "7#1"] {
         shop.run(&format!("HSET seckill:shard:{{{shard}}} sale 2:100:x"));
         shop.sell(shard, 50);
@@ -179,7 +179,7 @@ fn all_shards_of_a_sale_are_compared() {
     assert_eq!(json["differences"][0]["order"], "o3", "{json}");
 }
 
-/// One sentence, exit code 2, and nothing is made.
+/// One sentence, exit code 2, and nothing is created.
 #[test]
 fn what_can_not_be_compared_is_told() {
     let mut shop = Shop::open(Database::sqlite());

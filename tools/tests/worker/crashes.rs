@@ -1,4 +1,4 @@
-//! Workers and servers that die at any moment: every order still ends as one row.
+//! Workers and servers that die at any moment: every order still becomes one row.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -10,8 +10,8 @@ use crate::databases::{Database, Kind};
 use crate::harness::{Server, wait_for};
 use crate::shop::{GROUP, Shop, pairs, random};
 
-/// Kills a worker again and again while there is more to do than it can do. Goes on until enough
-/// of them died in the middle of something.
+/// Repeatedly kills a worker that has more work than it can do, until enough workers have died in
+/// the middle of something.
 fn workers_are_killed(kind: Kind) {
     let Some(database) = Database::open(kind) else { return };
     let mut shop = Shop::open(database);
@@ -57,7 +57,7 @@ fn workers_are_killed_on_mysql() {
     workers_are_killed(Kind::MySql);
 }
 
-/// Sells until told to stop, over servers that die in the middle of it.
+/// Sells until it is stopped, on servers that die meanwhile.
 fn sell_through_crashes(address: &redis::ConnectionInfo, stop: &AtomicBool, name: &str) {
     let mut number = 0;
     while !stop.load(Ordering::Relaxed) {
@@ -92,7 +92,7 @@ fn redis_is_killed() {
     let mut shop = Shop::on(server, Database::sqlite(), &[""]);
     let mut random = random();
     shop.sell("phone", 1_000_000);
-    // The streams stay whole: after a crash they are the account of what was accepted.
+    // The streams are not trimmed: after a crash they show what was accepted.
     let mut worker = shop.worker(&["--retry-ms", "10"]);
     let (address, stop) = (shop.server.address(), AtomicBool::new(false));
     thread::scope(|scope| {
@@ -120,7 +120,7 @@ fn redis_is_killed() {
     assert_eq!(shop.run("EXISTS stream.orders.dlq"), Value::Int(0));
 }
 
-/// One of two workers dies; the other takes over what it had read.
+/// One of two workers dies; the other one takes over the entries that it had read.
 fn the_other_takes_over(kind: Kind) {
     let Some(database) = Database::open(kind) else { return };
     let mut shop = Shop::open(database);
@@ -162,7 +162,7 @@ fn the_other_takes_over_on_postgres() {
     the_other_takes_over(Kind::Postgres);
 }
 
-/// A worker that hangs is taken for dead. When it goes on, its orders are rows already.
+/// A worker that hangs is considered dead. When it resumes, its orders are rows already.
 fn a_frozen_worker_does_no_harm(kind: Kind) {
     let Some(database) = Database::open(kind) else { return };
     let mut shop = Shop::open(database);
@@ -175,7 +175,7 @@ fn a_frozen_worker_does_no_harm(kind: Kind) {
         shop.rush(&format!("r{round}"), 300, &mut random);
         thread::sleep(Duration::from_millis(80).mul_f64(random.f64()));
         frozen.freeze();
-        // It may hold a lock of the database: then nothing goes on before it does.
+        // It may hold a lock of the database: then nothing proceeds until it resumes.
         let mut other = shop.worker(&options);
         thread::sleep(Duration::from_millis(100).mul_f64(random.f64()));
         frozen.thaw();

@@ -1,4 +1,4 @@
-//! The programs of database servers: where they are, and how they are started.
+//! The programs of database servers: their paths, and how they are started.
 
 use std::fs::{self, File};
 use std::os::unix::fs::chown;
@@ -29,7 +29,7 @@ pub fn spawn(kind: Kind, commits: Commits, dir: &Path, args: &[&str]) -> Child {
     };
     match (kind, commits) {
         (Kind::Postgres, Commits::Quick) => command.args(["-c", "fsync=off"]),
-        // The server hands a commit to the system, which the server's death doesn't undo.
+        // The system gets each commit, and keeps it when the server is killed.
         (_, Commits::Quick) => command.arg("--innodb-flush-log-at-trx-commit=2"),
         (_, Commits::Durable) => &mut command,
     };
@@ -42,7 +42,7 @@ pub fn spawn(kind: Kind, commits: Commits, dir: &Path, args: &[&str]) -> Child {
         .unwrap_or_else(|error| panic!("cannot run {kind:?}: {error}"))
 }
 
-/// MySQL as it was unpacked beside the system: it finds nothing by itself.
+/// MySQL that was unpacked outside of the system's folders: it needs all paths as options.
 pub fn mysqld(program: &Path) -> Command {
     let share = program.with_file_name("share");
     let mut command = Command::new(program);
@@ -59,7 +59,7 @@ pub fn mysqld(program: &Path) -> Command {
     command
 }
 
-/// Where MySQL was unpacked others than root may not look; it may be run by root.
+/// Only root may be able to read the folder where MySQL was unpacked; MySQL may run as root.
 pub fn owned<'a>(kind: Kind, command: &'a mut Command, dir: &Path) -> &'a mut Command {
     if kind == Kind::MySql {
         return command.current_dir(dir).env_clear().env("PATH", PATH).stdin(Stdio::null());
@@ -67,7 +67,7 @@ pub fn owned<'a>(kind: Kind, command: &'a mut Command, dir: &Path) -> &'a mut Co
     unprivileged(command, dir)
 }
 
-/// Runs it as who may run database servers, in a directory that is theirs.
+/// Runs it as a user that may run database servers, in a directory of that user.
 pub fn unprivileged<'a>(command: &'a mut Command, dir: &Path) -> &'a mut Command {
     if geteuid().is_root() {
         let users = fs::read_to_string("/etc/passwd").expect("/etc/passwd");
@@ -96,7 +96,7 @@ pub fn program(kind: Kind) -> Option<PathBuf> {
         }
         _ => return found("mariadbd"),
     }
-    // Debian keeps each version's programs out of the way.
+    // Debian keeps the programs of each version outside of PATH.
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let newest = versions
         .filter_map(|version| {

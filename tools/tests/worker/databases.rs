@@ -2,8 +2,8 @@
 //! packages, or of MySQL from `scripts/servers mysql-9`, in a fresh directory, on a unix socket,
 //! killed by its child handle.
 //!
-//! It owns where a database lives and when it counts as up, and knows no table of the worker.
-//! Servers refuse to be run by root, so then they are run by `nobody`.
+//! This file decides where a database is and when it is up, and knows no table of the worker.
+//! Servers refuse to run as root, so root runs them as `nobody`.
 #![allow(dead_code, reason = "the benchmark includes this file too and uses a part of it")]
 
 #[path = "database_programs.rs"]
@@ -39,7 +39,7 @@ impl Kind {
     }
 }
 
-/// Whether a commit waits for the disk. A test kills processes, never the machine, so it need not.
+/// Does a commit wait for the disk? A test kills processes, never the machine, so it need not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Commits {
     Quick,
@@ -52,7 +52,7 @@ pub struct Database {
     pub url: String,
     pub server: Option<Arc<DatabaseServer>>,
     runtime: Runtime,
-    /// Held for its drop, which removes the file of SQLite.
+    /// Dropping it removes the file of SQLite.
     _dir: Option<TempDir>,
 }
 
@@ -66,8 +66,8 @@ pub struct DatabaseServer {
 }
 
 impl Database {
-    /// A database of its own; on a server that tests which run at the same time share. None, and
-    /// said so, where its server is not installed.
+    /// A separate database; concurrent tests share its server. None, and reported as left out, if
+    /// the server is not installed.
     pub fn open(kind: Kind) -> Option<Self> {
         match kind {
             Kind::Sqlite => Some(Self::sqlite()),
@@ -75,7 +75,7 @@ impl Database {
         }
     }
 
-    /// The same with every commit on the disk before it is answered.
+    /// Like `open`, with every commit on the disk before it is answered.
     pub fn durable(kind: Kind) -> Option<Self> {
         match kind {
             Kind::Sqlite => Some(Self::sqlite()),
@@ -83,7 +83,7 @@ impl Database {
         }
     }
 
-    /// The same on a server that no other test has, to be stopped and started.
+    /// Like `open`, on a server that no other test uses, to be stopped and started.
     pub fn alone(kind: Kind) -> Option<Self> {
         Some(Self::on(&Arc::new(DatabaseServer::start(kind, Commits::Quick)?)))
     }
@@ -94,7 +94,7 @@ impl Database {
         Self { kind: Kind::Sqlite, url, server: None, runtime: runtime(), _dir: Some(dir) }
     }
 
-    /// Where a client finds it that shall make it, if it is a file that is not there.
+    /// The URL for a client that has to create the database if it is a missing file.
     pub fn url_to_make(&self) -> String {
         let rest = if self.kind == Kind::Sqlite { "?mode=rwc" } else { "" };
         format!("{}{rest}", self.url)
@@ -113,7 +113,7 @@ impl Database {
         Self { kind, url, server: Some(server.clone()), runtime, _dir: None }
     }
 
-    /// The rows that a query gives.
+    /// The result rows of a query.
     pub fn rows(&self, query: &str) -> Vec<AnyRow> {
         self.try_rows(query).unwrap_or_else(|error| panic!("{query}: {error}"))
     }
@@ -127,7 +127,7 @@ impl Database {
         })
     }
 
-    /// Runs a statement on a connection that stays as long as what is returned.
+    /// Runs a statement on a connection that is open as long as the returned value.
     pub fn held(&self, statement: &str) -> Held<'_> {
         let connection = self.runtime.block_on(async {
             let mut connection = AnyConnection::connect(&self.url_to_make()).await?;
@@ -139,7 +139,7 @@ impl Database {
     }
 }
 
-/// A connection in the middle of something.
+/// A connection with an open transaction or lock.
 pub struct Held<'a> {
     connection: AnyConnection,
     runtime: &'a Runtime,
@@ -154,7 +154,7 @@ impl Held<'_> {
 }
 
 impl DatabaseServer {
-    /// The server of all tests that need one at this time; it ends with the last of them.
+    /// The server that all concurrent tests share; it ends with the last of them.
     fn shared(kind: Kind, commits: Commits) -> Option<Arc<Self>> {
         static POSTGRES: Mutex<Weak<DatabaseServer>> = Mutex::new(Weak::new());
         static MARIADB: Mutex<Weak<DatabaseServer>> = Mutex::new(Weak::new());
@@ -173,7 +173,7 @@ impl DatabaseServer {
         Some(server)
     }
 
-    /// None, and said so, where it can't be had; an error where it must be.
+    /// None, and reported as left out, if it is not available; an error if it must be.
     fn start(kind: Kind, commits: Commits) -> Option<Self> {
         let outcome = match program(kind) {
             Some(program) => Self::start_with(kind, commits, &program),
@@ -219,7 +219,7 @@ impl DatabaseServer {
         Ok(server)
     }
 
-    /// Where clients find a database; with an empty name, the one that is always there.
+    /// The URL of a database; with an empty name, of the one that always exists.
     fn url(&self, name: &str) -> String {
         let dir = self.dir.path().display();
         let or = |usual: &str| if name.is_empty() { usual.to_owned() } else { name.to_owned() };
@@ -238,18 +238,18 @@ impl DatabaseServer {
         fs::read_to_string(self.dir.path().join("log")).unwrap_or_else(|_| "(no log)".into())
     }
 
-    /// Ends it, as an operator does; clients are cut off.
+    /// Stops it as an operator does; clients are disconnected.
     pub fn stop(&self) {
         self.end(if self.kind == Kind::Postgres { Signal::INT } else { Signal::TERM });
     }
 
-    /// Ends it as a crash does, in the middle of whatever it does.
+    /// Stops it as a crash does, in the middle of its work.
     pub fn crash(&self) {
-        // PostgreSQL's other processes end when the first one does in this manner.
+        // PostgreSQL's other processes end when the first one gets this signal.
         self.end(if self.kind == Kind::Postgres { Signal::QUIT } else { Signal::KILL });
     }
 
-    /// A copy of a file that the server's user alone may read.
+    /// A copy of a file that only the server's user may read.
     pub fn own_file(&self, file: &Path) -> PathBuf {
         let copy = self.dir.path().join(file.file_name().expect("a name"));
         fs::copy(file, &copy).expect("copy a file");
@@ -259,8 +259,8 @@ impl DatabaseServer {
         copy
     }
 
-    /// It stands still, as on a machine that hangs, until it is thawed. Of MariaDB: PostgreSQL is
-    /// several processes.
+    /// Stops the process, as on a machine that hangs, until it is thawed. Only for MariaDB:
+    /// PostgreSQL is several processes.
     pub fn freeze(&self) {
         self.signal(Signal::STOP);
     }
@@ -287,7 +287,7 @@ impl DatabaseServer {
         self.start_again_with(&[]);
     }
 
-    /// The same with further arguments.
+    /// Like `start_again`, with further arguments.
     pub fn start_again_with(&self, args: &[&str]) {
         *self.child() = spawn(self.kind, self.commits, self.dir.path(), args);
         self.wait_until_up().unwrap_or_else(|why| panic!("no restart: {why}"));

@@ -1,4 +1,4 @@
-//! The worker's page says what the program says of itself.
+//! The worker's page agrees with the program's own output.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ fn page(name: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The user of the page lacks no right.
+/// The user on the page has all the rights that it needs.
 #[test]
 fn the_user_of_the_page_has_the_rights_that_it_takes() {
     let page = page("docs/worker.md");
@@ -69,7 +69,7 @@ fn the_page_lists_every_option_at_its_default() {
         let row = rows.iter().find(cell);
         let row = row.unwrap_or_else(|| panic!("docs/worker.md has no row of {name}"));
         if let Some(default) = default {
-            // The default that is no value is told in words.
+            // A default that is not a value is described in words.
             let told = [format!("| `{default}` |"), format!("| {default} |")];
             assert!(told.iter().any(|cell| row.contains(cell)), "{name}, {default}: {row}");
         }

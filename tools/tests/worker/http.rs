@@ -1,4 +1,4 @@
-//! What the worker's port does to the worker, and tells of it.
+//! How clients of the worker's port affect the worker, and what the port reports.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -10,11 +10,11 @@ use crate::rows::{http_get, metric};
 use crate::shop::Shop;
 use crate::worker::Worker;
 
-/// The files that the worker may have open, and the clients that want some of them.
+/// The worker's limit of open files, and the number of clients that need some of them.
 const FILES: u32 = 64;
 const SLOW_CLIENTS: usize = 200;
 
-/// What is answered to GET of a path: the status and the text.
+/// The answer to GET of a path: the status and the text.
 fn answer(port: u16, path: &str) -> Option<(u16, String)> {
     let mut client = TcpStream::connect(("127.0.0.1", port)).ok()?;
     client.set_read_timeout(Some(DEADLINE)).ok()?;
@@ -25,7 +25,7 @@ fn answer(port: u16, path: &str) -> Option<(u16, String)> {
     Some((head.split(' ').nth(1)?.parse().ok()?, text.to_owned()))
 }
 
-/// Row 8 of the hostile clients: rows were not made for 8 s, and nobody was ever disconnected.
+/// A fixed fault: no rows were written for 8 s, and no client was ever disconnected.
 #[test]
 fn slow_clients_hurt_neither_rows_nor_others() {
     let mut shop = Shop::open(Database::sqlite());
@@ -50,14 +50,14 @@ fn slow_clients_hurt_neither_rows_nor_others() {
     let page = http_get(port.number).expect("an answer");
     let took = asked.elapsed();
     assert!(metric(&page, "rows_inserted").is_some(), "{page}");
-    // The slow ones have two seconds each: nobody waits for even one of them.
+    // A slow client has two seconds: other clients don't wait even for one of them.
     assert!(took.as_secs_f64() < 1.5, "{took:?}");
     shop.wait_until_drained(&mut worker);
     shop.check();
     for mut client in slow {
         client.set_read_timeout(Some(DEADLINE)).expect("a time-out");
         let mut bytes = Vec::new();
-        // Disconnected, with an answer or none.
+        // Disconnected, with or without an answer.
         let ended = client.read_to_end(&mut bytes);
         let is_closed = ended.as_ref().is_ok_and(|_| !bytes.starts_with(b"HTTP/1.1 200"));
         let is_reset =

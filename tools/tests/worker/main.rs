@@ -1,4 +1,4 @@
-//! `seckill-worker` on real servers and real databases: every accepted order ends as one row, or as
+//! `seckill-worker` on real servers and real databases: every accepted order becomes one row, or
 //! one dead letter whose units were released, whatever dies in between.
 //!
 //! | file | what is in it |
@@ -6,25 +6,25 @@
 //! | `harness` | starts and ends Redis servers; shared with the tests of the module |
 //! | `databases` | starts and ends PostgreSQL and MariaDB; SQLite files |
 //! | `worker` | the worker as a process |
-//! | `shop` | a server that sells, a database for the rows, and `Shop::check`: what must hold |
+//! | `shop` | a server that sells, a database, and `Shop::check`: what must be true |
 //! | `rows` | orders become rows; summary, signals, two workers at once, metrics |
-//! | `check` | rows that are compared with the server, and repaired |
+//! | `check` | rows compared with the server, and repaired |
 //! | `http` | slow clients of its port; health |
 //! | `crashes` | workers and servers that are killed or hang, at any moment |
-//! | `away` | databases, groups and streams that go away and come back |
+//! | `away` | databases, groups and streams that disappear and return |
 //! | `released` | cancelled, expired, bought again, in any order of reading |
-//! | `poison` | what can't be made a row |
+//! | `poison` | entries that can't become rows |
 //! | `policy` | what the worker does about errors: it releases nothing that was sold |
-//! | `tables` | the worker's tables beside an application's; sales of one voucher apart |
+//! | `tables` | the worker's tables next to an application's; two sales of one voucher |
 //! | `statements` | the shop's own statements |
-//! | `blocks` | these, for many orders at once |
-//! | `sentinels` | a server that Sentinels tell of |
+//! | `blocks` | the shop's own statements, for many orders at once |
+//! | `sentinels` | a server that is found through Sentinels |
 //! | `streams` | trimming, and the streams of a cluster |
 //! | `tls` | encrypted connections; passwords |
 //! | `docs` | the worker's page |
 //!
 //! Programs are started in `harness`, `databases` and `worker` only. A test on a database that is
-//! not installed is left out, and says so. Random tests print their seed; `SEED=<n>` repeats it.
+//! not installed is left out and reported. Random tests print their seed; `SEED=<n>` repeats it.
 
 mod away;
 mod blocks;

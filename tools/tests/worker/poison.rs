@@ -1,5 +1,5 @@
-//! Entries that can't be made rows. What no try has written leaves as a dead letter; an order stays
-//! pending until a person gives it up, and then its unit is released once. No other order suffers.
+//! Entries that can't become rows. Entries that no try has written become dead letters; orders stay
+//! pending until a person gives them up, which releases their units once. Other orders go on.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::shop::{GROUP, Shop, databases, random};
 
 const IMPATIENT: [&str; 4] = ["--retry-ms", "2", "--claim-after-ms", "20"];
 
-/// Entries that no command has written, for which there is nothing to release.
+/// Entries that no command has written, with nothing to release.
 const MALFORMED: [&[&str]; 9] = [
     &["hello", "world"],
     &["", ""],
@@ -24,8 +24,8 @@ const MALFORMED: [&[&str]; 9] = [
     &["userId", "eve", "voucherId", "phone", "id", "x7", "deadline", "tomorrow"],
 ];
 
-/// Users and order ids that the server sells to and some databases can't hold, or mistake for one
-/// another. What becomes of each is the database's matter, but it is a row or a dead letter.
+/// Users and order ids that the server accepts, and that some databases can't store or confuse with
+/// each other. The database decides, but each becomes a row or a dead letter.
 fn odd_ids() -> Vec<(Vec<u8>, Vec<u8>)> {
     let long = "l".repeat(5_000);
     let pairs: [(&[u8], &[u8]); 14] = [
@@ -47,14 +47,14 @@ fn odd_ids() -> Vec<(Vec<u8>, Vec<u8>)> {
     pairs.iter().map(|(user, id)| (user.to_vec(), id.to_vec())).collect()
 }
 
-/// Of those the ones that no database can keep, and an order of another user with the same id.
+/// The odd ids that no database can store, plus an order of another user with the same id.
 const UNWRITABLE: usize = 6 + 1;
 
 /// Good orders, malformed entries and odd orders, mixed.
 fn poisoned(database: Database) -> Shop {
     let mut shop = Shop::open(database);
     let mut random = random();
-    // The module takes longer ids than a table then.
+    // Then the module accepts longer ids than a table does.
     shop.run("CONFIG SET seckill.id-bytes-max 65536");
     shop.sell("phone", 500);
     for entry in MALFORMED {
@@ -67,7 +67,7 @@ fn poisoned(database: Database) -> Shop {
         let [user, id] = [user, id].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         shop.accept("phone", &user, &id, 1);
     }
-    // An unmanaged voucher knows no order ids: two users get the same one.
+    // An unmanaged voucher does not know order ids: two users get the same one.
     shop.buy("phone", "alice", "same");
     shop.buy("phone", "bob", "same");
     shop.rush("last", 50, &mut random);
@@ -92,7 +92,7 @@ fn check_dead_letters(shop: &Shop) {
     assert_eq!(of("alice"), Vec::<&str>::new());
 }
 
-/// A person gives up each order that is pending.
+/// A person gives up each pending order.
 fn give_up_what_is_pending(shop: &Shop) {
     for entry in shop.pending() {
         let (code, said) = shop.dead_letter(&entry, &["--yes"], "");
@@ -112,7 +112,7 @@ fn poison_is_a_dead_letter(kind: Kind) {
     shop.wait_until_drained(&mut worker);
     shop.check();
     check_dead_letters(&shop);
-    // The user who lost the order can buy again, with another id.
+    // The user who lost an order can buy again, with another id.
     shop.buy("phone", "bob", "another");
     shop.wait_until_drained(&mut worker);
     shop.check();
@@ -207,7 +207,7 @@ fn an_entry_that_is_deleted_while_somebody_has_it() {
     assert!(worker.terminate().success(), "{}", worker.log());
 }
 
-/// No command sells so: somebody else writes to the stream.
+/// No command sells like this: another client writes to the stream.
 #[test]
 fn a_user_has_one_live_row_where_the_limit_is_one() {
     for database in databases() {
@@ -235,7 +235,7 @@ fn a_user_has_one_live_row_where_the_limit_is_one() {
     }
 }
 
-/// The streams of a server whose shop sells by the scripts.
+/// The streams of a shop that sells with the scripts, without the module.
 #[test]
 fn without_the_module_good_orders_become_rows_and_poison_leaves() {
     let server = Server::with().without_module().start();

@@ -1,5 +1,5 @@
-//! What the worker does about errors: what can't be written stays pending, and nothing that was
-//! sold is released but by a person.
+//! The worker's reaction to errors: an order that can't be written stays pending, and only a person
+//! releases sold units.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -22,7 +22,7 @@ fn wait_for_word(worker: &Worker, word: &str) {
 }
 
 impl Shop {
-    /// From now on the table refuses rows for which a condition on `NEW` is true.
+    /// Makes the table refuse rows for which a condition on `NEW` is true.
     fn refuse(&self, condition: &str) {
         let when = format!("BEFORE INSERT ON {TABLE} FOR EACH ROW");
         match self.database.kind {
@@ -53,7 +53,7 @@ impl Shop {
         }
     }
 
-    /// A person gives an entry up; gives the exit code and what was said.
+    /// A person gives up an entry; returns the exit code and the output.
     pub fn dead_letter(
         &self,
         entry: &str,
@@ -78,7 +78,7 @@ impl Shop {
         (output.status.code(), String::from_utf8(said).expect("text"))
     }
 
-    /// The ids of entries of the order stream that are pending.
+    /// The ids of pending entries of the order stream.
     pub fn pending(&self) -> Vec<String> {
         let pending = self.run(&format!("XPENDING stream.orders {GROUP} - + 1000"));
         let Value::Array(pending) = pending else { panic!("{pending:?}") };
@@ -89,7 +89,7 @@ impl Shop {
         pending.iter().map(id).collect()
     }
 
-    /// Waits until everything is read, and so many orders alone are pending.
+    /// Waits until everything is read, and only this many orders are pending.
     pub fn wait_for_pending(&self, worker: &Worker, number: usize) {
         let last = self.stream_field("stream.orders", "last-generated-id");
         let reached = wait_for("entries to stay pending", || {
@@ -100,14 +100,14 @@ impl Shop {
         reached.unwrap_or_else(|late| panic!("{late}: {:?}\n{}", self.pending(), worker.log()));
     }
 
-    /// Nothing was given up, and nothing went back on sale.
+    /// Checks that no entry was given up and no unit was released.
     fn nothing_is_released(&self) {
         assert_eq!(self.run("EXISTS stream.orders.dlq"), Value::Int(0));
         assert_eq!(entries(&self.server, "stream.orders.released").len(), 0);
     }
 }
 
-/// Row 1: 50 orders that are sold and confirmed, and a worker that reads other fields.
+/// 50 orders that are sold and confirmed, and a worker that reads other fields.
 #[test]
 fn settings_that_differ_end_the_worker_and_release_nothing() {
     let fields = "seckill.order-fields \"buyer item order\"";
@@ -160,7 +160,7 @@ fn settings_that_may_not_be_read_are_asked_for() {
     assert_eq!(worker.ended().code(), Some(2), "{}", worker.log());
 }
 
-/// Row 2: a trigger of the table is broken. That is not the orders' fault.
+/// A broken trigger of the table is not the orders' fault.
 #[test]
 fn a_schema_fault_stops_the_intake_and_releases_nothing() {
     for database in databases() {
@@ -179,7 +179,7 @@ fn a_schema_fault_stops_the_intake_and_releases_nothing() {
         wait_for_word(&worker, "the database refuses everything");
         let stopped = || (metric(&http_get(port.number)?, "intake_stopped")? == 1.0).then_some(());
         wait_for("the metric", stopped).unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
-        // Held orders are tried again and again.
+        // Held orders are tried again repeatedly.
         shop.let_pass(300);
         let read = shop.group("stream.orders", GROUP).expect("a group")["entries-read"].clone();
         shop.buy("phone", "late", "late");
@@ -216,7 +216,7 @@ fn once_says_by_its_exit_code_that_orders_are_refused() {
     shop.check();
 }
 
-/// Orders that the database refuses: held ones are rejected if that was asked for; sold ones, paid
+/// Orders that the database refuses: held ones are rejected if an option says so; sold ones, paid
 /// or not, never.
 #[test]
 fn only_a_held_order_is_rejected_and_only_when_asked_for() {
@@ -234,7 +234,7 @@ fn only_a_held_order_is_rejected_and_only_when_asked_for() {
         shop.run("SECKILL.CONFIRM tea user-paid paid");
         let mut worker = shop.worker(&QUICK);
         shop.wait_for_pending(&worker, 4);
-        // Somebody else's order, which the database takes, says that it is not broken.
+        // An order of another user that the database accepts shows that the database works.
         for number in 0..20 {
             shop.buy("phone", &format!("u{number}"), &format!("p{number}"));
             shop.let_pass(20);
@@ -260,7 +260,7 @@ fn only_a_held_order_is_rejected_and_only_when_asked_for() {
     }
 }
 
-/// Row 10: workers that crash deliver an order often. That is not the order's fault.
+/// Crashing workers increase an order's delivery count. That is not the order's fault.
 #[test]
 fn how_often_an_order_was_delivered_does_not_matter() {
     let mut shop = Shop::open(Database::sqlite());
@@ -281,7 +281,7 @@ fn how_often_an_order_was_delivered_does_not_matter() {
     shop.check();
 }
 
-/// Row 9: what is wrong with an entry is to be kept, and the dead letters can't be written.
+/// The fault of an entry must be recorded, but the dead letters can't be written.
 #[test]
 fn a_dead_letter_that_is_refused_loses_nothing() {
     let mut shop = Shop::open(Database::sqlite());

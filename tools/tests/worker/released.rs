@@ -1,4 +1,4 @@
-//! Releases: rows that are cancelled or expired, users who buy again, in any order of reading.
+//! Releases: cancelled or expired rows, users who buy again, streams read in any order.
 
 use redis::Value;
 
@@ -9,7 +9,7 @@ use crate::shop::{GROUP, Shop, databases, random};
 const RELEASED: &str = "stream.orders.released";
 
 impl Shop {
-    /// The state of a voucher's order in the table, "none" when there is no row.
+    /// The state of a voucher's order in the table, "none" if there is no row.
     fn state(&self, voucher: &str, id: &str) -> String {
         let row = self.rows().remove(&(voucher.to_owned(), id.to_owned()));
         row.map_or_else(|| "none".to_owned(), |row| row.state)
@@ -27,7 +27,7 @@ impl Shop {
         reached.unwrap_or_else(|late| panic!("{late}: {} {id}", self.state(voucher, id)));
     }
 
-    /// Lets a consumer read a stream that never acknowledges, as a worker does that dies.
+    /// A consumer reads a stream and never acknowledges, like a worker that dies.
     fn read_by_the_dead(&self, stream: &str) {
         self.run(&format!("XGROUP CREATE {stream} {GROUP} 0"));
         let read = self.run(&format!("XREADGROUP GROUP {GROUP} dead STREAMS {stream} >"));
@@ -86,7 +86,7 @@ fn a_give_back_that_is_read_before_its_order() {
         for voucher in ["phone", "tea"] {
             shop.cancel(voucher, "alice", "a1");
         }
-        // The orders are with somebody else, so only the releases are read.
+        // Another consumer has read the orders, so this worker only reads the releases.
         let mut worker = shop.worker(&["--claim-after-ms", "600000", "--retry-ms", "5"]);
         let read = wait_for("the releases to be read", || {
             let group = shop.group(RELEASED, GROUP)?;
@@ -103,7 +103,7 @@ fn a_give_back_that_is_read_before_its_order() {
     }
 }
 
-/// The new order of a user is read while the row of the old one is still live, since whoever read
+/// A user's new order is read while the row of the old order is still live, because the consumer of
 /// its release is dead. That is no reason to reject anything.
 fn an_order_that_comes_before_the_give_back_of_the_last_one(kind: Kind) {
     let Some(database) = Database::open(kind) else { return };
@@ -148,7 +148,7 @@ fn an_order_before_the_give_back_of_the_last_one_on_mariadb() {
     an_order_that_comes_before_the_give_back_of_the_last_one(Kind::MariaDb);
 }
 
-/// Few users, who buy and cancel all the time, two workers, which die: whatever is read when.
+/// Few users who buy and cancel all the time, and two workers that die: in any order of reading.
 fn users_buy_and_cancel_all_the_time(kind: Kind) {
     let Some(database) = Database::open(kind) else { return };
     let mut shop = Shop::open(database);
@@ -178,7 +178,7 @@ fn users_buy_and_cancel_all_the_time(kind: Kind) {
             workers[dying] = shop.worker(&options);
         }
     }
-    // Holds that nobody confirmed run out meanwhile.
+    // Unconfirmed holds expire meanwhile.
     let settled = wait_for("the last hold", || {
         (shop.server.info_number("seckill_holds_open") == 0).then_some(())
     });
@@ -207,7 +207,7 @@ fn users_buy_and_cancel_all_the_time_on_mariadb() {
     users_buy_and_cancel_all_the_time(Kind::MariaDb);
 }
 
-/// Row 7: an order that is paid.
+/// A confirmed order is paid, whichever stream is read first.
 #[test]
 fn a_confirmed_order_is_sold_whichever_stream_is_read_first() {
     for database in databases() {
@@ -219,7 +219,7 @@ fn a_confirmed_order_is_sold_whichever_stream_is_read_first() {
         for id in ["a1", "a2"] {
             assert_eq!(shop.run(&format!("SECKILL.CONFIRM cup alice {id}")), Value::Int(1));
         }
-        // The orders are with somebody else, so only the confirmations are read.
+        // Another consumer has read the orders, so this worker only reads the confirmations.
         shop.read_by_the_dead("stream.orders");
         let mut worker = shop.worker(&["--claim-after-ms", "600000"]);
         shop.wait_for_state("cup", "a1", "sold");
@@ -239,7 +239,7 @@ fn a_confirmed_order_is_sold_whichever_stream_is_read_first() {
     }
 }
 
-/// An unmanaged voucher knows no order ids, so a user who cancelled may come with the same one.
+/// An unmanaged voucher knows no order ids, so after a cancellation a user may reuse an id.
 #[test]
 fn an_id_that_is_sold_again_after_it_was_cancelled() {
     for database in databases() {

@@ -1,4 +1,4 @@
-//! Orders become rows: on every database, once, with a summary, a signal, many workers, metrics.
+//! Orders become rows: on every database, once, with a summary, signals, several workers, metrics.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -43,7 +43,7 @@ fn orders_become_rows(kind: Kind) {
     let tea = &shop.rows()[&("tea".to_owned(), "tea-alice".to_owned())];
     assert_eq!((tea.units, tea.state.as_str()), (2, "held"));
 
-    // There is nothing left to do, and nothing is done twice.
+    // Nothing is left to do, and nothing is done twice.
     let again = shop.drain(&[]);
     assert_eq!((&again["orders"], &again["rows_inserted"]), (&0.into(), &0.into()), "{again}");
     shop.check();
@@ -64,7 +64,7 @@ fn orders_become_rows_on_mariadb() {
     orders_become_rows(Kind::MariaDb);
 }
 
-/// A group that reads all again, as one does that was made again, makes no row twice.
+/// A group that reads everything again, for example after it was created again, makes no row twice.
 fn what_is_read_twice_is_one_row(kind: Kind) {
     let Some(database) = Database::open(kind) else { return };
     let shop = sold_out(database);
@@ -91,7 +91,7 @@ fn what_is_read_twice_is_one_row_on_mariadb() {
     what_is_read_twice_is_one_row(Kind::MariaDb);
 }
 
-/// Nobody has made the tables, nobody the groups, and two workers want to.
+/// Neither the tables nor the groups exist, and two workers create them.
 fn two_workers_start_at_once(kind: Kind) {
     let Some(database) = Database::open(kind) else { return };
     let shop = sold_out(database);
@@ -125,7 +125,7 @@ fn sigterm_finishes_the_batch() {
     let mut shop = Shop::open(Database::sqlite());
     let mut random = random();
     shop.sell("phone", 1_000_000);
-    // On a busy machine the worker may be through before it is asked to end.
+    // On a busy machine the worker may finish before it is asked to end.
     for round in 0.. {
         assert!(round < 10, "no worker ended in the middle");
         let before = shop.row_count();
@@ -135,7 +135,7 @@ fn sigterm_finishes_the_batch() {
         begun.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
         let status = worker.terminate();
         assert_eq!(status.code(), Some(0), "{}", worker.log());
-        // Whatever it had begun it has finished: nothing is left to be taken over.
+        // It finished everything that it had started: no entry is left to be taken over.
         let group = shop.group("stream.orders", GROUP).expect("the worker's group");
         assert_eq!(group["pending"], "0");
         let rows = shop.row_count();
@@ -155,7 +155,7 @@ fn a_worker_that_waits_ends_at_once() {
     let mut worker = shop.worker(&[]);
     shop.wait_until_drained(&mut worker);
     assert_eq!(worker.terminate().code(), Some(0));
-    // It left no consumer behind that would pile up over the years.
+    // It left no consumer, which would accumulate over the years.
     let group = shop.group("stream.orders", GROUP).expect("the worker's group");
     assert_eq!(group["consumers"], "0", "{group:?}");
     shop.check();
@@ -176,7 +176,7 @@ pub fn metrics_are_served() {
     let page = page.unwrap_or_else(|late| panic!("{late}: {:?}", http_get(port)));
     assert_eq!(metric(&page, "rows_inserted"), Some(shop.accepted_count() as f64), "{page}");
     assert_eq!(metric(&page, "rejected"), Some(0.0), "{page}");
-    // Not to others: what listens on all addresses answers at this one, too.
+    // Not on other addresses: a listener on all addresses would answer on this one too.
     assert!(TcpStream::connect(("127.0.0.2", port)).is_err());
     worker.terminate();
     let reserved = Port::free();
@@ -195,7 +195,7 @@ pub fn http_get(port: u16) -> Option<String> {
     page.starts_with("HTTP/1.").then_some(page)
 }
 
-/// A metric whose name has these words, labels or not.
+/// A metric whose name contains these words, with or without labels.
 pub fn metric(page: &str, words: &str) -> Option<f64> {
     let line = page.lines().find(|line| !line.starts_with('#') && line.contains(words))?;
     line.split(' ').next_back()?.parse().ok()
@@ -203,7 +203,7 @@ pub fn metric(page: &str, words: &str) -> Option<f64> {
 
 #[test]
 fn a_server_of_another_time_is_taken_over_from() {
-    // Groups and pending entries of a consumer called c1, as hand-written consumers have them.
+    // Groups and pending entries of a consumer c1, as self-written consumers leave them.
     let mut shop = Shop::open(Database::sqlite());
     shop.sell("phone", 10);
     for number in 0..5 {

@@ -1,4 +1,4 @@
-//! A server that Sentinels tell of, before and after a failover.
+//! A server that is found through Sentinels, before and after a failover.
 
 use crate::databases::Database;
 use crate::harness::{Server, wait_for};
@@ -31,7 +31,7 @@ fn the_worker_follows_the_sentinels() {
     });
     known.unwrap_or_else(|late| panic!("{late}\n{}", watching.log()));
     let mut shop = Shop::on(primary, Database::sqlite(), &[""]);
-    // The first of the Sentinels is one that is gone.
+    // The first Sentinel in the URL does not exist.
     let gone = crate::harness::Port::free();
     let port = watching.port();
     let url = format!("redis+sentinel://127.0.0.1:{},127.0.0.1:{port}/sale", gone.number);
@@ -44,7 +44,7 @@ fn the_worker_follows_the_sentinels() {
     let failover =
         || (say(&watching, "SENTINEL FAILOVER sale") == redis::Value::Okay).then_some(());
     wait_for("a failover", failover).unwrap_or_else(|late| panic!("{late}\n{}", watching.log()));
-    // The Sentinel disconnects the clients of the one that it promotes, then tells of it.
+    // The Sentinel disconnects the clients of the promoted server, then names it as primary.
     let promoted = || {
         let told = say(&watching, "SENTINEL GET-MASTER-ADDR-BY-NAME sale");
         format!("{told:?}").contains(&replica.port().to_string()).then_some(())

@@ -1,4 +1,4 @@
-//! A shop: a server that sells, a database that gets the rows, and what must be true of both.
+//! A shop: a server that sells, a database for the rows, and what must be true of both.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -27,11 +27,11 @@ pub struct Row {
 pub struct Shop {
     pub server: Server,
     pub database: Database,
-    /// Vouchers on sale with their stock at the beginning.
+    /// Vouchers on sale with their initial stock.
     sales: Vec<(String, i64)>,
-    /// Orders whose acceptance a buyer was told, by id and user, with their units.
+    /// Orders whose buyers were answered that they are accepted, by id and user, with their units.
     accepted: Mutex<BTreeMap<(OrderId, String), i64>>,
-    /// What comes behind the names of the streams: nothing, or tags of a cluster in braces.
+    /// The ends of the names of the streams: nothing, or tags of a cluster in braces.
     tags: Vec<String>,
     workers: AtomicU32,
 }
@@ -63,7 +63,7 @@ impl Shop {
         self.sales.push((voucher.to_owned(), stock));
     }
 
-    /// The voucher as the names of its keys have it.
+    /// The voucher as it is in the names of its keys.
     fn tagged(&self, voucher: &str) -> String {
         let bare = self.tags == [""] || voucher.contains('{');
         if bare { voucher.to_owned() } else { format!("{{{voucher}}}") }
@@ -81,7 +81,7 @@ impl Shop {
         }
     }
 
-    /// One try that is accepted.
+    /// Runs a try, which must be accepted.
     pub fn buy(&self, voucher: &str, user: &str, id: &str) {
         let outcome = self.run(&format!("SECKILL.TRY {voucher} {user} {id}"));
         assert_eq!(outcome, Value::Int(0), "{voucher} {user} {id}");
@@ -94,8 +94,8 @@ impl Shop {
         assert!(before.is_none(), "{voucher} {id} accepted twice for {user}");
     }
 
-    /// Sends tries for all vouchers from one connection; who is accepted is remembered. Users come
-    /// again, and every order id is another one. `name` keeps crowds apart.
+    /// Sends tries for all vouchers on one connection; accepted users are recorded. Users may
+    /// return, and every order id is new. `name` makes the ids of several calls differ.
     pub fn rush(&self, name: &str, tries: u32, random: &mut fastrand::Rng) {
         let mut client = self.server.client();
         let mut sent = Vec::new();
@@ -123,7 +123,7 @@ impl Shop {
         Worker::start(&args, self.server.dir(), &format!("worker-{number}"))
     }
 
-    /// A worker that finds the server by this URL.
+    /// A worker that connects to the server by this URL.
     pub fn worker_at(&self, url: &str, options: &[&str]) -> Worker {
         let mut args = vec!["--redis", url, "--database", &self.database.url];
         args.extend(options);
@@ -138,7 +138,7 @@ impl Shop {
         vec!["--redis".into(), redis, "--database".into(), self.database.url.clone()]
     }
 
-    /// A worker that drains the streams, also of what dead workers left, and its summary.
+    /// Drains the streams, including entries of dead workers; returns the worker's summary.
     pub fn drain(&self, options: &[&str]) -> serde_json::Value {
         let impatient = ["--once", "--json", "--claim-after-ms", "1", "--retry-ms", "1"];
         self.worker(&[&impatient, options].concat()).summary()
@@ -151,7 +151,7 @@ impl Shop {
         self.tags.iter().map(tag).collect()
     }
 
-    /// Whether the group has read and acknowledged everything in both streams.
+    /// Has the group read and acknowledged everything in all streams?
     pub fn is_drained(&self) -> bool {
         let orders = self.streams("stream.orders");
         let others = ["stream.orders.confirmed", "stream.orders.released"];
@@ -174,7 +174,7 @@ impl Shop {
         assert!(worker.is_running(), "the worker ended:\n{}", worker.log());
     }
 
-    /// Waits until the server's clock has gone on by so much.
+    /// Waits until this much time has passed on the server's clock.
     pub fn let_pass(&self, ms: i64) {
         let now_ms = || match self.run("TIME") {
             Value::Array(time) => {
@@ -187,13 +187,13 @@ impl Shop {
         wait_for("a moment", || (now_ms() > until).then_some(())).expect("time passes");
     }
 
-    /// What XINFO GROUPS says of a group.
+    /// A group in the reply of XINFO GROUPS.
     pub fn group(&self, stream: &str, group: &str) -> Option<BTreeMap<String, String>> {
         let Value::Array(groups) = self.run(&format!("XINFO GROUPS {stream}")) else { return None };
         groups.into_iter().map(pairs).find(|fields| fields["name"] == group)
     }
 
-    /// Has somebody read orders that are not done?
+    /// Has a consumer read orders that are not done?
     pub fn has_pending(&self) -> bool {
         let group = self.group("stream.orders", GROUP);
         group.is_some_and(|group| group["pending"] != "0")
@@ -204,25 +204,25 @@ impl Shop {
         fields[field].clone()
     }
 
-    /// The rows of the table of orders.
+    /// All rows of the table of orders.
     pub fn rows(&self) -> BTreeMap<OrderId, Row> {
         self.database.rows(&orders_query(self.database.kind)).iter().map(row).collect()
     }
 
-    /// How many rows there are, 0 before there is a table.
+    /// The number of rows, 0 before there is a table.
     pub fn row_count(&self) -> usize {
         self.database.try_rows("SELECT 1 FROM seckill_orders").map_or(0, |rows| rows.len())
     }
 
-    /// The dead letters, as the fields of each.
+    /// The dead letters, each as its fields.
     pub fn dead_letters(&self) -> Vec<BTreeMap<String, String>> {
         let streams = self.streams("stream.orders").into_iter();
         let letters = streams.flat_map(|stream| entries(&self.server, &format!("{stream}.dlq")));
         letters.map(|(_, fields)| fields).collect()
     }
 
-    /// What must be true when everything is drained: every accepted order is one row, or one
-    /// dead letter whose units were released, and Redis, rows and sums tell one story.
+    /// What must be true when everything is drained: every accepted order is one row, or one dead
+    /// letter whose units were released, and Redis, rows and sums agree.
     pub fn check(&self) {
         assert!(self.is_drained(), "not everything is acknowledged");
         let rows = self.rows();
@@ -271,7 +271,7 @@ impl Shop {
         }
     }
 
-    /// What the database says was sold of a voucher.
+    /// The sold units of a voucher according to the database.
     pub fn units_sold(&self, voucher: &str) -> i64 {
         let kind = self.database.kind;
         let hex = hex(kind, "voucher_id");
@@ -281,8 +281,8 @@ impl Shop {
         of_it.map_or(0, |row| row.get(1))
     }
 
-    /// The orders in the streams, for shops whose streams are never trimmed: the server's own
-    /// account of what it accepted, also where a buyer was never told.
+    /// Takes the accepted orders from the streams, for shops that never trim: they include orders
+    /// whose buyers got no answer.
     pub fn accept_what_the_streams_hold(&self) {
         let told = std::mem::take(&mut *self.accepted.lock().expect("nobody panicked"));
         for stream in self.streams("stream.orders") {
@@ -298,7 +298,7 @@ impl Shop {
         }
     }
 
-    /// The same shop after all data of its server is gone.
+    /// The same shop after its server has lost all data.
     pub fn forgotten(mut self) -> Self {
         self.sales.clear();
         self.accepted.lock().expect("nobody panicked").clear();
@@ -339,7 +339,7 @@ pub fn entries(server: &Server, stream: &str) -> Vec<(String, BTreeMap<String, S
         .collect()
 }
 
-/// Names and values in turn.
+/// Names and values, alternating.
 pub fn pairs(reply: Value) -> BTreeMap<String, String> {
     let Value::Array(items) = reply else { panic!("no pairs: {reply:?}") };
     let show = |value: &Value| match value {
@@ -355,7 +355,7 @@ fn orders_query(kind: Kind) -> String {
     format!("SELECT {hex}, {}, state FROM seckill_orders", integer(kind, "units"))
 }
 
-/// Ids as hexadecimal digits, which every driver gives as text.
+/// Ids as hexadecimal digits, which every driver returns as text.
 fn hex(kind: Kind, column: &str) -> String {
     match kind {
         Kind::Postgres => format!("encode(convert_to({column}, 'UTF8'), 'hex')"),
@@ -380,7 +380,7 @@ fn row(row: &sqlx::any::AnyRow) -> (OrderId, Row) {
     ((id(0), id(1)), Row { user: id(2), units: row.get(3), state: row.get(4) })
 }
 
-/// What a random test draws from; printed, and given again by `SEED=<n> cargo test`.
+/// The generator of a random test; its seed is printed, and set by `SEED=<n> cargo test`.
 pub fn random() -> fastrand::Rng {
     let seed = match std::env::var("SEED") {
         Ok(seed) => seed.parse().expect("SEED is a number"),
@@ -390,7 +390,7 @@ pub fn random() -> fastrand::Rng {
     fastrand::Rng::with_seed(seed)
 }
 
-/// The databases that are here, told apart where they are not.
+/// The databases that are installed; the others are reported as left out.
 pub fn databases() -> impl Iterator<Item = Database> {
     [Kind::Sqlite, Kind::Postgres, Kind::MariaDb, Kind::MySql]
         .into_iter()

@@ -19,7 +19,7 @@ const TABLES: [&str; 2] = [
     "CREATE TABLE tb_seckill_voucher (voucher_id BIGINT PRIMARY KEY, stock INT NOT NULL)",
 ];
 
-/// The file that docs/worker.md shows, for PostgreSQL as the page says.
+/// The file shown in docs/worker.md, changed for PostgreSQL as the page says.
 pub fn documented(kind: Kind) -> String {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/worker.md");
     let page = std::fs::read_to_string(page).expect("the page");
@@ -34,7 +34,7 @@ pub fn documented(kind: Kind) -> String {
 }
 
 impl Shop {
-    /// Makes the shop's tables, and writes its file of statements; gives its name.
+    /// Makes the shop's tables, and writes its file of statements; returns the file's name.
     pub fn with_statements(&self, stock: &[(u32, i64)], file: &str) -> String {
         TABLES.iter().for_each(|table| self.sql(table));
         for (voucher, units) in stock {
@@ -71,7 +71,7 @@ impl Shop {
         self.numbers(&query).into_iter().map(|[id, status]| (id, status)).collect()
     }
 
-    /// The shop's tables say what the rows do.
+    /// Checks that the shop's tables agree with the rows.
     pub fn check_shop(&self, stock: &[(u32, i64)]) {
         let rows = self.rows();
         let status = |state: &str| match state {
@@ -82,7 +82,7 @@ impl Shop {
         let told = self.shop_orders();
         for ((_, id), row) in &rows {
             let told = told.get(&id.parse().expect("a number"));
-            // One that was released before it was written is not told.
+            // An order that was released before it was written has no row in the shop's table.
             let is_right = told.map_or(!row.is_live(), |told| *told == status(&row.state));
             assert!(is_right, "{id} {row:?}: {told:?}");
         }
@@ -121,7 +121,7 @@ fn the_documented_statements_keep_the_usual_shops_tables() {
         let wanted = BTreeMap::from([(1001, 2), (2001, 2), (2002, 4), (2003, 1)]);
         assert_eq!(shop.shop_orders(), wanted);
         assert_eq!((shop.shop_stock(1), shop.shop_stock(2)), (99, 98));
-        // What is read again changes nothing.
+        // Entries that are read again change nothing.
         for stream in ["stream.orders", "stream.orders.confirmed", "stream.orders.released"] {
             shop.run(&format!("XGROUP SETID {stream} {GROUP} 0"));
         }
@@ -131,8 +131,8 @@ fn the_documented_statements_keep_the_usual_shops_tables() {
     }
 }
 
-/// Few units, so that the shop's stock is at its end all the time; users who buy, pay and cancel;
-/// and workers that die.
+/// Few units, so that the shop's stock is nearly always used up; users who buy, pay and cancel; and
+/// workers that die.
 fn storm(kind: Kind) {
     let Some(database) = Database::open(kind) else { return };
     let mut shop = Shop::open(database);
@@ -199,7 +199,7 @@ fn the_shops_tables_survive_a_storm_on_mysql() {
     storm(Kind::MySql);
 }
 
-/// The shop's own stock is smaller than what is on sale.
+/// The shop's own stock is smaller than the stock on sale.
 #[test]
 fn a_statement_that_changes_no_row_stops_the_intake_and_says_where() {
     for database in databases() {
@@ -242,7 +242,7 @@ fn statements_are_looked_at_before_anything_is_read() {
         shop.with_statements(&[], "");
         shop.sell("1", 100);
         shop.buy("1", "501", "1001");
-        // 2: what is wrong without the database, too.
+        // 2: errors that can be found without the database.
         for (code, file, words) in [
             (1, "on_sold = [\"INSERT INTO nowhere VALUES (:order_id)\"]", "on_sold, statement 1: "),
             (1, "on_sold = [\"INSRT\"]", "on_sold, statement 1: "),
@@ -266,7 +266,7 @@ fn statements_are_looked_at_before_anything_is_read() {
     }
 }
 
-/// A value that a column doesn't take is the order's fault: the others go on.
+/// A value that a column refuses is the order's fault: other orders continue.
 #[test]
 fn an_order_that_the_shops_table_refuses_holds_no_other_up() {
     for database in databases() {
@@ -289,7 +289,7 @@ const NOTES: &str = "CREATE TABLE notes (id VARCHAR(64), who VARCHAR(64), vouche
                      sale VARCHAR(64), units BIGINT, state VARCHAR(64), was VARCHAR(64), until_ms \
                      BIGINT)";
 
-/// One statement for each change of state: every value that there is.
+/// One statement for each change of state, with every value that exists.
 fn noted() -> String {
     let note = "\"INSERT INTO notes VALUES (:order_id, :user_id, :voucher_id, :sale_id, :units, \
                 :state, :old_state, :deadline_ms)\"";
@@ -297,7 +297,7 @@ fn noted() -> String {
     changes.map(|change| format!("{change} = [{note}]\n")).concat()
 }
 
-/// Whatever a user is called, alone in its batch or with others.
+/// Any user name, alone in its batch or with others.
 #[test]
 fn every_value_reaches_a_statement_as_it_is() {
     let quotes = ["o'hara", "back\\slash\\'\"", "$seckill_worker$"];

@@ -1,4 +1,4 @@
-//! Trimming, which removes nothing that anybody still needs; and the streams of a cluster.
+//! Trimming, which removes nothing that a group still needs; and the streams of a cluster.
 
 use redis::Value;
 
@@ -8,7 +8,7 @@ use crate::shop::{GROUP, Shop, entries, random};
 use crate::worker::Worker;
 
 const TRIMMING: [&str; 2] = ["--trim-after", "10ms"];
-/// In which the worker trims ten times: what it may not remove is still there then.
+/// The worker trims ten times within this time: entries that it must keep are still there then.
 const TEN_TIMES_MS: i64 = 200;
 
 fn ids(shop: &Shop) -> Vec<String> {
@@ -36,7 +36,7 @@ fn trimming_removes_only_what_every_group_has_acknowledged() {
     shop.let_pass(TEN_TIMES_MS);
     assert_eq!(ids(&shop), all, "the group mail has read nothing yet");
 
-    // Read but not acknowledged: a gap of acknowledged ones behind it may not go either.
+    // Read but not acknowledged: acknowledged entries after the first pending one must stay too.
     shop.run("XREADGROUP GROUP mail m1 COUNT 6 STREAMS stream.orders >");
     for done in [0, 1, 3, 4] {
         shop.run(&format!("XACK stream.orders mail {}", all[done]));
@@ -122,7 +122,7 @@ fn the_streams_of_all_tags_of_a_cluster_are_read() {
     assert!(worker.terminate().success(), "{}", worker.log());
     assert!(shop.group("stream.orders:{7}", GROUP).is_some());
 
-    // And by a worker that ends, which has nothing left to do.
+    // Also by a worker with --once, which has nothing left to do.
     let summary = shop.drain(&["--tag", "7", "--tag", "shop3"]);
     assert_eq!(summary["rows_inserted"], 0, "{summary}");
 }
@@ -130,14 +130,14 @@ fn the_streams_of_all_tags_of_a_cluster_are_read() {
 #[test]
 fn hash_tags_are_found_and_new_ones_too() {
     let mut shop = Shop::on(cluster(), Database::sqlite(), &["7", "shop3", "9"]);
-    // There is nothing yet, and that is no mistake.
+    // There is no stream yet, and that is not an error.
     assert_eq!(shop.drain(&[])["orders"], 0);
     let mut worker = shop.worker(&[]);
     shop.sell("7", 1_000);
     shop.buy("7", "ann", "o1");
     let found = || shop.group("stream.orders:{7}", GROUP).map(|_| ());
     wait_for("a group of the tag", found).unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
-    // Streams that are none of orders are left alone.
+    // Streams that are not for orders are left alone.
     shop.run("XADD stream.orders:{x}:other * a b");
     shop.sell("{shop3}:1", 50);
     shop.buy("{shop3}:1", "ben", "o2");
@@ -148,7 +148,7 @@ fn hash_tags_are_found_and_new_ones_too() {
     assert_eq!(shop.row_count(), 3);
     assert!(worker.terminate().success(), "{}", worker.log());
     assert_eq!(shop.count("EXISTS stream.orders.released:{x}:other"), 0);
-    // And by one that ends.
+    // Also by a worker with --once.
     shop.buy("9", "dan", "o4");
     assert_eq!(shop.drain(&[])["rows_inserted"], 1);
     shop.check();

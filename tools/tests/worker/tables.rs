@@ -1,4 +1,4 @@
-//! Where the rows are: tables of the worker's own, beside whatever an application has.
+//! Where the rows are: in the worker's own tables, next to those of an application.
 
 use crate::databases::Database;
 use crate::shop::{Shop, databases};
@@ -13,7 +13,7 @@ impl Shop {
     }
 }
 
-/// Row 3: the application has tables of these names.
+/// The application has tables with these names.
 #[test]
 fn an_applications_own_tables_are_not_touched() {
     for database in databases() {
@@ -68,7 +68,7 @@ fn no_table_is_made_when_that_is_not_wanted() {
     shop.check();
 }
 
-/// Two sales of one voucher, as servers tell them that name the sale in the entries.
+/// Two sales of one voucher, on servers whose entries name the sale.
 #[test]
 fn an_order_of_another_sale_overwrites_nothing() {
     for database in databases() {

@@ -1,5 +1,5 @@
-//! Encrypted connections, with an authority that is made in the test: trusted or not, with a
-//! certificate of the client, expired; and passwords that are on no command line.
+//! Encrypted connections, with an authority that the test makes: trusted or not, with a client
+//! certificate, expired; and passwords that are on no command line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use crate::harness::{Port, Server};
 use crate::shop::Shop;
 use crate::worker::Worker;
 
-/// Where the tests' PostgreSQL listens: nobody else is at this address of the machine.
+/// The address of the tests' PostgreSQL, which no other server on this machine uses.
 const POSTGRES: &str = "127.0.0.77";
 
-/// An authority, which signs certificates into a folder.
+/// A certificate authority that writes certificates into a folder.
 struct Authority {
     issuer: Issuer<'static, KeyPair>,
     file: PathBuf,
@@ -59,7 +59,7 @@ impl Authority {
     }
 }
 
-/// A shop whose server listens for TLS on a port, too.
+/// A shop whose server also listens for TLS on a port.
 fn shop(authority: &Authority, server: &Identity, asks: bool) -> (Shop, String, Port) {
     let port = Port::free();
     let asks = if asks { "yes" } else { "no" };
@@ -77,7 +77,7 @@ fn shop(authority: &Authority, server: &Identity, asks: bool) -> (Shop, String, 
     (shop, url, port)
 }
 
-/// Runs a worker once; gives its exit code, and what it says.
+/// Runs a worker once; returns its exit code and its log.
 fn run(shop: &Shop, redis: &str, database: &str, options: &[&str]) -> (Option<i32>, String) {
     let args = [&["--redis", redis, "--database", database, "--once"], options].concat();
     let mut worker = Worker::start(&args, shop.server.dir(), "tls");
@@ -150,7 +150,7 @@ fn a_server_may_ask_for_a_certificate_of_the_client() {
     shop.check();
 }
 
-/// Row 5: what is asked for is done, or refused in a sentence.
+/// An option of the URL is obeyed, or refused with a sentence.
 #[test]
 fn a_database_is_reached_as_its_url_says() {
     let Some(database) = Database::alone(Kind::Postgres) else { return };
@@ -187,7 +187,7 @@ fn a_database_is_reached_as_its_url_says() {
         assert_eq!(code, wanted, "{rest}: {log}");
     }
     shop.check();
-    // One that isn't to end by itself doesn't wait for a certificate to become another one.
+    // A worker without --once does not wait for the certificate to change either.
     let args = ["--redis", &redis, "--database", &url(&other)];
     let mut worker = Worker::start(&args, shop.server.dir(), "lasting");
     assert_eq!(worker.ended().code(), Some(1), "{}", worker.log());

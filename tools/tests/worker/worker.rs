@@ -1,4 +1,4 @@
-//! `seckill-worker` as a process: started, killed, ended, asked for its summary.
+//! `seckill-worker` as a process: started, killed, asked to end, asked for its summary.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::harness::wait_for;
 /// A running worker, killed when dropped.
 pub struct Worker {
     child: Child,
-    /// What it says on both streams, without the extension `.out` or `.err`.
+    /// Its output files, without the extension `.out` or `.err`.
     log: PathBuf,
 }
 
@@ -23,7 +23,7 @@ impl Worker {
         Self::spawn(Command::new(env!("CARGO_BIN_EXE_seckill-worker")), args, dir, name)
     }
 
-    /// The same of one that may have so many files and sockets open.
+    /// Like `start`, with a limit of open files and sockets.
     pub fn start_with_files<A: AsRef<str>>(files: u32, args: &[A], dir: &Path, name: &str) -> Self {
         let mut command = Command::new("sh");
         command.arg("-c").arg(format!("ulimit -n {files}; exec \"$0\" \"$@\""));
@@ -46,13 +46,12 @@ impl Worker {
         Self { child, log }
     }
 
-    /// Waits for the end of a worker that ends by itself and fails unless it ended well; gives the
-    /// JSON that it printed.
+    /// Waits for a worker that ends on its own and must succeed; returns the JSON that it printed.
     pub fn summary(self) -> Value {
         self.summary_with(0)
     }
 
-    /// The same of one that ends with this exit code.
+    /// Like `summary`, for a worker with this exit code.
     pub fn summary_with(mut self, code: i32) -> Value {
         let status = self.ended();
         assert_eq!(status.code(), Some(code), "{}", self.log());
@@ -70,20 +69,20 @@ impl Worker {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Asks it to end, and waits until it has. In its first moments, before it says anything, the
-    /// system would end it.
+    /// Asks it to end, and waits for its exit. In its first moments, before it prints anything, the
+    /// signal would kill it.
     pub fn terminate(&mut self) -> ExitStatus {
         self.wait_until_started();
         self.terminate_now()
     }
 
-    /// The same of one that is known to have started.
+    /// Like `terminate`, for a worker that has started.
     pub fn terminate_now(&mut self) -> ExitStatus {
         self.signal(Signal::TERM);
         self.ended()
     }
 
-    /// Waits until it has said something.
+    /// Waits until it has logged something.
     fn wait_until_started(&mut self) {
         let started = wait_for("a word of the worker", || {
             (!self.log().is_empty() || !self.is_running()).then_some(())
@@ -96,7 +95,7 @@ impl Worker {
         kill_process(pid, signal).expect("signal the worker");
     }
 
-    /// Stops it in its tracks, as a machine that hangs does.
+    /// Stops the process, as on a machine that hangs.
     pub fn freeze(&self) {
         self.signal(Signal::STOP);
     }
@@ -110,12 +109,12 @@ impl Worker {
         self.child.wait().expect("reap the worker");
     }
 
-    /// Kills it at some moment: mostly soon after there is something that it has begun, sometimes
-    /// before it has started.
+    /// Kills it at some moment: mostly soon after it has started some work, sometimes before it has
+    /// started at all.
     pub fn kill9_somewhen(&mut self, random: &mut fastrand::Rng, is_at_work: impl Fn() -> bool) {
         let longest = if random.u32(0..4) > 0 {
             self.wait_until_started();
-            // Not forever: it may be done already.
+            // Only for a while: it may be done already.
             let end = Instant::now() + Duration::from_millis(200);
             while !is_at_work() && Instant::now() < end {
                 std::thread::sleep(Duration::from_millis(1));
@@ -128,7 +127,7 @@ impl Worker {
         self.kill9();
     }
 
-    /// What it said on standard error.
+    /// Its standard error.
     pub fn log(&self) -> String {
         fs::read_to_string(self.log.with_extension("err")).unwrap_or_else(|_| "(no log)".into())
     }
@@ -136,7 +135,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // Errors mean that it is dead already, which is all that is wanted here.
+        // An error means that the worker is dead already, which is enough here.
         let _ = self.child.kill();
         let _ = self.child.wait();
         if std::thread::panicking() {
