@@ -1,4 +1,4 @@
-//! What is told of orders that differ.
+//! The report about orders that differ.
 
 use domain::entry_id::EntryId;
 use domain::order_events::OrderKey;
