@@ -1,8 +1,8 @@
-//! A key of one database, as what is remembered names it.
+//! A key of one database, as the module's memory names it.
 
 use std::rc::Rc;
 
-/// A key and the number of the database that it is in. Clones share the name.
+/// A key's name and the number of its database. Clones share the name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DbKey {
     pub db: i32,

@@ -1,21 +1,21 @@
-//! What a bare stock, a key that nothing belongs to but its number, does when units are taken or
-//! put back.
+//! Deducts units from and restores them to a bare stock: a key with a number, without buyers or
+//! orders.
 
 use super::sale::{Stock, Units};
 
-/// What a stock holds that is never used up and never changed.
+/// The value of a stock that is never used up and never changed.
 const UNLIMITED: i64 = -1;
 
 /// How a deduction ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deduction {
-    /// There is no such key.
+    /// The key does not exist.
     Missing,
-    /// There is always more: nothing is deducted.
+    /// The stock is unlimited: nothing is deducted.
     Unlimited,
     /// Fewer units are left than asked for.
     TooLittle,
-    /// The units may be taken. There were `before` of them, and `left` stay.
+    /// The units may be taken: the stock was `before` and becomes `left`.
     Take { before: i64, left: i64 },
 }
 
@@ -34,9 +34,9 @@ impl Deduction {
 /// Why nothing can be taken or restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadStock {
-    /// It is negative, and not the one negative number that means something.
+    /// The stock is negative, and not -1, the only negative number with a meaning.
     Negative,
-    /// With the units restored it would exceed 64 bits.
+    /// The restored stock would exceed 64 bits.
     Overflow,
 }
 
