@@ -1,6 +1,5 @@
-//! The same tries on several servers beside each other: what a newer server changes for the script
-//! and for the module. All servers run at once and take turns, so that a slow spell of the machine
-//! meets them all.
+//! The same tries on several servers: what a newer server changes for the script and for the
+//! module. All servers run at once and take turns, so that a slow phase of the machine affects all.
 
 use std::fs;
 use std::path::Path;
