@@ -27,7 +27,7 @@ pub struct LockLine {
     /// Where and when it was measured, in a sentence.
     pub place: String,
     pub pairs: Pairs,
-    /// A client that has released the lock asks for it again at once, for seconds.
+    /// Each client asks for the lock again as soon as it has released it, for seconds.
     pub steady: Vec<Contention>,
     /// All ask at the same time, once each.
     pub burst: Vec<Contention>,
@@ -59,7 +59,7 @@ pub struct Waiting {
     pub clients: usize,
     /// The memory of a waiter in addition to its connection, in bytes.
     pub bytes_each: f64,
-    /// PING of another client, in microseconds.
+    /// Times of another client's PING, in microseconds.
     pub alone: Latency,
     pub with_waiters: Latency,
     /// While the lock is handed from one waiter to the next.

@@ -25,7 +25,7 @@ pub enum Manner {
 pub const MANNERS: [Manner; 5] =
     [Manner::Line, Manner::Spin50, Manner::Spin1, Manner::Signal, Manner::Token];
 
-/// The list of signals for clients that wait by BLPOP.
+/// The list of signals for clients that wait with BLPOP.
 const SIGNAL: &[u8] = b"lock-signal:order:1000001";
 
 impl Manner {

@@ -1,4 +1,4 @@
-//! The benchmark: what a try costs a real server, side by side with the script it replaces.
+//! The benchmark: the cost of a try on a real server, side by side with the script it replaces.
 //!
 //! `cargo bench --bench side_by_side`, or `-- --help` for its options. The main figure is the
 //! server's CPU time per command, from INFO cpu before and after a pipelined load. All contenders

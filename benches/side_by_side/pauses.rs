@@ -66,7 +66,7 @@ pub struct Pause {
     pub longest_ping: Span,
 }
 
-/// Over the rounds.
+/// A figure over all rounds.
 #[derive(Serialize)]
 pub struct Span {
     pub lowest: f64,
@@ -147,7 +147,7 @@ fn save_keys(lab: &Lab, others: usize) -> Result<Server> {
 struct Host {
     control: Connection,
     pinger: Pinger,
-    /// Held for its drop, which ends the server.
+    /// Kept for its drop, which ends the server.
     _server: Server,
 }
 

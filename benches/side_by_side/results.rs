@@ -34,7 +34,7 @@ pub struct Results {
     pub cpu: String,
     pub cores: usize,
     pub method: Method,
-    /// Server CPU per command, in microseconds; so are cluster, growth, vouchers and locks.
+    /// Server CPU per command, in microseconds, as in cluster, growth, vouchers and locks.
     pub decisions: Vec<Decision>,
     pub cluster: Vec<ClusterTry>,
     pub batches: Vec<Batch>,

@@ -28,7 +28,7 @@ pub struct Servers {
 #[derive(Serialize)]
 pub struct Row {
     pub outcome: Outcome,
-    /// Its name and version, and its allocator.
+    /// The server's name, version and allocator.
     pub server: String,
     pub costs: Vec<Figure>,
 }

@@ -22,7 +22,7 @@ pub struct Stand {
     pub naming: Naming,
     pub socket: PathBuf,
     lanes: Lanes,
-    /// Ended when this is dropped.
+    /// Ends when this is dropped.
     pub server: Server,
 }
 
@@ -32,7 +32,7 @@ impl Lab {
         Stand::start(self.server().config(aof), Naming::Plain)
     }
 
-    /// A node that is a whole cluster by itself.
+    /// The only node of a cluster.
     pub fn cluster_node(&self) -> Result<Stand> {
         // The harness starts cluster servers on a port; lanes need a socket.
         let server = self.server().cluster().config("unixsocket socket");
@@ -46,7 +46,7 @@ impl Lab {
     }
 
     fn server(&self) -> Builder {
-        // No snapshot and no AOF rewrite: a fork in the middle of a turn would be charged to it.
+        // No snapshot and no AOF rewrite: a fork during a turn would count as its cost.
         Server::with()
             .config("appendfsync everysec")
             .config("auto-aof-rewrite-percentage 0")

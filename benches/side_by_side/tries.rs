@@ -19,7 +19,7 @@ const DIFFERENT: usize = 5_000;
 /// Sent before each turn, so that its caches and names are warm.
 const WARM_UP: usize = 1_000;
 
-/// What takes turns on one stand: a warm-up and a load per contender.
+/// The turns on one stand: a warm-up and a load per contender.
 pub struct Tries {
     outcome: Outcome,
     size: Size,
@@ -152,7 +152,7 @@ fn a_try(outcome: Outcome, n: usize) -> Try {
     Try { voucher: VOUCHER, user, order_id: FIRST_ORDER + n }
 }
 
-/// A sale as it is after `buyers` have bought: stock, buyers, no stream.
+/// Sets up a sale after `buyers` have bought: stock, buyers, no stream.
 fn open_sale(stand: &mut Stand, stock: usize, buyers: usize) -> Result<()> {
     let keys = stand.naming.keys(VOUCHER);
     let () = stand.run(&["DEL", &keys.buyers, &keys.orders])?;

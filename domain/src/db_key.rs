@@ -15,7 +15,7 @@ impl DbKey {
     }
 }
 
-/// The number that database `db` has once `first` and `second` have changed places.
+/// The number that database `db` has after `first` and `second` were swapped.
 pub fn swapped_db(db: i32, first: i32, second: i32) -> i32 {
     match db {
         db if db == first => second,

@@ -20,7 +20,7 @@ pub enum Deduction {
 }
 
 impl Deduction {
-    /// What clients see. 1 is also the stock before its last unit was taken.
+    /// The number that clients see. 1 means unlimited, or that the last unit was taken.
     pub fn code(self) -> i64 {
         match self {
             Self::Missing => -1,
@@ -60,8 +60,7 @@ pub struct Restored {
     pub after: i64,
 }
 
-/// Returns units to a stock. None if there is nothing to return them to: no key, or an unlimited
-/// stock.
+/// Returns units to a stock. None if there is no key or the stock is unlimited.
 pub fn restore(stock: Stock, units: Units) -> Result<Option<Restored>, BadStock> {
     match stock {
         Stock::Missing | Stock::Left(UNLIMITED) => Ok(None),

@@ -1,4 +1,4 @@
-//! Which holds keys to look at, and when: an index of them by their earliest deadline.
+//! An index of holds keys by their earliest deadline: which keys to look at, and when.
 //!
 //! The index is only a hint; the truth is in the keys. A key that changed is *marked*; the caller
 //! then looks at it and reports what it found. A key whose holds belong to no managed voucher is
@@ -76,7 +76,7 @@ impl DueIndex {
         Some(DbKey { db, key })
     }
 
-    /// Notes what was found at a key: this many holds, to be looked at again at `at`.
+    /// Notes that a key has this many holds, and is to be looked at again at `at`.
     pub fn set(&mut self, key: &DbKey, at: Millis, holds: u64) {
         let skipped = self.skipped(key).cloned();
         self.insert(key, Seen { at, holds, skipped });
@@ -127,7 +127,7 @@ impl DueIndex {
         self.databases.entry(key.db).or_default().parked.insert(Rc::clone(&key.key));
     }
 
-    /// Marks a key if it is parked: its voucher may be managed now. Was it?
+    /// Marks a key if it is parked, since its voucher may be managed now. True if it was parked.
     pub fn mark_if_parked(&mut self, db: i32, key: &[u8]) -> bool {
         let Some(database) = self.databases.get_mut(&db) else { return false };
         database.parked.take(key).is_some_and(|name| database.marked.insert(name))
@@ -193,8 +193,8 @@ impl DueIndex {
         }
     }
 
-    /// Forgets the keys for which `left` is true: they are on another node now. Takes time for
-    /// each holds key of the index.
+    /// Forgets the keys for which `left` is true: they are on another node now. Takes time per
+    /// holds key of the index.
     pub fn forget(&mut self, left: impl Fn(&[u8]) -> bool) {
         for database in self.databases.values_mut() {
             database.marked.retain(|key| !left(key));

@@ -3,7 +3,7 @@
 /// Default of `seckill.order-fields`: user, voucher and order id.
 pub const ORDER_FIELDS: &str = "userId voucherId id";
 
-/// Units of an order of more than one.
+/// Units of an order, if more than one.
 pub const UNITS: &[u8] = b"units";
 /// Unix milliseconds until which an order is held.
 pub const DEADLINE: &[u8] = b"deadline";

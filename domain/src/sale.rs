@@ -9,7 +9,7 @@ pub enum Outcome {
     Accepted = 0,
     /// There are not enough units left.
     SoldOut = 1,
-    /// The user already holds a unit, or as many as they may.
+    /// The user already has a unit, or as many units as the limit allows.
     AlreadyBought = 2,
     /// The window of a managed voucher has not begun.
     NotStarted = 3,
@@ -39,7 +39,7 @@ impl Outcome {
         Self::ALL.into_iter().find(|outcome| outcome.code() == code)
     }
 
-    /// In words, for people.
+    /// The outcome in words, for people.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Accepted => "accepted",
@@ -83,7 +83,7 @@ pub enum Stock {
 pub struct Policy {
     /// A missing stock key means sold out, rather than an error.
     pub missing_is_sold_out: bool,
-    /// A stock of -1 never runs out.
+    /// A stock of -1 is unlimited.
     pub minus_one_is_unlimited: bool,
 }
 

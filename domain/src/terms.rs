@@ -51,7 +51,7 @@ impl SaleId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Terms {
-    /// Units left, held and sold together. Never negative.
+    /// The sum of units left, held and sold. Never negative.
     pub total: i64,
     /// The first millisecond of the sale.
     #[serde(deserialize_with = "given")]

@@ -144,7 +144,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         self.leave_line(client, Stage::Granted(answer), now_ms)
     }
 
-    /// The client is to be answered that it does not get the lock. Returns how long it was in line.
+    /// The client will be answered that it does not get the lock. Returns how long it was in line.
     pub fn refuse(&mut self, client: C, answer: A, now_ms: i64) -> u64 {
         self.leave_line(client, Stage::Refused(answer), now_ms)
     }
@@ -240,7 +240,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
     }
 
     /// Marks the locks whose lease should have ended, and returns a client whose wait has ended, to
-    /// be refused; to be called until it returns none.
+    /// be refused. Must be called until it returns none.
     pub fn next_overdue(&mut self, now_ms: i64) -> Option<C> {
         while let Some(due) = self.dues.first_until(now_ms) {
             match due {

@@ -32,7 +32,7 @@ pub struct SoldOut {
 }
 
 impl SoldOut {
-    /// The more expensive one of the two managed sales, with HOLD and without.
+    /// The cost of the more expensive managed sale of the two, with HOLD and without.
     pub fn dearer(&self) -> Option<f64> {
         let both = [Contender::Managed, Contender::ManagedHold];
         both.into_iter().filter_map(|who| cost_of(&self.costs, who)).reduce(f64::max)

@@ -27,7 +27,7 @@ fn counts_are_from_1_to_65536() {
 
 #[test]
 fn days_have_dates() {
-    // `date -u -d <date> +%s`, by 86400.
+    // The output of `date -u -d <date> +%s`, divided by 86400.
     let rows = [
         (0, "1970:01:01"),
         (30, "1970:01:31"),

@@ -38,7 +38,7 @@ fn parsed(text: &str) -> Scripts {
     parse(text).unwrap_or_else(|bad| panic!("{text}: {bad}"))
 }
 
-/// The command that answers a call, its words with spaces between.
+/// The command that replaces a call, with spaces between its words.
 fn replaced(scripts: &Scripts, call: &[&str]) -> Option<String> {
     let found = scripts.of_sha1(call[1].as_bytes())?;
     let piece = found.piece(call.len(), call[2].as_bytes()).map(|piece| call[piece].join(" "));

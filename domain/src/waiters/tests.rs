@@ -106,7 +106,7 @@ fn a_grant_that_nobody_will_hear_of_is_to_be_undone() {
     assert_eq!(lines.gone(2, 7), Some((Some(2), 7)));
     assert_eq!(lines.gone(2, 7), None);
     assert!(!lines.has_lost());
-    // Unblocked, and gone before it was answered.
+    // A client that is unblocked, and gone before it was answered.
     lines.grant(3, 'y', 5);
     assert_eq!(lines.next_unanswered(), Some(3));
     assert_eq!(lines.gone(3, 7), Some((None, 0)));

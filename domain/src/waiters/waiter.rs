@@ -19,11 +19,11 @@ pub(super) struct Waiter<H, A> {
     /// The lock; a granted lock moves with its database.
     pub(super) lock: DbKey,
     pub(super) request: Request,
-    /// Its number in the order of arrival, kept when a grant is taken back.
+    /// Its number in the order of arrival, kept when it returns to the line.
     pub(super) ticket: u64,
     pub(super) wait: Wait,
     pub(super) stage: Stage<A>,
-    /// Its number among the answers; none in line.
+    /// The number of its answer; none while in line.
     pub(super) answer_number: Option<u64>,
     /// Another client was answered that it holds the lock with the same token.
     pub(super) is_shared: bool,

@@ -88,7 +88,7 @@ fn unmanaged(input: &mut Input<'_>, users: &[Vec<u8>]) {
     }
 }
 
-/// The keys of a managed voucher, as far as tries go. An order is live, or was released.
+/// The keys of a managed voucher that tries use. An order is live, or was released.
 #[derive(Clone, Debug, PartialEq)]
 struct Sale {
     left: i64,

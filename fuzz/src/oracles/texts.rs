@@ -1,4 +1,4 @@
-//! Texts in keys and arguments: read strictly, and read back as written.
+//! Texts in keys and arguments are read strictly, and a written text is read unchanged.
 
 use domain::book::{Entry, Holding, State};
 use domain::entry_id::EntryId;
@@ -11,7 +11,7 @@ use domain::terms::{BadTerms, MILLIS_MAX, SaleId, Terms};
 
 use crate::input::Input;
 
-/// Integers have one spelling: that of Rust's own formatter.
+/// Integers have one spelling: that of Rust's formatter.
 pub(crate) fn integers(bytes: &[u8]) {
     assert_eq!(integer::parse(bytes), canonical(bytes));
     let number = Input::new(bytes).number();
@@ -48,8 +48,8 @@ pub(crate) fn entry_id(bytes: &[u8]) {
     }
 }
 
-/// The JSON of a voucher's rules: exactly the object, or an error; and rules that are written can
-/// be read again.
+/// The JSON of a voucher's rules: exactly the object, or an error; and written rules are read
+/// unchanged.
 pub(crate) fn terms(bytes: &[u8]) {
     let read = Terms::parse(bytes);
     if let Ok(terms) = read {

@@ -21,7 +21,7 @@ struct Waiting {
 struct Unanswered {
     client: u32,
     answer: char,
-    /// What it waited for, and where that lock is now.
+    /// Its wait, and the lock with its current database.
     waiting: Waiting,
     lock: DbKey,
     /// Another client has been answered that it holds the lock with the same token.
@@ -34,7 +34,7 @@ struct Model {
     next: u32,
     /// Clients get their numbers in the order of arrival.
     line: BTreeMap<u32, Waiting>,
-    /// First come, first answered.
+    /// In the order in which they are answered.
     unanswered: Vec<Unanswered>,
     /// Grants to be undone: the lock and the token.
     lost: Vec<(DbKey, Rc<[u8]>)>,
@@ -42,7 +42,7 @@ struct Model {
     look_ms: BTreeMap<DbKey, i64>,
 }
 
-/// First come, first served, nobody is forgotten, and every grant is answered or undone.
+/// Lines are FIFO, no client is forgotten, and every grant is answered or undone.
 pub(crate) fn waiters(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let (mut lines, mut model) = (Lines::default(), Model::default());

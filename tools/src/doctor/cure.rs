@@ -12,14 +12,14 @@ use crate::sale::{Place, Sale};
 use crate::template::{Slot, Template};
 use crate::world::Kind;
 
-/// What the module replies to a try.
+/// The module's replies to a try.
 const ACCEPTED: i64 = Outcome::Accepted.code();
 const SOLD_OUT: i64 = Outcome::SoldOut.code();
 const BOUGHT: i64 = Outcome::AlreadyBought.code();
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Way {
-    /// A command of `seckill.scripts`: the application stays as it is.
+    /// A command for `seckill.scripts`: the application does not change.
     Native(String),
     /// Lua that replaces the script.
     Lua(String),

@@ -163,7 +163,7 @@ impl<'a> Facts<'a> {
         findings
     }
 
-    /// One per user?
+    /// Is it one per user?
     fn repeats(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         let Some(user) = self.sale.user else { return findings };

@@ -16,7 +16,7 @@ pub enum Verdict {
     Unclear,
 }
 
-/// Everything about one script.
+/// The result for one script.
 pub struct Examined {
     pub file: String,
     pub sha1: String,

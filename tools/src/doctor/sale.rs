@@ -243,7 +243,7 @@ impl Sale {
         self.guards.iter().map(|(place, held)| (place.cell(&value), held.text(&value))).collect()
     }
 
-    /// What a slot is called in a report.
+    /// The name of a slot in a report.
     pub fn name(&self, slot: Slot) -> String {
         let key = |place: Option<&Place>| place.and_then(|place| place.key.slot());
         // A slot that is only in a key's name may be a request as well as a user.

@@ -136,7 +136,7 @@ impl Server {
         let list = running.as_mut().context("the program is ending")?;
         let dir = tempfile::Builder::new().prefix("seckill-doctor-").tempdir()?;
         let socket = dir.path().join("socket");
-        // A script must not reach another server: MIGRATE is the one command that could.
+        // A script must not reach another server: MIGRATE is the only command that could.
         let mut conf = format!(
             "port 0\nbind 127.0.0.1\nunixsocket {}\ndir {}\nsave \"\"\nappendonly no\n\
              rename-command MIGRATE \"\"\nmaxmemory 256mb\n\
@@ -313,7 +313,7 @@ fn module_for_a_server_in(dir: &Path, programs: &Programs) -> Result<PathBuf> {
     Ok(copy)
 }
 
-/// Two ports that nobody listened to a moment ago.
+/// Two ports on which no process listened a moment ago.
 fn free_ports() -> Result<[u16; 2]> {
     let free = || TcpListener::bind(("127.0.0.1", 0));
     // Both are bound before one of them is free again, so that they differ.

@@ -185,7 +185,7 @@ fn member(after: &str) -> Option<&str> {
     is_one.then_some(name)
 }
 
-/// Lua with nothing between its quotes.
+/// Lua with all quoted text removed.
 fn without_texts(code: &str) -> String {
     let mut open = None;
     let mut before = ' ';

@@ -145,7 +145,7 @@ impl Template {
         }
     }
 
-    /// The expression that makes it in Lua.
+    /// The Lua expression for the text.
     pub fn lua(&self) -> String {
         let of = |part: &Part| match part {
             Part::Text(text) => quoted(text),

@@ -57,7 +57,7 @@ impl Trial<'_> {
         Ok((run, None))
     }
 
-    /// Whether the same call sells again and again.
+    /// Whether the same call sells every time.
     pub fn sells_always(&mut self, run: &Run) -> Result<bool> {
         for _ in 0..20 {
             if !self.run(run.plan.clone())?.sells() {

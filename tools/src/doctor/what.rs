@@ -259,7 +259,7 @@ fn stops_at_a_question(runs: &[Run], never: &[String]) -> Option<Finding> {
     Some(Finding::broken("always-duplicate", text))
 }
 
-/// What a run did, in words.
+/// Describes what a run did.
 pub fn saw(effects: &Effects, template: &impl Fn(&[u8]) -> Template) -> String {
     let key = |cell: &Cell| {
         let key = template(&cell.key).shown(&|slot| slot.to_string());

@@ -190,14 +190,14 @@ impl std::fmt::Display for Cell {
     }
 }
 
-/// The commands that make a world of these cells and nothing else.
+/// The commands that create a world with exactly these cells.
 pub fn plant(cells: &Cells) -> Vec<Words> {
     let mut commands: Vec<Words> = vec![vec![b"FLUSHALL".to_vec()]];
     commands.extend(cells.iter().map(|(cell, value)| planted(cell, value)));
     commands
 }
 
-/// The command that makes one cell.
+/// The command that creates one cell.
 pub fn planted(cell: &Cell, value: &[u8]) -> Words {
     let (key, item) = (cell.key.as_slice(), cell.item.as_slice());
     let words: Vec<&[u8]> = match cell.kind {

@@ -63,7 +63,7 @@ impl Consumers {
         })
     }
 
-    /// Runs them until all are done or one can't go on.
+    /// Runs the consumers until all are done or one fails.
     pub async fn run(mut self) -> Result<()> {
         match self.options.named_streams() {
             Some(named) => named.into_iter().try_for_each(|streams| self.start(streams))?,

@@ -39,8 +39,8 @@ impl StreamConsumer {
         if conflicts.is_empty() {
             return Ok(());
         }
-        // According to the rows, their users have other live orders. Those may have been released:
-        // read all releases, then try again.
+        // By the rows, their users have other live orders, or a statement of the shop changed no
+        // row. A release may resolve both: read all releases, then try again.
         let last = source.last_id(Which::Released).await?;
         loop {
             let released = source.read(&[Which::Released], self.options.batch, None).await?;

@@ -84,7 +84,7 @@ fn main() -> ExitCode {
         .build()
         .context("starting")
         .and_then(|runtime| {
-            // Consumers wait for servers nearly all of the time: one thread is enough for them.
+            // Consumers nearly always wait for servers, so one thread is enough for all.
             let worked = runtime.block_on(LocalSet::new().run_until(work(Arc::new(options))));
             runtime.shutdown_background();
             worked
@@ -210,7 +210,7 @@ async fn run(options: Arc<Options>, totals: Arc<Totals>, mut stop: Stop) -> Resu
         Ok(())
     };
     tokio::try_join!(opening, consumers.run())?;
-    // Everything is committed: a connection that hangs is not waited for.
+    // Everything is committed, so a hanging connection is not waited for.
     let _ = tokio::time::timeout(CLOSE_WAIT, store.close()).await;
     Ok(())
 }

@@ -13,8 +13,8 @@ use crate::source::Which;
 pub enum Pending {
     /// The database refused it.
     Refused,
-    /// Its user has another live order, which may have been released: it waits until the releases
-    /// up to this id are in the database. This does not count as a refusal.
+    /// A release may resolve its conflict, such as another live order of its user: it waits until
+    /// the releases up to this id are in the database. This does not count as a refusal.
     Waits(Order, EntryId),
 }
 

@@ -1,4 +1,4 @@
-//! The streams of a hash tag as a consumer of a group sees them.
+//! The streams of a hash tag, read as a consumer of a group.
 
 mod dead_letters;
 
@@ -52,7 +52,7 @@ impl Delivered {
 pub struct Standing {
     pub last_delivered: EntryId,
     pub pending: u64,
-    /// None where the server can't tell.
+    /// None if the server doesn't know it.
     pub lag: Option<u64>,
 }
 

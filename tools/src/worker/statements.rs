@@ -1,5 +1,6 @@
 //! The shop's own statements, `--statements FILE`: SQL with named values, run in the transaction
-//! that writes the row, once for each change of an order's state. Pure, but for reading the file.
+//! that writes the row, once for each change of an order's state. Pure, except for reading the
+//! file.
 
 pub mod block;
 

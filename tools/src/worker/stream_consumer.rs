@@ -295,7 +295,7 @@ impl StreamConsumer {
         if probe.is_due() { (all, 1) } else { (Vec::new(), 0) }
     }
 
-    /// How long to wait for entries; none: not at all.
+    /// How long to wait for entries; none means not to wait.
     fn block(&self, once: bool) -> Option<Duration> {
         if once {
             return None;

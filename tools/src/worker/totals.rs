@@ -60,14 +60,14 @@ pub enum Part {
 pub struct Totals {
     started: Instant,
     counts: [AtomicU64; COUNTS.len()],
-    /// By stream of orders: how many entries are refused, and whether new ones are read.
+    /// How many entries are refused, by stream of orders; then the streams whose intake is stopped.
     refused: Mutex<BTreeMap<String, u64>>,
     stopped: Mutex<BTreeSet<String>>,
     troubles: Mutex<BTreeMap<Part, String>>,
     page: Option<PrometheusHandle>,
 }
 
-/// What a worker has done until now.
+/// The work of a worker so far.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     pub orders: u64,
@@ -139,7 +139,7 @@ impl Totals {
         };
     }
 
-    /// A sentence, if something is wrong.
+    /// What is wrong, as a sentence; none if all parts work.
     fn trouble(&self) -> Option<String> {
         if let Some(stream) = locked(&self.stopped).first() {
             return Some(format!(

@@ -176,7 +176,7 @@ fn who_cancelled_buys_again() {
     rows.apply(&[sale("alice", "1", 1)]);
     assert_eq!(rows.apply(&[sale("alice", "2", 3), cancel("alice", "1", 2)]), [Inserted, Released]);
     assert_eq!((rows.state("1"), rows.state("2")), ("cancelled", "sold"));
-    // All of it in one batch.
+    // The same events in one batch.
     let batch = [sale("bob", "3", 1), sale("bob", "4", 3), cancel("bob", "3", 2)];
     assert_eq!(rows.apply(&batch), [Inserted, Inserted, Released]);
     assert_eq!((rows.state("3"), rows.state("4")), ("cancelled", "sold"));

@@ -1,4 +1,4 @@
-//! What differs between the server and the rows. Pure.
+//! Finds the differences between the server and the rows. Pure.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
@@ -60,7 +60,7 @@ pub fn compare(all: &[Sold], ledger: &Ledger, stock: Option<i64>) -> Comparison 
         let live: Vec<&&Row> = rows.iter().filter(|row| is_live(row)).collect();
         let mut bought: BTreeMap<&str, i64> = BTreeMap::new();
         for row in &live {
-            // The limit of an unmanaged voucher is one order, of a managed one units.
+            // An unmanaged voucher limits orders per user, a managed one units per user.
             let counted = if sold.is_managed { row.units } else { 1 };
             *bought.entry(&row.user).or_default() += counted;
         }
@@ -128,7 +128,7 @@ fn differences_of(sold: &Sold, rows: &[&Row], differences: &mut Vec<Difference>)
         }
         return;
     }
-    // The streams may be trimmed; the buyers are all there.
+    // The streams may be trimmed; the set of buyers is complete.
     let with_row: BTreeSet<&str> = live.iter().map(|row| row.user.as_str()).collect();
     let named: BTreeSet<&str> = sold.orders.values().map(|fact| fact.user.as_str()).collect();
     for user in sold.users.iter().filter(|user| !with_row.contains(user.as_str())) {

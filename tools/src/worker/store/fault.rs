@@ -17,9 +17,9 @@ pub enum Fault {
     Data(String),
     /// A statement of the shop changed no row.
     Unchanged(String),
-    /// Another transaction was in the way: try again.
+    /// A conflict with another transaction: try again.
     Clash(String),
-    /// The database as a whole: away, locked, full.
+    /// The database as a whole: down, locked, full.
     Away(String),
     /// The database as a whole, and only a person can fix it: waiting won't help.
     Wrong(String),
@@ -92,7 +92,7 @@ fn of_sql_state(code: &str, text: String) -> Fault {
     }
 }
 
-/// SQLite: extended codes; the lowest byte is the primary one.
+/// SQLite: by extended code, whose lowest byte is the primary code.
 fn of_sqlite(code: i32, text: String) -> Fault {
     /// No such table or column, or any other error in a statement.
     const ERROR: i32 = 1;
