@@ -87,9 +87,9 @@ pub enum Outcome {
     Inserted,
     /// The order's row contains it already.
     Repeated,
-    /// The row is sold or was released before, or no row matches the confirmation.
+    /// The row is sold, was released before, or is another user's.
     Confirmed,
-    /// The row is released, or no row matches the release.
+    /// The row is released or is another user's, or there is none, as for most rejections.
     Released,
     Failed(Why),
 }

@@ -179,8 +179,8 @@ impl StreamConsumer {
         Ok(())
     }
 
-    /// Waits before the next connection: the first time not at all, then longer and longer. Logs
-    /// one line per outage, not per try.
+    /// Waits before the next connection, longer and longer; not at all the first time if only the
+    /// group is missing. Logs one line per outage, not per try.
     async fn pause(&mut self, error: &RedisError) -> Result<(), Stopped> {
         let outage = self.outage.get_or_insert_with(|| Outage {
             since: Instant::now(),

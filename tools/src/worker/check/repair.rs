@@ -20,7 +20,8 @@ use crate::store::{Care, Store};
 /// The id for an entry that is no longer in its stream, and so is never read.
 const GONE: EntryId = EntryId { ms: 0, seq: 1 };
 
-/// Writes the missing rows, and returns lines about those that could not be written.
+/// Writes the missing rows. Returns lines about those that could not be written, and the number of
+/// those that were.
 pub async fn repair(
     link: &mut Connection,
     store: &Store,
