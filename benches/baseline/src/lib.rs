@@ -1,9 +1,10 @@
 //! The baselines of the benchmark, as a separate module.
 //!
-//! `BASELINE.NOOP voucher user orderid` measures a module command that does nothing. `BASELINE.TRY
-//! voucher user orderid` is the simplest implementation of a try: every step uses `RM_Call`, and
-//! its `!` option replicates each write. It has the keys, the order of checks and the outcomes of
-//! the reference script. It must not be used for sales: a try that fails halfway is not undone.
+//! `BASELINE.NOOP voucher user orderid` measures a module command that does nothing.
+//! `BASELINE.TRY voucher user orderid` is the simplest implementation of a try: every step uses
+//! `RM_Call`, and its `!` option replicates each write. It has the keys, the order of checks and
+//! the outcomes of the reference script. It must not be used for sales: a try that fails halfway
+//! is not undone.
 //! `BASELINE.TURNS` returns how long the main thread was busy at a time: see `turns`.
 
 mod turns;

@@ -173,8 +173,8 @@ pub fn writes(call: &Words) -> bool {
     !READS.contains(&format!(" {name} "))
 }
 
-/// The call in a line of MONITOR, and whether a script made it: `1700000000.123456 [0 lua] "GET"
-/// "seckill:stock:7"`.
+/// The call in a line of MONITOR, and whether a script made it:
+/// `1700000000.123456 [0 lua] "GET" "seckill:stock:7"`.
 fn parse(line: &[u8]) -> Option<(bool, Words)> {
     let from = line.iter().position(|byte| *byte == b'[')?;
     let to = from + line[from..].iter().position(|byte| *byte == b']')?;
