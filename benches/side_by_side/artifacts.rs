@@ -1,4 +1,4 @@
-//! The library that is measured against: named by `BASELINE_MODULE`, else built here.
+//! The library with the baselines: named by `BASELINE_MODULE`, otherwise built here.
 
 use std::env;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub fn baseline() -> Result<PathBuf> {
     }
 }
 
-/// Asks cargo itself for the file it made, so that any target directory is right.
+/// Asks cargo for the file it built, so that any target directory works.
 fn build() -> Result<PathBuf> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)

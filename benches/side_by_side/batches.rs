@@ -1,5 +1,5 @@
-//! Many tries per command: a script that decides a batch and, where the module has it,
-//! SECKILL.MTRY, beside the same tries one by one.
+//! Many tries per command: a script for a batch and, if the module has it, SECKILL.MTRY, compared
+//! with the same tries one by one.
 
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ use crate::tries::Tries;
 pub const CONTENDERS: &[Contender] =
     &[Contender::Script, Contender::Seckill, Contender::BatchScript, Contender::Mtry];
 const TRIES_PER_COMMAND: [usize; 3] = [8, 32, 128];
-/// The size that has targets.
+/// The batch size that has targets.
 const AIMED_AT: usize = 32;
 
 #[derive(Serialize)]
@@ -49,7 +49,7 @@ pub fn measure(lab: &Lab, size: Size) -> Result<Vec<Batch>> {
     Ok(batches)
 }
 
-/// The targets whose figures were measured: none before the module has the command.
+/// The targets whose figures were measured: none if the module lacks the command.
 pub fn targets(batches: &[Batch]) -> Vec<Target> {
     let of = |outcome, aof, above| {
         let batch = batches.iter().find(|batch| {

@@ -1,5 +1,5 @@
-//! Tries on a node of a cluster, where the script must declare its keys and the module's keys have
-//! hash tags.
+//! Tries on a cluster node, where the script must declare its keys and the module's keys have hash
+//! tags.
 
 use serde::Serialize;
 
@@ -19,8 +19,8 @@ pub const CONTENDERS: &[Contender] = &[
     Contender::Noop,
 ];
 
-/// Commands in flight per connection: fewer than elsewhere, since with its keys the script's
-/// commands are longer, and a batch of them is to fit into one read of the server too.
+/// Commands in flight per connection: fewer than elsewhere, since the script's commands are longer
+/// with their keys, and a batch of them must also fit into one read of the server.
 pub const DEPTH: usize = 80;
 
 #[derive(Serialize)]
@@ -32,7 +32,7 @@ pub struct ClusterTry {
     pub seckill_to_get: f64,
 }
 
-/// Each outcome on a node of its own, which has all slots.
+/// Measures each outcome on a separate node that has all slots.
 pub fn measure(lab: &Lab, size: Size) -> Result<Vec<ClusterTry>> {
     [Outcome::SoldOut, Outcome::Accepted]
         .into_iter()

@@ -1,4 +1,4 @@
-//! The contenders: how each spells a command and what it answers.
+//! The contenders: the command that each sends, and its reply.
 
 use serde::Serialize;
 
@@ -23,7 +23,7 @@ pub enum Contender {
     /// GET on a server whose `seckill.scripts` names a script.
     GetWithScripts,
     Noop,
-    /// A script that decides many tries.
+    /// A script for many tries.
     BatchScript,
     Mtry,
     UnlockScript,
@@ -40,12 +40,12 @@ pub enum Contender {
     Managed,
     /// SECKILL.TRY on a managed voucher with HOLD.
     ManagedHold,
-    /// A script of ours that does what a command does on a managed voucher.
+    /// A script of ours that does the work of a command on a managed voucher.
     ManagedScript,
     ManagedCommand,
 }
 
-/// All that meet in a try, in the order of the tables.
+/// All contenders for a try, in the order of the tables.
 pub const DECIDING: &[Contender] = &[
     Contender::Script,
     Contender::OneLine,
@@ -60,7 +60,7 @@ pub const SELLING: &[Contender] = &[Contender::Script, Contender::RmCall, Conten
 pub const UNLOCKING: &[Contender] =
     &[Contender::UnlockScript, Contender::Delex, Contender::Delifeq, Contender::LockRelease];
 
-/// Those whose commands this server has.
+/// The contenders whose commands this server has.
 pub fn those_of(stand: &mut Stand, contenders: &[Contender]) -> Result<Vec<Contender>> {
     let mut found = Vec::new();
     for &contender in contenders {
@@ -77,7 +77,7 @@ pub fn those_of(stand: &mut Stand, contenders: &[Contender]) -> Result<Vec<Conte
     Ok(found)
 }
 
-/// How a try ends, as far as the benchmark provokes it.
+/// The outcomes of a try that the benchmark measures.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -103,7 +103,7 @@ impl Outcome {
         }
     }
 
-    /// The stock a turn starts with; of `units_needed` only an accepted try takes any.
+    /// The stock at the start of a turn; only accepted tries take `units_needed`.
     pub fn stock(self, units_needed: usize) -> usize {
         match self {
             Self::SoldOut => 0,
@@ -148,7 +148,7 @@ impl Contender {
         }
     }
 
-    /// The tries as this contender spells them, each answered as `outcome` says.
+    /// The tries as commands of this contender, each with the reply for `outcome`.
     pub fn load(
         self,
         stand: &Stand,
@@ -213,7 +213,7 @@ impl Contender {
         }
     }
 
-    /// Releases of `locks` by `token`, each answered `reply`.
+    /// Releases of `locks` by `token`, each with this `reply`.
     pub fn releases(
         self,
         stand: &Stand,
@@ -238,7 +238,7 @@ impl Contender {
         load
     }
 
-    /// Does it have its turn while `seckill.scripts` names the script?
+    /// Does `seckill.scripts` have to name the script during its turns?
     pub fn wants_scripts_set(self) -> bool {
         matches!(self, Self::Native | Self::GetWithScripts)
     }
@@ -251,8 +251,8 @@ impl Contender {
         matches!(self, Self::BatchScript | Self::Mtry)
     }
 
-    /// The tries of each chunk in one command, each try answered as `outcome` says. All are on one
-    /// voucher.
+    /// The tries of each chunk as one command, each try with the reply for `outcome`. All are on
+    /// one voucher.
     pub fn batches<'a>(
         self,
         stand: &Stand,

@@ -1,4 +1,4 @@
-//! The three outcomes of a try, pipelined, on a stand of their own each.
+//! The three outcomes of a try, pipelined, each on a separate stand.
 
 use serde::Serialize;
 

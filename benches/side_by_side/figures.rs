@@ -1,4 +1,4 @@
-//! Turns of contenders in rounds, and what a contender's turns amount to.
+//! Turns of contenders in rounds, and the figures computed from a contender's turns.
 
 use serde::Serialize;
 
@@ -9,17 +9,17 @@ use crate::contender::Contender;
 #[derive(Serialize)]
 pub struct Figure {
     pub contender: Contender,
-    /// The lower quartile: what a cost is taken to be. Whatever else the machine does adds to the
-    /// cost of a turn and never takes from it, so the higher turns tell of the neighbours.
+    /// The lower quartile, which counts as the cost. Other work on the machine can only increase
+    /// the cost of a turn, so the expensive turns show that work.
     pub cost: f64,
     pub median: f64,
     pub lowest: f64,
     pub highest: f64,
 }
 
-/// Lets each contender have its turn in every round, each round starting with the next one, so
-/// that a slow spell of the machine meets them all. The round before the first only warms up.
-/// `turn` gets the place of its contender among `contenders`.
+/// Runs one turn of each contender per round. Each round starts with the next contender, so that a
+/// slow phase of the machine affects all. The round before the first only warms up. `turn` gets the
+/// index of its contender in `contenders`.
 pub fn in_rounds(
     rounds: u32,
     contenders: &[Contender],
@@ -38,7 +38,7 @@ pub fn in_rounds(
     Ok(contenders.iter().zip(values).map(|(&who, values)| Figure::of(who, values)).collect())
 }
 
-/// The middle one, or what lies between the two in the middle.
+/// The middle value, or the mean of the two in the middle.
 pub fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -54,7 +54,7 @@ impl Figure {
         let median = median(&mut values);
         let last = values.len() - 1;
         let cost = values[last / 4];
-        // What lies below a tenth of a nanosecond is noise.
+        // Digits below a tenth of a nanosecond are noise.
         let round = |value: f64| (value * 1e4).round() / 1e4;
         let (lowest, highest) = (round(values[0]), round(values[last]));
         Self { contender, cost: round(cost), median: round(median), lowest, highest }
@@ -66,7 +66,7 @@ pub fn cost_of(figures: &[Figure], contender: Contender) -> Option<f64> {
     figures.iter().find(|figure| figure.contender == contender).map(|figure| figure.cost)
 }
 
-/// How many times the cost of `below` the cost of `above` is, to three places.
+/// The cost of `above` divided by the cost of `below`, to three places.
 pub fn ratio(figures: &[Figure], above: Contender, below: Contender) -> Result<f64> {
     match (cost_of(figures, above), cost_of(figures, below)) {
         (Some(above), Some(below)) => Ok((above / below * 1e3).round() / 1e3),

@@ -1,5 +1,5 @@
-//! How long one SECKILL.MTRY holds the main thread that has as many tries as it can have, all of
-//! them accepted.
+//! How long one SECKILL.MTRY with the maximum of tries, all of them accepted, occupies the main
+//! thread.
 
 use domain::batch::TRIES_MAX;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! A table for the terminal and for a page, and how its figures are written.
+//! A table for the terminal and for a page, and the format of its figures.
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, Table};
@@ -6,7 +6,7 @@ use comfy_table::{CellAlignment, Table};
 use crate::contender::Contender;
 use crate::figures::{Figure, cost_of};
 
-/// A table in neither form: the first column names the row, the others hold figures.
+/// A table before formatting: the first column names the row, the other columns are figures.
 pub struct Grid {
     pub title: String,
     head: Vec<String>,
@@ -41,7 +41,7 @@ pub fn micros(value: f64) -> String {
     format!("{value:.2}")
 }
 
-/// How many times the cost of `below` the cost of `above` is.
+/// The cost of `above` divided by the cost of `below`.
 pub fn times(figures: &[Figure], above: Contender, below: Contender) -> String {
     match (cost_of(figures, above), cost_of(figures, below)) {
         (Some(above), Some(below)) => format!("{:.2}", above / below),

@@ -1,4 +1,4 @@
-//! What a duplicate and an accepted try cost as the set of buyers grows.
+//! The cost of a duplicate and of an accepted try as the set of buyers grows.
 
 use serde::Serialize;
 
@@ -22,8 +22,8 @@ pub struct Growth {
     pub costs: Vec<Figure>,
 }
 
-/// So many vouchers with so many buyers each. A small set gets company, because a tenth more
-/// buyers is all that accepted tries may add to a set without making it another size.
+/// This many vouchers with this many buyers each. If the sets are small there are several, since
+/// accepted tries may add only a tenth to a set, or its size would change.
 #[derive(Clone, Copy)]
 struct Field {
     vouchers: usize,
@@ -64,7 +64,7 @@ fn duplicates(stand: &mut Stand, size: Size, field: Field) -> Result<Vec<Figure>
     in_rounds(size.rounds, SELLING, |place| stand.measure(&loads[place], 1))
 }
 
-/// New users, who leave again after each turn.
+/// New users, who are removed after each turn.
 fn accepted(stand: &mut Stand, size: Size, field: Field) -> Result<Vec<Figure>> {
     let loads: Vec<Load> = SELLING
         .iter()
@@ -98,7 +98,7 @@ fn fill(stand: &mut Stand, field: Field) -> Result<()> {
     Ok(())
 }
 
-/// Takes the newcomers out again and fails when a voucher did not have all of them.
+/// Removes the newcomers, and fails if a voucher did not have all of them.
 fn send_away(stand: &mut Stand, field: Field) -> Result<()> {
     let newcomers: Vec<usize> = (0..field.newcomers).map(|n| FIRST_NEWCOMER + n).collect();
     for voucher in 1..=field.vouchers {

@@ -1,6 +1,6 @@
-//! Unpipelined tries from 50 connections: how many a second, and how long each waits.
+//! Unpipelined tries from 50 connections: how many per second, and how long each waits.
 //!
-//! One thread serves all connections and never sleeps: on a machine of two cores a thread a
+//! One thread serves all connections and never sleeps: on a machine with two cores, one thread per
 //! connection would measure the scheduler.
 
 use std::io::{ErrorKind, Read, Write};
@@ -103,7 +103,7 @@ struct Crowd {
 
 struct Member {
     stream: UnixStream,
-    /// The try in flight and when it was sent.
+    /// The try in flight, and when it was sent.
     asked: Option<(usize, Instant)>,
     reply: Vec<u8>,
 }
@@ -119,8 +119,8 @@ impl Crowd {
         Ok(Self { members })
     }
 
-    /// Sends the whole load, one command in flight a connection, and gives the commands a second
-    /// and how many nanoseconds each reply took.
+    /// Sends the whole load, with one command in flight per connection, and returns the commands
+    /// per second and the nanoseconds that each reply took.
     fn rush(&mut self, load: &Load) -> Result<(f64, Histogram<u64>)> {
         let mut waits = new_histogram()?;
         let start = Instant::now();

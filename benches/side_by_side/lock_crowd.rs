@@ -1,5 +1,5 @@
-//! Contenders for one lock, each on a connection of its own, served by one thread that never
-//! sleeps: on a machine of two cores a thread a contender would measure the scheduler.
+//! Contenders for one lock, each on its own connection, served by one thread that never sleeps: on
+//! a machine with two cores, one thread per contender would measure the scheduler.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -15,15 +15,15 @@ use crate::wire::connect;
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 const NANOS_MAX: u64 = 600_000_000_000;
 
-/// What one member does next, or waits for.
+/// What a member does next, or waits for.
 #[derive(Clone, Copy)]
 enum Phase {
-    /// Has all it wanted.
+    /// Has finished.
     Done,
     Asked,
-    /// Was refused, and tries again then.
+    /// Was refused, and tries again at this time.
     Sleeps(Instant),
-    /// Was refused, and tries again when told something.
+    /// Was refused, and tries again after the next reply.
     Listens,
     Releases,
 }
@@ -43,11 +43,11 @@ pub struct Crowd {
     pub count: Count,
 }
 
-/// What happened since the count was begun.
+/// What happened since the count was started.
 pub struct Count {
     pub commands: u64,
     pub acquisitions: u64,
-    /// Acquisitions by another than the owner before.
+    /// Acquisitions by another client than the previous owner.
     pub hand_overs: u64,
     /// From the first request of an acquisition to its success, in nanoseconds.
     pub in_line: Histogram<u64>,
@@ -75,7 +75,7 @@ impl Crowd {
         Ok(Self { manner, members, last_owner: None, count })
     }
 
-    /// Everybody comes at once, and goes when it was inside once.
+    /// All members ask for the lock at once; each is finished after one acquisition.
     pub fn burst(&mut self) -> Result<()> {
         for number in 0..self.members.len() {
             self.ask(number, true)?;
@@ -83,7 +83,7 @@ impl Crowd {
         self.serve(None)
     }
 
-    /// Everybody comes again as soon as it was inside, for so long.
+    /// Each member asks again as soon as it has released the lock, for this long.
     pub fn steady(&mut self, during: Duration) -> Result<()> {
         for number in 0..self.members.len() {
             self.ask(number, true)?;
@@ -91,7 +91,7 @@ impl Crowd {
         self.serve(Some(Instant::now() + during))
     }
 
-    /// Runs until all are done; until `end` nobody is.
+    /// Runs until all members are finished, which none is before `end`.
     fn serve(&mut self, end: Option<Instant>) -> Result<()> {
         let mut heard = Instant::now();
         loop {
@@ -165,7 +165,7 @@ impl Crowd {
         Ok(true)
     }
 
-    /// Inside: there is nothing to do there, so goes at once.
+    /// The member has the lock, and releases it at once.
     fn enter(&mut self, number: usize) -> Result<()> {
         let member = &mut self.members[number];
         self.count.in_line.record(member.came.elapsed().as_nanos() as u64)?;

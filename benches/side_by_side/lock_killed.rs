@@ -1,5 +1,5 @@
-//! Holders that die: how long until the next in line has the lock, when it was acquired for the
-//! session and the holder's connection is closed, as the system does for a killed process.
+//! Holders that die: how long until the next client in line has a lock that was acquired with
+//! SESSION, after the holder's connection is closed, as the system does for a killed process.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -18,7 +18,7 @@ use crate::wire::{connect, request};
 pub const CONTENDERS: usize = 64;
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
-/// From the close of the holder's connection to the answer of the next holder, in milliseconds.
+/// Milliseconds from the close of the holder's connection to the reply to the next holder.
 #[derive(Serialize)]
 pub struct Killed {
     pub kills: u64,
@@ -56,7 +56,7 @@ pub fn measure(lab: &Lab, size: Size) -> Result<Killed> {
     })
 }
 
-/// Everybody asks for the lock, on a connection of their own: one has it, and all others wait.
+/// All contenders ask for the lock, each on its own connection: one has it, and the others wait.
 fn line_up(stand: &mut Stand, lock: &str) -> Result<Vec<UnixStream>> {
     let mut line = Vec::new();
     for number in 0..CONTENDERS {
@@ -79,7 +79,7 @@ fn line_up(stand: &mut Stand, lock: &str) -> Result<Vec<UnixStream>> {
     Ok(line)
 }
 
-/// Takes the one who is answered to have the lock out of the line.
+/// Removes the client that is answered that it has the lock from the line.
 fn next_holder(line: &mut Vec<UnixStream>) -> Result<UnixStream> {
     let start = Instant::now();
     while start.elapsed() < SILENCE_MAX {

@@ -1,5 +1,5 @@
-//! Locks that wait in line: what a lock costs when nobody contends, how fast it goes round when
-//! many do, and what ten thousand waiters cost everybody else.
+//! Locks with a waiting line: the cost of a lock without contention, the rate of hand-overs with
+//! many contenders, and what ten thousand waiters cost other clients.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -27,15 +27,15 @@ pub struct LockLine {
     /// Where and when it was measured, in a sentence.
     pub place: String,
     pub pairs: Pairs,
-    /// A client that has released the lock asks for it again at once, for seconds.
+    /// Each client asks for the lock again as soon as it has released it, for seconds.
     pub steady: Vec<Contention>,
-    /// All come at the same moment, each once.
+    /// All ask at the same time, once each.
     pub burst: Vec<Contention>,
     pub waiters: Waiting,
     pub killed: Killed,
 }
 
-/// Server CPU of an acquisition and a release by somebody alone, in microseconds.
+/// Server CPU of an acquisition and a release by a single client, in microseconds.
 #[derive(Serialize)]
 pub struct Pairs {
     pub module: f64,
@@ -46,7 +46,7 @@ pub struct Pairs {
 pub struct Contention {
     pub manner: Manner,
     pub hand_overs_per_second: f64,
-    /// From coming to being inside, in milliseconds.
+    /// From the first request to the acquisition, in milliseconds.
     pub p50_ms: f64,
     pub p99_ms: f64,
     pub commands_each: f64,
@@ -57,12 +57,12 @@ pub struct Contention {
 #[derive(Serialize)]
 pub struct Waiting {
     pub clients: usize,
-    /// What a waiter needs beyond its connection, in bytes.
+    /// The memory of a waiter in addition to its connection, in bytes.
     pub bytes_each: f64,
-    /// PING of another client, in microseconds.
+    /// Times of another client's PING, in microseconds.
     pub alone: Latency,
     pub with_waiters: Latency,
-    /// While the lock goes from one waiter to the next.
+    /// While the lock is handed from one waiter to the next.
     pub with_hand_overs: Latency,
 }
 
@@ -172,7 +172,7 @@ fn waiting(lab: &Lab, size: Size) -> Result<Waiting> {
         (0..size.in_line).map(|_| connect(&stand.socket)).collect::<Result<_>>()?;
     let tokens: Vec<String> =
         (0..size.in_line).map(|n| format!("7f9c24e5-1a63-4d0b-b1ce-5e0a4e7d2c11:{n}")).collect();
-    // A connection has its buffers once it has said something.
+    // A connection only has its buffers after its first command.
     let ping = request(&[b"PING"]);
     for mut stream in &streams {
         stream.write_all(&ping)?;
@@ -184,7 +184,7 @@ fn waiting(lab: &Lab, size: Size) -> Result<Waiting> {
             [b"LOCK.ACQUIRE".as_slice(), LOCK, token.as_bytes(), LEASE_MS, b"WAIT", b"3600000"];
         stream.write_all(&request(&ask))?;
     }
-    // The control connection is served after those who came before it.
+    // The control connection is served after the connections that sent before it.
     while stand
         .run::<String>(&["INFO", "seckill"])?
         .lines()

@@ -1,4 +1,4 @@
-//! The ways to wait for a lock that are compared: what each sends, and which replies it gets.
+//! The compared ways to wait for a lock: the requests and replies of each.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::wire::request;
 pub const LOCK: &[u8] = b"lock:order:1000001";
 pub const LEASE_MS: &[u8] = b"60000";
 
-/// How a lock is waited for.
+/// How to wait for a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Manner {
@@ -25,7 +25,7 @@ pub enum Manner {
 pub const MANNERS: [Manner; 5] =
     [Manner::Line, Manner::Spin50, Manner::Spin1, Manner::Signal, Manner::Token];
 
-/// The list of signals for clients that wait by BLPOP.
+/// The list of signals for clients that wait with BLPOP.
 const SIGNAL: &[u8] = b"lock-signal:order:1000001";
 
 impl Manner {
@@ -39,7 +39,7 @@ impl Manner {
         }
     }
 
-    /// What acquires and what releases, as bytes.
+    /// The requests that acquire and release, as bytes.
     pub fn requests(self, stand: &Stand, token: &str) -> (Vec<u8>, Vec<u8>) {
         let token = token.as_bytes();
         match self {
@@ -79,7 +79,7 @@ impl Manner {
         matches!(self, Self::Spin50 | Self::Spin1 | Self::Signal) && reply == b"$-1\r\n"
     }
 
-    /// What is done before the next attempt.
+    /// What a client does before its next attempt.
     pub fn patience(self) -> Patience {
         match self {
             Self::Spin50 => Patience::Sleep(Duration::from_millis(50)),
@@ -88,7 +88,7 @@ impl Manner {
         }
     }
 
-    /// Puts the one token where BLPOP waits for it.
+    /// Pushes the only token, for which BLPOP waits.
     pub fn prepare(self, stand: &mut Stand) -> Result<()> {
         let lock = String::from_utf8_lossy(LOCK);
         let () = stand.run(&["DEL", &lock, &String::from_utf8_lossy(SIGNAL)])?;
@@ -99,9 +99,9 @@ impl Manner {
     }
 }
 
-/// How a client waits that was refused.
+/// How a client waits after a refusal.
 pub enum Patience {
     Sleep(Duration),
-    /// Until this is answered.
+    /// Until this request is answered.
     Request(Vec<u8>),
 }

@@ -1,4 +1,4 @@
-//! What `lock_line` found out, as a page and a plot.
+//! The results of `lock_line`, as a page and a plot.
 
 use std::fs;
 use std::path::Path;
@@ -134,7 +134,7 @@ fn latency(when: &str, row: &Latency) -> String {
     format!("| {when} | {:.0} | {:.0} |", row.p50, row.p99)
 }
 
-/// Hand-overs a second when all come at once, on a logarithmic scale.
+/// Hand-overs per second if all ask at once, on a logarithmic scale.
 fn plot(line: &LockLine, path: &Path) -> Result<()> {
     let area = SVGBackend::new(path, (1080, 440)).into_drawing_area();
     area.fill(&WHITE)?;

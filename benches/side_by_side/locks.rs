@@ -1,5 +1,5 @@
-//! LOCK.RELEASE beside the unlock script and, where the server has one, the command that deletes a
-//! key of a given value: by the owner, and by somebody else.
+//! LOCK.RELEASE compared with the unlock script and, if the server has one, the command that
+//! deletes a key with a given value: by the owner, and by another client.
 
 use serde::Serialize;
 
@@ -46,7 +46,7 @@ pub fn measure(lab: &Lab, size: Size) -> Result<Vec<Locks>> {
     ])
 }
 
-/// Every lock is released once, so each turn takes them all first, outside the clock.
+/// Every lock can be released only once, so each turn first acquires all, without measuring that.
 fn by_owner(stand: &mut Stand, size: Size) -> Result<Vec<Figure>> {
     let mut acquire = Load::new(PIPELINE, b"+OK\r\n");
     for lock in locks(size.accepted_each) {

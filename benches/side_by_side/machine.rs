@@ -7,7 +7,7 @@ use crate::Result;
 
 pub fn server_name(control: &mut redis::Connection) -> Result<String> {
     let info: redis::InfoDict = redis::cmd("INFO").arg("server").query(control)?;
-    // Valkey answers a redis_version too, that of the Redis it is compatible with.
+    // Valkey also has a redis_version, of the Redis that it is compatible with.
     let name = |name: &str, field: &str| Some(format!("{name} {}", info.get::<String>(field)?));
     name("Valkey", "valkey_version")
         .or_else(|| name("Redis", "redis_version"))
@@ -29,7 +29,7 @@ pub fn today() -> Result<String> {
     Ok(civil_date(days))
 }
 
-/// The Gregorian date so many days after 1970-01-01. Counts years from March, so that the leap
+/// The Gregorian date this many days after 1970-01-01. Counts years from March, so that the leap
 /// day is the last day of a year.
 fn civil_date(days: u64) -> String {
     let days = days + 719_468;

@@ -1,17 +1,17 @@
-//! The benchmark: what a try costs a real server, side by side with the script it replaces.
+//! The benchmark: the cost of a try on a real server, side by side with the script it replaces.
 //!
-//! `cargo bench --bench side_by_side`, or `-- --help` for its options. The figure that counts is
-//! the CPU time of the server a command, from INFO cpu before and after a pipelined load; all
-//! contenders take turns on one server in one run, so their ratios mean something on any machine.
+//! `cargo bench --bench side_by_side`, or `-- --help` for its options. The main figure is the
+//! server's CPU time per command, from INFO cpu before and after a pipelined load. All contenders
+//! take turns on one server in one run, so their ratios are meaningful on any machine.
 //!
-//! In reading order: `options`, `artifacts` (the library to measure against), `harness` (shared
-//! with the tests: servers in fresh directories), `wire` (loads and pipelines), `scripts`, `keys`,
+//! In reading order: `options`, `artifacts` (the library with the baselines), `harness` (shared
+//! with the tests: servers in new directories), `wire` (loads and pipelines), `scripts`, `keys`,
 //! `stand` (a server and its clock), `contender` (what is measured), `figures` (turns and rounds),
 //! `target`, `machine` (where and when), `grid`; then one file per part: `decisions`, `cluster`,
 //! `batches` and `servers` with `tries`; `full_batches`; `stocks`; `locks`; `vouchers`; `growth`;
-//! `latency`; `lock_line` with `lock_manner`, `lock_crowd` and `lock_killed`; `managed` with a
-//! folder of its own; `pauses`; then `results`, `tables`, `lock_tables`, `managed_tables`, `plots`.
-//! No two files import each other, directly or through others.
+//! `latency`; `lock_line` with `lock_manner`, `lock_crowd` and `lock_killed`; `managed` with its
+//! own folder; `pauses`; then `results`, `tables`, `lock_tables`, `managed_tables`, `plots`. There
+//! is no cycle of imports.
 
 mod artifacts;
 mod batches;
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// A target that was not reached is told, never an error: time is no matter of right and wrong.
+/// A missed target is reported but is never an error, since times vary.
 fn run(options: &Options) -> Result<()> {
     if let Some(server) = &options.server {
         // SAFETY: this is still the only thread of the program.

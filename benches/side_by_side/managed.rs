@@ -1,5 +1,5 @@
-//! Managed sales: what their tries, confirmations and cancellations cost beside scripts that do
-//! the same work, what an order takes of memory, and how holds come back that are due at once.
+//! Managed sales: the cost of their tries, confirmations and cancellations compared with scripts
+//! that do the same work, the memory per order, and the release of holds that are due at once.
 //!
 //! `sold_out` and `deeds` are server CPU per command; `memory` and `expiry` have other units.
 
@@ -20,11 +20,11 @@ use crate::target::Target;
 
 use sold_out::SoldOut;
 
-/// The sold-out sale that has targets: as large as that of `make run`, and with as many buyers as
-/// the unmanaged sale it is compared with.
+/// The sold-out sale that has targets: as large as the sale of `make run`, and with as many buyers
+/// as the unmanaged sale that it is compared with.
 const ORDERS_AIMED_AT: usize = 1_000;
 
-/// What was measured; empty where a part was not asked for.
+/// The results; a part that was not requested is empty.
 #[derive(Default, Serialize)]
 pub struct Managed {
     pub sold_out: Vec<SoldOut>,
@@ -74,7 +74,7 @@ impl Managed {
             cost_of(&deed.costs, Contender::ManagedCommand)
         };
         let with_entry = ratio(confirmation(true), confirmation(false));
-        // With AOF the disk may hold up the server, whatever it does.
+        // With AOF, the disk may stall the server regardless of its work.
         let stall = self.expiry.iter().find(|row| !row.aof).map(|row| row.due.p99_ms);
         [
             Target::at_least("managed, sold out: script / SECKILL.TRY, at least", 2.5, cheaper),

@@ -1,4 +1,4 @@
-//! What the command line asks for, and how large a run that makes.
+//! The command line, and the size of the run that it asks for.
 
 use std::path::PathBuf;
 
@@ -80,7 +80,7 @@ impl Options {
     }
 }
 
-/// How much of everything one run does. `_each` counts are for one contender in one round.
+/// The counts of one run. `_each` counts are for one contender in one round.
 #[derive(Clone, Copy)]
 pub struct Size {
     pub rounds: u32,
@@ -90,7 +90,7 @@ pub struct Size {
     pub accepted_each: usize,
     /// Tries with one command in flight a connection.
     pub unpipelined_each: usize,
-    /// Accepted tries into a buyers set of a given size: small, so that the size stays what it was.
+    /// Accepted tries into a buyers set of a given size: few, so that the size hardly changes.
     pub grown_each: usize,
     pub buyers: &'static [usize],
     pub vouchers: &'static [usize],
@@ -100,13 +100,13 @@ pub struct Size {
     pub orders_weighed: usize,
     /// Holds due at once.
     pub holds: usize,
-    /// Locks acquired and released by somebody alone.
+    /// Locks acquired and released by a single client.
     pub pairs_each: usize,
-    /// How long contenders come again and again, in one round.
+    /// How long contenders keep asking for the lock, in one round.
     pub contended_ms: u64,
     /// Clients in line at once.
     pub in_line: usize,
-    /// Keys of others, beside which pauses of the server are measured.
+    /// Keys that are not the module's, with which pauses of the server are measured.
     pub other_keys: usize,
     pub paused_rounds: u32,
     /// How long the server is watched after each event.

@@ -1,12 +1,11 @@
-//! How long the main thread is held at a time by what concerns the whole server, with a million
-//! keys of others beside a sale: the module is loaded, settings change, roles change, databases
-//! change places.
+//! How long the main thread is busy at a time with events of the whole server, with a sale and a
+//! million other keys: the module is loaded, settings change, roles change, databases are swapped.
 //!
-//! Two measures of the same moments. *Turns*: the CPU time of the longest turn of the event loop,
-//! counted inside the server by `BASELINE.TURNS`: it does not see waits for a disk, and is hardly
-//! disturbed by other processes. *PINGs*: another client sends one after the other and notes the
-//! longest answer: it sees everything, the machine's own hiccups too, which the row of the idle
-//! server shows.
+//! Two measures of the same events. *Turns*: the CPU time of the longest turn of the event loop,
+//! measured inside the server by `BASELINE.TURNS`: it excludes waits for a disk, and is hardly
+//! disturbed by other processes. *PINGs*: another client sends one after the other and records the
+//! longest wait for a reply: it includes everything, also pauses of the machine itself, which the
+//! row of the idle server shows.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -32,7 +31,7 @@ const SALE: Sale = Sale { voucher: 8, kind: Kind::Held };
 const HOLDS: usize = 1_000;
 const IDLE: &str = "nothing";
 
-/// What happens, in this order, and the command that makes it happen.
+/// The events, in this order, and the command that causes each.
 const EVENTS: [(&str, &str); 8] = [
     (IDLE, ""),
     ("the module is loaded", "MODULE LOAD <module>"),
@@ -44,30 +43,30 @@ const EVENTS: [(&str, &str); 8] = [
     ("databases change places", "SWAPDB 0 1"),
 ];
 
-/// What was measured; no rows where it was not asked for.
+/// The results; no rows if they were not requested.
 #[derive(Default, Serialize)]
 pub struct Pauses {
-    /// Keys that are none of the module's.
+    /// Keys that are not the module's.
     pub keys: usize,
-    /// Orders of one managed voucher that are held meanwhile.
+    /// Held orders of one managed voucher.
     pub holds: usize,
     pub rounds: u32,
-    /// How long after the command turns and PINGs are watched.
+    /// How long turns and PINGs are measured after the command.
     pub watched_ms: u64,
     pub rows: Vec<Pause>,
 }
 
-/// All in milliseconds.
+/// All times are in milliseconds.
 #[derive(Serialize)]
 pub struct Pause {
     pub event: &'static str,
-    /// The command itself, as the server counts it.
+    /// The command itself, as measured by the server.
     pub command: Span,
     pub longest_turn: Span,
     pub longest_ping: Span,
 }
 
-/// Over the rounds.
+/// A figure over all rounds.
 #[derive(Serialize)]
 pub struct Span {
     pub lowest: f64,
@@ -103,7 +102,7 @@ pub fn measure(lab: &Lab, size: Size) -> Result<Pauses> {
 }
 
 impl Pauses {
-    /// For what the module does, not for the idle server.
+    /// The target for the module's own work, without the row of the idle server.
     pub fn target(&self) -> Option<Target> {
         let events = self.rows.iter().filter(|row| row.event != IDLE);
         let longest = events.map(|row| row.longest_turn.median).reduce(f64::max);
@@ -132,7 +131,7 @@ impl Span {
     }
 }
 
-/// A stopped server's files: other keys, and a sale with holds that are not due for long.
+/// A stopped server with saved data: other keys, and a sale with holds that are due much later.
 fn save_keys(lab: &Lab, others: usize) -> Result<Server> {
     let mut stand = lab.stand(false)?;
     SALE.open(&mut stand, HOLDS)?;
@@ -148,7 +147,7 @@ fn save_keys(lab: &Lab, others: usize) -> Result<Server> {
 struct Host {
     control: Connection,
     pinger: Pinger,
-    /// Held for its drop, which ends the server.
+    /// Kept for its drop, which ends the server.
     _server: Server,
 }
 
@@ -165,7 +164,7 @@ impl Host {
         Ok(Self { control, pinger, _server: server })
     }
 
-    /// Runs the command, none when it is empty, and watches for so long afterwards.
+    /// Runs the command, unless it is empty, and measures for this long afterwards.
     fn watch(&mut self, command: &str, during: Duration) -> Result<Seen> {
         let module = harness::module().display().to_string();
         let words: Vec<String> =
@@ -233,7 +232,7 @@ impl Pinger {
         self.longest_ns.swap(0, Relaxed)
     }
 
-    /// Fails when a PING has failed.
+    /// Fails if a PING has failed.
     fn end(&mut self) -> Result<()> {
         self.is_over.store(true, Relaxed);
         let Some(thread) = self.thread.take() else { return Ok(()) };
@@ -244,7 +243,7 @@ impl Pinger {
 
 impl Drop for Pinger {
     fn drop(&mut self) {
-        // What failed before is told already.
+        // An earlier failure is already reported.
         let _ = self.end();
     }
 }

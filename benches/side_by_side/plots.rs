@@ -1,4 +1,4 @@
-//! The results as plots: bars a try, and lines over the number of buyers.
+//! The results as plots: bars of the cost per try, and lines over the number of buyers.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ const INK: RGBColor = RGBColor(0x26, 0x2b, 0x33);
 const GRID: RGBColor = RGBColor(0xe3, 0xe6, 0xea);
 const BAR_WIDTH_MAX: f64 = 0.17;
 
-/// Of those that meet in a try, as many as there is room for.
+/// The contenders for a try for which a plot has room.
 const IN_BARS: &[Contender] = &[
     Contender::Script,
     Contender::RmCall,
@@ -78,7 +78,7 @@ fn color(contender: Contender) -> RGBColor {
     }
 }
 
-/// Without AOF: what the disk adds is the same for a script and a command.
+/// Without AOF: the disk adds the same cost to a script and a command.
 fn managed_bars(results: &Results, path: &Path) -> Result<()> {
     let managed = &results.managed;
     let sold_out = managed.sold_out.iter().map(|sale| {
@@ -97,7 +97,7 @@ fn managed_bars(results: &Results, path: &Path) -> Result<()> {
 struct Bars<'a> {
     what: &'static str,
     groups: Vec<(String, Vec<&'a Figure>)>,
-    /// All that have a bar in some group, in the order of the legend.
+    /// All contenders with a bar in some group, in the order of the legend.
     contenders: &'a [Contender],
 }
 

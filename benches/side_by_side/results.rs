@@ -1,4 +1,4 @@
-//! Everything one run found out, as it is written to results.json, and the targets it is held to.
+//! All results of one run, as written to results.json, and its targets.
 
 use std::thread::available_parallelism;
 
@@ -34,7 +34,7 @@ pub struct Results {
     pub cpu: String,
     pub cores: usize,
     pub method: Method,
-    /// Server CPU per command, in microseconds; so are cluster, growth, vouchers and locks.
+    /// Server CPU per command, in microseconds, as in cluster, growth, vouchers and locks.
     pub decisions: Vec<Decision>,
     pub cluster: Vec<ClusterTry>,
     pub batches: Vec<Batch>,
@@ -59,7 +59,7 @@ pub struct Method {
 }
 
 impl Results {
-    /// Runs every part that is asked for, one after the other, telling each on standard error.
+    /// Runs every requested part, one after the other, and logs each on standard error.
     pub fn measure(lab: &Lab, options: &Options) -> Result<Self> {
         let size = options.size();
         let mut results = Self::of_this_machine(&mut lab.stand(false)?, size)?;

@@ -9,7 +9,7 @@ pub struct Scripts {
     pub buy: String,
     /// A script of one line that calls SECKILL.TRY.
     pub buy_one_line: String,
-    /// The usual one with its keys declared.
+    /// The usual script with its keys declared.
     pub buy_declared: String,
     /// Many tries in one script.
     pub buy_batch: String,
@@ -17,11 +17,11 @@ pub struct Scripts {
     pub deduct: String,
     /// The usual script that releases a lock.
     pub unlock: String,
-    /// Unlocks, and signals a client that waits by BLPOP.
+    /// Releases the lock, and signals a client that waits with BLPOP.
     pub unlock_and_signal: String,
     pub managed_buy: String,
     pub managed_confirm: String,
-    /// The same without the entry in the stream of confirmed orders.
+    /// The script of a confirmation without the entry in the stream of confirmed orders.
     pub managed_confirm_unlisted: String,
     pub managed_cancel: String,
 }

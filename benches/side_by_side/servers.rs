@@ -1,6 +1,5 @@
-//! The same tries on several servers beside each other: what a newer server changes for the script
-//! and for the module. All servers run at once and take turns, so that a slow spell of the machine
-//! meets them all.
+//! The same tries on several servers: what a newer server changes for the script and for the
+//! module. All servers run at once and take turns, so that a slow phase of the machine affects all.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +28,7 @@ pub struct Servers {
 #[derive(Serialize)]
 pub struct Row {
     pub outcome: Outcome,
-    /// Its name and version, and its allocator.
+    /// The server's name, version and allocator.
     pub server: String,
     pub costs: Vec<Figure>,
 }

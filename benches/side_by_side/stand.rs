@@ -1,4 +1,4 @@
-//! The test stand: one fresh server, the connections to it and its CPU clock.
+//! The test stand: one new server, the connections to it and its CPU clock.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ pub struct Stand {
     pub naming: Naming,
     pub socket: PathBuf,
     lanes: Lanes,
-    /// Ended when this is dropped.
+    /// Ends when this is dropped.
     pub server: Server,
 }
 
@@ -32,9 +32,9 @@ impl Lab {
         Stand::start(self.server().config(aof), Naming::Plain)
     }
 
-    /// A node that is a whole cluster by itself.
+    /// The only node of a cluster.
     pub fn cluster_node(&self) -> Result<Stand> {
-        // Servers of the harness in a cluster listen on a port; lanes want a socket.
+        // The harness starts cluster servers on a port; lanes need a socket.
         let server = self.server().cluster().config("unixsocket socket");
         let mut stand = Stand::start(server, Naming::Tagged)?;
         let () = stand.run(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"])?;
@@ -46,7 +46,7 @@ impl Lab {
     }
 
     fn server(&self) -> Builder {
-        // No snapshot and no AOF rewrite: a fork in the middle of a turn would be charged to it.
+        // No snapshot and no AOF rewrite: a fork during a turn would count as its cost.
         Server::with()
             .config("appendfsync everysec")
             .config("auto-aof-rewrite-percentage 0")
@@ -66,12 +66,12 @@ impl Stand {
         Ok(Self { control, scripts, naming, socket, lanes, server })
     }
 
-    /// Sends a load without looking at the clock.
+    /// Sends a load without measuring.
     pub fn send(&mut self, load: &Load) -> Result<()> {
         self.lanes.run(load, 1)
     }
 
-    /// Sends a load `passes` times and gives the microseconds of server CPU per command.
+    /// Sends a load `passes` times and returns the microseconds of server CPU per command.
     pub fn measure(&mut self, load: &Load, passes: usize) -> Result<f64> {
         let before = cpu_seconds(&mut self.control)?;
         self.lanes.run(load, passes)?;
@@ -79,7 +79,7 @@ impl Stand {
         Ok(spent * 1e6 / (load.commands() * passes) as f64)
     }
 
-    /// From now on the server answers the usual script natively, or no longer.
+    /// Sets whether the server answers the usual script natively.
     pub fn answer_natively(&mut self, is_native: bool) -> Result<()> {
         let entry = format!("{} SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]", self.scripts.buy);
         let entry = if is_native { entry.as_str() } else { "" };
@@ -99,8 +99,8 @@ impl Stand {
     }
 }
 
-/// User and system time of the main thread, which runs every command. A server that doesn't tell
-/// it apart (before 7.0) gives the time of the whole process.
+/// User and system time of the main thread, which runs every command. For a server that does not
+/// report it (before 7.0), the time of the whole process.
 pub fn cpu_seconds(control: &mut Connection) -> Result<f64> {
     let info: redis::InfoDict = redis::cmd("INFO").arg("cpu").query(control)?;
     let both = |user: &str, sys: &str| Some(info.get::<f64>(user)? + info.get::<f64>(sys)?);
@@ -109,7 +109,7 @@ pub fn cpu_seconds(control: &mut Connection) -> Result<f64> {
         .ok_or_else(|| "INFO cpu names no CPU time".into())
 }
 
-/// Which of the two `cpu_seconds` reads.
+/// The name of the clock that `cpu_seconds` reads.
 pub fn clock_name(control: &mut Connection) -> Result<&'static str> {
     let info: redis::InfoDict = redis::cmd("INFO").arg("cpu").query(control)?;
     let main_thread = info.contains_key(&"used_cpu_user_main_thread");

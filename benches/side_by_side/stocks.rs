@@ -1,5 +1,5 @@
-//! SECKILL.DEDUCT beside the usual script of a bare stock and, where the server has it, INCREX with
-//! a lower bound. All take one unit at a time from one key.
+//! SECKILL.DEDUCT compared with the usual script of a bare stock and, if the server has it, INCREX
+//! with a lower bound. All take one unit at a time from one key.
 
 use serde::Serialize;
 
@@ -10,12 +10,12 @@ use crate::options::Size;
 use crate::stand::{Lab, Stand};
 use crate::wire::{Load, PIPELINE};
 
-/// INCREX replies what is left and what was added, so a client sees a refusal by the second 0. A
-/// missing key is an empty stock for it.
+/// INCREX replies the new value and what was added, so a client recognizes a refusal by 0 as the
+/// second number. It treats a missing key as an empty stock.
 const CONTENDERS: &[Contender] =
     &[Contender::StockScript, Contender::Increx, Contender::Deduct, Contender::Get];
 const STOCK: &str = "stock:phone";
-/// Left after the last unit was taken, so that the replies have the same length all along.
+/// The units left at the end, so that all replies have the same length.
 const LEFT: usize = 1_000_000;
 const DIFFERENT: usize = 5_000;
 
@@ -40,7 +40,7 @@ impl Deduction {
         }
     }
 
-    /// What one command is answered when it finds a stock.
+    /// The reply to one command that finds this stock.
     fn reply(self, contender: Contender, stock: usize) -> String {
         match (contender, self) {
             (Contender::Increx, Self::Taken) => format!("*2\r\n:{}\r\n:-1\r\n", stock - 1),
@@ -62,7 +62,7 @@ pub fn measure(lab: &Lab, size: Size) -> Result<Vec<Stock>> {
     ])
 }
 
-/// Each load is sent twice, first without the clock, each time from the same stock.
+/// Each load is sent twice from the same stock; only the second time is measured.
 fn costs(
     stand: &mut Stand,
     size: Size,
@@ -106,7 +106,7 @@ fn load(
         Contender::Deduct => &[b"SECKILL.DEDUCT", key, b"1"],
         _ => &[b"GET", key],
     };
-    // Each reply says what is left, so no other connection may come in between.
+    // Each reply contains the units left, so no other connection may send in between.
     let mut load = Load::in_order(PIPELINE);
     for number in 0..commands {
         let found = stock - taken(contender, deduction, number);

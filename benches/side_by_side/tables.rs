@@ -54,7 +54,7 @@ pub fn print(results: &Results) {
     }
 }
 
-/// A page of everything, which stands beside the plots.
+/// The page with all results, in the same directory as the plots.
 pub fn page(results: &Results) -> String {
     let mut text = PAGE_START.to_owned();
     text += &format!("{}\n", about(results));
@@ -228,7 +228,7 @@ fn stocks(results: &Results) -> Grid {
     )
 }
 
-/// Rows of the same contenders, as far as the server has their commands, and one ratio of them.
+/// Rows of the same contenders, if the server has their commands, and one ratio per row.
 fn beside(
     title: &str,
     rows: Vec<(&str, &[Figure])>,

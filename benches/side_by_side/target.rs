@@ -1,4 +1,4 @@
-//! What a ratio or a time of one run is held to.
+//! The target of a ratio or a time of one run.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// None where nothing was measured.
+    /// None if nothing was measured.
     pub fn at_least(what: &'static str, wanted: f64, measured: Option<f64>) -> Option<Self> {
         let measured = measured?;
         Some(Self { what, wanted, measured, reached: measured >= wanted })

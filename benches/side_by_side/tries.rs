@@ -1,4 +1,4 @@
-//! Tries of one outcome as contenders spell them, ready to take turns on a stand.
+//! Tries of one outcome as commands of the contenders, which take turns on a stand.
 
 use std::ops::Range;
 
@@ -10,16 +10,16 @@ use crate::stand::Stand;
 use crate::wire::{Load, PIPELINE};
 
 const VOUCHER: usize = 7;
-/// The sale of `make run`: so many have bought when the rest is turned away.
+/// The buyers of the sale of `make run`, after which it is sold out.
 pub const BUYERS: usize = 1_000;
 const FIRST_USER: usize = 1_000_001;
 const FIRST_ORDER: usize = 314_159_265_358_979_001;
-/// Losing tries are sent again and again; so many differ.
+/// Losing tries are sent repeatedly; this many are different.
 const DIFFERENT: usize = 5_000;
-/// Sent before each turn, so that it starts with warm caches and names.
+/// Sent before each turn, so that its caches and names are warm.
 const WARM_UP: usize = 1_000;
 
-/// What takes turns on one stand: a warm-up and a load per contender.
+/// The turns on one stand: a warm-up and a load per contender.
 pub struct Tries {
     outcome: Outcome,
     size: Size,
@@ -44,7 +44,7 @@ pub fn costs(
 }
 
 impl Tries {
-    /// With one command per try, and so many of them in flight per connection.
+    /// With one command per try, and `depth` commands in flight per connection.
     pub fn new(
         stand: &Stand,
         size: Size,
@@ -57,8 +57,8 @@ impl Tries {
         })
     }
 
-    /// With so many tries per command, as far as contenders can decide that many, and as many tries
-    /// in flight as the other contenders have.
+    /// With this many tries per command for contenders that can decide several, and as many tries
+    /// in flight as for the other contenders.
     pub fn in_batches(
         stand: &Stand,
         size: Size,
@@ -84,7 +84,7 @@ impl Tries {
     ) -> Self {
         let units = if outcome == Outcome::Accepted { size.accepted_each } else { 0 };
         let stock = outcome.stock(units);
-        // Tries that buy must not buy again when they count.
+        // Tries of the warm-up must not be repeats in the measured load.
         let (warm_up, counted) = match outcome {
             Outcome::Accepted => (units..units + WARM_UP, 0..units),
             _ => (0..DIFFERENT, 0..DIFFERENT),
@@ -97,7 +97,7 @@ impl Tries {
         Self { outcome, size, contenders, stock, loads, tries: counted.len() }
     }
 
-    /// The microseconds of server CPU per try of the contender at a place.
+    /// The microseconds of server CPU per try of the contender at this index.
     pub fn turn(&self, stand: &mut Stand, place: usize) -> Result<f64> {
         let wants_scripts_set = self.contenders[place].wants_scripts_set();
         if wants_scripts_set {
@@ -118,7 +118,7 @@ impl Tries {
         load.commands() as f64 / self.tries as f64
     }
 
-    /// Tries that change nothing: `DIFFERENT` of them, over and over.
+    /// Tries that change nothing: `DIFFERENT` of them, repeatedly.
     fn losing(&self, stand: &mut Stand, place: usize) -> Result<f64> {
         let (warm_up, load) = &self.loads[place];
         open_sale(stand, self.stock, BUYERS)?;
@@ -131,7 +131,7 @@ impl Tries {
     /// that every contender fills the same keys to the same size.
     fn accepted(&self, stand: &mut Stand, place: usize) -> Result<f64> {
         let (warm_up, load) = &self.loads[place];
-        // GET and the no-op sell nothing, so their stock must be what the load expects at once.
+        // GET and the no-op sell nothing, so the stock must be the expected one from the start.
         open_sale(stand, self.stock, 0)?;
         stand.send(warm_up)?;
         open_sale(stand, self.stock, 0)?;
@@ -142,7 +142,7 @@ impl Tries {
     }
 }
 
-/// A duplicate needs a user who bought; who finds it sold out is somebody else.
+/// A duplicate needs a user who has bought; a sold-out try needs a user who has not.
 fn a_try(outcome: Outcome, n: usize) -> Try {
     let user = match outcome {
         Outcome::SoldOut => FIRST_USER + BUYERS + n,
@@ -152,7 +152,7 @@ fn a_try(outcome: Outcome, n: usize) -> Try {
     Try { voucher: VOUCHER, user, order_id: FIRST_ORDER + n }
 }
 
-/// A sale as it is after `buyers` have bought: stock, buyers, no stream.
+/// Sets up a sale after `buyers` have bought: stock, buyers, no stream.
 fn open_sale(stand: &mut Stand, stock: usize, buyers: usize) -> Result<()> {
     let keys = stand.naming.keys(VOUCHER);
     let () = stand.run(&["DEL", &keys.buyers, &keys.orders])?;

@@ -1,4 +1,4 @@
-//! What a sold-out try costs with one voucher and with many asked for in turn.
+//! The cost of a sold-out try with one voucher, and with many vouchers in turn.
 
 use serde::Serialize;
 

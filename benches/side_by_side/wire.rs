@@ -1,7 +1,7 @@
-//! Commands encoded before the clock starts, and the loop that sends them in pipelines.
+//! Commands that are encoded before the measurement, and the loop that sends them in pipelines.
 //!
-//! A load knows the exact bytes of every reply it must get, so a turn that took a wrong path
-//! (an error, another outcome) ends the benchmark instead of being measured.
+//! A load has the exact bytes of every expected reply, so a turn with an error or another outcome
+//! ends the benchmark instead of being measured.
 
 use std::io::{Read, Write};
 use std::ops::Range;
@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use crate::Result;
 
-/// Commands in flight on one connection. A batch of any contender fits into one read (16 KiB) of
-/// the server, so all contenders pay the same number of turns of its event loop.
+/// Commands in flight per connection. A batch of any contender fits into one read (16 KiB) of the
+/// server, so all contenders need the same number of turns of its event loop.
 pub const PIPELINE: usize = 100;
 
-/// Connections under pipelined load, so that the server finds the next batch when it is done.
+/// Connections of a pipelined load: several, so that the server always has a next batch.
 pub const LANES: usize = 4;
 
 const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -37,7 +37,7 @@ pub fn request(words: &[&[u8]]) -> Vec<u8> {
     bytes
 }
 
-/// Commands with the replies they must get, cut into batches of `depth`.
+/// Commands with their expected replies, in batches of `depth`.
 pub struct Load {
     requests: Joined,
     replies: Joined,
@@ -66,13 +66,13 @@ impl Joined {
 }
 
 impl Load {
-    /// `reply` is what each command is answered, byte by byte, unless it is pushed with another.
+    /// `reply` is the exact reply to each command that is pushed without its own reply.
     pub fn new(depth: usize, reply: &[u8]) -> Self {
         let (requests, replies) = (Joined::default(), Joined::default());
         Self { requests, replies, reply: reply.to_vec(), depth, in_order: false }
     }
 
-    /// The same for commands that must be run in the order in which they are pushed.
+    /// A load whose commands must run in the order in which they are pushed.
     pub fn in_order(depth: usize) -> Self {
         Self { in_order: true, ..Self::new(depth, b"") }
     }
@@ -81,7 +81,7 @@ impl Load {
         self.push_all(&[args]);
     }
 
-    /// Several commands that count as one; the load's reply is what they are answered together.
+    /// Several commands that count as one; the load's reply is all their replies together.
     pub fn push_all(&mut self, commands: &[&[&[u8]]]) {
         for args in commands {
             encode(&mut self.requests.bytes, args);
@@ -91,7 +91,7 @@ impl Load {
         self.replies.end_one();
     }
 
-    /// One command with a reply of its own.
+    /// One command with its own reply.
     pub fn push_answered(&mut self, args: &[&[u8]], reply: &[u8]) {
         encode(&mut self.requests.bytes, args);
         self.requests.end_one();
@@ -107,7 +107,7 @@ impl Load {
         self.commands().div_ceil(self.depth)
     }
 
-    /// The bytes of batch `index` and the replies it must get.
+    /// The bytes of batch `index` and the expected replies.
     pub fn batch(&self, index: usize) -> (&[u8], &[u8]) {
         let start = index * self.depth;
         let commands = start..(start + self.depth).min(self.commands());
@@ -149,7 +149,7 @@ impl Lanes {
     }
 }
 
-/// An error that shows the first replies when they are not the wanted ones.
+/// An error with the first replies, if they differ from the expected ones.
 pub fn check(got: &[u8], wanted: &[u8]) -> Result<()> {
     if got == wanted {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Whether the keys of a managed voucher agree.
+//! Checks that the keys of a managed voucher agree.
 
 pub mod steps;
 
@@ -7,10 +7,10 @@ use std::collections::{HashMap, HashSet};
 
 type Bytes = Vec<u8>;
 
-/// Everything that the keys of a managed voucher hold.
+/// The contents of all keys of a managed voucher.
 pub struct Books {
     pub total: i64,
-    /// None when there is no stock key.
+    /// None if there is no stock key.
     pub left: Option<i64>,
     /// Order id to entry.
     pub orders: Vec<(Bytes, Bytes)>,
@@ -23,7 +23,7 @@ pub struct Books {
     pub buyers: HashSet<Bytes>,
 }
 
-/// What the book says when added up, and where other keys disagree.
+/// The sums of the book, and where other keys disagree with it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Report {
     pub held: i64,
@@ -32,11 +32,11 @@ pub struct Report {
     pub orders: i64,
     /// Users with a live order.
     pub buyers: i64,
-    /// A sentence each, without bytes of a user; empty when all is sound.
+    /// One sentence per difference, without bytes of users; empty if all keys agree.
     pub differences: Vec<String>,
 }
 
-/// Adds the book up and compares.
+/// Sums up the book and compares the other keys with it.
 pub fn audit(books: &Books) -> Report {
     let mut report = Report { orders: len(books.orders.len()), ..Report::default() };
     let mut units_by_user: HashMap<&[u8], i64> = HashMap::new();
@@ -87,7 +87,8 @@ fn total_difference(total: i64, left: i64, held: i64, sold: i64) -> Option<Strin
         .then(|| format!("total is {total}, but left {left} + held {held} + sold {sold} is {sum}"))
 }
 
-/// The difference between the units beyond the first of each held order and their count.
+/// The difference between the units of held orders beyond the first of each, and the key that
+/// counts them.
 fn extra_difference(extra: i64, counted: Option<i64>) -> Option<String> {
     let found = counted.map_or_else(|| "no integer".to_owned(), |found| found.to_string());
     (counted != Some(extra)).then(|| {

@@ -1,29 +1,28 @@
-//! Tries that come in one command, for one unit each: decided one after the other, as if each had
-//! been written before the next one is looked at.
+//! The tries of one command, for one unit each: decided one after the other, as if each were
+//! written before the next one is decided.
 
 use crate::managed::Known;
 use crate::sale::{NoStock, Offer, Outcome, Policy, Stock, Units, offer};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
-/// The most tries of one command.
+/// The maximum of tries per command.
 pub const TRIES_MAX: usize = 1024;
 
-/// By what clients send, in a table of one command that is never long: its hashes are seeded, but
-/// made for speed.
+/// A short table of one command, with keys that clients choose: its hashes are seeded, but chosen
+/// for speed.
 type Table<'a, T> = HashMap<&'a [u8], T, RandomState>;
 
-/// The tries of a command that were accepted and are not written yet: what the keys of the voucher
-/// do not say.
+/// The accepted tries of a command that are not written to the voucher's keys yet.
 #[derive(Debug, Default)]
 pub struct Pending<'a> {
     /// User to units.
     units: Table<'a, i64>,
-    /// Order id to user. Empty where the order ids are not looked at.
+    /// Order id to user. Empty if order ids are not checked.
     orders: Table<'a, &'a [u8]>,
     /// Units to be deducted from the stock.
     taken: i64,
-    /// How many tries there are at most: makes room for all at once.
+    /// The maximum of tries, to allocate memory for all at once.
     tries: usize,
 }
 
@@ -33,13 +32,13 @@ impl<'a> Pending<'a> {
         Self { tries, ..Self::default() }
     }
 
-    /// The stock once all of it is written; none when nothing is to be deducted. `left` is what the
-    /// key holds.
+    /// The stock once all tries are written; none if nothing is deducted. `left` is the key's
+    /// value.
     pub fn after_all(&self, left: i64) -> Option<i64> {
         (self.taken > 0).then(|| left.saturating_sub(self.taken))
     }
 
-    /// What a stock, as its key holds it, offers to the next try.
+    /// What a stock with this value in its key offers to the next try.
     pub fn offer(&self, stock: Stock, policy: Policy) -> Result<Offer, NoStock> {
         let stock = match stock {
             Stock::Left(left) => Stock::Left(left.saturating_sub(self.taken)),
@@ -48,13 +47,13 @@ impl<'a> Pending<'a> {
         offer(stock, Units::ONE, policy)
     }
 
-    /// Accepts the next try on an unmanaged voucher, or says how it ends instead.
+    /// Accepts the next try on an unmanaged voucher, or returns its other outcome.
     pub fn admit(&mut self, user: &'a [u8], offer: Offer, has_bought: bool) -> Option<Outcome> {
         if offer == Offer::SoldOut {
             return Some(Outcome::SoldOut);
         }
         self.make_room_for_users();
-        // One look at the table is enough to learn of the user, and to add a new one.
+        // A single lookup both checks the user and adds a new one.
         if has_bought || self.units.insert(user, 1).is_some() {
             return Some(Outcome::AlreadyBought);
         }
@@ -62,7 +61,7 @@ impl<'a> Pending<'a> {
         None
     }
 
-    /// Undoes the acceptance of the last try, for which the stream had no room.
+    /// Undoes the acceptance of the last try, whose entry the stream could not take.
     pub fn dismiss(&mut self, user: &[u8], offer: Offer) {
         self.units.remove(user);
         self.taken = self.taken.saturating_sub(i64::from(offer != Offer::Unlimited));
@@ -74,13 +73,13 @@ impl<'a> Pending<'a> {
         Some(if owner == user { Known::Repeated(Outcome::Accepted) } else { Known::Another })
     }
 
-    /// Units of the user beside those that the book has.
+    /// Units of the user that are not in the book yet.
     pub fn units_of(&self, user: &[u8]) -> i64 {
         self.units.get(user).copied().unwrap_or(0)
     }
 
-    /// The stock after the next try on a managed voucher; none when nothing is left for it. `left`
-    /// is what the key holds.
+    /// The stock after the next try on a managed voucher; none if no unit is left for it. `left` is
+    /// the key's value.
     pub fn after_next(&self, left: i64) -> Option<i64> {
         let after = left.checked_sub(self.taken)?.checked_sub(1)?;
         Some(after).filter(|after| *after >= 0)
@@ -104,7 +103,7 @@ impl<'a> Pending<'a> {
         }
     }
 
-    /// All of it is written.
+    /// All tries are written.
     pub fn clear(&mut self) {
         self.units.clear();
         self.orders.clear();
@@ -137,7 +136,7 @@ mod tests {
             (5, PLAIN, "", "ab", "00"),
             (5, PLAIN, "", "aaba", "0202"),
             (5, PLAIN, "a", "ab", "20"),
-            // Sold out comes first, as for one try.
+            // Sold out has precedence, as for a single try.
             (1, PLAIN, "b", "baabc", "20111"),
             (0, PLAIN, "a", "ab", "11"),
             (-1, PLAIN, "", "a", "1"),

@@ -1,5 +1,5 @@
-//! The entries of a managed voucher's book and of its buyers: how a fact is written into the
-//! field of a hash, and read back.
+//! The entries of a managed voucher's book and of its buyers, as written to and read from the
+//! fields of a hash.
 
 use crate::integer::{self, Decimal};
 use crate::sale::Units;
@@ -8,7 +8,7 @@ use crate::terms::{MILLIS_MAX, Millis};
 /// The state of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Set aside until the deadline, for the user to confirm.
+    /// Reserved until the deadline, for the user to confirm.
     Held,
     Sold,
     Cancelled,
@@ -19,7 +19,7 @@ pub enum State {
 impl State {
     const ALL: [Self; 5] = [Self::Held, Self::Sold, Self::Cancelled, Self::Expired, Self::Rejected];
 
-    /// The state of a word, if it is one.
+    /// The state that a word names, if any.
     pub fn parse(word: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.word().as_bytes() == word)
     }
@@ -41,11 +41,12 @@ impl State {
     }
 }
 
-/// An order in the book: `state:units:deadline:user`, or `state:units:ref<n>:reference:user` where
-/// its payment has a reference, which is `n` bytes long.
+/// An order in the book: `state:units:deadline:user`, or `state:units:ref<n>:reference:user` if its
+/// payment has a reference, of `n` bytes.
 ///
-/// The user is last, so it may be any bytes. The deadline is 0 unless the order is held. What is
-/// held has no reference, and what was sold keeps it when it is released: somebody is owed money.
+/// The user is last, so it may be any bytes. The deadline is 0 unless the order is held. A held
+/// order has no reference. A sold order keeps it when it is released, since the payment must be
+/// refunded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     pub state: State,
@@ -56,10 +57,10 @@ pub struct Entry<'a> {
     pub user: &'a [u8],
 }
 
-/// What comes before the length of a reference.
+/// Precedes the length of a reference.
 const REFERENCE: &[u8] = b"ref";
 
-/// Bytes that are no entry: somebody else wrote them.
+/// Bytes that are not an entry: another client wrote them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Garbled;
 
@@ -98,7 +99,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// What a user has of a voucher: `units:orderid`, the order being the latest.
+/// A user's units of a voucher: `units:orderid`, with the latest order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holding<'a> {
     pub units: Units,

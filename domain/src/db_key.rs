@@ -1,8 +1,8 @@
-//! A key of one database, as what is remembered names it.
+//! A key of one database, as the module's memory names it.
 
 use std::rc::Rc;
 
-/// A key and the number of the database that it is in. Clones share the name.
+/// A key's name and the number of its database. Clones share the name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DbKey {
     pub db: i32,
@@ -15,7 +15,7 @@ impl DbKey {
     }
 }
 
-/// The number that database `db` has once `first` and `second` have changed places.
+/// The number that database `db` has after `first` and `second` were swapped.
 pub fn swapped_db(db: i32, first: i32, second: i32) -> i32 {
     match db {
         db if db == first => second,

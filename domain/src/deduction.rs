@@ -1,9 +1,9 @@
-//! What a bare stock, a key that nothing belongs to but its number, does when units are taken or
-//! put back.
+//! Deducts units from and restores them to a bare stock: a key with a number, without buyers or
+//! orders.
 
 use super::sale::{Stock, Units};
 
-/// What a stock holds that is never used up and never changed.
+/// The value of a stock that is never used up and never changed.
 const UNLIMITED: i64 = -1;
 
 /// How a deduction ends.
@@ -11,16 +11,16 @@ const UNLIMITED: i64 = -1;
 pub enum Deduction {
     /// The key does not exist.
     Missing,
-    /// There is always more: nothing is deducted.
+    /// The stock is unlimited: nothing is deducted.
     Unlimited,
     /// Fewer units are left than asked for.
     TooLittle,
-    /// The units may be taken. There were `before` of them, and `left` stay.
+    /// The units may be taken: the stock was `before` and becomes `left`.
     Take { before: i64, left: i64 },
 }
 
 impl Deduction {
-    /// What clients see. 1 is also the stock before its last unit was taken.
+    /// The number that clients see. 1 means unlimited, or that the last unit was taken.
     pub fn code(self) -> i64 {
         match self {
             Self::Missing => -1,
@@ -34,9 +34,9 @@ impl Deduction {
 /// Why nothing can be taken or restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadStock {
-    /// It is negative, and not the one negative number that means something.
+    /// The stock is negative, and not -1, the only negative number with a meaning.
     Negative,
-    /// With the units restored it would exceed 64 bits.
+    /// The restored stock would exceed 64 bits.
     Overflow,
 }
 
@@ -60,8 +60,7 @@ pub struct Restored {
     pub after: i64,
 }
 
-/// Returns units to a stock. None if there is nothing to return them to: no key, or an unlimited
-/// stock.
+/// Returns units to a stock. None if there is no key or the stock is unlimited.
 pub fn restore(stock: Stock, units: Units) -> Result<Option<Restored>, BadStock> {
     match stock {
         Stock::Missing | Stock::Left(UNLIMITED) => Ok(None),

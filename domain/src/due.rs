@@ -1,8 +1,8 @@
-//! Which holds keys to look at, and when: an index of them by their earliest deadline.
+//! An index of holds keys by their earliest deadline: which keys to look at, and when.
 //!
-//! The index is a hint and never the truth, which is in the keys. A key that changed is *marked*;
-//! a caller that looks at it then reports what it found. A key whose holds belong to no managed
-//! voucher is *parked* until its voucher, or the way keys are named, may have changed.
+//! The index is only a hint; the truth is in the keys. A key that changed is *marked*; the caller
+//! then looks at it and reports what it found. A key whose holds belong to no managed voucher is
+//! *parked* until its voucher, or the naming of keys, may have changed.
 
 use crate::db_key::{DbKey, swapped_db};
 use crate::terms::Millis;
@@ -11,17 +11,17 @@ use std::rc::Rc;
 
 type Name = Rc<[u8]>;
 
-/// A place in the order of a holds key: behind the hold `id` of this deadline, or behind all holds
-/// of it.
+/// A position among the holds of a key: after the hold `id` with this deadline, or after all holds
+/// with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HoldPosition {
     pub deadline: Millis,
-    /// None: behind every hold of this deadline.
+    /// None: after every hold with this deadline.
     pub id: Option<Vec<u8>>,
 }
 
-/// Holds that could not be released, so that those behind them are not kept waiting: the holds up
-/// to `behind` are left alone until `until`.
+/// Holds that could not be released: those up to `behind` are skipped until `until`, so that they
+/// don't block later holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
     pub behind: HoldPosition,
@@ -38,36 +38,36 @@ struct Seen {
 /// The holds keys of one database.
 #[derive(Debug, Default)]
 struct Database {
-    /// When to look next, the earliest first.
+    /// When to look at each key next, the earliest first.
     queue: BTreeSet<(Millis, Name)>,
-    /// What the queue has of each key.
+    /// Each key's values in the queue.
     seen: HashMap<Name, Seen>,
-    /// Keys that changed since they were looked at.
+    /// Keys that have changed since the last look.
     marked: BTreeSet<Name>,
-    /// Keys of no managed voucher.
+    /// Keys that belong to no managed voucher.
     parked: HashSet<Name>,
     /// The sum of all holds seen.
     holds: u64,
 }
 
-/// The index, by database, so that a swap of two takes constant time.
+/// The index, by database, so that swapping two databases takes constant time.
 #[derive(Debug, Default)]
 pub struct DueIndex {
     databases: BTreeMap<i32, Database>,
 }
 
 impl DueIndex {
-    /// Notes that a key changed, appeared or went.
+    /// Notes that a key was changed, created or deleted.
     pub fn mark(&mut self, db: i32, key: &[u8]) {
         let database = self.databases.entry(db).or_default();
         if !database.marked.contains(key) {
-            // A key that is known already shares its name.
+            // A known key shares its name.
             let known = database.seen.get_key_value(key).map(|(name, _)| Rc::clone(name));
             database.marked.insert(known.unwrap_or_else(|| key.into()));
         }
     }
 
-    /// A key that changed, which counts as looked at from now on.
+    /// Removes and returns a marked key.
     pub fn take_marked(&mut self) -> Option<DbKey> {
         let (db, database) =
             self.databases.iter_mut().find(|(_, database)| !database.marked.is_empty())?;
@@ -76,13 +76,13 @@ impl DueIndex {
         Some(DbKey { db, key })
     }
 
-    /// Notes what was found at a key: this many holds, to be looked at again at `at`.
+    /// Notes that a key has this many holds, and is to be looked at again at `at`.
     pub fn set(&mut self, key: &DbKey, at: Millis, holds: u64) {
         let skipped = self.skipped(key).cloned();
         self.insert(key, Seen { at, holds, skipped });
     }
 
-    /// Notes that a key is to be looked at again at `at`, whatever there is.
+    /// Notes that a key is to be looked at again at `at`, without changing what is known of it.
     pub fn retry(&mut self, key: &DbKey, at: Millis) {
         let seen = self.databases.get(&key.db).and_then(|database| database.seen.get(&key.key));
         let (holds, skipped) = seen.map_or((0, None), |seen| (seen.holds, seen.skipped.clone()));
@@ -97,12 +97,12 @@ impl DueIndex {
         database.seen.insert(Rc::clone(&key.key), seen);
     }
 
-    /// The holds of a key that are left alone for now.
+    /// The holds of a key that are skipped for now.
     pub fn skipped(&self, key: &DbKey) -> Option<&Skipped> {
         self.databases.get(&key.db)?.seen.get(&key.key)?.skipped.as_ref()
     }
 
-    /// Leaves holds of a known key alone; with none all are looked at again.
+    /// Skips holds of a known key; with none, no hold is skipped.
     pub fn skip(&mut self, key: &DbKey, skipped: Option<Skipped>) {
         let seen = self.databases.get_mut(&key.db).and_then(|db| db.seen.get_mut(&key.key));
         if let Some(seen) = seen {
@@ -110,7 +110,7 @@ impl DueIndex {
         }
     }
 
-    /// Notes that there is nothing at a key.
+    /// Notes that a key has no holds.
     pub fn remove(&mut self, key: &DbKey) {
         let Some(database) = self.databases.get_mut(&key.db) else { return };
         database.parked.remove(&key.key);
@@ -127,7 +127,7 @@ impl DueIndex {
         self.databases.entry(key.db).or_default().parked.insert(Rc::clone(&key.key));
     }
 
-    /// Marks a key if it is parked: its voucher may be managed now. Was it?
+    /// Marks a key if it is parked, since its voucher may be managed now. True if it was parked.
     pub fn mark_if_parked(&mut self, db: i32, key: &[u8]) -> bool {
         let Some(database) = self.databases.get_mut(&db) else { return false };
         database.parked.take(key).is_some_and(|name| database.marked.insert(name))
@@ -140,7 +140,7 @@ impl DueIndex {
         }
     }
 
-    /// The key to be looked at first, if it is time.
+    /// The key that is due first, if one is due.
     pub fn due(&self, now: Millis) -> Option<DbKey> {
         let (at, db, key) = self.first()?;
         (at <= now).then(|| DbKey { db, key: Rc::clone(key) })
@@ -154,7 +154,7 @@ impl DueIndex {
         firsts.min()
     }
 
-    /// Is there a key to be looked at now, because it changed?
+    /// Is there a key that has changed since the last look?
     pub fn has_marked(&self) -> bool {
         self.databases.values().any(|database| !database.marked.is_empty())
     }
@@ -164,7 +164,7 @@ impl DueIndex {
         self.first().map(|(at, _, _)| at)
     }
 
-    /// How many holds there were when the keys were looked at last.
+    /// How many holds there were at the last look at each key.
     pub fn holds(&self) -> u64 {
         self.databases.values().fold(0, |sum, database| sum.saturating_add(database.holds))
     }
@@ -177,14 +177,15 @@ impl DueIndex {
         }
     }
 
-    /// Two databases have changed places.
+    /// Two databases were swapped.
     pub fn swapped(&mut self, first: i32, second: i32) {
         let databases = std::mem::take(&mut self.databases);
         let moved = databases.into_iter();
         self.databases = moved.map(|(db, keys)| (swapped_db(db, first, second), keys)).collect();
     }
 
-    /// All data was replaced by data whose keys have been marked: forgets what was seen before.
+    /// All data was replaced, and the keys of the new data are already marked: forgets the old
+    /// keys.
     pub fn replaced(&mut self) {
         for database in self.databases.values_mut() {
             *database =
@@ -192,8 +193,8 @@ impl DueIndex {
         }
     }
 
-    /// Forgets the keys for which `left` is true: they are on another node now. Takes time for
-    /// each holds key of the index.
+    /// Forgets the keys for which `left` is true: they are on another node now. Takes time per
+    /// holds key of the index.
     pub fn forget(&mut self, left: impl Fn(&[u8]) -> bool) {
         for database in self.databases.values_mut() {
             database.marked.retain(|key| !left(key));
@@ -314,7 +315,7 @@ mod tests {
         assert_eq!(index.take_marked(), Some(key(0, "new")));
     }
 
-    /// Random changes against a plain map of what every key is known to hold.
+    /// Random changes, compared with a plain map of what is known of every key.
     #[test]
     fn the_index_follows_a_model() {
         let mut random = fastrand::Rng::with_seed(5);

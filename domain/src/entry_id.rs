@@ -1,10 +1,10 @@
-//! The ids of a stream's entries, as clients spell them.
+//! The ids of a stream's entries, as clients write them.
 
 use crate::integer::{Decimal, parse_digits};
 use std::fmt;
 
-/// When an entry came, and as which of that millisecond. Later entries of a stream have greater
-/// ids.
+/// The millisecond in which an entry was appended, and its number in that millisecond. Later
+/// entries of a stream have greater ids.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryId {
     pub ms: u64,

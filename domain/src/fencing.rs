@@ -1,13 +1,13 @@
-//! Fencing tokens: numbers that grow with every acquisition of a lock, so that what is protected by
-//! the lock can tell an owner whose lease has ended from its successor.
+//! Fencing tokens: numbers that grow with every acquisition of a lock, so that the protected
+//! resource can distinguish an owner whose lease has ended from its successor.
 
-/// The last number there is was given.
+/// The greatest possible number was already used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exhausted;
 
 /// The fencing token after `last`.
 ///
-/// Because it follows the time, it grows even when `last` was lost: its key has expired, or a
+/// It follows the time, so it grows even if `last` was lost because its key expired, or because a
 /// replica was promoted before it received the key.
 pub fn next(last: Option<i64>, now_ms: i64) -> Result<i64, Exhausted> {
     let Some(last) = last else { return Ok(now_ms) };

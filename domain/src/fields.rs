@@ -3,7 +3,7 @@
 /// Default of `seckill.order-fields`: user, voucher and order id.
 pub const ORDER_FIELDS: &str = "userId voucherId id";
 
-/// Units of an order of more than one.
+/// Units of an order, if more than one.
 pub const UNITS: &[u8] = b"units";
 /// Unix milliseconds until which an order is held.
 pub const DEADLINE: &[u8] = b"deadline";
@@ -11,18 +11,18 @@ pub const DEADLINE: &[u8] = b"deadline";
 pub const REASON: &[u8] = b"reason";
 /// The state that an order of a managed voucher was in when it was released: held or sold.
 pub const WAS: &[u8] = b"was";
-/// Which sale of its voucher an order of a managed voucher is of.
+/// The sale that an order of a managed voucher belongs to.
 pub const SALE: &[u8] = b"sale";
-/// The payment of a confirmed order, by the reference that its confirmation gave.
+/// The reference of a confirmed order's payment, as given with the confirmation.
 pub const REFERENCE: &[u8] = b"ref";
 
-/// The fields that have one name always.
+/// The fields whose names can't be configured.
 const OWN_FIELDS: [&[u8]; 6] = [UNITS, DEADLINE, REASON, WAS, SALE, REFERENCE];
 
-/// How the fields begin that a dead letter has beside those of its entry.
+/// The prefix of the fields that a dead letter has in addition to those of its entry.
 pub const DEAD_LETTER_PREFIX: &[u8] = b"dlq";
 
-/// Where a dead letter comes from: the stream, the consumer group, and the id of its entry there.
+/// The origin of a dead letter: the stream, the consumer group, and the id of its entry there.
 pub const DEAD_LETTER_STREAM: &[u8] = b"dlqStream";
 pub const DEAD_LETTER_GROUP: &[u8] = b"dlqGroup";
 pub const DEAD_LETTER_ID: &[u8] = b"dlqId";
@@ -35,7 +35,8 @@ pub const DRAW_FIELDS: [&[u8]; 3] = [b"userId", b"poolId", b"code"];
 /// The longest name of a field for user, voucher or order id.
 pub const ORDER_FIELD_LEN_MAX: usize = 1024;
 
-/// The configured names of the fields for user, voucher and order id, or what is wrong with them.
+/// Reads the configured names of the fields for user, voucher and order id, or returns what is
+/// wrong with them.
 pub fn parse_order_fields(text: &[u8]) -> Result<[&[u8]; 3], &'static str> {
     let words: Vec<&[u8]> = text.split(|byte| *byte == b' ').collect();
     let [user, voucher, id] = *words.as_slice() else {
@@ -48,7 +49,7 @@ pub fn parse_order_fields(text: &[u8]) -> Result<[&[u8]; 3], &'static str> {
     check_order_fields(words).map(|()| words)
 }
 
-/// Refuses names of the fields for user, voucher and order id by which an entry could not be read
+/// Refuses names of the fields for user, voucher and order id with which an entry could not be read
 /// as an order.
 pub fn check_order_fields(words: [&[u8]; 3]) -> Result<(), &'static str> {
     let [user, voucher, id] = words;

@@ -1,9 +1,9 @@
-//! Where a cluster puts a key, and how a voucher's keys come to share a slot.
+//! The slot of a key in a cluster, and how a voucher's keys share a slot.
 //!
-//! The rule is the cluster specification's: if a key has a `{`, and a `}` behind the first `{`,
-//! with something between, only what is between decides the slot; else the whole key does.
+//! The rule of the cluster specification: if a key has a `{`, and a `}` after the first `{`, with
+//! something between, only the text between determines the slot; otherwise the whole key does.
 
-/// The part of `key` that decides its slot when that is not the whole key.
+/// The part of `key` that determines its slot; none if the whole key does.
 pub fn tag_of(key: &[u8]) -> Option<&[u8]> {
     let open = key.iter().position(|byte| *byte == b'{')?;
     let behind = key.get(open.checked_add(1)?..)?;
@@ -12,23 +12,23 @@ pub fn tag_of(key: &[u8]) -> Option<&[u8]> {
     (!tag.is_empty()).then_some(tag)
 }
 
-/// How a voucher is written into the names of its keys.
+/// How a voucher is written in the names of its keys.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Tagged<'v> {
-    /// It has a tag of its own and is used unchanged.
+    /// It has a hash tag and is used unchanged.
     Own { tag: &'v [u8] },
-    /// It has none, and is written in braces.
+    /// It has no hash tag, and is written in braces.
     Wrapped,
 }
 
-/// The voucher's braces would put its keys into another slot than the voucher itself.
+/// The voucher's braces would place its keys in another slot than the voucher itself.
 #[derive(Debug, PartialEq, Eq)]
 pub struct StrayBraces;
 
 /// How to name the keys of `voucher` so that they are in the slot of the voucher itself.
 ///
-/// Without a tag the voucher's slot is that of its whole text; in braces it keeps that slot as
-/// long as the closing brace is the first one and there is something between.
+/// Without a tag, the whole text of the voucher determines its slot. In braces it keeps that slot
+/// if the added closing brace is the first one and the voucher is not empty.
 pub fn tagged(voucher: &[u8]) -> Result<Tagged<'_>, StrayBraces> {
     if let Some(tag) = tag_of(voucher) {
         return Ok(Tagged::Own { tag });
@@ -71,7 +71,7 @@ mod tests {
         }
     }
 
-    /// What decides the slot of `key`: equal parts, equal slots.
+    /// The text that determines the slot of `key`: equal texts have equal slots.
     fn decider(key: &[u8]) -> &[u8] {
         tag_of(key).unwrap_or(key)
     }

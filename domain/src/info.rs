@@ -1,6 +1,6 @@
-//! The fields of `INFO seckill`: their names, which are never changed, and what each one means.
+//! The fields of `INFO seckill`: their names, which never change, and their meaning.
 //!
-//! seckill-top shows the same words in its metrics, and the documentation in its table.
+//! seckill-top uses these descriptions in its metrics, and the documentation in its table.
 
 use std::ffi::CStr;
 
@@ -8,7 +8,7 @@ use std::ffi::CStr;
 pub struct Field {
     pub name: &'static CStr,
     pub meaning: &'static str,
-    /// Goes up and down; every other field only grows, from 0 at each load.
+    /// Its value can also decrease; every other field only grows, from 0 at each load.
     pub is_gauge: bool,
 }
 
@@ -75,7 +75,7 @@ pub static FIELDS: [&Field; 18] = [
     &HOLDS_OPEN,
 ];
 
-/// The field of this name, without `seckill_` before it.
+/// The field with this name, given without `seckill_`.
 pub fn field(name: &str) -> Option<&'static Field> {
     FIELDS.into_iter().find(|field| field.name.to_bytes() == name.as_bytes())
 }

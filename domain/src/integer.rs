@@ -8,7 +8,7 @@ pub fn parse(text: &[u8]) -> Option<i64> {
         [b'-', digits @ ..] => (true, digits),
         digits => (false, digits),
     };
-    // 19 digits hold 2^63; the first is no zero, so nothing has two spellings.
+    // 2^63 has 19 digits; the first digit is not 0, so no number has two spellings.
     if digits.is_empty() || digits.len() > 19 || digits.first() == Some(&b'0') {
         return None;
     }
@@ -23,7 +23,7 @@ pub fn parse(text: &[u8]) -> Option<i64> {
     if negative { 0i64.checked_sub_unsigned(value) } else { i64::try_from(value).ok() }
 }
 
-/// Reads a number of digits only, within 64 bits. Zeros before it don't matter.
+/// Reads a number of digits only, within 64 bits. Leading zeros are allowed.
 pub fn parse_digits(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;

@@ -1,5 +1,5 @@
-//! How every key is named: the defaults of the settings, the prefixes that are fixed, and how a
-//! voucher, a pool, a lock or a stream is written into the names derived from it.
+//! The names of all keys: the defaults of the settings, the fixed prefixes, and how a voucher, a
+//! pool, a lock or a stream is written in the names derived from it.
 
 use crate::hash_tag::{StrayBraces, Tagged, tag_of, tagged};
 
@@ -12,7 +12,7 @@ pub const ORDER_STREAM: &str = "stream.orders";
 /// Default of `seckill.draw-stream`: draws of prizes.
 pub const DRAW_STREAM: &str = "stream.draws";
 
-/// What comes before the voucher in the names of a managed voucher's keys.
+/// The prefixes before the voucher in the names of a managed voucher's keys.
 pub const TERMS_PREFIX: &[u8] = b"seckill:voucher:";
 pub const BOOK_PREFIX: &[u8] = b"seckill:book:";
 pub const HOLDINGS_PREFIX: &[u8] = b"seckill:buyer:";
@@ -20,17 +20,17 @@ pub const HOLDS_PREFIX: &[u8] = b"seckill:hold:";
 /// Units of held orders beyond the first of each, a string; absent while every held order has one.
 pub const EXTRA_PREFIX: &[u8] = b"seckill:extra:";
 
-/// What comes before the pool in the names of its keys.
+/// The prefixes before the pool in the names of its keys.
 pub const CODES_PREFIX: &[u8] = b"seckill:codes:";
 pub const WINNERS_PREFIX: &[u8] = b"seckill:winners:";
 
-/// What comes before a shard of a sale, in braces, in the name of its journal of moved units.
+/// The prefix before a shard of a sale, in braces, in the name of its journal of moved units.
 pub const JOURNAL_PREFIX: &[u8] = b"seckill:shard:";
 
-/// What comes before the prefix of generated ids in the name of its counter.
+/// The beginning of the name of an id counter; the prefix of the generated ids follows.
 pub const COUNTER_PREFIX: &[u8] = b"icr:";
 
-/// What begins the names that no setting changes.
+/// The prefixes that no setting changes.
 const FIXED_PREFIXES: [&[u8]; 9] = [
     TERMS_PREFIX,
     BOOK_PREFIX,
@@ -43,34 +43,34 @@ const FIXED_PREFIXES: [&[u8]; 9] = [
     COUNTER_PREFIX,
 ];
 
-/// What follows the order stream's name in that of the stream of releases.
+/// The suffix of the order stream's name for the stream of releases.
 const RELEASED_SUFFIX: &[u8] = b".released";
-/// What follows the order stream's name in that of the stream of confirmed orders.
+/// The suffix of the order stream's name for the stream of confirmed orders.
 const CONFIRMED_SUFFIX: &[u8] = b".confirmed";
-/// What follows a stream's name in that of its dead letters.
+/// The suffix of a stream's name for its dead letters.
 pub const DEAD_LETTERS_SUFFIX: &[u8] = b".dlq";
-/// What follows a lock's name in that of its fence key.
+/// The suffix of a lock's name for its fence key.
 pub const FENCE_SUFFIX: &[u8] = b":fence";
 
-/// Do the names of keys have hash tags? `setting` is the value of `seckill.hash-tags`. A cluster
-/// has them always.
+/// Do the names of keys have hash tags? `setting` is the value of `seckill.hash-tags`. In a cluster
+/// they always do.
 pub fn uses_hash_tags(setting: &[u8], is_cluster: bool) -> bool {
     is_cluster || setting == b"yes"
 }
 
-/// How a voucher or a pool is written into the names of its keys.
+/// How a voucher or a pool is written in the names of its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Naming<'o> {
     /// As it is, without hash tags.
     Plain(&'o [u8]),
-    /// Unchanged, since it has a hash tag of its own.
+    /// Unchanged, since it contains a hash tag.
     OwnTag { owner: &'o [u8], tag: &'o [u8] },
     /// In braces.
     Wrapped(&'o [u8]),
 }
 
 impl<'o> Naming<'o> {
-    /// An error when hash tags are on and the owner's braces would put its keys into another slot
+    /// An error if hash tags are on and the owner's braces would place its keys in another slot
     /// than the owner itself.
     pub fn of(owner: &'o [u8], hash_tags: bool) -> Result<Self, StrayBraces> {
         if !hash_tags {
@@ -82,7 +82,7 @@ impl<'o> Naming<'o> {
         })
     }
 
-    /// The name of a key of the owner's own.
+    /// The name of a key that belongs to this owner alone.
     pub fn key(self, prefix: &[u8]) -> Vec<u8> {
         match self {
             Self::Plain(owner) | Self::OwnTag { owner, .. } => [prefix, owner].concat(),
@@ -90,8 +90,8 @@ impl<'o> Naming<'o> {
         }
     }
 
-    /// The name of a stream. One stream serves all owners of a hash tag, or all owners where there
-    /// are no hash tags.
+    /// The name of a stream. All owners with one hash tag share a stream; without hash tags, all
+    /// owners do.
     pub fn stream(self, name: &[u8]) -> Vec<u8> {
         match self {
             Self::Plain(_) => name.to_vec(),
@@ -111,7 +111,7 @@ impl<'o> Naming<'o> {
 }
 
 /// The name of a key that accompanies another: the fence key of a lock, the dead letters of a
-/// stream. In the slot of that key where hash tags are on.
+/// stream. With hash tags on, it is in the slot of that key.
 pub fn companion(key: &[u8], suffix: &[u8], hash_tags: bool) -> Result<Vec<u8>, StrayBraces> {
     Ok(match Naming::of(key, hash_tags)? {
         Naming::Plain(_) | Naming::OwnTag { .. } => [key, suffix].concat(),
@@ -124,8 +124,8 @@ pub fn is_confirmed_name(stream: &[u8]) -> bool {
     is_derived_by(stream, CONFIRMED_SUFFIX)
 }
 
-/// Refuses names of the streams of orders and of draws by which one of their entries would be found
-/// in a stream of other entries. Empty where there is none.
+/// Refuses names of the streams of orders and of draws with which an entry would be in a stream of
+/// other entries. An empty name means no stream.
 pub fn check_streams(orders: &[u8], draws: &[u8]) -> Result<(), &'static str> {
     if [orders, draws].into_iter().any(is_derived_stream) {
         return Err("must not end in .released, .confirmed or .dlq, as streams derived from it do");
@@ -136,24 +136,24 @@ pub fn check_streams(orders: &[u8], draws: &[u8]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Could this be the name of a stream that belongs to another, with a hash tag or without?
+/// Could this be the name of a stream that belongs to another stream, with or without a hash tag?
 fn is_derived_stream(stream: &[u8]) -> bool {
     let mut suffixes = [RELEASED_SUFFIX, CONFIRMED_SUFFIX, DEAD_LETTERS_SUFFIX].into_iter();
     suffixes.any(|suffix| is_derived_by(stream, suffix))
 }
 
-/// Does the name end in the suffix, with a hash tag behind it or without?
+/// Does the name end in the suffix, or in the suffix and a hash tag?
 fn is_derived_by(stream: &[u8], suffix: &[u8]) -> bool {
     let before_tag = [suffix, b":{"].concat();
     let has_tag = || stream.windows(before_tag.len()).any(|part| part == before_tag);
     stream.ends_with(suffix) || stream.ends_with(b"}") && has_tag()
 }
 
-/// Is this the name of a key that commands of sales, prizes or ids make? `prefixes` and `streams`
-/// are those of the settings; an empty one names nothing.
+/// Could this be the name of a key that commands for sales, prizes or ids create? `prefixes` and
+/// `streams` are those of the settings; an empty one names nothing.
 pub fn is_own_name(key: &[u8], prefixes: [&[u8]; 2], streams: [&[u8]; 2]) -> bool {
     let begins = |prefix: &[u8]| !prefix.is_empty() && key.starts_with(prefix);
-    // The stream itself, `.dlq` and the like behind it, or a hash tag.
+    // The stream itself, or with a suffix such as `.dlq` or a hash tag.
     let is_of = |stream: &[u8]| {
         let rest = key.strip_prefix(stream).filter(|_| !stream.is_empty());
         rest.is_some_and(|rest| {
@@ -178,27 +178,27 @@ pub fn holds_name_of_terms(key: &[u8]) -> Option<Vec<u8>> {
     key.strip_prefix(TERMS_PREFIX).map(|voucher| [HOLDS_PREFIX, voucher].concat())
 }
 
-/// The voucher whose holds have this name. Of `{7}` and `7`, whose keys are the same where hash
-/// tags are on, it is `7`.
+/// The voucher whose holds key has this name. With hash tags on, `{7}` and `7` have the same keys;
+/// the result is `7`.
 pub fn voucher_of_holds(key: &[u8], hash_tags: bool) -> Option<Vec<u8>> {
     key.strip_prefix(HOLDS_PREFIX).map(|part| unwrapped(part, hash_tags).to_vec())
 }
 
-/// The voucher or pool that has a key with this name, made with this prefix: as `voucher_of_holds`,
-/// but none when hash tags are on and the name lacks one.
+/// The voucher or pool whose key with this prefix has this name: like `voucher_of_holds`, but none
+/// if hash tags are on and the name has none.
 pub fn owner_of(key: &[u8], prefix: &[u8], hash_tags: bool) -> Option<Vec<u8>> {
     let part = key.strip_prefix(prefix)?;
     let has_tag = !hash_tags || tag_of(part).is_some();
     has_tag.then(|| unwrapped(part, hash_tags).to_vec())
 }
 
-/// The one name of a voucher in the entries of streams. `{7}` and `7` are one voucher where hash
-/// tags are on: it is `7`, as for [`voucher_of_holds`].
+/// The only name of a voucher in the entries of streams. With hash tags on, `{7}` and `7` are one
+/// voucher; the name is `7`, as for [`voucher_of_holds`].
 pub fn entry_name(voucher: &[u8], hash_tags: bool) -> &[u8] {
     unwrapped(voucher, hash_tags)
 }
 
-/// The owner named by `part` in its keys: without the braces that were added there.
+/// The owner that `part` of a key's name stands for: without the braces that were added.
 fn unwrapped(part: &[u8], hash_tags: bool) -> &[u8] {
     let inner = part.strip_prefix(b"{").and_then(|rest| rest.strip_suffix(b"}"));
     inner.filter(|inner| hash_tags && tagged(inner) == Ok(Tagged::Wrapped)).unwrap_or(part)
@@ -215,7 +215,7 @@ mod tests {
         {
             assert_eq!(entry_name(voucher.as_bytes(), true), with_tags.as_bytes(), "{voucher}");
             assert_eq!(entry_name(voucher.as_bytes(), false), voucher.as_bytes());
-            // Releases that no client asked for are named after the holds.
+            // For releases by expiry, the voucher is derived from the name of the holds key.
             let Ok(naming) = Naming::of(voucher.as_bytes(), true) else { continue };
             let of_holds = voucher_of_holds(&naming.key(HOLDS_PREFIX), true);
             assert_eq!(of_holds.as_deref(), Some(with_tags.as_bytes()), "{voucher}");

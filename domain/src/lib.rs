@@ -1,5 +1,5 @@
-//! What the module, the programs around it and the fuzz targets share: the product's decisions,
-//! the names of keys and fields, slots, ids, and the pure structures behind holds and waiters.
+//! Shared by the module, the programs around it and the fuzz targets: the product's decisions, the
+//! names of keys and fields, slots, ids, and the pure structures behind holds and waiters.
 //!
 //! Pure: no server, no clock, no input or output. Every function is total, whatever bytes it gets.
 

@@ -6,7 +6,7 @@ use crate::book::{Entry, State};
 use crate::sale::{Outcome, Units};
 use crate::terms::{Millis, Terms};
 
-/// The state of the window of the terms.
+/// The state of the window of a sale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
     NotStarted,
@@ -14,7 +14,7 @@ pub enum Window {
     Ended,
 }
 
-/// The window at `now`: it begins with `begin` and is over with `end`.
+/// The window at `now`: it begins at `begin` and is over at `end`.
 pub fn window(terms: &Terms, now: Millis) -> Window {
     if terms.begin.is_some_and(|begin| now < begin) {
         Window::NotStarted
@@ -25,20 +25,20 @@ pub fn window(terms: &Terms, now: Millis) -> Window {
     }
 }
 
-/// What the book says to a try with an order id that it knows.
+/// The answer to a try whose order id is in the book.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
-    /// The try is a retry, and has its answer already.
+    /// The try is a repeat, and has this outcome.
     Repeated(Outcome),
-    /// The order is still held, but its deadline has passed: it is to be released.
+    /// The order is still held, but its deadline has passed: it must be released.
     Overdue,
-    /// The order is somebody else's, or has other units: the try is no retry.
+    /// The order belongs to another user, or has other units: the try is not a repeat.
     Another,
 }
 
-/// Answers a try whose order id is in the book. Comes before anything else.
+/// Answers a try whose order id is in the book. Checked before anything else.
 ///
-/// A released order is answered so whatever the units: its id never sells again.
+/// For a released order, the units don't matter: its id never sells again.
 pub fn known(entry: &Entry<'_>, user: &[u8], units: Units, now: Millis) -> Known {
     if entry.user != user {
         Known::Another
@@ -53,7 +53,7 @@ pub fn known(entry: &Entry<'_>, user: &[u8], units: Units, now: Millis) -> Known
     }
 }
 
-/// Why a try with a new order id loses, before the stock is looked at; none when it does not.
+/// Why a try with a new order id is refused before the stock is read; none if it is not.
 pub fn refuse(terms: &Terms, now: Millis, has: i64, units: Units) -> Option<Outcome> {
     match window(terms, now) {
         Window::NotStarted => Some(Outcome::NotStarted),
@@ -80,8 +80,8 @@ pub enum Confirmation {
     TooLate = 3,
 }
 
-/// What confirming does. A hold whose deadline has passed is released, even if the timer has not
-/// reached it yet: what is late does not depend on how busy the server is.
+/// Decides a confirmation. A hold whose deadline has passed counts as released, even if the timer
+/// has not processed it yet: whether a payment is late must not depend on how busy the server is.
 pub fn confirm(entry: Option<&Entry<'_>>, user: &[u8], now: Millis) -> Confirmation {
     match entry {
         None => Confirmation::NoSuchOrder,
@@ -95,18 +95,18 @@ pub fn confirm(entry: Option<&Entry<'_>>, user: &[u8], now: Millis) -> Confirmat
     }
 }
 
-/// What a sold order says to a confirmation that gives the reference of a payment, or none.
+/// A confirmation's payment reference, if any, compared with that of the sold order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payment {
-    /// Nothing new: no reference, or the one on record.
+    /// Nothing new: no reference, or the recorded one.
     Known,
-    /// The first reference of an order that was sold without one. To be kept.
+    /// The first reference of an order that was sold without one: it must be recorded.
     First,
-    /// Another one than is on record: somebody may have been charged twice.
+    /// A different reference than the recorded one: the user may have been charged twice.
     Another,
 }
 
-/// Compares the reference that is given with that on record.
+/// Compares a given reference with the recorded one.
 pub fn payment(entry: &Entry<'_>, reference: Option<&[u8]>) -> Payment {
     match (entry.reference, reference) {
         (_, None) => Payment::Known,
@@ -116,7 +116,7 @@ pub fn payment(entry: &Entry<'_>, reference: Option<&[u8]>) -> Payment {
     }
 }
 
-/// A held order once its deadline was moved to `ms` from now; as it is if that would be earlier.
+/// A held order with its deadline moved to `ms` from now; unchanged if that would be earlier.
 pub fn extended<'a>(entry: &Entry<'a>, now: Millis, ms: Millis) -> Entry<'a> {
     Entry { deadline: entry.deadline.max(now.saturating_add(ms)), ..*entry }
 }
@@ -130,7 +130,7 @@ pub enum Cancellation {
     InAnotherState = 3,
 }
 
-/// What cancelling does, of an order in any state, or `only` in one.
+/// Decides a cancellation, of an order in any live state, or `only` in one state.
 pub fn cancel(entry: Option<&Entry<'_>>, user: &[u8], only: Option<State>) -> Cancellation {
     match entry {
         None => Cancellation::NoSuchOrder,
@@ -141,7 +141,7 @@ pub fn cancel(entry: Option<&Entry<'_>>, user: &[u8], only: Option<State>) -> Ca
     }
 }
 
-/// The stock once `units` went back: never above the total, and never less than it was.
+/// The stock after `units` are released: not above the total, and never less than before.
 pub fn stock_after_return(left: i64, units: Units, total: i64) -> i64 {
     left.saturating_add(units.get()).min(total.max(left))
 }
@@ -200,7 +200,7 @@ mod tests {
             let one = |user, now| known(&entry(state), user, units(1), now);
             assert_eq!(one(b"ann", 14), Known::Repeated(want));
             assert_eq!(one(b"bob", 14), Known::Another);
-            // Other units are another order, unless nothing is left of this one.
+            // Other units mean another order, unless this one was released.
             let other = if want == Accepted { Known::Another } else { Known::Repeated(Released) };
             assert_eq!(known(&entry(state), b"ann", units(2), 14), other);
         }

@@ -1,5 +1,5 @@
-//! The entries of the order stream and of the stream of releases, as read by a consumer that makes
-//! a row of each order.
+//! The entries of the streams of orders, confirmed orders and releases, as read by a consumer that
+//! writes a row per order.
 
 use crate::book::State;
 use crate::entry_id::EntryId;
@@ -8,7 +8,7 @@ use crate::integer;
 use crate::rejection::FieldNames;
 use crate::terms::SaleId;
 
-/// The longest id that goes into a row: two of them must fit into an index of every database.
+/// The longest id in a row: two of them must fit into an index of every database.
 const ID_LEN_MAX: usize = 512;
 
 /// An entry of a stream.
@@ -18,12 +18,11 @@ pub struct StreamEntry {
     pub fields: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// What identifies an order. An order id means another order for each voucher, and for each sale of
-/// it.
+/// Identifies an order. An order id is only unique within one sale of one voucher.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OrderKey {
     pub voucher: String,
-    /// Empty where the entry names no sale.
+    /// Empty if the entry names no sale.
     pub sale: String,
     pub order: String,
 }
@@ -44,7 +43,7 @@ pub struct Release {
     pub user: String,
     pub units: i64,
     pub reason: Reason,
-    /// It was sold, maybe paid, and not only held.
+    /// The order was sold, maybe paid, rather than only held.
     pub was_sold: bool,
 }
 
@@ -87,12 +86,12 @@ impl Reason {
     }
 }
 
-/// Why no row can be made of an entry, however often it is delivered.
+/// Why an entry can't become a row, however often it is delivered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfit {
-    /// It is not what a command appends.
+    /// No command appends such an entry.
     Garbled(String),
-    /// It has an id that not every database can keep.
+    /// It has an id that not every database can store.
     Unstorable(String),
 }
 
@@ -155,7 +154,7 @@ impl StreamEntry {
         Ok((OrderKey { voucher, sale, order }, self.id_in(names.user)?))
     }
 
-    /// The id in a field, if every database can keep it as text.
+    /// The id in a field, if every database can store it as text.
     fn id_in(&self, name: &[u8]) -> Result<String, Unfit> {
         let value = self.field(name)?;
         let name = String::from_utf8_lossy(name);
@@ -180,7 +179,7 @@ impl StreamEntry {
         }
     }
 
-    /// The value of a field. An error when the field is there twice: either value could be meant.
+    /// The value of a field. An error if the field occurs twice: either value could be meant.
     fn field(&self, name: &[u8]) -> Result<Option<&[u8]>, Unfit> {
         let mut found = self.fields.iter().filter(|(other, _)| other == name);
         let value = found.next().map(|(_, value)| value.as_slice());
@@ -195,7 +194,7 @@ fn unfit(why: &str) -> Unfit {
     Unfit::Garbled(why.to_owned())
 }
 
-/// A number that is not negative, as the module writes it. Zeros before it don't matter.
+/// A number that is not negative, as the module writes it. Leading zeros are allowed.
 fn integer(text: &[u8]) -> Option<i64> {
     integer::parse_digits(text).and_then(|number| i64::try_from(number).ok())
 }
@@ -235,7 +234,7 @@ mod tests {
         assert_eq!(order(&[]).unwrap().key.sale, "");
         assert_eq!(order(&[("sale", b"17")]).unwrap().key.sale, "17");
         assert!(order(&[("sale", b"1"), ("sale", b"1")]).is_err());
-        // A text that is not the id of a sale is a field of the shop.
+        // A value that is not the id of a sale belongs to a field of the shop.
         assert_eq!(order(&[("sale", b"summer")]).unwrap().key.sale, "");
     }
 

@@ -1,4 +1,4 @@
-//! Ids of orders: 63 bits that never repeat and, as long as the clock does not go back, grow.
+//! Ids of orders: 63 bits that never repeat, and grow as long as the clock is not set back.
 //!
 //! | form | above | in the middle | below |
 //! | --- | --- | --- | --- |
@@ -12,9 +12,9 @@ use std::num::NonZeroU32;
 const COUNTER_BITS: u32 = 32;
 const SEQUENCE_BITS: u32 = 18;
 
-/// The greatest second that an id can hold: 68 years from the epoch on.
+/// The greatest second that an id can contain: 68 years after the epoch.
 const SECONDS_MAX: u64 = (1 << 31) - 1;
-/// The greatest counter of a day that an id can hold.
+/// The greatest counter of a day that an id can contain.
 pub const COUNTER_MAX: u64 = (1 << COUNTER_BITS) - 1;
 const SEQUENCE_MAX: u64 = (1 << SEQUENCE_BITS) - 1;
 
@@ -27,13 +27,13 @@ impl Id {
         Decimal::unsigned(self.0)
     }
 
-    /// The id this many steps after this one, among ids that were taken together.
+    /// The id this many steps after this one, within one block of ids.
     pub fn after(self, steps: u32) -> Self {
         Self(self.0.saturating_add(u64::from(steps)))
     }
 }
 
-/// How many ids may be taken at once. Small enough that a slot always has that many in a second.
+/// How many ids may be taken at once. Small enough that one second of a slot has this many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count(NonZeroU32);
 
@@ -41,7 +41,7 @@ impl Count {
     pub const ONE: Self = Self(NonZeroU32::MIN);
     pub const MAX: i64 = 65_536;
 
-    /// None when `count` is below 1 or above [`Count::MAX`].
+    /// None if `count` is below 1 or above [`Count::MAX`].
     pub fn new(count: i64) -> Option<Self> {
         let count = u32::try_from(count).ok().filter(|count| i64::from(*count) <= Self::MAX)?;
         NonZeroU32::new(count).map(Self)
@@ -59,17 +59,17 @@ impl Count {
 /// Why there is no next id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoId {
-    /// The clock is before the epoch, or more than 68 years behind it.
+    /// The clock is before the epoch, or more than 68 years after it.
     OutOfTime,
-    /// What the counter key holds was never a counter's.
+    /// The counter key's value was not written by this counter.
     Foreign,
-    /// The counter can't go so far on.
+    /// The counter has not enough ids left.
     UsedUp,
-    /// The counter is so far ahead of the clock that others would lack ids.
+    /// The counter is so far ahead of the clock that orders would lack ids.
     TooFast,
 }
 
-/// How seconds are counted: from when on, and how far the local clock is ahead of UTC.
+/// How seconds are counted: since which epoch, and how far local time is ahead of UTC.
 #[derive(Clone, Copy, Debug)]
 pub struct Calendar {
     pub epoch_s: i64,
@@ -107,45 +107,46 @@ impl Second {
 /// The next ids of a counter.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// The first; the others follow one by one.
+    /// The first id; the others follow it without gaps.
     pub first: Id,
-    /// What the counter key is to hold.
+    /// The new value of the counter key.
     pub kept: u64,
     /// How far the ids are ahead of the clock.
     pub borrowed_s: u64,
 }
 
 impl Taken {
-    /// The same without the last `unused` ids, as if fewer had been asked for.
+    /// The ids without the last `unused` ones, as if fewer had been requested.
     #[must_use]
     pub fn without(self, unused: u32) -> Self {
         Self { kept: self.kept.saturating_sub(u64::from(unused)), ..self }
     }
 }
 
-/// How many ids may be left out for one order: more than a server makes in the second that they
-/// all bear, and few of a day's.
+/// How many ids may be skipped for one order: more than a server generates per second, and few
+/// compared with a day's ids.
 const SKIP_MAX: u32 = (1 << 17) - 1;
 
 /// How many ids to skip at the next attempt, after one that skipped this many and found a used id.
-/// Doubles, so that few attempts pass any run of used ids. None if so many are used that somebody
-/// seems to use up the counter on purpose.
+/// Doubles, so that few attempts pass any run of used ids. None if so many ids are used that a
+/// client seems to exhaust the counter on purpose.
 pub fn skip_more(skip: u32) -> Option<u32> {
     skip.checked_mul(2)?.checked_add(1).filter(|skip| *skip <= SKIP_MAX)
 }
 
-/// How far ids that anybody may ask for can be ahead of their pace: a burst.
+/// How far ids that are requested without an order may be ahead of their pace: a burst.
 const AHEAD_MAX: u64 = 1 << 24;
-/// The pace of a day's counter, in ids per second. With the burst four fifths of the day's ids.
+/// The pace of a day's counter, in ids per second. Together with the burst, four fifths of a day's
+/// ids.
 const PACE: u64 = 40_000;
-/// The same for the cluster form, where ids borrow seconds: an eighth of all.
+/// The limit for the cluster form, where ids borrow later seconds: an eighth of all seconds.
 const BORROWED_S_MAX: u64 = 1 << 28;
 
-/// Refuses ids that are taken too fast, when they are asked for in numbers and not for an order:
-/// the last fifth of a day's counter, and most of the seconds to come, are left for orders, and no
-/// burst takes the ids of the rest of the day.
+/// Refuses ids that are taken too fast if they are requested without an order: the last fifth of a
+/// day's counter, and most of the later seconds, are reserved for orders, and no burst takes the
+/// ids of the rest of the day.
 ///
-/// Seconds are borrowed also while the clock is set back, and so may be borrowed for years.
+/// A clock that was set back also borrows seconds, possibly years of them.
 pub fn check_pace(second: Second, is_slot: bool, taken: &Taken) -> Result<(), NoId> {
     let is_in_time = if is_slot {
         taken.borrowed_s <= BORROWED_S_MAX
@@ -155,7 +156,7 @@ pub fn check_pace(second: Second, is_slot: bool, taken: &Taken) -> Result<(), No
     if is_in_time { Ok(()) } else { Err(NoId::TooFast) }
 }
 
-/// The next `count` ids of the standalone form behind `skip` that are left out, `counter` being
+/// The next `count` ids of the standalone form, after `skip` ids that are left out. `counter` is
 /// the day's, as `INCR` counts it.
 pub fn after_counter(second: Second, counter: i64, skip: u32, count: Count) -> Result<Taken, NoId> {
     let counter = u64::try_from(counter).map_err(|_| NoId::Foreign)?;
@@ -166,11 +167,11 @@ pub fn after_counter(second: Second, counter: i64, skip: u32, count: Count) -> R
     Ok(Taken { first: Id((second.since_epoch << COUNTER_BITS) | first), kept, borrowed_s: 0 })
 }
 
-/// The next `count` ids of the cluster form, after the last id given in this slot, if any, and
-/// `skip` more that are left out.
+/// The next `count` ids of the cluster form, after the last id of this slot, if any, and `skip` ids
+/// that are left out.
 ///
-/// They all have the same second: the current one or, if the last id is ahead of the clock or has
-/// left too little of its second, the last id's second or the one after it.
+/// All have the same second: the current one or, if the last id is ahead of the clock or its second
+/// has too few ids left, the last id's second or the next one.
 pub fn after_last(
     second: Second,
     slot: Slot,
@@ -201,7 +202,7 @@ pub fn after_last(
     })
 }
 
-/// A sequence among those of all seconds. Far below 2^64, as seconds are below 2^32.
+/// A position among the sequences of all seconds. Far below 2^64, since seconds are below 2^32.
 fn place(seconds: u64, sequence: u64) -> u64 {
     (seconds << SEQUENCE_BITS) | sequence
 }

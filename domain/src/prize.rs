@@ -3,11 +3,11 @@
 /// How a draw ends. The numbers are what clients see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Draw {
-    /// The code is the user's from now on.
+    /// The code now belongs to the user.
     Drawn = 0,
     /// No code is left.
     Empty = 1,
-    /// The user has a code of this pool already, which is repeated.
+    /// The user already has a code of this pool, which is returned again.
     Again = 2,
 }
 

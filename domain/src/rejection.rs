@@ -1,4 +1,4 @@
-//! What the entry of a stream says of an order, and what becomes of the order when a consumer gives
+//! Reads an order from the entry of a stream, and decides what happens to it when a consumer gives
 //! it up.
 
 use crate::fields::{DEAD_LETTER_PREFIX, REASON, SALE, UNITS};
@@ -22,16 +22,16 @@ pub struct OrderEntry<V> {
     pub voucher: V,
     pub id: V,
     pub units: Units,
-    /// The sale of the voucher that made it; none of an unmanaged one.
+    /// The sale of the managed voucher; none for an unmanaged one.
     pub sale: Option<SaleId>,
 }
 
-/// Reads the fields of an entry, names and values in turn, as an order: user, voucher and id once
-/// each, units, which default to 1, and the sale. Other fields don't matter, nor does a field
-/// `sale` that is not a sale's id.
+/// Reads the fields of an entry, as alternating names and values, as an order: user, voucher and id
+/// once each, units, which default to 1, and the sale. Other fields are ignored, also a field
+/// `sale` whose value is not a sale's id.
 ///
-/// None for entries that no try has appended. That includes releases and dead letters, though they
-/// have the fields of an order: that order is finished.
+/// None for entries that no try has appended, such as releases and dead letters: they have the
+/// fields of an order, but that order is finished.
 pub fn parse_order_entry<V: Copy + AsRef<[u8]>>(
     fields: &[V],
     names: FieldNames<'_>,
@@ -59,14 +59,14 @@ pub fn parse_order_entry<V: Copy + AsRef<[u8]>>(
     Some(OrderEntry { user, voucher, id, units, sale })
 }
 
-/// What becomes of the order that a rejected entry is about.
+/// What happens to the order of a rejected entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It is released.
     Rejected,
     /// It was released before.
     Released,
-    /// There is no live order of this id and user on record.
+    /// No live order with this id and user is on record.
     Unknown,
 }
 
@@ -81,7 +81,7 @@ impl Fate {
     }
 }
 
-/// What is cancelled, or can't be, is rejected likewise.
+/// A rejection of an order succeeds and fails like its cancellation.
 impl From<Cancellation> for Fate {
     fn from(answer: Cancellation) -> Self {
         match answer {

@@ -9,7 +9,7 @@ pub enum Outcome {
     Accepted = 0,
     /// There are not enough units left.
     SoldOut = 1,
-    /// The user already holds a unit, or as many as they may.
+    /// The user already has a unit, or as many units as the limit allows.
     AlreadyBought = 2,
     /// The window of a managed voucher has not begun.
     NotStarted = 3,
@@ -34,12 +34,12 @@ impl Outcome {
         self as i64
     }
 
-    /// The outcome that clients see as this number.
+    /// The outcome with this number.
     pub fn of_code(code: i64) -> Option<Self> {
         Self::ALL.into_iter().find(|outcome| outcome.code() == code)
     }
 
-    /// In words, for people.
+    /// The outcome in words, for people.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Accepted => "accepted",
@@ -59,7 +59,7 @@ pub struct Units(NonZeroU64);
 impl Units {
     pub const ONE: Self = Self(NonZeroU64::MIN);
 
-    /// None when `units` is below 1.
+    /// None if `units` is below 1.
     pub fn new(units: i64) -> Option<Self> {
         u64::try_from(units).ok().and_then(NonZeroU64::new).map(Self)
     }
@@ -71,39 +71,39 @@ impl Units {
     }
 }
 
-/// What the stock key says.
+/// The content of the stock key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stock {
     Missing,
     Left(i64),
 }
 
-/// How the operator wants odd stocks understood.
+/// How the operator has configured unusual stocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// A voucher without a stock key is sold out, rather than a mistake.
+    /// A missing stock key means sold out, rather than an error.
     pub missing_is_sold_out: bool,
-    /// A stock of -1 never runs out.
+    /// A stock of -1 is unlimited.
     pub minus_one_is_unlimited: bool,
 }
 
-/// What the stock allows, before the buyer is looked at.
+/// What the stock allows, before the buyer is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
     SoldOut,
-    /// The units may be taken, and this many are left after it.
+    /// The units may be taken, and this many are then left.
     Take {
         left: i64,
     },
-    /// There is always more: nothing is deducted.
+    /// The stock is unlimited: nothing is deducted.
     Unlimited,
 }
 
-/// There is no stock key, and the operator calls that a mistake.
+/// There is no stock key, and the operator has configured that as an error.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NoStock;
 
-/// What the stock offers to a try for `units`. All of them or none.
+/// What the stock offers to a try for `units`: all of them or none.
 pub fn offer(stock: Stock, units: Units, policy: Policy) -> Result<Offer, NoStock> {
     match stock {
         Stock::Missing if policy.missing_is_sold_out => Ok(Offer::SoldOut),

@@ -1,5 +1,5 @@
-//! `seckill.scripts`: which scripts are answered by which commands, and where the arguments of
-//! these are in a call of `EVALSHA` or `EVAL`.
+//! `seckill.scripts`: which commands replace which scripts, and where their arguments are in a call
+//! of `EVALSHA` or `EVAL`.
 
 mod arguments;
 
@@ -27,13 +27,13 @@ impl Sha1 {
         Self(hex)
     }
 
-    /// 40 hexadecimal digits, small or capital.
+    /// Reads 40 hexadecimal digits in lower or upper case.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let sha1 = Self::spelled(text)?;
         sha1.0.iter().all(u8::is_ascii_hexdigit).then_some(sha1)
     }
 
-    /// As [`Self::parse`] for looking up: what has no digits is found nowhere.
+    /// Like [`Self::parse`], but for lookups: a text with other characters matches no script.
     fn spelled(text: &[u8]) -> Option<Self> {
         let mut hex: [u8; Self::LEN] = text.try_into().ok()?;
         hex.make_ascii_lowercase();
@@ -65,14 +65,14 @@ impl Source {
             if start.eq_ignore_ascii_case(name) {
                 let number = rest.strip_suffix(b"]").and_then(integer::parse);
                 let place = number.and_then(|n| usize::try_from(n.checked_sub(1)?).ok());
-                // In small letters it is a slip: it is nil in the script, too.
+                // In lower case it is a mistake: it would be nil in a script, too.
                 return place.filter(|_| start == name).map(source).ok_or(Fault::Number);
             }
         }
         Ok(Self::Word(word.to_vec()))
     }
 
-    /// The word, where it is known before a call.
+    /// The word, if it is known before a call.
     fn word(&self) -> Option<&[u8]> {
         match self {
             Self::Word(word) => Some(word),
@@ -84,25 +84,25 @@ impl Source {
 /// Where to take an argument of the command from when a script is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken<'r> {
-    /// The argument of the call at this place, not taken before. `EVALSHA` itself is at 0.
+    /// The call's argument at this place, for the first time. `EVALSHA` itself is at 0.
     Call(usize),
-    /// The same, taken before.
+    /// The call's argument at this place, which was already taken.
     CallAgain(usize),
     Word(&'r [u8]),
 }
 
-/// A script and the command that answers in its place.
+/// A script and the command that replaces it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replacement {
     pub sha1: Sha1,
     /// The name of the command, as documented.
     pub command: String,
-    /// With each source whether it was there before.
+    /// The sources, each with whether it occurred before.
     arguments: Vec<(Source, bool)>,
     /// How many keys and other arguments a call must have.
     keys: usize,
     args: usize,
-    /// Are the arguments all keys and then all others, in their order?
+    /// Are the arguments all keys and then all other arguments, in their order?
     is_in_order: bool,
 }
 
@@ -110,8 +110,8 @@ impl Replacement {
     /// `EVALSHA sha1 numkeys` come before the keys.
     const KEYS_AT: usize = 3;
 
-    /// Where the command's arguments are in a call with this many words, its name among them, and
-    /// this many keys by its own count. None if the call lacks one: then the script runs.
+    /// The places of the command's arguments in a call with this many words, including its name,
+    /// and this `numkeys`. None if the call lacks an argument: then the script runs.
     pub fn arguments(
         &self,
         words: usize,
@@ -128,8 +128,8 @@ impl Replacement {
         }))
     }
 
-    /// The same if the arguments are in one piece of the call: its first place and the one after
-    /// it. None if they are not, too.
+    /// The range of the command's arguments in the call, if they are contiguous. None if they are
+    /// not, or if the call lacks one.
     pub fn piece(&self, words: usize, numkeys: &[u8]) -> Option<Range<usize>> {
         let args_at = self.args_at(words, numkeys)?;
         let start = if self.keys > 0 { Self::KEYS_AT } else { args_at };
@@ -139,7 +139,7 @@ impl Replacement {
         (self.is_in_order && is_whole).then_some(start..end)
     }
 
-    /// Where the arguments that are no keys begin in a call that lacks nothing.
+    /// Where the arguments after the keys begin; none if the call lacks an argument.
     fn args_at(&self, words: usize, numkeys: &[u8]) -> Option<usize> {
         let given = words.checked_sub(Self::KEYS_AT)?;
         let keys = usize::try_from(integer::parse(numkeys)?).ok()?;
@@ -161,10 +161,10 @@ enum Fault {
     Arguments(Callable),
 }
 
-/// An entry that can't be, and why.
+/// An invalid entry, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadEntry {
-    /// Counted from 1, blank ones left out.
+    /// The entry's number from 1, without blank ones.
     number: usize,
     sha1: Option<Sha1>,
     fault: Fault,
@@ -188,10 +188,10 @@ impl fmt::Display for BadEntry {
     }
 }
 
-/// All scripts that commands answer for.
+/// All scripts that commands replace.
 #[derive(Clone, Debug, Default)]
 pub struct Scripts {
-    /// In the order of their sha1.
+    /// Sorted by sha1.
     entries: Vec<Rc<Replacement>>,
 }
 
@@ -221,7 +221,7 @@ impl Scripts {
         self.entries.is_empty()
     }
 
-    /// The replacement of the script that a client names by its sha1, in any case.
+    /// The replacement of the script with this sha1, in lower or upper case.
     pub fn of_sha1(&self, text: &[u8]) -> Option<Rc<Replacement>> {
         self.find(Sha1::spelled(text)?)
     }
@@ -252,7 +252,7 @@ fn parse_entry(sha1: Sha1, words: &[&[u8]], commands: &[Callable]) -> Result<Rep
         };
         arguments.push((source, is_again));
     }
-    // As many different numbers as the greatest, or there is a hole.
+    // Without a gap, there are as many different numbers as the greatest one.
     let count = |is_key: bool, name| {
         let numbers = || seen.iter().filter(|(of_key, _)| *of_key == is_key).map(|(_, n)| *n);
         let count = numbers().count();
@@ -278,15 +278,15 @@ pub struct ScriptTexts {
 }
 
 impl ScriptTexts {
-    /// Longer texts are hashed each time, as the server does with all.
+    /// Longer texts are hashed each time, as the server does with all texts.
     pub const REMEMBERED_LEN_MAX: usize = 1 << 20;
 
-    /// The replacement of the script of this text. `scripts` must always be the same.
+    /// The replacement of the script with this text. `scripts` must be the same in all calls.
     pub fn find(&mut self, scripts: &Scripts, text: &[u8]) -> Option<Rc<Replacement>> {
         if let Some((_, found)) = self.replaced.iter().find(|(known, _)| known == text) {
             return Some(Rc::clone(found));
         }
-        // Every script that is replaced has another text.
+        // The texts of all replaced scripts are known, and this is none of them.
         let is_known = self.other.as_deref() == Some(text);
         if is_known || self.replaced.len() == scripts.entries.len() {
             return None;

@@ -1,17 +1,18 @@
-//! The few ids of stream entries that the row of an order remembers.
+//! The ids of stream entries that the row of an order remembers.
 
 use crate::entry_id::EntryId;
 
-/// How many ids a row keeps at least of each kind, once it had as many.
+/// How many ids of each kind a row keeps at least, once it has had that many.
 const KEPT: usize = 16;
 
-/// Which entries of its order a row has seen, in the order stream and in the stream of releases.
+/// The entries of an order that its row has seen, in the order stream and in the stream of
+/// releases.
 ///
-/// Entries are delivered again, and those of different streams and workers in any order. So a row
-/// remembers and counts those it has seen: it is live when it has seen more orders than releases.
-/// The result does not depend on the order in which entries are delivered, or how often. Only an
-/// unmanaged voucher sells a released order id again, so other vouchers have at most one entry of
-/// each kind.
+/// Entries can be delivered repeatedly, and across streams and workers in any order. So a row
+/// remembers and counts the entries that it has seen: it is live if it has seen more orders than
+/// releases. The result depends neither on the order of deliveries nor on their number. Only an
+/// unmanaged voucher sells a released order id again, so an order of a managed voucher has at most
+/// one entry of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeenEntries {
     orders: Vec<EntryId>,
@@ -19,7 +20,7 @@ pub struct SeenEntries {
 }
 
 impl SeenEntries {
-    /// From what two columns hold. Words there that are no ids are ignored.
+    /// From the texts of two columns. Words that are not ids are ignored.
     pub fn parse(orders: &str, releases: &str) -> Self {
         let ids = |text: &str| {
             let mut ids: Vec<_> =
@@ -30,14 +31,14 @@ impl SeenEntries {
         Self { orders: ids(orders), releases: ids(releases) }
     }
 
-    /// True when the entry is new.
+    /// True if the entry is new.
     pub fn order(&mut self, id: EntryId) -> bool {
         let is_new = add(&mut self.orders, id);
         self.shorten();
         is_new
     }
 
-    /// True when the entry is new.
+    /// True if the entry is new.
     pub fn release(&mut self, id: EntryId) -> bool {
         let is_new = add(&mut self.releases, id);
         self.shorten();
@@ -62,14 +63,14 @@ impl SeenEntries {
         self.releases.last().copied()
     }
 
-    /// What the two columns hold.
+    /// The texts of the two columns.
     pub fn texts(&self) -> (String, String) {
         let text =
             |ids: &[EntryId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
         (text(&self.orders), text(&self.releases))
     }
 
-    /// Forgets the earliest of both kinds, as many of the one as of the other.
+    /// Forgets the earliest ids, equally many of both kinds.
     fn shorten(&mut self) {
         let surplus = self.orders.len().min(self.releases.len()).saturating_sub(KEPT);
         self.orders.drain(..surplus);
@@ -77,7 +78,7 @@ impl SeenEntries {
     }
 }
 
-/// Inserts an id in order. An id before the first of a full list was seen, and is forgotten.
+/// Inserts an id in order. An id before the first of a full list was already seen and forgotten.
 fn add(ids: &mut Vec<EntryId>, id: EntryId) -> bool {
     match ids.binary_search(&id) {
         Ok(_) => false,

@@ -1,15 +1,15 @@
 //! Locks that are tied to connections: what to release when a connection closes.
 //!
-//! A pure structure, without server or clock. A tie is a hint: before a lock is released for it,
-//! the caller checks that the lock is still held with the token. Each step takes constant time,
-//! except those that concern whole databases or slots.
+//! A pure structure, without server or clock. A tie is a hint: before releasing its lock, the
+//! caller checks that the lock is still held with the token. Each step takes constant time, except
+//! those on whole databases or slots.
 
 use crate::db_key::DbKey;
 use std::collections::hash_set::IntoIter;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
-/// The connection of a client, by a number that is never used again.
+/// A client's connection, by a number that is never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(pub u64);
 
@@ -27,14 +27,14 @@ struct Tie {
 
 /// All ties, at most one per lock.
 ///
-/// Internally a database has a label that does not change with its number.
+/// Internally a database has a label, which stays the same when its number changes.
 #[derive(Default)]
 pub struct Sessions {
     labels: Labels,
     ties: HashMap<i32, HashMap<Rc<[u8]>, Tie>>,
-    /// The locks of each open connection that has any.
+    /// The locks of open connections that have any.
     open: HashMap<ConnectionId, HashSet<DbKey>>,
-    /// What is left of the locks of closed connections. Ties of some may be over.
+    /// The remaining locks of closed connections. Some may no longer be tied.
     closed: VecDeque<(ConnectionId, IntoIter<DbKey>)>,
 }
 
@@ -60,7 +60,7 @@ impl Sessions {
         self.let_go(tie.connection, &DbKey { db: label, key });
     }
 
-    /// The tie of a lock was removed: also removes the lock from its connection.
+    /// After the tie of a lock was removed: removes the lock from its connection.
     fn let_go(&mut self, connection: ConnectionId, name: &DbKey) {
         let Some(names) = self.open.get_mut(&connection) else { return };
         names.remove(name);
@@ -69,8 +69,8 @@ impl Sessions {
         }
     }
 
-    /// Another client was answered that the lock is theirs: it is not released for a connection
-    /// that closed earlier.
+    /// Another client was answered that it holds the lock: it is not released for a connection that
+    /// closed earlier.
     pub fn keep(&mut self, db: i32, key: &[u8]) {
         let tie = self.ties.get(&self.labels.of(db)).and_then(|ties| ties.get(key));
         if tie.is_some_and(|tie| !self.open.contains_key(&tie.connection)) {
@@ -78,7 +78,7 @@ impl Sessions {
         }
     }
 
-    /// The connection has closed. False when no lock was tied to it.
+    /// The connection has closed. False if no lock was tied to it.
     pub fn close(&mut self, connection: ConnectionId) -> bool {
         let Some(names) = self.open.remove(&connection) else { return false };
         self.closed.push_back((connection, names.into_iter()));
@@ -108,17 +108,17 @@ impl Sessions {
         None
     }
 
-    /// May there be a lock to be released?
+    /// May a lock have to be released?
     pub fn has_closed(&self) -> bool {
         !self.closed.is_empty()
     }
 
-    /// Is no lock tied, and none to be released?
+    /// Is no lock tied, and none left to release?
     pub fn is_empty(&self) -> bool {
         self.ties.is_empty() && self.closed.is_empty()
     }
 
-    /// How many locks are tied, those of closed connections included.
+    /// How many locks are tied, including those of closed connections.
     pub fn len(&self) -> usize {
         self.ties.values().map(HashMap::len).sum()
     }
@@ -129,12 +129,12 @@ impl Sessions {
         Some(tie.connection)
     }
 
-    /// Two databases have changed places, with their locks.
+    /// Two databases were swapped, with their locks.
     pub fn swap(&mut self, first: i32, second: i32) {
         self.labels.swap(first, second);
     }
 
-    /// A database was emptied. Takes time for each lock that was tied in it.
+    /// A database was emptied. Takes time per lock that was tied in it.
     pub fn flushed(&mut self, db: i32) {
         let label = self.labels.of(db);
         for (key, tie) in self.ties.remove(&label).unwrap_or_default() {
@@ -142,8 +142,7 @@ impl Sessions {
         }
     }
 
-    /// The locks for which `left` is true are on another node. Takes time for each lock that is
-    /// tied.
+    /// The locks for which `left` is true are on another node. Takes time per tied lock.
     pub fn leave(&mut self, left: impl Fn(&[u8]) -> bool) {
         let names = self.ties.iter().flat_map(|(label, ties)| {
             let keys = ties.keys().filter(|key| left(key));
@@ -155,7 +154,7 @@ impl Sessions {
     }
 }
 
-/// What databases are called while their numbers change: at first, by their numbers.
+/// Labels of databases, which stay while numbers change: at first a database's label is its number.
 #[derive(Default)]
 struct Labels {
     by_number: HashMap<i32, i32>,

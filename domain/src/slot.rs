@@ -1,4 +1,4 @@
-//! The slots of a cluster: which one a key is in, and a short tag for every one.
+//! The slots of a cluster: the slot of a key, and a short tag for every slot.
 //!
 //! Source: the cluster specification of Redis, "Key distribution model".
 
@@ -12,7 +12,7 @@ impl Slot {
     /// Bits of a slot number.
     pub const BITS: u32 = 14;
 
-    /// The slot that a cluster puts `key` into.
+    /// The slot of `key` in a cluster.
     pub fn of(key: &[u8]) -> Self {
         Self(crc16(tag_of(key).unwrap_or(key)) & ((1 << Self::BITS) - 1))
     }
@@ -21,8 +21,7 @@ impl Slot {
         self.0
     }
 
-    /// Six digits that are in this slot: the same for a slot every time, and different for
-    /// different slots.
+    /// Six digits in this slot: always the same for a slot, and different for different slots.
     pub fn tag(self) -> [u8; 6] {
         let turned =
             TURNS.iter().enumerate().filter(|(bit, _)| (self.0 >> bit) & 1 == 1).map(|(_, t)| t);
@@ -42,15 +41,15 @@ const ZERO: u32 = 0o242353;
 /// For each bit of a slot's number, the bits of the tag to flip so that only this bit flips.
 ///
 /// The checksum is linear: flipping a bit of the text flips the same bits of the checksum, whatever
-/// else the text contains. The low three bits of a digit 0 to 7 are free, 18 in all, and
-/// elimination over what each of them flips gave these. The test tries every slot.
+/// else the text contains. The low three bits of each digit from 0 to 7 are free, 18 in total;
+/// elimination over the bits that each of them flips gave these numbers. The test tries every slot.
 const TURNS: [u32; Slot::BITS as usize] = [
     0o240607, 0o061230, 0o041324, 0o042553, 0o200233, 0o201162, 0o221743, 0o041320, 0o001104,
     0o041657, 0o240717, 0o061010, 0o041764, 0o240571,
 ];
 
-/// CRC-16/XMODEM: the polynomial 0x1021, from 0, nothing mirrored. A byte at a time, without a
-/// table: shifts add what the byte's bits leave of the polynomial.
+/// CRC-16/XMODEM: the polynomial 0x1021, initial value 0, nothing reflected. One byte at a time,
+/// without a table: shifts add the remainders of the byte's bits.
 pub fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc: u16, byte| {
         let top = (crc >> 8) ^ u16::from(*byte);
@@ -72,7 +71,7 @@ mod tests {
 
     #[test]
     fn keys_are_in_the_slots_that_servers_say() {
-        // CLUSTER KEYSLOT of each.
+        // The replies of CLUSTER KEYSLOT.
         for (key, want) in [
             (&b"somekey"[..], 11058),
             (b"foo{hash_tag}", 2515),

@@ -1,4 +1,4 @@
-//! The terms of a managed voucher: what was decided when it was created or altered.
+//! The terms of a managed voucher, as set when it was created or altered.
 
 use crate::integer;
 use crate::sale::Units;
@@ -7,11 +7,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// A time in milliseconds since 1970-01-01 UTC, or a duration in milliseconds.
 pub type Millis = i64;
 
-/// The greatest moment and span: year 10889. Sums of two of them fit 64 bits.
+/// The greatest time and duration: year 10889. The sum of two fits 64 bits.
 pub const MILLIS_MAX: Millis = 1 << 48;
 
-/// Can this moment only have been meant in seconds? As such it lies between the years 2001 and
-/// 5138, in milliseconds between 12 January 1970 and March 1973.
+/// Can this time only have been meant in seconds? In seconds it is between the years 2001 and 5138,
+/// in milliseconds between 12 January 1970 and March 1973.
 pub fn is_in_seconds(moment: Millis) -> bool {
     (1_000_000_000..100_000_000_000).contains(&moment)
 }
@@ -23,21 +23,20 @@ pub fn is_in_seconds(moment: Millis) -> bool {
 pub struct SaleId(i64);
 
 impl SaleId {
-    /// The greatest: of the year 2255.
+    /// The greatest id: of the year 2255.
     pub const MAX: i64 = (1 << 53) - 1;
 
-    /// The id of a sale that is created now. A clock that is not of this age gives one
-    /// anyway.
+    /// The id of a sale that is created now, even if the clock is far wrong.
     pub fn created_at(now_us: i64) -> Self {
         Self(now_us.clamp(1, Self::MAX))
     }
 
-    /// None for a number that no sale has.
+    /// None for a number that can't be a sale's id.
     pub fn new(id: i64) -> Option<Self> {
         (1..=Self::MAX).contains(&id).then_some(Self(id))
     }
 
-    /// The id that a field of an entry names; none when it names none.
+    /// The id in a field of an entry; none if the value is not an id.
     pub fn parse(text: &[u8]) -> Option<Self> {
         integer::parse(text).and_then(Self::new)
     }
@@ -47,22 +46,22 @@ impl SaleId {
     }
 }
 
-/// The terms, as the voucher's key holds them: one JSON object with every field, `null` where
-/// there is no bound.
+/// The terms, as stored in the voucher's key: one JSON object with every field, `null` for no
+/// bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Terms {
-    /// Units left, held and sold together. Never negative.
+    /// The sum of units left, held and sold. Never negative.
     pub total: i64,
-    /// The first moment of the sale.
+    /// The first millisecond of the sale.
     #[serde(deserialize_with = "given")]
     pub begin: Option<Millis>,
-    /// The first moment after the sale.
+    /// The first millisecond after the sale.
     #[serde(deserialize_with = "given")]
     pub end: Option<Millis>,
-    /// Units that a user may have. At least 1.
+    /// The maximum of units per user. At least 1.
     pub limit: i64,
-    /// How long an accepted order is held for its user to pay. None: it is sold at once.
+    /// How long an accepted order is held until its user must have paid. None: it is sold at once.
     #[serde(deserialize_with = "given")]
     pub hold: Option<Millis>,
     /// None for a sale that was created before sales had ids.
@@ -70,26 +69,27 @@ pub struct Terms {
     pub sale: Option<SaleId>,
 }
 
-/// Reads a field that may be null but not be missing: serde takes a missing `Option` for a null.
+/// Reads a field that may be null but not missing: by default serde reads a missing `Option` as
+/// null.
 fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Millis>, D::Error> {
     Option::deserialize(deserializer)
 }
 
-/// Terms that can't be.
+/// Why terms are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadTerms {
-    /// Not the JSON object that [`Terms`] is.
+    /// Not the JSON object of [`Terms`].
     Unreadable,
     /// A number outside of its range.
     OutOfRange,
-    /// The end does not lie after the begin.
+    /// The end is not after the begin.
     EndBeforeBegin,
 }
 
 impl Terms {
-    /// Reads what a voucher's key holds. Whatever is not exactly that is refused, not guessed.
+    /// Reads the value of a voucher's key. Refuses anything but the exact format.
     pub fn parse(json: &[u8]) -> Result<Self, BadTerms> {
-        // serde would take an array of five for the object, too.
+        // serde would also read an array of the values.
         if json.trim_ascii_start().first() != Some(&b'{') {
             return Err(BadTerms::Unreadable);
         }
@@ -97,7 +97,7 @@ impl Terms {
         terms.checked()
     }
 
-    /// The terms, if they can be.
+    /// The terms, if they are valid.
     pub fn checked(self) -> Result<Self, BadTerms> {
         let moment =
             |moment: Option<Millis>| moment.is_none_or(|ms| (0..=MILLIS_MAX).contains(&ms));
@@ -117,9 +117,9 @@ impl Terms {
         }
     }
 
-    /// What a voucher's key is to hold.
+    /// The value for the voucher's key.
     pub fn to_json(self) -> String {
-        // Six numbers: there is nothing that could fail to be written.
+        // Only numbers: serialization can't fail.
         serde_json::to_string(&self).unwrap_or_default()
     }
 
@@ -136,12 +136,12 @@ mod tests {
 
     #[test]
     fn seconds_are_told_from_milliseconds() {
-        // Moments of any sale: of 2001, of today, of 2100, and the last of five digits of days.
+        // Seconds of possible sales: in 2001, today, in 2100, and the last one in the year 5138.
         for seconds in [1_000_000_000, 1_795_259_000, 4_102_444_800, 99_999_999_999] {
             assert!(is_in_seconds(seconds), "{seconds}");
             assert!(!is_in_seconds(seconds * 1000), "{seconds}");
         }
-        // What is written for "ended long ago" and "never".
+        // Values that mean "ended long ago" and "never".
         for other in [0, 1, 1000, 999_999_999, 100_000_000_000, MILLIS_MAX] {
             assert!(!is_in_seconds(other), "{other}");
         }

@@ -1,7 +1,7 @@
 //! The lines of clients that wait for locks: first come, first served for each database and key.
 //!
-//! A pure structure, without server or clock: its user reports what happened and does what is next.
-//! A waiter is in line, then granted or refused, then answered and gone.
+//! A pure structure, without server or clock: its caller reports events and executes the next
+//! action. A waiter is in line, then granted or refused, then answered and removed.
 
 mod bounds;
 mod due;
@@ -31,7 +31,7 @@ struct Line<C> {
     look_ms: Option<i64>,
 }
 
-/// All lines. `C` names a client, `H` answers it once, with an `A`.
+/// All lines. `C` identifies a client, `H` is the handle that answers it once, with an `A`.
 pub struct Waiters<C, H, A> {
     lines: BTreeMap<i32, HashMap<Rc<[u8]>, Line<C>>>,
     clients: HashMap<C, Waiter<H, A>>,
@@ -39,8 +39,8 @@ pub struct Waiters<C, H, A> {
     next_ticket: u64,
     dues: Dues<C>,
     marked: VecDeque<DbKey>,
-    /// Clients to be answered, with the numbers of their answers. One that left otherwise, or
-    /// returned to its line, stays here until its turn: its number is another then, or none.
+    /// Clients to be answered, with the numbers of their answers. A client that left otherwise or
+    /// returned to its line stays here until its turn, but its number then differs or is none.
     unanswered: VecDeque<(C, u64)>,
     next_answer: u64,
     granted: Granted<C>,
@@ -85,7 +85,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         self.enter_line(client, &lock, ticket, wait);
     }
 
-    /// The same lock with the name that its line has, so that a thousand waiters share one.
+    /// The lock with the name of its line, so that all waiters share one name.
     fn known_name(&self, lock: &DbKey) -> DbKey {
         let line = self.lines.get(&lock.db).and_then(|lines| lines.get_key_value(&lock.key));
         line.map_or_else(|| lock.clone(), |(key, _)| DbKey { db: lock.db, key: Rc::clone(key) })
@@ -108,7 +108,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         self.in_line
     }
 
-    /// Is there no client that has not been answered, and nothing to undo?
+    /// Has every client been answered, and is there nothing to undo?
     pub fn is_idle(&self) -> bool {
         self.clients.is_empty() && self.lost.is_empty()
     }
@@ -128,23 +128,23 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         Some((*client, self.clients.get(client)?.request.clone()))
     }
 
-    /// Has the first client in line, if there is one, another token?
+    /// True if the first client in line has another token, or there is none.
     pub fn is_head_another(&self, lock: &DbKey, token: &[u8]) -> bool {
         let head = self.line(lock.db, &lock.key).and_then(|line| line.waiters.first_key_value());
         let waiter = head.and_then(|(_, client)| self.clients.get(client));
         waiter.is_none_or(|waiter| *waiter.request.token != *token)
     }
 
-    /// The client holds the lock now. Gives how long it was in line, in ms.
+    /// The client holds the lock now. Returns how long it was in line, in ms.
     pub fn grant(&mut self, client: C, answer: A, now_ms: i64) -> u64 {
         if let Some(waiter) = self.clients.get(&client) {
-            // Somebody with the same token is gone: this one holds the lock now.
+            // If a client with the same token is gone, this client holds the lock now.
             self.lost.remove(&waiter.lock, &waiter.request.token);
         }
         self.leave_line(client, Stage::Granted(answer), now_ms)
     }
 
-    /// The client is to be answered that it does not get the lock. Returns how long it was in line.
+    /// The client will be answered that it does not get the lock. Returns how long it was in line.
     pub fn refuse(&mut self, client: C, answer: A, now_ms: i64) -> u64 {
         self.leave_line(client, Stage::Refused(answer), now_ms)
     }
@@ -184,10 +184,10 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         }
     }
 
-    /// Something may have happened to this lock: if anybody waits for it, it is to be looked at.
+    /// This lock may have changed: if a client waits for it, it must be looked at.
     pub fn mark(&mut self, db: i32, key: &[u8]) {
         let Some(lines) = self.lines.get_mut(&db) else { return };
-        // The name comes from the line, which shares it.
+        // The name is shared with the line.
         let Some(name) = lines.get_key_value(key).map(|(name, _)| Rc::clone(name)) else { return };
         let Some(line) = lines.get_mut(key) else { return };
         if !line.is_marked {
@@ -196,7 +196,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         }
     }
 
-    /// Something may have happened to all locks of a database; of all databases for none.
+    /// All locks of a database may have changed; with none, those of all databases.
     pub fn mark_all(&mut self, db: Option<i32>) {
         for (line_db, lines) in &mut self.lines {
             if db.is_some_and(|db| db != *line_db) {
@@ -209,12 +209,12 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         }
     }
 
-    /// The next lock to be looked at, if anybody still waits for it.
+    /// The next lock to be looked at, if a client still waits for it.
     pub fn next_marked(&mut self) -> Option<DbKey> {
         while let Some(lock) = self.marked.pop_front() {
             let lines = self.lines.get_mut(&lock.db);
             let line = lines.and_then(|lines| lines.get_mut(&lock.key));
-            // A line that ended and started over meanwhile has a mark of its own, or none.
+            // A line that ended and started again meanwhile has its own mark, or none.
             if let Some(line) = line.filter(|line| line.is_marked) {
                 line.is_marked = false;
                 return Some(lock);
@@ -223,7 +223,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         None
     }
 
-    /// The lock is held until `look_ms`, when it is to be looked at; by none, nothing is known.
+    /// The lock is held until `look_ms`, and is looked at then; none if the end is unknown.
     pub fn look_at(&mut self, lock: &DbKey, look_ms: Option<i64>) {
         let lines = self.lines.get_mut(&lock.db);
         let Some(line) = lines.and_then(|lines| lines.get_mut(&lock.key)) else { return };
@@ -240,7 +240,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
     }
 
     /// Marks the locks whose lease should have ended, and returns a client whose wait has ended, to
-    /// be refused; to be called until it returns none.
+    /// be refused. Must be called until it returns none.
     pub fn next_overdue(&mut self, now_ms: i64) -> Option<C> {
         while let Some(due) = self.dues.first_until(now_ms) {
             match due {
@@ -278,8 +278,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         waiters.collect()
     }
 
-    /// The lock was taken away from a client that was granted it and never knew: it is again where
-    /// it was in line.
+    /// A client lost its granted lock before it was answered: it returns to its place in line.
     pub fn return_to_line(&mut self, client: C) {
         let Some(waiter) = self.clients.get_mut(&client) else { return };
         if !matches!(waiter.stage, Stage::Granted(_)) {
@@ -296,7 +295,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         self.mark(lock.db, &lock.key);
     }
 
-    /// What answers the next client that is to be answered. The client counts until
+    /// The handle of the next client to be answered. The client counts as a waiter until
     /// [`Waiters::answer`] or [`Waiters::gone`].
     pub fn next_unanswered(&mut self) -> Option<H> {
         while let Some((client, number)) = self.unanswered.pop_front() {
@@ -309,15 +308,14 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         None
     }
 
-    /// The grant of a client that has not been answered: the lock, and what was asked for.
+    /// The grant of a client that has not been answered: the lock, and the request.
     pub fn grant_of(&self, client: C) -> Option<(DbKey, Request)> {
         let waiter = self.clients.get(&client)?;
         let is_granted = matches!(waiter.stage, Stage::Granted(_));
         is_granted.then(|| (waiter.lock.clone(), waiter.request.clone()))
     }
 
-    /// The client's answer, which ends its being a waiter. None when it is still in
-    /// line, or unknown.
+    /// Removes a waiter and returns its answer. None if it is still in line, or unknown.
     pub fn answer(&mut self, client: C) -> Option<(A, Option<H>)> {
         let (Stage::Granted(answer) | Stage::Refused(answer)) = self.clients.get(&client)?.stage
         else {
@@ -331,8 +329,8 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         Some((answer, waiter.handle))
     }
 
-    /// The client can't be answered any more, so what it was granted is to be undone. Returns the
-    /// handle to unblock it by, and how long it was in line if it was.
+    /// The client can no longer be answered, so its grant must be undone. Returns the handle to
+    /// unblock it, and how long it was in line, if it was.
     pub fn gone(&mut self, client: C, now_ms: i64) -> Option<(Option<H>, u64)> {
         let waiter = self.clients.remove(&client)?;
         if matches!(waiter.stage, Stage::Granted(_)) {
@@ -365,12 +363,13 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         self.lost.take_first()
     }
 
-    /// Grants that are to be undone stay as they are.
+    /// Forgets the grants to be undone: they stay as they are.
     pub fn forget_lost(&mut self) {
         self.lost.clear();
     }
 
-    /// A client was answered that it holds this lock with this token: no grant of it is undone.
+    /// A client was answered that it holds this lock with this token: no grant of the lock with
+    /// this token is undone.
     pub fn confirm(&mut self, db: i32, key: &[u8], token: &[u8]) {
         if self.lost.is_empty() && self.granted.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! The oracle `rows` on the bytes that libFuzzer comes up with.
+//! The oracle `rows` on bytes from libFuzzer.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| seckill_fuzz::oracle("rows")(bytes));

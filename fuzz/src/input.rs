@@ -1,4 +1,4 @@
-//! Bytes as a source of choices. When they are used up, every choice is the first.
+//! Bytes as a source of choices. Once they are used up, every choice is the first one.
 
 pub(crate) struct Input<'a>(&'a [u8]);
 
@@ -26,7 +26,7 @@ impl<'a> Input<'a> {
         self.byte() & 1 == 1
     }
 
-    /// A number: a small one, one at an edge, or any.
+    /// A number: a small one, one at a limit, or any.
     pub(crate) fn number(&mut self) -> i64 {
         match self.byte() {
             byte @ 0..128 => i64::from(byte) - 8,
@@ -47,7 +47,7 @@ impl<'a> Input<'a> {
         word
     }
 
-    /// Everything that is left.
+    /// All remaining bytes.
     pub(crate) fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.0)
     }

@@ -1,22 +1,22 @@
-//! What must hold of the pure parts of the module and of the worker, whatever bytes they get.
+//! Properties of the pure parts of the module and of the worker that must hold for any bytes.
 //!
-//! Each function of [`ORACLES`] makes of its bytes what a client or somebody else's key could
-//! hold, gives it to the part, and compares: with what was written, or with a model that is too
-//! simple to be wrong. It panics where they differ.
+//! Each function of [`ORACLES`] makes from its bytes what a client could send or another program's
+//! key could contain, passes it to the part, and compares the result with what was written, or with
+//! a model that is too simple to be wrong. It panics if they differ.
 //!
-//! `fuzz_targets` has libFuzzer find the bytes (`make fuzz`). As the test `pure` of the module's
-//! own workspace this file tries random ones, and all of `seeds`, without any of that.
+//! In `fuzz_targets`, libFuzzer finds the bytes (`make fuzz`). This file is also the test `pure` of
+//! the module's own workspace, which tries random bytes and all of `seeds` without libFuzzer.
 //!
-//! The parts are those of the crate `domain`. What needs a server is tested by the fuzzer of
+//! The parts are in the crate `domain`. Parts that need a server are tested by the fuzzer of
 //! commands instead.
 
 mod input;
 mod oracles;
 
-/// Panics when something does not hold for these bytes.
+/// Panics if a property does not hold for these bytes.
 pub type Oracle = fn(&[u8]);
 
-/// All of them, by the names of their targets and of the folders of their seeds.
+/// All oracles, with the names of their targets and of the folders of their seeds.
 pub const ORACLES: [(&str, Oracle); 17] = [
     ("audit", oracles::sale::audits),
     ("batch", oracles::batches::batches),

@@ -1,4 +1,4 @@
-//! What must hold, and the models to compare with.
+//! The properties to check, and the models to compare with.
 
 pub(crate) mod batches;
 pub(crate) mod due;

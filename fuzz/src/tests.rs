@@ -1,4 +1,4 @@
-//! The oracles on seeds, and on bytes made of them and of nothing, at random.
+//! The oracles on seeds, on random changes of them, and on random bytes.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use crate::{ORACLES, Oracle, oracle};
 
 const RUNS: usize = 4_000;
 
-/// The seeds of a target, in the order of their names.
+/// The seeds of a target, sorted by name.
 fn seeds(name: &str) -> Vec<Vec<u8>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(name);
     let files = fs::read_dir(&root).unwrap_or_else(|error| panic!("{}: {error}", root.display()));
@@ -17,7 +17,7 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
     paths.iter().map(|path| fs::read(path).expect("a seed")).collect()
 }
 
-/// Turns, drops, doubles and exchanges some bytes.
+/// Inserts, removes, flips and duplicates some bytes.
 fn mutate(random: &mut fastrand::Rng, bytes: &mut Vec<u8>) {
     for _ in 0..random.usize(1..5) {
         let index = random.usize(..=bytes.len());
@@ -72,7 +72,7 @@ tests! {
     sessions tags terms waiters
 }
 
-/// Each of these is wrong in a way that its oracle must see.
+/// A model that is wrong on purpose must be noticed.
 #[test]
 fn the_oracles_can_fail() {
     fn wrong(bytes: &[u8]) {

@@ -1,11 +1,11 @@
-//! The measuring sticks of the benchmark, as a module of their own.
+//! The baselines of the benchmark, as a separate module.
 //!
-//! `BASELINE.NOOP voucher user orderid` is the price of a module command that does nothing.
-//! `BASELINE.TRY voucher user orderid` is the try as one writes it at first: every step goes
-//! through `RM_Call`, each write is replicated by its `!` option. It has the keys, the check order
-//! and the outcomes of the reference script, and nobody should sell with it: what fails halfway
-//! stays half done.
-//! `BASELINE.TURNS` tells how long the main thread was held: see `turns`.
+//! `BASELINE.NOOP voucher user orderid` measures a module command that does nothing.
+//! `BASELINE.TRY voucher user orderid` is the simplest implementation of a try: every step uses
+//! `RM_Call`, and its `!` option replicates each write. It has the keys, the order of checks and
+//! the outcomes of the reference script. It must not be used for sales: a try that fails halfway
+//! is not undone.
+//! `BASELINE.TURNS` returns how long the main thread was busy at a time: see `turns`.
 
 mod turns;
 
@@ -78,7 +78,7 @@ fn append_order(
     result.map(drop).map_err(|_| RedisError::Str("ERR no order was appended"))
 }
 
-/// The integer a command answers; any other answer is an error.
+/// The integer that a command replies; any other reply is an error.
 fn integer(
     ctx: &Context,
     options: &CallOptions,
@@ -107,7 +107,8 @@ redis_module! {
     allocator: (redis_module::alloc::RedisAlloc, redis_module::alloc::RedisAlloc),
     data_types: [],
     commands: [
-        // The flags and the key of SECKILL.TRY, so that the server checks the same before the call.
+        // The flags and the key of SECKILL.TRY, so that the server does the same checks before the
+        // call.
         ["BASELINE.NOOP", noop, "write deny-oom fast", 1, 1, 1, ""],
         ["BASELINE.TRY", try_to_buy, "write deny-oom fast", 1, 1, 1, ""],
         ["BASELINE.TURNS", turns::command, "allow-loading fast", 0, 0, 0, ""],

@@ -1,9 +1,9 @@
 //! `BASELINE.TURNS`: the turns of the server's event loop since the last call, and the CPU time
 //! of the longest one in nanoseconds.
 //!
-//! The clock is the main thread's CPU time, read whenever the loop wakes up: what passes between
-//! two readings is all that the main thread did in one turn, in whatever callback, without the time
-//! in which it slept or another process had its core. A wait for the disk doesn't count.
+//! The clock is the main thread's CPU time, read whenever the loop wakes up. The difference of two
+//! readings is the work of the main thread in one turn, in all callbacks, without the time in which
+//! it slept, waited for the disk, or another process used its core.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -15,8 +15,8 @@ static TURNS: AtomicU64 = AtomicU64::new(0);
 static LONGEST_NS: AtomicU64 = AtomicU64::new(0);
 static TURN_BEGAN_NS: AtomicU64 = AtomicU64::new(0);
 
-/// Replies the turns and the longest of them since the last call, and starts over. The first call
-/// begins to count, so that a server that is never asked is not slowed down.
+/// Replies the number of turns and the longest of them since the last call, and resets both. The
+/// counting begins with the first call, so that a server without calls is not slowed down.
 pub fn command(ctx: &Context, _args: Vec<RedisString>) -> RedisResult {
     if !IS_COUNTING.swap(true, Relaxed) {
         subscribe(ctx)?;

@@ -1,5 +1,5 @@
-//! What changes a managed sale: an accepted try, a confirmation, a cancellation, each beside a
-//! script that does the same work on the same keys.
+//! Commands that change a managed sale: an accepted try, a confirmation, a cancellation, each
+//! compared with a script that does the same work on the same keys.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use crate::wire::Load;
 
 pub const CONTENDERS: &[Contender] = &[Contender::ManagedScript, Contender::ManagedCommand];
 const VOUCHER: usize = 8;
-/// Sent before each turn, so that it starts with warm caches and names.
+/// Sent before each turn, so that its caches and names are warm.
 const WARM_UP: usize = 1_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
@@ -74,7 +74,7 @@ pub fn measure(lab: &Lab, size: Size) -> Result<Vec<Deed>> {
     Ok(deeds)
 }
 
-/// Every contender has its turn on a sale of its own, which its audit proves afterwards.
+/// Every contender's turns use a separate sale, which is audited afterwards.
 fn one(lab: &Lab, size: Size, what: What, aof: bool) -> Result<Deed> {
     let mut stand = lab.stand(aof)?;
     let is_listed = if what == What::ConfirmedUnlisted { "no" } else { "yes" };
@@ -138,7 +138,7 @@ impl What {
         Sale { voucher: VOUCHER, kind }
     }
 
-    /// A sale of `orders` units; what is confirmed or cancelled was held before.
+    /// A sale of `orders` units; orders to confirm or cancel are held first.
     fn prepare(self, stand: &mut Stand, orders: usize) -> Result<()> {
         self.sale().open(stand, orders)?;
         if !matches!(self, Self::AcceptedAndHeld | Self::AcceptedAndSold) {

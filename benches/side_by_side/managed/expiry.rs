@@ -15,23 +15,23 @@ use crate::stand::{Lab, Stand};
 use crate::wire::connect;
 
 const SALE: Sale = Sale { voucher: 8, kind: Kind::Held };
-/// A PING is due so often, and its wait counts from when it was due: a stall that outlasts many
-/// of them is felt by all of them.
+/// The interval of PINGs. A PING's wait counts from when it was due, so a long stall counts for all
+/// PINGs that were due meanwhile.
 const PING_EVERY: Duration = Duration::from_micros(500);
-/// How many PINGs to send between two looks at how many holds are left.
+/// How many PINGs to send between two counts of the holds that are left.
 const PINGS_A_LOOK: u32 = 40;
 /// How long the same PINGs are sent to the idle server, for comparison.
 const IDLE: Duration = Duration::from_secs(2);
 const GIVE_UP_AFTER: Duration = Duration::from_secs(300);
 const ORDERS_A_COMMAND: usize = 1_000;
-/// The past, so that all are due.
+/// In the past, so that all holds are due.
 const DEADLINE_MS: i64 = 1_700_000_000_000;
 
 #[derive(Serialize)]
 pub struct Expiry {
     pub holds: usize,
     pub aof: bool,
-    /// From the moment when all are due until the last is released.
+    /// From the time when all holds are due until the last is released.
     pub seconds: f64,
     pub idle: Waits,
     pub due: Waits,
@@ -56,7 +56,7 @@ pub fn measure(lab: &Lab, size: Size, aof: bool) -> Result<Expiry> {
     let idle = pinger.ping_while(|since| Ok(since < IDLE))?;
     let holds = format!("seckill:hold:{}", SALE.voucher);
     let start = Instant::now();
-    // The module hears of the key when it gets this name: now all are due.
+    // The module notices the key when it gets this name: now all holds are due.
     let () = stand.run(&["RENAME", &prepared, &holds])?;
     let due = pinger.ping_while(|since| {
         if since > GIVE_UP_AFTER {
@@ -70,8 +70,9 @@ pub fn measure(lab: &Lab, size: Size, aof: bool) -> Result<Expiry> {
     Ok(Expiry { holds: orders, aof, seconds, idle, due })
 }
 
-/// Writes the keys of a sale whose every order is held, by plain commands: a try could not place
-/// a hold that is due. The holds stand under another name, which is the answer.
+/// Writes the keys of a sale in which every order is held, with plain commands, since a try can't
+/// place a hold that is already due. Returns the name of the holds key, which is not yet the real
+/// one.
 fn fill(stand: &mut Stand, orders: usize) -> Result<String> {
     let key = |kind: &str| format!("seckill:{kind}:{}", SALE.voucher);
     let prepared = "prepared".to_owned();
@@ -108,8 +109,7 @@ impl Pinger {
         Ok(Self { stream: connect(&stand.socket)? })
     }
 
-    /// Sends PINGs on schedule while `goes_on`, which is asked now and then how long it goes on
-    /// already.
+    /// Sends PINGs on schedule while `goes_on`, which is called now and then with the time so far.
     fn ping_while(&mut self, mut goes_on: impl FnMut(Duration) -> Result<bool>) -> Result<Waits> {
         let mut waits = Histogram::<u64>::new_with_bounds(1, 60_000_000_000, 3)?;
         let start = Instant::now();
@@ -121,11 +121,11 @@ impl Pinger {
                 if !goes_on(start.elapsed())? {
                     return Ok(Waits::of(&waits));
                 }
-                // The look is no PING's fault.
+                // The time of the check must not count for a PING.
                 pause += before.elapsed();
             }
             let due = start + pause + PING_EVERY * sent;
-            // Sleeping would oversleep by more than a PING takes.
+            // A sleep would end late by more than the time of a PING.
             while Instant::now() < due {
                 std::hint::spin_loop();
             }

@@ -1,4 +1,4 @@
-//! What an order of a managed sale takes of memory, key by key.
+//! The memory of an order of a managed sale, key by key.
 
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ const SALE: Sale = Sale { voucher: 8, kind: Kind::Held };
 pub struct Memory {
     pub orders: usize,
     pub keys: Vec<KeyMemory>,
-    /// What the server's used_memory grew by, an order.
+    /// The growth of the server's used_memory per order.
     pub grown: ByState,
 }
 
@@ -32,7 +32,7 @@ pub struct ByState {
     pub cancelled: f64,
 }
 
-/// What was seen of the server in one state.
+/// The server's memory in one state.
 struct Seen {
     keys: Vec<f64>,
     grown: f64,
@@ -55,11 +55,11 @@ pub fn measure(lab: &Lab, size: Size) -> Result<Memory> {
     Ok(Memory { orders, keys, grown: by_state(&|seen| seen.grown) })
 }
 
-/// The state of so many held orders, and what `command` on each of them leaves.
+/// The memory of this many held orders, and the memory after `command` on each of them.
 fn before_and_after(lab: &Lab, orders: usize, command: &'static str) -> Result<(Seen, Seen)> {
     let mut stand = lab.stand(false)?;
     SALE.open(&mut stand, orders)?;
-    // Gives the connections their buffers before the first look.
+    // Lets the connections allocate their buffers before the first measurement.
     let nobody = Spelling::Command(command).load(SALE.voucher, 0..orders.min(1_000), ":0\r\n");
     stand.send(&nobody)?;
     let empty = used_memory(&mut stand)?;

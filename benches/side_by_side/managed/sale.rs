@@ -1,4 +1,4 @@
-//! A managed sale on the stand: its commands as loads, opened, sold from, audited.
+//! A managed sale on the stand: open it, sell from it, audit it; its commands as loads.
 
 use std::collections::HashMap;
 
@@ -11,10 +11,10 @@ use crate::wire::{Load, PIPELINE};
 /// Users have eight digits, order ids eighteen.
 pub const FIRST_USER: usize = 10_000_001;
 pub const FIRST_ORDER: usize = 314_159_265_358_979_001;
-/// So long that no hold is due while a turn is measured.
+/// Long enough that no hold is due while a turn is measured.
 const HOLD_MS: &str = "3600000";
 
-/// How a contender spells a command on an order.
+/// How a contender sends a command on an order.
 #[derive(Clone, Copy)]
 pub enum Spelling<'a> {
     Command(&'static str),
@@ -23,8 +23,8 @@ pub enum Spelling<'a> {
 }
 
 impl Spelling<'_> {
-    /// The command on each of the orders of these numbers, each answered `reply`. Order n is that
-    /// of user n.
+    /// The command on each of the orders with these numbers, each with this `reply`. Order n
+    /// belongs to user n.
     pub fn load(self, voucher: usize, orders: impl Iterator<Item = usize>, reply: &str) -> Load {
         let mut load = Load::new(PIPELINE, reply.as_bytes());
         let voucher = voucher.to_string();
@@ -59,7 +59,7 @@ pub enum Kind {
 }
 
 impl Sale {
-    /// Opens the sale again: whatever was of the voucher goes, and so do the streams.
+    /// Opens the sale again: deletes everything of the voucher, and the streams.
     pub fn open(self, stand: &mut Stand, units: usize) -> Result<()> {
         let mut keys: Vec<String> = ["stock", "order", "voucher", "book", "buyer", "hold"]
             .map(|kind| format!("seckill:{kind}:{}", self.voucher))
@@ -84,7 +84,7 @@ impl Sale {
         stand.send(&tries)
     }
 
-    /// Fails unless the sale's own audit finds it sound, with these units.
+    /// Fails unless the audit of the sale finds no difference, and these units.
     pub fn prove(self, stand: &mut Stand, left: usize, held: usize, sold: usize) -> Result<()> {
         let found: HashMap<String, Value> =
             stand.run(&["SECKILL.AUDIT", &self.voucher.to_string()])?;

@@ -1,4 +1,4 @@
-//! A sold-out try on a managed voucher, beside an unmanaged one, the script and GET.
+//! A sold-out try on a managed voucher, compared with an unmanaged one, the script and GET.
 
 use serde::Serialize;
 
@@ -21,10 +21,10 @@ pub const CONTENDERS: &[Contender] = &[
 const UNMANAGED: Sale = Sale { voucher: 7, kind: Kind::Unmanaged };
 const SOLD: Sale = Sale { voucher: 8, kind: Kind::Sold };
 const HELD: Sale = Sale { voucher: 9, kind: Kind::Held };
-/// Tries that change nothing are sent again and again; so many differ.
+/// Tries that change nothing are sent repeatedly; this many are different.
 const DIFFERENT: usize = 5_000;
 
-/// A sale by how many orders its book has.
+/// The costs for a sale with this many orders in its book.
 #[derive(Serialize)]
 pub struct SoldOut {
     pub orders: usize,
@@ -32,7 +32,7 @@ pub struct SoldOut {
 }
 
 impl SoldOut {
-    /// The more expensive one of the two managed sales, with HOLD and without.
+    /// The cost of the more expensive managed sale of the two, with HOLD and without.
     pub fn dearer(&self) -> Option<f64> {
         let both = [Contender::Managed, Contender::ManagedHold];
         both.into_iter().filter_map(|who| cost_of(&self.costs, who)).reduce(f64::max)
@@ -43,7 +43,8 @@ pub fn measure(lab: &Lab, size: Size) -> Result<Vec<SoldOut>> {
     size.orders_sold.iter().map(|&orders| one(lab, size, orders)).collect()
 }
 
-/// All units are gone, each to another user. A user who tries now is new, with a new order id.
+/// All units are sold, each to another user. Every further try is by a new user, with a new order
+/// id.
 fn one(lab: &Lab, size: Size, orders: usize) -> Result<SoldOut> {
     let mut stand = lab.stand(false)?;
     for sale in [UNMANAGED, SOLD, HELD] {

@@ -1,9 +1,9 @@
-//! The audit of a book in steps that keep nothing between them: what was summed up so far is in
-//! the cursor that the client sends with the next step.
+//! The audit of a book in steps without state on the server: the sums so far are in the cursor,
+//! which the client sends with the next step.
 //!
-//! Each entry is compared with the other keys in the step that reads it, so commands in between
-//! make no difference. Sums over all entries are compared at the end, and only if nothing that
-//! they are about has changed since the first step.
+//! Each entry is compared with the other keys in the step that reads it, so commands between steps
+//! cause no difference. Sums over all entries are compared at the end, and only if nothing that
+//! they cover has changed since the first step.
 
 use super::{Report, count, extra_difference, total_difference};
 use crate::book::{Entry, Garbled, Holding, State};
@@ -20,11 +20,11 @@ pub enum Stage {
     Done,
 }
 
-/// What can be known of a sale in constant time.
+/// The figures of a sale that can be read in constant time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     pub total: i64,
-    /// None when there is no stock key.
+    /// None if there is no stock key.
     pub left: Option<i64>,
     /// Entries of the book, which no command removes.
     pub orders: i64,
@@ -34,19 +34,19 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Have no units been sold, released, added or removed since? An accepted order is one more
-    /// entry forever, and a release alone changes what is left.
+    /// Have no units been sold, released, added or removed since? An accepted order adds an entry
+    /// that is never removed, and a release alone changes `left`.
     fn has_same_units(&self, since: &Self) -> bool {
         (self.total, self.left, self.orders) == (since.total, since.left, since.orders)
     }
 
-    /// Nor any order been confirmed, which is one hold less?
+    /// Has also no order been confirmed, which would remove a hold?
     fn has_same_holds(&self, since: &Self) -> bool {
         self.has_same_units(since) && (self.holds, self.extra) == (since.holds, since.extra)
     }
 }
 
-/// How far an audit has come, and what it has found.
+/// The position of an audit, and what it has found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
     stage: Stage,
@@ -62,7 +62,8 @@ struct Sums {
     extra: i64,
     orders: i64,
     buyers: i64,
-    /// Of units by user, of live orders and of the users' own records; equal when these are.
+    /// Prints of the units by user, from live orders and from the users' own records; equal if
+    /// these are.
     order_print: i64,
     holding_print: i64,
     bad_orders: i64,
@@ -76,7 +77,7 @@ struct Sums {
 }
 
 impl Sums {
-    /// All of them, in the order of the cursor.
+    /// All numbers, in the order of the cursor.
     fn numbers(&mut self) -> [&mut i64; 15] {
         [
             &mut self.held,
@@ -98,20 +99,20 @@ impl Sums {
     }
 }
 
-/// The text of a cursor is no longer than that.
+/// The longest text of a cursor.
 const CURSOR_LEN_MAX: usize = 512;
 
-/// What is written for a number that there is not.
+/// The text for a number that does not exist.
 const NONE: &[u8] = b"-";
 
 impl Progress {
-    /// At the beginning, when these are the figures.
+    /// An audit that begins with these figures.
     pub fn begin(first: Figures) -> Self {
         Self { stage: Stage::Book, scan: 0, first, sums: Sums::default() }
     }
 
-    /// As the cursor says; none when it can't be one of [`Progress::cursor`]. One that a
-    /// client made up deceives only its maker.
+    /// Reads a cursor; none if it can't be from [`Progress::cursor`]. A client that makes up a
+    /// cursor only deceives itself.
     pub fn parse(cursor: &[u8]) -> Option<Self> {
         if cursor.len() > CURSOR_LEN_MAX {
             return None;
@@ -140,7 +141,7 @@ impl Progress {
         words.next().is_none().then_some(Self { stage, scan, first, sums })
     }
 
-    /// The cursor for the next step; `0` when there is none.
+    /// The cursor for the next step; `0` if there is no next step.
     pub fn cursor(&self) -> Vec<u8> {
         let stage = match self.stage {
             Stage::Done => return b"0".to_vec(),
@@ -172,12 +173,12 @@ impl Progress {
         self.stage
     }
 
-    /// Where the server's own scan of the stage's key continues.
+    /// Where the server's scan of the stage's key continues.
     pub fn scan(&self) -> u64 {
         self.scan
     }
 
-    /// The scan of the stage's key has come so far; to 0, and the next key is next.
+    /// Notes how far the scan of the stage's key is; 0 means that the next key follows.
     pub fn went_on(&mut self, scan: u64) {
         self.scan = scan;
         if scan == 0 {
@@ -190,8 +191,8 @@ impl Progress {
         }
     }
 
-    /// Takes an entry of the book. `hold` is the order's deadline among the holds, asked for if it
-    /// is held; `has_record`, has its user units on record, if it is live.
+    /// Adds an entry of the book. `hold` reads the order's deadline from the holds, if it is held;
+    /// `has_record` reads whether its user has units on record, if it is live.
     pub fn order<E>(
         &mut self,
         text: &[u8],
@@ -225,7 +226,7 @@ impl Progress {
         Ok(())
     }
 
-    /// Takes what a user has by the user's own record.
+    /// Adds a user's own record of units.
     pub fn holding(&mut self, user: &[u8], text: &[u8], is_buyer: bool) {
         let sums = &mut self.sums;
         match Holding::parse(text) {
@@ -240,7 +241,7 @@ impl Progress {
         }
     }
 
-    /// Takes a hold. `text` is its order's entry of the book.
+    /// Adds a hold. `text` is its order's entry in the book.
     pub fn hold(&mut self, text: Option<&[u8]>) {
         let entry = text.and_then(|text| Entry::parse(text).ok());
         if entry.is_none_or(|entry| entry.state != State::Held) {
@@ -248,7 +249,7 @@ impl Progress {
         }
     }
 
-    /// Takes a user out of the set of buyers.
+    /// Adds a member of the set of buyers.
     pub fn buyer(&mut self, has_record: bool) {
         if !has_record {
             add(&mut self.sums.stray_buyers, 1);
@@ -260,7 +261,7 @@ impl Progress {
         !now.has_same_units(&self.first)
     }
 
-    /// What was found so far. What can be said only of all is said in the last step.
+    /// The findings so far. Findings about sums are only added in the last step.
     pub fn report(&self, now: &Figures) -> Report {
         let sums = &self.sums;
         let mut differences = Vec::new();
@@ -296,7 +297,7 @@ impl Progress {
             return;
         }
         differences.extend(total_difference(now.total, left, sums.held, sums.sold));
-        // What can't be read is in none of the sums, and is reported already.
+        // An unreadable record is in none of the sums, and is already reported.
         if sums.order_print != sums.holding_print && sums.bad_holdings == 0 {
             differences.push("users' units differ from those of their live orders".to_owned());
         }
@@ -310,10 +311,10 @@ fn add(sum: &mut i64, number: i64) {
     *sum = sum.saturating_add(number);
 }
 
-/// Adds to a sum that is the same for two sets of users and units if every user's units are the
-/// same in both, in whatever order and however divided; and otherwise by chance, once in 2^64.
+/// Adds to a sum that is equal for two sets of users and units if every user has the same units in
+/// both, in any order and division. Other sets have equal sums only by chance, once in 2^64.
 fn with_print(print: i64, user: &[u8], units: i64) -> i64 {
-    // Without random keys, so that it is the same in the next step and on another server.
+    // Without random keys, so that it is equal in the next step and on another server.
     let mut hasher = DefaultHasher::new();
     hasher.write(user);
     print.wrapping_add(units.wrapping_mul(hasher.finish().cast_signed()))

@@ -1,4 +1,4 @@
-//! Ids by their tables, and a million of them.
+//! Ids compared with tables, and a million of them at once.
 
 use super::{
     COUNTER_MAX, Calendar, Count, Id, NoId, Second, Slot, Taken, after_counter, after_last,
@@ -27,7 +27,7 @@ fn counts_are_from_1_to_65536() {
 
 #[test]
 fn days_have_dates() {
-    // `date -u -d <date> +%s`, by 86400.
+    // The output of `date -u -d <date> +%s`, divided by 86400.
     let rows = [
         (0, "1970:01:01"),
         (30, "1970:01:31"),
@@ -144,7 +144,7 @@ fn a_second_of_a_slot_lends_from_the_next() {
         (100, kept(99, 7), 1, taken(100, 0, 1, 0)),
         (100, kept(100, 7), 1, taken(100, 8, 1, 0)),
         (100, kept(100, 7), 3, taken(100, 8, 3, 0)),
-        // The clock went back.
+        // The clock was set back.
         (100, kept(105, 7), 1, taken(105, 8, 1, 5)),
         // The sequence is used up, or a block does not fit the rest of it.
         (100, kept(100, 262_142), 1, taken(100, 262_143, 1, 0)),
@@ -226,19 +226,20 @@ fn ids_that_are_left_out_are_passed_over() {
         assert_eq!(taken.kept, plain.kept + u64::from(skip));
     }
     assert_eq!(after_counter(now, 5, u32::MAX, Count::ONE), Err(NoId::UsedUp));
-    // A second of a slot lends from the next, of which it leaves out what is left over.
+    // Skipped ids may reach into the slot's next second; a block that doesn't fit the rest of a
+    // second begins in the next one.
     let second_of = |taken: &Taken| (taken.first.0 >> 32, taken.first.0 & 0x3_ffff);
     let taken = after_last(now, slot, None, 262_144 + 9, Count::ONE).unwrap();
     assert_eq!((second_of(&taken), taken.borrowed_s), ((101, 9), 1));
     let taken = after_last(now, slot, None, 262_140, count(10)).unwrap();
     assert_eq!(second_of(&taken), (101, 0));
-    // Whatever is used is passed in few attempts.
+    // Any run of used ids is passed in few attempts.
     let mut skips = std::iter::successors(Some(0), |skip| skip_more(*skip));
     assert_eq!(skips.by_ref().take(4).collect::<Vec<_>>(), [0, 1, 3, 7]);
     assert_eq!(skips.last(), Some(131_071));
 }
 
-/// What is left of a day for orders, whatever SECKILL.NEXTID has given.
+/// SECKILL.NEXTID always leaves part of a day's ids for orders.
 #[test]
 fn a_day_has_a_pace() {
     let taken = |kept, borrowed_s| Taken { first: Id(0), kept, borrowed_s };

@@ -1,18 +1,18 @@
-//! Which arguments a command takes, and whether those of an entry can be some.
+//! The arguments that a command takes, and whether an entry's words can be such arguments.
 
 use std::fmt;
 
-/// A command that may be named.
+/// A command that an entry may name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Callable {
     /// As documented, in capitals.
     pub name: String,
-    /// How many words it needs behind its name.
+    /// How many words it needs after its name.
     pub words_min: usize,
     pub arguments: Vec<Argument>,
 }
 
-/// An argument of a command. Those that must be there come first; options have any order.
+/// An argument of a command. Required ones are first; options have any order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Argument {
     Required(Word),
@@ -25,15 +25,15 @@ pub enum Argument {
 /// A word of an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Word {
-    /// Whatever a client sends, under the name of the documentation.
+    /// Any value, with its name in the documentation.
     Any(String),
-    /// One of these, in capitals or not.
+    /// One of these words, in upper or lower case.
     OneOf(Vec<String>),
 }
 
 impl Callable {
-    /// Whether a call with these words could be one of the command. A word that is only known when
-    /// a script is called, here None, could be any.
+    /// Whether these words could be a call of the command. None stands for a word that is only
+    /// known when the script is called, and could be any.
     pub(super) fn can_take(&self, words: &[Option<&[u8]>]) -> bool {
         let arguments: Vec<_> = self.arguments.iter().collect();
         words.len() >= self.words_min && can_be(&arguments, words)
@@ -63,7 +63,7 @@ fn can_be(arguments: &[&Argument], words: &[Option<&[u8]>]) -> bool {
     }
 }
 
-/// Whether the words can be those of one argument.
+/// Whether the words can be one argument.
 fn are(part: &[Word], words: &[Option<&[u8]>]) -> bool {
     part.len() == words.len() && part.iter().zip(words).all(|(word, given)| word.can_be(*given))
 }

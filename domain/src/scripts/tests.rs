@@ -1,4 +1,4 @@
-//! The table of what the configuration may say, and what becomes of calls.
+//! Valid and invalid configurations, and the calls that they replace.
 
 use super::{Argument, Callable, ScriptTexts, Scripts, Sha1, Taken, Word};
 
@@ -38,7 +38,7 @@ fn parsed(text: &str) -> Scripts {
     parse(text).unwrap_or_else(|bad| panic!("{text}: {bad}"))
 }
 
-/// The command that answers a call, its words with spaces between.
+/// The command that replaces a call, with spaces between its words.
 fn replaced(scripts: &Scripts, call: &[&str]) -> Option<String> {
     let found = scripts.of_sha1(call[1].as_bytes())?;
     let piece = found.piece(call.len(), call[2].as_bytes()).map(|piece| call[piece].join(" "));
@@ -69,7 +69,7 @@ fn the_sha1_is_that_of_the_server() {
 fn calls_become_commands() {
     let cases: [(&str, &[&str], Option<&str>); 14] = [
         ("x.sell ARGV[1] ARGV[2] ARGV[3]", &["0", "7", "ann", "o"], Some("X.SELL 7 ann o")),
-        // What is left over is not looked at by a script either.
+        // Surplus arguments are not read by a script either.
         (
             "X.SELL ARGV[1] ARGV[2] ARGV[3]",
             &["1", "k", "7", "ann", "o", "z"],
@@ -200,7 +200,7 @@ fn arguments_must_be_able_to_be_those_of_the_command() {
         ("X.SELL a b c MISSING sold-out", true),
         ("X.SELL a b c MISSING ARGV[1]", true),
         ("X.SELL a b c MISSING nothing", false),
-        // What a call will say can't be judged before: any option, if there is one of this length.
+        // The word of a call is not known before: it may be any option with this number of words.
         ("X.SELL a b c ARGV[1]", true),
         ("X.SELL a b c ARGV[1] ARGV[2] 3", true),
         ("X.SELL a b c ARGV[1] x y", false),

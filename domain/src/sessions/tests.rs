@@ -45,7 +45,7 @@ fn the_latest_tie_of_a_lock_is_the_one() {
     sessions.tie(&lock(0, "a"), token("three"), BOB);
     assert!(!sessions.close(ANN), "nothing is left of it");
     assert!(sessions.close(BOB));
-    // Tied again before it was released, as by a client that has connected again.
+    // Tied again before it was released, as by a client that has reconnected.
     sessions.tie(&lock(0, "a"), token("three"), ConnectionId(5));
     assert_eq!((sessions.next_closed(), sessions.len()), (None, 1));
     assert!(sessions.close(ConnectionId(5)));
@@ -98,7 +98,7 @@ fn ties_move_with_their_database() {
     sessions.tie(&lock(1, "a"), token("one"), BOB);
     sessions.swap(0, 1);
     sessions.swap(1, 2);
-    // What was in 0 is in 2, what was in 1 is in 0.
+    // The locks of 0 are in 2, those of 1 in 0.
     assert_eq!(sessions.connection(2, b"a"), Some(ANN));
     assert_eq!(sessions.connection(1, b"a"), None);
     sessions.tie(&lock(1, "a"), token("new"), ANN);

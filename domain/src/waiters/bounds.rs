@@ -2,10 +2,10 @@
 
 use crate::integer;
 
-/// The most that a bound may be.
+/// The maximum of a bound.
 const MAX: i64 = 1_000_000;
 
-/// How many clients may be in line, as a setting says it: `1000 5000`.
+/// How many clients may be in line, from a setting such as `1000 5000`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// For one lock.
@@ -22,7 +22,7 @@ pub enum Full {
 }
 
 impl Bounds {
-    /// Two integers with one space between, of which the first is not the greater.
+    /// Reads two integers with one space between; the first must not be greater than the second.
     pub fn parse(text: &[u8]) -> Result<Self, &'static str> {
         let wrong = "must be two integers from 0 to 1000000, for one lock and for all";
         let mut words = text.split(|byte| *byte == b' ');
@@ -40,7 +40,7 @@ impl Bounds {
         Ok(Self { per_lock, in_all })
     }
 
-    /// Whether one more client may wait when this many do.
+    /// Whether one more client may wait when this many already do.
     pub fn check(self, for_this_lock: usize, for_all: usize) -> Result<(), Full> {
         if for_this_lock >= self.per_lock {
             return Err(Full::Line { max: self.per_lock });

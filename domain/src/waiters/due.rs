@@ -1,4 +1,4 @@
-//! What is due when: ends of waits, and ends of leases at which a lock is to be looked at.
+//! Times that are due: ends of waits, and ends of leases, when a lock must be looked at.
 
 use super::DbKey;
 use std::collections::BTreeSet;
@@ -27,7 +27,7 @@ impl<C: Ord + Clone> Dues<C> {
         self.0.remove(&(at_ms, due));
     }
 
-    /// The first that is due by `now_ms`. It stays.
+    /// The first that is due by `now_ms`. It is not removed.
     pub(super) fn first_until(&self, now_ms: i64) -> Option<Due<C>> {
         let (at_ms, due) = self.0.first()?;
         (*at_ms <= now_ms).then(|| due.clone())

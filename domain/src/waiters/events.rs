@@ -1,4 +1,4 @@
-//! What happens to all lines at once: databases are swapped, the clock is set back, slots leave.
+//! Events for all lines at once: databases are swapped, the clock is set back, slots leave.
 
 use super::due::Due;
 use super::waiter::{Stage, Waiter};
@@ -7,8 +7,8 @@ use crate::db_key::{DbKey, swapped_db};
 use std::hash::Hash;
 
 impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
-    /// Two databases have changed places. A waiter stays in the database that it selected; a lock
-    /// that was granted, and a grant that is to be undone, have moved with their database.
+    /// Two databases were swapped. A waiter stays in the database that it selected; a granted lock,
+    /// and a grant to be undone, have moved with their database.
     pub fn swap(&mut self, first: i32, second: i32) {
         let moved = |lock: DbKey| DbKey { db: swapped_db(lock.db, first, second), ..lock };
         for client in self.granted.all() {
@@ -22,10 +22,10 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         self.mark_all(Some(second));
     }
 
-    /// The clock was set back by `ms`. A wait is a span of time, so its end by the clock moves back
-    /// by as much. Takes time for each waiter.
+    /// The clock was set back by `ms`. A wait is a duration, so its end moves back by `ms`, too.
+    /// Takes time per waiter.
     pub fn clock_set_back(&mut self, ms: i64, now_ms: i64) {
-        // A waiter that came after the change already has times of the new clock.
+        // A waiter that joined after the change already has times of the new clock.
         let before = |waiter: &&mut Waiter<H, A>| waiter.wait.since_ms > now_ms;
         let clients = self.clients.iter_mut();
         for (client, waiter) in clients.filter(|(_, waiter)| before(waiter)) {
@@ -39,8 +39,8 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Waiters<C, H, A> {
         }
     }
 
-    /// The locks for which `left` is true are on another node: gives their waiters, to be refused,
-    /// and forgets their grants that were to be undone. Takes time for each lock that has a line.
+    /// The locks for which `left` is true are on another node: returns their waiters, to be
+    /// refused, and forgets their grants to be undone. Takes time per lock with a line.
     pub fn leave(&mut self, left: impl Fn(&[u8]) -> bool) -> Vec<C> {
         self.lost.retain(|lock| !left(&lock.key));
         let lines = self.lines.values().flatten().filter(|(key, _)| left(key));

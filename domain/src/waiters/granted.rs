@@ -1,4 +1,4 @@
-//! Clients that were granted a lock and have not been answered, by lock.
+//! Clients that were granted a lock and are not answered yet, by lock.
 
 use crate::db_key::DbKey;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ impl<C: Copy + PartialEq> Granted<C> {
         self.0.is_empty()
     }
 
-    /// Those of one lock.
+    /// The clients of one lock.
     pub(super) fn of(&self, lock: &DbKey) -> impl Iterator<Item = &C> {
         self.0.get(lock).into_iter().flatten()
     }
@@ -37,7 +37,7 @@ impl<C: Copy + PartialEq> Granted<C> {
         self.0.values().flatten()
     }
 
-    /// Gives locks other names. Takes time for each of them.
+    /// Renames locks. Takes time per lock.
     pub(super) fn rename(&mut self, renamed: impl Fn(DbKey) -> DbKey) {
         let all = std::mem::take(&mut self.0).into_iter();
         self.0 = all.map(|(lock, clients)| (renamed(lock), clients)).collect();

@@ -1,18 +1,18 @@
-//! Grants whose clients can't be answered, by lock, so that one is found without reading the
-//! others.
+//! Grants whose clients can't be answered, by lock, so that a lock's grants are found without
+//! reading all.
 
 use crate::db_key::DbKey;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// A grant whose client can't be answered: to be undone.
+/// A grant whose client can't be answered: it must be undone.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Lost {
     pub lock: DbKey,
     pub token: Rc<[u8]>,
 }
 
-/// All of them.
+/// All such grants.
 #[derive(Default)]
 pub(super) struct AllLost(BTreeMap<DbKey, Vec<Rc<[u8]>>>);
 
@@ -21,7 +21,7 @@ impl AllLost {
         self.0.entry(lost.lock).or_default().push(lost.token);
     }
 
-    /// The lock is held with this token, and somebody knows.
+    /// A client knows that it holds the lock with this token, so the grant is not undone.
     pub(super) fn remove(&mut self, lock: &DbKey, token: &[u8]) {
         let Some(tokens) = self.0.get_mut(lock) else { return };
         tokens.retain(|other| **other != *token);
@@ -52,7 +52,7 @@ impl AllLost {
         self.0.retain(|lock, _| is_kept(lock));
     }
 
-    /// Gives locks other names. Takes time for each of them.
+    /// Renames locks. Takes time per lock.
     pub(super) fn rename(&mut self, renamed: impl Fn(DbKey) -> DbKey) {
         let all = std::mem::take(&mut self.0).into_iter();
         self.0 = all.map(|(lock, tokens)| (renamed(lock), tokens)).collect();

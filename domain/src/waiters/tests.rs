@@ -1,4 +1,4 @@
-//! The lines by themselves, and random histories of them against a list.
+//! The lines case by case, and random histories compared with a list.
 
 use super::{DbKey, Lost, Request, Wait, Waiters};
 use std::rc::Rc;
@@ -57,7 +57,7 @@ fn first_come_first_served_for_each_database_and_key() {
 
 #[test]
 fn a_grant_stays_while_somebody_with_the_same_token_hears_of_it() {
-    // Which client goes, which is answered, and whether the grant is undone.
+    // Which client goes (g) and which is answered (a), and whether the grant is undone.
     for (ends, is_undone) in [("g1 a2", false), ("a2 g1", false), ("g2 a1", false), ("g1 g2", true)]
     {
         let mut lines = Lines::default();
@@ -106,7 +106,7 @@ fn a_grant_that_nobody_will_hear_of_is_to_be_undone() {
     assert_eq!(lines.gone(2, 7), Some((Some(2), 7)));
     assert_eq!(lines.gone(2, 7), None);
     assert!(!lines.has_lost());
-    // Unblocked, and gone before it was answered.
+    // A client that is unblocked, and gone before it was answered.
     lines.grant(3, 'y', 5);
     assert_eq!(lines.next_unanswered(), Some(3));
     assert_eq!(lines.gone(3, 7), Some((None, 0)));
@@ -161,7 +161,7 @@ fn only_locks_that_somebody_waits_for_are_looked_at_and_once() {
     lines.gone(1, 0);
     lines.gone(2, 0);
     assert_eq!(lines.next_marked(), None);
-    // A line that ended while marked and started over.
+    // A line that ended while marked and started again.
     join(&mut lines, 1, &a, 0, 100);
     assert_eq!(lines.next_marked(), None);
 }
@@ -203,7 +203,7 @@ fn when_databases_swap_who_waits_stays_and_what_is_held_moves() {
     assert_eq!((first(&lines, &a), lines.next_marked()), (Some(2), Some(a)));
 }
 
-/// The model: everybody in line, in the order of arrival.
+/// The model: all clients in line, in the order of arrival.
 #[derive(Default)]
 struct Queue(Vec<(u32, DbKey, i64)>);
 
@@ -242,7 +242,7 @@ fn random_histories_are_those_of_a_list() {
                     model.take(head);
                     if random.bool() {
                         lines.return_to_line(head);
-                        // Its wait goes on, so it is the first again.
+                        // Its wait continues, so it is the first again.
                         assert_eq!(first(&lines, at), Some(head), "seed {seed}");
                         lines.grant(head, 'y', now_ms);
                     }
@@ -286,17 +286,18 @@ fn a_grant_after_one_that_was_shared_is_undone_like_any_other() {
         join_with_token_7(&mut lines, client, &a);
         lines.grant(client, 'y', 5);
     }
-    // The first is answered, so the second shares a grant that somebody knows of, and loses it.
+    // The first client is answered, so the second shares a grant that a client knows of. Then it
+    // loses the lock and returns to the line.
     assert_eq!(lines.next_unanswered(), Some(1));
     assert!(lines.answer(1).is_some());
     lines.return_to_line(2);
-    // Its own grant nobody knows of.
+    // No client knows of its own grant.
     lines.grant(2, 'y', 8);
     assert!(lines.gone(2, 9).is_some());
     assert_eq!(lines.next_lost(), Some(Lost { lock: a, token: token(7) }));
 }
 
-/// Thousands of locks at once: no operation looks at those of others. By a list this took minutes.
+/// Thousands of locks at once: no operation looks at other locks. With a list this took minutes.
 #[test]
 fn an_operation_on_a_lock_takes_as_long_for_many_locks() {
     const LOCKS: u32 = 200_000;
@@ -312,7 +313,7 @@ fn an_operation_on_a_lock_takes_as_long_for_many_locks() {
         lines.grant(client, 'y', 1);
     }
     for client in 0..LOCKS {
-        // A renewal by another, a client that is gone, one that is answered out of turn.
+        // A renewal by another client, a client that is gone, one that is answered out of turn.
         lines.confirm(0, &lock(client).key, &token(client + 1));
         match client % 3 {
             0 => assert_eq!(lines.gone(client, 2), Some((Some(client), 0))),

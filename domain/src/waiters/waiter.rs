@@ -1,4 +1,4 @@
-//! One client that waits, and how far it has come.
+//! One waiting client, and its stage.
 
 use super::{DbKey, Request, Wait};
 
@@ -12,18 +12,18 @@ pub(super) enum Stage<A> {
 }
 
 pub(super) struct Waiter<H, A> {
-    /// What answers the client; none once used.
+    /// The handle that answers the client; none once used.
     pub(super) handle: Option<H>,
     /// The database that the client selected.
     pub(super) home_db: i32,
-    /// The lock; one that was granted moves with its database.
+    /// The lock; a granted lock moves with its database.
     pub(super) lock: DbKey,
     pub(super) request: Request,
-    /// Its number in the order of arrival, kept when a grant is taken back.
+    /// Its number in the order of arrival, kept when it returns to the line.
     pub(super) ticket: u64,
     pub(super) wait: Wait,
     pub(super) stage: Stage<A>,
-    /// Its number among the answers; none in line.
+    /// The number of its answer; none while in line.
     pub(super) answer_number: Option<u64>,
     /// Another client was answered that it holds the lock with the same token.
     pub(super) is_shared: bool,

@@ -1,4 +1,4 @@
-//! Batches of tries, of which some are not written yet, against the same tries written one by one.
+//! Batches of tries, some of them not written yet, compared with the same tries written one by one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use domain::terms::Terms;
 
 use crate::input::Input;
 
-/// What a try is answered; none for an order id of another user, or a mistake.
+/// The outcome of a try; none for an order id of another user, or another error.
 type Answer = Option<Outcome>;
 
 pub(crate) fn batches(bytes: &[u8]) {
@@ -32,7 +32,7 @@ struct Shelf {
 }
 
 impl Shelf {
-    /// One try, written at once. The stream may have no room.
+    /// One try, written at once. The stream may be full.
     fn sell(&mut self, user: &[u8], policy: Policy, has_room: bool) -> Answer {
         let left = match offer(self.stock, Units::ONE, policy).ok()? {
             Offer::SoldOut => return Some(Outcome::SoldOut),
@@ -77,7 +77,7 @@ fn unmanaged(input: &mut Input<'_>, users: &[Vec<u8>]) {
         });
         assert_eq!(answer, alone.sell(user, policy, has_room));
         if input.below(6) == 0 || input.is_empty() {
-            // All that is pending is written.
+            // All pending tries are written.
             if let Stock::Left(left) = keys.stock {
                 keys.stock = Stock::Left(pending.after_all(left).unwrap_or(left));
             }
@@ -88,7 +88,7 @@ fn unmanaged(input: &mut Input<'_>, users: &[Vec<u8>]) {
     }
 }
 
-/// The keys of a managed voucher, as far as tries go. An order is live, or was released.
+/// The keys of a managed voucher that tries use. An order is live, or was released.
 #[derive(Clone, Debug, PartialEq)]
 struct Sale {
     left: i64,

@@ -1,4 +1,4 @@
-//! The index of holds, step by step against maps.
+//! The index of holds, compared step by step with maps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ struct Seen {
     skipped: Option<Skipped>,
 }
 
-/// The index forgets no key, gives the earliest first, and follows its databases.
+/// The index forgets no key, returns the earliest first, and follows swaps of databases.
 pub(crate) fn due(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let (mut index, mut model) = (DueIndex::default(), Model::default());
@@ -37,7 +37,7 @@ pub(crate) fn due(bytes: &[u8]) {
     }
 }
 
-/// A step that is about one key.
+/// A step for one key.
 fn one(step: u8, index: &mut DueIndex, model: &mut Model, key: &DbKey, at: i64) {
     match step {
         0 => {
@@ -77,7 +77,7 @@ fn one(step: u8, index: &mut DueIndex, model: &mut Model, key: &DbKey, at: i64) 
     }
 }
 
-/// A step that is about a database, a slot, or everything.
+/// A step for a database, a slot, or everything.
 fn whole(input: &mut Input<'_>, index: &mut DueIndex, model: &mut Model, key: &DbKey) {
     match input.below(8) {
         0..3 => match index.take_marked() {

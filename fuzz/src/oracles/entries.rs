@@ -1,4 +1,5 @@
-//! Entries of streams, as the module and the worker read them, and which of them a row remembers.
+//! Entries of streams, as the module and the worker read them, and the entries that a row
+//! remembers.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,7 @@ use crate::input::Input;
 const NAMES: [&str; 8] =
     ["userId", "voucherId", "id", "units", "deadline", "reason", "dlqId", "sale"];
 
-/// The module and the worker take the same entries for orders, and read them alike.
+/// The module and the worker recognize the same entries as orders, and read them alike.
 pub(crate) fn order_entry(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let id = EntryId { ms: 1, seq: 2 };
@@ -59,7 +60,7 @@ pub(crate) fn order_entry(bytes: &[u8]) {
     match Order::parse(&entry, names) {
         Ok(order) => {
             assert!(release.is_err(), "an order and a release at once");
-            // The worker takes a number with zeros before it, the module does not.
+            // The worker accepts a number with leading zeros, the module does not.
             let text = value("units").unwrap_or(b"1");
             if text.first() != Some(&b'0') {
                 let parsed = parsed.expect("an order for the worker");
@@ -83,19 +84,18 @@ pub(crate) fn order_entry(bytes: &[u8]) {
     }
 }
 
-/// A row remembers which entries it has seen, in whatever order they are delivered, and
-/// however often.
+/// A row remembers the entries that it has seen, in any order and number of deliveries.
 pub(crate) fn rows(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (orders, releases) = text.split_once('|').unwrap_or((&text, ""));
-    // Anything that others wrote into the columns can be read.
+    // Any text that other programs wrote into the columns can be read.
     let read = SeenEntries::parse(orders, releases);
     let (orders, releases) = read.texts();
     assert_eq!(SeenEntries::parse(&orders, &releases), read);
 
     let mut input = Input::new(bytes);
     let (mut seen, mut model) = (SeenEntries::default(), [BTreeSet::new(), BTreeSet::new()]);
-    // Fewer than are ever forgotten.
+    // So few that none is forgotten.
     while !input.is_empty() && model.iter().all(|ids| ids.len() < 16) {
         let (kind, ms) = (usize::from(input.below(2)), u64::from(input.below(12)));
         let id = EntryId { ms, seq: 0 };

@@ -1,4 +1,4 @@
-//! Stocks, fencing tokens and ids, against the same in numbers that never overflow.
+//! Stocks, fencing tokens and ids, compared with calculations in numbers that never overflow.
 
 use domain::deduction::{BadStock, Deduction, Restored, deduct, restore};
 use domain::fencing;
@@ -9,7 +9,7 @@ use domain::slot::Slot;
 
 use crate::input::Input;
 
-/// Units come and go by what the numbers say, and none is made of an overflow.
+/// Units are deducted and released exactly, and no overflow creates units.
 pub(crate) fn stocks(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let (left, number, now_ms) = (input.number(), input.number(), input.number());
@@ -61,8 +61,8 @@ pub(crate) fn stocks(bytes: &[u8]) {
     assert!(returned == sum || returned == total.max(left).into());
 }
 
-/// Ids of one counter are given once, and grow with it; what a key held before is refused or
-/// respected. Dates are those of a calendar that is counted day by day.
+/// Ids of one counter are unique and grow; an earlier value of the key is either refused or
+/// continued. Dates equal those of a calendar that is counted day by day.
 pub(crate) fn ids(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let calendar = Calendar { epoch_s: 1_640_995_200, utc_offset_s: input.number() % 50_400 };
@@ -76,7 +76,7 @@ pub(crate) fn ids(bytes: &[u8]) {
             step => now_ms.saturating_add(i64::from(step) * 97 - 200),
         };
         let count = match (input.byte(), kept) {
-            // About as many as there is room for in the second of the last id.
+            // About as many ids as are left in the second of the last id.
             (byte @ 0..128, Some(kept)) => {
                 (0x3ffff - (kept & 0x3ffff) + i64::from(byte % 3) - 1).min(65_536)
             }
@@ -104,7 +104,7 @@ pub(crate) fn ids(bytes: &[u8]) {
     }
 }
 
-/// The next ids of the form for clusters: all of them behind all that were given before.
+/// The next ids of the cluster form: all are greater than all earlier ids.
 fn one_by_one(
     second: Second,
     slot: Slot,

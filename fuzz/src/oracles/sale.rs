@@ -1,5 +1,5 @@
-//! A managed sale by the rules alone, written into the book as the commands write it, against a
-//! list of orders; and the audit of it, and of anything else.
+//! A managed sale with the rules alone, written into the book as the commands write it, compared
+//! with a list of orders; and the audit of this sale, and of arbitrary keys.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -16,7 +16,7 @@ use crate::input::Input;
 
 type Bytes = Vec<u8>;
 
-/// What the keys of the voucher hold.
+/// The contents of the voucher's keys.
 struct Sale {
     terms: Terms,
     left: i64,
@@ -25,10 +25,10 @@ struct Sale {
     holdings: BTreeMap<Bytes, Bytes>,
 }
 
-/// The model: every order that was ever accepted, with how many units it has, if it still has any.
+/// The model: every order that was ever accepted, with its user and the units that it still has.
 type Model = BTreeMap<Bytes, (Bytes, i64)>;
 
-/// Never more than the stock is sold, nobody has more than the limit, and the audit agrees.
+/// Never more than the stock is sold, no user has more than the limit, and the audit agrees.
 pub(crate) fn sales(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let begin = input.flag().then(|| i64::from(input.byte()));
@@ -183,7 +183,7 @@ impl Sale {
         let report = audit(&self.books());
         assert_eq!(report.differences, Vec::<String>::new());
         assert_eq!(report.held + report.sold, units);
-        // One unit more or less is noticed, and one more or less that is counted as held.
+        // One unit too many is noticed, in the stock and in the count of held units.
         let tampered = Books { left: Some(self.left + 1), ..self.books() };
         assert_eq!(audit(&tampered).differences.len(), 1);
         let books = self.books();
@@ -211,7 +211,7 @@ impl Sale {
     }
 }
 
-/// The audit of keys that hold anything: no difference means that the sums are right.
+/// The audit of keys with arbitrary contents: if it finds no difference, the sums are right.
 pub(crate) fn audits(bytes: &[u8]) {
     if let Some(progress) = Progress::parse(bytes) {
         assert_eq!(Progress::parse(&progress.cursor()), Some(progress));
@@ -266,7 +266,7 @@ pub(crate) fn audits(bytes: &[u8]) {
         let live: HashSet<_> =
             entries.iter().filter(|e| e.state.is_live()).map(|e| e.user.to_vec()).collect();
         assert_eq!(live, books.buyers);
-        // Sums beyond 64 bits are no sale that can be.
+        // No real sale has sums beyond 64 bits.
         let all = i128::from(left.expect("a stock")) + held + sold;
         assert!(all == i128::from(total) || all > i64::MAX.into());
     }

@@ -1,4 +1,4 @@
-//! The scripts that commands answer: entries as a model reads them, and calls as it rewrites them.
+//! The scripts that commands replace: entries as a model reads them, and calls as it rewrites them.
 
 use domain::scripts::{Argument, Callable, ScriptTexts, Scripts, Sha1, Taken, Word};
 
@@ -21,13 +21,13 @@ fn commands() -> Vec<Callable> {
     ]
 }
 
-/// All that the commands can be called with; None is any word.
+/// All forms of arguments of the commands; None is any word.
 fn forms(name: &str) -> Vec<Vec<Option<&'static str>>> {
     let options = [&[Some("UNITS"), None][..], &[Some("*")], &[Some("A"), None, None]];
     match name {
         "X.PAIRS" => vec![vec![None; 2], vec![None; 4]],
         "X.TWO" => vec![vec![None; 2]],
-        // Every option in every order, and what each of these begins with.
+        // Every option in every order, and the beginnings of these.
         _ => [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]]
             .iter()
             .flat_map(|order| (0..=3).map(|many| &order[..many]))
@@ -37,7 +37,7 @@ fn forms(name: &str) -> Vec<Vec<Option<&'static str>>> {
     }
 }
 
-/// Whether the words can be those of this form.
+/// Whether the words match this form.
 fn can_be(form: &[Option<&str>], words: &[&str]) -> bool {
     let fits = |(wanted, word): (&Option<&str>, &&str)| {
         let Some(wanted) = wanted else { return true };
@@ -49,7 +49,7 @@ fn can_be(form: &[Option<&str>], words: &[&str]) -> bool {
 /// An entry as the model reads it: sha1, command, arguments.
 type Entry<'t> = (String, &'static str, Vec<&'t str>);
 
-/// `KEYS[n]` or `ARGV[n]`; an error when a word only looks like one.
+/// `KEYS[n]` or `ARGV[n]`; an error if a word only looks like one.
 fn numbered(word: &str) -> Result<Option<(bool, usize)>, ()> {
     for (name, is_key) in [("keys[", true), ("argv[", false)] {
         if word.to_ascii_lowercase().starts_with(name) {
@@ -91,7 +91,7 @@ fn model(text: &str) -> Option<Vec<Entry<'_>>> {
     Some(entries)
 }
 
-/// What a call becomes by the model.
+/// The call as rewritten by the model.
 fn rewritten(entry: &Entry, call: &[String]) -> Option<Vec<String>> {
     let keys: usize = call.get(2)?.parse().ok().filter(|n: &usize| n.to_string() == call[2])?;
     let (keys, args) = call[3..].split_at_checked(keys)?;
@@ -103,9 +103,9 @@ fn rewritten(entry: &Entry, call: &[String]) -> Option<Vec<String>> {
     [Some(entry.1.to_owned())].into_iter().chain(arguments).collect()
 }
 
-/// The setting and calls are read as the model reads them; texts are known by their sha1.
+/// The setting and calls are read as the model reads them; texts are identified by their sha1.
 pub(crate) fn scripts(bytes: &[u8]) {
-    // The server keeps NUL bytes out; words are any others.
+    // The server refuses NUL bytes; a word may contain any other byte.
     let _ = Scripts::parse(bytes, &commands()).map_err(|bad| assert!(bad.to_string().is_ascii()));
     let mut input = Input::new(bytes);
     let texts: [&[u8]; 4] = std::array::from_fn(|_| input.word());
@@ -155,7 +155,7 @@ pub(crate) fn scripts(bytes: &[u8]) {
     }
 }
 
-/// A setting that is right more often than not.
+/// A setting that is usually valid.
 fn setting(input: &mut Input, texts: &[&[u8]]) -> String {
     const WORDS: [&str; 12] = [
         "KEYS[1]", "ARGV[1]", "ARGV[2]", "KEYS[2]", "ARGV[3]", "UNITS", "*", "a", "ARGV[1]",
@@ -169,7 +169,7 @@ fn setting(input: &mut Input, texts: &[&[u8]]) -> String {
             [" X.OPT ", " x.two ", " X.OPT\t", " X.PAIRS ", " X.NONE", "0 X.OPT ", " ", " x.opt "]
                 [usize::from(input.below(8))];
         for _ in 0..input.below(6) {
-            // The last ones are wrong.
+            // The last three words are invalid.
             let place = input.byte();
             text += WORDS[usize::from(if place < 250 { place % 9 } else { place % 12 })];
             text += " ";

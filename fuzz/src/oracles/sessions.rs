@@ -1,4 +1,4 @@
-//! Ties of locks to connections, step by step against a list.
+//! Ties of locks to connections, compared step by step with a list.
 
 use std::rc::Rc;
 
@@ -17,14 +17,14 @@ struct Tie {
 #[derive(Default)]
 struct Model {
     ties: Vec<Tie>,
-    /// The connections that have closed, in order. Numbers are never used again.
+    /// The connections that have closed, in order. Numbers are never reused.
     closed: Vec<ConnectionId>,
-    /// How often each of five clients has connected again.
+    /// How often each of five clients has reconnected.
     connected: [u64; 5],
 }
 
-/// What a connection leaves behind when it closes is what it was tied to last, once, wherever the
-/// database is by then.
+/// A closed connection releases each lock whose latest tie is to it, once, whatever number the
+/// database has by then.
 pub(crate) fn sessions(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let (mut sessions, mut model) = (Sessions::default(), Model::default());
@@ -96,7 +96,7 @@ impl Model {
         self.ties.iter().any(|tie| self.closed.contains(&tie.connection))
     }
 
-    /// The connection that closed first is served first.
+    /// Locks of the connection that closed first are released first.
     fn release(&mut self, sessions: &mut Sessions) {
         let of = |connection: &ConnectionId| {
             self.ties.iter().any(|tie| tie.connection == *connection).then_some(*connection)

@@ -1,4 +1,4 @@
-//! Texts in keys and arguments: read strictly, and read back as written.
+//! Texts in keys and arguments are read strictly, and a written text is read unchanged.
 
 use domain::book::{Entry, Holding, State};
 use domain::entry_id::EntryId;
@@ -11,7 +11,7 @@ use domain::terms::{BadTerms, MILLIS_MAX, SaleId, Terms};
 
 use crate::input::Input;
 
-/// Integers have one spelling: that of Rust's own formatter.
+/// Integers have one spelling: that of Rust's formatter.
 pub(crate) fn integers(bytes: &[u8]) {
     assert_eq!(integer::parse(bytes), canonical(bytes));
     let number = Input::new(bytes).number();
@@ -29,7 +29,7 @@ fn canonical(bytes: &[u8]) -> Option<i64> {
     (number.to_string().as_bytes() == bytes).then_some(number)
 }
 
-/// `ms-seq` or `ms`, in digits.
+/// An entry id is `ms-seq` or `ms`, in digits.
 pub(crate) fn entry_id(bytes: &[u8]) {
     let number = |text: &str| {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -48,7 +48,8 @@ pub(crate) fn entry_id(bytes: &[u8]) {
     }
 }
 
-/// The JSON of a voucher's rules: exactly the object, or an error; what is read is written again.
+/// The JSON of a voucher's rules: exactly the object, or an error; and written rules are read
+/// unchanged.
 pub(crate) fn terms(bytes: &[u8]) {
     let read = Terms::parse(bytes);
     if let Ok(terms) = read {
@@ -59,7 +60,7 @@ pub(crate) fn terms(bytes: &[u8]) {
     match value.as_ref().and_then(serde_json::Value::as_object) {
         None => assert_eq!(read, Err(BadTerms::Unreadable)),
         Some(object) => {
-            // A field that stands twice is one for the model.
+            // The model counts a repeated field once.
             if read != Err(BadTerms::Unreadable) {
                 let fields: Vec<&str> = object.keys().map(String::as_str).collect();
                 let fields: Vec<_> = fields.into_iter().filter(|name| *name != "sale").collect();
@@ -89,7 +90,7 @@ pub(crate) fn terms(bytes: &[u8]) {
     assert_eq!(Terms::parse(terms.to_json().as_bytes()), terms.checked());
 }
 
-/// Rows of the book and of the buyers.
+/// Entries of the book and of the buyers.
 pub(crate) fn book(bytes: &[u8]) {
     let entry = Entry::parse(bytes).ok();
     let read = entry.map(|entry| {
@@ -122,7 +123,7 @@ pub(crate) fn book(bytes: &[u8]) {
     assert_eq!(Holding::parse(&holding.write()), Ok(holding));
 }
 
-/// The state, the units, the deadline, the reference and the user of a row of the book.
+/// The state, the units, the deadline, the reference and the user of an entry of the book.
 type Row<'b> = (&'b [u8], i64, i64, Option<&'b [u8]>, &'b [u8]);
 
 fn modelled(bytes: &[u8]) -> Option<Row<'_>> {
@@ -141,7 +142,7 @@ fn modelled(bytes: &[u8]) -> Option<Row<'_>> {
     Some((word, units, 0, Some(&rest[..len]), &rest[len + 1..]))
 }
 
-/// Keys that are made of a voucher are in its slot, or the voucher is refused.
+/// Keys named after a voucher are in its slot, or the voucher is refused.
 pub(crate) fn tags(bytes: &[u8]) {
     let open = bytes.iter().position(|byte| *byte == b'{');
     let close = open.and_then(|open| {
@@ -170,7 +171,7 @@ pub(crate) fn tags(bytes: &[u8]) {
     assert_eq!(Slot::of(&derived), slot);
 }
 
-/// The checksum bit by bit, as the specification of clusters describes it.
+/// The checksum bit by bit, as in the cluster specification.
 fn crc16(bytes: &[u8]) -> u16 {
     let mut crc = 0_u16;
     for byte in bytes {
@@ -182,8 +183,8 @@ fn crc16(bytes: &[u8]) -> u16 {
     crc
 }
 
-/// Keys and streams are named by the hash tag of their owner, and the name of a holds key gives the
-/// voucher: one that has just these keys.
+/// Keys and streams are named after the hash tag of their owner, and the voucher read from the name
+/// of a holds key has exactly these keys.
 pub(crate) fn prefixes(bytes: &[u8]) {
     let Some((first, voucher)) = bytes.split_first() else { return };
     let hash_tags = first & 1 == 1;

@@ -1,4 +1,4 @@
-//! The lines of waiters, step by step against lists.
+//! The lines of waiters, compared step by step with lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -10,18 +10,18 @@ use crate::input::Input;
 
 type Lines = Waiters<u32, u32, char>;
 
-/// A client in line: for which lock, in the database that it selected, and until when.
+/// A client in line: the lock, in the database that it selected, and the end of its wait.
 #[derive(Clone)]
 struct Waiting {
     lock: DbKey,
     until_ms: i64,
 }
 
-/// A client that is not answered yet.
+/// A client that left the line and is not answered yet.
 struct Unanswered {
     client: u32,
     answer: char,
-    /// What it waited for, and where that lock is now.
+    /// Its wait, and the lock with its current database.
     waiting: Waiting,
     lock: DbKey,
     /// Another client has been answered that it holds the lock with the same token.
@@ -34,15 +34,15 @@ struct Model {
     next: u32,
     /// Clients get their numbers in the order of arrival.
     line: BTreeMap<u32, Waiting>,
-    /// First come, first answered.
+    /// In the order in which they are answered.
     unanswered: Vec<Unanswered>,
-    /// Grants to be undone: the lock and the client.
+    /// Grants to be undone: the lock and the token.
     lost: Vec<(DbKey, Rc<[u8]>)>,
     marked: BTreeSet<DbKey>,
     look_ms: BTreeMap<DbKey, i64>,
 }
 
-/// First come, first served, nobody is forgotten, and every grant is answered or undone.
+/// Lines are FIFO, no client is forgotten, and every grant is answered or undone.
 pub(crate) fn waiters(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let (mut lines, mut model) = (Lines::default(), Model::default());
@@ -124,7 +124,7 @@ impl Model {
         self.unanswered.push(Unanswered { client, answer, waiting, lock, is_shared: false });
     }
 
-    /// Answers a client, in its turn or out of it, or finds that it is gone.
+    /// Answers a client, in turn or out of turn, or finds that it is gone.
     fn answer(&mut self, lines: &mut Lines, input: &mut Input<'_>) {
         if self.unanswered.is_empty() {
             assert_eq!(lines.next_unanswered(), None);
@@ -156,8 +156,8 @@ impl Model {
         }
     }
 
-    /// A client that was not answered is gone: its grant is to be undone, unless another client
-    /// has the lock by the same token.
+    /// A client that was not answered is gone: its grant must be undone, unless another client has
+    /// the lock with the same token.
     fn forget(&mut self, index: usize) {
         let Unanswered { client, answer, lock, is_shared, .. } = self.unanswered.remove(index);
         let is_same = |other: &Unanswered| {
@@ -168,7 +168,7 @@ impl Model {
         }
     }
 
-    /// A grant is confirmed, taken back before its client was answered, or undone.
+    /// A grant is confirmed, lost before its client was answered, or undone.
     fn lose(&mut self, lines: &mut Lines, input: &mut Input<'_>, lock: &DbKey) {
         match input.below(8) {
             0 => {
@@ -189,7 +189,7 @@ impl Model {
                 let Some(index) = self.unanswered.iter().position(can_return) else { return };
                 let Unanswered { client, waiting, .. } = self.unanswered.remove(index);
                 lines.return_to_line(client);
-                // It waits again in the database that it selected, wherever the lock has gone.
+                // It waits again in the database that it selected, even if the lock was moved.
                 self.marked.insert(waiting.lock.clone());
                 self.line.insert(client, waiting);
             }
@@ -247,7 +247,7 @@ impl Model {
         self.look_ms.retain(|_, look_ms| *look_ms > self.now_ms);
     }
 
-    /// Waiters stay in their database, locks that were granted move with theirs.
+    /// Waiters stay in their database; granted locks move with theirs.
     fn swap(&mut self, lines: &mut Lines) {
         lines.swap(0, 1);
         for one in self.unanswered.iter_mut().filter(|one| one.answer == 'y') {
@@ -292,7 +292,7 @@ impl Model {
         assert_eq!(lines.head(lock).map(|(client, _)| client), self.head(lock));
         let granted = self.unanswered.iter().filter(|one| one.answer == 'y');
         let granted = granted.map(|one| (one.client, one.lock.clone(), token(one.client)));
-        // In no order: their locks are looked at, each on its own.
+        // The order is undefined, since each lock is looked at separately.
         let mut found = lines.granted();
         found.sort_unstable();
         assert_eq!(found, granted.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>());

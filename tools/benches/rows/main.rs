@@ -1,8 +1,8 @@
-//! The benchmark of the worker: orders per second from the stream to committed rows, beside a
-//! consumer that handles one entry per transaction, as consumers of the usual script do.
+//! The benchmark of the worker: orders per second from the stream to committed rows, compared with
+//! a consumer that handles one entry per transaction, as consumers of the usual script do.
 //!
-//! `cargo bench --bench rows`, or `-- --help` for its options. Both take turns, each turn on a new
-//! Redis server and an empty database, and what they leave behind is counted.
+//! `cargo bench --bench rows`, or `-- --help` for its options. Both take turns, each turn with a
+//! new Redis server and an empty database, and the resulting rows are counted.
 //!
 //! In reading order: `harness`, `databases` (shared with the tests), `machine` (shared with the
 //! benchmark of the module), `turns` (one turn of either), `naive` (the other consumer), `report`.
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// A target that was not reached is told, never an error: time is no matter of right and wrong.
+/// A missed target is reported but is never an error, since times vary.
 fn run(options: &Options) -> Result<()> {
     let (rounds, size) = match options.smoke {
         true => (1, turns::SMOKE),

@@ -1,8 +1,8 @@
-//! The consumer of the scripts' world: one entry at a time, one transaction an entry.
+//! The usual consumer of the scripts: one entry at a time, one transaction per entry.
 //!
-//! As most consumers of `stream.orders` have it: read one entry, has the user ordered, take a unit
-//! off the stock of the table unless there is none, insert the order, commit, acknowledge. Without
-//! the lock a user that many of them take besides.
+//! The steps of most consumers of `stream.orders`: read one entry, check that the user has no
+//! order, deduct a unit from the stock in the table unless it is 0, insert the order, commit,
+//! acknowledge. Without the lock per user that many of them also take.
 
 use sqlx::{AnyConnection, Connection, Executor};
 
@@ -20,7 +20,7 @@ const TABLES: [&str; 3] = [
 
 pub async fn connect(url: &str) -> Result<AnyConnection> {
     let mut connection = AnyConnection::connect(url).await?;
-    // As durable as the worker: a commit is on the disk. PostgreSQL is by default.
+    // As durable as the worker: a commit is on the disk. PostgreSQL does that by default.
     if url.starts_with("sqlite:") {
         connection.execute("PRAGMA journal_mode = WAL").await?;
         connection.execute("PRAGMA synchronous = FULL").await?;
@@ -37,7 +37,8 @@ pub async fn make_tables(connection: &mut AnyConnection, voucher: &str, stock: i
     Ok(())
 }
 
-/// Every order is in the table of orders, and none is left in that of stocks.
+/// Checks that every order is in the table of orders, and that no unit is left in the table of
+/// stocks.
 pub async fn check(connection: &mut AnyConnection, orders: i64) -> Result<()> {
     let rows = count(connection, "SELECT COUNT(*) FROM tb_voucher_order").await?;
     let left = count(connection, "SELECT stock FROM tb_seckill_voucher").await?;

@@ -1,4 +1,4 @@
-//! What was found out, as rows.json and rows.md.
+//! The results, as rows.json and rows.md.
 
 use std::fs;
 use std::path::Path;
@@ -10,9 +10,9 @@ use crate::harness::Server;
 use crate::turns::{Line, Size};
 use crate::{Result, machine};
 
-/// How many times the orders of the other consumer the worker is to make rows of.
+/// The target: how many times the orders per second of the other consumer the worker must reach.
 const TARGET: f64 = 10.0;
-/// The same where it runs the shop's own statements, too.
+/// The target if the worker also runs the shop's own statements.
 const TARGET_WITH_STATEMENTS: f64 = 5.0;
 
 #[derive(Serialize)]

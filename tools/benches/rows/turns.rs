@@ -1,4 +1,4 @@
-//! One turn of either consumer: orders into a stream, rows out of it, counted and timed.
+//! One turn of a consumer: writes orders into a stream, and counts and times the resulting rows.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::harness::Server;
 use crate::{Result, naive};
 
 const VOUCHER: &str = "phone";
-/// Tries sent before their answers are awaited.
+/// Tries that are sent before their replies are read.
 const PIPELINE: usize = 1_000;
 
 /// Orders of one turn.
@@ -30,11 +30,11 @@ pub const SMOKE: Size = Size { naive: 300, worker: 3_000 };
 pub enum Contender {
     OneEntryATransaction,
     SeckillWorker,
-    /// The worker, with the statements of the first consumer beside its own.
+    /// The worker, with the statements of the first consumer in addition to its own.
     WithStatements,
 }
 
-/// What one database took.
+/// The results with one database.
 #[derive(Serialize)]
 pub struct Line {
     pub database: String,
@@ -49,10 +49,10 @@ pub struct Figure {
     pub highest: f64,
 }
 
-/// None where the database is not installed.
+/// None if the database is not installed.
 pub fn measure(kind: Kind, rounds: u32, size: Size) -> Result<Option<Line>> {
     let mut values = CONTENDERS.map(|_| Vec::new());
-    // Its server stays for all turns, each of which has a database of its own.
+    // Its server runs for all turns; each turn has its own database.
     let Some(first) = Database::durable(kind) else { return Ok(None) };
     let name = name_of(&first)?;
     for _ in 0..rounds {
@@ -69,7 +69,7 @@ pub fn measure(kind: Kind, rounds: u32, size: Size) -> Result<Option<Line>> {
 const CONTENDERS: [Contender; 3] =
     [Contender::OneEntryATransaction, Contender::SeckillWorker, Contender::WithStatements];
 
-/// What the first consumer does for each order. The guard of the stock must find a row.
+/// The first consumer's work for each order. The condition on the stock must match a row.
 const STATEMENTS: &str = r#"on_sold = [
     "INSERT INTO tb_voucher_order VALUES (:order_id, :user_id, :voucher_id)",
     """UPDATE tb_seckill_voucher SET stock = stock - :units
@@ -109,7 +109,7 @@ fn naive_turn(redis: &mut redis::Connection, to: &Database, orders: usize) -> Re
     })
 }
 
-/// The same with the shop's tables.
+/// A turn of the worker with the shop's tables.
 fn statements_turn(
     redis: &mut redis::Connection,
     server: &Server,
@@ -132,7 +132,7 @@ fn statements_turn(
     Ok(spent)
 }
 
-/// The whole process, from its start to its end.
+/// Measures the worker's process, from its start to its end.
 fn worker_turn(
     redis: &mut redis::Connection,
     server: &Server,
@@ -173,7 +173,7 @@ pub async fn count(connection: &mut AnyConnection, query: &str) -> Result<i64> {
     Ok(sqlx::query(query).fetch_one(connection).await?.get(0))
 }
 
-/// Sells to so many users.
+/// Sells to this many users.
 fn fill(redis: &mut redis::Connection, orders: usize) -> Result<()> {
     redis::cmd("SET").arg("seckill:stock:phone").arg(orders).query::<()>(redis)?;
     let numbers: Vec<usize> = (0..orders).collect();
@@ -201,7 +201,7 @@ fn name_of(database: &Database) -> Result<String> {
         let row = sqlx::query(query).fetch_one(&mut connection).await?;
         Ok::<_, Box<dyn std::error::Error>>(row.get(0))
     })?;
-    // Behind the number the distribution names itself.
+    // The name of the distribution follows the number.
     Ok(format!("{name} {}", version.split(' ').next().unwrap_or_default()))
 }
 

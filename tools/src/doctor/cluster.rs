@@ -1,5 +1,5 @@
-//! How the script and its replacement fare in a cluster, on one node that has all slots, and loses
-//! one at a time.
+//! How the script and its replacement behave in a cluster: on one node that has all slots, and
+//! loses one slot at a time.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -16,14 +16,14 @@ use crate::template::{Slot, Template};
 use crate::watch::eval;
 use crate::world::{Kind, World, planted};
 
-/// A node with the module, started when it is first needed. One script has it at a time.
+/// A node with the module, started on first use. Only one script uses it at a time.
 pub struct Node<'a> {
     pub programs: &'a Programs,
     pub started: Mutex<Option<Server>>,
 }
 
 impl Node<'_> {
-    /// Gives the node to one script, with all slots and without keys.
+    /// Runs `look` on the node, with all slots and without keys.
     fn with<T>(&self, look: impl FnOnce(&mut Client) -> Result<T>) -> Result<T> {
         let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
         let server = match started.take() {
@@ -39,12 +39,12 @@ impl Node<'_> {
     }
 }
 
-/// What was seen in a cluster.
+/// The result in a cluster.
 pub struct Cluster {
     pub findings: Vec<Finding>,
-    /// In one sentence, how the script fares.
+    /// How the script behaves, in one sentence.
     pub script: String,
-    /// A line that sold there, with all its keys in one slot; nothing where none did.
+    /// A line of Lua that sold there, with all its keys in one slot; none if no line did.
     pub line: Option<String>,
 }
 
@@ -103,7 +103,7 @@ impl Cluster {
     }
 }
 
-/// Gives the slot of each key away in turn, and tells of the first run that wrote and failed.
+/// Removes the slot of each key in turn, and reports the first run that wrote and then failed.
 fn half_a_sale(
     node: &mut Client,
     sale: &Sale,
@@ -141,9 +141,9 @@ fn half_a_sale(
     Ok(None)
 }
 
-/// The line of Lua that also sells in a cluster: the keys are the caller's, or the voucher is the
-/// key in place of the argument and nothing else is changed. A command whose keys are in several
-/// slots is not even tried: Valkey 9.1 runs no script rightly after one.
+/// The line of Lua that also sells in a cluster: either the caller passes the keys, or the voucher
+/// is passed as a key instead of an argument and no other key is changed. A command with keys in
+/// several slots is not tried: after one, Valkey 9.1 runs no script correctly.
 fn line(
     node: &Node<'_>,
     sale: &Sale,
@@ -158,7 +158,7 @@ fn line(
     let Some(lua) = cures.iter().find_map(lua) else { return Ok(None) };
     let keys = sale.slots.iter().filter(|slot| slot.is_key()).count();
     let by_name = lua.contains("'SECKILL.TRY',");
-    // Other keys than the command's own would be in other slots.
+    // Keys of further calls would be in other slots.
     let others = lua.matches("redis.call").count() + lua.matches("redis.pcall").count() > 1;
     let value = |slot| reading.value(slot, &a_try(1), true);
     node.with(|client| {

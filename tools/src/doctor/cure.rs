@@ -1,6 +1,6 @@
-//! What could take a selling script's place, the least change first: lines of `seckill.scripts`,
-//! then Lua that calls SECKILL.TRYKEYS or SECKILL.TRY, then settings of the whole server. All of
-//! these are guesses until `prove` has compared them with the script.
+//! What could replace a selling script, the smallest change first: lines of `seckill.scripts`, then
+//! Lua that calls SECKILL.TRYKEYS or SECKILL.TRY, then settings of the whole server. All are
+//! guesses until `prove` has compared them with the script.
 
 use domain::fields::ORDER_FIELDS;
 use domain::key_names::{BUYERS_PREFIX, ORDER_STREAM, STOCK_PREFIX};
@@ -12,25 +12,25 @@ use crate::sale::{Place, Sale};
 use crate::template::{Slot, Template};
 use crate::world::Kind;
 
-/// What the module replies to a try.
+/// The module's replies to a try.
 const ACCEPTED: i64 = Outcome::Accepted.code();
 const SOLD_OUT: i64 = Outcome::SoldOut.code();
 const BOUGHT: i64 = Outcome::AlreadyBought.code();
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Way {
-    /// A command of `seckill.scripts`: the application stays as it is.
+    /// A command for `seckill.scripts`: the application does not change.
     Native(String),
-    /// Lua in the script's place.
+    /// Lua that replaces the script.
     Lua(String),
 }
 
 #[derive(Clone, Debug)]
 pub struct Cure {
     pub way: Way,
-    /// Names and values of settings, which bind everybody on the server.
+    /// Names and values of settings, which apply to all clients of the server.
     pub settings: Vec<(&'static str, String)>,
-    /// What a reader has to know of it.
+    /// What a reader must know about it.
     pub notes: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ struct Call {
     settings: Vec<(&'static str, String)>,
 }
 
-/// Why no command takes the script's place, if so.
+/// Why no command can replace the script; empty if one may.
 pub fn obstacles(sale: &Sale) -> Vec<String> {
     let name = |slot| sale.name(slot);
     let mut obstacles = Vec::new();
@@ -60,7 +60,7 @@ pub fn obstacles(sale: &Sale) -> Vec<String> {
     }
     let buyers = sale.buyers();
     for place in sale.marks.iter().filter(|place| Some(*place) != buyers) {
-        // A key of the caller's own may be a user's, a request's or a counter.
+        // A key that the caller passes whole may belong to a user or a request, or be a counter.
         if place.kind == Kind::Text && place.key.slot().is_some() {
             continue;
         }
@@ -96,7 +96,7 @@ pub fn obstacles(sale: &Sale) -> Vec<String> {
     obstacles
 }
 
-/// What it looks at beside stock, buyers and what it writes itself.
+/// What the script reads besides the stock, the buyers and the keys that it writes itself.
 fn checks(sale: &Sale) -> Vec<&Place> {
     let buyers = sale.buyers().map(|place| &place.key);
     let is_check = |place: &&Place| {
@@ -110,7 +110,7 @@ fn checks(sale: &Sale) -> Vec<&Place> {
     sale.looks.iter().filter(is_check).collect()
 }
 
-/// Everything that could take its place, the least change first.
+/// Everything that could replace the script, the smallest change first.
 pub fn ways(sale: &Sale, codes: &Codes) -> Vec<Cure> {
     if sale.buyers().is_none() {
         return if sale.user.is_none() || sale.marks.is_empty() && sale.looks.is_empty() {
@@ -137,7 +137,7 @@ pub fn ways(sale: &Sale, codes: &Codes) -> Vec<Cure> {
         {
             rest.push(Cure { way: Way::Native(native), settings: settings(), notes: Vec::new() });
         }
-        // Lua can name its keys itself, by SECKILL.TRYKEYS: it needs no settings.
+        // Lua can name the keys itself, with SECKILL.TRYKEYS: it needs no settings.
         let mut notes = Vec::new();
         if !call.settings.is_empty() {
             continue;
@@ -154,7 +154,7 @@ pub fn ways(sale: &Sale, codes: &Codes) -> Vec<Cure> {
     all
 }
 
-/// Whether the script's replies are the module's.
+/// Whether the script's replies equal the module's.
 fn says_module(codes: &Codes) -> bool {
     let is = |reply: &Option<Reply>, code| reply.as_ref().is_none_or(|r| *r == Reply::Int(code));
     (codes.accepted == Accepted::Code(Reply::Int(ACCEPTED)) || codes.accepted == Accepted::Varies)
@@ -168,7 +168,8 @@ impl Call {
         format!("redis.call('{}', {})", self.command, words.join(", "))
     }
 
-    /// As an entry of `seckill.scripts`, whose words are KEYS, ARGV or texts, and nothing joined.
+    /// The call as an entry of `seckill.scripts`, whose words are KEYS, ARGV or texts, never joined
+    /// ones.
     fn native(&self) -> Option<String> {
         let word = |template: &Template| match (template.slot(), template.constant()) {
             (Some(Slot::Field(_)), _) => None,
@@ -223,7 +224,7 @@ fn trykeys(sale: &Sale, sold_out: bool) -> Call {
     Call { command: "SECKILL.TRYKEYS", words, settings: Vec::new() }
 }
 
-/// SECKILL.TRY, if the names are a prefix and the voucher.
+/// SECKILL.TRY, if each key's name is a prefix and the voucher.
 fn try_by_names(sale: &Sale, sold_out: bool) -> Option<Call> {
     let (voucher, buyers) = (sale.voucher?, sale.buyers()?);
     let prefix = |key: &Template| {
@@ -258,7 +259,7 @@ fn bare_call(sale: &Sale) -> Call {
     Call { command: "SECKILL.DEDUCT", words: words.collect(), settings: Vec::new() }
 }
 
-/// SECKILL.DEDUCT, for a bare stock.
+/// SECKILL.DEDUCT, for a stock without buyers.
 fn deduct(sale: &Sale, codes: &Codes) -> Vec<Cure> {
     let call = bare_call(sale);
     let (units, lua) = (sale.units, call.lua());
@@ -295,13 +296,14 @@ fn deduct(sale: &Sale, codes: &Codes) -> Vec<Cure> {
     ways
 }
 
-/// A command of the script's own, once more.
+/// One of the script's own commands, as Lua.
 pub fn again(call: &[Template]) -> String {
     let words: Vec<_> = call.iter().map(Template::lua).collect();
     format!("redis.call({})", words.join(", "))
 }
 
-/// The whole line: call, put right what differs, do what else the script did, translate.
+/// The whole line: call the command, correct replies that differ, make the script's other calls,
+/// translate the reply.
 fn script(sale: &Sale, call: &Call, codes: &Codes, notes: &mut Vec<String>) -> Option<String> {
     let mut steps = Vec::new();
     let apart = codes.missing.as_ref().filter(|missing| Some(*missing) != codes.sold_out.as_ref());

@@ -1,4 +1,4 @@
-//! Goes through everything for one script: explore, understand, accuse, cure, prove.
+//! Examines one script: explore, understand, find faults, cure, prove.
 
 use anyhow::Result;
 
@@ -24,7 +24,7 @@ use crate::trial::Trial;
 use crate::watch::Watch;
 use crate::what::{self, Judged};
 
-/// Scenarios in which a line has to do what the script does, to be shown at all.
+/// Scenarios in which a line must do the same as the script, or it is not shown at all.
 const SOUND: [&str; 6] = [
     history::BUYS,
     history::LAST,
@@ -49,7 +49,7 @@ impl<'a> Bench<'a> {
 
     pub fn examine(&self, kind: Option<Kind>, source: &Source, roles: &Roles) -> Result<Examined> {
         let examined = self.examine_alone(kind, source, roles)?;
-        // What is before or behind it may be what it lacks.
+        // The text that is joined before or after it may contain what it lacks.
         Ok(match examined.findings.first() {
             Some(found) if source.is_part && examined.verdict == Verdict::Broken => {
                 let seen = "other source text is put before or behind it, and alone";
@@ -91,7 +91,7 @@ impl<'a> Bench<'a> {
         if kind != Some(Kind::Sell) && !least.sells() && !fails {
             let named = source.names("del") || source.names("unlink");
             let said = kind == Some(Kind::Unlock);
-            // Where something is deleted, and not for a token, nothing is known of a lock.
+            // If it deletes something without comparing a token, it need not be about a lock.
             let deletes = runs.iter().any(|run| !run.effects().gone.is_empty());
             let told = said || of_locks(source) && named && !deletes;
             let compares = said || of_locks(source) || compares(&runs);
@@ -181,7 +181,7 @@ impl<'a> Bench<'a> {
             }
         }
         let facts: Vec<Facts<'_>> = all.iter().map(|(_, runs)| Facts::of(sale, runs)).collect();
-        // The reading that sells most, and tells repeats apart from what is sold out.
+        // The best reading sells most, and its replies distinguish repeats from sold out.
         let worth = |facts: &Facts<'_>| {
             let codes = &facts.codes;
             let told = codes.bought.is_some() && codes.bought != codes.sold_out;
@@ -232,7 +232,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Keeps the cures that are proved, or for a broken script the first of each kind.
+    /// Keeps the cures that are proved, and for a broken script all of them.
     fn cure(
         &self,
         examined: &mut Examined,
@@ -268,7 +268,7 @@ impl<'a> Bench<'a> {
                 examined.rows = rows;
                 examined.cures.push(cure);
             } else {
-                // Then it would drop something that the script does.
+                // The line would omit something that the script does.
                 let differs = rows.iter().rfind(|row| row.sameness == Sameness::Differs);
                 examined.obstacles.extend(differs.map(|row| {
                     let how = row.differences.first().map_or("", String::as_str);
@@ -285,7 +285,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Whether a string was deleted for what it held: with another text it stayed.
+/// Whether a string was deleted because of its value: with another value it stayed.
 fn compares(runs: &[Run]) -> bool {
     let deleted = runs.iter().filter(|run| !run.effects().gone.is_empty());
     let cells = deleted.flat_map(|run| run.effects().gone);
@@ -298,7 +298,7 @@ fn compares(runs: &[Run]) -> bool {
     })
 }
 
-/// Whether its text or name speaks of a lock or a token.
+/// Whether a word of its name or text ends in "lock", other than "block" and "clock".
 fn of_locks(source: &Source) -> bool {
     let text = format!("{} {}", source.name, String::from_utf8_lossy(&source.text)).to_lowercase();
     let words = text.split(|c: char| !c.is_alphabetic());

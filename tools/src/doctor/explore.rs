@@ -1,4 +1,4 @@
-//! Calls a script with marks on planted worlds, and plants what it looks at, until it takes units
+//! Calls a script with marks as arguments, and plants values where it reads, until it takes units
 //! or nothing is left to try.
 
 use std::collections::BTreeMap;
@@ -12,17 +12,17 @@ use crate::template::Slot;
 use crate::watch::{Look, Seen, Watch, eval, looks};
 use crate::world::{Cell, Cells, Change, Kind, is_near};
 
-/// More than any mark, so that units can be taken; later than any clock in milliseconds; and as
-/// many digits as Lua writes without an exponent.
+/// Greater than any mark, so that units can be taken; later than any time in milliseconds; and with
+/// as many digits as Lua writes without an exponent.
 pub const HUGE: &[u8] = b"90000000000000";
 pub const ONE: &[u8] = b"1";
-/// A number that changes by more than this, and not by a mark, is written again and not counted.
+/// A number that changes by more than this, and not by a mark, counts as overwritten.
 const STEP_MAX: u64 = 1_000_000;
 const RUNS_MAX: usize = 240;
-/// Worlds of more cells explain nothing.
+/// A world with more cells would explain nothing.
 const CELLS_MAX: usize = 24;
 
-/// What is planted, and which slots hold something else than their marks.
+/// What is planted, and the slots whose value is not their mark.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Plan {
     pub cells: Cells,
@@ -38,14 +38,14 @@ pub struct Run {
 /// What a run changed.
 #[derive(Clone, Default, Debug)]
 pub struct Effects {
-    /// Numbers that fell, and by how much.
+    /// Numbers that decreased, and by how much.
     pub taken: Vec<(Cell, i64)>,
     pub given: Vec<(Cell, i64)>,
     pub made: Vec<(Cell, Vec<u8>)>,
     pub gone: Vec<Cell>,
     pub entries: Vec<(Cell, Vec<u8>)>,
     pub rewritten: Vec<Cell>,
-    /// Keys whose time to live is not what it was.
+    /// Keys whose time to live changed.
     pub touched: Vec<Vec<u8>>,
 }
 
@@ -117,7 +117,7 @@ impl Run {
         !self.seen.reply.is_error() && !effects.taken.is_empty() && effects.gone.is_empty()
     }
 
-    /// The first number that fell, of a run that sells.
+    /// The first number that decreased, in a run that sells.
     pub fn stock(&self) -> Cell {
         self.effects().taken[0].0.clone()
     }
@@ -126,7 +126,7 @@ impl Run {
         self.effects().taken.first().map(|(_, units)| *units)
     }
 
-    /// How much a run tells: a sale most, then any change, then none, an error least.
+    /// How informative a run is: a sale most, then any change, then no change, and an error least.
     fn worth(&self) -> (u8, usize, std::cmp::Reverse<usize>) {
         let effects = self.effects();
         let level = match (self.seen.reply.is_error(), effects.taken.is_empty()) {
@@ -141,7 +141,7 @@ impl Run {
     }
 }
 
-/// All runs, the most telling one first.
+/// All runs, the most informative first.
 pub fn explore(watch: &mut Watch, source: &Source, roles: &Roles) -> Result<Vec<Run>> {
     let slots = roles.slots(source);
     let first = Plan { cells: Cells::new(), slots: roles.fixed() };
@@ -170,7 +170,7 @@ pub fn explore(watch: &mut Watch, source: &Source, roles: &Roles) -> Result<Vec<
             break;
         }
     }
-    // The first of equals stays in front.
+    // A stable sort: among equals the first run stays first.
     runs.sort_by_key(|run| std::cmp::Reverse(run.worth()));
     Ok(runs)
 }
@@ -181,7 +181,7 @@ struct Search {
     /// Kinds of keys, by the commands that were called on them.
     kinds: BTreeMap<Vec<u8>, Kind>,
     known: Vec<Plan>,
-    /// How far the run got from which the plan comes, how likely it helps, and the plan.
+    /// How far the run that led to the plan got, how likely the plan helps, and the plan.
     waiting: Vec<((usize, bool), usize, Plan)>,
 }
 
@@ -203,7 +203,7 @@ impl Search {
             done.push(place);
             for (rank, cells) in self.alternatives(look).into_iter().enumerate() {
                 let mut next = plan.clone();
-                // A key is of one kind.
+                // A key has one kind.
                 next.cells.retain(|cell, _| {
                     cells.iter().all(|(new, _)| new.key != cell.key || new.kind == cell.kind)
                 });
@@ -229,7 +229,7 @@ impl Search {
         }
     }
 
-    /// What could be planted where a script looks, the likeliest first.
+    /// What could be planted where a script reads, the likeliest first.
     fn alternatives(&self, look: &Look) -> Vec<Vec<(Cell, Vec<u8>)>> {
         let known = look.kind.or_else(|| self.kinds.get(&look.key).copied());
         let kind = known.unwrap_or(Kind::Text);

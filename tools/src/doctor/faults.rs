@@ -1,5 +1,5 @@
-//! What is wrong with a script that sells. A fault counts when the replies and the keys both show
-//! it, under every reading of the arguments under which the script sells.
+//! The faults of a script that sells. A fault counts if the replies and the keys both show it,
+//! under every reading of the arguments under which the script sells.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::world::Kind;
 pub struct Facts<'a> {
     pub sale: &'a Sale,
     pub runs: &'a Runs,
-    /// What a sale makes and a refusal does not.
+    /// Names that a sale creates and a refusal does not.
     traces: BTreeSet<Vec<u8>>,
     pub codes: Codes,
 }
@@ -40,7 +40,7 @@ impl<'a> Facts<'a> {
         facts
     }
 
-    /// Whether the keys say that a try got a unit.
+    /// Whether the keys show that a try got a unit.
     fn kept(&self, step: &Step) -> bool {
         if self.traces.is_empty() {
             step.taken() > 0 && step.before > Some(0)
@@ -93,7 +93,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Whether the reply says that a try got a unit, as far as replies say that.
+    /// Whether the reply says that a try got a unit; if replies vary, decided by the keys.
     fn told(&self, step: &Step) -> bool {
         match &self.codes.accepted {
             Accepted::Code(code) => step.reply == *code,
@@ -163,7 +163,7 @@ impl<'a> Facts<'a> {
         findings
     }
 
-    /// One per user?
+    /// Is it one per user?
     fn repeats(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         let Some(user) = self.sale.user else { return findings };
@@ -208,7 +208,7 @@ impl<'a> Facts<'a> {
         findings
     }
 
-    /// Can the caller tell the outcomes apart?
+    /// Can the caller distinguish the outcomes?
     fn replies(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         let out = self.step(history::SOLD_OUT, 0);
@@ -261,7 +261,7 @@ impl<'a> Facts<'a> {
         if sells(missing) {
             let text = "It sells when there is no stock key at all: before the warm-up, or after \
                 the key has expired.";
-            // A bare number that begins by itself may be a quota.
+            // A number without buyers that the script creates itself may be a quota.
             let finding = Finding::broken("sells-without-stock", text);
             let bare = self.traces.is_empty();
             findings.push(if bare { finding.weakened() } else { finding });
@@ -281,7 +281,7 @@ impl<'a> Facts<'a> {
         findings
     }
 
-    /// What it leaves behind where it fails.
+    /// What it leaves in the keys when it fails.
     fn partial(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (name, what) in [
@@ -333,7 +333,7 @@ impl<'a> Facts<'a> {
 
     fn odd_users(&self) -> Option<Finding> {
         let steps = &self.runs.get(history::ODD)?.steps;
-        // The last one is the second user once more.
+        // The last user is the second one again.
         let users = &steps[..steps.len().saturating_sub(1)];
         let refused = users.iter().position(|step| step.taken() <= 0)?;
         let user = history::odd_user(refused);

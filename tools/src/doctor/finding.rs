@@ -1,4 +1,4 @@
-//! What is said of a script: its faults with their grades, and what its replies mean.
+//! The findings about a script: its faults with their grades, and the meaning of its replies.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use crate::reply::Reply;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Weight {
-    /// It does not do what it is for.
+    /// It does not do what it is written for.
     Broken,
-    /// It does, until something around it goes wrong.
+    /// It works until something around it fails.
     Weak,
 }
 
-/// How it is known.
+/// How the fault is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Grade {
-    /// By replies and by keys, in every way in which the script was called.
+    /// The replies and the keys show it, in every way in which the script was called.
     Proved,
-    /// It happened, or the script's text says so; there may be a reason for it.
+    /// It happened, or the script's text shows it; there may be a reason for it.
     Seen,
 }
 
@@ -26,7 +26,7 @@ pub enum Grade {
 pub struct Finding {
     pub weight: Weight,
     pub grade: Grade,
-    /// A word for programs, never changed.
+    /// A word for programs, which never changes.
     pub code: &'static str,
     pub text: String,
 }
@@ -36,7 +36,7 @@ impl Finding {
         Self { weight: Weight::Broken, grade: Grade::Proved, code, text: text.into() }
     }
 
-    /// The same, where something around it may explain it.
+    /// The finding as a weak one, if something around the script may explain it.
     pub fn weakened(mut self) -> Self {
         (self.weight, self.grade) = (Weight::Weak, Grade::Seen);
         self
@@ -47,7 +47,7 @@ impl Finding {
     }
 }
 
-/// What a try that failed has left in the keys.
+/// What a failed try has left in the keys, as a sentence.
 pub fn left_behind(took: bool, remembered: bool, wants_order: bool) -> String {
     let parts = [
         (took, "the unit is gone"),
@@ -61,27 +61,27 @@ pub fn left_behind(took: bool, remembered: bool, wants_order: bool) -> String {
     first.into_iter().chain(letters).chain(['.']).collect()
 }
 
-/// All scenarios of one script under one reading, by their names.
+/// All scenarios of one script under one reading, by name.
 pub type Runs = BTreeMap<&'static str, Ran>;
 
-/// What a script says for what; nothing where it never said it.
+/// The script's reply for each outcome; none if that outcome never had one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Codes {
     pub accepted: Accepted,
     pub sold_out: Option<Reply>,
     pub bought: Option<Reply>,
-    /// To a user who has bought, when all is sold.
+    /// To a user who has bought, when sold out.
     pub bought_and_out: Option<Reply>,
     /// Without a stock key, unless that is an error.
     pub missing: Option<Reply>,
     /// To a user who has bought, without a stock key.
     pub bought_and_missing: Option<Reply>,
-    /// A stock of -1 stays -1, and is sold from.
+    /// A stock of -1 sells and stays -1.
     pub unlimited: bool,
 }
 
 impl Codes {
-    /// Whether buyers are asked before the stock is.
+    /// Whether the script checks the buyers before the stock.
     pub fn asks_buyers(&self) -> bool {
         self.bought.is_some() && self.bought_and_missing == self.bought
     }

@@ -1,4 +1,5 @@
-//! Many scripts: examined side by side, then one table, and whether their settings agree.
+//! Many scripts: examined in parallel, then shown in one table, with settings that contradict each
+//! other.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -16,10 +17,10 @@ use crate::roles::Roles;
 use crate::server::Programs;
 use crate::source::Source;
 
-/// Each has two servers of its own.
+/// Each worker has two servers of its own.
 const WORKERS_MAX: usize = 4;
 
-/// Examines all, and gives them in their order.
+/// Examines all scripts, and returns the results in the order of the scripts.
 pub fn examine_all(
     programs: &Programs,
     kind: Option<Kind>,
@@ -38,7 +39,7 @@ pub fn examine_all(
             let Some(source) = sources.get(at) else { return Ok(()) };
             let examined = bench.examine(kind, source, roles);
             if examined.is_err() {
-                // A script that does not end keeps its server busy.
+                // A script that does not end keeps its server busy, so new servers are started.
                 bench = Bench::new(programs, &node)?;
             }
             let examined = examined.with_context(|| format!("examining {}", source.name));
@@ -63,7 +64,7 @@ pub fn examine_all(
     Ok(done.into_iter().map(examined).collect())
 }
 
-/// One line a script.
+/// One line per script.
 pub fn summary(all: &[Examined]) -> String {
     let width = all.iter().map(|one| one.file.chars().count()).max().unwrap_or(0);
     let mut text = String::from("Summary\n");
@@ -76,7 +77,7 @@ pub fn summary(all: &[Examined]) -> String {
     text
 }
 
-/// What the module can answer in place of all these scripts, as one setting.
+/// One setting with which the module answers all these scripts.
 pub fn scripts_line(all: &[Examined]) -> Option<String> {
     let entry = |one: &Examined| {
         let native = one.cures.first().filter(|cure| cure.settings.is_empty());
@@ -88,11 +89,11 @@ pub fn scripts_line(all: &[Examined]) -> Option<String> {
     (entries.len() > 1).then(|| conf_line("seckill.scripts", &entries.join("; ")))
 }
 
-/// Settings that two scripts need differently: a server has one value.
+/// Settings for which two scripts need different values: a server has only one.
 pub fn contradictions(all: &[Examined]) -> Vec<String> {
     let mut wanted: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
     for one in all {
-        // Only who has no cure without settings needs them.
+        // A script needs settings only if it has no cure without them.
         let needs = one.cures.first().filter(|cure| !cure.settings.is_empty());
         let last = one.cures.iter().rfind(|cure| !cure.settings.is_empty());
         for (name, value) in needs.or(last).iter().flat_map(|cure| &cure.settings) {

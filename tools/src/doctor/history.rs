@@ -1,4 +1,4 @@
-//! Situations that a selling script is put into, and what it did there, step by step.
+//! Scenarios in which a selling script is run, and what it did there, step by step.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ pub enum Stock {
     List,
 }
 
-/// What is wrong with a key, or what happens between the tries.
+/// A damaged key, or what happens between the tries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     Nothing,
@@ -46,12 +46,12 @@ pub struct Step {
     /// The stock before, if it was a number.
     pub before: Option<i64>,
     pub after: Option<i64>,
-    /// Names of what it made, without user and order.
+    /// Names of the cells that it created, without user and order.
     pub made: BTreeSet<Vec<u8>>,
     pub changed: bool,
 }
 
-/// What came of a scenario.
+/// The result of a scenario.
 pub struct Ran {
     pub steps: Vec<Step>,
     pub before: World,
@@ -87,19 +87,19 @@ fn again(number: usize) -> Try {
     Try { order: format!("{}", 6000 + number), ..a_try(number) }
 }
 
-/// Users with bytes that are easily mistaken.
+/// Users whose names are easily mishandled.
 fn odd_users() -> Vec<Try> {
     let users: [&[u8]; 9] =
         [b"1", b"01", b"1.0", b" 1", b"a b", b"nul\x00here", b"\xff\xfe", b"'\"\\\r\n", b"{tag}"];
     let mut users: Words = users.iter().map(|user| user.to_vec()).collect();
-    // As long as the module takes by default.
+    // The longest name that the module accepts by default.
     users.push(vec![b'x'; 512]);
     users.push(b"01".to_vec());
     let with = |(index, user)| Try { user, ..a_try(index) };
     users.into_iter().enumerate().map(with).collect()
 }
 
-/// All scenarios, in the order of a report. Those of keys that the script has not are left out.
+/// All scenarios, in the order of a report, without those about keys that the script doesn't have.
 pub fn all(sale: &Sale) -> Vec<Scenario> {
     use Stock::{Lasting, List, Missing, Units};
     let one = || vec![a_try(1)];
@@ -151,7 +151,7 @@ fn first_key() -> crate::template::Slot {
 }
 
 impl Scenario {
-    /// Whether its keys are damaged: there a script may do what it likes, and the module refuses.
+    /// Whether its keys are damaged: the module refuses then, and a script may behave in any way.
     pub fn is_damaged(&self) -> bool {
         let number = match self.stock {
             Stock::Units(text) | Stock::Lasting(text) => integer::parse(text.as_bytes()).is_some(),
@@ -161,7 +161,7 @@ impl Scenario {
         !number || matches!(self.event, Event::BuyersSpoiled | Event::StreamSpoiled)
     }
 
-    /// What is there before the first try.
+    /// The commands that create the keys before the first try.
     fn commands(&self, sale: &Sale, reading: &Reading) -> Vec<Words> {
         let words = |words: &[&[u8]]| words.iter().map(|word| word.to_vec()).collect::<Words>();
         let mut commands = vec![words(&[b"FLUSHALL"])];
@@ -221,7 +221,7 @@ impl Scenario {
         Ok(Ran { steps, before: first.unwrap_or_default(), after: before })
     }
 
-    /// The script itself in it.
+    /// Runs the script itself in the scenario.
     pub fn of_script(
         &self,
         client: &mut Client,
@@ -260,7 +260,7 @@ impl Step {
 }
 
 impl Ran {
-    /// Of one call that is no try.
+    /// The result of one call that is not a try.
     pub fn of_one(reply: Reply, before: World, after: World) -> Self {
         let changed = before != after;
         let step = Step { reply, before: None, after: None, made: BTreeSet::new(), changed };
@@ -276,7 +276,7 @@ impl Ran {
     }
 }
 
-/// A user of [`ODD`], shown safely.
+/// The name of a user of [`ODD`], escaped.
 pub fn odd_user(number: usize) -> String {
     odd_users()[number].user.escape_ascii().to_string()
 }

@@ -3,17 +3,17 @@
 /// Lua in other source text.
 #[derive(Default, Debug)]
 pub struct Found {
-    /// Where it begins, counted from 1.
+    /// The line where it begins, from 1.
     pub line: usize,
     pub lua: String,
-    /// Whether values that are known at run time only are joined into it.
+    /// Whether it contains values that are only known at run time.
     pub is_joined: bool,
-    /// Whether something of the kind is before or behind it.
+    /// Whether another string or value is joined before or after it.
     pub is_part: bool,
 }
 
-/// Strings of Java, Kotlin or Go that call Redis: text blocks, raw strings, and plain strings that
-/// are joined by `+`. A value between two of them stands there by its name.
+/// Strings of Java, Kotlin or Go that call Redis: text blocks, raw strings, and plain strings
+/// joined by `+`. A value joined between two of them is represented by its name.
 pub fn strings(code: &str) -> Vec<Found> {
     let mut found = Vec::new();
     let mut open = Found::default();
@@ -57,7 +57,7 @@ pub fn strings(code: &str) -> Vec<Found> {
     }
 }
 
-/// Takes a string with escapes, and gives what is behind its closing quote.
+/// Reads a string with escapes into `into`, and returns the text after its closing quote.
 fn plain_string<'a>(text: &'a str, into: &mut String) -> &'a str {
     let mut letters = text.char_indices();
     while let Some((at, letter)) = letters.next() {

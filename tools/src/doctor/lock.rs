@@ -20,9 +20,9 @@ pub struct Unlock {
     pub slots: Vec<Slot>,
     pub lock: Template,
     pub token: Option<Slot>,
-    /// What it calls beside the deletion that writes, such as PUBLISH.
+    /// Its writing calls besides the deletion, such as PUBLISH.
     pub extras: Vec<Vec<Template>>,
-    /// Another key that it looks at: what it then does may depend on that.
+    /// Another key that it reads: its behavior may depend on it.
     pub also: Option<Template>,
 }
 
@@ -44,7 +44,7 @@ const MINE: usize = 0;
 const OTHERS: usize = 1;
 const FREE: usize = 2;
 
-/// What they are called, who holds the lock, and the token of the call.
+/// The scenario's name, who holds the lock, and the token of the call.
 const SCENARIOS: [(&str, Held, &[u8]); 9] = [
     ("a lock of mine", Held::By(b"token-1"), b"token-1"),
     ("a lock of another", Held::By(b"token-2"), b"token-1"),
@@ -58,8 +58,8 @@ const SCENARIOS: [(&str, Held, &[u8]); 9] = [
 ];
 
 impl Unlock {
-    /// From the runs: a string that held the mark of a slot was deleted, or with `told` the first
-    /// key that was looked at.
+    /// Derived from the runs: the lock is a string that contained the mark of a slot and was
+    /// deleted or, with `told`, the first key that was read.
     pub fn of(runs: &[Run], slots: &[Slot], roles: &Roles, told: bool) -> Option<Self> {
         let marked = slots.to_vec();
         let template = |text: &[u8]| Template::of(text, &marked);
@@ -105,7 +105,7 @@ impl Unlock {
             slot if self.token == Some(slot) => token.to_vec(),
             slot if self.lock.slots().any(|own| own == slot) => b"order:1".to_vec(),
             Slot::Key(number) => format!("key{number}").into_bytes(),
-            // A time to live, or a message.
+            // It may be a time to live, or a message.
             Slot::Arg(_) | Slot::Field(_) => b"10000".to_vec(),
         }
     }
@@ -155,7 +155,7 @@ impl Unlock {
                 compare(name, *held == Held::List, one, two)
             };
             let rows: Vec<Row> = SCENARIOS.iter().zip(theirs.iter().zip(&ours)).map(row).collect();
-            // No key shows what is published.
+            // Keys don't show published messages.
             let says = published(&mut module)? == said;
             let same = says && rows.iter().all(|row| row.sameness != Sameness::Differs);
             if compared.rows.is_empty() || same && compared.cures.is_empty() {
@@ -168,7 +168,7 @@ impl Unlock {
         Ok(compared)
     }
 
-    /// The lines that could take its place.
+    /// The lines that could replace it.
     fn ways(&self, token: Slot, theirs: &[Ran], releases: bool) -> Vec<Way> {
         let [mine, others, free] = [MINE, OTHERS, FREE].map(|at| &theirs[at].first().reply);
         let lock = self.lock.lua();

@@ -1,15 +1,15 @@
-//! `seckill-doctor`: runs somebody's own scripts on throw-away servers, beside the module, and
-//! says what is wrong with them, what differs, and what to put in their place.
+//! `seckill-doctor`: runs a user's own scripts on throw-away servers, beside the module, and
+//! reports their faults, what differs, and what can replace them.
 //!
-//! `options` what can be asked for, `roles` what the user says of arguments, `source` the scripts,
-//! also those in the strings of `java`, `server` the throw-away servers, `wire` how they are talked
-//! to, `reply` what they answer. `watch` looks at a script at work, `world` is what keys hold,
-//! `template` what names are made of, and `explore` plants what the script looks at until it sells;
-//! `trial` sees what of it matters. `sale` is what came out of that, `reading` the ways to call it,
-//! `history` the situations that it is put into, `faults` what is wrong with it, as a `finding`.
-//! `cure` guesses what takes its place and `prove` compares, `cluster` looks at both in a cluster.
-//! `lock` does all that for scripts of locks, `what` names those of any other kind, `part` tells
-//! parts of scripts. `examine` goes through it, `folder` does so for many, `report` prints.
+//! `options` is the command line, `roles` the user's words for arguments, `source` the scripts,
+//! also those in the strings of `java`, `server` the throw-away servers, `wire` the connection to
+//! them, `reply` their replies. `watch` observes a running script, `world` is the content of keys,
+//! `template` the parts of names; `explore` plants values where the script reads until it sells,
+//! and `trial` finds which of them matter. `sale` is the result, `reading` the ways to call the
+//! script, `history` the scenarios to run it in, `faults` its faults, each a `finding`. `cure`
+//! guesses replacements, `prove` compares them with the script, `cluster` runs both in a cluster.
+//! `lock` does all this for scripts that release locks, `what` names scripts of other kinds, `part`
+//! recognizes parts of scripts. `examine` examines one script, `folder` many, `report` prints.
 //!
 //! Exit code: 0 drop-in or helper, 1 differs or broken, 2 not understood or not examined.
 
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let outcome = runtime.context("starting").and_then(|runtime| {
         let outcome = runtime.block_on(until_asked_to_end(options));
-        // Threads that still examine a script lose their servers, and nothing waits for them.
+        // Threads that still examine a script lose their servers, and are not waited for.
         runtime.shutdown_background();
         outcome
     });
@@ -85,7 +85,7 @@ async fn until_asked_to_end(options: Options) -> Result<u8> {
     }
 }
 
-/// Examines every script, and gives the worst exit code of them.
+/// Examines every script, and returns the worst of their exit codes.
 fn examine_all(options: &Options) -> Result<u8> {
     server::bound_files()?;
     let roles = options.roles()?;

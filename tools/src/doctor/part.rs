@@ -1,4 +1,4 @@
-//! Texts that can't be run alone: parts of scripts, which are joined with others at run time.
+//! Texts that can't run alone: parts of scripts, which are joined with other text at run time.
 
 use crate::reply::Reply;
 use crate::report::Examined;
@@ -7,7 +7,7 @@ use crate::what::shown;
 
 const JOINED: &str = "other source text joins it with values at run time";
 
-/// What is said of a part.
+/// The result for a part.
 pub fn examined(source: &Source, seen: &str) -> Examined {
     let whole = "Give the doctor the whole text as it is sent to the server.";
     let obstacles = vec![
@@ -17,7 +17,7 @@ pub fn examined(source: &Source, seen: &str) -> Examined {
     Examined { what: "a part of a script", obstacles, ..Examined::new(&source.name) }
 }
 
-/// What shows it of a text that the server can't load.
+/// Why a text that the server can't load is a part; none if nothing shows that.
 pub fn of_load(error: &Reply, source: &Source) -> Option<String> {
     let text = error.text();
     let begins = ["end", "else", "elseif", "until", ")"]
@@ -33,7 +33,7 @@ pub fn of_load(error: &Reply, source: &Source) -> Option<String> {
     Some(format!("{seen}, and the server can't load it: {}", shown(error, source)))
 }
 
-/// What shows it of one that is loaded, from an error that no world makes go away.
+/// Why a text that the server loads is a part, from an error that occurs whatever the keys contain.
 pub fn of_run(error: &Reply, source: &Source) -> Option<String> {
     let text = error.text();
     let seen = match undefined(&text, source) {
@@ -44,8 +44,8 @@ pub fn of_run(error: &Reply, source: &Source) -> Option<String> {
     Some(format!("{seen}, and every call fails: {}", shown(error, source)))
 }
 
-/// A name that the script uses and does not define, from the server's error, unless it is one
-/// of its own that was misspelt: then the script is not all there.
+/// A name that the script uses and does not define, from the server's error: a sign that part of
+/// the script is missing. None for a misspelt name of the script's own.
 fn undefined<'e>(error: &'e str, source: &Source) -> Option<&'e str> {
     let name = error.split("nonexistent global variable '").nth(1)?.split('\'').next()?;
     let code = source.code();
@@ -62,14 +62,14 @@ fn undefined<'e>(error: &'e str, source: &Source) -> Option<&'e str> {
     known.all(|word| !is_alike(word, name)).then_some(name)
 }
 
-/// Whether one may be the other misspelt, or cut short.
+/// Whether one name may be the other one, misspelt or shortened.
 fn is_alike(one: &str, other: &str) -> bool {
     let (one, other) = (one.to_lowercase(), other.to_lowercase());
     let shorter = one.len().min(other.len());
     if shorter >= 3 && (one.starts_with(&other) || other.starts_with(&one)) {
         return true;
     }
-    // The least changes of a letter that make the one of the other.
+    // The edit distance of the two names.
     let mut row: Vec<usize> = (0..=other.chars().count()).collect();
     for (at, letter) in one.chars().enumerate() {
         let mut corner = std::mem::replace(&mut row[0], at + 1);

@@ -1,5 +1,5 @@
 //! Compares a cure with the script: in every scenario, and in a long random history in which stocks
-//! come and go and every argument that was not understood holds something else each time.
+//! are created and deleted and every argument of unknown meaning has a new value each time.
 
 use anyhow::{Context, Result};
 use domain::fields::ORDER_FIELDS;
@@ -20,10 +20,11 @@ use crate::world::{World, planted};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sameness {
     Same,
-    /// The keys are damaged: the module refuses, and the script does something else.
+    /// The module refuses and changes nothing where the keys are damaged or the script fails
+    /// half-way.
     Refused,
     Differs,
-    /// There is nothing to compare it with.
+    /// There is no cure to compare it with.
     Alone,
 }
 
@@ -48,7 +49,7 @@ const DEFAULTS: [(&str, &str); 7] = [
     ("seckill.unlimited-stock", "no"),
 ];
 
-/// How many random calls a cure is compared by.
+/// The number of random calls that compare a cure with the script.
 pub const CALLS: usize = 300;
 
 pub struct Prover<'a> {
@@ -59,7 +60,8 @@ pub struct Prover<'a> {
 }
 
 impl Prover<'_> {
-    /// The module with the settings of a cure and, for one of `seckill.scripts`, its line.
+    /// The module with the settings of a cure; for a line of `seckill.scripts`, also with that
+    /// line.
     pub fn set(&self, cure: &Cure) -> Result<Client> {
         let mut client = self.module.client()?;
         for (name, value) in DEFAULTS {
@@ -76,7 +78,7 @@ impl Prover<'_> {
         Ok(client)
     }
 
-    /// The call of the cure: the script's own EVALSHA, or the line in its place.
+    /// The call of the cure: the script's own EVALSHA, or EVAL of the line that replaces it.
     pub fn call(&self, way: &Way, slots: &[Slot], value: &impl Fn(Slot) -> Vec<u8>) -> Words {
         match way {
             Way::Lua(lua) => eval(lua.as_bytes(), slots, value),
@@ -88,7 +90,7 @@ impl Prover<'_> {
         }
     }
 
-    /// All scenarios, and the random history last.
+    /// Compares in all scenarios, and in the random history last.
     pub fn compare(
         &self,
         sale: &Sale,
@@ -99,11 +101,11 @@ impl Prover<'_> {
     ) -> Result<Vec<Row>> {
         let mut module = match self.set(cure) {
             Ok(module) => module,
-            // A name that no setting can hold.
+            // The setting refuses the name.
             Err(error) => return Ok(vec![refused_setting(&error)]),
         };
         let mut rows = Vec::new();
-        // SECKILL.DEDUCT has its own mind of stocks below zero, and says so.
+        // SECKILL.DEDUCT has documented rules of its own for stocks below zero.
         let bare = sale.buyers().is_none();
         for scenario in scenarios {
             let negative =
@@ -123,7 +125,7 @@ impl Prover<'_> {
         Ok(rows)
     }
 
-    /// Whether the replies and keys are the same as long as stocks are there.
+    /// Whether replies and keys are equal as long as the stock keys exist.
     pub fn is_near(&self, sale: &Sale, reading: &Reading, cure: &Cure) -> Result<bool> {
         let (mut plain, mut module) = (self.plain.client()?, self.set(cure)?);
         let row = self.random(sale, reading, cure, (&mut plain, &mut module), false)?;
@@ -205,19 +207,19 @@ impl Prover<'_> {
     }
 }
 
-/// Mostly few units, and sometimes more than a script may allow.
+/// Usually few units, sometimes more than a script may allow.
 fn units_of(rng: &mut fastrand::Rng) -> String {
     [1, 1, 1, 2, 2, 3, 6, 11, 101, 1001][rng.usize(..10)].to_string()
 }
 
-/// How many messages were published: no key shows that.
+/// How many messages were published, which no key shows.
 pub fn published(client: &mut Client) -> Result<String> {
     let info = client.must(&["INFO", "commandstats"])?.text();
     let line = info.lines().find_map(|line| line.strip_prefix("cmdstat_publish:calls="));
     Ok(line.and_then(|rest| rest.split(',').next()).unwrap_or("0").to_owned())
 }
 
-/// How many calls the module has answered in Lua's place.
+/// How many calls the module has answered instead of running Lua.
 fn replaced(client: &mut Client) -> Result<usize> {
     let info = client.must(&["INFO", "seckill"])?.text();
     let line = info.lines().find_map(|line| line.strip_prefix("seckill_scripts_replaced:"));
@@ -238,7 +240,8 @@ fn refused_setting(error: &anyhow::Error) -> Row {
     }
 }
 
-/// Damaged keys are refused by the module, whatever the script makes of them.
+/// Compares two results of a scenario. On damaged keys the module may refuse, whatever the script
+/// does.
 pub fn compare(name: &str, is_damaged: bool, theirs: &Ran, ours: &Ran) -> Row {
     let mut differences = Vec::new();
     let many = ours.steps.len() > 1;
@@ -262,7 +265,7 @@ pub fn compare(name: &str, is_damaged: bool, theirs: &Ran, ours: &Ran) -> Row {
     Row { name: name.into(), yours, module, sameness, differences }
 }
 
-/// The script alone, where nothing could take its place.
+/// The script alone, if nothing could replace it.
 pub fn alone(name: &str, ran: &Ran) -> Row {
     Row {
         name: name.into(),
@@ -273,13 +276,13 @@ pub fn alone(name: &str, ran: &Ran) -> Row {
     }
 }
 
-/// Replies in a row of a table: `0, 2`, or `10 x 0, 20 x 1` when they are many.
+/// Replies in a row of a table: `0, 2`, or `10 x 0, 20 x 1` if there are many.
 fn said(replies: &[&Reply]) -> String {
     let words: Vec<String> = replies.iter().map(|reply| reply.short()).collect();
     if words.len() <= 3 {
         return words.join(", ");
     }
-    // In the order in which they came up.
+    // In the order of their first occurrence.
     let mut counts: Vec<(&String, usize)> = Vec::new();
     for word in &words {
         match counts.iter_mut().find(|(known, _)| *known == word) {

@@ -1,4 +1,5 @@
-//! The ways to call a script that sells: what is not known of its arguments is tried in turn.
+//! The ways to call a script that sells: unknown arguments are tried with one meaning after
+//! another.
 
 use std::collections::BTreeMap;
 
@@ -8,27 +9,27 @@ use crate::sale::{Sale, Try};
 use crate::template::Slot;
 use crate::world::Kind;
 
-/// What a slot holds, try after try.
+/// What a slot contains in each try.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Means {
     Voucher,
     User,
-    /// Something else each time: an order id, a request, a moment.
+    /// A new value each time: an order id, a request, a time.
     Changes,
     Always(Vec<u8>),
-    /// The user says that it is always this.
+    /// The user says that it always has this value.
     Said(Vec<u8>),
 }
 
-/// A way to call the script: nobody says what its arguments are, so every fault has to show under
-/// each way under which it sells.
+/// A way to call the script. The meaning of its arguments is not given, so a fault only counts if
+/// it occurs in each way in which the script sells.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reading {
     pub means: BTreeMap<Slot, Means>,
 }
 
 impl Reading {
-    /// What stands in a slot for a try. With `tag` keys that the caller names are in one slot of a
+    /// The value of a slot in a try. With `tag`, keys that the caller names are in one slot of a
     /// cluster.
     pub fn value(&self, slot: Slot, a_try: &Try, tag: bool) -> Vec<u8> {
         let text = match self.means.get(&slot) {
@@ -46,10 +47,10 @@ impl Reading {
     }
 }
 
-/// The slots that share out between user, request and everything else.
+/// The slots of unknown meaning: each may be the user, a request or something else.
 struct Open {
     people: Vec<Slot>,
-    /// KEYS that hold a plain string, or nothing that was seen.
+    /// KEYS that contain a plain string, or whose content was never seen.
     keys: Vec<Slot>,
     rest: Vec<Slot>,
 }
@@ -59,7 +60,7 @@ impl Sale {
         let said = |slot: &Slot| roles.word(*slot).is_some();
         let of_stock: Vec<Slot> = self.stock.slots().collect();
         let people = self.people();
-        // A set, a hash, a list or a stream is one for all; a string may be a user's own.
+        // A set, a hash, a list or a stream is shared by all users; a string may belong to one.
         let shared = |slot: &Slot| {
             let places = self.marks.iter().chain(&self.looks);
             let mut of_it = places.filter(|place| place.key.slot() == Some(*slot));
@@ -82,7 +83,7 @@ impl Sale {
         }
     }
 
-    /// The ways to call it, the likeliest first.
+    /// The ways to call the script, the likeliest first.
     pub fn readings(&self, run: &Run, roles: &Roles) -> Vec<Reading> {
         let open = self.open(roles);
         let mut means = BTreeMap::new();
@@ -125,7 +126,7 @@ impl Sale {
             with(&[(keys, Means::Changes), (rest, Means::Changes)]),
             with(&[(keys, Means::Changes), (rest, one)]),
         ];
-        // Any of them may be the user, and the others differ per try.
+        // Each of them may be the user, while the others change with each try.
         for slot in &open.people {
             all.push(with(&[(&open.people, Means::Changes), (&[*slot], Means::User)]));
         }
@@ -138,7 +139,7 @@ impl Sale {
         different
     }
 
-    /// Whether what a slot holds gets into an entry or another command.
+    /// Whether a slot's value is written into an entry or is a word of another writing call.
     fn is_written(&self, slot: Slot) -> bool {
         let fields = self.orders.iter().flat_map(|(_, fields)| fields);
         fields.flat_map(|(_, value)| value.slots()).any(|other| other == slot)

@@ -1,4 +1,4 @@
-//! What a script or a command replied, as a client sees it and as Lua writes it.
+//! The reply of a script or a command, as a client sees it and as Lua writes it.
 
 use std::fmt;
 
@@ -7,18 +7,19 @@ pub enum Reply {
     Int(i64),
     Text(Vec<u8>),
     Status(String),
-    /// What a script's `false` and `nil` become.
+    /// The reply for a script's `false` and `nil`.
     #[default]
     Nil,
-    /// A mistake, with the line of the script where there is one.
+    /// A run-time error, with the line of the script if it is known.
     Error(String, Option<usize>),
-    /// An error that a script returned of its own accord, and so a word for an outcome.
+    /// An error that the script returned on purpose, so it stands for an outcome.
     Refusal(String),
     List(Vec<Reply>),
 }
 
 impl Reply {
-    /// An error as the server sends it. It adds the place to what a script failed at.
+    /// From an error as the server sends it, which names the place in the script only for run-time
+    /// errors.
     pub fn error(text: &[u8]) -> Self {
         let text = String::from_utf8_lossy(text);
         let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -42,7 +43,7 @@ impl Reply {
         matches!(self, Self::Error(..) | Self::Refusal(_))
     }
 
-    /// Equal, or both errors of which one was not meant: the texts of errors differ.
+    /// Equal, or both errors, at least one of them at run time: the texts of such errors differ.
     pub fn is_like(&self, other: &Self) -> bool {
         let meant = !self.is_error() && !other.is_error();
         self == other || (self.refuses() && other.refuses() && !meant)
@@ -69,7 +70,7 @@ impl Reply {
         if let Self::List(items) = self { items } else { Vec::new() }
     }
 
-    /// What a script has to return for this reply; nothing for a list.
+    /// What a script must return for this reply; none for a list.
     pub fn lua(&self) -> Option<String> {
         match self {
             Self::Int(number) => Some(number.to_string()),
@@ -113,7 +114,7 @@ impl fmt::Display for Reply {
     }
 }
 
-/// The text of an error without where in which script it came up, which no reader needs.
+/// The text of an error without its place in the script, which no reader needs.
 fn without_place(text: &str) -> String {
     let text = text.split(" script: ").next().unwrap_or_default();
     let text = text.split(" @user_script").next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What was found of a script, as text for people and as JSON for programs.
+//! The findings about a script, as text for people and as JSON for programs.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ pub enum Verdict {
     Unclear,
 }
 
-/// Everything about one script.
+/// The result for one script.
 pub struct Examined {
     pub file: String,
     pub sha1: String,
@@ -25,9 +25,9 @@ pub struct Examined {
     pub understood: Vec<(&'static str, String)>,
     pub rows: Vec<Row>,
     pub findings: Vec<Finding>,
-    /// Why no command takes its place, and what is near.
+    /// Why no command can replace it, and which command is nearest.
     pub obstacles: Vec<String>,
-    /// The least change first.
+    /// The smallest change first.
     pub cures: Vec<Cure>,
     pub direct: Option<String>,
     pub cluster: Option<Cluster>,
@@ -45,7 +45,7 @@ impl Verdict {
         }
     }
 
-    /// A helper is nothing to fail a build for.
+    /// A helper must not fail a build.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::DropIn | Self::Helper => 0,
@@ -75,7 +75,7 @@ impl Grade {
     }
 }
 
-/// Paints words, on a terminal only.
+/// Colors words, on a terminal only.
 #[derive(Clone, Copy)]
 pub struct Paint(pub bool);
 
@@ -101,7 +101,7 @@ impl Paint {
     }
 }
 
-/// Lines of at most so many columns, the first behind `first`, the others behind spaces.
+/// Wraps a text; the first line begins with `first`, the others with spaces.
 fn wrapped(first: &str, text: &str) -> String {
     const COLUMNS: usize = 96;
     let indent = " ".repeat(first.chars().count());
@@ -210,7 +210,7 @@ impl Examined {
             if !rows.is_empty() {
                 text += &format!("\n{}\n", paint.head(head));
             }
-            // Where the script is broken, the others only say so again.
+            // For a broken script, further rows would only repeat that.
             let shown = if self.verdict == Verdict::Broken { 3 } else { rows.len() };
             for row in rows.iter().take(shown) {
                 text += &wrapped("  - ", &format!("{}: {}", row.name, row.differences.join("; ")));
@@ -244,7 +244,7 @@ impl Examined {
         text
     }
 
-    /// The setting that has the module answer the script's own calls.
+    /// The setting with which the module answers the script's own calls.
     pub fn scripts_line(&self, cure: &Cure) -> Option<String> {
         match &cure.way {
             Way::Native(command) => Some(format!("{} {command}", self.sha1)),
@@ -342,7 +342,7 @@ impl Examined {
         }
     }
 
-    /// A line of Lua in the script's place.
+    /// A line of Lua that replaces the script.
     fn replacement(&self) -> Option<&str> {
         self.cures.iter().find_map(|cure| match &cure.way {
             Way::Lua(lua) => Some(lua.as_str()),

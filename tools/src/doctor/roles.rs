@@ -1,11 +1,11 @@
-//! What the user says of the script's KEYS and ARGV.
+//! What the user says about the script's KEYS and ARGV.
 
 use std::collections::BTreeMap;
 
 use crate::source::Source;
 use crate::template::Slot;
 
-/// What a slot is, as far as it was said.
+/// The roles of slots, as far as the user named them.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Roles {
     keys: Option<Vec<String>>,
@@ -36,7 +36,7 @@ impl Roles {
         Ok(Self { keys: words("--keys", keys)?, args: words("--argv", args)? })
     }
 
-    /// Every slot of a call, KEYS first; of an argument that is JSON its fields, unless the user
+    /// Every slot of a call, KEYS first. A JSON argument is replaced by its fields, unless the user
     /// says what it is.
     pub fn slots(&self, source: &Source) -> Vec<Slot> {
         let keys = self.keys.as_ref().map_or(source.keys, Vec::len);
@@ -65,7 +65,7 @@ impl Roles {
         (word != "-").then_some(word)
     }
 
-    /// Slots that always hold the same, from words such as `=100`.
+    /// Slots with a constant value, from words such as `=100`.
     pub fn fixed(&self) -> BTreeMap<Slot, Vec<u8>> {
         let all = |words: &Option<Vec<String>>, slot: fn(usize) -> Slot| -> Vec<_> {
             let words = words.iter().flatten().enumerate();

@@ -1,5 +1,5 @@
-//! A script that takes units, as it was seen to do it: which key is the stock, where it remembers
-//! buyers, what it appends, and every reading of its arguments under which it sells.
+//! A script that takes units, as observed: which key is the stock, where it remembers buyers, what
+//! it appends, and every reading of its arguments to try.
 
 use domain::integer;
 
@@ -11,7 +11,7 @@ use crate::watch::{asks, looks, writes};
 use crate::wire::Words;
 use crate::world::{Cell, Cells, Kind};
 
-/// A cell whose names are made of what the call is given.
+/// A cell whose names are made of the call's arguments.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
     pub key: Template,
@@ -31,17 +31,17 @@ pub struct Try {
 pub struct Sale {
     pub slots: Vec<Slot>,
     pub stock: Place,
-    /// The slot that says how many units.
+    /// The slot with the number of units.
     pub units: Option<Slot>,
     /// Where buyers are remembered.
     pub marks: Vec<Place>,
     /// The stream of orders, and its fields.
     pub orders: Option<(Template, Vec<(String, Template)>)>,
-    /// What else has to be there for a sale.
+    /// What else must exist for a sale.
     pub guards: Vec<(Place, Template)>,
-    /// Everything that it looks at, but the stock.
+    /// Everything that it reads, except the stock.
     pub looks: Vec<Place>,
-    /// What it calls beside the sale that writes.
+    /// Its writing calls besides those of the sale.
     pub extras: Vec<Vec<Template>>,
     pub effects: Effects,
     pub user: Option<Slot>,
@@ -74,7 +74,8 @@ impl Place {
 }
 
 impl Sale {
-    /// From the run that sold, the slot of the units, and the numbers that it only counts up.
+    /// Derived from the run that sold, the slot of the units, and the numbers that it only
+    /// increments.
     pub fn of(
         run: &Run,
         slots: &[Slot],
@@ -112,7 +113,8 @@ impl Sale {
             .chain(counted)
             .map(|cell| Place::of(cell, &template))
             .filter(|place| place.kind != Kind::List)
-            // What is only written, or is one for all, is no mark that could refuse anybody.
+            // A cell that is only written, or is the same for all users, can't be the mark of a
+            // buyer.
             .filter(|place| place.slots().any(|slot| stock_place.slots().all(|own| own != slot)))
             .filter(|place| places.iter().any(|look| look.key == place.key))
             .collect();
@@ -138,8 +140,8 @@ impl Sale {
         Some(sale)
     }
 
-    /// What of the stock's name is no user is the voucher; what of a buyer's mark is no voucher is
-    /// the user; the order id is what is left of the entry.
+    /// Finds the roles of slots: the voucher is in the stock's name, the user in a buyer's mark but
+    /// not in the stock's name, and the order id is a remaining field of the entry.
     fn name_slots(&mut self) {
         let is_arg = |slot: &Slot| !slot.is_key();
         let of_stock: Vec<Slot> = self.stock.slots().collect();
@@ -169,7 +171,8 @@ impl Sale {
         }
     }
 
-    /// Arguments in the names of buyers' marks, and in what is looked at, but the stock's.
+    /// Arguments in the names of buyers' marks and of other cells that it reads, but not in the
+    /// stock's.
     pub fn people(&self) -> Vec<Slot> {
         let of_stock: Vec<Slot> = self.stock.slots().collect();
         let mut people = Vec::new();
@@ -200,13 +203,14 @@ impl Sale {
         extras
     }
 
-    /// The set of buyers, when there is one and its members are users.
+    /// The set of buyers, if there is one and its members are users.
     pub fn buyers(&self) -> Option<&Place> {
         let is_set = |place: &&Place| place.kind == Kind::Set && place.item.slot() == self.user;
         self.marks.iter().find(is_set).filter(|_| self.user.is_some())
     }
 
-    /// The stream and the names of its fields for user, voucher and order id, if that is all.
+    /// The stream and the names of its fields for user, voucher and order id, if it has no other
+    /// field.
     pub fn fields(&self) -> Option<(&Template, [String; 3])> {
         let (stream, fields) = self.orders.as_ref()?;
         let of = |slot: Option<Slot>| {
@@ -217,7 +221,7 @@ impl Sale {
         (fields.len() == 3).then_some((stream, names))
     }
 
-    /// The same sale with the buyers under the voucher, where the script has them under the user.
+    /// The sale with its set of buyers named after the voucher instead of the user.
     pub fn with_buyers_of_voucher(&self) -> Self {
         let (Some(user), Some(voucher)) = (self.user, self.voucher) else { return self.clone() };
         let mut other = self.clone();
@@ -233,16 +237,16 @@ impl Sale {
         self.stock.cell(&|slot| reading.value(slot, a_try, false))
     }
 
-    /// What has to be there for this try beside the stock.
+    /// What must exist for this try besides the stock.
     pub fn guard_cells(&self, reading: &Reading, a_try: &Try) -> Cells {
         let value = |slot: Slot| reading.value(slot, a_try, false);
         self.guards.iter().map(|(place, held)| (place.cell(&value), held.text(&value))).collect()
     }
 
-    /// What a slot is called in a report.
+    /// The name of a slot in a report.
     pub fn name(&self, slot: Slot) -> String {
         let key = |place: Option<&Place>| place.and_then(|place| place.key.slot());
-        // What is in a name of a key of its own may be a request as well as a user.
+        // A slot that is only in a key's name may be a request as well as a user.
         let member = |place: &Place| {
             matches!(place.kind, Kind::Set | Kind::Hash | Kind::Sorted)
                 && place.item.slot() == self.user
@@ -262,7 +266,7 @@ impl Sale {
     }
 }
 
-/// The first entry that it appends.
+/// The stream and the fields of the first entry that it appends.
 fn orders(
     calls: &[Words],
     template: &impl Fn(&[u8]) -> Template,

@@ -1,7 +1,7 @@
-//! Throw-away servers: started in a fresh folder, on a unix socket, and ended with the program.
+//! Throw-away servers: started in a new folder, on a unix socket, and ended with the program.
 //!
-//! The program talks to nothing else. Every server it starts is in one list, so that a signal ends
-//! them all.
+//! The program connects to no other server. All servers it starts are in one list, so that a signal
+//! can end them.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -24,23 +24,23 @@ use crate::wire::{Wire, Words};
 /// How long a server may take to start, or to answer.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// How long a script may take. The longest of those that are examined take milliseconds.
+/// How long a script may run. Usual scripts take milliseconds.
 const SCRIPT_DEADLINE: Duration = Duration::from_secs(10);
 
-/// The user whom scripts run as: it can do what scripts of shops do, and nothing to the server.
+/// The ACL user that runs scripts: it may do what scripts of shops do, and nothing to the server.
 const SCRIPT_USER: &str = "script";
 const SCRIPT_RULES: &str = "~* &* +@all -@admin -@dangerous +keys +sort +sort_ro +info";
 
-/// How much of what a server says is kept: its start, and room for a crash report.
+/// How much of a server's output is kept: its start, and room for a crash report.
 const LOG_LEN_MAX: u64 = 1 << 20;
 
 /// The longest file that a server may write.
 const FILE_LEN_MAX: u64 = 64 << 20;
 
-/// What a server says before it ends because another process listens to its port.
+/// What a server logs before it ends because another process listens on its port.
 const PORT_IS_TAKEN: &str = "Address already in use";
 
-/// What the servers are made of.
+/// The files that servers are started from.
 pub struct Programs {
     pub server: PathBuf,
     pub module: PathBuf,
@@ -65,8 +65,8 @@ struct Running {
     _dir: TempDir,
 }
 
-/// None once the program ends: from then on no server may be started. A thread that starts or ends
-/// a server holds the lock until it is done, so that the program leaves no server behind.
+/// None once the program ends: after that no server may be started. A thread that starts or ends a
+/// server holds the lock until it has finished, so that no server outlives the program.
 static RUNNING: Mutex<Option<BTreeMap<u32, Running>>> = Mutex::new(Some(BTreeMap::new()));
 
 fn running() -> MutexGuard<'static, Option<BTreeMap<u32, Running>>> {
@@ -75,7 +75,7 @@ fn running() -> MutexGuard<'static, Option<BTreeMap<u32, Running>>> {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Errors mean that it has ended already, which is all that is wanted here.
+        // An error means that it has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -106,8 +106,8 @@ impl Server {
         Ok(server)
     }
 
-    /// A node has to listen somewhere, though nobody calls there: the system chooses where. Another
-    /// process may take a port before the server does: then two others are tried.
+    /// A node must listen on ports, though nobody connects to them: the system chooses them. If
+    /// another process takes a port before the server does, two other ports are tried.
     fn node(
         programs: &Programs,
         module: bool,
@@ -136,7 +136,7 @@ impl Server {
         let list = running.as_mut().context("the program is ending")?;
         let dir = tempfile::Builder::new().prefix("seckill-doctor-").tempdir()?;
         let socket = dir.path().join("socket");
-        // A script must not reach another server: MIGRATE is the one command that could.
+        // A script must not reach another server: MIGRATE is the only command that could.
         let mut conf = format!(
             "port 0\nbind 127.0.0.1\nunixsocket {}\ndir {}\nsave \"\"\nappendonly no\n\
              rename-command MIGRATE \"\"\nmaxmemory 256mb\n\
@@ -182,7 +182,7 @@ impl Server {
                 )
             }
         })?;
-        // It holds an end of the pipe, which would never be seen to close.
+        // It holds an end of the pipe, so the pipe would never close.
         drop(command);
         let id = child.id();
         let writer = std::thread::spawn(move || keep_the_beginning(said, file));
@@ -204,7 +204,7 @@ impl Server {
             if ended { Some(Err(())) } else { up().map(Ok) }
         })?
         .or_else(|()| {
-            // All that it said is in the log when its end of the pipe is closed.
+            // The log is complete once the server has closed the pipe.
             let _ = writer.join();
             let said = fs::read_to_string(log).unwrap_or_default();
             let lines: Vec<&str> = said.lines().collect();
@@ -221,16 +221,16 @@ impl Server {
     }
 }
 
-/// Writes what a server says into its log until that is full, and no more: a script may log.
+/// Writes a server's output into its log until the log is full, since a script may log without end.
 fn keep_the_beginning(mut said: std::io::PipeReader, mut log: File) {
     let mut beginning = (&mut said).take(LOG_LEN_MAX);
-    // Errors mean that the log can't be read afterwards, which is said then.
+    // After an error the log can't be read, which is reported then.
     let _ = std::io::copy(&mut beginning, &mut log);
     let _ = std::io::copy(&mut said, &mut std::io::sink());
 }
 
-/// Bounds the files of this program, and with it those of the servers that it starts from now on:
-/// none gets longer than it ever needs. To be called once, at the start.
+/// Limits the size of files for this program and the servers that it starts from now on. To be
+/// called once, at the start.
 pub fn bound_files() -> Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let most =
@@ -248,13 +248,13 @@ impl Drop for Server {
 }
 
 impl Client {
-    /// Sends a command and gives its reply, an error reply too.
+    /// Sends a command and returns its reply, even an error reply.
     pub fn call<A: AsRef<[u8]>>(&mut self, words: &[A]) -> Result<Reply> {
         self.own.send(words)?;
         self.own.read()
     }
 
-    /// The same for what must not fail.
+    /// Sends a command for which an error reply is an error.
     pub fn must<A: AsRef<[u8]>>(&mut self, words: &[A]) -> Result<Reply> {
         let reply = self.call(words)?;
         if reply.refuses() {
@@ -264,13 +264,13 @@ impl Client {
         Ok(reply)
     }
 
-    /// Many commands in one turn; what they reply is of no interest.
+    /// Sends many commands at once and ignores their replies.
     pub fn all(&mut self, commands: &[Words]) -> Result<()> {
         commands.iter().try_for_each(|words| self.own.send(words))?;
         commands.iter().try_for_each(|_| self.own.read().map(drop))
     }
 
-    /// A node takes a turn to see that slots have come or gone.
+    /// Waits: a node needs a turn of its event loop to notice that its slots have changed.
     pub fn wait_for_cluster(&mut self) -> Result<()> {
         wait_for("a cluster of one node", || {
             let info = self.call(&["CLUSTER", "INFO"]).ok()?;
@@ -278,7 +278,7 @@ impl Client {
         })
     }
 
-    /// Runs a script, as a user who can do nothing to the server.
+    /// Runs a script, as a user that can do nothing to the server.
     pub fn eval<A: AsRef<[u8]>>(&mut self, words: &[A]) -> Result<Reply> {
         self.scripts.send(words)?;
         self.scripts.read().with_context(|| {
@@ -287,20 +287,20 @@ impl Client {
         })
     }
 
-    /// The next thing that the server sends by itself.
+    /// The next message that the server sends without a request.
     pub fn next(&mut self) -> Result<Reply> {
         self.own.read()
     }
 }
 
-/// Root's servers run as this user, who owns nothing: scripts of others run in them.
+/// Started by root, servers run as this user, who owns no files, since they run unknown scripts.
 const NOBODY: u32 = 65534;
 
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// The module where a server of that folder can read it.
+/// The module's path, in a place where a server of that folder can read it.
 fn module_for_a_server_in(dir: &Path, programs: &Programs) -> Result<PathBuf> {
     if !is_root() {
         return Ok(programs.module.clone());
@@ -308,12 +308,12 @@ fn module_for_a_server_in(dir: &Path, programs: &Programs) -> Result<PathBuf> {
     let copy = dir.join("libseckill.so");
     fs::copy(&programs.module, &copy)
         .with_context(|| format!("cannot read {}", programs.module.display()))?;
-    // The server loads no module that it could not run.
+    // The server only loads a module whose file is executable.
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o755))?;
     Ok(copy)
 }
 
-/// Two ports that nobody listened to a moment ago.
+/// Two ports on which no process listened a moment ago.
 fn free_ports() -> Result<[u16; 2]> {
     let free = || TcpListener::bind(("127.0.0.1", 0));
     // Both are bound before one of them is free again, so that they differ.
@@ -373,7 +373,7 @@ mod tests {
         assert!(asked > 2, "asked {asked} times");
         let answer = node.client().expect("a client").call(&["PING"]).expect("an answer");
         assert!(answer.text().contains("PONG"));
-        // Where all are taken it says so.
+        // If all ports are taken, the error says so.
         let error = Server::node(&programs, false, || Ok([taken(), taken()])).err();
         assert!(error.expect("an error").to_string().contains(PORT_IS_TAKEN));
     }

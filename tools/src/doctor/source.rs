@@ -9,21 +9,23 @@ use crate::java::strings;
 use crate::template::Field;
 
 pub struct Source {
-    /// The name of the file without folders; with the line, where it is in other source text.
+    /// The name of the file without folders; with the line, if it is in other source text.
     pub name: String,
     pub text: Vec<u8>,
     pub keys: usize,
     pub args: usize,
-    /// Whether it also takes KEYS or ARGV by reckoning: `ARGV[i]`, `#ARGV`, `unpack(ARGV)`.
+    /// Whether it also accesses KEYS or ARGV with a computed index: `ARGV[i]`, `#ARGV`,
+    /// `unpack(ARGV)`.
     pub reckons: bool,
-    /// Whether other source text joins values into it that are known at run time only.
+    /// Whether other source text joins values into it that are only known at run time.
     pub is_joined: bool,
-    /// Whether it puts something before or behind it.
+    /// Whether other source text joins something before or after it.
     pub is_part: bool,
 }
 
 impl Source {
-    /// All scripts of a file or, sorted, of a folder; those in Java, Kotlin and Go if it is asked.
+    /// All scripts of a file or, sorted, of a folder; with `from_java` also those in Java, Kotlin
+    /// and Go.
     pub fn read(path: &Path, from_java: bool) -> Result<Vec<Self>> {
         let ends = |ending: &[&str]| {
             path.extension().is_some_and(|own| ending.iter().any(|ending| own == *ending))
@@ -61,14 +63,14 @@ impl Source {
         let code = without_comments(&String::from_utf8_lossy(&text));
         let (keys, keys_reckoned) = highest(&code, "KEYS");
         let (args, args_reckoned) = highest(&code, "ARGV");
-        // Nobody can count those: some more do no harm.
+        // The number of computed ones is unknown: a few too many do no harm.
         let keys = if keys_reckoned { keys.max(2) } else { keys };
         let args = if args_reckoned { args.max(8) } else { args };
         let reckons = keys_reckoned || args_reckoned;
         Self { name, text, keys, args, reckons, is_joined: false, is_part: false }
     }
 
-    /// The fields of arguments that it decodes as JSON, where it uses nothing else of them.
+    /// The fields of arguments that it decodes as JSON, if it uses nothing else of them.
     pub fn fields(&self) -> Vec<Field> {
         let code = without_texts(&self.code());
         let mut fields: Vec<Field> = Vec::new();
@@ -78,7 +80,7 @@ impl Source {
             let arg = |text: &str| {
                 text.trim().strip_prefix("ARGV[")?.split(']').next()?.trim().parse::<usize>().ok()
             };
-            // Perhaps it has a name of its own.
+            // The argument may be in a local variable.
             let value = code.split_once(&format!("local {} = ", text.trim()));
             let Some(arg) = arg(text).or_else(|| arg(value?.1)) else { continue };
             let variable = before.trim_end().strip_suffix('=').map(last_word);
@@ -88,7 +90,7 @@ impl Source {
             };
             for name in names {
                 if fields.iter().all(|field| (field.arg, field.name) != (arg, name)) {
-                    // For as long as the program runs, and that is not long.
+                    // Leaked on purpose: the program soon ends.
                     let name = name.to_owned().leak();
                     fields.push(Field { arg, number: fields.len() + 1, name });
                 }
@@ -97,12 +99,12 @@ impl Source {
         fields
     }
 
-    /// Its text without comments.
+    /// The text without comments.
     pub fn code(&self) -> String {
         without_comments(&String::from_utf8_lossy(&self.text))
     }
 
-    /// Short words in quotes, which may be fields or states; not the names of commands.
+    /// Short quoted words, which may be fields or states; not the names of commands.
     pub fn literals(&self) -> Vec<Vec<u8>> {
         let code = self.code();
         let mut found: Vec<Vec<u8>> = Vec::new();
@@ -122,7 +124,7 @@ impl Source {
         found
     }
 
-    /// Whether its text calls a command, in any case.
+    /// Whether its text calls a command, in upper or lower case.
     pub fn names(&self, command: &str) -> bool {
         let code = self.code().to_lowercase();
         ["'", "\""].iter().any(|quote| code.contains(&format!("{quote}{command}{quote}")))
@@ -132,7 +134,8 @@ impl Source {
         self.code().contains("math.random")
     }
 
-    /// A command of a module, or one that is newer than many servers, in lower case.
+    /// A command that it calls and that is a module's, or that many servers don't have yet, in
+    /// lower case.
     pub fn foreign_command(&self) -> Option<String> {
         const NEWER: &str = " hexpire hpexpire hexpireat hpexpireat httl hpttl hpersist hgetex \
             hsetex hgetdel delifeq delex digest msetex xdelex xackdel ";
@@ -144,7 +147,7 @@ impl Source {
         calls.find(|name| name.contains('.') || NEWER.contains(&format!(" {name} ")))
     }
 
-    /// A line of it, counted from 1, shown safely.
+    /// A line of the text, counted from 1, escaped.
     pub fn line(&self, number: usize) -> String {
         let text = String::from_utf8_lossy(&self.text);
         text.lines().nth(number.wrapping_sub(1)).unwrap_or_default().trim().to_owned()
@@ -159,7 +162,7 @@ fn is_letter(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The names of what is taken out of a table; none if anything else is done with it.
+/// The names of the fields read from a table; none if the table is used in another way.
 fn members<'c>(code: &'c str, table: &str) -> Option<Vec<&'c str>> {
     let mut names = Vec::new();
     for (at, _) in code.match_indices(table) {
@@ -174,7 +177,7 @@ fn members<'c>(code: &'c str, table: &str) -> Option<Vec<&'c str>> {
     Some(names)
 }
 
-/// `name`, where `.name` follows and nothing is taken out of that.
+/// `name`, if `.name` follows and no field of that is read.
 fn member(after: &str) -> Option<&str> {
     let rest = after.strip_prefix('.')?;
     let (name, rest) = rest.split_at(rest.find(|c| !is_letter(c)).unwrap_or(rest.len()));
@@ -182,7 +185,7 @@ fn member(after: &str) -> Option<&str> {
     is_one.then_some(name)
 }
 
-/// Lua with nothing between its quotes.
+/// Lua with all quoted text removed.
 fn without_texts(code: &str) -> String {
     let mut open = None;
     let mut before = ' ';
@@ -198,7 +201,7 @@ fn without_texts(code: &str) -> String {
     code.chars().filter(|letter| keep(*letter)).collect()
 }
 
-/// The highest number that a table is asked for, and whether it is used in any other way.
+/// The highest constant index of a table, and whether it is used in any other way.
 fn highest(code: &str, table: &str) -> (usize, bool) {
     let (mut highest, mut reckoned) = (0, false);
     for (at, _) in code.match_indices(table) {
@@ -217,8 +220,8 @@ fn highest(code: &str, table: &str) -> (usize, bool) {
     (highest, reckoned)
 }
 
-/// Lua without `-- ...` and `--[[ ... ]]`. Strings that hold two dashes lose their end, which
-/// matters to nobody who only looks for tables.
+/// Lua without `-- ...` and `--[[ ... ]]`. A string that contains two dashes loses its end, which
+/// doesn't matter here.
 fn without_comments(text: &str) -> String {
     let mut code = String::new();
     let mut rest = text;

@@ -1,26 +1,25 @@
-//! How a text is made of what the script is called with: `seckill:stock:` and then
-//! `ARGV[1]`.
+//! How a text is made of the script's arguments: `seckill:stock:` and then `ARGV[1]`.
 //!
-//! Found out by calling the script with marks, texts that nothing else holds, and looking where
-//! they come out.
+//! Derived by calling the script with marks, which are texts that occur nowhere else, and looking
+//! where they appear.
 
 use std::fmt;
 
 use crate::reply::quoted;
 
-/// A place of the call, counted from 1 as in Lua.
+/// A place in the call, counted from 1 as in Lua.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Slot {
     Key(usize),
     Arg(usize),
-    /// A field of an argument that is an object of JSON.
+    /// A field of an argument that is a JSON object.
     Field(Field),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Field {
     pub arg: usize,
-    /// Among the fields of all arguments.
+    /// Its number among the fields of all arguments.
     pub number: usize,
     pub name: &'static str,
 }
@@ -35,8 +34,8 @@ pub enum Part {
 pub struct Template(pub Vec<Part>);
 
 impl Slot {
-    /// The text that stands for this slot while the script is watched. Those of arguments are
-    /// numbers, since a script may reckon with them.
+    /// The text in this slot while the script is watched. Marks of arguments are numbers, since a
+    /// script may calculate with them.
     pub fn mark(self) -> Vec<u8> {
         match self {
             Self::Key(number) => format!("mark9081735{number:02}").into_bytes(),
@@ -70,7 +69,7 @@ impl Template {
         Self(vec![Part::Slot(slot)])
     }
 
-    /// What a text is made of, when the slots held their marks.
+    /// The parts of a text that was made while the slots had their marks.
     pub fn of(text: &[u8], slots: &[Slot]) -> Self {
         let mut parts = Vec::new();
         let mut plain = Vec::new();
@@ -96,7 +95,7 @@ impl Template {
         Self(parts)
     }
 
-    /// The same with another slot.
+    /// The template with one slot replaced by another.
     pub fn with(&self, one: Slot, other: Slot) -> Self {
         let part = |part: &Part| match part {
             Part::Slot(slot) if *slot == one => Part::Slot(other),
@@ -105,7 +104,7 @@ impl Template {
         Self(self.0.iter().map(part).collect())
     }
 
-    /// The text itself, with a value for every slot.
+    /// The text with a value for every slot.
     pub fn text(&self, value: &impl Fn(Slot) -> Vec<u8>) -> Vec<u8> {
         let of = |part: &Part| match part {
             Part::Text(text) => text.clone(),
@@ -121,7 +120,7 @@ impl Template {
         })
     }
 
-    /// The slot, when it is this one alone.
+    /// The slot, if the template is a single slot.
     pub fn slot(&self) -> Option<Slot> {
         match self.0.as_slice() {
             [Part::Slot(slot)] => Some(*slot),
@@ -129,7 +128,7 @@ impl Template {
         }
     }
 
-    /// The text, when no slot is in it.
+    /// The text, if the template has no slot.
     pub fn constant(&self) -> Option<&[u8]> {
         match self.0.as_slice() {
             [Part::Text(text)] => Some(text),
@@ -137,7 +136,7 @@ impl Template {
         }
     }
 
-    /// The prefix, when it is one and then this slot.
+    /// The prefix, if the template is a prefix followed by this slot.
     pub fn prefix_of(&self, slot: Slot) -> Option<Vec<u8>> {
         match self.0.as_slice() {
             [Part::Text(text), Part::Slot(last)] if *last == slot => Some(text.clone()),
@@ -146,7 +145,7 @@ impl Template {
         }
     }
 
-    /// The expression that makes it in Lua.
+    /// The Lua expression for the text.
     pub fn lua(&self) -> String {
         let of = |part: &Part| match part {
             Part::Text(text) => quoted(text),

@@ -1,4 +1,4 @@
-//! Runs a sale again with one thing changed, to see what of it matters.
+//! Runs a sale again with one change, to see what matters.
 
 use anyhow::Result;
 use domain::integer;
@@ -27,8 +27,8 @@ impl Trial<'_> {
         self.run(plan)
     }
 
-    /// The same sale with the least planted and the fewest arguments that are not their marks; and
-    /// of those the one that says how many units.
+    /// The same sale with as little planted as possible, and as few arguments as possible that are
+    /// not their marks; and among these the argument that is the number of units.
     pub fn simplest(&mut self, mut run: Run) -> Result<(Run, Option<Slot>)> {
         let stock = run.stock();
         let mut plans = Vec::new();
@@ -57,7 +57,7 @@ impl Trial<'_> {
         Ok((run, None))
     }
 
-    /// Whether the same call sells again and again.
+    /// Whether the same call sells every time.
     pub fn sells_always(&mut self, run: &Run) -> Result<bool> {
         for _ in 0..20 {
             if !self.run(run.plan.clone())?.sells() {
@@ -67,7 +67,7 @@ impl Trial<'_> {
         Ok(true)
     }
 
-    /// Whether it takes the same from a stock that has a thousand units more.
+    /// Whether it takes the same number of units from a stock with a thousand units more.
     pub fn is_steady(&mut self, run: &Run) -> Result<bool> {
         let stock = run.stock();
         let held = run.plan.cells.get(&stock).and_then(|text| integer::parse(text));
@@ -75,7 +75,8 @@ impl Trial<'_> {
         Ok(self.with(run, &stock, more.as_bytes())?.units() == run.units())
     }
 
-    /// A lock that counts its holds: with one left the field is gone.
+    /// Whether it is a reentrant lock, which counts its acquisitions: releasing the last one
+    /// deletes the field.
     pub fn is_reentrant(&mut self, run: &Run) -> Result<bool> {
         let stock = run.stock();
         let huge = run.plan.cells.get(&stock).is_some_and(|text| text == HUGE);
@@ -84,7 +85,7 @@ impl Trial<'_> {
             && !self.with(run, &stock, ONE)?.seen.after.cells.contains_key(&stock))
     }
 
-    /// Numbers that it only counts up.
+    /// Numbers that it only increments.
     pub fn counted(&mut self, run: &Run) -> Result<Vec<Cell>> {
         let effects = run.effects();
         let made = effects.made.iter().filter(|(_, value)| integer::parse(value).is_some());
@@ -99,7 +100,7 @@ impl Trial<'_> {
         Ok(counted)
     }
 
-    /// Whether a sale goes on in the same way whatever a number holds.
+    /// Whether a sale is the same whatever the value of a number is.
     fn only_counts(&mut self, run: &Run, cell: &Cell) -> Result<bool> {
         for value in [HUGE, b"1000", ONE, b"0"] {
             let other = self.with(run, cell, value)?;

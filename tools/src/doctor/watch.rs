@@ -1,5 +1,5 @@
-//! Watches a script at work by MONITOR: the commands that it calls, and what they leave behind. The
-//! script itself stays as it is.
+//! Watches a running script with MONITOR: the commands that it calls, and the keys before and
+//! after. The script itself is not changed.
 
 use anyhow::{Context, Result};
 use domain::integer;
@@ -16,11 +16,11 @@ pub struct Watch {
     monitor: Client,
 }
 
-/// What was seen of one run.
+/// What was observed in one run.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub reply: Reply,
-    /// Commands as the script called them, names in capitals.
+    /// Commands as the script called them, with names in capitals.
     pub calls: Vec<Words>,
     pub before: World,
     pub after: World,
@@ -79,7 +79,7 @@ pub fn eval(script: &[u8], slots: &[Slot], value: &impl Fn(Slot) -> Vec<u8>) -> 
     call
 }
 
-/// An object of JSON, whose bytes need not be UTF-8. Numbers of units are numbers, and ids texts.
+/// A JSON object, whose bytes need not be UTF-8. Units are written as numbers, ids as texts.
 fn json(fields: &[Slot], value: &impl Fn(Slot) -> Vec<u8>) -> Vec<u8> {
     const UNITS: [&str; 6] = ["unit", "count", "num", "quantity", "qty", "amount"];
     let mut object = Vec::new();
@@ -108,15 +108,16 @@ fn json(fields: &[Slot], value: &impl Fn(Slot) -> Vec<u8>) -> Vec<u8> {
     object
 }
 
-/// What a call reads: the key, the kind of it where the command has one, and the item.
+/// What a call reads: the key, its kind if the command implies one, and the item.
 pub struct Look {
     pub key: Vec<u8>,
     pub kind: Option<Kind>,
-    /// Nothing where the whole key is read.
+    /// None if the whole key is read.
     pub item: Option<Vec<u8>>,
 }
 
-/// Everything that a call looks at, also where it writes: DECR reads, and SADD says what was there.
+/// Everything that a call reads, even if it writes: DECR reads, and SADD replies whether the member
+/// existed.
 pub fn looks(call: &Words) -> Vec<Look> {
     use Kind::{Hash, List, Set, Sorted, Text};
     let name = String::from_utf8_lossy(call.first().map(Vec::as_slice).unwrap_or_default());
@@ -154,7 +155,7 @@ pub fn looks(call: &Words) -> Vec<Look> {
     }
 }
 
-/// Whether a script learns anything of a key by this call.
+/// Whether a script learns anything about a key from this call.
 pub fn asks(call: &Words) -> bool {
     const ANSWERS: &str =
         " SADD SETNX HSETNX HINCRBY INCR INCRBY DECR DECRBY ZADD SREM DEL SETBIT ";
@@ -163,7 +164,7 @@ pub fn asks(call: &Words) -> bool {
     !writes(call) || only_new || ANSWERS.contains(&format!(" {name} "))
 }
 
-/// Whether a command writes, by the name that the script called.
+/// Whether a command writes, judged by its name.
 pub fn writes(call: &Words) -> bool {
     const READS: &str = " GET MGET EXISTS SISMEMBER SMISMEMBER SCARD SMEMBERS SRANDMEMBER HGET \
         HEXISTS HGETALL HMGET HLEN HKEYS HVALS TTL PTTL TYPE TIME XLEN XRANGE STRLEN GETRANGE \
@@ -172,7 +173,8 @@ pub fn writes(call: &Words) -> bool {
     !READS.contains(&format!(" {name} "))
 }
 
-/// Whether a script called, and what: `1700000000.123456 [0 lua] "GET" "seckill:stock:7"`.
+/// The call in a line of MONITOR, and whether a script made it:
+/// `1700000000.123456 [0 lua] "GET" "seckill:stock:7"`.
 fn parse(line: &[u8]) -> Option<(bool, Words)> {
     let from = line.iter().position(|byte| *byte == b'[')?;
     let to = from + line[from..].iter().position(|byte| *byte == b']')?;
@@ -184,7 +186,7 @@ fn parse(line: &[u8]) -> Option<(bool, Words)> {
     Some((by_script, call))
 }
 
-/// Quoted words, with the escapes that the server writes.
+/// Parses quoted words, with the escapes that the server writes.
 fn words(text: &[u8]) -> Words {
     let mut words: Words = Vec::new();
     let mut open: Option<Vec<u8>> = None;

@@ -1,5 +1,5 @@
-//! What a script is that neither sells nor releases a lock, from what it did: helpers, pops, carts,
-//! counters, scripts that always fail. What is not certain is not said.
+//! Classifies a script that neither sells nor releases a lock, by what it did: helpers, pops,
+//! carts, counters, scripts that always fail. Says nothing that is not certain.
 
 use crate::explore::{Effects, Run};
 use crate::finding::{Finding, left_behind};
@@ -19,11 +19,11 @@ pub enum Judged {
         near: String,
     },
     Unclear(String),
-    /// It can't be run alone, with what shows that.
+    /// It can't run alone, with the reason for that conclusion.
     Part(String),
 }
 
-/// Mistakes of the text itself: no data and no argument makes them go away.
+/// Errors in the text itself, which occur whatever the data and the arguments are.
 const CERTAIN: [&str; 8] = [
     "nonexistent global variable",
     "attempt to call",
@@ -36,11 +36,11 @@ const CERTAIN: [&str; 8] = [
 ];
 
 fn is_certain(error: &str, source: &Source) -> bool {
-    // What a decoder makes of a planted value is no proof.
+    // An error about a decoded planted value proves nothing.
     let text = String::from_utf8_lossy(&source.text);
     let decodes = ["cjson", "cmsgpack", "struct."].iter().any(|word| text.contains(word));
     let compares = error.contains("attempt to compare");
-    // Nobody can count what is taken by reckoning: perhaps it was given too little.
+    // With computed indexes, the script may have been called with too few arguments.
     let misses = source.reckons && (compares || error.contains("arguments must be"));
     CERTAIN.iter().any(|words| error.contains(words)) && !(decodes && compares) && !misses
 }
@@ -90,7 +90,7 @@ pub fn judge(runs: &[Run], slots: &[Slot], source: &Source) -> Judged {
     helper(best, runs, &template)
 }
 
-/// It took a unit and failed, whatever was planted.
+/// For a script that takes a unit and then fails, whatever was planted.
 fn fails_after(run: &Run, source: &Source) -> Judged {
     let error = shown(&run.seen.reply, source);
     let made = run.effects().made;
@@ -119,7 +119,7 @@ fn always_fails(runs: &[Run], source: &Source) -> Judged {
     if let Some(finding) = one_key(runs) {
         return Judged::Broken(finding);
     }
-    // The run that got furthest, with the most planted.
+    // The run with the most calls and then the most planted cells.
     let far = |run: &&Run| (run.seen.calls.len(), run.plan.cells.len());
     let Some(deepest) = runs.iter().max_by_key(far) else {
         return Judged::Unclear("it was never run".into());
@@ -140,7 +140,7 @@ fn always_fails(runs: &[Run], source: &Source) -> Judged {
     }
 }
 
-/// Nothing was ever changed, and where it got past its checks the text itself was wrong.
+/// For a script that never changed anything, and failed with an error in its text after its checks.
 fn never_gets_on(runs: &[Run], source: &Source) -> Option<Judged> {
     let of_text = |run: &&Run| {
         let error = run.seen.reply.text();
@@ -223,7 +223,7 @@ fn changes_nothing(runs: &[Run], source: &Source) -> Judged {
     ))
 }
 
-/// Whatever a question is answered, 0 or 1, the script stops there.
+/// The script stops after a question, whether the reply is 0 or 1.
 fn stops_at_a_question(runs: &[Run], never: &[String]) -> Option<Finding> {
     if never.is_empty() {
         return None;
@@ -259,7 +259,7 @@ fn stops_at_a_question(runs: &[Run], never: &[String]) -> Option<Finding> {
     Some(Finding::broken("always-duplicate", text))
 }
 
-/// What a run did, in words.
+/// Describes what a run did.
 pub fn saw(effects: &Effects, template: &impl Fn(&[u8]) -> Template) -> String {
     let key = |cell: &Cell| {
         let key = template(&cell.key).shown(&|slot| slot.to_string());
@@ -294,7 +294,7 @@ fn helper(run: &Run, runs: &[Run], template: &impl Fn(&[u8]) -> Template) -> Jud
     };
     let kind = |cells: &[Cell], kind: Kind| cells.iter().any(|cell| cell.kind == kind);
     let guarded = effects.given.first().is_some_and(|(cell, _)| {
-        // Where the number is not there it makes none.
+        // It never creates the number if the number doesn't exist.
         runs.iter().all(|run| run.effects().made.iter().all(|(made, _)| made != cell))
     });
     let holds_mark = |key: &[u8]| {

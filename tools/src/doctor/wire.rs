@@ -1,5 +1,5 @@
-//! A connection to a server of the doctor's own. Replies are kept as the bytes that came: an error
-//! may quote a script that is cut inside a character, and the redis crate refuses what is no UTF-8.
+//! A connection to one of the doctor's servers. Replies are kept as bytes: an error may quote a
+//! script that is cut inside a character, and the redis crate refuses text that is not UTF-8.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;

@@ -1,5 +1,5 @@
-//! Everything a server holds, cell by cell: what is planted, what a run changed, and whether two
-//! servers hold the same.
+//! All data of a server, cell by cell: what is planted, what a run changed, and whether two servers
+//! have the same data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ pub enum Kind {
 pub struct Cell {
     pub key: Vec<u8>,
     pub kind: Kind,
-    /// The field or member. An item of a list is its own name, an entry its number.
+    /// The field or member. For a list, the item itself; for a stream, the entry's number.
     pub item: Vec<u8>,
 }
 
@@ -33,11 +33,11 @@ pub type Cells = BTreeMap<Cell, Vec<u8>>;
 #[derive(Clone, Default, Debug)]
 pub struct World {
     pub cells: Cells,
-    /// Of keys that expire, in milliseconds.
+    /// Milliseconds to live, of keys that expire.
     pub ttl: BTreeMap<Vec<u8>, i64>,
 }
 
-/// A cell that is not as it was.
+/// A cell that was changed.
 #[derive(Clone, Debug)]
 pub struct Change {
     pub cell: Cell,
@@ -57,14 +57,14 @@ const DUMP: &str = "local out = {} for _, k in ipairs(redis.call('KEYS', '*')) d
   end
   out[#out + 1] = {k, t, redis.call('PTTL', k), v} end return out";
 
-/// A time to live passes while it is looked at.
+/// Compares the values of cells, but only the keys of times to live, which decrease meanwhile.
 impl PartialEq for World {
     fn eq(&self, other: &Self) -> bool {
         self.cells == other.cells && self.ttl.keys().eq(other.ttl.keys())
     }
 }
 
-/// Whether two times to live are one that was looked at twice.
+/// Whether two times to live may be the same one, read twice.
 pub fn is_near(one: Option<&i64>, two: Option<&i64>) -> bool {
     match (one, two) {
         (Some(one), Some(two)) => one.abs_diff(*two) < 5_000,
@@ -145,7 +145,7 @@ impl World {
         cells.into_iter().filter_map(change).collect()
     }
 
-    /// In words where two servers differ: what the first has, and what the second.
+    /// Describes where two servers differ: what the first one has, and what the second one.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let mut all = Vec::new();
         for Change { cell, before, after } in self.changes(other) {
@@ -190,14 +190,14 @@ impl std::fmt::Display for Cell {
     }
 }
 
-/// The commands that make a world of these cells and nothing else.
+/// The commands that create a world with exactly these cells.
 pub fn plant(cells: &Cells) -> Vec<Words> {
     let mut commands: Vec<Words> = vec![vec![b"FLUSHALL".to_vec()]];
     commands.extend(cells.iter().map(|(cell, value)| planted(cell, value)));
     commands
 }
 
-/// The command that makes one cell.
+/// The command that creates one cell.
 pub fn planted(cell: &Cell, value: &[u8]) -> Words {
     let (key, item) = (cell.key.as_slice(), cell.item.as_slice());
     let words: Vec<&[u8]> = match cell.kind {

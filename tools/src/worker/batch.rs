@@ -1,4 +1,4 @@
-//! What a batch of entries does to the rows: planned from the rows as they are, before anything is
+//! How a batch of entries changes the rows, planned from the current rows before anything is
 //! written. Pure.
 
 mod draft;
@@ -15,19 +15,19 @@ use draft::{Drafts, draft};
 use step::steps;
 pub use step::{Change, Step};
 
-/// Stands for a confirmation of which only the release of the order tells.
+/// In place of the id of a confirmation that is only known from the release of the order.
 pub const WAS_SOLD: &str = "-";
 
-/// An entry that is to become part of a row.
+/// An entry that changes a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// With whether the voucher sells to a user once.
+    /// With whether the voucher allows one order per user.
     Order(Order, Sole),
     Confirmation(Confirmation),
     Release(Release),
 }
 
-/// Whether the database is to see to it that the user has no other live order of the voucher.
+/// Whether the database must ensure that the user has no other live order of the voucher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sole {
     Yes,
@@ -51,7 +51,7 @@ pub struct Row {
     pub units: i64,
     pub state: State,
     pub deadline_ms: Option<i64>,
-    /// Whether the unique index sees the row.
+    /// Whether the unique index contains the row.
     pub sole: Sole,
     pub seen: SeenEntries,
     /// The entry of its confirmation; empty without one.
@@ -63,13 +63,14 @@ impl Row {
         if self.state.is_live() { self.units } else { 0 }
     }
 
-    /// Not an order, but the note that it was confirmed or released before it was seen.
+    /// The row is not an order yet, only a note that it was confirmed or released before it was
+    /// read.
     pub fn is_note(&self) -> bool {
         self.seen.last_order().is_none()
     }
 
-    /// Was what the row says last confirmed? Where the same id was sold again, without a sale to
-    /// tell the two apart, a confirmation from before the last order doesn't count.
+    /// Is the row's last order confirmed? If an id was sold again, without a sale id to tell the
+    /// two orders apart, a confirmation that is older than the last order doesn't count.
     pub fn is_confirmed(&self) -> bool {
         if self.confirmed_id.is_empty() || !self.seen.is_sold_again() {
             return !self.confirmed_id.is_empty();
@@ -79,16 +80,16 @@ impl Row {
     }
 }
 
-/// What became of an event.
+/// The result of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The order is in a row now.
     Inserted,
-    /// The order's row has seen it before.
+    /// The order's row contains it already.
     Repeated,
-    /// The row is sold, or released already, or there is none that it means.
+    /// The row is sold, was released before, or is another user's.
     Confirmed,
-    /// The row is released, or there is none that it means.
+    /// The row is released or is another user's, or there is none, as for most rejections.
     Released,
     Failed(Why),
 }
@@ -96,48 +97,48 @@ pub enum Outcome {
 /// What is wrong with the data of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// The id is that of another user's order.
+    /// Another user's order has this id.
     OtherUser,
-    /// The user has another live order, of this id, and may have one.
+    /// The user has another live order, with this id, and the limit is one.
     HasOther(String),
-    /// The database says so.
+    /// The database's reason.
     Refused(String),
-    /// One of the shop's statements has changed no row.
+    /// One of the shop's statements changed no row.
     Unchanged(String),
 }
 
-/// A user of a sale of a voucher, and the live order by which the unique index knows them.
+/// Voucher, sale and user, and the user's live order in the unique index.
 pub type Holders = HashMap<(String, String, String), String>;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Rows that are new.
     pub inserts: Vec<Row>,
-    /// Rows that are live no more. To be written first: their users may buy again.
+    /// Rows that are no longer live. Written first, since their users may have bought again.
     pub releases: Vec<Row>,
-    /// Rows that are there, and are live.
+    /// Existing rows that are live.
     pub updates: Vec<Row>,
-    /// By how much the units sold of vouchers in their sales change.
+    /// The change of the units sold, by voucher and sale.
     pub sales: BTreeMap<(String, String), i64>,
-    /// What the shop's statements are told, what frees units before what takes them.
+    /// The changes that the shop's statements run for, releases before orders that take units.
     pub steps: Vec<Step>,
-    /// Of each event.
+    /// One per event.
     pub outcomes: Vec<Outcome>,
 }
 
-/// Whether somebody is to be told of the changes of state.
+/// Whether the shop has statements to run for changes of state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steps {
     Wanted,
     Unwanted,
 }
 
-/// The units sold of a voucher would be beyond all bounds.
+/// The units sold of a voucher would overflow.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TooMany;
 
-/// Plans what `events` do to the rows there are. `holders` may name users that the unique index
-/// knows; a conflict with one that is not named is found by the database.
+/// Plans how `events` change the existing rows. `holders` may name users in the unique index; the
+/// database finds a conflict with a user that is not named.
 pub fn plan(
     events: &[Event],
     rows: &HashMap<OrderKey, Row>,
@@ -158,11 +159,11 @@ pub fn plan(
     }
 }
 
-/// The orders whose rows would break the unique index, with the order that is in the way.
+/// The orders whose rows would violate the unique index, with the order that they conflict with.
 fn conflicts(drafts: &Drafts<'_>, holders: &Holders) -> Vec<(usize, Why)> {
     let mut found = Vec::new();
     let mut taken: HashMap<(&str, &str, &str), &str> = HashMap::new();
-    // Rows that the index knows already come first: what is new must give way.
+    // Rows in the index come first: in a conflict the new row fails.
     let (old, new): (Vec<_>, Vec<_>) = drafts
         .values()
         .filter(|draft| draft.row.sole == Sole::Yes)
@@ -170,7 +171,7 @@ fn conflicts(drafts: &Drafts<'_>, holders: &Holders) -> Vec<(usize, Why)> {
     for draft in old.into_iter().chain(new) {
         let Row { key, user, .. } = &draft.row;
         let held = holders.get(&(key.voucher.clone(), key.sale.clone(), user.clone()));
-        // A holder that this very batch releases is in nobody's way.
+        // A holder that this batch releases is not a conflict.
         let held = held.map(String::as_str).filter(|other| {
             let other = OrderKey { order: (*other).to_owned(), ..key.clone() };
             drafts.get(&other).is_none_or(|draft| draft.row.sole == Sole::Yes)

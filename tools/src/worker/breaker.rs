@@ -1,10 +1,11 @@
 //! The circuit breaker of a stream's intake: whether new entries may be read. Pure.
 //!
-//! A database that refuses everything is broken, not the orders. So when nothing was written and
-//! several entries were refused in a row, no more are read, and those in hand are tried again. Now
-//! and then one new entry is read, in case that only those in hand are at fault.
+//! If a database refuses everything, the database is at fault, not the orders. So after several
+//! refusals in a row and no write in between, the worker reads no new entries and retries those
+//! that it has. Now and then it reads one new entry, in case only the old ones are at fault.
 //!
-//! An entry at which a statement of the shop changed nothing keeps it open until it is written.
+//! An entry for which a statement of the shop changed no row keeps the breaker open until it is
+//! written.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use domain::entry_id::EntryId;
 
 use crate::source::Which;
 
-/// So many different entries refused, and none written in between, open the breaker.
+/// This many different entries refused, with none written in between, open the breaker.
 const REFUSED_IN_A_ROW: usize = 8;
 
 #[derive(Debug, Default)]
@@ -46,7 +47,7 @@ impl Breaker {
         !was_open
     }
 
-    /// The entry is written, or somebody else's. True when this closes it.
+    /// The entry is written, or another worker has it. True when this closes it.
     pub fn gone(&mut self, which: Which, id: EntryId) -> bool {
         self.unchanged.remove(&(which, id)) && !self.is_open()
     }

@@ -1,8 +1,8 @@
 //! `seckill-worker check`: compares the orders of a voucher, or of all shards of a sale, with the
-//! rows, says which differ, and writes what is missing if asked to. It deletes nothing, and gives
-//! nothing back that was sold.
+//! rows, says which differ, and writes what is missing if asked to. It deletes nothing, and
+//! releases nothing that was sold.
 //!
-//! `facts` reads the server, `compare` finds what differs, `repair` makes entries of it.
+//! `facts` reads the server, `compare` finds the differences, `repair` writes the missing rows.
 
 mod compare;
 mod facts;
@@ -26,7 +26,8 @@ use crate::store::{Fault, Store};
 use compare::{Comparison, Difference, compare};
 use facts::Sold;
 
-/// What differs only for a moment is no difference: how long it may take a worker to write.
+/// The time between two looks, in which workers write what they have read: only what both looks
+/// find is reported.
 const SECOND_LOOK: Duration = Duration::from_secs(1);
 
 /// True when everything agrees.
@@ -65,7 +66,7 @@ pub async fn check(options: &Options, wanted: &Check) -> Result<bool> {
     Ok(comparison.agrees())
 }
 
-/// The voucher, or those of its shards.
+/// The voucher, or the vouchers of the sale's shards.
 async fn vouchers_of(link: &mut Connection, voucher: &str) -> Result<Vec<String>> {
     let first = journal_key(voucher, 0);
     let told: Option<String> = cmd("HGET").arg(first).arg("sale").query_async(link).await?;
@@ -76,7 +77,7 @@ async fn vouchers_of(link: &mut Connection, voucher: &str) -> Result<Vec<String>
     })
 }
 
-/// What differs in each of two looks, if there is anything in the first.
+/// The differences that two looks find; one look if the first finds none.
 async fn look_twice(
     link: &mut Connection,
     store: &Store,
@@ -132,7 +133,7 @@ async fn behind(options: &Options, keys: &[VoucherKeys]) -> Result<u64> {
         let connection = nodes.connect(orders).await.context("the streams")?;
         let mut source = Source::new(connection, streams, &options.group, "");
         for which in [Which::Orders, Which::Released] {
-            // A stream that isn't there has nothing to read.
+            // A stream that doesn't exist has nothing to read.
             let standing = source.standing(which).await.unwrap_or_default();
             entries += standing.lag.unwrap_or(0) + standing.pending;
         }

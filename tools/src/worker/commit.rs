@@ -1,5 +1,5 @@
-//! Commits batches, whatever it takes: the database is waited for, and data that it refuses is
-//! isolated so that the rest of its batch gets in.
+//! Commits batches: waits while the database is down, and isolates data that it refuses so that the
+//! rest of the batch is committed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,14 +13,14 @@ use crate::batch::{Event, Outcome, Why};
 use crate::store::{Care, Fault, Store};
 use crate::totals::{Count, Part, Totals};
 
-/// The first wait for a database, and the longest.
+/// The first and the longest wait before a database is tried again.
 const WAIT_FIRST: Duration = Duration::from_millis(50);
 const WAIT_MAX: Duration = Duration::from_secs(5);
-/// How long a worker that is to stop waits for a database that does not answer.
+/// How long a stopping worker waits for a database that does not answer.
 const STOP_WAIT: Duration = Duration::from_secs(2);
-/// How long two workers may be in each other's way before somebody is told.
+/// How long two workers may block each other before it is logged.
 const CLASH_QUIET: Duration = Duration::from_secs(3);
-/// How often a unique index may refuse what the rows did not show.
+/// How often the unique index may refuse a piece because of rows that were not seen before.
 const DUPLICATES_MAX: u32 = 5;
 
 /// The worker was asked to stop while it waited.
@@ -38,8 +38,8 @@ pub async fn rest(stop: &mut Stop, wait: Duration) -> Result<(), Stopped> {
     }
 }
 
-/// Over when the worker was asked to stop so long ago that what still runs is left undone. Whether
-/// it gets committed or not: its entries are pending.
+/// Ends `STOP_WAIT` after the worker was asked to stop; a commit that still runs is then abandoned.
+/// Whether it succeeds or not, its entries stay pending.
 async fn grace(mut stop: Stop) {
     let _ = stop.wait_for(|stop| *stop).await;
     tokio::time::sleep(STOP_WAIT).await;
@@ -54,7 +54,7 @@ pub struct Committer {
     stop: Stop,
 }
 
-/// A part of a batch that is committed at once.
+/// A part of a batch that is committed in one transaction.
 struct Piece {
     events: Vec<Event>,
     care: Care,
@@ -66,8 +66,8 @@ impl Committer {
         Self { store, totals, stream: stream.to_owned(), stop }
     }
 
-    /// Commits all events that the database takes, and says what became of each. What events do to
-    /// rows doesn't depend on their order, so they can be taken apart.
+    /// Commits all events that the database accepts, and returns the outcome of each. The order of
+    /// events doesn't matter to the rows, so a batch can be split.
     pub async fn commit(&mut self, events: Vec<Event>) -> Result<Vec<(Event, Outcome)>, Stopped> {
         let mut done = Vec::with_capacity(events.len());
         let mut left = vec![Piece { events, care: Care::Usual, duplicates: 0 }];
@@ -82,7 +82,8 @@ impl Committer {
                     continue;
                 }
                 Err(Fault::Duplicate(_)) if piece.duplicates < DUPLICATES_MAX => {
-                    // Look who is there, and once more if another worker comes in between.
+                    // Look up the users in the index, and once more if another worker writes in
+                    // between.
                     piece.care = Care::Full;
                     piece.duplicates += 1;
                     left.push(piece);
@@ -108,8 +109,8 @@ impl Committer {
         Ok(done)
     }
 
-    /// Tries until the database says yes or that the data is wrong: neither of the other faults
-    /// is the data's, so they end only with the worker.
+    /// Retries until the database accepts the piece or finds its data at fault. Other faults are
+    /// not due to the data, so they are retried until the worker stops.
     async fn attempt(&mut self, piece: &Piece) -> Result<Result<Vec<Outcome>, Fault>, Stopped> {
         let started = Instant::now();
         let mut tries: u64 = 0;

@@ -1,5 +1,5 @@
 //! The consumers of a worker: one for the streams of each hash tag that the command line names, or
-//! that the server turns out to have.
+//! that is found on the server.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -63,7 +63,7 @@ impl Consumers {
         })
     }
 
-    /// Runs them until all are done or one can't go on.
+    /// Runs the consumers until all are done or one fails.
     pub async fn run(mut self) -> Result<()> {
         match self.options.named_streams() {
             Some(named) => named.into_iter().try_for_each(|streams| self.start(streams))?,
@@ -99,8 +99,8 @@ impl Consumers {
         Ok(())
     }
 
-    /// Starts a consumer for each tag that there is, and for those that come later, until asked to
-    /// stop. With `--once`, or where there are no tags, only looks once.
+    /// Starts a consumer for each tag, also for tags that appear later, until asked to stop. With
+    /// `--once`, or if the keys have no tags, only looks once.
     async fn find(&mut self) -> Result<()> {
         let stop = self.stop.clone();
         let mut finder = TagFinder::new(Arc::clone(&self.options), self.nodes.clone(), stop);

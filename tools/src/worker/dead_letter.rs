@@ -1,4 +1,4 @@
-//! `seckill-worker dead-letter ENTRY`: a person gives up an entry.
+//! `seckill-worker dead-letter ENTRY`: an operator gives up an entry.
 
 use std::io::{BufRead, Write};
 
@@ -59,7 +59,7 @@ pub async fn make(options: &Options, wanted: &DeadLetter) -> Result<()> {
     }
     let is_done = match &order {
         _ if wanted.keep_units => source.bury(Which::Orders, &entry, &wanted.reason).await,
-        // It may be paid while the person reads.
+        // The order may be paid while the operator reads the question.
         Ok(order) if outlook.held => {
             source.reject_unsold(id, &order.key, &order.user, &wanted.reason).await
         }
@@ -71,7 +71,7 @@ pub async fn make(options: &Options, wanted: &DeadLetter) -> Result<()> {
     Ok(())
 }
 
-/// What giving up will do, as far as it is known.
+/// What giving the entry up will do, as far as is known.
 struct Outlook {
     says: String,
     /// The order is held, so nothing is paid.

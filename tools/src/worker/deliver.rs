@@ -1,6 +1,6 @@
-//! What is done with entries that were delivered: committed and acknowledged, or tried again.
+//! Handles delivered entries: they are committed and acknowledged, or tried again.
 //!
-//! An order that can't be written stays pending: only a person gives up what was sold. Malformed
+//! An order that can't be written stays pending: only an operator gives up a sold order. Malformed
 //! entries become dead letters, and nothing is released for them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,21 +15,21 @@ use crate::source::{Delivered, Source, Which};
 use crate::stream_consumer::{Halt, StreamConsumer};
 use crate::totals::Count;
 
-/// What entries say, as far as it can be read.
+/// Entries, sorted by whether they could be parsed.
 #[derive(Default)]
 struct Parsed {
     events: Vec<Event>,
     orders: Vec<Order>,
-    /// Nothing that a command appends.
+    /// Entries that no command appends.
     malformed: Vec<(Which, StreamEntry, String)>,
-    /// Orders with an id that no database can keep.
+    /// Orders with an id that no database can store.
     unstorable: Vec<(EntryId, String)>,
-    /// Entries of which there can be no row.
+    /// Confirmations and releases whose order can't have a row.
     rowless: Vec<(Which, EntryId)>,
 }
 
 impl StreamConsumer {
-    /// Commits what was delivered. On an error what is not acknowledged stays pending.
+    /// Commits delivered entries. After an error, those that are not acknowledged stay pending.
     pub(crate) async fn handle(
         &mut self,
         source: &mut Source,
@@ -39,8 +39,8 @@ impl StreamConsumer {
         if conflicts.is_empty() {
             return Ok(());
         }
-        // Their users have other live orders, as far as the rows tell. Those may have been
-        // released: read on there, then look again.
+        // By the rows, their users have other live orders, or a statement of the shop changed no
+        // row. A release may resolve both: read all releases, then try again.
         let last = source.last_id(Which::Released).await?;
         loop {
             let released = source.read(&[Which::Released], self.options.batch, None).await?;
@@ -57,7 +57,7 @@ impl StreamConsumer {
         Ok(())
     }
 
-    /// Commits, acknowledges, and returns the orders whose users have others.
+    /// Commits, acknowledges, and returns the orders that may succeed after a release is read.
     async fn commit_and_acknowledge(
         &mut self,
         source: &mut Source,
@@ -81,7 +81,7 @@ impl StreamConsumer {
         for (event, outcome) in done {
             let Outcome::Failed(why) = outcome else { continue };
             match (event, why) {
-                // A release that was not read yet may make room.
+                // A release that was not read yet may resolve it.
                 (Event::Order(order, _), Why::HasOther(_) | Why::Unchanged(_)) => {
                     conflicts.push(order);
                 }
@@ -112,7 +112,7 @@ impl StreamConsumer {
             };
             match event {
                 Ok(event) => parsed.events.push(event),
-                // There can be no row of it.
+                // No row can have such an id.
                 Err(Unfit::Unstorable(_)) => parsed.rowless.push((which, entry.id)),
                 Err(Unfit::Garbled(why)) => parsed.malformed.push((which, entry, why)),
             }
@@ -120,7 +120,7 @@ impl StreamConsumer {
         parsed
     }
 
-    /// The events of orders, by the limits of their vouchers.
+    /// The events of orders, with the limits of their vouchers.
     async fn events(
         &mut self,
         source: &mut Source,
@@ -135,7 +135,7 @@ impl StreamConsumer {
         Ok(orders.into_iter().map(event).collect())
     }
 
-    /// Acknowledges what is committed.
+    /// Acknowledges the committed entries.
     async fn acknowledge(
         &mut self,
         source: &mut Source,
@@ -151,7 +151,7 @@ impl StreamConsumer {
         Ok(())
     }
 
-    /// Tries again what is due. True if anything was.
+    /// Retries the entries that are due. True if there were any.
     pub(crate) async fn retry(&mut self, source: &mut Source) -> Result<bool, Halt> {
         let due = self.retries.take_due(Instant::now());
         if due.is_empty() {
@@ -165,7 +165,8 @@ impl StreamConsumer {
                 Pending::Refused => refused.entry(which).or_default().push(id),
             }
         }
-        // Another worker may have taken it in the meantime, and waits in turn.
+        // Another worker may have taken an entry over in the meantime; its own wait must not be cut
+        // short.
         let idle = Duration::from_millis(self.options.retry_ms.div_ceil(2));
         for (which, ids) in refused {
             for ids in ids.chunks(self.options.batch as usize) {
@@ -186,7 +187,7 @@ impl StreamConsumer {
         Ok(true)
     }
 
-    /// Tries orders again whose users had others.
+    /// Retries orders that waited for releases.
     async fn retry_waiting(
         &mut self,
         source: &mut Source,
@@ -201,7 +202,7 @@ impl StreamConsumer {
             if !kept.contains(&order.id) {
                 continue;
             }
-            // Asked before the rows are: what is settled then is in them.
+            // Asked before the rows are read, so that they contain every release that is settled.
             let is_settled = source.is_settled(Which::Released, until).await?;
             let events = self.events(source, vec![order.clone()]).await?;
             let done = self.committer.commit(events).await?;
@@ -222,9 +223,9 @@ impl StreamConsumer {
         Ok(())
     }
 
-    /// All releases are in the rows, and the user still has another live order. The book of a
-    /// managed voucher knows whether this one is right: then the limit was higher when it was
-    /// accepted, or an entry of a release was lost.
+    /// Called when all releases are in the rows and the order still conflicts. If the book of a
+    /// managed voucher has the order, it is right: the limit was higher when it was accepted, or an
+    /// entry of a release was lost.
     async fn judge(&mut self, source: &mut Source, order: &Order, why: &Why) -> Result<(), Halt> {
         let known = source.order(&order.key).await?.filter(|known| known.user == order.user);
         let Some(known) = known else { return self.refuse_order(source, order, why).await };
@@ -247,7 +248,7 @@ impl StreamConsumer {
     }
 }
 
-/// The entry that an event is from.
+/// The stream and the id of an event's entry.
 pub fn place(event: &Event) -> (Which, EntryId) {
     match event {
         Event::Order(order, _) => (Which::Orders, order.id),

@@ -1,5 +1,5 @@
-//! How far the group is behind in its streams: measured by a clock and a connection of its own, for
-//! it is when a database hangs that somebody must see it.
+//! How far the group is behind in its streams, measured with a timer and a connection of its own,
+//! since the numbers matter most while a database hangs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,14 +40,14 @@ pub async fn keep(options: Arc<Options>, streams: Streams, mut nodes: Nodes, mut
     }
 }
 
-/// How the group stands in its streams: set as gauges, and in words.
+/// Sets lag and pending entries of the streams as gauges, and returns them in words.
 pub async fn measure(source: &mut Source) -> RedisResult<String> {
     let mut words = String::new();
     for which in source.all() {
         let mut standing = source.standing(which).await?;
         let last = source.last_id(which).await?;
         if standing.last_delivered == last {
-            // After a failover servers may have lost count.
+            // After a failover a server may no longer know the lag.
             standing.lag = Some(0);
         }
         Totals::stands(source.name(which), standing.lag, standing.pending);

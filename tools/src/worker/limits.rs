@@ -1,4 +1,4 @@
-//! How many orders a user may have of a voucher: asked of the server, and kept for a while.
+//! How many orders per user a voucher allows: asked from the server, and cached for a while.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ const KEPT_MAX: usize = 10_000;
 pub struct Limits(HashMap<String, (Sole, Instant)>);
 
 impl Limits {
-    /// Asks for what is not known of these vouchers.
+    /// Asks for the limits of these vouchers that are not cached.
     pub async fn ask(&mut self, source: &mut Source, vouchers: BTreeSet<&str>) -> RedisResult<()> {
         let now = Instant::now();
         self.0.retain(|_, (_, until)| *until > now);
@@ -39,7 +39,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Where nothing is known, the database is asked to watch over nothing.
+    /// `No` if the limit is unknown: the unique index then does not check the order.
     pub fn of(&self, voucher: &str) -> Sole {
         self.0.get(voucher).map_or(Sole::No, |(sole, _)| *sole)
     }
@@ -49,8 +49,8 @@ impl Limits {
     }
 }
 
-/// The limit of a voucher that was dropped is unknown. In a cluster a voucher on another node was
-/// not sold by this stream's server. The scripts, where there is no module, sell to a user once.
+/// The limit of a dropped voucher is unknown. In a cluster, a voucher on another node was not sold
+/// by this stream's server. Without the module, the scripts allow one order per user.
 fn sole(info: RedisResult<Value>) -> RedisResult<Sole> {
     let error = match info {
         Ok(info) if field(&info, "limit") == Some(&Value::Int(1)) => return Ok(Sole::Yes),

@@ -1,16 +1,17 @@
-//! `seckill-worker`: turns the orders of a flash sale into rows of a database, each into one,
-//! whatever fails in between.
+//! `seckill-worker`: turns each order of a flash sale into one row of a database, whatever fails in
+//! between.
 //!
-//! `options` what can be asked for, `batch` what entries do to rows, `store` writes that into a
-//! database with the shop's own `statements`, `source` reads the streams, `settings` compares the
-//! server's names, `limits` asks what a user may buy, `commit` writes with retries, `consumers`
-//! runs a `stream_consumer` with `deliver` for each stream that is named or that `tag_finder`
-//! finds, `refuse`, `breaker` and `retry` are for what can't be written, `trim` for what is done
-//! with, `gauges` measures, `dead_letter` and `check` are for a person, `totals` counts.
+//! `options` is the command line, `batch` plans how entries change rows, `store` writes them into a
+//! database and runs the shop's own `statements`, `source` reads the streams, `settings` compares
+//! the server's names, `limits` asks how much a user may buy, `commit` writes with retries,
+//! `consumers` runs a `stream_consumer` with `deliver` for each stream that is named or that
+//! `tag_finder` finds, `refuse`, `breaker` and `retry` handle entries that can't be written, `trim`
+//! trims processed entries, `gauges` measures the lag, `dead_letter` and `check` are the operator's
+//! commands, `totals` counts.
 //!
-//! Exit code: 0 when it has done what was asked, also on SIGTERM; 1 with a line that says why not;
-//! 2 for wrong arguments; 3 when it ends while the database refuses what it should write. Of
-//! `check`: 0 the rows agree, 1 they differ, 2 they could not be compared.
+//! Exit code: 0 after success, also on SIGTERM; 1 with a line that says why it failed; 2 for wrong
+//! arguments; 3 if orders that the database refuses are pending at the end. For `check`: 0 the rows
+//! agree, 1 they differ, 2 they could not be compared.
 
 #![cfg_attr(
     not(feature = "databases"),
@@ -65,9 +66,9 @@ use totals::{Part, Totals};
 /// More consumers than this share connections to the database.
 const CONNECTIONS_MAX: usize = 8;
 const CLOSE_WAIT: Duration = Duration::from_secs(1);
-/// How long a worker that was asked to stop may take, whatever hangs.
+/// How long a worker may run after it was asked to stop, whatever hangs.
 const END_WITHIN: Duration = Duration::from_millis(3_500);
-/// The exit code when orders are pending that the database refuses.
+/// The exit code if orders that the database refuses are pending.
 const REFUSED: u8 = 3;
 const OPEN_WAIT: Duration = Duration::from_secs(1);
 const KEEP_UP_EVERY: Duration = Duration::from_secs(5);
@@ -83,7 +84,7 @@ fn main() -> ExitCode {
         .build()
         .context("starting")
         .and_then(|runtime| {
-            // Consumers wait for servers nearly all of the time: one thread is enough for them.
+            // Consumers nearly always wait for servers, so one thread is enough for all.
             let worked = runtime.block_on(LocalSet::new().run_until(work(Arc::new(options))));
             runtime.shutdown_background();
             worked
@@ -120,14 +121,14 @@ fn log_to_stderr(options: &Options) {
     }
 }
 
-/// What was done, if nothing went wrong.
+/// How the program ended, if without an error.
 enum Ended {
     Well,
-    /// The rows are not as the server has the orders.
+    /// The rows differ from the server's orders.
     Differs,
     /// They could not be compared.
     Unchecked(anyhow::Error),
-    /// Orders are pending that the database refuses.
+    /// Orders that the database refuses are pending.
     Refused,
 }
 
@@ -160,7 +161,7 @@ async fn work(options: Arc<Options>) -> Result<Ended> {
         () = &mut waits => {
             info!("asked to stop, finishing the current batch");
             let _ = stopper.send(true);
-            // Whatever hangs is left undone: what was in hand is pending.
+            // After that, the rest is abandoned: its entries stay pending.
             tokio::time::timeout(END_WITHIN, works).await.unwrap_or(Ok(()))
         }
     };
@@ -175,7 +176,7 @@ async fn work(options: Arc<Options>) -> Result<Ended> {
     Ok(if is_refused { Ended::Refused } else { Ended::Well })
 }
 
-/// Serves metrics from now on, in threads of its own.
+/// Serves metrics from now on, in separate threads.
 async fn serve_metrics(address: SocketAddr, totals: Arc<Totals>) -> Result<()> {
     let (listener, _) = http::listen(address).await?;
     let page_totals = Arc::clone(&totals);
@@ -193,7 +194,7 @@ async fn serve_metrics(address: SocketAddr, totals: Arc<Totals>) -> Result<()> {
     Ok(())
 }
 
-/// Reads streams until all is done or one can't go on.
+/// Reads streams until all are done or one fails.
 async fn run(options: Arc<Options>, totals: Arc<Totals>, mut stop: Stop) -> Result<()> {
     let streams = options.named_streams().map_or(CONNECTIONS_MAX, |streams| streams.len());
     let connections = u32::try_from(streams.min(CONNECTIONS_MAX))?;
@@ -201,7 +202,7 @@ async fn run(options: Arc<Options>, totals: Arc<Totals>, mut stop: Stop) -> Resu
     let (tell, opened) = watch::channel(false);
     let (its_options, its_totals) = (Arc::clone(&options), Arc::clone(&totals));
     let consumers = Consumers::new(its_options, its_totals, store.clone(), opened, stop.clone())?;
-    // How far it is behind is measured also while the database is not there yet.
+    // The lag is measured even while the database is not reachable yet.
     let opening = async {
         if open(&store, &options, &totals, &mut stop).await? {
             tell.send_replace(true);
@@ -209,12 +210,12 @@ async fn run(options: Arc<Options>, totals: Arc<Totals>, mut stop: Stop) -> Resu
         Ok(())
     };
     tokio::try_join!(opening, consumers.run())?;
-    // Everything is committed: a connection that hangs is not waited for.
+    // Everything is committed, so a hanging connection is not waited for.
     let _ = tokio::time::timeout(CLOSE_WAIT, store.close()).await;
     Ok(())
 }
 
-/// Opens the database; waits for one that is not up yet. False when asked to stop meanwhile.
+/// Opens the database, and waits until it is up. False if asked to stop meanwhile.
 async fn open(store: &Store, options: &Options, totals: &Totals, stop: &mut Stop) -> Result<bool> {
     let part = || Part::Database("worker".to_owned());
     let started = Instant::now();

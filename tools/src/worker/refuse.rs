@@ -1,5 +1,5 @@
-//! What is done with entries that can't be written: they stay pending and are tried again later and
-//! later. Only what is malformed leaves by itself, and nothing is released for it.
+//! Handles entries that can't be written: they stay pending and are retried with growing waits.
+//! Only malformed entries become dead letters by themselves, and nothing is released for them.
 
 use std::time::{Duration, Instant};
 
@@ -18,11 +18,11 @@ use crate::source::{Source, Which};
 use crate::stream_consumer::{Halt, StreamConsumer};
 use crate::totals::Count;
 
-/// `--once` tries what is refused so often, and ends.
+/// How often `--once` tries a refused entry before it ends.
 const ONCE_TRIES: u64 = 3;
 
 impl StreamConsumer {
-    /// Opens the circuit breaker when the database takes nothing, and closes it when it does.
+    /// Opens the circuit breaker when the database refuses everything, and closes it after a write.
     pub(crate) fn note_refusals(&mut self, done: &[(Event, Outcome)]) {
         let stream = &self.streams.orders;
         if done.iter().any(|(_, outcome)| !matches!(outcome, Outcome::Failed(_))) {
@@ -46,7 +46,7 @@ impl StreamConsumer {
         self.totals.intake(stream, !self.breaker.is_open());
     }
 
-    /// Leaves an entry pending for another try, later and later.
+    /// Leaves an entry pending and schedules a retry, with growing waits.
     pub(crate) async fn refuse(
         &mut self,
         source: &mut Source,
@@ -58,7 +58,7 @@ impl StreamConsumer {
         let now = Instant::now();
         let refusal = self.refusals.add(which, id, now);
         let is_hopeless = |after| {
-            // Only while the database takes others is it this one.
+            // The entry is at fault only if the database has accepted others since.
             now - refusal.since >= after && self.last_written >= Some(refusal.since)
         };
         if let Some(order) = order.filter(|order| order.deadline_ms.is_some())
@@ -80,7 +80,7 @@ impl StreamConsumer {
             return Ok(());
         }
         let first = Duration::from_millis(self.options.retry_ms);
-        // Sooner than another worker takes it for left.
+        // Retry before another worker takes the entry over.
         let wait = back_off(first, refusal.times).min((self.options.claim_after() / 2).max(first));
         self.retries.add(which, id, now + wait, Pending::Refused);
         Ok(())
@@ -101,8 +101,8 @@ impl StreamConsumer {
         self.refuse(source, which, id, order, &reason(why)).await
     }
 
-    /// Makes malformed entries dead letters. Nothing is released: no try has written them. Unless
-    /// it is this worker that reads them wrongly.
+    /// Makes malformed entries dead letters, unless this worker's own settings are wrong. Nothing
+    /// is released, since no try has written them.
     pub(crate) async fn bury(
         &mut self,
         source: &mut Source,
@@ -122,7 +122,7 @@ impl StreamConsumer {
                     self.left(which, id);
                 }
                 Ok(false) => {}
-                // It stays pending, and in nobody's way.
+                // The entry stays pending and blocks no other.
                 Err(error) if trouble(&error) == Trouble::Wrong => {
                     let told = format!("{reason}; no dead letter can be made: {}", told(&error));
                     self.refuse(source, which, id, None, &told).await?;
@@ -152,8 +152,8 @@ impl StreamConsumer {
         self.refuse(source, Which::Orders, order.id, Some(order), &reason(why)).await
     }
 
-    /// A statement of the shop has found nothing to change: the shop's tables and the sale
-    /// disagree, and a person must look before more is written.
+    /// A statement of the shop changed no row: the shop's tables and the sale disagree, and a
+    /// person must look before more is written.
     fn stop_at(&mut self, which: Which, id: EntryId, why: &Why) {
         let Why::Unchanged(text) = why else { return };
         if self.breaker.unchanged(which, id) {
@@ -166,7 +166,7 @@ impl StreamConsumer {
         self.totals.intake(&self.streams.orders, false);
     }
 
-    /// The entry is written, or has left.
+    /// The entry is written, became a dead letter, or is another worker's.
     pub(crate) fn forget(&mut self, which: Which, id: EntryId) {
         self.refusals.forget(which, id);
         if self.breaker.gone(which, id) {
@@ -175,7 +175,7 @@ impl StreamConsumer {
     }
 }
 
-/// Why an entry is no row.
+/// Why an entry could not be written.
 fn reason(why: &Why) -> String {
     match why {
         Why::OtherUser => "the order id belongs to another user's order".to_owned(),

@@ -1,4 +1,4 @@
-//! Which entries are to be tried again, and when. Pure: the moments are passed in.
+//! Which entries are retried, and when. Pure: the time is passed in.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -13,20 +13,20 @@ use crate::source::Which;
 pub enum Pending {
     /// The database refused it.
     Refused,
-    /// Its user has another live order, which may have been released: it waits until the
-    /// releases up to this one are in the database. That is nobody's fault and counts as nothing.
+    /// A release may resolve its conflict, such as another live order of its user: it waits until
+    /// the releases up to this id are in the database. This does not count as a refusal.
     Waits(Order, EntryId),
 }
 
-/// How often an entry was refused by this worker, and since when. How often it was delivered says
-/// nothing of that: workers that die deliver it too.
+/// How often this worker was refused an entry, and since when. The server's count of deliveries
+/// can't show that: it also counts deliveries to workers that died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub times: u64,
     pub since: Instant,
 }
 
-/// The entries that this worker was refused and that are pending.
+/// The pending entries that the database refused to this worker.
 #[derive(Debug, Default)]
 pub struct Refusals(HashMap<(Which, EntryId), Refusal>);
 
@@ -37,7 +37,7 @@ impl Refusals {
         *refusal
     }
 
-    /// It is written, or has left.
+    /// The entry is written, or no longer this worker's.
     pub fn forget(&mut self, which: Which, id: EntryId) {
         self.0.remove(&(which, id));
     }
@@ -72,7 +72,7 @@ impl Retries {
         self.0.values().map(|(due, _)| *due).min()
     }
 
-    /// Takes out what is due, the earliest entries first.
+    /// Removes and returns the entries that are due, the earliest ids first.
     pub fn take_due(&mut self, now: Instant) -> Vec<(Which, EntryId, Pending)> {
         let due = self.0.extract_if(|_, (due, _)| *due <= now);
         let mut due: Vec<_> = due.map(|((which, id), (_, pending))| (which, id, pending)).collect();

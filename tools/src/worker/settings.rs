@@ -1,5 +1,5 @@
-//! The settings of the server that the worker must agree with: a worker that reads other fields
-//! takes good orders for malformed ones.
+//! The server's settings that the worker's must match: a worker that reads other fields mistakes
+//! good orders for malformed ones.
 
 use std::collections::HashMap;
 
@@ -15,12 +15,12 @@ const CONFIRMED_STREAM: &str = "seckill.confirmed-stream";
 const HASH_TAGS: &str = "seckill.hash-tags";
 const CLUSTER: &str = "cluster-enabled";
 
-/// What ends the worker: text for a person.
+/// Why the worker ends, as a text for the operator.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Differ(pub String);
 
-/// Asks the server, and compares. Without the module there is nothing to compare. Says whether the
-/// names of its keys have hash tags.
+/// Compares the server's settings with the options; without the module there is nothing to compare.
+/// Returns whether the names of the server's keys have hash tags.
 pub async fn compare(
     connection: &mut MultiplexedConnection,
     options: &Options,
@@ -48,7 +48,7 @@ fn has_tags(found: &HashMap<String, String>) -> bool {
     uses_hash_tags(setting.as_bytes(), found.get(CLUSTER).is_some_and(|is| is == "yes"))
 }
 
-/// CONFIG is not allowed to the user, or was renamed.
+/// The user may not call CONFIG, or it was renamed.
 fn is_refused(error: &RedisError) -> bool {
     error.code() == Some("NOPERM")
         || error.detail().is_some_and(|text| text.starts_with("unknown command"))

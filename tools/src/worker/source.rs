@@ -1,4 +1,4 @@
-//! The streams of a hash tag as a consumer of a group sees them.
+//! The streams of a hash tag, read as a consumer of a group.
 
 mod dead_letters;
 
@@ -25,7 +25,7 @@ pub struct Source {
     consumer: String,
 }
 
-/// Entries that were delivered, of each stream in the order in which they stand there.
+/// Delivered entries, in the order of their stream.
 #[derive(Debug, Default)]
 pub struct Delivered {
     pub orders: Vec<StreamEntry>,
@@ -47,16 +47,16 @@ impl Delivered {
     }
 }
 
-/// How the group stands in a stream.
+/// The group's position in a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
     pub last_delivered: EntryId,
     pub pending: u64,
-    /// None where the server can't tell.
+    /// None if the server doesn't know it.
     pub lag: Option<u64>,
 }
 
-/// Removes a consumer that has nothing pending, and no other.
+/// Removes a consumer if it has nothing pending.
 const LEAVE: &str = "if #redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, ARGV[2]) > 0 then
   return 0
 end
@@ -96,7 +96,7 @@ impl Source {
         command.query_async(&mut self.connection).await
     }
 
-    /// Makes streams and groups that are missing. A new group begins with the first entry.
+    /// Creates missing streams and groups. A new group begins with the first entry.
     pub async fn make_groups(&mut self) -> RedisResult<()> {
         for which in self.all() {
             let mut create = cmd("XGROUP");
@@ -140,8 +140,8 @@ impl Source {
         Ok(delivered)
     }
 
-    /// Takes over entries that were left for `idle`, from `start` on. Also says where to go on;
-    /// none at the end.
+    /// Takes over entries that were left for `idle`, from `start` on. Also returns where to
+    /// continue; none at the end.
     pub async fn steal(
         &mut self,
         which: Which,
@@ -158,7 +158,7 @@ impl Source {
         Ok((entries_of(entries), next))
     }
 
-    /// Ids behind `after` that are pending for this consumer.
+    /// Ids greater than `after` that are pending for this consumer.
     pub async fn own(&mut self, which: Which, after: EntryId) -> RedisResult<Vec<EntryId>> {
         let mut pending = cmd("XPENDING");
         pending.arg(self.name(which)).arg(&self.group).arg(format!("({after}")).arg("+");
@@ -167,8 +167,8 @@ impl Source {
         Ok(items(&reply).iter().filter_map(|item| id_of(items(item).first()?)).collect())
     }
 
-    /// Delivers pending entries again, to this consumer. Those that are settled don't come, nor
-    /// those that a consumer, also this one, took within `idle`.
+    /// Delivers pending entries again, to this consumer, except entries that are settled or that a
+    /// consumer (or this one) took within `idle`.
     pub async fn claim(
         &mut self,
         which: Which,
@@ -187,7 +187,7 @@ impl Source {
         Ok(!items(&self.ask(&pending).await?).is_empty())
     }
 
-    /// Takes over without counting as a delivery: says which are pending still.
+    /// Takes entries over without counting a delivery, and returns those that are still pending.
     pub async fn keep(
         &mut self,
         which: Which,
@@ -219,7 +219,7 @@ impl Source {
         self.ask(&ack).await.map(|_| ())
     }
 
-    /// The id of the last entry there ever was.
+    /// The id of the last entry that was ever appended.
     pub async fn last_id(&mut self, which: Which) -> RedisResult<EntryId> {
         let mut info = cmd("XINFO");
         info.arg("STREAM").arg(self.name(which));
@@ -227,16 +227,16 @@ impl Source {
         Ok(field(&reply, "last-generated-id").and_then(id_of).unwrap_or_default())
     }
 
-    /// Is everything up to `id` settled, by whichever consumer of the group?
+    /// Is every entry up to `id` settled, by any consumer of the group?
     pub async fn is_settled(&mut self, which: Which, id: EntryId) -> RedisResult<bool> {
-        // A stream that was deleted and begins again has nothing left up to the id.
+        // A stream that was deleted and created again may have no entry up to `id` left.
         let id = self.last_id(which).await?.min(id);
         if id == EntryId::default() {
             return Ok(true);
         }
         let mut pending = cmd("XPENDING");
         pending.arg(self.name(which)).arg(&self.group).arg("-").arg(id.to_string()).arg(1);
-        // In this order: what is delivered in between is above the id, or seen as pending.
+        // In this order: an entry delivered in between is above the id, or is seen as pending.
         let delivered = self.standing(which).await?.last_delivered;
         let reply = self.ask(&pending).await?;
         Ok(delivered >= id && items(&reply).is_empty())
@@ -260,7 +260,7 @@ impl Source {
         })
     }
 
-    /// Removes consumers that have nothing pending and were not heard of for `idle`.
+    /// Removes consumers that have nothing pending and were inactive for `idle`.
     pub async fn remove_idle(&mut self, which: Which, idle: Duration) -> RedisResult<()> {
         let mut info = cmd("XINFO");
         info.arg("CONSUMERS").arg(self.name(which)).arg(&self.group);
@@ -322,13 +322,13 @@ fn id_of(value: &Value) -> Option<EntryId> {
     EntryId::parse(bytes(value))
 }
 
-/// The value behind a name, of names and values in turn.
+/// The value that follows a name in a list of names and values.
 pub fn field<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
     let mut pairs = items(value).chunks_exact(2);
     pairs.find(|pair| bytes(&pair[0]) == name.as_bytes()).map(|pair| &pair[1])
 }
 
-/// Entries, but for those that were deleted from the stream.
+/// Entries, without those that were deleted from the stream.
 pub fn entries_of(value: &Value) -> Vec<StreamEntry> {
     let entry = |value: &Value| {
         let [id, fields @ Value::Array(_)] = items(value) else { return None };

@@ -1,5 +1,6 @@
 //! The shop's own statements, `--statements FILE`: SQL with named values, run in the transaction
-//! that writes the row, once for each change of an order's state. Pure, but for reading the file.
+//! that writes the row, once for each change of an order's state. Pure, except for reading the
+//! file.
 
 pub mod block;
 
@@ -13,7 +14,7 @@ use crate::batch::{Change, Step};
 use crate::store::{Arg, Dialect};
 use block::Block;
 
-/// What a statement may name.
+/// A value that a statement may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Name {
     OrderId,
@@ -38,7 +39,7 @@ const NAMES: [(&str, Name); 8] = [
 ];
 
 impl Name {
-    /// Its value in a change.
+    /// Its value for a change.
     fn of<'s>(self, step: &'s Step) -> Arg<'s> {
         let row = &step.row;
         match self {
@@ -53,7 +54,7 @@ impl Name {
         }
     }
 
-    /// Whether the value is a number, and no text.
+    /// Whether the value is a number rather than text.
     fn is_number(self) -> bool {
         matches!(self, Self::Units | Self::DeadlineMs)
     }
@@ -84,28 +85,28 @@ enum Written {
 #[serde(deny_unknown_fields)]
 struct Table {
     sql: String,
-    /// Is it well if no row is changed?
+    /// Is it fine if no row is changed?
     #[serde(default)]
     may_change_nothing: bool,
 }
 
-/// One statement, in the words of a database.
+/// One statement, in the SQL of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShopStatement {
-    /// Where it is in the file.
+    /// The statement's place in the file.
     pub place: String,
     pub sql: String,
     pub may_change_nothing: bool,
     names: Vec<Name>,
-    /// The same with the values of a block.
+    /// The statement with the names of a block's values.
     in_block: String,
 }
 
-/// All of them, none by default.
+/// All statements of the file; none by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statements {
     of: BTreeMap<Change, Vec<ShopStatement>>,
-    /// What runs them for many changes at once, where the database and all of them allow it.
+    /// Runs them for many changes at once, if the database and all statements allow it.
     pub block: Option<Block>,
 }
 
@@ -165,14 +166,14 @@ impl ShopStatement {
         self.names.iter().map(|name| name.of(step)).collect()
     }
 
-    /// Whether each placeholder is a number, and no text.
+    /// For each placeholder, whether it is a number rather than text.
     pub fn numbers(&self) -> impl Iterator<Item = bool> {
         self.names.iter().map(|name| name.is_number())
     }
 }
 
-/// Puts a placeholder, made of a number from 1 and the name, instead of each `:name`. What is
-/// in quotes or in a comment stays as it is, and so does `::type` of PostgreSQL.
+/// Replaces each `:name` by a placeholder, made of a number from 1 and the name. Quoted text,
+/// comments and PostgreSQL's `::type` stay unchanged.
 fn named(sql: &str, placeholder: impl Fn(usize, &str) -> String) -> Result<(String, Vec<Name>)> {
     let (mut text, mut names) = (String::new(), Vec::new());
     let mut rest = sql;
@@ -207,7 +208,7 @@ fn named(sql: &str, placeholder: impl Fn(usize, &str) -> String) -> Result<(Stri
     Ok((text, names))
 }
 
-/// The length of a text in quotes; a quote in it is doubled, or has a backslash before it.
+/// The length of a quoted text; a quote inside is doubled or has a backslash before it.
 fn quoted(text: &str, quote: char) -> Result<usize> {
     let mut letters = text.char_indices().skip(1);
     while let Some((place, letter)) = letters.next() {

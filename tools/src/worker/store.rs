@@ -1,4 +1,4 @@
-//! The database: rows are read, planned on and written in one transaction.
+//! The database: one transaction reads the rows, plans the changes and writes them.
 
 mod fault;
 mod migrate;
@@ -26,13 +26,13 @@ pub use statement::{Arg, Dialect};
 use statement::{ROWS_MAX, Tables, Written};
 use transaction::{Open, Pool};
 
-/// A database that has not answered for so long is taken for gone.
+/// A database that has not answered for this long counts as down.
 const ANSWER_WAIT: Duration = Duration::from_secs(60);
 
-/// Whether to look in advance for users whom the unique index knows.
+/// Whether to look up in advance which users are in the unique index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Care {
-    /// No: nearly all batches have none.
+    /// No: nearly all batches have no such user.
     Usual,
     Full,
 }
@@ -42,10 +42,10 @@ pub struct Store {
     connections: u32,
     tables: Tables,
     statements: Statements,
-    /// Set once the database has refused the block of the statements, and taken them one by one.
+    /// Set once the database has refused the block of the statements but accepted them one by one.
     one_by_one: AtomicBool,
     migrates: bool,
-    /// None until the schema is known to be up to date.
+    /// None until the schema is checked to be up to date.
     ready: RwLock<Option<Ready>>,
 }
 
@@ -55,7 +55,7 @@ struct Ready {
     file: Option<FileId>,
 }
 
-/// What the tables say of some vouchers.
+/// The tables' contents for some vouchers.
 #[derive(Debug, Default)]
 pub struct Ledger {
     pub rows: Vec<Row>,
@@ -64,7 +64,7 @@ pub struct Ledger {
 }
 
 impl Store {
-    /// One that makes no tables, and no file.
+    /// A store that creates neither tables nor a file.
     pub fn to_look_at(options: &Options) -> Result<Self> {
         let store = Self { migrates: false, ..Self::new(options, 1)? };
         let is_there = store.place.dialect() != Dialect::Sqlite || store.place.file().is_some();
@@ -72,7 +72,7 @@ impl Store {
         Ok(store)
     }
 
-    /// What kind of database it is, for a person.
+    /// The kind of database, as text for people.
     pub fn database(&self) -> &'static str {
         match self.place.dialect() {
             Dialect::Sqlite => "SQLite",
@@ -128,7 +128,7 @@ impl Store {
             if ready.file == self.place.file() {
                 return Ok(ready.pool.clone());
             }
-            // The file is another one: what we would write to is gone.
+            // The file was replaced: the open pool writes to a deleted one.
             let gone = place.take();
             tokio::spawn(async move {
                 if let Some(gone) = gone {
@@ -146,7 +146,7 @@ impl Store {
         Ok(pool)
     }
 
-    /// Brings the schema up to date, and has the database look at what will be asked of it.
+    /// Brings the schema up to date, and has the database check the statements that will be run.
     async fn look(&self, pool: &Pool) -> Result<(), Fault> {
         let others = |fault: Fault| match fault {
             Fault::Wrong(_) => fault.about(&format!(
@@ -171,10 +171,10 @@ impl Store {
         Ok(open.commit().await?)
     }
 
-    /// Connections are made again, and the schema is looked at again.
+    /// Drops the connections: the next use connects and checks the schema again.
     async fn forget(&self) {
         if let Some(Ready { pool, .. }) = self.ready.write().await.take() {
-            // Not waited for: what hangs would hang us.
+            // Not awaited: a hanging connection would block the worker.
             tokio::spawn(async move { pool.close().await });
         }
     }
@@ -185,7 +185,7 @@ impl Store {
         }
     }
 
-    /// Applies a batch, all or nothing, and says what became of each event.
+    /// Applies a batch, all or nothing, and returns the outcome of each event.
     pub async fn apply(&self, events: &[Event], care: Care) -> Result<Vec<Outcome>, Fault> {
         if events.is_empty() {
             return Ok(Vec::new());
@@ -260,15 +260,16 @@ impl Store {
             open.execute(&tables.insert(rows, now_ms)).await?;
         }
         self.tell_all(open, &plan.steps).await?;
-        // The row of a voucher is what workers wait for each other at: last, and briefly.
+        // Workers wait for each other at the row of a voucher, so it is written last and locked
+        // briefly.
         if !plan.sales.is_empty() {
             open.execute(&tables.sales(&plan.sales, now_ms)).await?;
         }
         Ok(())
     }
 
-    /// Runs the shop's statements for all changes: in one block where that can be, and one by one
-    /// where it can't or is refused, to find out which of them it is.
+    /// Runs the shop's statements for all changes: in one block if possible. If the block is
+    /// refused, runs them one by one to find the one at fault.
     async fn tell_all(&self, open: &mut Open, steps: &[Step]) -> Result<(), Fault> {
         let mut refused = None;
         if let Some(block) = &self.statements.block
@@ -288,7 +289,7 @@ impl Store {
         for step in steps {
             self.tell(open, step).await?;
         }
-        // Not because of the data, so it would be refused again.
+        // The data was not the cause, so the next block would be refused too.
         if let Some(Fault::Wrong(text) | Fault::Away(text)) = refused {
             self.one_by_one.store(true, Ordering::Relaxed);
             info!("the shop's statements are run one by one, which is slower: {text}");

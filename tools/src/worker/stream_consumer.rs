@@ -23,7 +23,7 @@ use crate::source::{Delivered, Source, Which};
 use crate::totals::{Count, Part, Totals};
 use crate::trim::trim;
 
-/// How long a read waits for entries: as long as a worker that is to stop may take to see it.
+/// How long a read waits for entries, and so how long the worker may take to notice a stop.
 const BLOCK: Duration = Duration::from_millis(500);
 const REPORT_EVERY: Duration = Duration::from_secs(10);
 /// How often one new entry is read while the circuit breaker is open.
@@ -32,14 +32,14 @@ const PROBE_EVERY: Duration = Duration::from_secs(10);
 pub const PATIENCE: Duration = Duration::from_secs(10);
 const CONNECT_FIRST: Duration = Duration::from_millis(100);
 const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// Empty consumers that were not heard of for so many times the time of taking over are removed.
+/// Consumers with nothing pending are removed when inactive for this many times the take-over time.
 const IDLE_TIMES: u32 = 10;
 
 /// Why a consumer no longer serves its streams.
 pub enum Halt {
     Redis(RedisError),
     Stopped,
-    /// The server's settings are others than the worker's.
+    /// The server's settings differ from the worker's.
     Settings(Differ),
 }
 
@@ -69,7 +69,7 @@ pub struct StreamConsumer {
     pub(crate) retries: Retries,
     pub(crate) refusals: Refusals,
     pub(crate) breaker: Breaker,
-    /// When the database has taken something last.
+    /// The time of the last successful write.
     pub(crate) last_written: Option<Instant>,
     pub(crate) streams: Streams,
     consumer: String,
@@ -79,14 +79,14 @@ pub struct StreamConsumer {
     has_served: bool,
 }
 
-/// The server is away.
+/// The server is down.
 struct Outage {
     since: Instant,
     tries: u64,
     is_told: bool,
 }
 
-/// Says when something is due that is done every so often.
+/// Says when a periodic action is due.
 struct Every {
     interval: Duration,
     next: Instant,
@@ -179,8 +179,8 @@ impl StreamConsumer {
         Ok(())
     }
 
-    /// Waits before the next connection: not at all for the first, then longer and longer. One line
-    /// is logged, not one a try.
+    /// Waits before the next connection, longer and longer; not at all the first time if only the
+    /// group is missing. Logs one line per outage, not per try.
     async fn pause(&mut self, error: &RedisError) -> Result<(), Stopped> {
         let outage = self.outage.get_or_insert_with(|| Outage {
             since: Instant::now(),
@@ -212,8 +212,8 @@ impl StreamConsumer {
         }
     }
 
-    /// Takes up what is pending for this consumer and not in hand: of an earlier worker of this
-    /// name, or delivered when a connection broke.
+    /// Handles entries that are pending for this consumer but unknown to it: those of an earlier
+    /// worker of this name, or delivered when a connection broke.
     async fn recover(&mut self, source: &mut Source) -> Result<(), Halt> {
         for which in source.all() {
             let mut after = EntryId::default();
@@ -279,8 +279,9 @@ impl StreamConsumer {
         Ok(())
     }
 
-    /// The streams to read new entries of, and how many. What an open circuit breaker keeps out is
-    /// new orders; when it is the database that refuses everything, all but a probe.
+    /// The streams to read new entries from, and how many. An open circuit breaker stops new orders
+    /// if a statement of the shop changed no row, and all but a probe if the database refuses
+    /// everything.
     fn intake(&self, source: &Source, probe: &mut Every) -> (Vec<Which>, u32) {
         let batch = self.options.batch;
         let mut all = source.all();
@@ -294,7 +295,7 @@ impl StreamConsumer {
         if probe.is_due() { (all, 1) } else { (Vec::new(), 0) }
     }
 
-    /// How long to wait for entries; none: not at all.
+    /// How long to wait for entries; none means not to wait.
     fn block(&self, once: bool) -> Option<Duration> {
         if once {
             return None;
@@ -304,10 +305,10 @@ impl StreamConsumer {
         Some(until_due.map_or(BLOCK, |wait| wait.min(BLOCK)))
     }
 
-    /// Takes over what other workers have left. True if there was any.
+    /// Takes over entries that other workers have left. True if there were any.
     ///
-    /// What a live worker holds for long, because its database is down, may be taken too: by one
-    /// that reaches it. An entry that two workers write becomes one row.
+    /// These may be entries of a live worker that can't reach the database. An entry that two
+    /// workers write still becomes one row.
     async fn steal(&mut self, source: &mut Source) -> Result<bool, Halt> {
         let mut has_stolen = false;
         let idle = self.options.claim_after();
@@ -317,7 +318,7 @@ impl StreamConsumer {
                 let (mut entries, behind) =
                     source.steal(which, idle, start, self.options.batch).await?;
                 next = behind;
-                // What was refused here is tried again when it is due.
+                // Entries that were refused here have their own time of retry.
                 entries.retain(|entry| !self.refusals.knows(which, entry.id));
                 if !entries.is_empty() {
                     has_stolen = true;

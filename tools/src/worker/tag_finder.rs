@@ -1,4 +1,4 @@
-//! Which hash tags there are streams of orders of: looked for by SCAN, again and again.
+//! Finds the hash tags of the server's order streams, by repeated SCANs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::options::{Options, Streams};
 use crate::settings;
 use crate::stream_consumer::Halt;
 
-/// Keys that one SCAN looks at, and the rest after it: a hundredth of a server's time.
+/// The keys that one SCAN looks at, and the pause after it: this takes 1% of a server's time.
 const KEYS_PER_STEP: u32 = 1_000;
 const STEP_REST: Duration = Duration::from_millis(20);
-/// The primaries of a cluster are asked for at every so many looks.
+/// The primaries of a cluster are looked up once per this many looks.
 const CONNECT_EVERY: u32 = 10;
-/// Each has a connection of its own.
+/// The limit exists because each tag has a connection of its own.
 pub const TAGS_MAX: usize = 1_024;
 
 pub struct TagFinder {
@@ -28,17 +28,16 @@ pub struct TagFinder {
     nodes: Nodes,
     stop: Stop,
     known: BTreeSet<String>,
-    /// To all primaries; made again now and then, since a cluster may get others.
+    /// To all primaries; renewed now and then, since a cluster's primaries may change.
     connections: Vec<MultiplexedConnection>,
     looks: u32,
 }
 
-/// What is to be read.
+/// The streams to read.
 pub enum Found {
     /// The server has one stream of orders.
     One(Streams),
-    /// The streams of tags that were not there before, and how many more there are than can be
-    /// read.
+    /// The streams of new tags, and how many tags exceed the limit.
     New(Vec<Streams>, usize),
 }
 
@@ -48,7 +47,7 @@ impl TagFinder {
         Self { options, nodes, stop, known, connections, looks: 0 }
     }
 
-    /// Looks at all keys once. What is found stays known.
+    /// Looks at all keys once. Tags that were found are remembered.
     pub async fn look(&mut self) -> Result<Found, Halt> {
         let mut stop = self.stop.clone();
         let found = tokio::select! {
@@ -109,7 +108,7 @@ impl TagFinder {
     }
 }
 
-/// The tag of a stream of orders; none of a key that is none.
+/// The tag of a stream of orders; none for any other key.
 fn tag_of_stream(key: &[u8], stream: &[u8]) -> Option<String> {
     let tag = key.strip_prefix(stream)?.strip_prefix(b":{")?.strip_suffix(b"}")?;
     let is_tag = tagged(tag) == Ok(Tagged::Wrapped);

@@ -1,4 +1,4 @@
-//! What was done: counted for the summary, the log and Prometheus alike.
+//! Counts the work done, for the summary, the log and Prometheus.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -46,10 +46,10 @@ const COMMIT_TIME: &str = "seckill_worker_commit_seconds";
 const COMMIT_TIMES: [f64; 12] =
     [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 60.0];
 
-/// What can be out of order, for `/healthz`.
+/// What can be unhealthy, for `/healthz`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// The server, for the consumer of this stream, or for what looks for streams.
+    /// The server, for the consumer of this stream or for the search for streams.
     Server(String),
     /// The database, for the consumer of this stream.
     Database(String),
@@ -60,14 +60,14 @@ pub enum Part {
 pub struct Totals {
     started: Instant,
     counts: [AtomicU64; COUNTS.len()],
-    /// By stream of orders: how many entries are refused, and whether new ones are read.
+    /// How many entries are refused, by stream of orders; then the streams whose intake is stopped.
     refused: Mutex<BTreeMap<String, u64>>,
     stopped: Mutex<BTreeSet<String>>,
     troubles: Mutex<BTreeMap<Part, String>>,
     page: Option<PrometheusHandle>,
 }
 
-/// What a worker has done until now.
+/// The work of a worker so far.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     pub orders: u64,
@@ -85,7 +85,7 @@ pub struct Summary {
 }
 
 impl Totals {
-    /// With a page, all are on it.
+    /// With a page, all counters are on it, even those at zero.
     pub fn new(has_page: bool) -> Result<Self> {
         let page = if has_page {
             let builder = PrometheusBuilder::new();
@@ -114,7 +114,7 @@ impl Totals {
         })
     }
 
-    /// What is answered to GET.
+    /// The reply to GET.
     pub fn page(&self, path: &str) -> Page {
         match (path, &self.page) {
             ("/metrics", Some(page)) => Page::found(page.render()),
@@ -123,14 +123,14 @@ impl Totals {
         }
     }
 
-    /// Has the recorder put together what it has collected: it must be asked now and then.
+    /// Has the recorder aggregate what it has collected, which must be done now and then.
     pub fn keep_up(&self) {
         if let Some(page) = &self.page {
             page.run_upkeep();
         }
     }
 
-    /// What is wrong with a part, or that nothing is.
+    /// Sets what is wrong with a part, or that it works.
     pub fn tell(&self, part: Part, trouble: Option<&str>) {
         let mut troubles = locked(&self.troubles);
         match trouble {
@@ -139,7 +139,7 @@ impl Totals {
         };
     }
 
-    /// A sentence, if something is wrong.
+    /// What is wrong, as a sentence; none if all parts work.
     fn trouble(&self) -> Option<String> {
         if let Some(stream) = locked(&self.stopped).first() {
             return Some(format!(
@@ -156,7 +156,7 @@ impl Totals {
         })
     }
 
-    /// How long the database took for a transaction.
+    /// Records how long the database took for a transaction.
     pub fn took(&self, time: Duration) {
         histogram!(COMMIT_TIME).record(time.as_secs_f64());
     }
@@ -168,14 +168,14 @@ impl Totals {
         counter!(COUNTS[index].0).increment(number);
     }
 
-    /// How many entries of a stream are refused by the database now.
+    /// Sets how many entries of a stream the database refuses now.
     pub fn refused(&self, stream: &str, number: usize) {
         let number = u64::try_from(number).unwrap_or(u64::MAX);
         gauge!(REFUSED, "stream" => stream.to_owned()).set(approximate(number));
         locked(&self.refused).insert(stream.to_owned(), number);
     }
 
-    /// Whether new entries of a stream are read.
+    /// Sets whether new entries of a stream are read.
     pub fn intake(&self, stream: &str, is_open: bool) {
         gauge!(STOPPED, "stream" => stream.to_owned()).set(if is_open { 0.0 } else { 1.0 });
         let mut stopped = locked(&self.stopped);
@@ -190,7 +190,7 @@ impl Totals {
         !locked(&self.stopped).is_empty()
     }
 
-    /// How a stream's group stands.
+    /// Sets the lag and the pending entries of a stream's group.
     pub fn stands(stream: &str, lag: Option<u64>, pending: u64) {
         let labels = [("stream", stream.to_owned())];
         if let Some(lag) = lag {

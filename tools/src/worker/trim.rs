@@ -6,11 +6,11 @@ use redis::{RedisResult, cmd};
 
 use crate::source::{Source, Which, millis};
 
-/// In one step, so that no group can come in between: for every group the smallest pending id or,
-/// with none pending, the id behind the last one delivered; and of these the smallest is the first
-/// that stays. Ids are compared as texts, since they can be greater than Lua's numbers are exact:
-/// for the same reason the last delivered entry itself stays where its second part is that great.
-/// An id begins with the moment of its entry, so what is younger stays.
+/// In one step, so that no group changes meanwhile. The first id that stays is the smallest over
+/// all groups of the smallest pending id or, with none pending, the id after the last delivered
+/// one. Ids are compared as texts, since Lua's numbers are not exact for great ids; for the same
+/// reason the last delivered entry itself stays if its second part has more than 15 digits. An id
+/// begins with its entry's time, so younger entries stay.
 const TRIM: &str = "local function below(a, b)
   local am, as = a:match('^(%d+)-(%d+)$')
   local bm, bs = b:match('^(%d+)-(%d+)$')
@@ -44,7 +44,7 @@ local old = string.format('%.0f-0', time[1] * 1000 + math.floor(time[2] / 1000) 
 if below(old, first) then first = old end
 return redis.call('XTRIM', KEYS[1], 'MINID', '=', first)";
 
-/// How many entries went.
+/// Returns how many entries were removed.
 pub async fn trim(source: &mut Source, which: Which, after: Duration) -> RedisResult<usize> {
     let mut eval = cmd("EVAL");
     eval.arg(TRIM).arg(1).arg(source.name(which)).arg(millis(after));

@@ -1,4 +1,5 @@
-//! Audits in steps against the audit in one, on books that are sound, tampered with, and changed.
+//! Audits in steps compared with the audit in one step, on books that are sound, damaged, or
+//! changed meanwhile.
 
 use super::{Figures, Progress, Stage};
 use crate::audit::{Books, Report, audit};
@@ -39,7 +40,7 @@ fn figures(books: &Books) -> Figures {
     }
 }
 
-/// One step of one element, by its number in the key.
+/// One step that reads one element, by its number in the key.
 fn step(progress: &mut Progress, books: &Books) {
     let at = usize::try_from(progress.scan()).unwrap();
     let find = |pairs: &[(Bytes, Bytes)], name: &[u8]| {
@@ -128,7 +129,7 @@ fn every_tampering_is_found_in_steps() {
         (|b| b.total = 10, "total is 10"),
         (|b| b.orders[3].1 = b"junk".to_vec(), "1 orders of the book can't be read"),
         (|b| b.holdings[0].1 = b"2:o2".to_vec(), "users' units differ"),
-        // As many in all, but not for each.
+        // The same units in total, but not per user.
         (
             |b| b.holdings = bytes(&[("ann", "1:o2"), ("bob", "3:o3"), ("dan", "1:o5")]),
             "users' units differ",
@@ -152,7 +153,7 @@ fn every_tampering_is_found_in_steps() {
     }
 }
 
-/// What commands do between two steps, at every moment, is never a difference.
+/// The effects of commands between any two steps are never a difference.
 #[test]
 fn commands_in_between_are_no_differences() {
     type Command = fn(&mut Books);
@@ -168,7 +169,7 @@ fn commands_in_between_are_no_differences() {
             },
             true,
         ),
-        // A cancellation of all that its user has.
+        // A cancellation of all units of a user.
         (
             |b| {
                 b.left = b.left.map(|left| left + 1);
@@ -226,7 +227,7 @@ fn what_is_no_cursor_is_refused() {
     ] {
         assert_eq!(Progress::parse(bad.as_bytes()), None, "{bad}");
     }
-    // The greatest of all numbers fit.
+    // The greatest numbers fit.
     let most = "4:18446744073709551615:".to_owned() + &["-9223372036854775808"; 20].join(":");
     assert!(most.len() <= super::CURSOR_LEN_MAX);
     let progress = Progress::parse(most.as_bytes()).unwrap();

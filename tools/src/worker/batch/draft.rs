@@ -1,4 +1,4 @@
-//! Rows in the making: the events of a batch applied to the rows as they are. Pure.
+//! Drafts of rows: the events of a batch applied to the current rows. Pure.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,19 +8,19 @@ use domain::seen_entries::SeenEntries;
 
 use super::{Event, Outcome, Row, Sole, WAS_SOLD, Why};
 
-/// A row in the making.
+/// The draft of a row.
 pub struct Draft<'e> {
     pub before: Option<&'e Row>,
     pub row: Row,
-    /// The events of orders in it, by number.
+    /// The indexes of its order events.
     pub orders: Vec<usize>,
     pub is_changed: bool,
 }
 
 pub type Drafts<'e> = BTreeMap<&'e OrderKey, Draft<'e>>;
 
-/// Applies the events that have not failed: the orders first and then the confirmations, so that
-/// each finds the row of an order that came with it.
+/// Applies the events that have not failed: orders first, then confirmations, so that a
+/// confirmation finds the row of an order in the same batch.
 pub fn draft<'e>(
     events: &'e [Event],
     rows: &'e HashMap<OrderKey, Row>,
@@ -49,7 +49,7 @@ pub fn draft<'e>(
     (drafts, outcomes)
 }
 
-/// The draft of a key; of a new row with these contents.
+/// The draft of a key; if there is neither a draft nor a row, a new row with these contents.
 fn draft_of<'d, 'e>(
     drafts: &'d mut Drafts<'e>,
     rows: &'e HashMap<OrderKey, Row>,
@@ -85,7 +85,8 @@ fn draft_order<'e>(
         if !row.is_note() {
             return Outcome::Failed(Why::OtherUser);
         }
-        // Somebody else's release or confirmation named this id; it was not of this order.
+        // The note is from another user's release or confirmation with this id, not from this
+        // order's.
         row.user.clone_from(&order.user);
         row.seen = SeenEntries::default();
         row.confirmed_id.clear();
@@ -107,7 +108,8 @@ fn draft_order<'e>(
     Outcome::Inserted
 }
 
-/// What is confirmed has been accepted, so its units count as sold though its order wasn't read.
+/// Only accepted orders are confirmed, so the units count as sold even if the order wasn't read
+/// yet.
 fn draft_confirmation<'e>(
     drafts: &mut Drafts<'e>,
     rows: &'e HashMap<OrderKey, Row>,
@@ -121,7 +123,7 @@ fn draft_confirmation<'e>(
     let draft = draft_of(drafts, rows, key, (user, *units, State::Sold));
     let row = &mut draft.row;
     let id = confirmation.id.to_string();
-    // Of an id that was sold again, a later one counts.
+    // If the id was sold again, a later confirmation replaces the one of the old order.
     let is_of_old_order = row.seen.is_sold_again() && row.state == State::Held;
     if !row.confirmed_id.is_empty() && !is_of_old_order {
         return;
@@ -142,7 +144,7 @@ fn draft_release<'e>(
     let known = drafts.get(key).map(|draft| &draft.row).or(rows.get(key));
     match known {
         Some(row) if row.user != *user => return,
-        // The entry of an order that was rejected has been acknowledged: it doesn't come.
+        // A rejection acknowledges the order's entry, so the entry will not be read.
         None if *reason == Reason::Rejected => return,
         _ => {}
     }

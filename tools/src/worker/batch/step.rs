@@ -1,14 +1,15 @@
-//! Which changes of state an order goes through: what the shop's own statements are told. Pure.
+//! Which changes of state an order goes through; the shop's own statements run for each. Pure.
 //!
-//! An order is told once as held or as sold, once as confirmed if it was held and paid, once as
-//! released. Or not at all, when it is first written after its release was read: its units may be
-//! another's by then, so a shop that counts its own stock would find none to take and release.
+//! An order changes once to held or sold, once to confirmed if it was held and paid, once to
+//! released. If its release is read before the order is first written, it has no change at all:
+//! another order may have its units by then, so a shop that counts its own stock would find none to
+//! take.
 
 use domain::book::State;
 
 use super::Row;
 
-/// A change of an order's state. The words of the file of statements.
+/// A change of an order's state, with the words of the statements file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Change {
     /// A new order that is sold at once.
@@ -34,11 +35,11 @@ impl Change {
     }
 }
 
-/// A change of the state of an order, with what the row says afterwards.
+/// A change of an order's state, with the row after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     pub change: Change,
-    /// None of an order that is new.
+    /// None for a new order.
     pub old: Option<State>,
     pub new: State,
     pub row: Row,

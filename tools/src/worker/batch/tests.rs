@@ -31,12 +31,12 @@ fn cancel(user: &str, order: &str, ms: u64) -> Event {
     release(user, order, ms, Reason::Cancelled)
 }
 
-/// Rows as a database keeps them, with what the unique index would refuse.
+/// Rows as a database keeps them, with the check of the unique index.
 #[derive(Default)]
 struct Rows {
     rows: HashMap<OrderKey, Row>,
     sales: BTreeMap<(String, String), i64>,
-    /// What the shop was told of each order.
+    /// The changes that the shop's statements ran for, by order.
     told: BTreeMap<OrderKey, Vec<String>>,
 }
 
@@ -129,7 +129,7 @@ fn a_rejected_order_that_has_no_row_gets_none() {
     let mut rows = Rows::default();
     assert_eq!(rows.apply(&[release("alice", "1", 5, Reason::Rejected)]), [Released]);
     assert_eq!(rows.state("1"), "none");
-    // One that has a row anyway is taken back.
+    // A rejected order that has a row is released.
     rows.apply(&[sale("bob", "2", 6), release("bob", "2", 7, Reason::Rejected)]);
     assert_eq!(rows.state("2"), "rejected");
 }
@@ -140,7 +140,7 @@ fn a_release_touches_no_row_of_another_user() {
     rows.apply(&[sale("alice", "1", 1)]);
     assert_eq!(rows.apply(&[cancel("bob", "1", 2)]), [Released]);
     assert_eq!(rows.state("1"), "sold");
-    // Nor does it spoil an id for its true owner.
+    // The id stays usable for the user who bought with it.
     rows.apply(&[cancel("bob", "2", 3)]);
     assert_eq!(rows.apply(&[sale("carol", "2", 4)]), [Inserted]);
     assert_eq!(rows.state("2"), "sold");
@@ -165,7 +165,7 @@ fn a_user_has_one_order_where_the_limit_is_one() {
         [Inserted, other.clone(), Inserted]
     );
     assert_eq!(rows.apply(&[sale("alice", "2", 2)]), [other]);
-    // Where it is more, nothing is in the way.
+    // With a higher limit there is no conflict.
     let second = Event::Order(order_of("alice", "4", 4, 1), Sole::No);
     assert_eq!(rows.apply(&[second]), [Inserted]);
 }
@@ -176,7 +176,7 @@ fn who_cancelled_buys_again() {
     rows.apply(&[sale("alice", "1", 1)]);
     assert_eq!(rows.apply(&[sale("alice", "2", 3), cancel("alice", "1", 2)]), [Inserted, Released]);
     assert_eq!((rows.state("1"), rows.state("2")), ("cancelled", "sold"));
-    // All of it in one batch.
+    // The same events in one batch.
     let batch = [sale("bob", "3", 1), sale("bob", "4", 3), cancel("bob", "3", 2)];
     assert_eq!(rows.apply(&batch), [Inserted, Inserted, Released]);
     assert_eq!((rows.state("3"), rows.state("4")), ("cancelled", "sold"));
@@ -228,7 +228,7 @@ fn random_histories_end_the_same_in_whatever_pieces_they_come() {
         shuffled.extend(history.iter().filter(|_| random.bool()).cloned().collect::<Vec<_>>());
         random.shuffle(&mut shuffled);
         let mut left = shuffled;
-        // Conflicts that come of the wrong order are tried again, as the worker does.
+        // Conflicts that are due to the order of reading are retried, as the worker does.
         for round in 0.. {
             assert!(round < 50, "seed {seed} does not settle");
             let outcomes: Vec<_> = left.chunks(3).flat_map(|some| pieces.apply(some)).collect();
@@ -266,7 +266,7 @@ fn history(random: &mut fastrand::Rng) -> Vec<Event> {
     events
 }
 
-/// What the server appends for an order that was held, paid and cancelled, and one that was sold.
+/// The entries of an order that was held, paid and cancelled, and of one that was sold.
 fn lives() -> [Vec<Event>; 3] {
     let held = Order { deadline_ms: Some(99), ..order_of("alice", "h", 1, 2) };
     let confirmation = Confirmation { id: id(2), key: key("h"), user: "alice".into(), units: 2 };
@@ -328,7 +328,7 @@ fn a_confirmation_counts_though_its_order_was_not_read() {
     assert_eq!((rows.state("h"), rows.sold(), rows.told.len()), ("sold", 2, 0));
     rows.apply(&events[..1]);
     assert_eq!((rows.state("h"), rows.sold()), ("sold", 2));
-    // That of another user's order of the id is not this one's.
+    // A confirmation of another user's order with this id does not change the row.
     let other = Confirmation { id: id(9), key: key("x"), user: "bob".into(), units: 1 };
     rows.apply(&[Event::Confirmation(other)]);
     let held = Order { deadline_ms: Some(99), ..order_of("carol", "x", 9, 1) };

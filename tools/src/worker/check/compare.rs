@@ -1,4 +1,4 @@
-//! What differs between the server and the rows. Pure.
+//! Finds the differences between the server and the rows. Pure.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
@@ -11,17 +11,17 @@ use super::facts::Sold;
 use crate::batch::Row;
 use crate::store::Ledger;
 
-/// More of them are only counted.
+/// Further differences are only counted.
 const LINES_MAX: usize = 20;
 
-/// An order that is not in the rows as it is on the server.
+/// An order whose row differs from the server's facts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Difference {
     pub voucher: String,
-    /// Empty where only the user is known.
+    /// Empty if only the user is known.
     pub order: String,
     pub user: String,
-    /// What the server says, and what the rows.
+    /// The state on the server, and the state in the rows.
     pub server: String,
     pub row: String,
     #[serde(skip)]
@@ -30,15 +30,15 @@ pub struct Difference {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// It is live, and has no row.
+    /// It is live but has no row.
     Missing,
-    /// Its row is held, and it is not held any more.
+    /// Its row is held, but the order no longer is.
     Behind,
-    /// What must be looked at by a person.
+    /// A person must look at it.
     Contradicts,
 }
 
-/// A row of the table: what is compared, on the server and in the rows.
+/// A line of the table: name, number on the server, number in the rows.
 pub type Line = (&'static str, i64, i64);
 
 #[derive(Debug, Serialize)]
@@ -60,7 +60,7 @@ pub fn compare(all: &[Sold], ledger: &Ledger, stock: Option<i64>) -> Comparison 
         let live: Vec<&&Row> = rows.iter().filter(|row| is_live(row)).collect();
         let mut bought: BTreeMap<&str, i64> = BTreeMap::new();
         for row in &live {
-            // The limit of an unmanaged voucher is one order, of a managed one units.
+            // An unmanaged voucher limits orders per user, a managed one units per user.
             let counted = if sold.is_managed { row.units } else { 1 };
             *bought.entry(&row.user).or_default() += counted;
         }
@@ -86,7 +86,7 @@ pub fn compare(all: &[Sold], ledger: &Ledger, stock: Option<i64>) -> Comparison 
     Comparison { differences, lines }
 }
 
-/// Notes of what was released before its order was read are no orders.
+/// Notes of orders that were confirmed or released before they were read don't count.
 fn is_live(row: &Row) -> bool {
     row.state.is_live() && !row.is_note()
 }
@@ -128,7 +128,7 @@ fn differences_of(sold: &Sold, rows: &[&Row], differences: &mut Vec<Difference>)
         }
         return;
     }
-    // The streams may be trimmed; the buyers are all there.
+    // The streams may be trimmed; the set of buyers is complete.
     let with_row: BTreeSet<&str> = live.iter().map(|row| row.user.as_str()).collect();
     let named: BTreeSet<&str> = sold.orders.values().map(|fact| fact.user.as_str()).collect();
     for user in sold.users.iter().filter(|user| !with_row.contains(user.as_str())) {

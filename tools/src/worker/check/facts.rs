@@ -1,5 +1,6 @@
-//! What the server knows of the orders of a voucher: of a managed one its book, of another its
-//! streams, as far as they go back, and the set of its buyers. Read in pieces: no sale waits.
+//! What the server knows about a voucher's orders: the book of a managed voucher; the streams of an
+//! unmanaged one, as far back as they are kept, and its set of buyers. Read in pieces, so that no
+//! sale waits.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -23,25 +24,25 @@ pub struct Fact {
     pub units: i64,
     pub state: State,
     pub deadline_ms: Option<i64>,
-    /// Its payment has a reference, so it was sold once.
+    /// Its payment has a reference, so it was sold at some time.
     pub was_sold: bool,
 }
 
-/// What was sold of a voucher in its sale.
+/// What was sold of a voucher in its current sale.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sold {
     pub voucher: String,
-    /// Empty where the server tells none.
+    /// Empty if the server has no sale id.
     pub sale: String,
     pub is_managed: bool,
     pub limit: i64,
-    /// Units that were on sale, of a managed voucher.
+    /// Units that were put on sale; only for a managed voucher.
     pub total: Option<i64>,
     pub left: i64,
     pub buyers: i64,
     /// By order id.
     pub orders: BTreeMap<String, Fact>,
-    /// The users who bought; of an unmanaged voucher.
+    /// The users who bought; only for an unmanaged voucher.
     pub users: BTreeSet<String>,
 }
 
@@ -103,7 +104,7 @@ impl Sold {
         Ok(())
     }
 
-    /// An id that was sold again is as its last entries say.
+    /// If an id was sold again, its last entries count.
     async fn read_streams(
         &mut self,
         link: &mut Connection,
@@ -158,7 +159,7 @@ pub async fn orders_of(
     Ok(orders)
 }
 
-/// The same in its stream of releases.
+/// The entries of a voucher's sale in its stream of releases.
 pub async fn releases_of(
     link: &mut Connection,
     keys: &VoucherKeys,

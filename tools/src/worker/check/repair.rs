@@ -1,5 +1,5 @@
-//! Writes what is missing, as the entries of the streams would have: an entry that was read before,
-//! or is read later, changes nothing.
+//! Writes missing rows as the entries of the streams would have: if such an entry was read before
+//! or is read later, it changes nothing.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,10 +17,11 @@ use crate::batch::{Event, Outcome, Sole, Why};
 use crate::options::Options;
 use crate::store::{Care, Store};
 
-/// Stands for an entry that has left its stream, and so is never read.
+/// The id for an entry that is no longer in its stream, and so is never read.
 const GONE: EntryId = EntryId { ms: 0, seq: 1 };
 
-/// What was written and what could not be, in lines.
+/// Writes the missing rows. Returns lines about those that could not be written, and the number of
+/// those that were.
 pub async fn repair(
     link: &mut Connection,
     store: &Store,
@@ -40,8 +41,8 @@ pub async fn repair(
         if missing.is_empty() && behind.is_empty() {
             continue;
         }
-        // Read again, for the orders may be others by now; and before the streams, so that what is
-        // not there was trimmed, and doesn't come.
+        // Read again, since the orders may have changed; and before the streams, so that an order
+        // without an entry there was trimmed and will not be read later.
         let names = options.order_fields.names();
         let sold = Sold::read(link, keys, names).await?;
         let mut entries: HashMap<String, Vec<Event>> = HashMap::new();
@@ -96,7 +97,7 @@ fn order_of(key: &OrderKey, fact: &Fact, sole: Sole) -> Event {
     Event::Order(Order { id: GONE, key: key.clone(), user, units, deadline_ms }, sole)
 }
 
-/// What became of a held order: a row that is sold is not changed by it.
+/// The event that brings a row to the order's state. A confirmation doesn't change a sold row.
 fn change_of(key: &OrderKey, fact: &Fact) -> Option<Event> {
     let (id, key, user, units) = (GONE, key.clone(), fact.user.clone(), fact.units);
     let reason = match fact.state {

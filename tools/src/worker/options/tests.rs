@@ -1,4 +1,4 @@
-//! What is accepted, and what is refused.
+//! Options that are accepted, and options that are refused.
 
 use clap::CommandFactory;
 

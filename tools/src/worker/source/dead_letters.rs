@@ -1,4 +1,4 @@
-//! How an entry leaves as a dead letter: with its order released, or with nothing released.
+//! Makes an entry a dead letter, with or without the release of its order.
 
 use domain::entry_id::EntryId;
 use domain::fields::{DEAD_LETTER_GROUP, DEAD_LETTER_ID, DEAD_LETTER_REASON, DEAD_LETTER_STREAM};
@@ -9,16 +9,16 @@ use seckill_tools::server_errors::{Trouble, trouble};
 
 use super::{Source, Which, bytes, entries_of, field, items, number};
 
-/// Keeps an entry as a dead letter, acknowledges it, and releases nothing; once. A script that
-/// fails is not undone, so the write that can be refused comes first.
+/// Appends a pending entry to the dead letters and acknowledges it; releases nothing. A script that
+/// fails is not undone, so the write that can be refused is first.
 const BURY: &str = "local pending = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[2], ARGV[2], 1)
 if #pending == 0 then return 0 end
 redis.call('XADD', KEYS[2], '*', unpack(ARGV, 3))
 redis.call('XACK', KEYS[1], ARGV[1], ARGV[2])
 return 1";
 
-/// Rejects an order of which nothing was sold: it is held, or was released. Looking and rejecting
-/// are one step, so no payment comes in between.
+/// Rejects an order that is not sold: it is held, or was released. Check and rejection are one
+/// step, so that no payment happens in between.
 const REJECT_UNSOLD: &str = "local order = redis.call('SECKILL.ORDER', KEYS[2], ARGV[3])
 if not order then return 0 end
 local known = {}
@@ -28,7 +28,7 @@ local sale = known['sale'] and string.format('%.0f', known['sale']) or ''
 if sale ~= ARGV[6] then return 0 end
 return redis.call('SECKILL.REJECT', KEYS[1], ARGV[1], ARGV[2], 'REASON', ARGV[5])";
 
-/// What the server knows of an order.
+/// What the server knows about an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
     pub user: String,
@@ -36,7 +36,7 @@ pub struct Known {
 }
 
 impl Source {
-    /// Keeps an entry as a dead letter; nothing is released. False when it is acknowledged already.
+    /// Makes an entry a dead letter; nothing is released. False if it is acknowledged already.
     pub async fn bury(
         &mut self,
         which: Which,
@@ -57,7 +57,7 @@ impl Source {
         Ok(number(&self.ask(&bury).await?) == Some(1))
     }
 
-    /// Gives up an order that is held, or was released. False when there is none such.
+    /// Gives up an order that is held or was released. False if there is no such order.
     pub async fn reject_unsold(
         &mut self,
         id: EntryId,
@@ -72,7 +72,7 @@ impl Source {
         Ok(number(&self.ask(&reject).await?) == Some(1))
     }
 
-    /// Gives up an order whether it is sold or not: for a person who has decided so.
+    /// Gives up an order even if it is sold: only after an operator's decision.
     pub async fn reject(&mut self, id: EntryId, reason: &str) -> RedisResult<bool> {
         let mut reject = cmd("SECKILL.REJECT");
         reject.arg(self.name(Which::Orders)).arg(&self.group).arg(id.to_string());
@@ -80,7 +80,7 @@ impl Source {
         Ok(number(&self.ask(&reject).await?) == Some(1))
     }
 
-    /// How often a pending entry was delivered; none when it is not pending.
+    /// How often a pending entry was delivered; none if it is not pending.
     pub async fn deliveries(&mut self, which: Which, id: EntryId) -> RedisResult<Option<u64>> {
         let (text, name) = (id.to_string(), self.name(which).to_owned());
         let mut pending = cmd("XPENDING");
@@ -90,14 +90,14 @@ impl Source {
         Ok(count.and_then(number))
     }
 
-    /// An entry of a stream, if it is there.
+    /// An entry of a stream, if the stream still has it.
     pub async fn entry(&mut self, which: Which, id: EntryId) -> RedisResult<Option<StreamEntry>> {
         let mut range = cmd("XRANGE");
         range.arg(self.name(which)).arg(id.to_string()).arg(id.to_string());
         Ok(entries_of(&self.ask(&range).await?).into_iter().next())
     }
 
-    /// What the server knows of an order; none of one of an unmanaged voucher.
+    /// What the server knows about an order of a managed voucher; none for an unmanaged one.
     pub async fn order(&mut self, key: &OrderKey) -> RedisResult<Option<Known>> {
         let mut order = cmd("SECKILL.ORDER");
         order.arg(&key.voucher).arg(&key.order);
@@ -107,7 +107,7 @@ impl Source {
             Err(error) => return Err(error),
         };
         let text = |name| Some(String::from_utf8_lossy(bytes(field(&reply, name)?)).into_owned());
-        // A later sale of the voucher may know the same id.
+        // A later sale of the voucher may have an order with the same id.
         let sale = field(&reply, "sale").and_then(number);
         if sale.map_or_else(String::new, |sale| sale.to_string()) != key.sale {
             return Ok(None);

@@ -1,5 +1,5 @@
-//! The statements of many changes in one: what runs them for each order in turn inside the
-//! database. It answers once per batch then, not once per order and statement. Pure.
+//! The block: runs the statements for many orders inside the database, one order after the other.
+//! The database then replies once per batch, not once per order and statement. Pure.
 
 mod postgres;
 mod sqlite;
@@ -10,17 +10,17 @@ use super::{NAMES, ShopStatement, Statements};
 use crate::batch::Step;
 use crate::store::Dialect;
 
-/// What is to be run in turn.
+/// SQL to run, one part after the other.
 pub type Block = Vec<Part>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     pub sql: String,
-    /// Whether its one value is what `told` says of the changes; it has none otherwise.
+    /// Whether its only value is the text of `told`; otherwise it has no value.
     pub takes_steps: bool,
 }
 
-/// The block, where the database has one and every statement can be in it.
+/// The block, if the database supports one and every statement can be in it.
 pub fn block(statements: &Statements, dialect: Dialect) -> Option<Block> {
     match dialect {
         Dialect::Postgres => postgres::block(statements),
@@ -29,7 +29,7 @@ pub fn block(statements: &Statements, dialect: Dialect) -> Option<Block> {
     }
 }
 
-/// A value of a change as a statement names it in the block.
+/// The name of a change's value in a statement of the block.
 pub fn value(dialect: Dialect, word: &str) -> String {
     match dialect {
         Dialect::Postgres => postgres::value(word),
@@ -37,7 +37,7 @@ pub fn value(dialect: Dialect, word: &str) -> String {
     }
 }
 
-/// The changes as the block reads them.
+/// The changes as JSON, which the block reads.
 pub fn told(steps: &[Step]) -> String {
     let fields = |(number, step): (usize, &Step)| -> Value {
         let values = NAMES.iter().map(|(word, name)| (*word, json!(name.of(step))));
@@ -47,7 +47,7 @@ pub fn told(steps: &[Step]) -> String {
     steps.iter().enumerate().map(fields).collect::<Value>().to_string()
 }
 
-/// A statement as it is in the block, if it begins with one of these words.
+/// A statement in the form for the block, if it begins with one of these words.
 fn inside<'s>(statement: &'s ShopStatement, words: &[&str]) -> Option<&'s str> {
     let text = statement.in_block.trim().trim_end_matches(';');
     let word = text.split_whitespace().next()?.to_ascii_uppercase();

@@ -1,4 +1,4 @@
-//! What an error of a database means: is it the data, or the database?
+//! Classifies an error of the database: is the data at fault, or the database?
 
 use sqlx::Error;
 #[cfg(feature = "databases")]
@@ -13,15 +13,15 @@ use seckill_tools::sanitize::sanitize;
 pub enum Fault {
     /// A unique index: another worker was faster, or the data is wrong.
     Duplicate(String),
-    /// The data, whenever it is tried.
+    /// The data is at fault: every try would fail.
     Data(String),
     /// A statement of the shop changed no row.
     Unchanged(String),
-    /// Another transaction was in the way: try again.
+    /// A conflict with another transaction: try again.
     Clash(String),
-    /// The database as a whole: away, locked, full.
+    /// The database as a whole: down, locked, full.
     Away(String),
-    /// The same, and waiting won't help until somebody fixes something.
+    /// The database as a whole, and only a person can fix it: waiting won't help.
     Wrong(String),
 }
 
@@ -36,11 +36,11 @@ impl Fault {
         text
     }
 
-    /// The same with what it happened at.
+    /// The fault with what it happened at in its text.
     pub fn about(self, what: &str) -> Self {
         let text = format!("{what}: {}", self.text());
         match self {
-            // The unique index may be one of the shop's: looking at our rows again doesn't help.
+            // The unique index may be the shop's: reading our rows again doesn't help.
             Self::Duplicate(_) | Self::Data(_) => Self::Data(text),
             Self::Unchanged(_) => Self::Unchanged(text),
             Self::Clash(_) => Self::Clash(text),
@@ -58,7 +58,7 @@ impl From<Error> for Fault {
                 Error::Encode(_) | Error::ColumnDecode { .. } | Error::Decode(_) => {
                     Self::Data(text)
                 }
-                // No certificate to trust, or no TLS where it is asked for.
+                // The certificate is not trusted, or TLS is required and missing.
                 Error::Tls(_) | Error::Configuration(_) => Self::Wrong(text),
                 Error::Io(_) if is_untrusted(&text) => Self::Wrong(text),
                 _ => Self::Away(text),
@@ -86,15 +86,15 @@ fn of_sql_state(code: &str, text: String) -> Fault {
         (_, "23505") => Fault::Duplicate(text),
         ("22" | "23" | "P0", _) => Fault::Data(text),
         ("40", _) | (_, "55P03") => Fault::Clash(text),
-        // Also: no such table or column, or no right to them.
+        // Also: no such table or column, or no permission for them.
         ("28" | "42", _) | (_, "3D000") => Fault::Wrong(text),
         _ => Fault::Away(text),
     }
 }
 
-/// SQLite: extended codes; the lowest byte is the primary one.
+/// SQLite: by extended code, whose lowest byte is the primary code.
 fn of_sqlite(code: i32, text: String) -> Fault {
-    /// No such table or column, and whatever else is wrong with a statement.
+    /// No such table or column, or any other error in a statement.
     const ERROR: i32 = 1;
     const BUSY: i32 = 5;
     const LOCKED: i32 = 6;
@@ -117,7 +117,7 @@ fn of_mysql(number: u16, text: String) -> Fault {
         1022 | 1062 | 1586 => Fault::Duplicate(text),
         // Lock wait time-out, deadlock, changed since it was read.
         1205 | 1213 | 1020 => Fault::Clash(text),
-        // Access denied, no such database, table or column, no right to it, not the syntax.
+        // Access denied, no such database, table or column, no permission, syntax error.
         1044 | 1045 | 1049 | 1054 | 1064 | 1142 | 1143 | 1146 | 1370 | 1698 => Fault::Wrong(text),
         // Null, out of range, not converted, truncated, no default, foreign keys, checks, signals.
         1048 | 1216 | 1217 | 1264 | 1265 | 1292 | 1364 | 1366 | 1406 | 1451 | 1452 | 1644

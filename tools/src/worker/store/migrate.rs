@@ -1,8 +1,8 @@
-//! Brings the tables up to date. Which migrations were made is in a table of the worker's own, so
-//! an application's migrations are not met.
+//! Brings the tables up to date. The list of applied migrations is in a table of the worker's own,
+//! so it can't conflict with an application's migrations.
 //!
-//! Two workers may start at once: one makes the tables, the other waits for it. Each migration
-//! makes only what is missing, so one that was cut off is made again.
+//! Two workers may start at once: one creates the tables, the other waits for it. Each migration
+//! creates only what is missing, so an interrupted one is simply repeated.
 
 #[cfg(feature = "databases")]
 use sqlx::mysql::MySqlConnectOptions;
@@ -24,7 +24,7 @@ fn migrations(dialect: Dialect) -> [(i64, &'static str); 1] {
 }
 
 impl Place {
-    /// Brings the schema up to date, by a connection of its own.
+    /// Brings the schema up to date, over a separate connection.
     pub async fn migrate(&self, tables: &Tables) -> Result<(), Fault> {
         match self {
             Self::Sqlite(options) => migrate_sqlite(options, tables).await,
@@ -36,7 +36,7 @@ impl Place {
     }
 }
 
-/// The statements that make a migration, and note it.
+/// The statements that apply a migration and record it.
 fn statements(tables: &Tables, version: i64, sql: &str) -> Vec<String> {
     let sql = sql.replace("{prefix}", &tables.prefix);
     let parts = sql.split(";\n").map(str::trim).filter(|part| !part.is_empty());
@@ -54,7 +54,7 @@ fn last_made(tables: &Tables) -> String {
     format!("SELECT COALESCE(MAX(version), 0) FROM {}", tables.migrations())
 }
 
-/// Makes what is missing on a connection that no other worker migrates beside.
+/// Applies the missing migrations on a connection; no other worker may migrate meanwhile.
 macro_rules! make {
     ($connection:expr, $tables:expr) => {{
         $connection.execute(&*table_of_migrations($tables)).await?;
@@ -89,11 +89,11 @@ async fn migrate_postgres(options: &PgConnectOptions, tables: &Tables) -> Result
     Ok(connection.close().await?)
 }
 
-/// Definitions are no part of a transaction there. The lock ends with the connection.
+/// MySQL's transactions don't cover definitions, hence a lock. It ends with the connection.
 #[cfg(feature = "databases")]
 async fn migrate_mysql(options: &MySqlConnectOptions, tables: &Tables) -> Result<(), Fault> {
     let mut connection = options.connect().await?;
-    // A name of a lock has 64 letters at most. Newer MySQL has no MD5 and no SHA1.
+    // The name of a lock has at most 64 characters. Newer MySQL has neither MD5 nor SHA1.
     let lock = "SELECT GET_LOCK(CONCAT('seckill-', LEFT(SHA2(DATABASE(), 256), 40)), 30)";
     let is_locked: Option<i64> = sqlx::query_scalar(lock).fetch_one(&mut connection).await?;
     if is_locked != Some(1) {

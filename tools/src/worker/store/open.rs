@@ -15,18 +15,18 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use super::statement::Dialect;
 use super::transaction::Pool;
 
-/// How long a connection is waited for, and SQLite's one writer.
+/// How long to wait for a connection, and for SQLite's only writer.
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
 const BUSY_WAIT: Duration = Duration::from_secs(5);
 
-/// Tells whether a file is still the one that was opened.
+/// Identifies a file, to see whether it is still the one that was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileId {
     device: u64,
     inode: u64,
 }
 
-/// Where the database is, and how to talk to it.
+/// Where the database is, and how to connect to it.
 #[derive(Clone, Debug)]
 pub enum Place {
     Sqlite(SqliteConnectOptions),
@@ -44,7 +44,7 @@ impl Place {
         let place = match scheme {
             "sqlite" => {
                 let options = SqliteConnectOptions::from_str(url).context("--database")?;
-                // What is in memory is gone with the worker, and its orders are acknowledged.
+                // A database in memory is lost with the worker, though its orders are acknowledged.
                 let name = options.get_filename().to_string_lossy();
                 let is_file = !name.contains(":memory:") && !name.contains("sqlx-in-memory");
                 ensure!(is_file, "--database must be a file");
@@ -52,7 +52,7 @@ impl Place {
                     options
                         .create_if_missing(true)
                         .journal_mode(SqliteJournalMode::Wal)
-                        // An entry is acknowledged when its row is on the disk, not earlier.
+                        // An entry is only acknowledged when its row is on the disk.
                         .synchronous(SqliteSynchronous::Full)
                         .busy_timeout(BUSY_WAIT)
                         .disable_statement_logging(),
@@ -75,7 +75,7 @@ impl Place {
                 if let Some(password) = &password {
                     options = options.password(password);
                 }
-                // The library can't do TLS over a socket of the machine, and nobody listens there.
+                // The library has no TLS over a unix socket, where nobody can eavesdrop.
                 if url.contains("socket=") && !url.contains("ssl-mode=") {
                     options = options.ssl_mode(MySqlSslMode::Disabled);
                 }
@@ -100,14 +100,14 @@ impl Place {
         }
     }
 
-    /// The file that the database is in now, if it is in one.
+    /// The database's current file, if it has one.
     pub fn file(&self) -> Option<FileId> {
         let Self::Sqlite(options) = self else { return None };
         let file = std::fs::metadata(options.get_filename()).ok()?;
         Some(FileId { device: file.dev(), inode: file.ino() })
     }
 
-    /// A pool that connects when it is first asked.
+    /// A pool that connects on first use.
     pub fn pool(&self, connections: u32) -> Pool {
         match self.clone() {
             // There is one writer at a time anyway.
@@ -123,7 +123,8 @@ impl Place {
                     .max_connections(connections)
                     .acquire_timeout(CONNECT_WAIT)
                     .after_connect(|connection, _| {
-                        // A plan that was made when the tables were empty would be kept for long.
+                        // Otherwise a plan made while the tables were empty would be cached for
+                        // long.
                         let plans = "SET plan_cache_mode = force_custom_plan";
                         Box::pin(async move {
                             sqlx::Executor::execute(connection, plans).await.map(|_| ())
@@ -137,7 +138,8 @@ impl Place {
                     .max_connections(connections)
                     .acquire_timeout(CONNECT_WAIT)
                     .after_connect(|connection, _| {
-                        // Gaps between rows needn't be locked, and workers would wait for them.
+                        // A stricter level locks gaps between rows, which is not needed, and
+                        // workers would wait.
                         let level = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
                         Box::pin(async move {
                             sqlx::Executor::execute(connection, level).await.map(|_| ())
@@ -149,7 +151,7 @@ impl Place {
     }
 }
 
-/// Whether a URL has a password of its own.
+/// Whether a URL contains a password.
 fn password_in(url: &str) -> bool {
     let rest = url.split_once("://").unwrap_or_default().1;
     let authority = rest.split(['/', '?']).next().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! The statements, as text and arguments. The databases differ in five places; all are here. Pure.
+//! The statements, as text and arguments. The databases differ in five places, which are all here.
+//! Pure.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ pub enum Dialect {
     MySql,
 }
 
-/// Where the rows are: the kind of database, and what its tables' names begin with.
+/// The kind of database, and the prefix of its tables' names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tables {
     pub dialect: Dialect,
@@ -37,14 +38,14 @@ pub struct Statement<'a> {
     dialect: Dialect,
 }
 
-/// Rows in a statement: with a dozen arguments each, that is within the bounds of all databases.
+/// Rows per statement: with 13 arguments each, within the limits of all databases.
 pub const ROWS_MAX: usize = 1_000;
 
 pub const COLUMNS: &str = "voucher_id, sale_id, order_id, user_id, units, state, deadline_ms, \
                            only_user_id, entry_id, released_id, confirmed_id, created_ms, \
                            updated_ms";
 
-/// A row with the texts that its columns hold.
+/// A row with the texts of its columns.
 pub struct Written<'r> {
     row: &'r Row,
     entry_id: String,
@@ -116,10 +117,10 @@ impl<'a> Statement<'a> {
         self
     }
 
-    /// That `(voucher_id, sale_id, column)` is one of some triples, in the form that the database
-    /// looks up in an index. PostgreSQL reads all rows of the voucher in the form of the others, as
-    /// long as it has no statistics of the table; and the others have no form of PostgreSQL's in
-    /// common.
+    /// The condition that `(voucher_id, sale_id, column)` is one of some triples, in the form that
+    /// the database looks up in an index. With the other databases' form, PostgreSQL reads all rows
+    /// of the voucher while it has no statistics of the table; and the others share no spelling of
+    /// PostgreSQL's form.
     fn bind_triples(
         &mut self,
         column: &str,
@@ -144,7 +145,7 @@ impl<'a> Statement<'a> {
         }
     }
 
-    /// When a row of the key is there: set these columns to what was to be inserted.
+    /// If a row with the key exists, sets these columns to the values to insert.
     fn or_set(&mut self, key: &str, columns: &[&str]) {
         let (head, old, new) = match self.dialect {
             Dialect::MySql => ("ON DUPLICATE KEY UPDATE ".to_owned(), "VALUES(", ")"),
@@ -165,7 +166,7 @@ impl Tables {
         format!("{}voucher_sales", self.prefix)
     }
 
-    /// Which migrations were made.
+    /// The table of applied migrations.
     pub fn migrations(&self) -> String {
         format!("{}migrations", self.prefix)
     }
@@ -174,7 +175,7 @@ impl Tables {
         Statement::new(self.dialect, sql)
     }
 
-    /// Rows as they are read, up to the condition.
+    /// Selects rows, up to the condition.
     fn select_orders<'a>(&self) -> Statement<'a> {
         let columns = "voucher_id, sale_id, order_id, user_id, units, state, deadline_ms, \
                        only_user_id, entry_id, released_id, confirmed_id";
@@ -186,7 +187,7 @@ impl Tables {
         let mut statement = self.select_orders();
         let key = |key: &'a OrderKey| (&*key.voucher, &*key.sale, &*key.order);
         statement.bind_triples("order_id", keys.into_iter().map(key));
-        // In one order, so that two workers never wait for each other. SQLite has one writer.
+        // Always in this order, so that two workers can't deadlock. SQLite has only one writer.
         if self.dialect != Dialect::Sqlite {
             statement.push(" ORDER BY voucher_id, sale_id, order_id FOR UPDATE");
         }
@@ -212,7 +213,7 @@ impl Tables {
         statement
     }
 
-    /// By which order the unique index knows some users of sales.
+    /// Selects the orders that some users of sales have in the unique index.
     pub fn select_holders<'a>(
         &self,
         users: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>,
@@ -231,8 +232,8 @@ impl Tables {
         statement
     }
 
-    /// Writes rows that are there and live no more. None of them is known to the unique index, so
-    /// that MySQL, which asks all indexes, can only find the row of the same key.
+    /// Writes existing rows that are no longer live. The unique index contains none of them, so
+    /// MySQL, which checks all indexes, can only match the row with the same key.
     pub fn release<'a>(&self, rows: &'a [Written<'_>], now_ms: i64) -> Statement<'a> {
         let mut statement = self.insert(rows, now_ms);
         let columns = [
@@ -249,7 +250,7 @@ impl Tables {
         statement
     }
 
-    /// Writes a row that is there and live.
+    /// Writes an existing row that is live.
     pub fn update<'a>(&self, row: &'a Written<'_>, now_ms: i64) -> Statement<'a> {
         let [voucher, sale, order, args @ ..] = row.args(now_ms);
         let [user, units, state, deadline, only, entry, released, confirmed, _, now] = args;
@@ -263,7 +264,7 @@ impl Tables {
         statement
     }
 
-    /// Adds to the units sold of vouchers in sales.
+    /// Adds to the units sold, by voucher and sale.
     pub fn sales<'a>(
         &self,
         changes: &'a BTreeMap<(String, String), i64>,
@@ -288,7 +289,7 @@ impl Tables {
         statement
     }
 
-    /// Reads no row, and is refused where the tables are other ones than ours.
+    /// Statements that read no row, and fail if the tables are not the worker's.
     pub fn probes(&self) -> [String; 2] {
         [
             format!("SELECT {COLUMNS} FROM {} WHERE 1 = 0", self.orders()),

@@ -1,4 +1,4 @@
-//! A transaction of any of the databases.
+//! A transaction in any of the databases.
 
 use domain::book::State;
 use domain::order_events::OrderKey;
@@ -36,7 +36,7 @@ pub enum Open {
     MySql(Transaction<'static, MySql>),
 }
 
-/// Does the same with whichever it is.
+/// The same expression for each kind of database.
 macro_rules! each {
     ($kind:ident, $of:expr, $inner:ident => $do:expr) => {
         match $of {
@@ -52,7 +52,7 @@ macro_rules! each {
 impl Pool {
     pub async fn begin(&self) -> sqlx::Result<Open> {
         Ok(match self {
-            // A transaction that reads first and then can't write would have to start over.
+            // A transaction that reads first and can't write afterwards would have to start again.
             Self::Sqlite(pool) => Open::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await?),
             #[cfg(feature = "databases")]
             Self::Postgres(pool) => Open::Postgres(pool.begin().await?),
@@ -71,7 +71,7 @@ impl Open {
         self.run(&statement.sql, &statement.args).await.map(|_| ())
     }
 
-    /// Has the database look at a statement, with the kinds of its values.
+    /// Has the database check a statement, with the types of its values.
     pub async fn prepare(&mut self, statement: &ShopStatement) -> sqlx::Result<()> {
         match self {
             Self::Sqlite(open) => open.prepare(&statement.sql).await.map(|_| ()),
@@ -89,14 +89,15 @@ impl Open {
         }
     }
 
-    /// How many rows a statement changed, or found as they should be.
+    /// Runs a statement. Returns how many rows it changed, or matched with the new values already
+    /// set.
     pub async fn run(&mut self, sql: &str, args: &[Arg<'_>]) -> sqlx::Result<u64> {
         each!(Self, self, open => {
             bound(sql, args).execute(&mut **open).await.map(|done| done.rows_affected())
         })
     }
 
-    /// Runs statements, and none if one is refused. The transaction goes on either way.
+    /// Runs all statements, or none if one is refused. The transaction continues either way.
     pub async fn try_all(
         &mut self,
         statements: &[(&str, &[Arg<'_>])],
@@ -105,7 +106,8 @@ impl Open {
             let mut part = open.begin().await?;
             for (sql, args) in statements {
                 if let Err(error) = bound(sql, args).execute(&mut *part).await {
-                    // Where there is nothing left to go on with, the error says why.
+                    // If the rollback fails too, nothing can continue: the statement's error is the
+                    // reason.
                     return match part.rollback().await {
                         Ok(()) => Ok(Err(error)),
                         Err(_) => Err(error),
@@ -124,7 +126,7 @@ impl Open {
         })
     }
 
-    /// Rows of so many columns, all texts.
+    /// Rows of `N` text columns.
     pub async fn texts<const N: usize>(
         &mut self,
         statement: &Statement<'_>,
@@ -180,7 +182,7 @@ where
         key: OrderKey { voucher: text(row, 0)?, sale: text(row, 1)?, order: text(row, 2)? },
         user: text(row, 3)?,
         units: row.try_get_unchecked(4)?,
-        // Whatever else stands there counts as sold.
+        // Any other word counts as sold.
         state: State::parse(text(row, 5)?.as_bytes()).unwrap_or(State::Sold),
         deadline_ms: row.try_get_unchecked(6)?,
         sole: if only_user.is_some() { Sole::Yes } else { Sole::No },
@@ -189,7 +191,7 @@ where
     })
 }
 
-/// A text column. Of MySQL they are binary, and unchecked bytes are what all three have.
+/// A text column. MySQL's are binary, so all three databases are read as unchecked bytes.
 fn text<R: sqlx::Row>(row: &R, column: usize) -> sqlx::Result<String>
 where
     usize: ColumnIndex<R>,

@@ -1,4 +1,4 @@
-//! What is told of orders that differ.
+//! The report about orders that differ.
 
 use domain::entry_id::EntryId;
 use domain::order_events::OrderKey;
@@ -79,7 +79,7 @@ fn orders_that_differ_are_named() {
     assert_eq!(told[0].3, "of user ben");
     let told = found(&sold, vec![row("o1", "ann", Sold), row("o2", "eve", Sold)]);
     assert_eq!((told.len(), &*told[0].1, &*told[0].2), (1, "o2", "unknown"));
-    // Of another sale of the voucher.
+    // A row of another sale of the voucher.
     let mut old = row("o1", "ann", Held);
     old.key.sale = "0".to_owned();
     assert_eq!(found(&sold, vec![row("o1", "ann", Sold), old]), []);

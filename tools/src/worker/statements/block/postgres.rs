@@ -1,14 +1,13 @@
-//! The block of PostgreSQL: one of PL/pgSQL. A statement is planned once per batch then, not once
-//! per order.
+//! The block of PostgreSQL, in PL/pgSQL. A statement is planned once per batch, not once per order.
 
 use super::{Block, NAMES, Part, Statements, inside};
 use crate::batch::Change;
 
-/// Around the block; no statement may have it.
+/// Quotes the block; no statement may contain it.
 const QUOTE: &str = "$seckill_worker$";
 
-/// Puts the changes where the block finds them. A plan lives as long as the block does, so it may
-/// be kept for the orders of a batch: it is not one of when the tables were empty.
+/// Stores the changes where the block reads them. Plans may be cached for the orders of a batch:
+/// they end with the block, so none dates from when the tables were empty.
 const SET_STEPS: &str = "SELECT set_config('seckill_worker.steps', $1, true), \
                              set_config('plan_cache_mode', 'auto', true)";
 
@@ -16,8 +15,8 @@ pub fn value(word: &str) -> String {
     format!("seckill_worker.step.{word}")
 }
 
-/// The block, where every statement can be in one. Where a column has the name of one of its
-/// variables, the column is meant.
+/// The block, if every statement can be in one. A name that is both a column's and one of the
+/// block's variables means the column.
 pub fn block(statements: &Statements) -> Option<Block> {
     let kind = |is_number| if is_number { "bigint" } else { "text" };
     let columns = NAMES.map(|(word, name)| format!("{word} {}", kind(name.is_number()))).join(", ");
@@ -40,13 +39,13 @@ LOOP
         }
         text.push_str(&format!("IF step.change = '{}' THEN\n", change.word()));
         for statement in statements.of(change) {
-            // Those that begin with these words do in a block what they do alone, and the rows that
-            // they changed are counted.
+            // Statements that begin with these words do the same in a block as alone, and their
+            // changed rows are counted.
             let inside = inside(statement, &["INSERT", "UPDATE", "DELETE", "MERGE", "WITH"])?;
             if inside.contains(QUOTE) {
                 return None;
             }
-            // On a line of its own: a comment may be the statement's end.
+            // On a new line, since the statement may end in a comment.
             text.push_str(&format!("{inside}\n;\n"));
             if !statement.may_change_nothing {
                 text.push_str("GET DIAGNOSTICS changed = ROW_COUNT;\n");

@@ -1,20 +1,20 @@
-//! The block of SQLite: triggers of this connection alone that run the statements for each row
-//! that is inserted into a view, which keeps none of them.
+//! The block of SQLite: temporary triggers that run the statements for each row inserted into a
+//! view, which stores no rows. Only this connection sees them.
 
 use super::{Block, NAMES, Part, Statements, inside};
 use crate::batch::Change;
 
-/// What rows are inserted into. Triggers of a view get values as they are, of no column's type.
+/// The view. Triggers of a view get values as they are, without conversion to a column's type.
 const STEPS: &str = "seckill_worker_steps";
 
-/// A value in a trigger. Compared with a column it must count as what it is outside of one, a value
-/// and no column: the type and the collation of the other side decide.
+/// A value in a trigger. In a comparison with a column it must behave like a plain value, as it
+/// does outside a trigger, so that the column's type and collation decide.
 pub fn value(word: &str) -> String {
     format!("ifnull(NEW.{word}, NULL)")
 }
 
-/// The block, where every statement can be in one. A trigger is part of the statement that fires
-/// it: all of the changes are made, or none.
+/// The block, if every statement can be in one. A trigger is part of the statement that fires it:
+/// either all of the changes are made, or none.
 pub fn block(statements: &Statements) -> Option<Block> {
     let part = |sql| Part { sql, takes_steps: false };
     let empty = NAMES.map(|(word, _)| format!("NULL AS {word}")).join(", ");
@@ -41,11 +41,12 @@ fn trigger(statements: &Statements, change: Change) -> Option<String> {
     );
     for statement in statements.of(change) {
         let inside = inside(statement, &["INSERT", "REPLACE", "UPDATE", "DELETE"])?;
-        // Several in one: the rows that they change together count.
+        // Alone, several statements in one text count their changed rows together; `changes()` does
+        // not.
         if inside.contains(';') {
             return None;
         }
-        // On a line of its own: a comment may be the statement's end.
+        // On a new line, since the statement may end in a comment.
         text.push_str(&format!("{inside}\n;\n"));
         if !statement.may_change_nothing {
             text.push_str("SELECT RAISE(ABORT, 'no row was changed') WHERE changes() = 0;\n");
