@@ -240,7 +240,7 @@ fn a_server_with_badly_aligned_memory_is_refused() {
     let shim = dir.path().join("misaligned.so");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/misaligned.c");
     let shim_path = shim.to_str().expect("a path");
-    assert!(tool(&["cc", "-shared", "-fPIC", "-O1", "-o", shim_path, source]));
+    assert!(tool(&["cc", "-shared", "-fPIC", "-O1", "-fno-builtin", "-o", shim_path, source]));
     let server = Server::with().without_module().env("LD_PRELOAD", &shim).start();
     let refused = text(&load(&server, ""));
     assert!(refused.starts_with("ERR"), "{refused}");
