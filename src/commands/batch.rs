@@ -173,6 +173,15 @@ impl<'a> Accepted<'a> {
         self.orders.is_empty()
     }
 
+    /// Refuses a stream that has no room for another entry.
+    pub(super) fn check_room(&mut self) -> Result<(), CommandError> {
+        match &mut self.stream {
+            // The stream holds an entry then, and before the first one it was known to have room.
+            Some(stream) if !self.orders.is_empty() => stream.check_next(),
+            _ => Ok(()),
+        }
+    }
+
     /// Accepts an order, unless the stream has no room for its entry. The user must be known not to
     /// be among the buyers, or to have units already.
     pub(super) fn add(

@@ -61,6 +61,11 @@ impl<'a> Orders<'a> {
         }
     }
 
+    /// Refuses a stream whose ids are used up by the entries that were appended; there must be one.
+    pub(crate) fn check_next(&mut self) -> Result<(), CommandError> {
+        if self.stream.is_exhausted() { Err(CommandError::StreamExhausted) } else { Ok(()) }
+    }
+
     /// Appends one of several entries. The stream stays open for more, and each entry is to be
     /// published or deleted again once the stream is closed.
     pub(crate) fn add_next(&mut self, fields: &[Str<'_>]) -> Result<Added<'a>, CommandError> {

@@ -183,6 +183,28 @@ fn a_stream_that_is_full_half_way_refuses_the_rest_alone() {
 }
 
 #[test]
+fn a_full_stream_is_told_before_buyers_of_another_kind() {
+    let server = Server::start();
+    server.run("SECKILL.CREATE 7 9 LIMIT 3");
+    server.run("SECKILL.TRY 7 alice o1");
+    server.run("DEL stream.orders");
+    server.run("XADD stream.orders 18446744073709551615-18446744073709551614 a b");
+    server.run("SET seckill:order:7 text");
+    // Alice has units, so nobody looks for her among the buyers.
+    server.check(
+        "
+        > SECKILL.MTRY 7 bob o2 alice o3 carol o4 alice o5
+        1) (error) WRONGTYPE Operation against a key holding the wrong kind of value
+        2) 0
+        3) (error) ERR the order stream has used up its ids
+        4) (error) ERR the order stream has used up its ids
+        > SECKILL.TRY 7 carol o4
+        (error) ERR the order stream has used up its ids
+        ",
+    );
+}
+
+#[test]
 fn spoiled_fields_refuse_their_own_tries_only() {
     let server = Server::start();
     server.run("SECKILL.CREATE 7 9 LIMIT 2");
