@@ -9,7 +9,8 @@ use domain::integer;
 use crate::roles::Roles;
 use crate::source::Source;
 use crate::template::Slot;
-use crate::watch::{Look, Seen, Watch, eval, looks};
+use crate::watch::{Look, Seen, Watch, eval, looks, writes};
+use crate::wire::Words;
 use crate::world::{Cell, Cells, Change, Kind, is_near};
 
 /// Greater than any mark, so that units can be taken; later than any time in milliseconds; and with
@@ -49,6 +50,19 @@ pub struct Effects {
     pub touched: Vec<Vec<u8>>,
 }
 
+/// Whether the last call that wrote to a key gave it a time to live, perhaps of a millisecond: if
+/// the key is missing afterwards, that time is over, and no call deleted it.
+fn is_expiring(calls: &[Words], key: &[u8]) -> bool {
+    let names_it = |call: &&Words| call.iter().skip(1).any(|word| word == key);
+    let last = calls.iter().filter(|call| writes(call)).rfind(names_it);
+    last.is_some_and(|call| match call.as_slice() {
+        [name, _, time, ..] if name == b"EXPIRE" || name == b"PEXPIRE" => {
+            integer::parse(time).is_some_and(|time| time > 0)
+        }
+        _ => false,
+    })
+}
+
 fn is_step(units: u64) -> bool {
     units <= STEP_MAX || i64::try_from(units).is_ok_and(Slot::is_mark)
 }
@@ -71,6 +85,9 @@ impl Effects {
                         effects.entries.push((cell, value));
                     }
                     (None, Some(value)) => effects.made.push((cell, value)),
+                    (_, None) if is_expiring(&seen.calls, &cell.key) => {
+                        effects.touched.push(cell.key);
+                    }
                     (_, None) => effects.gone.push(cell),
                     (Some(one), Some(two)) if cell.kind == Kind::List => {
                         if two.len() < one.len() {
@@ -86,7 +103,7 @@ impl Effects {
         let (before, after) = (&seen.before.ttl, &seen.after.ttl);
         let keys = before.keys().chain(after.keys()).filter(|key| seen.after.has_key(key));
         let touched = keys.filter(|key| !is_near(before.get(*key), after.get(*key)));
-        effects.touched = touched.cloned().collect();
+        effects.touched.extend(touched.cloned());
         effects.touched.sort();
         effects.touched.dedup();
         effects

@@ -213,9 +213,8 @@ fn changes_nothing(runs: &[Run], source: &Source) -> Judged {
         let near = "SECKILL.STATUS and SECKILL.INFO answer such questions for managed vouchers.";
         return Judged::Helper { what, near: near.into() };
     }
-    let lots = if source.draws_lots() { "it calls math.random: " } else { "" };
     Judged::Unclear(format!(
-        "{lots}in {} worlds it called {}, changed nothing, never got to {}, and replied {}",
+        "in {} worlds it called {}, changed nothing, never got to {}, and replied {}",
         runs.len(),
         if read.is_empty() { "nothing".to_owned() } else { read.join(", ") },
         if never.is_empty() { "a write".to_owned() } else { never.join(", ") },
