@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Error;
 use clap::Parser;
 
-use crate::sanitize::sanitize;
+use crate::sanitize::told;
 
 /// The exit code for options that are refused, the same as clap's.
 const WRONG: u8 = 2;
@@ -22,6 +22,6 @@ pub fn options_anywhere<P: Parser>() -> P {
 
 /// Prints in one line why the program refuses its options.
 pub fn refused(program: &str, error: &Error) -> ExitCode {
-    eprintln!("{program}: {}", sanitize(&format!("{error:#}")));
+    eprintln!("{program}: {}", told(error));
     ExitCode::from(WRONG)
 }

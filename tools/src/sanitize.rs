@@ -6,9 +6,25 @@ pub fn sanitize(text: &str) -> String {
     words.join(" ").replace(|letter: char| letter.is_control(), "?")
 }
 
+/// An error and its causes, in one such line. A cause that repeats the one before it is left out.
+pub fn told(error: &anyhow::Error) -> String {
+    let mut causes: Vec<String> = error.chain().map(ToString::to_string).collect();
+    causes.dedup();
+    sanitize(&causes.join(": "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Error, ErrorKind::ConnectionRefused};
+
+    #[test]
+    fn an_error_is_told_once() {
+        let refused = Error::from(ConnectionRefused);
+        let error = anyhow::Error::new(redis::RedisError::from(refused)).context("no server");
+        assert_eq!(format!("{error:#}"), "no server: connection refused: connection refused");
+        assert_eq!(told(&error), "no server: connection refused");
+    }
 
     #[test]
     fn a_text_is_one_harmless_line() {

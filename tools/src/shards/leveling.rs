@@ -7,7 +7,7 @@ use anyhow::{Error, Result};
 use redis::RedisError;
 use seckill_tools::back_off::back_off;
 use seckill_tools::connection::Target;
-use seckill_tools::sanitize::sanitize;
+use seckill_tools::sanitize::told;
 use seckill_tools::server::Place;
 use seckill_tools::server_errors::{Trouble, trouble};
 use seckill_tools::signals::asked_to_end;
@@ -86,7 +86,7 @@ impl<'o> Leveling<'o> {
             let (_, tries) = self.outage.get_or_insert((Instant::now(), 0));
             *tries += 1;
             if *tries == 1 {
-                let text = sanitize(&format!("{error:#}"));
+                let text = told(&error);
                 eprintln!("seckill-shards: the server is down, retrying: {text}");
             }
             let wait = back_off(CONNECT_FIRST, *tries).min(CONNECT_MAX);

@@ -29,7 +29,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Parser;
 use seckill_tools::command_line::refused;
-use seckill_tools::sanitize::sanitize;
+use seckill_tools::sanitize::told;
 
 use options::Options;
 
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     match run(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("seckill-top: {}", sanitize(&format!("{error:#}")));
+            eprintln!("seckill-top: {}", told(&error));
             ExitCode::FAILURE
         }
     }

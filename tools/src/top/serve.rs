@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use seckill_tools::http::{self, Page};
-use seckill_tools::sanitize::sanitize;
+use seckill_tools::sanitize::{sanitize, told};
 use seckill_tools::signals::asked_to_end;
 use tokio::sync::Mutex;
 
@@ -87,7 +87,7 @@ impl Latest {
             }
             Err(error) => {
                 self.reading = None;
-                Some(sanitize(&format!("{error:#}")))
+                Some(told(&error))
             }
         };
         if let Some(trouble) = trouble.as_ref().filter(|_| trouble != self.trouble) {

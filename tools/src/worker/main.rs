@@ -47,7 +47,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use seckill_tools::command_line::{options_anywhere, refused};
 use seckill_tools::http;
-use seckill_tools::sanitize::sanitize;
+use seckill_tools::sanitize::{sanitize, told};
 use seckill_tools::signals::asked_to_end;
 use tokio::sync::watch;
 use tokio::task::LocalSet;
@@ -98,7 +98,7 @@ fn main() -> ExitCode {
             ExitCode::from(REFUSED)
         }
         Err(error) => {
-            eprintln!("seckill-worker: {}", sanitize(&format!("{error:#}")));
+            eprintln!("seckill-worker: {}", told(&error));
             ExitCode::FAILURE
         }
     }

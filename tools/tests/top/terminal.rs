@@ -13,7 +13,7 @@ fn it_draws_outlives_the_server_and_ends_on_a_key() {
     top.wait_for_line("        49         0         1        50         1  open");
 
     server.kill9();
-    top.wait_for_line("; trying again");
+    top.wait_for_line("trying again: ");
     server.start_again();
     top.wait_for_line("q quits");
     server.call(&["SECKILL.TRY", "phone", "bob", "b1"]);
