@@ -83,17 +83,14 @@ lint: setup ## formatting, clippy and rustdoc, warnings are errors; crates; Dock
 	scripts/lint-docker
 	scripts/deny
 
-arm64: ## builds the module for arm64 and tries it under qemu, ARGS="holds::" for some tests; as root
-	@scripts/arm64 test $(ARGS)
-
-musl: ## builds the module for musl and tries it in a Redis for musl, ARGS="holds::" for some; as root
-	@scripts/musl test $(ARGS)
-
 package: ## a tarball and a .deb in target/package, each unpacked and tried
 	@scripts/package
 
-packages: ## these and an .rpm, the programs for glibc 2.17, too: the files of a release, each tried
+packages: ## a release, each file tried, PLATFORMS="aarch64 x86_64-musl" for some; as root
 	@scripts/package release
+
+reproducible: ## a release, built in two folders and compared, PROGRAMS=no for less; as root
+	@scripts/package reproducible
 
 apt-repository: ## a signed apt repository of the .debs in target/package, KEY=gpg's name of a key
 	@scripts/apt-repository "$(KEY)"
@@ -105,7 +102,7 @@ pictures: ## draws the pictures of the documentation again, from docs/images/src
 	@scripts/setup clients java-lettuce
 	@scripts/pictures
 
-images: ## builds the images by buildah and runs them as compose.yaml says, by runc; as root
+images: ## builds the images, runs them as compose.yaml says, ARCHITECTURE=arm64 too; as root
 	@scripts/images
 	@scripts/images valkey
 
