@@ -2,6 +2,7 @@
 //!
 //! `scripts/functions` runs the tests of the commands themselves against the library.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -134,8 +135,29 @@ fn histories_are_those_of_the_module() {
     let with_module = Server::start();
     let mut module = with_module.client();
     let (_server, mut functions) = with_library();
-    let mut answers = std::collections::BTreeMap::<String, usize>::new();
-    for history in 0..60 {
+    let mut answers = BTreeMap::<String, usize>::new();
+    // Histories without some answer prove nothing about it.
+    const WANTED: [&str; 11] = [
+        "SECKILL.TRY int(0)",
+        "SECKILL.TRY int(1)",
+        "SECKILL.TRY int(2)",
+        "SECKILL.CANCEL int(0)",
+        "SECKILL.CANCEL int(1)",
+        "LOCK.ACQUIRE int(0)",
+        "LOCK.ACQUIRE int(1)",
+        "LOCK.RELEASE int(0)",
+        "LOCK.RELEASE int(1)",
+        "LOCK.RENEW int(0)",
+        "LOCK.RENEW int(1)",
+    ];
+    let lacks = |answers: &BTreeMap<String, usize>| {
+        WANTED.into_iter().find(|&wanted| answers.get(wanted).is_none_or(|count| *count <= 10))
+    };
+    for history in 0..600 {
+        // Enough of them, unless an answer is still rare.
+        if history >= 60 && lacks(&answers).is_none() {
+            break;
+        }
         let seed = first.wrapping_add(history);
         let mut random = fastrand::Rng::with_seed(seed);
         module.run("FLUSHALL");
@@ -150,11 +172,7 @@ fn histories_are_those_of_the_module() {
         }
         assert_eq!(everything(&mut module), everything(&mut functions), "SEED={seed}");
     }
-    let has = |name: &str| answers.get(name).is_some_and(|count| *count > 10);
-    for answer in ["SECKILL.TRY", "SECKILL.CANCEL", "LOCK.ACQUIRE", "LOCK.RELEASE", "LOCK.RENEW"] {
-        assert!(has(&format!("{answer} int(0)")) && has(&format!("{answer} int(1)")), "{answer}");
-    }
-    assert!(has("SECKILL.TRY int(2)"), "{answers:?}");
+    assert_eq!(lacks(&answers), None, "{answers:?}");
 }
 
 /// A Lua number is exact up to 2^53. Fencing tokens are times, which reach it in the year 287396,
