@@ -6,11 +6,15 @@ pub fn sanitize(text: &str) -> String {
     words.join(" ").replace(|letter: char| letter.is_control(), "?")
 }
 
-/// An error and its causes, in one such line. A cause that repeats the one before it is left out.
+/// An error and its causes, in one such line. Some errors repeat their cause in their own text.
 pub fn told(error: &anyhow::Error) -> String {
-    let mut causes: Vec<String> = error.chain().map(ToString::to_string).collect();
-    causes.dedup();
-    sanitize(&causes.join(": "))
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    sanitize(&text)
 }
 
 #[cfg(test)]

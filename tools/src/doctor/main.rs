@@ -46,6 +46,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
+use seckill_tools::sanitize::told;
 use tokio::signal::unix::{SignalKind, signal};
 
 use options::Options;
@@ -67,7 +68,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("seckill-doctor: {error:#}");
+            eprintln!("seckill-doctor: {}", told(&error));
             ExitCode::from(NOT_EXAMINED)
         }
     }

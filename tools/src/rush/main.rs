@@ -31,6 +31,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 use clap::Parser;
 use seckill_tools::connection::{Connection, Target};
+use seckill_tools::sanitize::told;
 use seckill_tools::voucher_keys::VoucherKeys;
 
 use load::Rush;
@@ -60,19 +61,8 @@ fn main() -> ExitCode {
 }
 
 fn failed(error: &anyhow::Error) -> ExitCode {
-    eprintln!("seckill-rush: {}", explained(error));
+    eprintln!("seckill-rush: {}", told(error));
     ExitCode::from(2)
-}
-
-/// The error and its causes in one line. Some errors repeat their cause in their own text.
-fn explained(error: &anyhow::Error) -> String {
-    let mut text = error.to_string();
-    for cause in error.chain().skip(1).map(ToString::to_string) {
-        if !text.contains(&cause) {
-            text = format!("{text}: {cause}");
-        }
-    }
-    text
 }
 
 async fn rush(options: &Options) -> Result<Report> {

@@ -19,6 +19,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail, ensure};
 use seckill_tools::command_line::options_anywhere;
 use seckill_tools::connection::Target;
+use seckill_tools::sanitize::told;
 use seckill_tools::sharding::check_sale;
 
 use leveling::Leveling;
@@ -39,7 +40,7 @@ fn main() -> ExitCode {
 }
 
 fn failed(error: &anyhow::Error) -> ExitCode {
-    eprintln!("seckill-shards: {error:#}");
+    eprintln!("seckill-shards: {}", told(error));
     ExitCode::from(2)
 }
 
