@@ -6,12 +6,34 @@ use crate::harness::{Client, Server, text};
 use crate::observe::{bytes_list, integer};
 use domain::scripts::Sha1;
 use redis::Value;
+use std::collections::BTreeMap;
 
 /// The seed from the environment, or a new one. The caller prints it.
 pub fn seed() -> u64 {
     match std::env::var("SEED") {
         Ok(seed) => seed.parse().expect("SEED is a number"),
         Err(_) => fastrand::u64(..),
+    }
+}
+
+/// Runs `history` with one seed after the other, `least` times and then on, tenfold at most, until
+/// it has counted each wanted answer more than `rare` times: histories without some answer prove
+/// nothing about it.
+pub fn histories(
+    least: u64,
+    (rare, wanted): (usize, &[&str]),
+    mut history: impl FnMut(u64, &mut BTreeMap<String, usize>),
+) {
+    let first = seed();
+    println!("SEED={first}");
+    let mut met = BTreeMap::new();
+    for number in 0.. {
+        let lacking = wanted.iter().find(|&&answer| met.get(answer).is_none_or(|&met| met <= rare));
+        if number >= least && lacking.is_none() {
+            break;
+        }
+        assert!(number < least.saturating_mul(10), "too few of {lacking:?}: {met:?}");
+        history(first.wrapping_add(number), &mut met);
     }
 }
 

@@ -2,11 +2,10 @@
 //!
 //! `scripts/functions` runs the tests of the commands themselves against the library.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use crate::differential::seed;
+use crate::differential::histories;
 use crate::harness::library::spelled;
 use crate::harness::{Client, Server, text};
 use crate::observe::bytes_list;
@@ -130,13 +129,9 @@ fn words(value: &Value) -> String {
 
 #[test]
 fn histories_are_those_of_the_module() {
-    let first = seed();
-    println!("SEED={first}");
     let with_module = Server::start();
     let mut module = with_module.client();
     let (_server, mut functions) = with_library();
-    let mut answers = BTreeMap::<String, usize>::new();
-    // Histories without some answer prove nothing about it.
     const WANTED: [&str; 11] = [
         "SECKILL.TRY int(0)",
         "SECKILL.TRY int(1)",
@@ -150,15 +145,7 @@ fn histories_are_those_of_the_module() {
         "LOCK.RENEW int(0)",
         "LOCK.RENEW int(1)",
     ];
-    let lacks = |answers: &BTreeMap<String, usize>| {
-        WANTED.into_iter().find(|&wanted| answers.get(wanted).is_none_or(|count| *count <= 10))
-    };
-    for history in 0..600 {
-        // Enough of them, unless an answer is still rare.
-        if history >= 60 && lacks(&answers).is_none() {
-            break;
-        }
-        let seed = first.wrapping_add(history);
+    histories(60, (10, &WANTED), |seed, met| {
         let mut random = fastrand::Rng::with_seed(seed);
         module.run("FLUSHALL");
         functions.run("FLUSHALL");
@@ -168,11 +155,10 @@ fn histories_are_those_of_the_module() {
             let theirs = functions.call(&spelled(&argv(&step)));
             assert_eq!(words(&ours), words(&theirs), "SEED={seed} step {number}: {step}");
             let name = step.split(' ').next().unwrap_or_default();
-            *answers.entry(format!("{name} {}", words(&ours))).or_default() += 1;
+            *met.entry(format!("{name} {}", words(&ours))).or_default() += 1;
         }
         assert_eq!(everything(&mut module), everything(&mut functions), "SEED={seed}");
-    }
-    assert_eq!(lacks(&answers), None, "{answers:?}");
+    });
 }
 
 /// A Lua number is exact up to 2^53. Fencing tokens are times, which reach it in the year 287396,
