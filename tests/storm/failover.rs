@@ -111,11 +111,6 @@ impl Followers {
     }
 }
 
-/// Sentinels wait for each other, and start again if they have not agreed.
-fn wait_long_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T, String> {
-    (0..4).map(|_| wait_for(what, &mut ask)).find(Result::is_ok).ok_or(format!("no {what}"))?
-}
-
 /// Sentinels that watch a primary, and know each other and its replicas.
 fn watch(primary: &Server, replicas: usize) -> Vec<Server> {
     let sentinel = || {
@@ -143,7 +138,7 @@ fn watch(primary: &Server, replicas: usize) -> Vec<Server> {
 
 /// Waits until the Sentinels name another primary, and returns it.
 fn wait_for_another<'s>(sentinels: &[u16], old: u16, others: &'s [Server]) -> &'s Server {
-    let port = wait_long_for("a failover", || ask_sentinels(sentinels).filter(|port| *port != old));
+    let port = wait_for("a failover", || ask_sentinels(sentinels).filter(|port| *port != old));
     let port = port.expect("a new primary");
     others.iter().find(|server| server.port() == port).expect("one of the replicas")
 }
@@ -152,7 +147,7 @@ fn wait_for_another<'s>(sentinels: &[u16], old: u16, others: &'s [Server]) -> &'
 /// reconfigure a server, so each question uses a new one.
 fn wait_until_told(server: &Server, new: &Server) {
     let lines = [format!("master_port:{}", new.port()), "master_link_status:up".to_owned()];
-    let told = wait_long_for("a server to be told", || {
+    let told = wait_for("a server to be told", || {
         let mut connection = connect(server.port()).ok()?;
         let info: String = redis::cmd("INFO").arg("replication").query(&mut connection).ok()?;
         lines.iter().all(|line| info.contains(line)).then_some(())
