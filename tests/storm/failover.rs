@@ -190,7 +190,7 @@ fn fail_over(seed: u64, end: End) -> Tally {
     let load = Followers::start(&ports, seed);
     // A client that never gives up its connection: a primary that wakes up answers it until the
     // Sentinels reconfigure that server.
-    let stubborn = (end != End::Killed).then(|| Load::of(1, &old, seed, 99));
+    let stubborn = (end != End::Killed).then(|| Load::alone(&old, seed, 99));
     load.wait_for_more_answers(random.usize(500..2000));
     let gone = Instant::now();
     if end == End::Killed {

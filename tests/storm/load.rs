@@ -2,7 +2,7 @@
 //! their answers.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
@@ -82,26 +82,39 @@ pub type Log = Vec<Sent>;
 
 pub struct Load {
     threads: Vec<JoinHandle<Log>>,
-    stop: Arc<AtomicBool>,
+    /// The connections stop once all of them together have got this many answers.
+    most: Arc<AtomicUsize>,
     answered: Arc<AtomicUsize>,
 }
 
 impl Load {
     /// Connects and starts. `round` makes the names of users, ids and tokens differ.
     pub fn start(server: &Server, seed: u64, round: usize) -> Self {
-        Self::of(CONNECTIONS, server, seed, round)
+        Self::of(CONNECTIONS, usize::MAX, server, seed, round)
     }
 
-    pub fn of(connections: usize, server: &Server, seed: u64, round: usize) -> Self {
-        let (stop, answered) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
+    /// The first `most` answers or a few more, however late a busy machine would let a test stop
+    /// the connections: so something is left of every sale.
+    pub fn beginning(most: usize, server: &Server, seed: u64) -> Vec<Log> {
+        Self::of(CONNECTIONS, most, server, seed, 0).logs()
+    }
+
+    /// One connection.
+    pub fn alone(server: &Server, seed: u64, round: usize) -> Self {
+        Self::of(1, usize::MAX, server, seed, round)
+    }
+
+    fn of(connections: usize, most: usize, server: &Server, seed: u64, round: usize) -> Self {
+        let answered = Arc::<AtomicUsize>::default();
+        let most = Arc::new(AtomicUsize::new(most));
         let threads = (0..connections).map(|connection| {
-            let (stop, answered) = (Arc::clone(&stop), Arc::clone(&answered));
+            let (most, answered) = (Arc::clone(&most), Arc::clone(&answered));
             let script = Script::new(&format!("{round}c{connection}"), seed);
             let depth = fastrand::Rng::with_seed(seed ^ connection as u64);
             let client = server.client();
-            thread::spawn(move || run(client, script, depth, &stop, &answered))
+            thread::spawn(move || run(client, script, depth, &most, &answered))
         });
-        Self { threads: threads.collect(), stop, answered }
+        Self { threads: threads.collect(), most, answered }
     }
 
     /// Waits until the connections have got this many answers.
@@ -119,7 +132,11 @@ impl Load {
 
     /// Lets every connection stop after the answers that it waits for; returns what they sent.
     pub fn end(self) -> Vec<Log> {
-        self.stop.store(true, Ordering::Relaxed);
+        self.most.store(0, Ordering::Relaxed);
+        self.logs()
+    }
+
+    fn logs(self) -> Vec<Log> {
         let threads = self.threads.into_iter();
         threads.map(|thread| thread.join().expect("a connection")).collect()
     }
@@ -143,11 +160,11 @@ fn run(
     mut client: Client,
     mut script: Script,
     mut depth: fastrand::Rng,
-    stop: &AtomicBool,
+    most: &AtomicUsize,
     answered: &AtomicUsize,
 ) -> Log {
     let mut log = Log::new();
-    while !stop.load(Ordering::Relaxed) {
+    while answered.load(Ordering::Relaxed) < most.load(Ordering::Relaxed) {
         let depth = depth.usize(1..=DEPTH);
         if !batch(client.raw(), &mut script, depth, answered, &mut log) {
             break;
