@@ -10,9 +10,8 @@ use std::time::{Duration, Instant};
 
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Value};
 
-/// How long a test may wait for anything, also on a busy machine. A Sentinel that was kept waiting
-/// for two seconds does nothing for thirty ("TILT"), and then Sentinels have to agree.
-pub const DEADLINE: Duration = Duration::from_secs(120);
+/// How long a test may wait for anything, also on a busy machine.
+pub const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Asks repeatedly until there is an answer; `Err` names what did not arrive.
 pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T, String> {

@@ -66,7 +66,7 @@ impl Followers {
                 let mut random = fastrand::Rng::with_seed(seed ^ me as u64);
                 let mut sessions = Vec::new();
                 while !stop.load(Ordering::Relaxed) {
-                    let found = wait_for("a primary", || {
+                    let found = wait_long_for("a primary", || {
                         let is_over = stop.load(Ordering::Relaxed);
                         if is_over { Some(None) } else { follow(&sentinels).map(Some) }
                     });
@@ -97,8 +97,9 @@ impl Followers {
 
     fn wait_for_more_answers(&self, count: usize) {
         let enough = self.answered.load(Ordering::Relaxed) + count;
-        let come =
-            wait_for("answers", || (self.answered.load(Ordering::Relaxed) >= enough).then_some(()));
+        let come = wait_long_for("answers", || {
+            (self.answered.load(Ordering::Relaxed) >= enough).then_some(())
+        });
         come.expect("answers to the load");
     }
 
@@ -109,6 +110,12 @@ impl Followers {
         let (old, new): (Vec<_>, Vec<_>) = sessions.partition(|(to, _)| *to == port);
         [old, new].map(|sessions| sessions.into_iter().map(|(_, log)| log).collect())
     }
+}
+
+/// Sentinels wait for each other, and start again if they have not agreed. A Sentinel that was kept
+/// waiting for two seconds does nothing for thirty ("TILT").
+fn wait_long_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T, String> {
+    (0..4).map(|_| wait_for(what, &mut ask)).find(Result::is_ok).ok_or(format!("no {what}"))?
 }
 
 /// Sentinels that watch a primary, and know each other and its replicas.
@@ -138,7 +145,7 @@ fn watch(primary: &Server, replicas: usize) -> Vec<Server> {
 
 /// Waits until the Sentinels name another primary, and returns it.
 fn wait_for_another<'s>(sentinels: &[u16], old: u16, others: &'s [Server]) -> &'s Server {
-    let port = wait_for("a failover", || ask_sentinels(sentinels).filter(|port| *port != old));
+    let port = wait_long_for("a failover", || ask_sentinels(sentinels).filter(|port| *port != old));
     let port = port.expect("a new primary");
     others.iter().find(|server| server.port() == port).expect("one of the replicas")
 }
@@ -147,7 +154,7 @@ fn wait_for_another<'s>(sentinels: &[u16], old: u16, others: &'s [Server]) -> &'
 /// reconfigure a server, so each question uses a new one.
 fn wait_until_told(server: &Server, new: &Server) {
     let lines = [format!("master_port:{}", new.port()), "master_link_status:up".to_owned()];
-    let told = wait_for("a server to be told", || {
+    let told = wait_long_for("a server to be told", || {
         let mut connection = connect(server.port()).ok()?;
         let info: String = redis::cmd("INFO").arg("replication").query(&mut connection).ok()?;
         lines.iter().all(|line| info.contains(line)).then_some(())
