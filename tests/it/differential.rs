@@ -2,11 +2,12 @@
 //!
 //! A failing history is repeated with the seed that its message names: `SEED=<n> cargo test`.
 
+use std::collections::BTreeMap;
+
 use crate::harness::{Client, Server, text};
 use crate::observe::{bytes_list, integer};
 use domain::scripts::Sha1;
 use redis::Value;
-use std::collections::BTreeMap;
 
 /// The seed from the environment, or a new one. The caller prints it.
 pub fn seed() -> u64 {
