@@ -10,6 +10,9 @@ import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.AfterEach;
@@ -234,23 +237,67 @@ class CoalescingTest {
     }
 
     @Test
-    void at_on_a_try_waits_for_others_for_a_window_or_until_the_batch_is_full() throws Exception {
-        client =
-                client(
-                        SeckillOptions.defaults()
-                                .coalescing(Coalescing.ON)
-                                .coalescingWindow(SeckillOptions.WINDOW_MAX)
-                                .batchMax(4));
-        for (int i = 0; i < 4; i++) {
-            buy("u" + i);
+    void at_on_a_try_waits_for_others_until_its_window_ends() throws Exception {
+        try (HeldWindows held = new HeldWindows(SeckillOptions.defaults())) {
+            held.buy("u0");
+            held.buy("u1");
+            assertThat(wire.count()).isZero();
+            held.end();
+            Until.holds("the window ends", () -> wire.count() == 1);
+            assertThat(wire.arguments(0)).containsExactly("u0", "o-u0", "u1", "o-u1");
         }
-        assertThat(wire.arguments(0)).hasSize(8);
-        wire.answer(0, zeros(4));
-        CompletableFuture<Outcome> alone = buy("u4");
-        Until.holds("the window ends", () -> wire.count() == 2);
-        assertThat(wire.sent(1).command().name()).isEqualTo("SECKILL.TRY");
-        wire.answer(1, 1L);
-        assertThat(alone.join()).isEqualTo(Outcome.SOLD_OUT);
+    }
+
+    @Test
+    void at_on_a_batch_that_is_full_does_not_wait_and_the_next_one_does() throws Exception {
+        try (HeldWindows held = new HeldWindows(SeckillOptions.defaults().batchMax(4))) {
+            for (int i = 0; i < 3; i++) {
+                held.buy("u" + i);
+            }
+            assertThat(wire.count()).isZero();
+            held.buy("u3");
+            assertThat(wire.arguments(0)).hasSize(8);
+            wire.answer(0, zeros(4));
+            CompletableFuture<Outcome> alone = held.buy("u4");
+            assertThat(wire.count()).isEqualTo(1);
+            held.end();
+            Until.holds("the window ends", () -> wire.count() == 2);
+            assertThat(wire.sent(1).command().name()).isEqualTo("SECKILL.TRY");
+            wire.answer(1, 1L);
+            assertThat(alone.join()).isEqualTo(Outcome.SOLD_OUT);
+        }
+    }
+
+    /** Tries whose windows end when the test says so: the only thread of their timer is kept. */
+    private final class HeldWindows implements AutoCloseable {
+        private final ScheduledExecutorService timer = Executors.newScheduledThreadPool(1);
+        private final CountDownLatch end = new CountDownLatch(1);
+        private final Coalescer coalescer;
+
+        HeldWindows(SeckillOptions options) {
+            SeckillOptions on =
+                    options.coalescing(Coalescing.ON).coalescingWindow(SeckillOptions.WINDOW_MAX);
+            Sender sender = new Sender(wire, on, NoObserver.NONE, timer);
+            coalescer = new Coalescer(sender, on, NoObserver.NONE, timer);
+            timer.submit(
+                    () -> {
+                        end.await();
+                        return null;
+                    });
+        }
+
+        CompletableFuture<Outcome> buy(String user) {
+            return coalescer.add("7", user, "o-" + user);
+        }
+
+        void end() {
+            end.countDown();
+        }
+
+        @Override
+        public void close() {
+            timer.shutdownNow();
+        }
     }
 
     @Test

@@ -71,7 +71,7 @@ class RepetitionTest {
 
     @Test
     void after_an_unanswered_one_the_end_is_unknown_whatever_came_last() throws Exception {
-        client = client(Duration.ofMillis(300));
+        client = client(Duration.ofSeconds(1));
         CompletableFuture<Outcome> attempt = buy();
         wire.noAnswer(0);
         wire.answer(1, MANAGED);
