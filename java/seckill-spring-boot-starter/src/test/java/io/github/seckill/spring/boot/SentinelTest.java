@@ -91,7 +91,6 @@ class SentinelTest {
                         "spring.data.redis.sentinel.nodes=127.0.0.1:" + sentinel.port(),
                         "spring.data.redis.client-type=" + clientType,
                         "spring.application.name=shop",
-                        "seckill.command-timeout=300ms",
                         "seckill.retry-for=60s",
                         "seckill.sold-out-for=1h",
                         "seckill.remember-sold-out=" + clientType.equals("lettuce"))
