@@ -9,7 +9,7 @@ use domain::integer;
 use domain::key_names::FENCE_SUFFIX;
 use domain::order_id::Count;
 use domain::sale::Units;
-use domain::terms::SaleId;
+use domain::rules::SaleId;
 use std::ops::RangeInclusive;
 
 /// The arguments not read yet.

@@ -3,17 +3,14 @@
 
 mod acquisition;
 mod batch;
+pub(crate) mod decided;
 mod lock_acquire;
 mod lock_info;
 pub(crate) mod lock_line;
 mod lock_release;
 mod lock_renew;
 pub(crate) mod lock_session;
-pub(crate) mod managed;
-mod managed_batch;
-mod order;
-pub(crate) mod overdue;
-mod release;
+mod rules;
 mod seckill_alter;
 mod seckill_audit;
 mod seckill_cancel;
@@ -34,14 +31,13 @@ mod seckill_status;
 mod seckill_try;
 mod seckill_trykeys;
 mod seckill_undraw;
-mod unmanaged;
-mod unmanaged_batch;
 
 use crate::args::Args;
 use crate::error::CommandError;
 use crate::memory::Memory;
 use crate::reply::Reply;
-use crate::server::{CommandSpec, Ctx, Run, Str};
+use crate::server::{Access, CommandSpec, Ctx, KeySpec, Run, Str};
+use std::ffi::CStr;
 
 /// Every command, in the order of the docs. What the server, its docs and our tests know of a
 /// command comes from here.
@@ -71,6 +67,16 @@ pub(crate) static COMMANDS: [&CommandSpec; 24] = [
     &lock_release::SPEC,
     &lock_info::SPEC,
 ];
+
+/// The key argument of commands that change a voucher: its name, for routing and access rules.
+const UPDATES_VOUCHER: &[KeySpec] =
+    &[KeySpec { position: 1, access: Access::Update, notes: VOUCHER_NOTES }];
+
+/// The key argument of commands that read a voucher.
+const READS_VOUCHER: &[KeySpec] =
+    &[KeySpec { position: 1, access: Access::Look, notes: VOUCHER_NOTES }];
+
+const VOUCHER_NOTES: &CStr = c"The voucher. Its keys are derived from it";
 
 /// A command of this module.
 trait Command {

@@ -11,10 +11,8 @@ use domain::integer::Decimal;
 /// A write that is not published yet.
 #[must_use = "an effect that is not published leaves replicas and the append-only file behind"]
 pub(crate) enum Effect<'a> {
-    /// `DECRBY key units`, the units as text; without them `DECR key`, which is shorter
-    Deducted { key: Str<'a>, units: Option<Str<'a>> },
-    /// `INCRBY key by`
-    Changed { key: Str<'a>, by: OwnedStr },
+    /// `INCRBY key by`, or `DECRBY`; of one unit `DECR key`, which is shorter
+    Incremented { key: Str<'a>, by: i64 },
     /// `XADD key id field value ...`
     Appended { key: Str<'a>, id: EntryId, fields: &'a [Str<'a>] },
     /// `LPOP key`; `was_last` when the key went with it
@@ -51,16 +49,15 @@ impl Effect<'_> {
     /// Replicates the effect, then fires the event that the plain command would have fired.
     pub(crate) fn publish(self, ctx: Ctx<'_>) {
         match self {
-            Self::Deducted { key, units } => {
-                match units {
-                    None => ctx.replicate(c"DECR", &[key]),
-                    Some(units) => ctx.replicate(c"DECRBY", &[key, units]),
+            Self::Incremented { key, by } => {
+                if by == -1 {
+                    ctx.replicate(c"DECR", &[key]);
+                } else {
+                    let command = if by < 0 { c"DECRBY" } else { c"INCRBY" };
+                    let units = OwnedStr::new(Decimal::unsigned(by.unsigned_abs()).bytes());
+                    ctx.replicate(command, &[key, units.as_str()]);
                 }
                 // What the server fires for INCR, DECR, INCRBY and DECRBY alike.
-                ctx.notify(EventClass::String, c"incrby", key);
-            }
-            Self::Changed { key, by } => {
-                ctx.replicate(c"INCRBY", &[key, by.as_str()]);
                 ctx.notify(EventClass::String, c"incrby", key);
             }
             Self::Appended { key, id, fields } => {

@@ -3,8 +3,9 @@
 use crate::server::{CallError, Ctx, NotAString, NotThatKind};
 use domain::book::Garbled;
 use domain::deduction::BadStock;
+use domain::facts::Refusal;
 use domain::order_id::NoId;
-use domain::terms::BadTerms;
+use domain::rules::BadRules;
 use domain::waiters::Full;
 use std::borrow::Cow;
 use std::ffi::{CStr, CString};
@@ -29,8 +30,8 @@ pub(crate) enum CommandError {
     Stock,
     /// Stock or total would not fit 64 bits.
     StockOverflow,
-    /// The voucher's rules key holds terms that are not valid.
-    Terms(BadTerms),
+    /// The voucher's rules key holds rules that are not valid.
+    Rules(BadRules),
     /// The book, or a key beside it, holds something that no command of the module writes.
     Garbled,
     /// One of the keys is of another type.
@@ -75,6 +76,8 @@ pub(crate) enum CommandError {
     ClockOutOfIds,
     /// `*` as order id, in a command that generates none.
     GeneratedId,
+    /// The stock key of a managed voucher, in a command for unmanaged ones.
+    Managed,
     /// SESSION in a script, which has no connection.
     NoConnection,
     /// Names of an entry's fields that are not allowed, and why.
@@ -160,11 +163,11 @@ impl CommandError {
             Self::Paid => "this order was confirmed with another reference, see SECKILL.ORDER",
             Self::Stock => "fewer units are left than delta removes",
             Self::StockOverflow => "stock or total would be out of range",
-            Self::Terms(BadTerms::Unreadable) => {
-                "the rules of this voucher must be JSON with total, begin, end, limit and hold"
+            Self::Rules(BadRules::Unreadable) => {
+                "the rules of this voucher must be JSON with total, begin, end, limit, hold and sale"
             }
-            Self::Terms(BadTerms::OutOfRange) => "the rules of this voucher are out of range",
-            Self::Terms(BadTerms::EndBeforeBegin) => "END must lie after BEGIN",
+            Self::Rules(BadRules::OutOfRange) => "the rules of this voucher are out of range",
+            Self::Rules(BadRules::EndBeforeBegin) => "END must lie after BEGIN",
             Self::Garbled => "the records of this voucher can't be read, see SECKILL.AUDIT",
             // The server's own words, which clients know.
             Self::WrongType => "Operation against a key holding the wrong kind of value",
@@ -191,6 +194,9 @@ impl CommandError {
                 "to generate ids, the clock must be within 68 years after seckill.id-epoch"
             }
             Self::GeneratedId => "orderid * is for SECKILL.TRY and SECKILL.MTRY, give an id here",
+            Self::Managed => {
+                "this is the stock of a managed voucher, which only SECKILL.TRY and MTRY sell"
+            }
             Self::NoConnection => "SESSION needs a client connection, and a script has none",
             Self::Fields(why) => return format!("FIELDS {why}").into(),
             // The server's own words for MSET.
@@ -255,6 +261,38 @@ impl fmt::Display for CommandError {
     }
 }
 
+impl CommandError {
+    /// Does the error concern one try of a batch, and not the next ones?
+    pub(crate) fn is_of_one_try(self) -> bool {
+        self.is_of_one_order()
+            || matches!(self, Self::OrderId | Self::TooLong { .. } | Self::TryAgain)
+    }
+
+    /// Does the error concern one order, and not others of its sale?
+    pub(crate) fn is_of_one_order(self) -> bool {
+        matches!(self, Self::Garbled | Self::Refused { .. })
+    }
+}
+
+impl From<Refusal> for CommandError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::NoVoucher => Self::NoVoucher,
+            Refusal::NotManaged => Self::NotManaged,
+            Refusal::OrderId => Self::OrderId,
+            Refusal::Garbled => Self::Garbled,
+            Refusal::Paid => Self::Paid,
+            Refusal::TooFew => Self::Stock,
+            Refusal::Overflow => Self::StockOverflow,
+            Refusal::NotAdoptable => {
+                Self::NotInRange { argument: "stock", min: 0, max: i64::MAX }
+            }
+            Refusal::Exists => Self::Exists,
+            Refusal::Held => Self::Held,
+        }
+    }
+}
+
 impl From<NotThatKind> for CommandError {
     fn from(_: NotThatKind) -> Self {
         Self::WrongType
@@ -276,9 +314,9 @@ impl From<BadStock> for CommandError {
     }
 }
 
-impl From<BadTerms> for CommandError {
-    fn from(bad: BadTerms) -> Self {
-        Self::Terms(bad)
+impl From<BadRules> for CommandError {
+    fn from(bad: BadRules) -> Self {
+        Self::Rules(bad)
     }
 }
 
@@ -321,7 +359,7 @@ impl CommandError {
 
 #[cfg(test)]
 mod tests {
-    use super::{BadTerms, CommandError, Full};
+    use super::{BadRules, CommandError, Full};
 
     #[test]
     fn errors_are_ascii_lines_with_a_code_word() {
@@ -334,9 +372,9 @@ mod tests {
             CommandError::Paid,
             CommandError::Stock,
             CommandError::StockOverflow,
-            CommandError::Terms(BadTerms::Unreadable),
-            CommandError::Terms(BadTerms::OutOfRange),
-            CommandError::Terms(BadTerms::EndBeforeBegin),
+            CommandError::Rules(BadRules::Unreadable),
+            CommandError::Rules(BadRules::OutOfRange),
+            CommandError::Rules(BadRules::EndBeforeBegin),
             CommandError::Garbled,
             CommandError::WrongType,
             CommandError::StockNotInteger,
@@ -363,6 +401,7 @@ mod tests {
             CommandError::PoolNotHere,
             CommandError::CounterNotHere,
             CommandError::GeneratedId,
+            CommandError::Managed,
             CommandError::NoConnection,
             CommandError::Fields("must be three different words"),
             CommandError::OddPairs,

@@ -1,5 +1,6 @@
 //! Where facts live in ordinary keys: one file per kind of key, and what is kept of their names.
 
+pub(crate) mod apply;
 pub(crate) mod book;
 pub(crate) mod book_steps;
 pub(crate) mod buyers;
@@ -11,11 +12,13 @@ pub(crate) mod fields;
 pub(crate) mod groups;
 pub(crate) mod kept;
 pub(crate) mod lock;
-pub(crate) mod marks;
+pub(crate) mod names;
+mod opened;
 pub(crate) mod orders;
 pub(crate) mod pool;
 pub(crate) mod presence;
 pub(crate) mod prizes;
+pub(crate) mod rules;
+pub(crate) mod sale;
 pub(crate) mod stock;
-pub(crate) mod terms;
 pub(crate) mod voucher_keys;

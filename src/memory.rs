@@ -12,11 +12,10 @@ pub(crate) mod sessions;
 
 use crate::keyspace::counter::Counter;
 use crate::keyspace::kept::Kept;
-use crate::keyspace::marks::Marks;
 use crate::keyspace::pool::PoolKeys;
 use crate::keyspace::voucher_keys::Vouchers;
 use crate::server::{Ctx, MainThread, ServerEvent, SlotsMoved};
-use domain::key_names::{holds_name_of_terms, is_holds_name};
+use domain::key_names::{holds_name_of_rules, is_holds_name};
 use domain::slot::Slot;
 use holds::Holds;
 use lines::Lines;
@@ -33,8 +32,6 @@ pub(crate) struct Memory {
     pub(crate) pool: Kept<PoolKeys>,
     /// The name of the id counter used last.
     pub(crate) counter: Kept<Counter>,
-    /// Marks of repeat buyers. A wrong mark costs one call, so no event ends them.
-    pub(crate) marks: Marks,
     /// When to look at which holds.
     pub(crate) holds: Holds,
     /// The clients that wait for locks.
@@ -62,7 +59,6 @@ impl Memory {
             vouchers: Vouchers::default(),
             pool: Kept::default(),
             counter: Kept::default(),
-            marks: Marks::new(),
             holds: Holds::new(databases),
             lines: Lines::new(hear_turns),
             scripts: ScriptCalls::default(),
@@ -93,7 +89,7 @@ impl Memory {
             return true;
         }
         // Holds without rules are left alone, but now they may have some.
-        holds_name_of_terms(key).is_some_and(|holds| self.holds.mark_if_parked(db, &holds))
+        holds_name_of_rules(key).is_some_and(|holds| self.holds.mark_if_parked(db, &holds))
     }
 
     /// Handles an event of the server or of whole databases.

@@ -1,7 +1,7 @@
 //! How long one SECKILL.MTRY with the maximum of tries, all of them accepted, occupies the main
 //! thread.
 
-use domain::batch::TRIES_MAX;
+use domain::overlay::TRIES_MAX;
 use serde::Serialize;
 
 use crate::Result;

@@ -2,7 +2,7 @@
 
 pub mod steps;
 
-use crate::book::{Entry, Holding, State};
+use crate::book::{Entry, State, UserUnits};
 use std::collections::{HashMap, HashSet};
 
 type Bytes = Vec<u8>;
@@ -55,7 +55,7 @@ pub fn audit(books: &Books) -> Report {
                 held.insert(id, entry.deadline);
             }
             State::Sold => report.sold = report.sold.saturating_add(units),
-            State::Cancelled | State::Expired | State::Rejected => continue,
+            State::Released(_) => continue,
         }
         let sum = units_by_user.entry(entry.user).or_default();
         *sum = sum.saturating_add(units);
@@ -101,7 +101,7 @@ fn extra_difference(extra: i64, counted: Option<i64>) -> Option<String> {
 fn compare_holdings(books: &Books, by_user: &HashMap<&[u8], i64>, differences: &mut Vec<String>) {
     let (mut garbled, mut wrong, mut matched) = (0usize, 0usize, 0usize);
     for (user, text) in &books.holdings {
-        match (Holding::parse(text), by_user.get(user.as_slice())) {
+        match (UserUnits::parse(text), by_user.get(user.as_slice())) {
             (Err(_), _) => garbled = garbled.saturating_add(1),
             (Ok(holding), Some(units)) if holding.units.get() == *units => {
                 matched = matched.saturating_add(1);

@@ -3,21 +3,48 @@
 
 use crate::integer::{self, Decimal};
 use crate::sale::Units;
-use crate::terms::{MILLIS_MAX, Millis};
+use crate::rules::{MILLIS_MAX, Millis};
 
-/// The state of an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Reserved until the deadline, for the user to confirm.
-    Held,
-    Sold,
+/// Why an order was released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Reason {
     Cancelled,
     Expired,
     Rejected,
 }
 
+/// The state of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum State {
+    /// Reserved until the deadline, for the user to confirm.
+    Held,
+    Sold,
+    Released(Reason),
+}
+
+impl Reason {
+    /// The reason that a word names, if any.
+    pub fn parse(word: &[u8]) -> Option<Self> {
+        match State::parse(word) {
+            Some(State::Released(reason)) => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// The word, in the book and on the wire.
+    pub fn word(self) -> &'static str {
+        State::Released(self).word()
+    }
+}
+
 impl State {
-    const ALL: [Self; 5] = [Self::Held, Self::Sold, Self::Cancelled, Self::Expired, Self::Rejected];
+    const ALL: [Self; 5] = [
+        Self::Held,
+        Self::Sold,
+        Self::Released(Reason::Cancelled),
+        Self::Released(Reason::Expired),
+        Self::Released(Reason::Rejected),
+    ];
 
     /// The state that a word names, if any.
     pub fn parse(word: &[u8]) -> Option<Self> {
@@ -29,9 +56,9 @@ impl State {
         match self {
             Self::Held => "held",
             Self::Sold => "sold",
-            Self::Cancelled => "cancelled",
-            Self::Expired => "expired",
-            Self::Rejected => "rejected",
+            Self::Released(Reason::Cancelled) => "cancelled",
+            Self::Released(Reason::Expired) => "expired",
+            Self::Released(Reason::Rejected) => "rejected",
         }
     }
 
@@ -47,14 +74,14 @@ impl State {
 /// The user is last, so it may be any bytes. The deadline is 0 unless the order is held. A held
 /// order has no reference. A sold order keeps it when it is released, since the payment must be
 /// refunded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry<'a> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Entry<N> {
     pub state: State,
     pub units: Units,
     pub deadline: Millis,
     /// The payment's reference; never empty.
-    pub reference: Option<&'a [u8]>,
-    pub user: &'a [u8],
+    pub reference: Option<N>,
+    pub user: N,
 }
 
 /// Precedes the length of a reference.
@@ -64,7 +91,21 @@ const REFERENCE: &[u8] = b"ref";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Garbled;
 
-impl<'a> Entry<'a> {
+impl<N> Entry<N> {
+    /// Is the order held, and its deadline over? Then it counts as released, even if the timer has
+    /// not processed it yet: what is answered must not depend on how busy the server is.
+    pub fn is_overdue(&self, now: Millis) -> bool {
+        self.state == State::Held && now >= self.deadline
+    }
+
+    /// The same with other names.
+    pub fn map<M>(self, name: impl Fn(N) -> M) -> Entry<M> {
+        let Self { state, units, deadline, reference, user } = self;
+        Entry { state, units, deadline, reference: reference.map(&name), user: name(user) }
+    }
+}
+
+impl<'a> Entry<&'a [u8]> {
     pub fn parse(text: &'a [u8]) -> Result<Self, Garbled> {
         let mut parts = text.splitn(4, |byte| *byte == b':');
         let mut next = || parts.next().ok_or(Garbled);
@@ -86,42 +127,46 @@ impl<'a> Entry<'a> {
         let entry = Self { state, units, deadline, reference: None, user: rest };
         if is_sound { Ok(entry) } else { Err(Garbled) }
     }
+}
 
+impl<N: AsRef<[u8]>> Entry<N> {
     pub fn write(&self) -> Vec<u8> {
         let (units, deadline) = (Decimal::new(self.units.get()), Decimal::new(self.deadline));
-        if let Some(reference) = self.reference {
+        let (word, user) = (self.state.word().as_bytes(), self.user.as_ref());
+        if let Some(reference) = self.reference.as_ref().map(N::as_ref) {
             let len = Decimal::new(i64::try_from(reference.len()).unwrap_or(i64::MAX));
             let len = [REFERENCE, len.bytes()].concat();
-            let word = self.state.word().as_bytes();
-            return [word, units.bytes(), &len, reference, self.user].join(&b':');
+            return [word, units.bytes(), &len, reference, user].join(&b':');
         }
-        [self.state.word().as_bytes(), units.bytes(), deadline.bytes(), self.user].join(&b':')
+        [word, units.bytes(), deadline.bytes(), user].join(&b':')
     }
 }
 
-/// A user's units of a voucher: `units:orderid`, with the latest order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Holding<'a> {
+/// What a user has of a voucher: `units:orderid`, with the latest order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct UserUnits<N> {
     pub units: Units,
-    pub order: &'a [u8],
+    pub latest: N,
 }
 
-impl<'a> Holding<'a> {
+impl<'a> UserUnits<&'a [u8]> {
     pub fn parse(text: &'a [u8]) -> Result<Self, Garbled> {
         let colon = text.iter().position(|byte| *byte == b':').ok_or(Garbled)?;
         let (units, rest) = text.split_at(colon);
         let units = integer::parse(units).and_then(Units::new).ok_or(Garbled)?;
-        Ok(Self { units, order: rest.split_first().ok_or(Garbled)?.1 })
+        Ok(Self { units, latest: rest.split_first().ok_or(Garbled)?.1 })
     }
+}
 
+impl<N: AsRef<[u8]>> UserUnits<N> {
     pub fn write(&self) -> Vec<u8> {
-        [Decimal::new(self.units.get()).bytes(), self.order].join(&b':')
+        [Decimal::new(self.units.get()).bytes(), self.latest.as_ref()].join(&b':')
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Entry, Garbled, Holding, State};
+    use super::{Entry, Garbled, UserUnits, State};
     use crate::sale::Units;
 
     fn units(units: i64) -> Units {
@@ -130,7 +175,7 @@ mod tests {
 
     #[test]
     fn entries_are_read_as_written() {
-        let user = b"a:b\0:";
+        let user: &[u8] = b"a:b\0:";
         let entry =
             Entry { state: State::Held, units: units(2), deadline: 99, reference: None, user };
         assert_eq!(entry.write(), b"held:2:99:a:b\0:");
@@ -147,7 +192,7 @@ mod tests {
                 }
             }
         }
-        let user = b"ann";
+        let user: &[u8] = b"ann";
         let paid =
             Entry { state: State::Sold, units: units(2), deadline: 0, reference: None, user };
         let paid = Entry { reference: Some(b"pay:1"), ..paid };
@@ -155,12 +200,12 @@ mod tests {
     }
 
     #[test]
-    fn holdings_are_read_as_written() {
-        for order in [&b""[..], b"o1", b"a:b", b"\xff\0"] {
-            let holding = Holding { units: units(3), order };
-            assert_eq!(Holding::parse(&holding.write()), Ok(holding));
+    fn units_are_read_as_written() {
+        for latest in [&b""[..], b"o1", b"a:b", b"\xff\0"] {
+            let has = UserUnits { units: units(3), latest };
+            assert_eq!(UserUnits::parse(&has.write()), Ok(has));
         }
-        assert_eq!(Holding { units: units(3), order: b"o1" }.write(), b"3:o1");
+        assert_eq!(UserUnits { units: units(3), latest: b"o1" }.write(), b"3:o1");
     }
 
     #[test]
@@ -192,7 +237,7 @@ mod tests {
             assert_eq!(Entry::parse(text.as_bytes()), Err(Garbled), "{text}");
         }
         for text in ["", "1", "0:o", "-1:o", "x:o", ":o", "01:o"] {
-            assert_eq!(Holding::parse(text.as_bytes()), Err(Garbled), "{text}");
+            assert_eq!(UserUnits::parse(text.as_bytes()), Err(Garbled), "{text}");
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Deducts units from and restores them to a bare stock: a key with a number, without buyers or
 //! orders.
 
-use super::sale::{Stock, Units};
+use crate::plan::Change;
+use crate::sale::{Stock, Units};
 
 /// The value of a stock that is never used up and never changed.
 const UNLIMITED: i64 = -1;
@@ -53,20 +54,13 @@ pub fn deduct(stock: Stock, units: Units) -> Result<Deduction, BadStock> {
     }
 }
 
-/// A stock before and after units were restored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Restored {
-    pub left: i64,
-    pub after: i64,
-}
-
 /// Returns units to a stock. None if there is no key or the stock is unlimited.
-pub fn restore(stock: Stock, units: Units) -> Result<Option<Restored>, BadStock> {
+pub fn restore(stock: Stock, units: Units) -> Result<Option<Change>, BadStock> {
     match stock {
         Stock::Missing | Stock::Left(UNLIMITED) => Ok(None),
         Stock::Left(left) if left < 0 => Err(BadStock::Negative),
-        Stock::Left(left) => match left.checked_add(units.get()) {
-            Some(after) => Ok(Some(Restored { left, after })),
+        Stock::Left(before) => match before.checked_add(units.get()) {
+            Some(after) => Ok(Some(Change { before, after })),
             None => Err(BadStock::Overflow),
         },
     }
@@ -74,7 +68,7 @@ pub fn restore(stock: Stock, units: Units) -> Result<Option<Restored>, BadStock>
 
 #[cfg(test)]
 mod tests {
-    use super::{BadStock, Deduction, Restored, Stock, Units, deduct, restore};
+    use super::{BadStock, Change, Deduction, Stock, Units, deduct, restore};
 
     #[test]
     fn a_deduction_takes_all_or_nothing() {
@@ -103,7 +97,7 @@ mod tests {
 
     #[test]
     fn units_come_back_where_a_stock_is() {
-        let restored = |left, after| Ok(Some(Restored { left, after }));
+        let restored = |before, after| Ok(Some(Change { before, after }));
         let rows = [
             (Stock::Missing, 1, Ok(None)),
             (Stock::Left(-1), 1, Ok(None)),

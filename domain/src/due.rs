@@ -5,7 +5,7 @@
 //! *parked* until its voucher, or the naming of keys, may have changed.
 
 use crate::db_key::{DbKey, swapped_db};
-use crate::terms::Millis;
+use crate::rules::Millis;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 

@@ -13,9 +13,9 @@ pub const ORDER_STREAM: &str = "stream.orders";
 pub const DRAW_STREAM: &str = "stream.draws";
 
 /// The prefixes before the voucher in the names of a managed voucher's keys.
-pub const TERMS_PREFIX: &[u8] = b"seckill:voucher:";
+pub const RULES_PREFIX: &[u8] = b"seckill:voucher:";
 pub const BOOK_PREFIX: &[u8] = b"seckill:book:";
-pub const HOLDINGS_PREFIX: &[u8] = b"seckill:buyer:";
+pub const UNITS_PREFIX: &[u8] = b"seckill:units:";
 pub const HOLDS_PREFIX: &[u8] = b"seckill:hold:";
 /// Units of held orders beyond the first of each, a string; absent while every held order has one.
 pub const EXTRA_PREFIX: &[u8] = b"seckill:extra:";
@@ -32,9 +32,9 @@ pub const COUNTER_PREFIX: &[u8] = b"icr:";
 
 /// The prefixes that no setting changes.
 const FIXED_PREFIXES: [&[u8]; 9] = [
-    TERMS_PREFIX,
+    RULES_PREFIX,
     BOOK_PREFIX,
-    HOLDINGS_PREFIX,
+    UNITS_PREFIX,
     HOLDS_PREFIX,
     EXTRA_PREFIX,
     CODES_PREFIX,
@@ -163,9 +163,9 @@ pub fn is_own_name(key: &[u8], prefixes: [&[u8]; 2], streams: [&[u8]; 2]) -> boo
     FIXED_PREFIXES.into_iter().chain(prefixes).any(begins) || streams.into_iter().any(is_of)
 }
 
-/// Could this be the name of a terms key?
-pub fn is_terms_name(key: &[u8]) -> bool {
-    key.starts_with(TERMS_PREFIX)
+/// Could this be the name of a rules key?
+pub fn is_rules_name(key: &[u8]) -> bool {
+    key.starts_with(RULES_PREFIX)
 }
 
 /// Could this be the name of a holds key?
@@ -173,9 +173,9 @@ pub fn is_holds_name(key: &[u8]) -> bool {
     key.starts_with(HOLDS_PREFIX)
 }
 
-/// The name of the holds key of the voucher whose terms have this name.
-pub fn holds_name_of_terms(key: &[u8]) -> Option<Vec<u8>> {
-    key.strip_prefix(TERMS_PREFIX).map(|voucher| [HOLDS_PREFIX, voucher].concat())
+/// The name of the holds key of the voucher whose rules have this name.
+pub fn holds_name_of_rules(key: &[u8]) -> Option<Vec<u8>> {
+    key.strip_prefix(RULES_PREFIX).map(|voucher| [HOLDS_PREFIX, voucher].concat())
 }
 
 /// The voucher whose holds key has this name. With hash tags on, `{7}` and `7` have the same keys;
@@ -308,7 +308,7 @@ mod tests {
             "s:7",
             "seckill:voucher:7",
             "seckill:book:{7}",
-            "seckill:buyer:",
+            "seckill:units:",
             "seckill:hold:7",
             "seckill:extra:7",
             "seckill:codes:7",

@@ -20,27 +20,31 @@
 )]
 
 pub mod audit;
-pub mod batch;
 pub mod book;
 pub mod db_key;
 pub mod deduction;
+pub mod draw;
 pub mod due;
 pub mod entry_id;
+pub mod facts;
 pub mod fencing;
 pub mod fields;
 pub mod hash_tag;
 pub mod info;
 pub mod integer;
 pub mod key_names;
-pub mod managed;
 pub mod order_events;
 pub mod order_id;
-pub mod prize;
+pub mod orders;
+pub mod overlay;
+pub mod plan;
 pub mod rejection;
+pub mod rules;
 pub mod sale;
+pub mod sales;
 pub mod scripts;
 pub mod seen_entries;
 pub mod sessions;
 pub mod slot;
-pub mod terms;
+pub mod tries;
 pub mod waiters;

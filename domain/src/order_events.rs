@@ -1,12 +1,12 @@
 //! The entries of the streams of orders, confirmed orders and releases, as read by a consumer that
 //! writes a row per order.
 
-use crate::book::State;
+use crate::book::{Reason, State};
 use crate::entry_id::EntryId;
 use crate::fields::{DEAD_LETTER_PREFIX, DEADLINE, REASON, SALE, UNITS, WAS};
 use crate::integer;
 use crate::rejection::FieldNames;
-use crate::terms::SaleId;
+use crate::rules::SaleId;
 
 /// The longest id in a row: two of them must fit into an index of every database.
 const ID_LEN_MAX: usize = 512;
@@ -54,36 +54,6 @@ pub struct Confirmation {
     pub key: OrderKey,
     pub user: String,
     pub units: i64,
-}
-
-/// Why an order was released.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
-    Cancelled,
-    Expired,
-    Rejected,
-}
-
-impl Reason {
-    const ALL: [Self; 3] = [Self::Cancelled, Self::Expired, Self::Rejected];
-
-    pub fn parse(text: &[u8]) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.word().as_bytes() == text)
-    }
-
-    /// The word in the entry of the release.
-    pub fn word(self) -> &'static str {
-        self.state().word()
-    }
-
-    /// The state of the order that was released.
-    pub fn state(self) -> State {
-        match self {
-            Self::Cancelled => State::Cancelled,
-            Self::Expired => State::Expired,
-            Self::Rejected => State::Rejected,
-        }
-    }
 }
 
 /// Why an entry can't become a row, however often it is delivered.

@@ -3,9 +3,8 @@
 
 use crate::fields::{DEAD_LETTER_PREFIX, REASON, SALE, UNITS};
 use crate::integer;
-use crate::managed::Cancellation;
 use crate::sale::Units;
-use crate::terms::SaleId;
+use crate::rules::SaleId;
 
 /// The configured names of an order's fields.
 #[derive(Clone, Copy)]
@@ -81,22 +80,11 @@ impl Fate {
     }
 }
 
-/// A rejection of an order succeeds and fails like its cancellation.
-impl From<Cancellation> for Fate {
-    fn from(answer: Cancellation) -> Self {
-        match answer {
-            Cancellation::Released => Self::Rejected,
-            Cancellation::WasReleased => Self::Released,
-            Cancellation::NoSuchOrder | Cancellation::InAnotherState => Self::Unknown,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::{FieldNames, OrderEntry, parse_order_entry};
     use crate::sale::Units;
-    use crate::terms::SaleId;
+    use crate::rules::SaleId;
 
     const NAMES: FieldNames<'_> = FieldNames { user: b"u", voucher: b"v", id: b"i" };
 

@@ -3,14 +3,14 @@
 use std::num::NonZeroU64;
 
 /// How a try ends. The numbers are what clients see.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// The order is made.
     Accepted = 0,
     /// There are not enough units left.
     SoldOut = 1,
-    /// The user already has a unit, or as many units as the limit allows.
-    AlreadyBought = 2,
+    /// The user already has a unit, or would have more units than the limit allows.
+    AtLimit = 2,
     /// The window of a managed voucher has not begun.
     NotStarted = 3,
     /// The window of a managed voucher is over.
@@ -24,7 +24,7 @@ impl Outcome {
     pub const ALL: [Self; 6] = [
         Self::Accepted,
         Self::SoldOut,
-        Self::AlreadyBought,
+        Self::AtLimit,
         Self::NotStarted,
         Self::Ended,
         Self::Released,
@@ -44,7 +44,7 @@ impl Outcome {
         match self {
             Self::Accepted => "accepted",
             Self::SoldOut => "sold out",
-            Self::AlreadyBought => "already bought",
+            Self::AtLimit => "already bought",
             Self::NotStarted => "not started",
             Self::Ended => "ended",
             Self::Released => "released",
@@ -53,7 +53,7 @@ impl Outcome {
 }
 
 /// How many units a try is for: 1 to 2^63 - 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Units(NonZeroU64);
 
 impl Units {
@@ -72,7 +72,7 @@ impl Units {
 }
 
 /// The content of the stock key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stock {
     Missing,
     Left(i64),

@@ -17,9 +17,8 @@ mod oracles;
 pub type Oracle = fn(&[u8]);
 
 /// All oracles, with the names of their targets and of the folders of their seeds.
-pub const ORACLES: [(&str, Oracle); 17] = [
-    ("audit", oracles::sale::audits),
-    ("batch", oracles::batches::batches),
+pub const ORACLES: [(&str, Oracle); 15] = [
+    ("audit", oracles::audit::audits),
     ("book", oracles::texts::book),
     ("due", oracles::due::due),
     ("entry_id", oracles::texts::entry_id),
@@ -29,11 +28,10 @@ pub const ORACLES: [(&str, Oracle); 17] = [
     ("order_entry", oracles::entries::order_entry),
     ("prefixes", oracles::texts::prefixes),
     ("rows", oracles::entries::rows),
-    ("sale", oracles::sale::sales),
+    ("rules", oracles::texts::rules),
     ("scripts", oracles::scripts::scripts),
     ("sessions", oracles::sessions::sessions),
     ("tags", oracles::texts::tags),
-    ("terms", oracles::texts::terms),
     ("waiters", oracles::waiters::waiters),
 ];
 

@@ -1,10 +1,9 @@
 //! The properties to check, and the models to compare with.
 
-pub(crate) mod batches;
+pub(crate) mod audit;
 pub(crate) mod due;
 pub(crate) mod entries;
 pub(crate) mod numbers;
-pub(crate) mod sale;
 pub(crate) mod scripts;
 pub(crate) mod sessions;
 pub(crate) mod texts;

@@ -68,8 +68,8 @@ macro_rules! tests {
 }
 
 tests! {
-    audit batch book due entry_id ids integer numbers order_entry prefixes rows sale scripts
-    sessions tags terms waiters
+    audit book due entry_id ids integer numbers order_entry prefixes rows rules scripts
+    sessions tags waiters
 }
 
 /// A model that is wrong on purpose must be noticed.

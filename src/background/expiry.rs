@@ -5,19 +5,22 @@
 //! that its index is up to date when it is promoted, but never writes.
 
 use super::Budget;
-use crate::commands::managed::ManagedSale;
-use crate::commands::overdue::Reaped;
+use crate::commands::decided::end_hold;
 use crate::config;
 use crate::error::CommandError;
+use crate::keyspace::book;
+use crate::keyspace::names::Name;
+use crate::keyspace::sale::Sale;
 use crate::keyspace::voucher_keys::VoucherKeys;
-use crate::keyspace::{book, terms};
 use crate::memory::Memory;
 use crate::server::{Call, Ctx, OwnedStr, Str, Timer};
 use crate::typed::Voucher;
+use domain::book::Reason;
 use domain::db_key::DbKey;
 use domain::due::{HoldPosition, Skipped};
 use domain::key_names::{HOLDS_PREFIX, voucher_of_holds};
-use domain::terms::Millis;
+use domain::rules::Millis;
+use std::rc::Rc;
 
 /// The pause between two ticks, for the server's clients, when more holds are due.
 const REST_MS: u64 = 1;
@@ -140,7 +143,7 @@ fn expire(ctx: Ctx<'_>, memory: &Memory, key: &DbKey, now: Millis) {
         return;
     }
     let skipped = memory.holds.skipped(key, now);
-    match reap(ctx, memory, key, skipped.as_ref()) {
+    match reap(ctx, memory, key, now, skipped.as_ref()) {
         Ok(Found::Nothing) => memory.holds.index(|index| index.remove(key)),
         // An event says when that changes.
         Ok(Found::NoVoucher) => memory.holds.index(|index| index.park(key)),
@@ -192,15 +195,27 @@ enum Found {
     Holds(Reaped),
 }
 
-/// Releases a batch of what is due.
+/// The result of a batch of due holds.
+struct Reaped {
+    /// How many were handled.
+    taken_up: usize,
+    /// Why the first of those that are still held could not be released.
+    refused: Option<CommandError>,
+    /// Where the last of them is.
+    last: Option<HoldPosition>,
+}
+
+/// Releases a batch of what is due. An order that can't be released stays, and does not stop those
+/// after it. An error that concerns all of them ends the batch.
 fn reap(
     ctx: Ctx<'_>,
     memory: &Memory,
     key: &DbKey,
+    now: Millis,
     skipped: Option<&Skipped>,
 ) -> Result<Found, CommandError> {
     let name = OwnedStr::new(&key.key);
-    if !terms::exists(ctx, name.as_str()) {
+    if book::holds(ctx, name.as_str(), None).is_none() {
         return Ok(Found::Nothing);
     }
     let Some(voucher) = voucher_of_holds(&key.key, config::hash_tags()) else {
@@ -208,17 +223,29 @@ fn reap(
     };
     let voucher = OwnedStr::new(&voucher);
     let voucher = Voucher(voucher.as_str());
-    let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
+    let keys = VoucherKeys::of_background(&memory.vouchers, voucher)?;
     keys.check_here(ctx)?;
-    let Some(terms) = terms::read(&memory.vouchers.terms, ctx, keys.terms())? else {
-        return Ok(Found::NoVoucher);
-    };
-    let sale = ManagedSale::new(ctx, &keys, terms)?;
-    if sale.keys.holds.bytes() != &*key.key {
+    if keys.managed()?.holds.bytes() != &*key.key
+        || keys.rules_in(&memory.vouchers, ctx)?.is_none()
+    {
         return Ok(Found::NoVoucher);
     }
     let behind = skipped.map(|skipped| &skipped.behind);
-    Ok(Found::Holds(sale.reap(behind, BATCH_LEN)?))
+    let due = book::due(ctx, name.as_str(), behind, now, BATCH_LEN)?;
+    let last = due.last().map(|(id, deadline)| {
+        let id = Some(id.as_str().bytes().to_vec());
+        HoldPosition { deadline: *deadline, id }
+    });
+    let mut reaped = Reaped { taken_up: due.len(), refused: None, last };
+    for (id, _) in due {
+        let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
+        match end_hold(&sale, &Name::Read(Rc::new(id)), Reason::Expired) {
+            Ok(()) => {}
+            Err(error) if error.is_of_one_order() => reaped.refused = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Found::Holds(reaped))
 }
 
 /// Takes one step of the scan. False when it is over.

@@ -1,33 +1,33 @@
-//! Tries of one command: the orders that they ask for, and their writes, as far as they are the
-//! same for managed and unmanaged vouchers, merged into as few plain commands as possible.
+//! The tries of one command: each is decided over those before it, which are applied together when
+//! the command ends, or before an overdue order is released.
 
-use super::order::{ManagedValues, Order};
+use super::decided::{apply, check_lens, counted, settle};
 use super::seckill_try::{GENERATE, free_ids};
 use crate::args::Args;
 use crate::error::CommandError;
+use crate::keyspace::apply::Applied;
 use crate::keyspace::counter::FreeIds;
-use crate::keyspace::fields::{EntryFields, EntryNames, EntryValues, OrderFields};
-use crate::keyspace::orders::{Added, Orders};
-use crate::keyspace::voucher_keys::{SaleKeys, VoucherKeys};
-use crate::keyspace::{buyers, stock};
+use crate::keyspace::names::Name;
+use crate::keyspace::sale::Sale;
+use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
-use crate::metrics;
 use crate::reply::Reply;
 use crate::server::{Ctx, OwnedStr, Str};
 use crate::typed::{OrderId, User, Voucher};
-use domain::batch::TRIES_MAX;
-use domain::integer::Decimal;
 use domain::order_id::Count;
+use domain::overlay::{Overlay, TRIES_MAX};
+use domain::plan::{Decision, Order, Plan};
 use domain::sale::{Outcome, Units};
-use std::cell::{Cell, OnceCell};
+use domain::tries::{self, SETTLED_MAX};
+use std::cell::OnceCell;
 use std::collections::HashSet;
+use std::slice;
 
 /// The result of one try of a batch. An error concerns this try only.
-pub(super) type Answer = Result<Outcome, CommandError>;
+type Answer = Result<tries::Answer, CommandError>;
 
 /// The tries of one command.
 pub(super) struct Batch<'a> {
-    voucher: Voucher<'a>,
     pairs: Vec<(User<'a>, OrderId<'a>)>,
     ids: Option<NewIds>,
 }
@@ -36,23 +36,22 @@ pub(super) struct Batch<'a> {
 struct NewIds {
     free: FreeIds,
     texts: Vec<OnceCell<OwnedStr>>,
-    used: Cell<u32>,
+}
+
+impl NewIds {
+    /// The id with this number.
+    fn text(&self, number: u32) -> Option<Str<'_>> {
+        let text = self.texts.get(usize::try_from(number).ok()?)?;
+        Some(text.get_or_init(|| OwnedStr::new(self.free.nth(number).text().bytes())).as_str())
+    }
 }
 
 impl<'a> Batch<'a> {
-    pub(super) fn new(voucher: Voucher<'a>, args: Args<'a>) -> Result<Self, CommandError> {
-        Ok(Self { voucher, pairs: args.pairs(TRIES_MAX)?, ids: None })
+    pub(super) fn new(args: Args<'a>) -> Result<Self, CommandError> {
+        Ok(Self { pairs: args.pairs(TRIES_MAX)?, ids: None })
     }
 
-    pub(super) fn voucher(&self) -> Voucher<'a> {
-        self.voucher
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.pairs.len()
-    }
-
-    pub(super) fn users(&self) -> impl Iterator<Item = Str<'a>> {
+    pub(super) fn users(&self) -> impl Iterator<Item = Str<'a>> + Clone {
         self.pairs.iter().map(|(user, _)| user.0)
     }
 
@@ -62,56 +61,58 @@ impl<'a> Batch<'a> {
         ctx: Ctx<'_>,
         memory: &Memory,
         keys: &VoucherKeys,
-        is_managed: bool,
+        sale: &Sale<'_>,
+        voucher: Voucher<'_>,
     ) -> Result<(), CommandError> {
         let wanted = self.pairs.iter().filter(|(_, id)| is_wanted(*id)).count();
         if let Some(count) = i64::try_from(wanted).ok().and_then(Count::new) {
             let given = self.pairs.iter().filter(|(_, id)| !is_wanted(*id));
             let given: HashSet<&[u8]> = given.map(|(_, id)| id.0.bytes()).collect();
             let is_given = |id: &[u8]| given.contains(id);
-            let free = free_ids(ctx, memory, keys, self.voucher, is_managed, count, is_given)?;
-            let texts = (0..wanted).map(|_| OnceCell::new()).collect();
-            self.ids = Some(NewIds { free, texts, used: Cell::new(0) });
+            let free = free_ids(ctx, memory, keys, sale, voucher, count, is_given)?;
+            self.ids = Some(NewIds { free, texts: (0..wanted).map(|_| OnceCell::new()).collect() });
         }
         Ok(())
     }
 
-    /// The requested orders, one after the other. Each must be answered by [`Batch::answered`]
-    /// before the next one is requested: whether an id is used decides which id is next.
-    pub(super) fn orders(&self) -> impl Iterator<Item = Order<'_>> {
-        self.pairs.iter().map(|(user, id)| {
-            let made = if is_wanted(*id) { self.ids.as_ref().and_then(NewIds::next) } else { None };
-            let id = made.unwrap_or(*id);
-            Order { voucher: self.voucher, user: *user, id, units: Units::ONE }
-        })
+    /// The order that a try asks for, if `used` generated ids are used before it.
+    fn order(&self, number: usize, used: u32) -> Option<Order<Name<'_>>> {
+        let (user, id) = *self.pairs.get(number)?;
+        let made = self.ids.as_ref().filter(|_| is_wanted(id)).and_then(|ids| ids.text(used));
+        let id = Name::Given(made.unwrap_or(id.0));
+        Some(Order { user: Name::Given(user.0), id, units: Units::ONE })
     }
 
-    /// Notes the answer to the try with this number.
-    pub(super) fn answered(&self, number: usize, answer: Answer) {
-        if let Some(ids) = &self.ids
-            && answer == Ok(Outcome::Accepted)
-            && self.pairs.get(number).is_some_and(|(_, id)| is_wanted(*id))
-        {
-            ids.used.set(ids.used.get().saturating_add(1));
+    /// How many generated ids these first answers use.
+    fn used(&self, answers: &[Answer]) -> u32 {
+        if self.ids.is_none() {
+            return 0;
         }
+        let pairs = self.pairs.iter().zip(answers);
+        let used = pairs.filter(|((_, id), answer)| is_wanted(*id) && is_new(answer)).count();
+        u32::try_from(used).unwrap_or(u32::MAX)
     }
 
     /// Takes the ids that were used, and makes the reply.
     pub(super) fn finish(self, ctx: Ctx<'_>, answers: Vec<Answer>) -> Reply {
-        let Some(NewIds { free, used, .. }) = self.ids else {
+        let element = |answer: Answer| {
+            answer.map_or_else(Reply::Error, |answer| Reply::from(counted(answer)))
+        };
+        let used = self.used(&answers);
+        let Some(NewIds { free, .. }) = self.ids else {
             return Reply::Array(answers.into_iter().map(element).collect());
         };
-        let mut made = (0..used.get()).map(|steps| free.nth(steps));
-        let pairs = self.pairs.iter().zip(answers);
-        let elements = pairs.map(|((_, id), answer)| match answer {
-            Ok(outcome) if is_wanted(*id) => {
-                let id = (outcome == Outcome::Accepted).then(|| made.next()).flatten();
-                Reply::Array(vec![outcome.into(), id.map_or(Reply::Null, Reply::Id)])
+        let mut made = (0..used).map(|steps| free.nth(steps));
+        let elements = self.pairs.iter().zip(answers).map(|((_, id), answer)| match answer {
+            Ok(tried) if is_wanted(*id) => {
+                let id = if is_new(&answer) { made.next() } else { None };
+                let id = id.map_or(Reply::Null, Reply::Id);
+                Reply::Array(vec![counted(tried).into(), id])
             }
             answer => element(answer),
         });
         let reply = Reply::Array(elements.collect());
-        if let Some(count) = Count::new(used.get().into()) {
+        if let Some(count) = Count::new(used.into()) {
             free.take_first(ctx, count);
         }
         reply
@@ -122,140 +123,149 @@ fn is_wanted(id: OrderId<'_>) -> bool {
     id.0.bytes() == GENERATE
 }
 
-fn element(answer: Answer) -> Reply {
-    answer.map_or_else(Reply::Error, Reply::from)
+fn is_new(answer: &Answer) -> bool {
+    matches!(answer, Ok(tries::Answer { outcome: Outcome::Accepted, is_repeat: false }))
 }
 
-impl NewIds {
-    /// The first id that is not used.
-    fn next(&self) -> Option<OrderId<'_>> {
-        let used = self.used.get();
-        let text = self.texts.get(usize::try_from(used).ok()?)?;
-        let text = text.get_or_init(|| OwnedStr::new(self.free.nth(used).text().bytes()));
-        Some(OrderId(text.as_str()))
+/// The tries so far.
+struct Tries<'s, 'a> {
+    sale: &'s Sale<'a>,
+    answers: Vec<Answer>,
+    /// What is accepted, but not applied yet.
+    accepted: Overlay<'s, Sale<'a>>,
+    /// Which tries these are.
+    numbers: Vec<usize>,
+    /// Orders of the book that were tried again.
+    again: Vec<Plan<Name<'a>>>,
+    has_written: bool,
+    /// How many overdue orders may still be released. Bounds the time; the timer releases the rest.
+    releases_left: usize,
+}
+
+/// Sells one unit to each of many users, or says why not. On an error nothing has been changed.
+pub(super) fn sell<'a>(
+    sale: &Sale<'a>,
+    batch: &'a Batch<'a>,
+) -> Result<Vec<Answer>, CommandError> {
+    let tries = batch.pairs.len();
+    let mut tries = Tries {
+        sale,
+        answers: Vec::with_capacity(tries),
+        accepted: Overlay::new(sale, tries),
+        numbers: Vec::new(),
+        again: Vec::new(),
+        has_written: false,
+        releases_left: SETTLED_MAX,
+    };
+    let mut used = 0;
+    loop {
+        let number = tries.answers.len();
+        let Some(order) = batch.order(number, used) else {
+            if tries.write()? {
+                break;
+            }
+            used = batch.used(&tries.answers);
+            continue;
+        };
+        match tries.answer(&order) {
+            Ok(Some(answer)) => {
+                tries.answers.push(answer);
+                if batch.ids.is_some() {
+                    used = batch.used(&tries.answers);
+                }
+            }
+            Ok(None) => used = batch.used(&tries.answers),
+            Err(error) if tries.has_changed() || error.is_of_one_try() => {
+                tries.answers.push(Err(error));
+            }
+            Err(error) => return Err(error),
+        }
     }
+    if !tries.again.is_empty() {
+        // Nothing is appended by these, so nothing can be refused.
+        apply(sale, &tries.again)?;
+    }
+    Ok(tries.answers)
 }
 
-/// Accepted orders: their entries are in the stream, but not yet published. [`Accepted::write`]
-/// does the rest.
-pub(super) struct Accepted<'a> {
-    ctx: Ctx<'a>,
-    keys: SaleKeys<'a>,
-    names: &'a OrderFields,
-    managed: ManagedValues<'a>,
-    stream: Option<Orders<'a>>,
-    orders: Vec<AcceptedOrder<'a>>,
-}
-
-/// An order, and what is known of it.
-pub(super) struct AcceptedOrder<'a> {
-    pub(super) order: Order<'a>,
-    /// The number of the try in its batch.
-    pub(super) number: usize,
-    /// Units that the user had before.
-    pub(super) has: i64,
-    added: Option<Added<'a>>,
-}
-
-impl<'a> Accepted<'a> {
-    /// Opens the stream; an error if it can't take an entry. Changes nothing.
-    pub(super) fn open(
-        ctx: Ctx<'a>,
-        keys: SaleKeys<'a>,
-        names: &'a OrderFields,
-        managed: ManagedValues<'a>,
-    ) -> Result<Self, CommandError> {
-        let stream = Orders::open_with_room(ctx, keys.orders)?;
-        Ok(Self { ctx, keys, names, managed, stream, orders: Vec::new() })
+impl<'a> Tries<'_, 'a> {
+    /// Was anything changed, or will it be?
+    fn has_changed(&self) -> bool {
+        self.has_written || !self.accepted.is_empty()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.orders.is_empty()
-    }
-
-    /// Refuses a stream that has no room for another entry.
-    pub(super) fn check_room(&mut self) -> Result<(), CommandError> {
-        match &mut self.stream {
-            // The stream holds an entry then, and before the first one it was known to have room.
-            Some(stream) if !self.orders.is_empty() => stream.check_next(),
-            _ => Ok(()),
+    /// Answers the next try. None if earlier tries have to be answered anew first.
+    fn answer(&mut self, order: &Order<Name<'a>>) -> Result<Option<Answer>, CommandError> {
+        check_lens(order.user.as_str(), order.id.as_str())?;
+        let (mut is_settled, mut is_in_vain) = (false, false);
+        loop {
+            let settled = is_settled || self.releases_left == 0;
+            match tries::decide(&self.accepted, order, settled)? {
+                Decision::Answer(answer) => {
+                    if is_in_vain && answer.outcome == Outcome::SoldOut {
+                        self.sale.rest_from_due();
+                    }
+                    return Ok(Some(Ok(answer)));
+                }
+                Decision::Do(answer, plan) if plan.again => {
+                    self.again.push(plan);
+                    return Ok(Some(Ok(answer)));
+                }
+                Decision::Do(answer, plan) if answer.outcome == Outcome::Accepted => {
+                    self.numbers.push(self.answers.len());
+                    self.accepted.push(plan);
+                    return Ok(Some(Ok(answer)));
+                }
+                // An overdue order is released, which can change no more except by that.
+                Decision::Do(answer, _) if self.releases_left == 0 => return Ok(Some(Ok(answer))),
+                Decision::Do(answer, plan) => {
+                    if self.accepted.is_empty() {
+                        return self.release(&plan).map(|()| Some(Ok(answer)));
+                    }
+                }
+                Decision::Settle(mut ids) => {
+                    if self.accepted.is_empty() {
+                        ids.truncate(self.releases_left);
+                        self.releases_left = self.releases_left.saturating_sub(ids.len());
+                        is_in_vain = settle(self.sale, &ids) == 0;
+                        self.has_written |= !is_in_vain;
+                        self.accepted.take();
+                        is_settled = true;
+                    }
+                }
+            }
+            // A release is decided over what is applied.
+            if !self.accepted.is_empty() && !self.write()? {
+                return Ok(None);
+            }
         }
     }
 
-    /// Accepts an order, unless the stream has no room for its entry. The user must be known not to
-    /// be among the buyers, or to have units already.
-    pub(super) fn add(
-        &mut self,
-        order: Order<'a>,
-        number: usize,
-        has: i64,
-    ) -> Result<(), CommandError> {
-        let Self { names, managed, .. } = *self;
-        let added = match &mut self.stream {
-            None => None,
-            Some(stream) => {
-                let fields = fields_of(names, &order, managed);
-                let added = stream.add_next(fields.as_slice());
-                // The stream had room for earlier entries, so now it lacks ids.
-                let is_first = self.orders.is_empty();
-                let refused = |e| if is_first { e } else { CommandError::StreamExhausted };
-                Some(added.map_err(refused)?)
-            }
-        };
-        self.orders.push(AcceptedOrder { order, number, has, added });
+    fn release(&mut self, plan: &Plan<Name<'a>>) -> Result<(), CommandError> {
+        self.releases_left = self.releases_left.saturating_sub(1);
+        apply(self.sale, slice::from_ref(plan))?;
+        self.has_written = true;
+        self.accepted.take();
         Ok(())
     }
 
-    /// Writes the buyers, and `left` as the stock if it changes; then publishes these writes and
-    /// the entries. On an error nothing stays written.
-    pub(super) fn write(mut self, left: Option<i64>) -> Result<Vec<AcceptedOrder<'a>>, Refused> {
-        let Self { ctx, keys, names, managed, .. } = self;
-        self.stream = None;
-        let mut new = self.orders.iter().filter(|made| made.has == 0).peekable();
-        let admitted = match new.peek() {
-            None => Ok(()),
-            Some(_) => buyers::admit_all(ctx, keys.buyers, new.map(|made| made.order.user.0)),
+    /// Applies what is accepted so far. False if some of it was refused: the tries from the first
+    /// refused one on have no answer any more. On an error nothing has been changed by this command.
+    fn write(&mut self) -> Result<bool, CommandError> {
+        let plans = self.accepted.take();
+        let numbers = std::mem::take(&mut self.numbers);
+        let (count, error) = match apply(self.sale, &plans) {
+            Ok(Applied::All | Applied::HasBought) => {
+                self.has_written |= !plans.is_empty();
+                return Ok(true);
+            }
+            Ok(Applied::First(count, error)) => (count, error),
+            Err(error) if self.has_written => (0, error),
+            Err(error) => return Err(error),
         };
-        if let Err(error) = admitted {
-            let numbers = self.orders.iter().map(|made| made.number).collect();
-            for AcceptedOrder { order, added, .. } in self.orders {
-                let back = |added: Added<'a>| {
-                    added.take_back(ctx, fields_of(names, &order, managed).as_slice());
-                };
-                added.map(back);
-            }
-            return Err(Refused { numbers, error });
-        }
-        let count = i64::try_from(self.orders.len()).unwrap_or(i64::MAX);
-        let units = (count != 1).then(|| OwnedStr::new(Decimal::new(count).bytes()));
-        let units = units.as_ref().map(OwnedStr::as_str);
-        if let Some(deducted) = left.and_then(|left| stock::deduct(ctx, keys.stock, units, left)) {
-            deducted.publish(ctx);
-        }
-        for AcceptedOrder { order, added, .. } in &mut self.orders {
-            if let Some(added) = added.take() {
-                added.effect(fields_of(names, order, managed).as_slice()).publish(ctx);
-            }
-            metrics::TRIES_ACCEPTED.count();
-        }
-        Ok(self.orders)
+        self.has_written = true;
+        self.answers.truncate(numbers.get(count).copied().unwrap_or(0));
+        self.answers.push(Err(error));
+        Ok(false)
     }
-}
-
-/// The server refused to add the buyers, which is not known to happen.
-pub(super) struct Refused {
-    /// The tries of this error.
-    pub(super) numbers: Vec<usize>,
-    pub(super) error: CommandError,
-}
-
-/// The fields of an order's entry, of one unit.
-fn fields_of<'a>(
-    names: &'a OrderFields,
-    order: &Order<'a>,
-    managed: ManagedValues<'a>,
-) -> EntryFields<'a> {
-    let ManagedValues { deadline, sale } = managed;
-    let values = EntryValues { deadline, sale, ..order.values(None) };
-    EntryNames::configured(names).entry(&values)
 }

@@ -1,15 +1,16 @@
 //! `SECKILL.ALTER voucher [BEGIN ms] [END ms] [LIMIT n] [HOLD ms]`: changes a sale's rules.
 
-use super::managed::{UPDATES_VOUCHER, terms_from};
-use super::{Answering, Command};
+use super::rules::rules_from;
+use super::{Answering, Command, UPDATES_VOUCHER};
 use crate::args::Args;
 use crate::error::CommandError;
-use crate::keyspace::terms;
+use crate::keyspace::sale::Sale;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
-use crate::typed::Voucher;
+use domain::facts::Facts;
+use domain::plan::SalePlan;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.alter",
@@ -34,12 +35,12 @@ struct Alter;
 
 impl Command for Alter {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let voucher: Voucher<'_> = args.next()?;
+        let voucher = args.next()?;
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
-        let terms =
-            terms_from(args, terms::read_managed(&memory.vouchers.terms, ctx, keys.terms())?)?;
-        terms::write(ctx, keys.terms(), &terms)?;
+        let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
+        let rules = rules_from(args, sale.rules()?.ok_or(CommandError::NotManaged)?)?;
+        sale.apply_to_all(&SalePlan { rules: Some(rules), ..SalePlan::default() })?;
         Ok(Reply::Ok)
     }
 }

@@ -1,12 +1,11 @@
 //! `SECKILL.AUDIT voucher [CURSOR cursor]`: reads the whole book and says whether it is sound, at
 //! once or in short steps.
 
-use super::managed::READS_VOUCHER;
-use super::{Answering, Command};
+use super::{Answering, Command, READS_VOUCHER};
 use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::voucher_keys::{ManagedKeys, VoucherKeys};
-use crate::keyspace::{book, book_steps, buyers, stock, terms};
+use crate::keyspace::{book, book_steps, buyers, stock};
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
@@ -51,15 +50,15 @@ impl Command for Audit {
         args.finish()?;
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
-        let terms = terms::read_managed(&memory.vouchers.terms, ctx, keys.terms())?;
+        let rules = keys.rules_in(&memory.vouchers, ctx)?.ok_or(CommandError::NotManaged)?;
         let managed = keys.managed()?;
         let left = match stock::read(ctx, managed.sale.stock)? {
             Stock::Missing => None,
             Stock::Left(left) => Some(left),
         };
         match cursor {
-            None => at_once(ctx, managed, terms.total, left),
-            Some(cursor) => step(ctx, managed, terms.total, left, cursor),
+            None => at_once(ctx, managed, rules.total, left),
+            Some(cursor) => step(ctx, managed, rules.total, left, cursor),
         }
     }
 }
@@ -74,7 +73,7 @@ fn at_once(
         total,
         left,
         orders: book::all_fields(ctx, managed.book)?,
-        holdings: book::all_fields(ctx, managed.holdings)?,
+        holdings: book::all_fields(ctx, managed.units)?,
         holds: book::all_holds(ctx, managed)?,
         extra: book::extra(ctx, managed)?,
         buyers: buyers::all(ctx, managed.sale.buyers)?,

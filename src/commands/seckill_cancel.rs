@@ -1,19 +1,17 @@
 //! `SECKILL.CANCEL voucher user orderid [IF held|sold] [SALE id]`: releases an order's units, once.
 
-use super::managed::{ManagedSale, UPDATES_VOUCHER};
-use super::unmanaged;
-use super::{Answering, Command};
+use super::decided::{done, next_order, request};
+use super::{Answering, Command, UPDATES_VOUCHER};
 use crate::args::Args;
 use crate::error::CommandError;
-use crate::keyspace::book;
+use crate::keyspace::sale::Sale;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
-use crate::typed::{OrderId, User};
-use domain::book::{Entry, State};
-use domain::managed::{Cancellation, cancel};
-use domain::terms::SaleId;
+use domain::book::State;
+use domain::orders::cancel;
+use domain::rules::{Meant, SaleId};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.cancel",
@@ -38,32 +36,14 @@ struct Cancel;
 
 impl Command for Cancel {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let (voucher, user, id) =
-            (args.next()?, args.next::<User<'_>>()?, args.next::<OrderId<'_>>()?);
+        let voucher = args.next()?;
+        let order = next_order(&mut args)?;
         let Options { only, sale: meant } = Options::parse(args)?;
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
-        let Some(terms) = keys.terms_in(&memory.vouchers, ctx)? else {
-            if only.is_some() || meant.is_some() {
-                // There is no record of its orders.
-                return Err(CommandError::NotManaged);
-            }
-            return unmanaged::cancel(ctx, &keys, voucher, user, id).map(Reply::Integer);
-        };
-        let sale = ManagedSale::new(ctx, &keys, terms)?;
-        if !sale.is_meant(meant) {
-            return Ok(Reply::Integer(Cancellation::NoSuchOrder as i64));
-        }
-        let text = book::entry(ctx, sale.keys, id)?;
-        let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;
-        let answer = cancel(entry.as_ref(), user.0.bytes(), only);
-        match (answer, entry) {
-            (Cancellation::Released, Some(entry)) => sale.release(id, &entry, State::Cancelled)?,
-            (Cancellation::WasReleased, _) => {
-                sale.replicate_entry_again(id, text);
-            }
-            _ => {}
-        }
+        let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
+        let request = request(order, Meant::by_request(meant));
+        let answer = done(&sale, cancel(&sale, &request, only)?)?;
         Ok(Reply::Integer(answer as i64))
     }
 }

@@ -6,10 +6,10 @@ use crate::error::CommandError;
 use crate::keyspace::stock;
 use crate::memory::Memory;
 use crate::reply::Reply;
-use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, handler};
+use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
 use crate::typed::KeyName;
 use domain::deduction::{Deduction, deduct};
-use domain::integer::Decimal;
+use domain::plan::Change;
 use domain::sale::Units;
 
 /// What both commands on a bare stock declare.
@@ -39,13 +39,10 @@ impl Command for Deduct {
     fn run(ctx: Ctx<'_>, _: &Memory, args: Args<'_>) -> Result<Reply, CommandError> {
         let (key, units) = parse(args)?;
         let deduction = deduct(stock::read(ctx, key.0)?, units)?;
-        if let Deduction::Take { left, .. } = deduction {
-            let units =
-                (units != Units::ONE).then(|| OwnedStr::new(Decimal::new(units.get()).bytes()));
-            let units = units.as_ref().map(OwnedStr::as_str);
-            if let Some(effect) = stock::deduct(ctx, key.0, units, left) {
-                effect.publish(ctx);
-            }
+        if let Deduction::Take { before, left: after } = deduction
+            && let Some(effect) = stock::change(ctx, key.0, Change { before, after })
+        {
+            effect.publish(ctx);
         }
         Ok(Reply::Integer(deduction.code()))
     }

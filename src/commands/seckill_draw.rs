@@ -4,13 +4,13 @@ use super::{Answering, Command};
 use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::pool::PoolKeys;
-use crate::keyspace::prizes;
+use crate::keyspace::prizes::Prizes;
 use crate::memory::Memory;
 use crate::metrics;
 use crate::reply::Reply;
-use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, Str, handler};
+use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
 use crate::typed::{Pool, User};
-use domain::prize::Draw;
+use domain::draw::{Draw, draw};
 
 /// What both commands on a pool declare.
 pub(super) const POOL: &[KeySpec] = &[KeySpec {
@@ -44,39 +44,13 @@ impl Command for DrawCode {
         args.finish()?;
         let keys = PoolKeys::of(&memory.pool, pool)?;
         keys.check_here(ctx)?;
-        if let Some(code) = prizes::code_of(ctx, &keys, user)? {
-            return Ok(answer(Draw::Again, Some(code.as_str())));
+        let prizes = Prizes::new(ctx, &keys, user);
+        let (outcome, code) = draw(&prizes)?;
+        if let (Draw::Drawn, Some(code)) = (outcome, &code) {
+            prizes.take(pool, code.as_str())?;
+            metrics::PRIZES_DRAWN.count();
         }
-        let Some(code) = prizes::first_code(ctx, &keys)? else {
-            return Ok(answer(Draw::Empty, None));
-        };
-        check_fits(code.as_str())?;
-        let stream = prizes::open_draws(ctx, &keys)?;
-        let fields = keys.fields().of([user.0, pool.0, code.as_str()]);
-        // The entry is written first, because only it can fail; after it nothing is undone.
-        let appended = stream.map(|stream| stream.append(&fields)).transpose()?;
-        let reply = answer(Draw::Drawn, Some(code.as_str()));
-        let (won, popped) = match prizes::take_first(ctx, &keys) {
-            Some((code, popped)) => (prizes::set_winner(ctx, &keys, user, code), Some(popped)),
-            None => (None, None),
-        };
-        for effect in [popped, won, appended].into_iter().flatten() {
-            effect.publish(ctx);
-        }
-        metrics::PRIZES_DRAWN.count();
-        Ok(reply)
+        let code = code.map(|code| code.as_str().bytes().to_vec());
+        Ok(Reply::Pair(outcome.code(), code))
     }
-}
-
-fn answer(draw: Draw, code: Option<Str<'_>>) -> Reply {
-    Reply::Pair(draw.code(), code.map(|code| code.bytes().to_vec()))
-}
-
-/// Refuses a code that may be too long for a stream entry, which holds at most 1 GiB.
-fn check_fits(code: Str<'_>) -> Result<(), CommandError> {
-    const MAX: usize = 128 << 20;
-    if code.bytes().len() > MAX {
-        return Err(CommandError::TooLong { argument: "code", max: MAX });
-    }
-    Ok(())
 }

@@ -1,16 +1,18 @@
 //! `SECKILL.DROP voucher [FORCE]`: deletes all keys of a voucher, never a stream. Refused while
 //! orders are held, unless FORCE releases them first.
 
-use super::managed::{ManagedSale, UPDATES_VOUCHER};
-use super::{Answering, Command};
+use super::decided::end_hold;
+use super::{Answering, Command, UPDATES_VOUCHER};
 use crate::args::Args;
 use crate::error::CommandError;
+use crate::keyspace::rules::check_primary;
+use crate::keyspace::sale::Sale;
 use crate::keyspace::voucher_keys::VoucherKeys;
-use crate::keyspace::{book, terms};
 use crate::memory::Memory;
 use crate::reply::Reply;
-use crate::server::{ArgKind, ArgSpec, Call, CommandSpec, Ctx, handler};
-use crate::typed::Voucher;
+use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
+use domain::book::Reason;
+use domain::sales::{End, drop};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.drop",
@@ -38,31 +40,32 @@ struct Drop;
 
 impl Command for Drop {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let voucher: Voucher<'_> = args.next()?;
+        let voucher = args.next()?;
         let is_forced = args.take_word("FORCE");
         args.finish()?;
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
-        terms::check_primary(ctx)?;
-        let managed = keys.managed()?;
-        let held = book::holds(ctx, managed.holds, None).map_or(0, |holds| holds.count);
-        if held > 0 && terms::exists(ctx, managed.terms) {
-            if !is_forced {
-                return Err(CommandError::Held);
-            }
-            // Rules that can't be read don't prevent a drop; without them no order can be released.
-            if let Ok(Some(terms)) = terms::read(&memory.vouchers.terms, ctx, managed.terms) {
-                let sale = ManagedSale::new(ctx, &keys, terms)?;
-                if !sale.release_held(RELEASES_MAX)? {
-                    // Otherwise the released units would be sold and held again.
-                    sale.end_now()?;
-                    return Ok(Reply::Integer(MORE_HELD));
+        check_primary(ctx)?;
+        let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
+        let plan = match drop(&sale, is_forced, RELEASES_MAX)? {
+            End::Delete(plan) => plan,
+            End::Cancel { ids, delete, end } => {
+                let mut plan = delete.unwrap_or(end);
+                for (number, id) in ids.iter().enumerate() {
+                    match end_hold(&sale, id, Reason::Cancelled) {
+                        Ok(()) => {}
+                        // Nothing has been changed.
+                        Err(error) if number == 0 => return Err(error),
+                        Err(_) => {
+                            plan = end;
+                            break;
+                        }
+                    }
                 }
+                plan
             }
-        }
-        match Call::write_all(ctx, c"UNLINK", &managed.own()) {
-            Ok(unlinked) => Ok(Reply::Integer(i64::from(unlinked.integer() > 0))),
-            Err(error) => Err(CommandError::of_call(error, "UNLINK")),
-        }
+        };
+        let is_deleted = sale.apply_to_all(&plan)?;
+        Ok(Reply::Integer(if plan.delete { i64::from(is_deleted) } else { MORE_HELD }))
     }
 }

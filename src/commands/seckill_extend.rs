@@ -1,20 +1,17 @@
 //! `SECKILL.EXTEND voucher user orderid ms [SALE id]`: moves the deadline of a held order to later,
 //! because its payment is under way.
 
-use super::managed::{ManagedSale, UPDATES_VOUCHER, publish};
-use super::{Answering, Command};
+use super::decided::{done, next_order, request};
+use super::{Answering, Command, UPDATES_VOUCHER};
 use crate::args::Args;
 use crate::error::CommandError;
-use crate::keyspace::book::{self, OpenBook};
-use crate::keyspace::terms;
+use crate::keyspace::sale::Sale;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
-use crate::typed::{OrderId, User};
-use domain::book::{Entry, State};
-use domain::managed::{Confirmation, confirm, extended};
-use domain::terms::MILLIS_MAX;
+use domain::orders::extend;
+use domain::rules::{MILLIS_MAX, Meant};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.extend",
@@ -39,43 +36,16 @@ struct Extend;
 
 impl Command for Extend {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let (voucher, user) = (args.next()?, args.next::<User<'_>>()?);
-        let id: OrderId<'_> = args.next()?;
+        let voucher = args.next()?;
+        let order = next_order(&mut args)?;
         let ms = args.next_integer("ms", 1..=MILLIS_MAX)?;
         let meant = if args.take_word("SALE") { Some(args.next_sale()?) } else { None };
         args.finish()?;
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
-        let terms = terms::read_managed(&memory.vouchers.terms, ctx, keys.terms())?;
-        let sale = ManagedSale::new(ctx, &keys, terms)?;
-        if !sale.is_meant(meant) {
-            return Ok(Reply::Integer(Confirmation::NoSuchOrder as i64));
-        }
-        let text = book::entry(ctx, sale.keys, id)?;
-        let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;
-        // Only an order that could be confirmed now gets more time.
-        let answer = confirm(entry.as_ref(), user.0.bytes(), sale.now);
-        match (answer, entry) {
-            (Confirmation::Confirmed, Some(entry)) => {
-                let longer = extended(&entry, sale.now, ms);
-                if longer == entry {
-                    sale.replicate_entry_again(id, text);
-                } else {
-                    let mut book = OpenBook::open(ctx, sale.keys, entry.units)?;
-                    let entered = book.enter(id, &longer);
-                    let moved = book.move_hold(id, longer.deadline);
-                    drop(book);
-                    publish(ctx, [entered, moved]);
-                }
-            }
-            (Confirmation::TooLate, Some(entry)) if entry.state == State::Held => {
-                sale.release(id, &entry, State::Expired)?;
-            }
-            (Confirmation::WasSold, _) => {
-                sale.replicate_entry_again(id, text);
-            }
-            _ => {}
-        }
+        let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
+        let request = request(order, Meant::by_request(meant));
+        let answer = done(&sale, extend(&sale, &request, ms)?)?;
         Ok(Reply::Integer(answer as i64))
     }
 }

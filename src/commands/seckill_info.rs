@@ -1,7 +1,6 @@
 //! SECKILL.INFO voucher: the state of a sale.
 
-use super::managed::{ManagedSale, READS_VOUCHER};
-use super::{Answering, Command};
+use super::{Answering, Command, READS_VOUCHER};
 use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::voucher_keys::{SaleKeys, VoucherKeys};
@@ -9,9 +8,8 @@ use crate::keyspace::{book, buyers, stock};
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, eviction_of_any_key, handler};
-use domain::managed::{Window, window};
+use domain::rules::{Rules, Window};
 use domain::sale::Stock;
-use domain::terms::{SaleId, Terms};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.info",
@@ -42,15 +40,14 @@ impl Command for Info {
         let buyers = buyers::count(ctx, buyers)?;
         let eviction =
             || eviction_of_any_key(ctx).map_or(Reply::Null, |policy| Reply::text(&policy));
-        let Some(terms) = keys.terms_in(&memory.vouchers, ctx)? else {
+        let Some(rules) = keys.rules_in(&memory.vouchers, ctx)? else {
             let left = left.ok_or(CommandError::NoVoucher)?;
             return Ok(unmanaged(left, buyers, eviction()));
         };
-        let sale = ManagedSale::new(ctx, &keys, terms)?;
         // Every user with units counts as one unit, since none can have two.
-        let all_single = left.is_some_and(|left| terms.total.saturating_sub(left) == buyers);
-        let held = book::units_held(ctx, sale.keys, all_single)?;
-        Ok(managed(&terms, window(&terms, sale.now), left, held, buyers, eviction()))
+        let all_single = left.is_some_and(|left| rules.total.saturating_sub(left) == buyers);
+        let held = book::units_held(ctx, keys.managed()?, all_single)?;
+        Ok(managed(&rules, rules.window(ctx.now_ms()), left, held, buyers, eviction()))
     }
 }
 
@@ -74,7 +71,7 @@ fn unmanaged(left: i64, buyers: i64, eviction: Reply) -> Reply {
 }
 
 fn managed(
-    terms: &Terms,
+    rules: &Rules,
     window: Window,
     left: Option<i64>,
     held: i64,
@@ -88,20 +85,20 @@ fn managed(
         Window::Open => "soldout",
     };
     // The rest was sold: in a sound book total = left + held + sold.
-    let sold = left.map(|left| terms.total.saturating_sub(left).saturating_sub(held));
+    let sold = left.map(|left| rules.total.saturating_sub(left).saturating_sub(held));
     Reply::Map(vec![
         ("managed", Reply::Integer(1)),
         ("state", Reply::text(state)),
-        ("total", Reply::Integer(terms.total)),
+        ("total", Reply::Integer(rules.total)),
         ("left", Reply::integer_or_null(left)),
         ("held", Reply::Integer(held)),
         ("sold", Reply::integer_or_null(sold)),
         ("buyers", Reply::Integer(buyers)),
-        ("begin", Reply::integer_or_null(terms.begin)),
-        ("end", Reply::integer_or_null(terms.end)),
-        ("limit", Reply::Integer(terms.limit)),
-        ("hold", Reply::integer_or_null(terms.hold)),
+        ("begin", Reply::integer_or_null(rules.begin)),
+        ("end", Reply::integer_or_null(rules.end)),
+        ("limit", Reply::Integer(rules.limit)),
+        ("hold", Reply::integer_or_null(rules.hold)),
         ("eviction", eviction),
-        ("sale", Reply::integer_or_null(terms.sale.map(SaleId::get))),
+        ("sale", Reply::Integer(rules.sale.get())),
     ])
 }

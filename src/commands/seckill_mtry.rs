@@ -1,15 +1,19 @@
 //! `SECKILL.MTRY voucher user orderid [user orderid ...]`: many tries for one unit each, answered
 //! as if each had come alone, one after the other.
 
-use super::batch::Batch;
-use super::{Answering, Command, managed, managed_batch, unmanaged_batch};
+use super::batch::{Batch, sell};
+use super::decided::is_managed;
+use super::{Answering, Command};
 use crate::args::Args;
 use crate::error::CommandError;
+use crate::keyspace::sale::Sale;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
-use domain::batch::TRIES_MAX;
+use domain::facts::Facts;
+use domain::overlay::TRIES_MAX;
+use domain::sale::{Offer, Units, offer};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.mtry",
@@ -44,18 +48,18 @@ struct MTry;
 
 impl Command for MTry {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let mut batch = Batch::new(args.next()?, args)?;
-        let keys = VoucherKeys::of(&memory.vouchers, batch.voucher())?;
+        let voucher = args.next()?;
+        let mut batch = Batch::new(args)?;
+        let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         let reach = keys.reach(&memory.vouchers, ctx)?;
-        let terms = keys.terms_in(&memory.vouchers, ctx)?;
-        batch.find_ids(ctx, memory, &keys, terms.is_some())?;
-        let answers = match terms {
-            None => unmanaged_batch::sell(ctx, &keys, &batch)?,
-            Some(terms) => {
-                let sale = managed::ManagedSale::new(ctx, &keys, terms)?;
-                managed_batch::sell(sale.with_reach(reach), &batch)?
-            }
-        };
+        let sale = Sale::reached(ctx, &memory.vouchers, &keys, voucher, reach);
+        batch.find_ids(ctx, memory, &keys, &sale, voucher)?;
+        let may_sell = |offer| !matches!(offer, Ok(Offer::SoldOut) | Err(_));
+        if !is_managed(&sale)? && may_sell(offer(sale.stock()?, Units::ONE, sale.policy())) {
+            sale.find_buyers(batch.users())?;
+        }
+        let answers = sell(&sale, &batch)?;
+        drop(sale);
         Ok(batch.finish(ctx, answers))
     }
 }

@@ -1,17 +1,17 @@
 //! SECKILL.ORDER voucher orderid: the state of an order.
 
-use super::managed::{READS_VOUCHER, deadline_of};
-use super::{Answering, Command};
+use super::{Answering, Command, READS_VOUCHER};
 use crate::args::Args;
 use crate::error::CommandError;
-use crate::keyspace::book;
+use crate::keyspace::names::Name;
+use crate::keyspace::sale::Sale;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
 use crate::typed::OrderId;
-use domain::book::Entry;
-use domain::terms::SaleId;
+use domain::book::{Entry, State};
+use domain::facts::Facts;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.order",
@@ -37,18 +37,22 @@ impl Command for Order {
         args.finish()?;
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
-        let Some(text) = book::entry(ctx, keys.managed()?, id)? else { return Ok(Reply::Null) };
-        let entry = Entry::parse(text.as_str().bytes())?;
+        let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
+        let Some(entry) = sale.entry(&Name::Given(id.0))? else { return Ok(Reply::Null) };
         // Rules that can't be read don't prevent an answer about the order.
-        let terms = keys.terms_in(&memory.vouchers, ctx).ok().flatten();
-        let sale = terms.and_then(|terms| terms.sale).map(SaleId::get);
+        let rules = sale.rules().ok().flatten();
         Ok(Reply::Map(vec![
-            ("user", Reply::Bytes(entry.user.to_vec())),
+            ("user", Reply::Bytes(entry.user.as_ref().to_vec())),
             ("units", Reply::Integer(entry.units.get())),
             ("state", Reply::text(entry.state.word())),
             ("deadline", deadline_of(&entry)),
-            ("ref", entry.reference.map_or(Reply::Null, |bytes| Reply::Bytes(bytes.to_vec()))),
-            ("sale", Reply::integer_or_null(sale)),
+            ("ref", entry.reference.as_ref().map_or(Reply::Null, |name| Reply::Bytes(name.as_ref().to_vec()))),
+            ("sale", Reply::integer_or_null(rules.map(|rules| rules.sale.get()))),
         ]))
     }
+}
+
+/// The deadline of a held order.
+pub(super) fn deadline_of<N>(entry: &Entry<N>) -> Reply {
+    Reply::integer_or_null((entry.state == State::Held).then_some(entry.deadline))
 }

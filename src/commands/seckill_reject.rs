@@ -1,28 +1,28 @@
 //! SECKILL.REJECT stream group id [REASON text]: moves an entry that its consumer can't process to
 //! the dead letters, and releases its order.
 
-use super::managed;
-use super::order::Order;
-use super::release::Release;
-use super::unmanaged;
+use super::decided::done;
 use super::{Answering, Command};
 use crate::args::Args;
 use crate::config;
 use crate::error::CommandError;
-use crate::keyspace::book;
 use crate::keyspace::configured::Configured;
-use crate::keyspace::dead_letters::{self, DeadLetter};
+use crate::keyspace::dead_letters::{self, Rejected};
+use crate::keyspace::fields::EntryNames;
 use crate::keyspace::groups::Delivery;
-use crate::keyspace::orders::Orders;
-use crate::keyspace::voucher_keys::VoucherKeys;
+use crate::keyspace::names::Name;
+use crate::keyspace::sale::Sale;
+use crate::keyspace::voucher_keys::{SaleKeys, VoucherKeys};
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, Str, handler};
-use crate::typed::{KeyName, OrderId, Reason, User, Voucher};
-use domain::book::{Entry, State};
+use crate::typed::{KeyName, Reason, Voucher};
 use domain::key_names::is_confirmed_name;
-use domain::managed::{Cancellation, cancel};
-use domain::rejection::{Fate, parse_order_entry};
+use domain::orders::{Request, reject};
+use domain::plan::Order;
+use domain::rejection::{OrderEntry, parse_order_entry};
+use domain::rules::Meant;
+use domain::sale::{Policy, Units};
 use domain::slot::Slot;
 use std::rc::Rc;
 
@@ -66,12 +66,56 @@ impl Command for Reject {
         };
         let entry = delivery.fields(ctx)?;
         let entry: Vec<Str<'_>> = entry.iter().map(OwnedStr::as_str).collect();
-        let name = dead_letters::name(ctx, stream)?;
-        let dead_letters = dead_letters::open(ctx, name.as_str())?;
-        let entry = entry.as_slice();
-        reject(memory, Rejection { ctx, delivery, deliveries, reason, entry, dead_letters })?;
+        let letters = dead_letters::name(ctx, stream)?;
+        let letters = letters.as_str();
+        let rejected = Rejected { delivery, deliveries, reason, entry: &entry, letters };
+        let configured = Configured::now(&memory.vouchers.configured);
+        match order_of(memory, &configured, &rejected)? {
+            Some((keys, order)) => {
+                keys.check_here(ctx)?;
+                let sale = Sale::of(ctx, &memory.vouchers, &keys, Voucher(order.voucher));
+                let sale = sale.with_rejected(&rejected);
+                let (user, id) = (Name::Given(order.user), Name::Given(order.id));
+                let request = Request { user, id, sale: Meant::by_entry(order.sale) };
+                done(&sale, reject(&sale, Some((request, order.units)), || nothing(stream))?)?;
+            }
+            None => {
+                // The entry alone is rejected: no sale has any part in it.
+                let keys = SaleKeys { stock: stream.0, buyers: stream.0, orders: None };
+                let names = EntryNames::configured(&configured.fields);
+                let sale = Sale::on(ctx, Voucher(stream.0), keys, names, Policy::default());
+                let sale = sale.with_rejected(&rejected);
+                done(&sale, reject(&sale, None, || nothing(stream))?)?;
+            }
+        }
         Ok(Reply::Integer(1))
     }
+}
+
+/// The order of a plan that is about none.
+fn nothing(stream: KeyName<'_>) -> Order<Name<'_>> {
+    let name = Name::Given(stream.0);
+    Order { user: name.clone(), id: name, units: Units::ONE }
+}
+
+/// The order that an entry is about, and the keys of its voucher; None if it is about none. An entry
+/// without an order can be rejected too: that is not an error.
+fn order_of<'a>(
+    memory: &Memory,
+    configured: &Configured,
+    rejected: &Rejected<'a>,
+) -> Result<Option<(Rc<VoucherKeys>, OrderEntry<Str<'a>>)>, CommandError> {
+    let stream = rejected.delivery.stream;
+    // A confirmation has the fields of its order, which was made and paid. That somebody can't do
+    // what a confirmation asks for is no reason to sell its units again.
+    if is_confirmed_name(stream.0.bytes()) {
+        return Ok(None);
+    }
+    let Some(order) = parse_order_entry(rejected.entry, configured.fields.names()) else {
+        return Ok(None);
+    };
+    let keys = keys_of(memory, Voucher(order.voucher), stream)?;
+    Ok(keys.map(|keys| (keys, order)))
 }
 
 /// Reads `[REASON text]`.
@@ -88,64 +132,6 @@ fn reason_from(mut args: Args<'_>) -> Result<Option<Reason<'_>>, CommandError> {
     Ok(Some(reason))
 }
 
-/// A pending entry that is rejected, and the stream it is moved to.
-struct Rejection<'a> {
-    ctx: Ctx<'a>,
-    delivery: Delivery<'a>,
-    deliveries: i64,
-    reason: Option<Reason<'a>>,
-    /// The fields, names and values in turn.
-    entry: &'a [Str<'a>],
-    dead_letters: Orders<'a>,
-}
-
-/// Finds the order that the entry is about, and rejects both. On an error nothing has been changed.
-///
-/// An entry without a live order can be rejected too: that is not an error.
-fn reject(memory: &Memory, rejection: Rejection<'_>) -> Result<(), CommandError> {
-    let ctx = rejection.ctx;
-    let configured = Configured::now(&memory.vouchers.configured);
-    let Some(order) = parse_order_entry(rejection.entry, configured.fields.names()) else {
-        return rejection.write(Fate::Unknown, None);
-    };
-    let (voucher, user, id) = (Voucher(order.voucher), User(order.user), OrderId(order.id));
-    let Some(keys) = keys_of(memory, voucher, rejection.delivery.stream)? else {
-        return rejection.write(Fate::Unknown, None);
-    };
-    // A confirmation has the fields of its order, which was made and paid. That somebody can't do
-    // what a confirmation asks for is no reason to sell its units again.
-    let stream = rejection.delivery.stream.0.bytes();
-    if is_confirmed_name(stream) {
-        return rejection.write(Fate::Unknown, None);
-    }
-    keys.check_here(ctx)?;
-    let Some(terms) = keys.terms_in(&memory.vouchers, ctx)? else {
-        if order.sale.is_some() {
-            // The order is from a managed sale that has been dropped.
-            return rejection.write(Fate::Unknown, None);
-        }
-        let order = Order { voucher, user, id, units: order.units };
-        let release = unmanaged::prepare_release(ctx, &keys, order, State::Rejected)?;
-        let fate = release.as_ref().map_or(Fate::Unknown, |_| Fate::Rejected);
-        return rejection.write(fate, release);
-    };
-    let sale = managed::ManagedSale::new(ctx, &keys, terms)?;
-    if sale.terms.sale != order.sale {
-        // Of an earlier sale of the voucher, whose order may have had the same id.
-        return rejection.write(Fate::Unknown, None);
-    }
-    let text = book::entry(ctx, sale.keys, id)?;
-    let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;
-    let answer = cancel(entry.as_ref(), user.0.bytes(), None);
-    let release = match (answer, entry) {
-        (Cancellation::Released, Some(entry)) => {
-            Some(sale.prepare_release(user, id, &entry, State::Rejected)?)
-        }
-        _ => None,
-    };
-    rejection.write(answer.into(), release)
-}
-
 /// The keys of a voucher; None if it can't have keys beside this stream. An entry in a stream of
 /// another slot than the voucher's was not appended by SECKILL.TRY, and other nodes can't be asked.
 fn keys_of(
@@ -160,32 +146,5 @@ fn keys_of(
         Ok(keys) => Ok(Some(keys)),
         Err(CommandError::StrayBraces) => Ok(None),
         Err(error) => Err(error),
-    }
-}
-
-impl Rejection<'_> {
-    /// Writes the dead letter, acknowledges the entry and releases the order.
-    ///
-    /// Everything that could be refused was checked, and the entry of the release is shorter than
-    /// the dead letter. If the server refuses a step anyway, the appended entries are deleted.
-    fn write(self, fate: Fate, mut release: Option<Release<'_>>) -> Result<(), CommandError> {
-        let Self { ctx, delivery, .. } = self;
-        let was = release.as_ref().and_then(Release::was);
-        let letter = DeadLetter::new(&delivery, self.deliveries, self.reason, fate, was);
-        let fields = letter.behind(self.entry);
-        let added = self.dead_letters.add(&fields)?;
-        let appended = release.as_mut().map_or(Ok(()), Release::append);
-        if let Err(error) = appended.and_then(|()| delivery.acknowledge(ctx)) {
-            added.take_back(ctx, &fields);
-            if let Some(release) = release {
-                release.take_back();
-            }
-            return Err(error);
-        }
-        added.effect(&fields).publish(ctx);
-        if let Some(release) = release {
-            release.finish();
-        }
-        Ok(())
     }
 }

@@ -8,7 +8,7 @@ use crate::keyspace::stock;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{CommandSpec, Ctx, handler};
-use domain::deduction::{Restored, restore};
+use domain::deduction::restore;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.restore",
@@ -31,12 +31,12 @@ const NOTHING_TO_RESTORE: i64 = -1;
 impl Command for Restore {
     fn run(ctx: Ctx<'_>, _: &Memory, args: Args<'_>) -> Result<Reply, CommandError> {
         let (key, units) = parse(args)?;
-        let Some(Restored { left, after }) = restore(stock::read(ctx, key.0)?, units)? else {
+        let Some(change) = restore(stock::read(ctx, key.0)?, units)? else {
             return Ok(Reply::Integer(NOTHING_TO_RESTORE));
         };
-        if let Some(effect) = stock::change(ctx, key.0, left, after) {
+        if let Some(effect) = stock::change(ctx, key.0, change) {
             effect.publish(ctx);
         }
-        Ok(Reply::Integer(after))
+        Ok(Reply::Integer(change.after))
     }
 }

@@ -1,17 +1,18 @@
 //! SECKILL.STATUS voucher user: what a user has of a voucher.
 
-use super::managed::{READS_VOUCHER, deadline_of};
-use super::{Answering, Command};
+use super::seckill_order::deadline_of;
+use super::{Answering, Command, READS_VOUCHER};
 use crate::args::Args;
 use crate::error::CommandError;
-use crate::keyspace::book;
-use crate::keyspace::buyers::Buyer;
+use crate::keyspace::names::Name;
+use crate::keyspace::sale::Sale;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::reply::Reply;
-use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, OwnedStr, handler};
-use crate::typed::{OrderId, User};
-use domain::book::{Entry, Holding};
+use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
+use crate::typed::User;
+use domain::book::Entry;
+use domain::facts::Facts;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.status",
@@ -37,28 +38,25 @@ impl Command for Status {
         args.finish()?;
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
-        let managed = keys.managed()?;
-        if keys.terms_in(&memory.vouchers, ctx)?.is_none() {
+        let (sale, user) =
+            (Sale::of(ctx, &memory.vouchers, &keys, voucher), Name::Given(user.0));
+        if sale.rules()?.is_none() {
             // The set contains buyers, and nothing more.
-            let has_bought = Buyer::new(managed.sale.buyers, user).has_bought(ctx)?;
+            let has_bought = sale.is_buyer(&user)?;
             return Ok(if has_bought { status(Reply::Null, None) } else { Reply::Null });
         }
-        let Some(text) = book::holding(ctx, managed, user)? else { return Ok(Reply::Null) };
-        let holding = Holding::parse(text.as_str().bytes())?;
-        let id = OwnedStr::new(holding.order);
-        let text = book::entry(ctx, managed, OrderId(id.as_str()))?;
-        let entry = text.as_ref().map(|text| Entry::parse(text.as_str().bytes())).transpose()?;
-        let latest = entry.map(|entry| (holding.order, entry));
-        Ok(status(Reply::Integer(holding.units.get()), latest))
+        let Some(has) = sale.user_units(&user)? else { return Ok(Reply::Null) };
+        let latest = sale.entry(&has.latest)?.map(|entry| (&has.latest, entry));
+        Ok(status(Reply::Integer(has.units.get()), latest))
     }
 }
 
 /// The reply: the units, and the latest order with its state.
-fn status(units: Reply, latest: Option<(&[u8], Entry<'_>)>) -> Reply {
+fn status(units: Reply, latest: Option<(&Name<'_>, Entry<Name<'_>>)>) -> Reply {
     let (order, state, deadline) = match latest {
         None => (Reply::Null, Reply::Null, Reply::Null),
         Some((order, entry)) => {
-            (Reply::Bytes(order.to_vec()), Reply::text(entry.state.word()), deadline_of(&entry))
+            (Reply::Bytes(order.as_ref().to_vec()), Reply::text(entry.state.word()), deadline_of(&entry))
         }
     };
     Reply::Map(vec![("units", units), ("orderid", order), ("state", state), ("deadline", deadline)])

@@ -1,23 +1,21 @@
 //! `SECKILL.TRY voucher user orderid [UNITS n]`: sells to a user, at most once per user.
 
-use super::order::Order;
-use super::unmanaged;
-use super::{Answering, Command, managed};
+use super::decided::{is_managed, next_order, try_once};
+use super::{Answering, Command};
 use crate::args::Args;
-use crate::config;
 use crate::error::CommandError;
-use crate::keyspace::book::ReadBook;
 use crate::keyspace::counter::{self, FreeIds};
-use crate::keyspace::fields::EntryNames;
-use crate::keyspace::presence::Reach;
+use crate::keyspace::names::Name;
+use crate::keyspace::sale::Sale;
 use crate::keyspace::voucher_keys::{SaleKeys, VoucherKeys};
 use crate::memory::Memory;
 use crate::reply::Reply;
-use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, handler};
-use crate::typed::{OrderId, Voucher};
+use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
+use crate::typed::Voucher;
+use domain::facts::Facts;
 use domain::order_id::{Count, Id};
+use domain::plan::Order;
 use domain::sale::Outcome;
-use domain::terms::Terms;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.try",
@@ -45,88 +43,50 @@ struct Try;
 
 impl Command for Try {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let mut order = Order::parse(&mut args)?;
+        let voucher: Voucher<'_> = args.next()?;
+        let mut order = next_order(&mut args)?;
         if !args.is_empty() {
             args.next_word(&["UNITS"])?;
             order.units = args.next_units()?;
         }
         args.finish()?;
-        let keys = VoucherKeys::of(&memory.vouchers, order.voucher)?;
+        let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         let reach = keys.reach(&memory.vouchers, ctx)?;
-        let terms = keys.terms_in(&memory.vouchers, ctx)?;
-        if order.id.0.bytes() == GENERATE {
-            try_with_new_id(ctx, memory, &keys, reach, terms, order)
-        } else {
-            try_once(ctx, memory, &keys, reach, terms, &order).map(Reply::from)
+        let sale = Sale::reached(ctx, &memory.vouchers, &keys, voucher, reach);
+        if order.id.as_ref() != GENERATE {
+            return try_once(&sale, &order).map(Reply::from);
         }
+        // Tries with the next free id, and takes the id only if the try is accepted. Replies both.
+        let next = free_ids(ctx, memory, &keys, &sale, voucher, Count::ONE, |_| false)?;
+        let id = Name::read(next.first().text().bytes());
+        let outcome = try_once(&sale, &Order { id, ..order })?;
+        let id = match outcome {
+            Outcome::Accepted => Reply::Id(next.take(ctx)),
+            _ => Reply::Null,
+        };
+        Ok(Reply::Array(vec![outcome.into(), id]))
     }
 }
 
 /// As order id: make one if the try is accepted.
 pub(super) const GENERATE: &[u8] = b"*";
 
-#[inline]
-fn try_once(
-    ctx: Ctx<'_>,
-    memory: &Memory,
-    keys: &VoucherKeys,
-    reach: Reach,
-    terms: Option<Terms>,
-    order: &Order<'_>,
-) -> Result<Outcome, CommandError> {
-    if let Some(terms) = terms {
-        let sale = managed::ManagedSale::new(ctx, keys, terms)?;
-        return sale.with_reach(reach).sell(order);
-    }
-    match unmanaged::ask(keys.read_stock(ctx)?, order, config::policy())? {
-        None => Ok(Outcome::SoldOut),
-        Some(grant) => {
-            let names = EntryNames::configured(keys.fields());
-            unmanaged::sell(ctx, memory, grant, keys.sale()?, names, order)
-        }
-    }
-}
-
-/// Tries with the next free id, and takes the id only if the try is accepted. Replies both.
-fn try_with_new_id(
-    ctx: Ctx<'_>,
-    memory: &Memory,
-    keys: &VoucherKeys,
-    reach: Reach,
-    terms: Option<Terms>,
-    order: Order<'_>,
-) -> Result<Reply, CommandError> {
-    let is_managed = terms.is_some();
-    let next = free_ids(ctx, memory, keys, order.voucher, is_managed, Count::ONE, |_| false)?;
-    let id = OwnedStr::new(next.first().text().bytes());
-    let order = Order { id: OrderId(id.as_str()), ..order };
-    let outcome = try_once(ctx, memory, keys, reach, terms, &order)?;
-    let id = match outcome {
-        Outcome::Accepted => Reply::Id(next.take(ctx)),
-        _ => Reply::Null,
-    };
-    Ok(Reply::Array(vec![outcome.into(), id]))
-}
-
 /// The next ids for orders of a voucher that neither its book nor `is_taken` knows.
 pub(super) fn free_ids(
     ctx: Ctx<'_>,
     memory: &Memory,
     keys: &VoucherKeys,
+    sale: &Sale<'_>,
     voucher: Voucher<'_>,
-    is_managed: bool,
     count: Count,
     is_taken: impl Fn(&[u8]) -> bool,
 ) -> Result<FreeIds, CommandError> {
     let scope = counter::IdScope::Voucher(voucher);
-    let book = if is_managed { Some(ReadBook::open(ctx, keys.managed()?)) } else { None };
+    let has_book = is_managed(sale)?;
     let is_used = |id: Id| {
         let text = id.text();
-        if is_taken(text.bytes()) {
-            return Ok(true);
-        }
-        let Some(book) = &book else { return Ok(false) };
-        book.has_entry(OrderId(OwnedStr::new(text.bytes()).as_str()))
+        Ok(is_taken(text.bytes())
+            || has_book && sale.entry(&Name::read(text.bytes()))?.is_some())
     };
     let ids = counter::find_unused(&memory.counter, ctx, scope, count, is_used)?;
     let SaleKeys { stock, buyers, orders } = keys.sale()?;

@@ -1,21 +1,20 @@
 //! `SECKILL.TRYKEYS stock buyers orders voucher user orderid [UNITS n] [NOSTREAM] [FIELDS user
 //! voucher orderid] [MISSING error|sold-out]`: SECKILL.TRY with its keys spelled out.
 
-use super::order::Order;
-use super::unmanaged;
+use super::decided::{next_order, try_once};
 use super::{Answering, Command};
 use crate::args::Args;
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::configured::Configured;
 use crate::keyspace::fields::{ClientNames, EntryNames};
-use crate::keyspace::stock;
-use crate::keyspace::voucher_keys::SaleKeys;
+use crate::keyspace::sale::Sale;
+use crate::keyspace::voucher_keys::{SaleKeys, VoucherKeys};
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
 use crate::typed::{FieldName, KeyName};
-use domain::sale::{Outcome, Policy, Units};
+use domain::sale::{Policy, Units};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.trykeys",
@@ -64,8 +63,9 @@ impl Command for TryKeys {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let (stock_key, buyers, orders) =
             (args.next::<KeyName>()?, args.next::<KeyName>()?, args.next::<KeyName>()?);
-        let mut order = Order::parse(&mut args)?;
-        if order.id.0.bytes() == b"*" {
+        let voucher = args.next()?;
+        let mut order = next_order(&mut args)?;
+        if order.id.as_ref() == b"*" {
             return Err(CommandError::GeneratedId);
         }
         let options = Options::parse(args)?;
@@ -73,15 +73,13 @@ impl Command for TryKeys {
         let orders = (!options.no_stream).then_some(orders.0);
         let keys = SaleKeys { stock: stock_key.0, buyers: buyers.0, orders };
         keys.check_differ()?;
-        match unmanaged::ask(stock::read(ctx, keys.stock)?, &order, options.policy())? {
-            None => Ok(Outcome::SoldOut.into()),
-            Some(grant) => {
-                let configured = Configured::now(&memory.vouchers.configured);
-                let names = EntryNames::configured(&configured.fields);
-                let names = options.names.map_or(names, |client| names.renamed(client));
-                unmanaged::sell(ctx, memory, grant, keys, names, &order).map(Reply::from)
-            }
+        if VoucherKeys::is_stock_managed(&memory.vouchers, ctx, keys.stock)? {
+            return Err(CommandError::Managed);
         }
+        let configured = Configured::now(&memory.vouchers.configured);
+        let names = EntryNames::configured(&configured.fields);
+        let names = options.names.map_or(names, |client| names.renamed(client));
+        try_once(&Sale::on(ctx, voucher, keys, names, options.policy()), &order).map(Reply::from)
     }
 }
 

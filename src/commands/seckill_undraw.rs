@@ -5,11 +5,12 @@ use super::{Answering, Command};
 use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::pool::PoolKeys;
-use crate::keyspace::prizes;
+use crate::keyspace::prizes::Prizes;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{CommandSpec, Ctx, handler};
 use crate::typed::{Pool, User};
+use domain::draw::undraw;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.undraw",
@@ -32,15 +33,9 @@ impl Command for Undraw {
         args.finish()?;
         let keys = PoolKeys::of(&memory.pool, pool)?;
         keys.check_here(ctx)?;
-        let Some(code) = prizes::code_of(ctx, &keys, user)? else {
-            return Ok(Reply::Integer(0));
-        };
-        prizes::check_codes(ctx, &keys)?;
-        let returned = prizes::put_first(ctx, &keys, &code);
-        let forgotten = prizes::forget_winner(ctx, &keys, user);
-        for effect in [returned, forgotten].into_iter().flatten() {
-            effect.publish(ctx);
-        }
+        let prizes = Prizes::new(ctx, &keys, user);
+        let Some(code) = undraw(&prizes)? else { return Ok(Reply::Integer(0)) };
+        prizes.put_back(code.as_str());
         Ok(Reply::Integer(1))
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn step(
             scan
         }
         Stage::Holdings => {
-            let scan = Scan::run(ctx, c"HSCAN", keys.holdings, cursor)?;
+            let scan = Scan::run(ctx, c"HSCAN", keys.units, cursor)?;
             holdings(ctx, keys, &scan, progress)?;
             scan
         }
@@ -55,7 +55,7 @@ pub(crate) fn step(
         }
         Stage::Buyers => {
             let scan = Scan::run(ctx, c"SSCAN", keys.sale.buyers, cursor)?;
-            let holdings = ReadKey::open(ctx, keys.holdings);
+            let holdings = ReadKey::open(ctx, keys.units);
             for user in scan.elements() {
                 progress.buyer(hash_has(holdings.as_ref(), user)?);
             }
@@ -107,7 +107,7 @@ fn orders(
     scan: &Scan<'_>,
     progress: &mut Progress,
 ) -> Result<(), CommandError> {
-    let [holds, holdings] = [keys.holds, keys.holdings].map(|key| ReadKey::open(ctx, key));
+    let [holds, holdings] = [keys.holds, keys.units].map(|key| ReadKey::open(ctx, key));
     for (id, text) in scan.pairs() {
         let hold = || match &holds {
             None => Ok(None),

@@ -4,7 +4,6 @@
 //! publishes them, and only if they changed something.
 
 use crate::error::CommandError;
-use crate::keyspace::marks::{Mark, Marks};
 use crate::server::{Call, Ctx, Kind, ReadKey, Str};
 use crate::typed::User;
 use std::collections::HashSet;
@@ -21,11 +20,6 @@ impl<'a> Buyer<'a> {
         Self { key, user }
     }
 
-    /// The mark of the user, set when the user was seen among the buyers lately.
-    pub(crate) fn mark(self, marks: &Marks) -> Mark<'_> {
-        marks.of(self.key, self.user.0)
-    }
-
     /// Adds the user. False, and nothing written, when already there.
     ///
     /// One call is both the question and the write, at half the cost of asking first.
@@ -33,14 +27,6 @@ impl<'a> Buyer<'a> {
         let reply = Call::write(ctx, c"SADD", self.key, self.user.0)
             .map_err(|error| CommandError::of_call(error, "SADD"))?;
         Ok(reply.integer() == 1)
-    }
-
-    /// Refuses an existing key that is not a set.
-    pub(crate) fn check_kind(self, ctx: Ctx<'_>) -> Result<(), CommandError> {
-        match ReadKey::open(ctx, self.key) {
-            Some(key) if key.kind() != Kind::Set => Err(CommandError::WrongType),
-            _ => Ok(()),
-        }
     }
 
     /// Removes the user, if there.
@@ -90,6 +76,11 @@ pub(crate) fn all(ctx: Ctx<'_>, key: Str<'_>) -> Result<HashSet<Vec<u8>>, Comman
         Ok(reply) => Ok(reply.texts().map(<[u8]>::to_vec).collect()),
         Err(error) => Err(CommandError::of_call(error, "SMEMBERS")),
     }
+}
+
+/// Refuses an existing key that is not a set.
+pub(crate) fn check_kind(ctx: Ctx<'_>, key: Str<'_>) -> Result<(), CommandError> {
+    count(ctx, key).map(|_| ())
 }
 
 /// How many users there are.

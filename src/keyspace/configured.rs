@@ -5,7 +5,7 @@ use crate::error::CommandError;
 use crate::keyspace::fields::OrderFields;
 use crate::keyspace::kept::Kept;
 use domain::hash_tag::StrayBraces;
-use domain::key_names::Naming;
+use domain::key_names::{Naming, owner_of};
 use std::rc::Rc;
 
 /// The settings about names, as they were at one moment.
@@ -40,6 +40,11 @@ impl Configured {
             hash_tags: config::hash_tags(),
             fields: config::ORDER_FIELDS.with(OrderFields::configured),
         }
+    }
+
+    /// The voucher whose stock key may have this name.
+    pub(super) fn voucher_of_stock(&self, key: &[u8]) -> Option<Vec<u8>> {
+        owner_of(key, &self.stock_prefix, self.hash_tags)
     }
 
     /// Has no setting about names changed since?

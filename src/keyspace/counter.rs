@@ -174,8 +174,7 @@ impl FreeIds {
                 // write of ours could have removed it; then the ids are free anyway.
                 let written = WriteKey::open(ctx, key).overwrite_string(kept.bytes());
                 if written.is_ok() {
-                    let by = OwnedStr::new(Decimal::new(by).bytes());
-                    Effect::Changed { key, by }.publish(ctx);
+                    Effect::Incremented { key, by }.publish(ctx);
                 }
             }
             Write::Set { expires_ms } => {

@@ -3,7 +3,6 @@
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::groups::Delivery;
-use crate::keyspace::orders::Orders;
 use crate::server::{Call, Ctx, OwnedStr, Str};
 use crate::typed::{KeyName, Reason};
 use domain::book::State;
@@ -35,41 +34,30 @@ pub(crate) fn name(ctx: Ctx<'_>, stream: KeyName<'_>) -> Result<OwnedStr, Comman
     Ok(name)
 }
 
-/// Opens a stream of dead letters, there or not; an error when it can't take an entry.
-pub(crate) fn open<'a>(ctx: Ctx<'a>, name: Str<'a>) -> Result<Orders<'a>, CommandError> {
-    let open = || {
-        let letters = Orders::open(ctx, name)?;
-        letters.check_room(ctx)?;
-        Ok(letters)
-    };
-    open().map_err(|error| match error {
-        CommandError::StreamExhausted => CommandError::DeadLettersExhausted,
-        other => other,
-    })
+/// A pending entry that is rejected, and the stream that it is moved to.
+pub(crate) struct Rejected<'a> {
+    pub(crate) delivery: Delivery<'a>,
+    pub(crate) deliveries: i64,
+    pub(crate) reason: Option<Reason<'a>>,
+    /// The fields, names and values in turn.
+    pub(crate) entry: &'a [Str<'a>],
+    pub(crate) letters: Str<'a>,
 }
 
-/// What a dead letter says beside the fields of its entry.
-pub(crate) struct DeadLetter(Vec<OwnedStr>);
-
-impl DeadLetter {
-    pub(crate) fn new(
-        delivery: &Delivery<'_>,
-        deliveries: i64,
-        reason: Option<Reason<'_>>,
-        fate: Fate,
-        was: Option<State>,
-    ) -> Self {
+impl Rejected<'_> {
+    /// What the dead letter says beside the fields of its entry, names and values in turn.
+    pub(super) fn letter(&self, fate: Fate, was: Option<State>) -> Vec<OwnedStr> {
         let name = |word: &[u8]| OwnedStr::new(&[DEAD_LETTER_PREFIX, word].concat());
-        let reason = reason.map_or(NO_REASON, |reason| reason.0.bytes());
+        let reason = self.reason.map_or(NO_REASON, |reason| reason.0.bytes());
         let mut fields = vec![
             name(b"Stream"),
-            OwnedStr::new(delivery.stream.0.bytes()),
+            OwnedStr::new(self.delivery.stream.0.bytes()),
             name(b"Group"),
-            OwnedStr::new(delivery.group.0.bytes()),
+            OwnedStr::new(self.delivery.group.0.bytes()),
             name(b"Id"),
-            OwnedStr::new(&delivery.id.text()),
+            OwnedStr::new(&self.delivery.id.text()),
             name(b"Deliveries"),
-            OwnedStr::new(Decimal::new(deliveries).bytes()),
+            OwnedStr::new(Decimal::new(self.deliveries).bytes()),
             name(b"Reason"),
             OwnedStr::new(reason),
             name(b"Order"),
@@ -77,12 +65,6 @@ impl DeadLetter {
         ];
         let was = was.map(|state| OwnedStr::new(state.word().as_bytes()));
         fields.extend(was.into_iter().flat_map(|was| [name(b"Was"), was]));
-        Self(fields)
-    }
-
-    /// All fields of the dead letter, names and values in turn: those of the entry as they are,
-    /// then ours, which are always the last.
-    pub(crate) fn behind<'s>(&'s self, entry: &[Str<'s>]) -> Vec<Str<'s>> {
-        entry.iter().copied().chain(self.0.iter().map(OwnedStr::as_str)).collect()
+        fields
     }
 }

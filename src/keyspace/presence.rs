@@ -6,7 +6,7 @@
 
 use crate::config;
 use crate::error::CommandError;
-use crate::keyspace::terms;
+use crate::keyspace::rules;
 use crate::keyspace::voucher_keys::{ManagedKeys, SaleKeys, VoucherKeys, Vouchers};
 use crate::server::{Call, Ctx, Str};
 
@@ -62,12 +62,12 @@ impl VoucherKeys {
         // key that does not exist here may be on the other node. So all keys must exist, and a
         // voucher without rules is not sold at all: it could be a managed one whose rules moved
         // first.
-        let mut all = vec![stock, buyers, orders.unwrap_or(stock), self.terms()];
-        if terms::exists(ctx, self.terms()) {
+        let mut all = vec![stock, buyers, orders.unwrap_or(stock), self.rules()];
+        if rules::exists(ctx, self.rules()) {
             // Not the extra units, which most vouchers never have, and not the stream of confirmed
             // orders, which sales and releases don't touch. See `check_one_here`.
-            let ManagedKeys { book, holdings, holds, released, .. } = self.managed()?;
-            all.extend([book, holdings, holds, released.unwrap_or(book)]);
+            let ManagedKeys { book, units, holds, released, .. } = self.managed()?;
+            all.extend([book, units, holds, released.unwrap_or(book)]);
         }
         call_exists(ctx, &all)
     }
@@ -90,20 +90,20 @@ impl VoucherKeys {
                 // With a key of the voucher's own name the server sends no `ASK` while the slot
                 // leaves, so that only EXISTS notices.
                 let name = self.voucher_as_key();
-                self.set_known_whole(!terms::exists(ctx, name.as_str()));
+                self.set_known_whole(!rules::exists(ctx, name.as_str()));
                 return Ok(Reach::Whole);
             }
         }
         // The slot is moving. A voucher that has released nothing and holds nothing lacks some keys
         // for good, which a sale does not need.
-        let Ok(Some(terms)) = terms::read(&vouchers.terms, ctx, self.terms()) else {
+        let Ok(Some(rules)) = rules::read(&vouchers.rules, ctx, self.rules()) else {
             return Err(CommandError::TryAgain);
         };
-        let ManagedKeys { sale, book, holdings, holds, .. } = self.managed()?;
+        let ManagedKeys { sale, book, units, holds, .. } = self.managed()?;
         let SaleKeys { stock, buyers, orders } = sale;
         let mut touched =
-            vec![stock, buyers, orders.unwrap_or(stock), self.terms(), book, holdings];
-        if terms.hold.is_some() {
+            vec![stock, buyers, orders.unwrap_or(stock), self.rules(), book, units];
+        if rules.hold.is_some() {
             touched.push(holds);
         }
         call_exists(ctx, &touched).map(|()| Reach::Sale)

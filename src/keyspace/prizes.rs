@@ -1,93 +1,106 @@
-//! The codes of a pool, a list, and their winners, a hash.
+//! The codes of a pool, a list, and their winners, a hash: the facts of a draw, and its writes.
 
 use crate::effect::Effect;
 use crate::error::CommandError;
 use crate::keyspace::orders::Orders;
 use crate::keyspace::pool::PoolKeys;
-use crate::server::{Ctx, Kind, OwnedStr, ReadKey, WriteKey};
-use crate::typed::User;
+use crate::server::{Ctx, Kind, OwnedStr, ReadKey, Str, WriteKey};
+use crate::typed::{Pool, User};
+use domain::draw::Facts;
+use std::cell::RefCell;
 
-/// The code that a user has drawn.
-pub(crate) fn code_of(
-    ctx: Ctx<'_>,
-    keys: &PoolKeys,
-    user: User<'_>,
-) -> Result<Option<OwnedStr>, CommandError> {
-    match ReadKey::open(ctx, keys.winners()) {
-        None => Ok(None),
-        Some(winners) => Ok(winners.hash_get(user.0)?),
-    }
-}
-
-/// The code that is drawn next; none when the pool is empty.
-pub(crate) fn first_code(ctx: Ctx<'_>, keys: &PoolKeys) -> Result<Option<OwnedStr>, CommandError> {
-    match ReadKey::open(ctx, keys.codes()) {
-        None => Ok(None),
-        Some(codes) => Ok(codes.list_first()?),
-    }
-}
-
-/// Refuses an existing codes key that is not a list.
-pub(crate) fn check_codes(ctx: Ctx<'_>, keys: &PoolKeys) -> Result<(), CommandError> {
-    match ReadKey::open(ctx, keys.codes()) {
-        Some(codes) if codes.kind() != Kind::List => Err(CommandError::WrongType),
-        _ => Ok(()),
-    }
-}
-
-/// Opens the stream of draws, if there is one to be kept; an error when it can't take an entry.
-/// Nothing is changed by this, and no event fires.
-pub(crate) fn open_draws<'a>(
-    ctx: Ctx<'a>,
-    keys: &'a PoolKeys,
-) -> Result<Option<Orders<'a>>, CommandError> {
-    Orders::open_with_room(ctx, keys.draws()).map_err(|error| match error {
-        CommandError::StreamExhausted => CommandError::DrawsExhausted,
-        other => other,
-    })
-}
-
-/// Takes the first code from the pool. None when the key is no longer a list, which only another
-/// module could have caused since it was read.
-pub(crate) fn take_first<'a>(ctx: Ctx<'a>, keys: &'a PoolKeys) -> Option<(OwnedStr, Effect<'a>)> {
-    let mut codes = WriteKey::open(ctx, keys.codes());
-    let code = codes.list_pop_first()?;
-    let was_last = codes.kind() == Kind::Empty;
-    Some((code, Effect::Popped { key: keys.codes(), was_last }))
-}
-
-/// Puts a code back into the pool, to be drawn next. None when the key is no list any more.
-pub(crate) fn put_first<'a>(
-    ctx: Ctx<'a>,
-    keys: &'a PoolKeys,
-    code: &'a OwnedStr,
-) -> Option<Effect<'a>> {
-    let (key, element) = (keys.codes(), code.as_str());
-    WriteKey::open(ctx, key).list_push_first(element).ok()?;
-    Some(Effect::PushedFirst { key, element })
-}
-
-/// Records the winner of a code. None when the key is not a hash any more.
-pub(crate) fn set_winner<'a>(
+/// A pool, and a user who draws from it.
+pub(crate) struct Prizes<'a> {
     ctx: Ctx<'a>,
     keys: &'a PoolKeys,
     user: User<'a>,
-    code: OwnedStr,
-) -> Option<Effect<'a>> {
-    let key = keys.winners();
-    WriteKey::open(ctx, key).hash_set(user.0, code.as_str()).ok()?;
-    Some(Effect::FieldSet { key, field: user.0, value: code })
+    draws: RefCell<Option<Orders<'a>>>,
 }
 
-/// Forgets that a user has a code. None when the key is not a hash any more.
-pub(crate) fn forget_winner<'a>(
-    ctx: Ctx<'a>,
-    keys: &'a PoolKeys,
-    user: User<'a>,
-) -> Option<Effect<'a>> {
-    let (key, field) = (keys.winners(), user.0);
-    let mut winners = WriteKey::open(ctx, key);
-    winners.hash_del(field).ok()?;
-    let was_last = winners.kind() == Kind::Empty;
-    Some(Effect::FieldDeleted { key, field, was_last })
+impl<'a> Prizes<'a> {
+    pub(crate) fn new(ctx: Ctx<'a>, keys: &'a PoolKeys, user: User<'a>) -> Self {
+        Self { ctx, keys, user, draws: RefCell::default() }
+    }
+
+    /// Gives the first code to the user. The entry is written first, because only it can be refused.
+    pub(crate) fn take(&self, pool: Pool<'_>, code: Str<'_>) -> Result<(), CommandError> {
+        let Self { ctx, keys, user: User(user), .. } = *self;
+        let fields = keys.fields().of([user, pool.0, code]);
+        let draws = self.draws.take();
+        let added = draws.map(|mut draws| draws.add(&fields)).transpose()?;
+        let mut codes = WriteKey::open(ctx, keys.codes());
+        // None only if another module has changed the key since it was read.
+        let popped = codes.list_pop_first().map(|_| Effect::Popped {
+            key: keys.codes(),
+            was_last: codes.kind() == Kind::Empty,
+        });
+        drop(codes);
+        let (key, value) = (keys.winners(), OwnedStr::new(code.bytes()));
+        let won = WriteKey::open(ctx, key).hash_set(user, value.as_str());
+        let won = won.ok().map(|()| Effect::FieldSet { key, field: user, value });
+        let appended = added.map(|added| added.effect(&fields));
+        for effect in [popped, won, appended].into_iter().flatten() {
+            effect.publish(ctx);
+        }
+        Ok(())
+    }
+
+    /// Puts the user's code back into the pool, to be drawn next.
+    pub(crate) fn put_back(&self, code: Str<'_>) {
+        let Self { ctx, keys, user: User(user), .. } = *self;
+        let key = keys.codes();
+        let returned = WriteKey::open(ctx, key).list_push_first(code);
+        let returned = returned.ok().map(|()| Effect::PushedFirst { key, element: code });
+        let key = keys.winners();
+        let mut winners = WriteKey::open(ctx, key);
+        let forgotten = winners.hash_del(user).ok().map(|()| {
+            let was_last = winners.kind() == Kind::Empty;
+            Effect::FieldDeleted { key, field: user, was_last }
+        });
+        drop(winners);
+        for effect in [returned, forgotten].into_iter().flatten() {
+            effect.publish(ctx);
+        }
+    }
+}
+
+impl Facts for Prizes<'_> {
+    type Code = OwnedStr;
+    type Error = CommandError;
+
+    fn code_of_user(&self) -> Result<Option<OwnedStr>, CommandError> {
+        match ReadKey::open(self.ctx, self.keys.winners()) {
+            None => Ok(None),
+            Some(winners) => Ok(winners.hash_get(self.user.0)?),
+        }
+    }
+
+    fn first_code(&self) -> Result<Option<OwnedStr>, CommandError> {
+        match ReadKey::open(self.ctx, self.keys.codes()) {
+            None => Ok(None),
+            Some(codes) => Ok(codes.list_first()?),
+        }
+    }
+
+    /// Refuses also a code that may be too long for a stream entry, which holds at most 1 GiB.
+    fn room(&self, code: &OwnedStr) -> Result<(), CommandError> {
+        const MAX: usize = 128 << 20;
+        if code.as_str().bytes().len() > MAX {
+            return Err(CommandError::TooLong { argument: "code", max: MAX });
+        }
+        let Some(key) = self.keys.draws() else { return Ok(()) };
+        let draws = Orders::open(self.ctx, key).map_err(|error| match error {
+            CommandError::StreamExhausted => CommandError::DrawsExhausted,
+            other => other,
+        })?;
+        self.draws.replace(Some(draws));
+        Ok(())
+    }
+
+    fn returnable(&self) -> Result<(), CommandError> {
+        match ReadKey::open(self.ctx, self.keys.codes()) {
+            Some(codes) if codes.kind() != Kind::List => Err(CommandError::WrongType),
+            _ => Ok(()),
+        }
+    }
 }

@@ -4,6 +4,7 @@ use crate::effect::Effect;
 use crate::error::CommandError;
 use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str, WriteKey};
 use domain::integer::{self, Decimal};
+use domain::plan::Change;
 use domain::sale::Stock;
 
 /// What the stock key says.
@@ -12,26 +13,14 @@ pub(crate) fn read(ctx: Ctx<'_>, key: Str<'_>) -> Result<Stock, CommandError> {
     integer::parse(key.string()?).map(Stock::Left).ok_or(CommandError::StockNotInteger)
 }
 
-/// Writes `left`, the rest of a stock that was read in this command, after `units` were taken (as
-/// text; None for one). None, and nothing written, when the key is no longer a string.
+/// Changes a stock that was read in this command. None, and nothing written, when nothing changes
+/// or the key is no longer a string: a deleted stock is never created again.
 ///
 /// In place: the key's time to live stays, which RM_StringSet would drop.
-pub(crate) fn deduct<'a>(
-    ctx: Ctx<'a>,
-    key: Str<'a>,
-    units: Option<Str<'a>>,
-    left: i64,
-) -> Option<Effect<'a>> {
-    let written = WriteKey::open(ctx, key).overwrite_string(Decimal::new(left).bytes());
-    written.ok().map(|()| Effect::Deducted { key, units })
-}
-
-/// Writes `after` over a stock of `left` that was read in this command. None, and nothing written,
-/// when they are equal or the key is no longer a string: a deleted stock is never created again.
-pub(crate) fn change<'a>(ctx: Ctx<'a>, key: Str<'a>, left: i64, after: i64) -> Option<Effect<'a>> {
-    let by = after.checked_sub(left).filter(|by| *by != 0)?;
-    WriteKey::open(ctx, key).overwrite_string(Decimal::new(after).bytes()).ok()?;
-    Some(Effect::Changed { key, by: OwnedStr::new(Decimal::new(by).bytes()) })
+pub(crate) fn change<'a>(ctx: Ctx<'a>, key: Str<'a>, change: Change) -> Option<Effect<'a>> {
+    let by = change.after.checked_sub(change.before).filter(|by| *by != 0)?;
+    WriteKey::open(ctx, key).overwrite_string(Decimal::new(change.after).bytes()).ok()?;
+    Some(Effect::Incremented { key, by })
 }
 
 /// Makes a stock of `units`. Replicated and announced by the server.

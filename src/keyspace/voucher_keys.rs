@@ -6,15 +6,15 @@ use crate::error::CommandError;
 use crate::keyspace::configured::Configured;
 use crate::keyspace::fields::OrderFields;
 use crate::keyspace::kept::Kept;
-use crate::keyspace::terms::ReadTerms;
-use crate::keyspace::{stock, terms};
+use crate::keyspace::rules::ReadRules;
+use crate::keyspace::{rules, stock};
 use crate::server::{Ctx, OwnedStr, Str};
 use crate::typed::Voucher;
 use domain::key_names::{
-    BOOK_PREFIX, EXTRA_PREFIX, HOLDINGS_PREFIX, HOLDS_PREFIX, TERMS_PREFIX, entry_name,
+    BOOK_PREFIX, EXTRA_PREFIX, UNITS_PREFIX, HOLDS_PREFIX, RULES_PREFIX, entry_name,
 };
 use domain::sale::Stock;
-use domain::terms::{Millis, Terms};
+use domain::rules::{Millis, Rules};
 use std::cell::{Cell, OnceCell};
 use std::collections::HashSet;
 use std::ffi::CStr;
@@ -47,11 +47,11 @@ pub(crate) struct ManagedKeys<'k> {
     /// The voucher's one name in the entries of streams.
     pub(crate) voucher: Str<'k>,
     pub(crate) sale: SaleKeys<'k>,
-    pub(crate) terms: Str<'k>,
+    pub(crate) rules: Str<'k>,
     /// Order id to order.
     pub(crate) book: Str<'k>,
     /// User to units.
-    pub(crate) holdings: Str<'k>,
+    pub(crate) units: Str<'k>,
     /// Order ids by deadline.
     pub(crate) holds: Str<'k>,
     /// Units of held orders beyond the first of each.
@@ -66,19 +66,19 @@ impl<'k> ManagedKeys<'k> {
     /// Every key but the streams, which vouchers share.
     pub(crate) fn own(self) -> [Str<'k>; 7] {
         let Self {
-            sale: SaleKeys { stock, buyers, .. }, terms, book, holdings, holds, extra, ..
+            sale: SaleKeys { stock, buyers, .. }, rules, book, units, holds, extra, ..
         } = self;
-        [stock, buyers, terms, book, holdings, holds, extra]
+        [stock, buyers, rules, book, units, holds, extra]
     }
 }
 
-/// What is kept for vouchers. Names are functions of a voucher and of the settings, and terms of
+/// What is kept for vouchers. Names are functions of a voucher and of the settings, and rules of
 /// some JSON, so they can't be stale: each carries what it was made of. What is *known* of a
 /// voucher's keys ends with events.
 #[derive(Default)]
 pub(crate) struct Vouchers {
     pub(crate) configured: Kept<Configured>,
-    pub(crate) terms: Kept<ReadTerms>,
+    pub(crate) rules: Kept<ReadRules>,
     last: Kept<VoucherKeys>,
 }
 
@@ -104,10 +104,10 @@ pub(crate) struct VoucherKeys {
     configured: Rc<Configured>,
     voucher: Vec<u8>,
     stock: OwnedStr,
-    terms: OwnedStr,
+    rules: OwnedStr,
     sale: OnceCell<SaleNames>,
     managed: OnceCell<ManagedNames>,
-    /// The database in which the voucher is known to have no terms, or none.
+    /// The database in which the voucher is known to have no rules, or none.
     unmanaged_in: Cell<Option<i32>>,
     /// The database in which no hold is due before a moment, and the moment.
     none_due: Cell<Option<(i32, Millis)>>,
@@ -123,7 +123,7 @@ struct SaleNames {
 struct ManagedNames {
     voucher: OwnedStr,
     book: OwnedStr,
-    holdings: OwnedStr,
+    units: OwnedStr,
     holds: OwnedStr,
     extra: OwnedStr,
     released: Option<OwnedStr>,
@@ -135,44 +135,87 @@ impl VoucherKeys {
     #[inline]
     pub(crate) fn of(vouchers: &Vouchers, voucher: Voucher<'_>) -> Result<Rc<Self>, CommandError> {
         let voucher = voucher.0.bytes();
+        match Self::kept(vouchers, voucher) {
+            Some(last) => Ok(last),
+            None => Self::make(vouchers, voucher),
+        }
+    }
+
+    #[inline]
+    fn kept(vouchers: &Vouchers, voucher: &[u8]) -> Option<Rc<Self>> {
+        vouchers.last.get().filter(|last| last.configured.is_current() && last.voucher == voucher)
+    }
+
+    /// The keys of a voucher whose holds expire: they don't replace those of the voucher tried last.
+    pub(crate) fn of_background(
+        vouchers: &Vouchers,
+        voucher: Voucher<'_>,
+    ) -> Result<Rc<Self>, CommandError> {
+        Self::kept(vouchers, voucher.0.bytes()).map_or_else(
+            || Self::new(vouchers, voucher.0.bytes()).map(Rc::new),
+            Ok,
+        )
+    }
+
+    /// Is this the stock of a managed voucher?
+    pub(crate) fn is_stock_managed(
+        vouchers: &Vouchers,
+        ctx: Ctx<'_>,
+        stock: Str<'_>,
+    ) -> Result<bool, CommandError> {
         if let Some(last) = vouchers.last.get()
             && last.configured.is_current()
-            && last.voucher == voucher
+            && last.stock().bytes() == stock.bytes()
         {
-            return Ok(last);
+            return Ok(last.rules_in(vouchers, ctx)?.is_some());
         }
-        Self::make(vouchers, voucher)
+        let configured = Configured::now(&vouchers.configured);
+        let name = OwnedStr::new(&match configured.voucher_of_stock(stock.bytes()) {
+            Some(voucher) => voucher,
+            None => return Ok(false),
+        });
+        match Self::of(vouchers, Voucher(name.as_str())) {
+            Ok(keys) if keys.stock().bytes() == stock.bytes() => {
+                Ok(keys.rules_in(vouchers, ctx)?.is_some())
+            }
+            // Not the stock that any voucher's name leads to.
+            _ => Ok(false),
+        }
     }
 
     /// Makes and keeps the keys of another voucher than the last. Those of a long name, which an
     /// entry of a stream can have, are not kept.
     #[cold]
     fn make(vouchers: &Vouchers, voucher: &[u8]) -> Result<Rc<Self>, CommandError> {
+        let keys = Self::new(vouchers, voucher)?;
+        let is_short = voucher.len() <= config::id_bytes_max();
+        Ok(if is_short { vouchers.last.keep(keys) } else { Rc::new(keys) })
+    }
+
+    fn new(vouchers: &Vouchers, voucher: &[u8]) -> Result<Self, CommandError> {
         let configured = Configured::now(&vouchers.configured);
         let naming = configured.naming(voucher)?;
         let stock = OwnedStr::new(&naming.key(&configured.stock_prefix));
-        let terms = OwnedStr::new(&naming.key(TERMS_PREFIX));
-        let keys = Self {
+        let rules = OwnedStr::new(&naming.key(RULES_PREFIX));
+        Ok(Self {
             configured,
             voucher: voucher.to_vec(),
             stock,
-            terms,
+            rules,
             sale: OnceCell::new(),
             managed: OnceCell::new(),
             unmanaged_in: Cell::new(None),
             none_due: Cell::new(None),
             is_whole: Cell::new(false),
-        };
-        let is_short = voucher.len() <= config::id_bytes_max();
-        Ok(if is_short { vouchers.last.keep(keys) } else { Rc::new(keys) })
+        })
     }
 
     pub(crate) fn stock(&self) -> Str<'_> {
         self.stock.as_str()
     }
 
-    pub(crate) fn terms(&self) -> Str<'_> {
-        self.terms.as_str()
+    pub(crate) fn rules(&self) -> Str<'_> {
+        self.rules.as_str()
     }
 
     pub(crate) fn fields(&self) -> &OrderFields {
@@ -236,7 +279,7 @@ impl VoucherKeys {
         Ok(ManagedNames {
             voucher,
             book: key(BOOK_PREFIX),
-            holdings: key(HOLDINGS_PREFIX),
+            units: key(UNITS_PREFIX),
             holds: key(HOLDS_PREFIX),
             extra: key(EXTRA_PREFIX),
             released,
@@ -248,9 +291,9 @@ impl VoucherKeys {
         ManagedKeys {
             voucher: names.voucher.as_str(),
             sale,
-            terms: self.terms(),
+            rules: self.rules(),
             book: names.book.as_str(),
-            holdings: names.holdings.as_str(),
+            units: names.units.as_str(),
             holds: names.holds.as_str(),
             extra: names.extra.as_str(),
             released: names.released.as_ref().map(OwnedStr::as_str),
@@ -275,22 +318,22 @@ const DEPARTURES: [&CStr; 5] = [c"del", c"expired", c"evicted", c"rename_from", 
 
 /// What is known of the keys, until an event says otherwise.
 impl VoucherKeys {
-    /// The voucher's terms; none when it is not managed, which is remembered for its database.
+    /// The voucher's rules; none when it is not managed, which is remembered for its database.
     #[inline]
-    pub(crate) fn terms_in(
+    pub(crate) fn rules_in(
         &self,
         vouchers: &Vouchers,
         ctx: Ctx<'_>,
-    ) -> Result<Option<Terms>, CommandError> {
+    ) -> Result<Option<Rules>, CommandError> {
         let db = ctx.selected_db();
         if self.unmanaged_in.get() == Some(db) {
             return Ok(None);
         }
-        let terms = terms::read(&vouchers.terms, ctx, self.terms())?;
-        if terms.is_none() {
+        let rules = rules::read(&vouchers.rules, ctx, self.rules())?;
+        if rules.is_none() {
             self.unmanaged_in.set(Some(db));
         }
-        Ok(terms)
+        Ok(rules)
     }
 
     /// Is it known that no hold of this database is due at `now`?
@@ -329,7 +372,7 @@ impl VoucherKeys {
 
     /// Something happened to a key, in whichever database.
     ///
-    /// - That the voucher has no terms ends with any event of the terms key: `new` comes before any
+    /// - That the voucher has no rules ends with any event of the rules key: `new` comes before any
     ///   command can see a key that appears.
     /// - That no hold is due ends with any event of the holds key.
     /// - That all keys are here ends when one of them leaves: a key that is migrated fires `del`.
@@ -340,7 +383,7 @@ impl VoucherKeys {
     ///   by key is asked again.
     fn on_key(&self, event: &CStr, key: &[u8]) {
         let managed = self.managed.get();
-        if self.terms().bytes() == key {
+        if self.rules().bytes() == key {
             self.unmanaged_in.set(None);
             self.is_whole.set(false);
         } else if managed.is_none_or(|names| names.holds.as_str().bytes() == key) {
@@ -364,10 +407,10 @@ impl VoucherKeys {
                 [Some(&names.buyers), names.orders.as_ref()].into_iter().flatten()
             });
         let managed = self.managed.get().into_iter().flat_map(|names| {
-            let own = [&names.book, &names.holdings, &names.holds, &names.extra];
+            let own = [&names.book, &names.units, &names.holds, &names.extra];
             own.into_iter().chain(&names.released)
         });
-        let mut keys = sale.chain(managed).chain([&self.stock, &self.terms]);
+        let mut keys = sale.chain(managed).chain([&self.stock, &self.rules]);
         DEPARTURES.contains(&event) && keys.any(|name| name.as_str().bytes() == key)
     }
 }

@@ -5,7 +5,7 @@ use crate::config;
 use crate::server::MainThread;
 use domain::db_key::{DbKey, swapped_db};
 use domain::due::{DueIndex, Skipped};
-use domain::terms::Millis;
+use domain::rules::Millis;
 
 /// What is remembered of holds.
 pub(crate) struct Holds {

@@ -112,7 +112,7 @@ impl<'a> ReadKey<'a> {
 /// Watchers of the key (WATCH, client-side caches) are notified when this is dropped, and only if
 /// something was changed.
 pub(crate) struct WriteKey<'a> {
-    handle: Option<Handle<'a>>,
+    handle: Option<ReadKey<'a>>,
     ctx: Ctx<'a>,
     name: Str<'a>,
     changed: bool,
@@ -125,16 +125,23 @@ impl<'a> WriteKey<'a> {
         // SAFETY: context and name are live; the server keeps its own reference to the name.
         let raw = unsafe { api!(RedisModule_OpenKey(ctx.as_ptr(), name.as_ptr(), mode as c_int)) };
         // A key opened for writing is never null on any server; without a handle nothing is done.
-        let handle = NonNull::new(raw).map(|raw| Handle { raw, life: PhantomData });
+        let handle = NonNull::new(raw).map(|raw| ReadKey(Handle { raw, life: PhantomData }));
         Self { handle, ctx, name, changed: false }
     }
 
     pub(crate) fn kind(&self) -> Kind {
-        self.handle.as_ref().map_or(Kind::Other, Handle::kind)
+        self.handle.as_ref().map_or(Kind::Other, ReadKey::kind)
     }
 
     pub(super) fn as_ptr(&self) -> Option<*mut raw::RedisModuleKey> {
-        self.handle.as_ref().map(Handle::as_ptr)
+        self.handle.as_ref().map(ReadKey::as_ptr)
+    }
+
+    /// The same key, to be read; none when it does not exist.
+    ///
+    /// To read by a second handle would be wrong: opening it can expire the value and free it.
+    pub(crate) fn reading(&self) -> Option<&ReadKey<'a>> {
+        self.handle.as_ref().filter(|handle| handle.kind() != Kind::Empty)
     }
 
     /// What [`super::collections`] changed.
@@ -155,14 +162,14 @@ impl<'a> WriteKey<'a> {
         if handle.kind() == Kind::Empty {
             return Err(NotAString);
         }
-        let (mut start, len) = handle.dma(raw::REDISMODULE_WRITE)?;
+        let (mut start, len) = handle.0.dma(raw::REDISMODULE_WRITE)?;
         if len != bytes.len() {
             // SAFETY: the handle is open for writing and holds a string.
             let status = unsafe { api!(RedisModule_StringTruncate(handle.as_ptr(), bytes.len())) };
             if status != raw::REDISMODULE_OK as c_int {
                 return Err(NotAString);
             }
-            (start, _) = handle.dma(raw::REDISMODULE_WRITE)?;
+            (start, _) = handle.0.dma(raw::REDISMODULE_WRITE)?;
         }
         // SAFETY: the string is ours alone since the DMA call and has the length of `bytes`,
         // which is memory of our own.

@@ -161,7 +161,7 @@ fn a_voucher_that_somebody_has_bought_is_refused() {
         ("seckill:order:7", "SET seckill:order:7 of-another-type"),
         ("seckill:voucher:7", "SET seckill:voucher:7 {}"),
         ("seckill:book:7", "HSET seckill:book:7 o1 x"),
-        ("seckill:buyer:7", "HSET seckill:buyer:7 alice 1:o1"),
+        ("seckill:units:7", "HSET seckill:units:7 alice 1:o1"),
         ("seckill:hold:7", "ZADD seckill:hold:7 1 o1"),
         ("seckill:extra:7", "SET seckill:extra:7 1"),
     ] {

@@ -173,11 +173,11 @@ fn every_tampering_is_found_in_steps() {
         ),
         ("HDEL seckill:book:7 o1", "1 holds have no held order"),
         ("DEL seckill:book:7", "1 holds have no held order"),
-        ("HSET seckill:buyer:7 bob 3:o2", "users' units differ from those of their live orders"),
-        ("HSET seckill:buyer:7 bob junk", "1 users' units can't be read"),
-        ("HDEL seckill:buyer:7 bob", "1 live orders are of users who have no units on record"),
-        ("HSET seckill:buyer:7 eve 1:o9", "1 users with units on record are not among the buyers"),
-        ("DEL seckill:buyer:7", "2 live orders are of users who have no units on record"),
+        ("HSET seckill:units:7 bob 3:o2", "users' units differ from those of their live orders"),
+        ("HSET seckill:units:7 bob junk", "1 users' units can't be read"),
+        ("HDEL seckill:units:7 bob", "1 live orders are of users who have no units on record"),
+        ("HSET seckill:units:7 eve 1:o9", "1 users with units on record are not among the buyers"),
+        ("DEL seckill:units:7", "2 live orders are of users who have no units on record"),
         ("ZINCRBY seckill:hold:7 1 o1", "1 holds have a different deadline from their order"),
         ("ZREM seckill:hold:7 o1", "1 held orders have no hold"),
         ("ZADD seckill:hold:7 9999999999999 o2", "1 holds have no held order"),
@@ -244,7 +244,7 @@ fn another_sale_in_between_is_a_change() {
     let server = Server::start();
     let mut client = sold(&server, 2000);
     let cursor = client.audit_step("7", "0").cursor;
-    client.run("DEL seckill:voucher:7 seckill:stock:7 seckill:book:7 seckill:buyer:7");
+    client.run("DEL seckill:voucher:7 seckill:stock:7 seckill:book:7 seckill:units:7");
     client.run("DEL seckill:hold:7 seckill:order:7 seckill:extra:7");
     let gone = client.call(&["SECKILL.AUDIT", "7", "CURSOR", &cursor]);
     assert_error(&gone, "NOVOUCHER", "dropped");

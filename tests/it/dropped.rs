@@ -66,6 +66,7 @@ fn very_many_held_orders_are_released_call_by_call() {
         server.check(&format!("> SECKILL.DROP 7 FORCE\n2\n> ZCARD seckill:hold:7\n{left}"));
         // The sale has ended, and its books are right.
         server.check("> SECKILL.TRY 7 late late\n4");
+        assert_eq!(server.field("SECKILL.INFO 7", "begin"), Value::Int(1));
         assert_eq!(server.differences("7"), Vec::<String>::new());
     }
     server.check("> SECKILL.DROP 7 FORCE\n1\n> SECKILL.DROP 7 FORCE\n0");

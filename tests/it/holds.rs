@@ -59,7 +59,7 @@ fn held_and_sold_orders_are_given_back_once() {
         1
         > SECKILL.CANCEL 7 alice o1
         1
-        > HGET seckill:buyer:7 alice
+        > HGET seckill:units:7 alice
         1:o2
         > SISMEMBER seckill:order:7 alice
         1
@@ -67,7 +67,7 @@ fn held_and_sold_orders_are_given_back_once() {
         0
         > SECKILL.CANCEL 7 alice o2
         1
-        > EXISTS seckill:buyer:7 seckill:order:7 seckill:hold:7
+        > EXISTS seckill:units:7 seckill:order:7 seckill:hold:7
         0
         > GET seckill:stock:7
         5
@@ -286,7 +286,9 @@ fn what_is_overdue_is_over_before_anybody_came_for_it() {
     for (command, wanted, state) in [
         ("'SECKILL.CONFIRM','7','alice','o1'", 3, "expired"),
         ("'SECKILL.TRY','7','alice','o1'", 5, "expired"),
-        ("'SECKILL.CANCEL','7','alice','o1'", 1, "cancelled"),
+        ("'SECKILL.CANCEL','7','alice','o1'", 2, "expired"),
+        ("'SECKILL.CANCEL','7','alice','o1','IF','SOLD'", 2, "expired"),
+        ("'SECKILL.EXTEND','7','alice','o1','9'", 3, "expired"),
     ] {
         let server = Server::start();
         server.run("SECKILL.CREATE 7 1 HOLD 1");
@@ -312,7 +314,7 @@ fn a_try_that_takes_what_its_own_user_held() {
                   return redis.call('SECKILL.TRY','7','alice','o2')";
     assert_eq!(server.call(&["EVAL", script, "0"]), Value::Int(0));
     server.assert_book("7", [0, 1, 0]);
-    server.check("> HGET seckill:buyer:7 alice\n1:o2\n> SISMEMBER seckill:order:7 alice\n1");
+    server.check("> HGET seckill:units:7 alice\n1:o2\n> SISMEMBER seckill:order:7 alice\n1");
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn a_give_back_with_a_key_of_the_wrong_type_changes_nothing() {
         "seckill:stock:7",
         "seckill:order:7",
         "seckill:book:7",
-        "seckill:buyer:7",
+        "seckill:units:7",
         "seckill:hold:7",
         "stream.orders.released",
     ];
@@ -24,7 +24,7 @@ fn a_give_back_with_a_key_of_the_wrong_type_changes_nothing() {
         server.run(&format!("RENAME {key} away"));
         server.run(&format!("RPUSH {key} a"));
         server.refused("SECKILL.CANCEL 7 alice o1", "WRONGTYPE");
-        if ["seckill:book:7", "seckill:buyer:7", "seckill:hold:7"].contains(&key) {
+        if ["seckill:book:7", "seckill:units:7", "seckill:hold:7"].contains(&key) {
             server.refused("SECKILL.CONFIRM 7 alice o1", "WRONGTYPE");
         }
         server.run(&format!("DEL {key}"));
@@ -46,7 +46,7 @@ fn a_give_back_with_a_key_of_the_wrong_type_changes_nothing() {
 #[test]
 fn expiry_waits_for_keys_to_be_mended() {
     let server = Server::start();
-    let kinds = ["stock", "order", "book", "buyer", "hold"];
+    let kinds = ["stock", "order", "book", "units", "hold"];
     for kind in kinds {
         server.run(&format!("SECKILL.CREATE {kind} 5 LIMIT 2 HOLD 100"));
         // In one step, so that the hold does not expire before.
@@ -107,15 +107,18 @@ fn one_broken_order_does_not_hold_up_the_others() {
         "SECKILL.TRY 7 a a1",
         "SECKILL.TRY 7 b b1",
         "SECKILL.TRY 7 c c1",
-        "HSET seckill:buyer:7 a junk",
+        "HSET seckill:units:7 a junk",
         "HSET seckill:book:7 b1 junk",
     ]);
     server.wait_for_state("7", "c1", "expired");
     assert_eq!(server.state("7", "a1"), "held");
-    server.check("> ZSCORE seckill:hold:7 b1\n(nil)\n> GET seckill:stock:7\n7");
+    server.check("> ZCARD seckill:hold:7\n2\n> GET seckill:stock:7\n7");
     assert!(!server.differences("7").is_empty());
-    server.run("HSET seckill:buyer:7 a 1:a1");
+    server.run("HSET seckill:units:7 a 1:a1");
     server.wait_for_state("7", "a1", "expired");
+    server.run("HSET seckill:book:7 b1 held:1:9:b");
+    server.wait_for_state("7", "b1", "expired");
+    server.assert_book("7", [9, 0, 0]);
 }
 
 #[test]
@@ -228,4 +231,38 @@ fn very_many_holds_due_at_once_stall_nobody() {
     server.assert_book("7", [HOLDS, 0, 0]);
     server.check(&format!("> XLEN stream.orders.released\n{HOLDS}"));
     assert_eq!(server.info_number("seckill_orders_expired"), HOLDS);
+}
+
+/// What refuses one release of a sale refuses all: the next ones are not tried at once.
+#[test]
+fn a_sale_that_can_release_nothing_rests() {
+    let server = Server::start();
+    server.run("SECKILL.CREATE 7 500 HOLD 100");
+    server.run("SET stream.orders.released spoiled");
+    let pairs: Vec<String> = (0..500).map(|number| format!("u{number} o{number}")).collect();
+    server.run(&format!("SECKILL.MTRY 7 {}", pairs.join(" ")));
+    let deadline = crate::observe::integer(&server.field("SECKILL.ORDER 7 o499", "deadline"));
+    server.wait_until(deadline);
+    let looked_up = || server.info_number("keyspace_hits") + server.info_number("keyspace_misses");
+    server.wait_until(server.clock_ms() + 1200);
+    let before = looked_up();
+    server.wait_until(server.clock_ms() + 3000);
+    // A look a second at one order, and not at 500 of them.
+    let looks = looked_up() - before;
+    assert!((1..200).contains(&looks), "{looks} keys were looked up in three seconds");
+    server.run("DEL stream.orders.released");
+    server.wait_for_state("7", "o499", "expired");
+    server.assert_book("7", [500, 0, 0]);
+}
+
+/// Somebody has written another type over the holds: no event says so.
+#[test]
+fn a_holds_key_of_another_type_is_forgotten() {
+    let server = Server::start();
+    server.run("SECKILL.CREATE 7 5 HOLD 300");
+    server.transaction(&["SECKILL.TRY 7 alice o1", "SET seckill:hold:7 x"]);
+    let gone = crate::harness::wait_for("the holds to be forgotten", || {
+        (server.info_number("seckill_holds_open") == 0).then_some(())
+    });
+    gone.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
 }

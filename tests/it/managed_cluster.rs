@@ -110,7 +110,7 @@ fn a_hold_that_falls_due_on_the_move_comes_back_once() {
         "seckill:voucher:V",
         "seckill:stock:V",
         "seckill:book:V",
-        "seckill:buyer:V",
+        "seckill:units:V",
         "seckill:order:V",
         "stream.orders:V",
         "seckill:extra:V",

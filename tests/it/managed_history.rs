@@ -21,7 +21,7 @@ const LONG_HOLD_MS: i64 = 2000;
 type Order = (String, i64, i64, String);
 
 /// The expected state of a sale. Only `now` decides which holds are due. A hold that is due is
-/// ended by the timer at any time, by a confirmation or a retry, by a try that finds too little
+/// ended by the timer at any time, by whatever is asked of its order, by a try that finds too little
 /// stock, or by a try whose user has too many units.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Model {
@@ -92,21 +92,23 @@ impl Model {
         over.for_each(|order| (order.0, order.2) = ("expired".to_owned(), 0));
     }
 
-    fn reject(&mut self, entry: &str) -> i64 {
+    fn reject(&mut self, entry: &str, now: i64) -> i64 {
         if !self.pending.remove(entry) {
             return 0;
         }
         let (user, id) = self.entries[entry].clone();
-        if ["held", "sold", "over"].contains(&self.state(&user, &id, 0)) {
-            self.end(&id, "rejected", 0);
+        match self.state(&user, &id, now) {
+            "over" => self.end(&id, "expired", 1),
+            "held" | "sold" => self.end(&id, "rejected", 1),
+            _ => 1,
         }
-        1
     }
 
     fn settle(&mut self, command: &str, user: &str, id: &str, now: i64) -> i64 {
         match (command, self.state(user, id, now)) {
             (_, "") => 0,
-            ("CANCEL", "held" | "sold" | "over") => self.end(id, "cancelled", 1),
+            ("CANCEL", "over") => self.end(id, "expired", 2),
+            ("CANCEL", "held" | "sold") => self.end(id, "cancelled", 1),
             (_, "held") => self.end(id, "sold", 1),
             ("CANCEL", _) | (_, "sold") => 2,
             (_, "over") => self.end(id, "expired", 3),
@@ -176,7 +178,7 @@ fn expected(model: &mut Model, words: &[&str], now: i64) -> i64 {
         }
         ["SECKILL.CONFIRM", _, user, id] => model.settle("CONFIRM", user, id, now),
         ["SECKILL.CANCEL", _, user, id] => model.settle("CANCEL", user, id, now),
-        ["SECKILL.REJECT", _, _, entry] => model.reject(entry),
+        ["SECKILL.REJECT", _, _, entry] => model.reject(entry, now),
         ["SECKILL.RESTOCK", _, delta] => {
             let delta: i64 = delta.parse().expect("a delta");
             if model.total - model.units(None) + delta < 0 {
@@ -356,7 +358,7 @@ fn many_clients_never_oversell() {
     let orders = integer(&server.field("SECKILL.AUDIT 7", "orders"));
     assert_eq!(usize::try_from(orders), Ok(sold.len()), "SEED={first}");
     assert!(!released.is_empty() && released.iter().all(|id| sold.contains(id)));
-    for units in words(server.run("HVALS seckill:buyer:7")) {
+    for units in words(server.run("HVALS seckill:units:7")) {
         let units: i64 = units.split(':').next().and_then(|n| n.parse().ok()).expect("units");
         assert!((1..=LIMIT).contains(&units), "SEED={first}: {units}");
     }

@@ -11,7 +11,7 @@ const KEYS: [&[u8]; 10] = [
     b"seckill:stock:7",
     b"seckill:order:7",
     b"seckill:book:7",
-    b"seckill:buyer:7",
+    b"seckill:units:7",
     b"seckill:hold:7",
     b"seckill:extra:7",
     b"stream.orders",

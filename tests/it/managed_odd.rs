@@ -42,7 +42,7 @@ fn a_key_of_the_wrong_type_is_refused_before_anything_changes() {
     for (key, right) in [
         ("seckill:order:7", "SADD"),
         ("seckill:book:7", "HSET"),
-        ("seckill:buyer:7", "HSET"),
+        ("seckill:units:7", "HSET"),
         ("seckill:hold:7", "ZADD"),
         ("stream.orders", "XADD"),
     ] {
@@ -68,7 +68,7 @@ fn a_key_of_the_wrong_type_is_refused_before_anything_changes() {
     server.run("FLUSHALL");
     server.run("SECKILL.CREATE 7 5 LIMIT 3 HOLD 900000");
     server.run("RPUSH seckill:extra:7 a");
-    server.refused("SECKILL.TRY 7 alice o1 UNITS 2", "WRONGTYPE");
+    server.refused("SECKILL.TRY 7 alice o1 UNITS 2", "ERR");
     server.run("SET seckill:extra:7 x");
     server.refused("SECKILL.TRY 7 alice o1 UNITS 2", "ERR");
     server.check("> SECKILL.TRY 7 alice o1\n0");
@@ -93,7 +93,7 @@ fn entries_that_no_command_wrote_are_refused() {
     }
     server.run("HSET seckill:book:7 o1 sold:1:0:alice");
     for junk in ["''", "junk", "0:o1", "-1:o1", "1"] {
-        server.run(&format!("HSET seckill:buyer:7 alice {junk}"));
+        server.run(&format!("HSET seckill:units:7 alice {junk}"));
         for command in ["TRY 7 alice o2", "CANCEL 7 alice o1", "STATUS 7 alice"] {
             server.refused(&format!("SECKILL.{command}"), "ERR");
         }
@@ -224,12 +224,40 @@ fn managed_and_unmanaged_vouchers_do_not_mix() {
         1
         > SECKILL.TRY 7 bob o2
         1
-        > EXISTS seckill:book:8 seckill:buyer:8
+        > EXISTS seckill:book:8 seckill:units:8
         0
-        > SECKILL.TRYKEYS seckill:stock:7 seckill:order:7 s 7 alice o9
-        1
         ",
     );
+}
+
+/// It would sell past the book: no hold, no order to confirm.
+#[test]
+fn the_stock_of_a_managed_voucher_is_not_sold_by_its_keys() {
+    let server = Server::observed().start();
+    server.check("> SET seckill:stock:7 5\nOK\n> SECKILL.CREATE 7 ADOPT HOLD 900000\nOK");
+    server.check("> SET seckill:stock:8 5\nOK\n> CONFIG SET seckill.hash-tags yes\nOK");
+    server.check("> SECKILL.CREATE 9 5\nOK\n> CONFIG SET seckill.hash-tags auto\nOK");
+    let tries = |stock: &str, voucher: &str| {
+        format!("SECKILL.TRYKEYS {stock} b {stock}-orders {voucher} alice o1")
+    };
+    for voucher in ["7", "8", "x"] {
+        let error = server.refused(&tries("seckill:stock:7", voucher), "ERR");
+        assert!(error.contains("SECKILL.TRY"), "{error}");
+        // The voucher tried last is another one, then this one.
+        server.run("SECKILL.TRY 8 zoe o1");
+        server.refused(&tries("seckill:stock:7", voucher), "ERR");
+        server.run("SECKILL.INFO 7");
+    }
+    server.assert_book("7", [5, 0, 0]);
+    // The stock of an unmanaged voucher, and one whose name no setting leads to.
+    server.check(&format!("> {}\n0", tries("seckill:stock:8", "7")));
+    server.check("> SET other 5\nOK");
+    server.check("> SECKILL.TRYKEYS other b2 o2 7 alice o1\n0");
+    server.check("> CONFIG SET seckill.hash-tags yes\nOK");
+    server.refused(&tries("seckill:stock:{9}", "9"), "ERR");
+    // It is sold again once it has no rules.
+    server.check("> SECKILL.DROP 9\n1\n> SET seckill:stock:{9} 1\nOK");
+    server.check("> SECKILL.TRYKEYS seckill:stock:{9} b{9} o{9} 9 alice o1\n0");
 }
 
 #[test]

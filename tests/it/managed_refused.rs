@@ -24,7 +24,7 @@ fn moments_in_seconds_are_refused() {
     // A duration may be as large.
     server.check("> SECKILL.ALTER 8 HOLD 4102444800\nOK");
     // Rules written before this check existed are read as they are.
-    let rules = r#"{"total":5,"begin":4102444800,"end":null,"limit":1,"hold":null}"#;
+    let rules = r#"{"total":5,"begin":4102444800,"end":null,"limit":1,"hold":null,"sale":7}"#;
     server.run(&format!("SET seckill:voucher:8 '{rules}'"));
     server.check("> SECKILL.TRY 8 ann a1\n0");
 }

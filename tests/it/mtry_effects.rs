@@ -48,7 +48,7 @@ fn a_managed_batch_is_written_once_per_key() {
             "XADD stream.orders ID userId bob voucherId 7 id o2 deadline WHEN sale SALE",
             "XADD stream.orders ID userId alice voucherId 7 id o3 deadline WHEN sale SALE",
             "HSET seckill:book:7 o1 held:1:WHEN:alice o2 held:1:WHEN:bob o3 held:1:WHEN:alice",
-            "HSET seckill:buyer:7 alice 1:o1 bob 1:o2 alice 2:o3",
+            "HSET seckill:units:7 alice 1:o1 bob 1:o2 alice 2:o3",
             "ZADD seckill:hold:7 WHEN o1 WHEN o2 WHEN o3",
         ],
     );
@@ -59,7 +59,7 @@ fn a_managed_batch_is_written_once_per_key() {
             "DECR seckill:stock:7",
             "XADD stream.orders ID userId bob voucherId 7 id o5 sale SALE",
             "HSET seckill:book:7 o5 sold:1:0:bob",
-            "HSET seckill:buyer:7 bob 2:o5",
+            "HSET seckill:units:7 bob 2:o5",
         ],
     );
 }
@@ -92,7 +92,7 @@ fn a_batch_fires_the_events_of_its_plain_commands() {
         "XADD stream.orders * userId a",
         "XADD stream.orders * userId b",
         "HSET seckill:book:7 o1 a o2 b",
-        "HSET seckill:buyer:7 a o1 b o2",
+        "HSET seckill:units:7 a o1 b o2",
         "ZADD seckill:hold:7 1 o1 1 o2",
     ];
     let setup = ["SECKILL.CREATE 7 5 HOLD 900000"];

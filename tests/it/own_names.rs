@@ -106,7 +106,7 @@ fn keys_of_sales_are_no_locks() {
         "seckill:order:7",
         "seckill:voucher:8",
         "seckill:book:8",
-        "seckill:buyer:8",
+        "seckill:units:8",
         "seckill:hold:8",
         "seckill:extra:8",
         "seckill:codes:p",

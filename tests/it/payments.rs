@@ -155,7 +155,7 @@ fn what_a_reference_writes() {
             "XADD stream.orders.released ID userId alice voucherId 7 id o1 units 2 sale SALE \
              ref pay-1 reason cancelled was sold",
             "HSET seckill:book:7 o1 cancelled:2:ref5:pay-1:alice",
-            "HDEL seckill:buyer:7 alice",
+            "HDEL seckill:units:7 alice",
             "SREM seckill:order:7 alice",
             "INCRBY seckill:stock:7 2",
         ],

@@ -43,7 +43,7 @@ fn a_rejection_is_written_as_plain_commands() {
             ),
             "INCRBY seckill:stock:7 2",
             "HSET seckill:book:7 o1 rejected:2:0:alice",
-            "HDEL seckill:buyer:7 alice",
+            "HDEL seckill:units:7 alice",
             "ZREM seckill:hold:7 o1",
             "DEL seckill:extra:7",
             "SREM seckill:order:7 alice",
@@ -87,7 +87,7 @@ fn events_are_those_of_the_plain_commands() {
         "SREM seckill:order:7 alice",
         "XADD stream.orders.released * a b",
     ];
-    let booked = ["HSET seckill:book:7 o1 x", "HDEL seckill:buyer:7 alice"];
+    let booked = ["HSET seckill:book:7 o1 x", "HDEL seckill:units:7 alice"];
     let lifted = ["ZREM seckill:hold:7 o1"];
     let one = "SECKILL.TRY 7 alice o1";
     let like = |setup: &[&str], plain: &[&[&str]]| {

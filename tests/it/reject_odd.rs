@@ -129,8 +129,8 @@ fn spoiled_keys_are_refused_before_anything_changes() {
         ("SET seckill:voucher:7 {}", "ERR"),
     ];
     let managed =
-        [("HSET seckill:book:7 o1 garbled", "ERR"), ("HSET seckill:buyer:7 alice x", "ERR")];
-    let others = ["stock", "order", "voucher", "book", "buyer", "hold"];
+        [("HSET seckill:book:7 o1 garbled", "ERR"), ("HSET seckill:units:7 alice x", "ERR")];
+    let others = ["stock", "order", "voucher", "book", "units", "hold"];
     for (make, rows) in [(MANAGED, [&both[..], &managed].concat()), (UNMANAGED, both.to_vec())] {
         for (spoil, code) in rows {
             let (server, reject) = waiting(make);

@@ -6,7 +6,7 @@ use redis::Value;
 
 #[test]
 fn rules_that_appear_by_any_means_count_at_once() {
-    let rules = r#"{"total":5,"begin":null,"end":1,"limit":1,"hold":null}"#;
+    let rules = r#"{"total":5,"begin":null,"end":1,"limit":1,"hold":null,"sale":7}"#;
     let key = "seckill:voucher:7";
     let donor = Server::start();
     donor.call(&["SET", key, rules]);
@@ -44,7 +44,7 @@ fn rules_that_appear_by_any_means_count_at_once() {
 
 #[test]
 fn rules_that_come_from_elsewhere_count_at_once() {
-    let rules = r#"{"total":5,"begin":null,"end":1,"limit":1,"hold":null}"#;
+    let rules = r#"{"total":5,"begin":null,"end":1,"limit":1,"hold":null,"sale":7}"#;
     let server = Server::with().port().start();
     let mut other = server.client();
     other.run("SELECT 4");

@@ -4,7 +4,6 @@ use crate::harness::Server;
 use crate::reject::{letter, ordered};
 use redis::Value;
 use std::collections::HashSet;
-use std::path::Path;
 
 const CREATE: &str = "SECKILL.CREATE 7 5 HOLD 900000";
 
@@ -116,51 +115,4 @@ fn an_id_is_a_number_given_once() {
         }
     }
     server.assert_book("7", [4, 1, 0]);
-}
-
-const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/before_sale_ids");
-
-/// A file written before there were ids of sales and references of payments. Its sale continues: 20
-/// units, limit 5, orders held until far in the future.
-#[test]
-fn books_of_the_version_before_are_read() {
-    let server = Server::with().data_in(Path::new(FILES)).start();
-    assert_eq!(server.differences("7"), Vec::<String>::new());
-    server.assert_book("7", [12, 5, 3]);
-    let Value::Array(info) = server.run("SECKILL.INFO 7") else { panic!("no pairs") };
-    assert_eq!(info[25], Value::Nil);
-    server.check(
-        "
-        > SECKILL.TRY 7 alice held
-        (error) ORDERID this orderid is already used by another user or for other units
-        > SECKILL.TRY 7 alice held UNITS 2
-        0
-        > SECKILL.TRY 7 dave cancelled
-        5
-        > SECKILL.CONFIRM 7 alice held SALE 1795344856123456
-        0
-        > SECKILL.CONFIRM 7 alice held REF pay-1
-        1
-        > SECKILL.CONFIRM 7 bob sold REF pay-2
-        2
-        > SECKILL.CONFIRM 7 bob sold REF pay-3
-        (error) PAID this order was confirmed with another reference, see SECKILL.ORDER
-        > SECKILL.EXTEND 7 carol pending 9000000
-        1
-        ",
-    );
-    // Its pending entries name no sale, because its rules have none.
-    let pending = server.run("XPENDING stream.orders g - + 10");
-    let pending: Vec<(String, String, i64, i64)> =
-        redis::from_redis_value(pending).expect("entries");
-    for (id, ..) in &pending {
-        server.check(&format!("> SECKILL.REJECT stream.orders g {id}\n1"));
-    }
-    assert_eq!(pending.len(), 4);
-    // All orders were released, one of them before.
-    server.assert_book("7", [20, 0, 0]);
-    // The next sale of the voucher has an id.
-    server.check("> SECKILL.DROP 7\n1");
-    server.run(CREATE);
-    assert_ne!(server.sale_of("7"), "0");
 }

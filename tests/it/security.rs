@@ -158,11 +158,11 @@ fn a_voucher_grants_its_own_keys_and_no_other() {
     keys.sort();
     let wanted = [
         "seckill:book:sale:1",
-        "seckill:buyer:sale:1",
         "seckill:extra:sale:1",
         "seckill:hold:sale:1",
         "seckill:order:sale:1",
         "seckill:stock:sale:1",
+        "seckill:units:sale:1",
         "seckill:voucher:sale:1",
         "stream.orders",
         "stream.orders.confirmed",

@@ -269,7 +269,7 @@ fn keys_of_the_wrong_type_are_errors() {
         ("stock", ["INFO 7", "AUDIT 7", STEP].as_slice()),
         ("order", &["INFO 7", "AUDIT 7", STEP]),
         ("book", &["ORDER 7 o1", "STATUS 7 alice", "AUDIT 7", STEP]),
-        ("buyer", &["STATUS 7 alice", "AUDIT 7", STEP]),
+        ("units", &["STATUS 7 alice", "AUDIT 7", STEP]),
         ("hold", &["INFO 7", "AUDIT 7", STEP]),
         ("voucher", &["STATUS 7 alice", "INFO 7", "AUDIT 7", STEP]),
     ] {
@@ -301,11 +301,11 @@ fn the_audit_finds_every_tampering() {
         ),
         ("HDEL seckill:book:7 o1", "1 holds have no held order"),
         ("DEL seckill:book:7", "1 holds have no held order"),
-        ("HSET seckill:buyer:7 bob 3:o2", "1 users' units differ from those of their live orders"),
-        ("HSET seckill:buyer:7 bob junk", "1 users' units can't be read"),
-        ("HDEL seckill:buyer:7 bob", "1 users with a live order have no units on record"),
-        ("HSET seckill:buyer:7 eve 1:o9", "1 users' units differ from those of their live orders"),
-        ("DEL seckill:buyer:7", "2 users with a live order have no units on record"),
+        ("HSET seckill:units:7 bob 3:o2", "1 users' units differ from those of their live orders"),
+        ("HSET seckill:units:7 bob junk", "1 users' units can't be read"),
+        ("HDEL seckill:units:7 bob", "1 users with a live order have no units on record"),
+        ("HSET seckill:units:7 eve 1:o9", "1 users' units differ from those of their live orders"),
+        ("DEL seckill:units:7", "2 users with a live order have no units on record"),
         ("ZINCRBY seckill:hold:7 1 o1", "1 holds have a different deadline from their order"),
         ("ZREM seckill:hold:7 o1", "1 held orders have no hold"),
         ("ZADD seckill:hold:7 9999999999999 o2", "1 holds have no held order"),
@@ -336,7 +336,7 @@ fn the_audit_finds_every_tampering() {
         let told = server.differences("7");
         assert!(told.iter().any(|line| line == wanted), "{tampering}: {told:?}");
     }
-    let rules = r#"{"total":12,"begin":null,"end":null,"limit":3,"hold":900000}"#;
+    let rules = r#"{"total":12,"begin":null,"end":null,"limit":3,"hold":900000,"sale":7}"#;
     server.run("FLUSHALL");
     server.run("SECKILL.CREATE 7 9");
     server.call(&["SET", "seckill:voucher:7", rules]);
@@ -348,7 +348,7 @@ fn the_audit_names_no_user() {
     let server = Server::start();
     server.run("SECKILL.CREATE 7 9");
     server.run("SECKILL.TRY 7 secret-user secret-order");
-    server.run("DEL seckill:order:7 seckill:buyer:7");
+    server.run("DEL seckill:order:7 seckill:units:7");
     server.run("HSET seckill:book:7 secret-junk secret-value");
     let told = words(server.field("SECKILL.AUDIT 7", "differences")).join("\n");
     assert!(!told.is_empty() && !told.contains("secret"), "{told}");

@@ -268,7 +268,7 @@ fn every_database_expires() {
 #[test]
 fn keys_that_go_away_and_come_back() {
     let server = Server::start();
-    let kinds = ["hold", "voucher", "book", "buyer", "stock", "order"];
+    let kinds = ["hold", "voucher", "book", "units", "stock", "order"];
     let over = in_time(40, |hold_ms| {
         server.run("FLUSHALL");
         let overs = kinds.map(|kind| {
@@ -285,7 +285,7 @@ fn keys_that_go_away_and_come_back() {
     }
     // Without the other keys an order is still released, and the audit reports what is wrong.
     for (kind, difference) in [
-        ("buyer", "1 users' units differ from those of their live orders"),
+        ("units", "1 users' units differ from those of their live orders"),
         ("stock", "total is 9, but left 5 + held 2 + sold 1 is 8"),
         ("order", "1 buyers have no live order"),
     ] {
@@ -323,7 +323,7 @@ fn keys_that_are_restored_copied_or_moved() {
     let server = Server::start();
     let mut other = server.client();
     other.run("SELECT 2");
-    let kinds = ["voucher", "stock", "order", "book", "buyer", "hold", "extra"];
+    let kinds = ["voucher", "stock", "order", "book", "units", "hold", "extra"];
     // All keys are removed, then restored one by one, in both orders.
     for (voucher, back) in [("7", false), ("8", true)] {
         let mut keys = kinds.map(|kind| format!("seckill:{kind}:{voucher}"));

@@ -150,7 +150,7 @@ fn sales(server: &Server, logs: &[Log]) {
     }
     for (voucher, heard) in latest {
         let Some((name, limit)) = heard else { continue };
-        let kinds = ["stock", "order", "voucher", "book", "buyer", "hold"];
+        let kinds = ["stock", "order", "voucher", "book", "units", "hold"];
         let keys = kinds.map(|kind| format!("seckill:{kind}:{voucher}"));
         match name {
             "SECKILL.DROP" => {

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use domain::fields::{ORDER_FIELDS, parse_order_fields};
 use domain::hash_tag::StrayBraces;
 use domain::key_names::{
-    BOOK_PREFIX, BUYERS_PREFIX, Naming, ORDER_STREAM, STOCK_PREFIX, TERMS_PREFIX, uses_hash_tags,
+    BOOK_PREFIX, BUYERS_PREFIX, Naming, ORDER_STREAM, STOCK_PREFIX, RULES_PREFIX, uses_hash_tags,
 };
 
 use crate::connection::Connection;
@@ -81,7 +81,7 @@ impl VoucherKeys {
             stock: key(config("stock-prefix", STOCK_PREFIX).as_bytes()),
             buyers: key(config("buyers-prefix", BUYERS_PREFIX).as_bytes()),
             book: key(BOOK_PREFIX),
-            rules: key(TERMS_PREFIX),
+            rules: key(RULES_PREFIX),
             released: stream.map(|stream| text(&naming.released_stream(stream))),
             stream: stream.map(|stream| text(&naming.stream(stream))),
             user_field,

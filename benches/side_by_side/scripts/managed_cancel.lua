@@ -24,7 +24,7 @@ if left then
   end
 end
 redis.call('HSET', book, order, 'cancelled:' .. units .. ':0:' .. user)
-local holdings = 'seckill:buyer:' .. voucher
+local holdings = 'seckill:units:' .. voucher
 local has, latest = string.match(redis.call('HGET', holdings, user) or '', '^(%d+):(.*)$')
 if has and tonumber(has) > tonumber(units) then
   redis.call('HSET', holdings, user, (has - units) .. ':' .. latest)

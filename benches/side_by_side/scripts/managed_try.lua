@@ -22,7 +22,7 @@ if terms['end'] ~= cjson.null and now >= terms['end'] then
   return 4
 end
 
-local holdings = 'seckill:buyer:' .. voucher
+local holdings = 'seckill:units:' .. voucher
 local holding = redis.call('HGET', holdings, user)
 local has = holding and tonumber(string.match(holding, '^%d+')) or 0
 if has + 1 > terms['limit'] then

@@ -6,7 +6,7 @@
 //! they cover has changed since the first step.
 
 use super::{Report, count, extra_difference, total_difference};
-use crate::book::{Entry, Garbled, Holding, State};
+use crate::book::{Entry, Garbled, State, UserUnits};
 use crate::integer::{self, Decimal};
 use std::hash::{DefaultHasher, Hasher};
 
@@ -217,7 +217,7 @@ impl Progress {
                 add(&mut sums.extra, units.saturating_sub(1));
             }
             State::Sold => add(&mut sums.sold, units),
-            State::Cancelled | State::Expired | State::Rejected => return Ok(()),
+            State::Released(_) => return Ok(()),
         }
         sums.order_print = with_print(sums.order_print, entry.user, units);
         if !has_record(entry.user)? {
@@ -229,7 +229,7 @@ impl Progress {
     /// Adds a user's own record of units.
     pub fn holding(&mut self, user: &[u8], text: &[u8], is_buyer: bool) {
         let sums = &mut self.sums;
-        match Holding::parse(text) {
+        match UserUnits::parse(text) {
             Ok(holding) => {
                 sums.holding_print = with_print(sums.holding_print, user, holding.units.get());
             }

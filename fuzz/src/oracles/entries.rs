@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 
 use domain::entry_id::EntryId;
-use domain::order_events::{Order, Reason, Release, StreamEntry};
+use domain::book::Reason;
+use domain::order_events::{Order, Release, StreamEntry};
 use domain::rejection::{FieldNames, OrderEntry, parse_order_entry};
 use domain::seen_entries::SeenEntries;
-use domain::terms::SaleId;
+use domain::rules::SaleId;
 
 use crate::input::Input;
 

@@ -1,8 +1,9 @@
 //! Stocks, fencing tokens and ids, compared with calculations in numbers that never overflow.
 
-use domain::deduction::{BadStock, Deduction, Restored, deduct, restore};
+use domain::deduction::{BadStock, Deduction, deduct, restore};
 use domain::fencing;
-use domain::managed::stock_after_return;
+use domain::orders::stock_after_release;
+use domain::plan::Change;
 use domain::order_id::{Calendar, Count, NoId, Second, after_counter, after_last, date};
 use domain::sale::{Offer, Policy, Stock, Units, offer};
 use domain::slot::Slot;
@@ -47,7 +48,7 @@ pub(crate) fn stocks(bytes: &[u8]) {
     let model = match (left, i64::try_from(sum)) {
         (-1, _) => Ok(None),
         (i64::MIN..-1, _) => Err(BadStock::Negative),
-        (_, Ok(after)) => Ok(Some(Restored { left, after })),
+        (_, Ok(after)) => Ok(Some(Change { before: left, after })),
         (_, Err(_)) => Err(BadStock::Overflow),
     };
     assert_eq!(restore(Stock::Left(left), units), model);
@@ -55,7 +56,7 @@ pub(crate) fn stocks(bytes: &[u8]) {
     assert_eq!(restore(Stock::Missing, units), Ok(None));
 
     let total = input.number();
-    let returned = i128::from(stock_after_return(left, units, total));
+    let returned = i128::from(stock_after_release(left, units, total));
     assert!(returned >= left.into() && returned <= sum);
     assert!(returned <= total.max(left).into());
     assert!(returned == sum || returned == total.max(left).into());

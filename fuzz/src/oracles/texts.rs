@@ -1,13 +1,13 @@
 //! Texts in keys and arguments are read strictly, and a written text is read unchanged.
 
-use domain::book::{Entry, Holding, State};
+use domain::book::{Entry, State, UserUnits};
 use domain::entry_id::EntryId;
 use domain::hash_tag::{Tagged, tag_of, tagged};
 use domain::integer::{self, Decimal};
-use domain::key_names::{self, HOLDS_PREFIX, Naming, TERMS_PREFIX};
+use domain::key_names::{self, HOLDS_PREFIX, Naming, RULES_PREFIX};
 use domain::sale::Units;
 use domain::slot::Slot;
-use domain::terms::{BadTerms, MILLIS_MAX, SaleId, Terms};
+use domain::rules::{BadRules, MILLIS_MAX, SaleId, Rules};
 
 use crate::input::Input;
 
@@ -50,34 +50,33 @@ pub(crate) fn entry_id(bytes: &[u8]) {
 
 /// The JSON of a voucher's rules: exactly the object, or an error; and written rules are read
 /// unchanged.
-pub(crate) fn terms(bytes: &[u8]) {
-    let read = Terms::parse(bytes);
-    if let Ok(terms) = read {
-        assert_eq!(Terms::parse(terms.to_json().as_bytes()), Ok(terms));
-        assert_eq!(terms.checked(), Ok(terms));
+pub(crate) fn rules(bytes: &[u8]) {
+    let read = Rules::parse(bytes);
+    if let Ok(rules) = read {
+        assert_eq!(Rules::parse(rules.to_json().as_bytes()), Ok(rules));
+        let is_empty = rules.begin.is_some() && rules.begin == rules.end;
+        assert!(is_empty || rules.checked() == Ok(rules));
     }
     let value = serde_json::from_slice::<serde_json::Value>(bytes).ok();
     match value.as_ref().and_then(serde_json::Value::as_object) {
-        None => assert_eq!(read, Err(BadTerms::Unreadable)),
+        None => assert_eq!(read, Err(BadRules::Unreadable)),
         Some(object) => {
             // The model counts a repeated field once.
-            if read != Err(BadTerms::Unreadable) {
+            if read != Err(BadRules::Unreadable) {
                 let fields: Vec<&str> = object.keys().map(String::as_str).collect();
-                let fields: Vec<_> = fields.into_iter().filter(|name| *name != "sale").collect();
-                assert_eq!(fields, ["begin", "end", "hold", "limit", "total"]);
+                assert_eq!(fields, ["begin", "end", "hold", "limit", "sale", "total"]);
             }
             let number = |name: &str| object[name].as_i64();
-            if let Ok(Terms { total, begin, end, limit, hold, sale }) = read {
-                let stated = object.get("sale").and_then(serde_json::Value::as_i64);
-                assert_eq!(sale.map(SaleId::get), stated);
-                assert!(stated.is_none_or(|sale| (1..1 << 53).contains(&sale)));
+            if let Ok(Rules { total, begin, end, limit, hold, sale }) = read {
+                assert_eq!(Some(sale.get()), number("sale"));
+                assert!((1..1 << 53).contains(&sale.get()));
                 assert_eq!((Some(total), Some(limit)), (number("total"), number("limit")));
                 let bounds = ["begin", "end", "hold"].map(number);
                 assert_eq!([begin, end, hold], bounds);
                 let moments = [begin, end].into_iter().flatten();
                 assert!(moments.into_iter().all(|ms| (0..=MILLIS_MAX).contains(&ms)));
                 assert!(total >= 0 && limit >= 1 && hold.is_none_or(|hold| hold >= 1));
-                assert!(begin.zip(end).is_none_or(|(begin, end)| begin < end));
+                assert!(begin.zip(end).is_none_or(|(begin, end)| begin <= end));
             }
         }
     }
@@ -85,9 +84,11 @@ pub(crate) fn terms(bytes: &[u8]) {
     let mut bound = || input.flag().then(|| input.number());
     let (begin, end, hold) = (bound(), bound(), bound());
     let (total, limit) = (input.number(), input.number());
-    let sale = SaleId::new(input.number());
-    let terms = Terms { total, begin, end, limit, hold, sale };
-    assert_eq!(Terms::parse(terms.to_json().as_bytes()), terms.checked());
+    let Some(sale) = SaleId::new(input.number()) else { return };
+    let rules = Rules { total, begin, end, limit, hold, sale };
+    let is_empty = begin.is_some() && begin == end;
+    let valid = if is_empty { Rules { end: None, ..rules }.checked() } else { rules.checked() };
+    assert_eq!(Rules::parse(rules.to_json().as_bytes()), valid.map(|_| rules));
 }
 
 /// Entries of the book and of the buyers.
@@ -108,9 +109,9 @@ pub(crate) fn book(bytes: &[u8]) {
         [units, order] => canonical(units).filter(|units| *units > 0).map(|units| (units, order)),
         _ => None,
     };
-    let holding = Holding::parse(bytes).ok();
-    assert_eq!(holding.map(|holding| (holding.units.get(), holding.order)), model);
-    assert!(holding.is_none_or(|holding| holding.write() == bytes));
+    let has = UserUnits::parse(bytes).ok();
+    assert_eq!(has.map(|has| (has.units.get(), has.latest)), model);
+    assert!(has.is_none_or(|has| has.write() == bytes));
 
     let mut input = Input::new(bytes);
     let Some(units) = Units::new(input.number()) else { return };
@@ -119,8 +120,8 @@ pub(crate) fn book(bytes: &[u8]) {
         let sold = Entry { state: State::Sold, units, deadline: 0, reference, user };
         assert_eq!(Entry::parse(&sold.write()), Ok(sold));
     }
-    let holding = Holding { units, order: user };
-    assert_eq!(Holding::parse(&holding.write()), Ok(holding));
+    let has = UserUnits { units, latest: user };
+    assert_eq!(UserUnits::parse(&has.write()), Ok(has));
 }
 
 /// The state, the units, the deadline, the reference and the user of an entry of the book.
@@ -213,13 +214,13 @@ pub(crate) fn prefixes(bytes: &[u8]) {
             assert_eq!(streams, names.map(|name| name.as_bytes().to_vec()));
         }
         let holds = naming.key(HOLDS_PREFIX);
-        assert!(key_names::is_holds_name(&holds) && !key_names::is_terms_name(&holds));
+        assert!(key_names::is_holds_name(&holds) && !key_names::is_rules_name(&holds));
         let found = key_names::voucher_of_holds(&holds, hash_tags).expect("the name of holds");
         assert_eq!(in_name(&found), Some(name), "another voucher with other keys");
         assert_eq!(key_names::owner_of(&holds, HOLDS_PREFIX, hash_tags), Some(found));
-        let terms = naming.key(TERMS_PREFIX);
-        assert!(key_names::is_terms_name(&terms) && !key_names::is_holds_name(&terms));
-        assert_eq!(key_names::holds_name_of_terms(&terms), Some(holds));
+        let rules = naming.key(RULES_PREFIX);
+        assert!(key_names::is_rules_name(&rules) && !key_names::is_holds_name(&rules));
+        assert_eq!(key_names::holds_name_of_rules(&rules), Some(holds));
     }
     if let Some(owner) = key_names::owner_of(voucher, HOLDS_PREFIX, hash_tags) {
         let naming = Naming::of(&owner, hash_tags).ok();
@@ -227,6 +228,6 @@ pub(crate) fn prefixes(bytes: &[u8]) {
     }
     let is_holds = key_names::is_holds_name(voucher);
     assert_eq!(key_names::voucher_of_holds(voucher, hash_tags).is_some(), is_holds);
-    let is_terms = key_names::is_terms_name(voucher);
-    assert_eq!(key_names::holds_name_of_terms(voucher).is_some(), is_terms);
+    let is_terms = key_names::is_rules_name(voucher);
+    assert_eq!(key_names::holds_name_of_rules(voucher).is_some(), is_terms);
 }

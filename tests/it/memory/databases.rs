@@ -8,7 +8,7 @@ use redis::Value;
 
 /// Rules of a sale that has ended, so that an unmanaged voucher with them answers differently.
 const OVER: &str = "SET seckill:voucher:{t}u \
-    '{\"total\":9,\"begin\":null,\"end\":1,\"limit\":1,\"hold\":null}'";
+    '{\"total\":9,\"begin\":null,\"end\":1,\"limit\":1,\"hold\":null,\"sale\":7}'";
 
 const CREATE: &str = "SECKILL.CREATE {t}m 1 HOLD 900000";
 const SELL: &str = "SECKILL.TRY {t}m ann a1";

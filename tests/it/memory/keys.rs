@@ -4,7 +4,7 @@ use super::primed::{Last, Primed, each};
 use crate::harness::wait_for;
 use redis::Value;
 
-const RULES: &str = r#"{"total":9,"begin":null,"end":1,"limit":1,"hold":null}"#;
+const RULES: &str = r#"{"total":9,"begin":null,"end":1,"limit":1,"hold":null,"sale":7}"#;
 
 /// A sorted set that makes an order due.
 const DUE: &str = "ZADD {t}due 5 a1";
@@ -92,7 +92,7 @@ const GOES: Ways = &[
     &["RENAME seckill:hold:{t}m {t}x"],
     &["ZADD seckill:hold:{t}m 5 a1", "RENAME seckill:book:{t}m {t}x"],
     &["RENAME seckill:hold:{t}m {t}x", "RENAME {t}x seckill:hold:{t}m"],
-    &["DEL seckill:buyer:{t}m"],
+    &["DEL seckill:units:{t}m"],
     &["DEL seckill:stock:{t}m"],
     &["DEL seckill:stock:{t}u"],
     &["GETDEL seckill:stock:{t}u"],
@@ -132,7 +132,7 @@ const ENDS: [(&str, &str, &str, &str); 7] = [
     // With its rules the sale would have ended.
     ("SECKILL.ALTER {t}m END 1", "seckill:voucher:{t}m", "SECKILL.TRY {t}m cat o", "1"),
     ("PING", "seckill:hold:{t}m", "SECKILL.TRY {t}m cat o", "1"),
-    ("PING", "seckill:buyer:{t}m", "SECKILL.TRY {t}m ann o", "1"),
+    ("PING", "seckill:units:{t}m", "SECKILL.TRY {t}m ann o", "1"),
     ("PING", "{t}lock", "SECKILL.TRY {t}u alice o", "2"),
 ];
 

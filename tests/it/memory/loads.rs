@@ -6,7 +6,7 @@ use crate::harness::{Server, module, text, wait_for};
 use redis::Value;
 
 const OVER: &str = "SET seckill:voucher:{t}u \
-    '{\"total\":9,\"begin\":null,\"end\":1,\"limit\":1,\"hold\":null}'";
+    '{\"total\":9,\"begin\":null,\"end\":1,\"limit\":1,\"hold\":null,\"sale\":7}'";
 
 fn unload(server: &Server) {
     // The latest command of the client must not be one of the module's.

@@ -47,7 +47,7 @@ pub fn nodes() -> [Server; 2] {
     nodes
 }
 
-const KINDS: [&str; 6] = ["stock", "order", "voucher", "book", "buyer", "hold"];
+const KINDS: [&str; 6] = ["stock", "order", "voucher", "book", "units", "hold"];
 
 impl<'a> Moving<'a> {
     /// The first node owns all slots but one.
@@ -244,7 +244,7 @@ impl<'a> Moving<'a> {
         };
         if is_moving {
             let is_held = is_managed && !rules.contains("\"hold\":null");
-            let is_enough = has(&["stock", "order", "voucher", "book", "buyer"])
+            let is_enough = has(&["stock", "order", "voucher", "book", "units"])
                 && here.contains(&orders)
                 && (!is_held || has(&["hold"]));
             if !is_whole && (user.is_none() || !is_enough) {
@@ -255,7 +255,7 @@ impl<'a> Moving<'a> {
             return if is_managed || has(&["stock"]) { "shown" } else { "NOVOUCHER" }.into();
         };
         if is_managed {
-            let units = read(format!("HGET {} {user}", self.key("buyer")));
+            let units = read(format!("HGET {} {user}", self.key("units")));
             // Otherwise the user has no units, or the node redirects us for a key that it lacks.
             if matches!(units, Value::BulkString(_)) {
                 // All rules of these tests have a limit of one unit.

@@ -66,7 +66,7 @@ const TRY: &str = r"
             local terms = cjson.decode(rules)
             if tonumber(terms['begin']) and now < terms['begin'] then return 3 end
             if tonumber(terms['end']) and now >= terms['end'] then return 4 end
-            local has = redis.call('HGET', key('buyer'), user)
+            local has = redis.call('HGET', key('units'), user)
             has = has and tonumber(string.match(has, '^%d+')) or 0
             if has + 1 > terms['limit'] then return 2 end
         end

@@ -156,7 +156,7 @@ fn holds_that_cannot_be_released_never_stop_those_behind_them() {
     server.run("SECKILL.CREATE 7 1000 HOLD 900000");
     for number in 0..garbled {
         server.check(&format!("> SECKILL.TRY 7 u{number} o{number}\n0"));
-        server.run(&format!("HSET seckill:buyer:7 u{number} junk"));
+        server.run(&format!("HSET seckill:units:7 u{number} junk"));
     }
     server.check("> SECKILL.TRY 7 alice behind\n0");
     // All holds are due at once, the valid one last.
@@ -174,7 +174,7 @@ fn holds_that_cannot_be_released_never_stop_those_behind_them() {
     server.wait_for_state("7", "later", "expired");
     // The garbled holds expire as soon as they can.
     for number in 0..garbled {
-        server.run(&format!("HSET seckill:buyer:7 u{number} 1:o{number}"));
+        server.run(&format!("HSET seckill:units:7 u{number} 1:o{number}"));
     }
     for number in 0..garbled {
         server.wait_for_state("7", &format!("o{number}"), "expired");

@@ -7,7 +7,7 @@ use crate::observe::integer;
 use redis::Value;
 
 const RULES: &str = "SET seckill:voucher:{t}u \
-    '{\"total\":9,\"begin\":null,\"end\":1,\"limit\":1,\"hold\":null}'";
+    '{\"total\":9,\"begin\":null,\"end\":1,\"limit\":1,\"hold\":null,\"sale\":7}'";
 
 /// The replica is written to directly: a change while it releases nothing by itself.
 #[test]

@@ -9,7 +9,7 @@ use redis::Value;
 /// Half of the vouchers are in database 1, half in database 0.
 const VOUCHERS: usize = 64;
 
-const KINDS: [&str; 6] = ["voucher", "stock", "order", "book", "buyer", "hold"];
+const KINDS: [&str; 6] = ["voucher", "stock", "order", "book", "units", "hold"];
 
 /// A server without the module. Each voucher has a due hold, and database 0 has enough other keys
 /// that a scan takes several ticks. Other servers are started from its file.

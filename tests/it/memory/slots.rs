@@ -68,7 +68,7 @@ fn a_slot_that_comes_back_whole_is_seen_as_it_is() {
     let Some((source, target, mover)) = two_nodes_that_migrate() else { return };
     let (mut here, there) = (Primed::on(source), Primed::on(target));
     let rules = "SET seckill:voucher:{t}u \
-        '{\"total\":9,\"begin\":null,\"end\":1,\"limit\":1,\"hold\":null}'";
+        '{\"total\":9,\"begin\":null,\"end\":1,\"limit\":1,\"hold\":null,\"sale\":7}'";
     for change in [
         &["PING"][..],
         &[rules],

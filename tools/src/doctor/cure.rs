@@ -15,7 +15,7 @@ use crate::world::Kind;
 /// The module's replies to a try.
 const ACCEPTED: i64 = Outcome::Accepted.code();
 const SOLD_OUT: i64 = Outcome::SoldOut.code();
-const BOUGHT: i64 = Outcome::AlreadyBought.code();
+const BOUGHT: i64 = Outcome::AtLimit.code();
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Way {

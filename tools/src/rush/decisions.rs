@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use anyhow::Result;
-use domain::managed::{Cancellation, Confirmation};
+use domain::orders::{Cancellation, Confirmation};
 use redis::RedisResult;
 use seckill_tools::connection::Connection;
 

@@ -3,8 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use domain::book::State;
-use domain::managed::{Cancellation, Confirmation};
+use domain::book::{Reason, State};
+use domain::orders::{Cancellation, Confirmation};
 
 use crate::answers::Answers;
 use crate::decisions;
@@ -74,7 +74,7 @@ pub fn checks(facts: &Facts<'_>) -> Vec<Check> {
         check(
             "orders cancelled",
             number(payments.cancelled(Cancellation::Released)),
-            in_state(State::Cancelled),
+            in_state(State::Released(Reason::Cancelled)),
         );
     }
     if facts.waited {
@@ -172,7 +172,7 @@ mod tests {
         let payments = Payments { confirmed: [0, 1, 0, 0], cancelled: [0, 1, 0] };
         let answers = Answers { accepted: vec![0, 1, 2], payments, ..Answers::default() };
         let audit = Audit { total: 5, left: 4, held: 0, sold: 1, buyers: 1, ..Audit::default() };
-        let states = [State::Sold, State::Cancelled, State::Expired];
+        let states = [State::Sold, State::Released(Reason::Cancelled), State::Released(Reason::Expired)];
         let book = (0..3).map(|n| entry(&plan, n, states[n as usize])).collect();
         let ledger = Ledger { audit, book, stock: 4, buyers: 1 };
         let orders = (0..3).map(|number| order(&plan, number)).collect();

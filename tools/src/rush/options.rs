@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Result, ensure};
 use clap::{Args, Parser};
-use domain::batch::TRIES_MAX;
+use domain::overlay::TRIES_MAX;
 
 use seckill_tools::server::ServerOptions;
 use seckill_tools::sharding::{SHARDS_MAX, check_sale};

@@ -29,7 +29,7 @@ impl Tally {
         let counter = match outcome {
             Some(Outcome::Accepted) => &self.accepted,
             Some(Outcome::SoldOut) => &self.sold_out,
-            Some(Outcome::AlreadyBought) => &self.already_bought,
+            Some(Outcome::AtLimit) => &self.already_bought,
             _ => &self.other,
         };
         counter.fetch_add(1, Relaxed);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-use domain::book::State;
-use domain::managed::{Cancellation, Confirmation};
+use domain::book::{Reason, State};
+use domain::orders::{Cancellation, Confirmation};
 use domain::sale::Outcome;
 use indicatif::HumanCount;
 use serde::Serialize;
@@ -52,7 +52,7 @@ impl ManagedReport {
         answers: &Answers,
     ) -> ManagedReport {
         let orders = decisions::orders(plan, &answers.accepted).len();
-        let expired = ledger.book.iter().filter(|entry| entry.state == State::Expired).count();
+        let expired = ledger.book.iter().filter(|entry| entry.state == State::Released(Reason::Expired)).count();
         ManagedReport {
             limit: standing.limit,
             hold_ms: standing.hold_ms,

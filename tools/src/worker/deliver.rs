@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use domain::entry_id::EntryId;
-use domain::order_events::{Confirmation, Order, Reason, Release, StreamEntry, Unfit};
+use domain::book::Reason;
+use domain::order_events::{Confirmation, Order, Release, StreamEntry, Unfit};
 
 use crate::batch::{Event, Outcome, Sole, Why};
 use crate::retry::Pending;

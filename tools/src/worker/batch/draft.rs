@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use domain::book::State;
-use domain::order_events::{Confirmation, Order, OrderKey, Reason, Release};
+use domain::book::{Reason, State};
+use domain::order_events::{Confirmation, Order, OrderKey, Release};
 use domain::seen_entries::SeenEntries;
 
 use super::{Event, Outcome, Row, Sole, WAS_SOLD, Why};

@@ -1,7 +1,7 @@
 //! Batches against rows in memory.
 
 use domain::entry_id::EntryId;
-use domain::order_events::Reason;
+use domain::book::Reason;
 
 use super::*;
 

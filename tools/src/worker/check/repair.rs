@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use anyhow::Result;
-use domain::book::State;
+use domain::book::{Reason, State};
 use domain::entry_id::EntryId;
-use domain::order_events::{Confirmation, Order, OrderKey, Reason, Release};
+use domain::order_events::{Confirmation, Order, OrderKey, Release};
 use seckill_tools::connection::Connection;
 use seckill_tools::sanitize::sanitize;
 use seckill_tools::voucher_keys::VoucherKeys;
@@ -103,9 +103,9 @@ fn change_of(key: &OrderKey, fact: &Fact) -> Option<Event> {
     let reason = match fact.state {
         State::Held => return None,
         State::Sold => return Some(Event::Confirmation(Confirmation { id, key, user, units })),
-        State::Cancelled => Reason::Cancelled,
-        State::Expired => Reason::Expired,
-        State::Rejected => Reason::Rejected,
+        State::Released(Reason::Cancelled) => Reason::Cancelled,
+        State::Released(Reason::Expired) => Reason::Expired,
+        State::Released(Reason::Rejected) => Reason::Rejected,
     };
     let was_sold = fact.was_sold;
     Some(Event::Release(Release { id, key, user, units, reason, was_sold }))

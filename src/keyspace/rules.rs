@@ -1,47 +1,38 @@
-//! Terms keys: a string with the JSON of a managed voucher's terms.
+//! Rules keys: a string with the JSON of a managed voucher's rules.
 
 use crate::error::CommandError;
 use crate::keyspace::kept::Kept;
 use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str};
-use domain::terms::Terms;
+use domain::rules::Rules;
 
 /// The JSON read last and what it means. Reading is a pure function of the bytes, so this can't
 /// be stale: other bytes are read again.
-pub(crate) struct ReadTerms {
+pub(crate) struct ReadRules {
     json: Vec<u8>,
-    terms: Terms,
+    rules: Rules,
 }
 
-/// The terms; none when the voucher is not managed.
+/// The rules; none when the voucher is not managed.
 pub(crate) fn read(
-    kept: &Kept<ReadTerms>,
+    kept: &Kept<ReadRules>,
     ctx: Ctx<'_>,
     key: Str<'_>,
-) -> Result<Option<Terms>, CommandError> {
+) -> Result<Option<Rules>, CommandError> {
     let Some(key) = ReadKey::open(ctx, key) else { return Ok(None) };
     let json = key.string()?;
     if let Some(last) = kept.get()
         && last.json == json
     {
-        return Ok(Some(last.terms));
+        return Ok(Some(last.rules));
     }
-    let terms = Terms::parse(json)?;
-    kept.keep(ReadTerms { json: json.to_vec(), terms });
-    Ok(Some(terms))
+    let rules = Rules::parse(json)?;
+    kept.keep(ReadRules { json: json.to_vec(), rules });
+    Ok(Some(rules))
 }
 
 /// Is there a key of this name, whatever it holds?
 pub(crate) fn exists(ctx: Ctx<'_>, key: Str<'_>) -> bool {
     ReadKey::open(ctx, key).is_some()
-}
-
-/// The terms of a voucher that must be managed.
-pub(crate) fn read_managed(
-    kept: &Kept<ReadTerms>,
-    ctx: Ctx<'_>,
-    key: Str<'_>,
-) -> Result<Terms, CommandError> {
-    read(kept, ctx, key)?.ok_or(CommandError::NotManaged)
 }
 
 /// Refuses to change a managed voucher on a replica, which servers allow with `replica-read-only
@@ -50,10 +41,10 @@ pub(crate) fn check_primary(ctx: Ctx<'_>) -> Result<(), CommandError> {
     if ctx.is_replica() { Err(CommandError::ReadOnly) } else { Ok(()) }
 }
 
-/// Writes the terms; a time to live stays. Replicated and announced by the server.
-pub(crate) fn write(ctx: Ctx<'_>, key: Str<'_>, terms: &Terms) -> Result<(), CommandError> {
+/// Writes the rules; a time to live stays. Replicated and announced by the server.
+pub(crate) fn write(ctx: Ctx<'_>, key: Str<'_>, rules: &Rules) -> Result<(), CommandError> {
     check_primary(ctx)?;
-    let words = [terms.to_json().as_bytes(), b"KEEPTTL"].map(OwnedStr::new);
+    let words = [rules.to_json().as_bytes(), b"KEEPTTL"].map(OwnedStr::new);
     let [json, keep] = &words;
     match Call::write_all(ctx, c"SET", &[key, json.as_str(), keep.as_str()]) {
         Ok(_) => Ok(()),

@@ -284,7 +284,7 @@ fn rules_written_by_hand_count_when_they_are_whole() {
     let server = Server::start();
     server.run("SET seckill:stock:7 5");
     let rules = r#" { "hold": null, "limit": 2,
-        "total" : 5, "begin":null, "end":null } "#;
+        "sale": 7, "total" : 5, "begin":null, "end":null } "#;
     server.call(&["SET", "seckill:voucher:7", rules]);
     server.check(
         "
@@ -306,16 +306,17 @@ fn rules_that_cannot_be_are_refused_by_every_command() {
     server.run("SECKILL.TRY 7 alice o1");
     let rows = [
         r#"{"total":5,"begin":null,"end":null,"limit":1}"#,
-        r#"{"begin":null,"end":null,"limit":1,"hold":null}"#,
-        r#"{"total":5,"begin":null,"end":null,"limit":1,"hold":null,"color":1}"#,
-        r#"{"total":5,"begin":null,"end":null,"limit":1,"hold":null,"hold":null}"#,
-        r#"{"total":"5","begin":null,"end":null,"limit":1,"hold":null}"#,
-        r#"{"total":5.0,"begin":null,"end":null,"limit":1,"hold":null}"#,
-        r#"{"total":-1,"begin":null,"end":null,"limit":1,"hold":null}"#,
-        r#"{"total":5,"begin":null,"end":null,"limit":0,"hold":null}"#,
-        r#"{"total":5,"begin":null,"end":null,"limit":1,"hold":0}"#,
-        r#"{"total":5,"begin":20,"end":10,"limit":1,"hold":null}"#,
-        r#"{"total":99999999999999999999,"begin":null,"end":null,"limit":1,"hold":null}"#,
+        r#"{"begin":null,"end":null,"limit":1,"hold":null,"sale":7}"#,
+        r#"{"total":5,"begin":null,"end":null,"limit":1,"hold":null}"#,
+        r#"{"total":5,"begin":null,"end":null,"limit":1,"hold":null,"sale":7,"color":1}"#,
+        r#"{"total":5,"begin":null,"end":null,"limit":1,"hold":null,"hold":null,"sale":7}"#,
+        r#"{"total":"5","begin":null,"end":null,"limit":1,"hold":null,"sale":7}"#,
+        r#"{"total":5.0,"begin":null,"end":null,"limit":1,"hold":null,"sale":7}"#,
+        r#"{"total":-1,"begin":null,"end":null,"limit":1,"hold":null,"sale":7}"#,
+        r#"{"total":5,"begin":null,"end":null,"limit":0,"hold":null,"sale":7}"#,
+        r#"{"total":5,"begin":null,"end":null,"limit":1,"hold":0,"sale":7}"#,
+        r#"{"total":5,"begin":20,"end":10,"limit":1,"hold":null,"sale":7}"#,
+        r#"{"total":99999999999999999999,"begin":null,"end":null,"limit":1,"hold":null,"sale":7}"#,
         r#"[5,null,null,1,null]"#,
         "5",
         "null",
@@ -359,7 +360,7 @@ fn rules_that_cannot_be_are_refused_by_every_command() {
 #[test]
 fn names_that_would_be_one_key_are_refused() {
     for (config, value) in [
-        ("buyers-prefix", "seckill:buyer:"),
+        ("buyers-prefix", "seckill:units:"),
         ("buyers-prefix", "seckill:book:"),
         ("stock-prefix", "seckill:voucher:"),
         ("stock-prefix", "seckill:hold:"),

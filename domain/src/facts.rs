@@ -1,0 +1,111 @@
+//! What a decision about a sale may ask. Each question is asked only if the answer matters, since
+//! most tries lose, and a losing try must be cheap.
+
+use crate::book::{Entry, UserUnits};
+use crate::rules::{Millis, Rules};
+use crate::sale::{Policy, Stock, Units};
+use std::rc::Rc;
+
+/// The streams that entries are appended to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stream {
+    Orders,
+    Released,
+    Confirmed,
+    DeadLetters,
+}
+
+/// Why a decision refuses a request: mistakes, not outcomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is no stock key.
+    NoVoucher,
+    /// The voucher has no rules.
+    NotManaged,
+    /// The order id belongs to another user, or to an order of other units.
+    OrderId,
+    /// The book is missing, or was written by another client.
+    Garbled,
+    /// The order was confirmed with another reference.
+    Paid,
+    /// Stock or total would be less than nothing.
+    TooFew,
+    /// Stock or total would not fit 64 bits.
+    Overflow,
+    /// The stock to be adopted is negative.
+    NotAdoptable,
+    /// Keys of the voucher exist already.
+    Exists,
+    /// Orders are held.
+    Held,
+}
+
+/// An order among those that are due first; without a user, if the book doesn't have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Due<N> {
+    pub id: N,
+    pub user: Option<N>,
+}
+
+/// Orders that are due first.
+pub type FirstDue<N> = Rc<[Due<N>]>;
+
+/// The facts of one voucher, as they are at one moment.
+///
+/// Implemented by the module over keys, by [`crate::overlay`] over other facts and plans that are
+/// not applied yet, and by the models over maps. An implementation must answer a question equally
+/// until a plan is applied.
+pub trait Facts {
+    /// A user, an order id or a reference.
+    type Name: Clone + Eq;
+    type Error: From<Refusal>;
+
+    fn now(&self) -> Millis;
+
+    /// How unusual stocks are to be understood.
+    fn policy(&self) -> Policy;
+
+    /// The rules; None if the voucher is not managed.
+    fn rules(&self) -> Result<Option<Rules>, Self::Error>;
+
+    fn stock(&self) -> Result<Stock, Self::Error>;
+
+    /// Is the user among the buyers? None if adding the user is the cheapest way to find out.
+    fn known_buyer(&self, _user: &Self::Name) -> Result<Option<bool>, Self::Error> {
+        Ok(None)
+    }
+
+    /// Is the user among the buyers?
+    fn is_buyer(&self, user: &Self::Name) -> Result<bool, Self::Error>;
+
+    /// An order in the book.
+    fn entry(&self, id: &Self::Name) -> Result<Option<Entry<Self::Name>>, Self::Error>;
+
+    /// Is there a book at all?
+    fn has_book(&self) -> Result<bool, Self::Error>;
+
+    /// How many units the user has, by the book.
+    fn units_of(&self, user: &Self::Name) -> Result<i64, Self::Error>;
+
+    /// The same, with the user's latest order.
+    fn user_units(&self, user: &Self::Name) -> Result<Option<UserUnits<Self::Name>>, Self::Error>;
+
+    /// The first `most` orders that are held and overdue, the earliest deadline first. May be None
+    /// although some are, while they can't be released.
+    fn due(&self, most: usize) -> Result<Option<FirstDue<Self::Name>>, Self::Error>;
+
+    /// The first `most` orders that are held, and how many are.
+    fn held(&self, most: usize) -> Result<(Vec<Self::Name>, u64), Self::Error>;
+
+    /// Does a key of the voucher exist, the stock included or not, and streams not?
+    fn has_own_keys(&self, with_stock: bool) -> Result<bool, Self::Error>;
+
+    /// Refuses a stream that can't take another entry.
+    fn room(&self, stream: Stream) -> Result<(), Self::Error>;
+
+    /// Refuses a sale whose book can't be written, for an order of this many units.
+    fn writable(&self, units: Units) -> Result<(), Self::Error>;
+
+    /// Refuses a release that touches keys which can't be written, or may be elsewhere.
+    fn releasable(&self) -> Result<(), Self::Error>;
+}

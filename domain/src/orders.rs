@@ -1,0 +1,338 @@
+//! Decides what becomes of orders that are made: confirmation, more time, release.
+
+use crate::book::{Entry, Reason, State, UserUnits};
+use crate::facts::{Facts, Refusal, Stream};
+use crate::plan::{Append, Change, Decision, Hold, Order, Plan};
+use crate::rejection::Fate;
+use crate::rules::{Meant, Millis, Rules};
+use crate::sale::{Stock, Units};
+
+/// The answer to a confirmation, and to a request for more time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confirmation {
+    NoSuchOrder = 0,
+    Confirmed = 1,
+    WasSold = 2,
+    TooLate = 3,
+}
+
+/// The answer to a cancellation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cancellation {
+    NoSuchOrder = 0,
+    Released = 1,
+    WasReleased = 2,
+    InAnotherState = 3,
+}
+
+/// Whom a request is about.
+#[derive(Clone, Debug)]
+pub struct Request<N> {
+    pub user: N,
+    pub id: N,
+    pub sale: Meant,
+}
+
+/// An order of the book, for what is decided of it.
+struct Found<N> {
+    rules: Rules,
+    order: Order<N>,
+    entry: Entry<N>,
+}
+
+impl<N: Clone> Found<N> {
+    fn plan(&self) -> Plan<N> {
+        Plan::about(self.order.clone(), Some(self.rules.sale))
+    }
+
+    /// The answer tells what has become of the order, so that is replicated again.
+    fn again<A>(&self, answer: A) -> Decision<A, N> {
+        Decision::Do(answer, Plan { again: true, ..self.plan() })
+    }
+}
+
+/// The order that a request is about; None if there is none, or it is another user's or of another
+/// sale.
+fn find<F: Facts>(
+    facts: &F,
+    rules: Rules,
+    request: &Request<F::Name>,
+) -> Result<Option<Found<F::Name>>, F::Error> {
+    if !request.sale.is(Some(&rules)) {
+        return Ok(None);
+    }
+    let entry = facts.entry(&request.id)?.filter(|entry| entry.user == request.user);
+    Ok(entry.map(|entry| {
+        let (user, id) = (request.user.clone(), request.id.clone());
+        Found { rules, order: Order { user, id, units: entry.units }, entry }
+    }))
+}
+
+fn managed<F: Facts>(facts: &F) -> Result<Rules, F::Error> {
+    facts.rules()?.ok_or(Refusal::NotManaged.into())
+}
+
+/// Decides a confirmation. A late one releases the order if the timer has not yet, so that the
+/// answer is final.
+pub fn confirm<F: Facts>(
+    facts: &F,
+    request: &Request<F::Name>,
+    reference: Option<F::Name>,
+) -> Result<Decision<Confirmation, F::Name>, F::Error> {
+    let Some(found) = find(facts, managed(facts)?, request)? else {
+        return Ok(Decision::Answer(Confirmation::NoSuchOrder));
+    };
+    let entry = &found.entry;
+    match entry.state {
+        State::Held if entry.is_overdue(facts.now()) => too_late(facts, &found),
+        State::Held => {
+            facts.writable(entry.units)?;
+            facts.room(Stream::Confirmed)?;
+            let mut plan = found.plan();
+            let sold = Append { reference: reference.clone(), ..Append::to(Stream::Confirmed) };
+            plan.appends[0] = Some(sold);
+            plan.entry =
+                Some(Entry { state: State::Sold, deadline: 0, reference, ..entry.clone() });
+            plan.hold = Some(Hold::Lift);
+            Ok(Decision::Do(Confirmation::Confirmed, plan))
+        }
+        State::Sold => match (&entry.reference, reference) {
+            (Some(known), Some(given)) if *known != given => Err(Refusal::Paid.into()),
+            (None, Some(given)) => {
+                facts.writable(Units::ONE)?;
+                let mut plan = found.plan();
+                plan.entry = Some(Entry { reference: Some(given), ..entry.clone() });
+                Ok(Decision::Do(Confirmation::WasSold, plan))
+            }
+            _ => Ok(found.again(Confirmation::WasSold)),
+        },
+        State::Released(_) => Ok(found.again(Confirmation::TooLate)),
+    }
+}
+
+fn too_late<F: Facts>(
+    facts: &F,
+    found: &Found<F::Name>,
+) -> Result<Decision<Confirmation, F::Name>, F::Error> {
+    let plan = expired(facts, &found.rules, &found.order.id, &found.entry)?;
+    Ok(Decision::Do(Confirmation::TooLate, plan))
+}
+
+/// Decides a request for `ms` more from now; a deadline never moves to earlier. Only an order that
+/// could be confirmed now gets more time.
+pub fn extend<F: Facts>(
+    facts: &F,
+    request: &Request<F::Name>,
+    ms: Millis,
+) -> Result<Decision<Confirmation, F::Name>, F::Error> {
+    let Some(found) = find(facts, managed(facts)?, request)? else {
+        return Ok(Decision::Answer(Confirmation::NoSuchOrder));
+    };
+    let entry = &found.entry;
+    match entry.state {
+        State::Held if entry.is_overdue(facts.now()) => too_late(facts, &found),
+        State::Held => {
+            let deadline = facts.now().saturating_add(ms);
+            if deadline <= entry.deadline {
+                return Ok(found.again(Confirmation::Confirmed));
+            }
+            facts.writable(entry.units)?;
+            let mut plan = found.plan();
+            plan.entry = Some(Entry { deadline, ..entry.clone() });
+            plan.hold = Some(Hold::Move(deadline));
+            Ok(Decision::Do(Confirmation::Confirmed, plan))
+        }
+        State::Sold => Ok(found.again(Confirmation::WasSold)),
+        State::Released(_) => Ok(found.again(Confirmation::TooLate)),
+    }
+}
+
+/// Decides a cancellation, of an order in any live state, or `only` in one. Of an unmanaged voucher
+/// the membership of the set is all there is: the order id only travels into the entry.
+pub fn cancel<F: Facts>(
+    facts: &F,
+    request: &Request<F::Name>,
+    only: Option<State>,
+) -> Result<Decision<Cancellation, F::Name>, F::Error> {
+    let Some(rules) = facts.rules()? else {
+        if only.is_some() || request.sale != Meant::Any {
+            // There is no record of its orders.
+            return Err(Refusal::NotManaged.into());
+        }
+        let order = unmanaged_order(request, Units::ONE);
+        return Ok(match release_unmanaged(facts, order, Reason::Cancelled)? {
+            None => Decision::Answer(Cancellation::NoSuchOrder),
+            Some(plan) => Decision::Do(Cancellation::Released, plan),
+        });
+    };
+    let Some(found) = find(facts, rules, request)? else {
+        return Ok(Decision::Answer(Cancellation::NoSuchOrder));
+    };
+    let entry = &found.entry;
+    if entry.is_overdue(facts.now()) {
+        let plan = expired(facts, &found.rules, &request.id, entry)?;
+        return Ok(Decision::Do(Cancellation::WasReleased, plan));
+    }
+    if !entry.state.is_live() {
+        return Ok(found.again(Cancellation::WasReleased));
+    }
+    if only.is_some_and(|only| only != entry.state) {
+        return Ok(found.again(Cancellation::InAnotherState));
+    }
+    let plan = release(facts, &found.rules, &request.id, entry, Reason::Cancelled)?;
+    Ok(Decision::Do(Cancellation::Released, plan))
+}
+
+/// Decides the rejection of an entry by a consumer: it becomes a dead letter whatever it is about,
+/// and its order is released if it is live. `order` is None if the entry is not about an order.
+pub fn reject<F: Facts>(
+    facts: &F,
+    order: Option<(Request<F::Name>, Units)>,
+    unknown: impl FnOnce() -> Order<F::Name>,
+) -> Result<Decision<Fate, F::Name>, F::Error> {
+    facts.room(Stream::DeadLetters)?;
+    let (fate, release) = match order {
+        None => (Fate::Unknown, None),
+        Some((request, units)) => rejected(facts, &request, units)?,
+    };
+    let was = release.as_ref().and_then(|plan| plan.appends[0].as_ref()).and_then(|it| it.was);
+    let letter = Append { fate: Some(fate), was, ..Append::to(Stream::DeadLetters) };
+    let mut plan = release.unwrap_or_else(|| Plan::about(unknown(), None));
+    plan.appends = [Some(letter), plan.appends[0].take()];
+    plan.acknowledge = true;
+    Ok(Decision::Do(fate, plan))
+}
+
+fn rejected<F: Facts>(
+    facts: &F,
+    request: &Request<F::Name>,
+    units: Units,
+) -> Result<(Fate, Option<Plan<F::Name>>), F::Error> {
+    let rules = facts.rules()?;
+    if !request.sale.is(rules.as_ref()) {
+        // Of an earlier sale, whose order may have had the same id.
+        return Ok((Fate::Unknown, None));
+    }
+    let Some(rules) = rules else {
+        let order = unmanaged_order(request, units);
+        let plan = release_unmanaged(facts, order, Reason::Rejected)?;
+        return Ok((if plan.is_some() { Fate::Rejected } else { Fate::Unknown }, plan));
+    };
+    let Some(Found { rules, entry, .. }) = find(facts, rules, request)? else {
+        return Ok((Fate::Unknown, None));
+    };
+    if entry.is_overdue(facts.now()) {
+        return Ok((Fate::Released, Some(expired(facts, &rules, &request.id, &entry)?)));
+    }
+    if !entry.state.is_live() {
+        return Ok((Fate::Released, None));
+    }
+    let plan = release(facts, &rules, &request.id, &entry, Reason::Rejected)?;
+    Ok((Fate::Rejected, Some(plan)))
+}
+
+/// Ends a hold, because its deadline has passed or its sale is dropped. What is no order that is
+/// held has no units to release: somebody edited the holds.
+pub fn end_hold<F: Facts>(
+    facts: &F,
+    id: &F::Name,
+    reason: Reason,
+) -> Result<Plan<F::Name>, F::Error> {
+    let rules = managed(facts)?;
+    match facts.entry(id)? {
+        Some(entry) if entry.state == State::Held => release(facts, &rules, id, &entry, reason),
+        // The whole book is missing, and may return: RENAME, or RESTORE of key after key.
+        None if !facts.has_book()? => Err(Refusal::Garbled.into()),
+        _ => {
+            facts.writable(Units::ONE)?;
+            let order = Order { user: id.clone(), id: id.clone(), units: Units::ONE };
+            Ok(Plan { hold: Some(Hold::Lift), ..Plan::about(order, Some(rules.sale)) })
+        }
+    }
+}
+
+/// Releases an order whose deadline has passed.
+pub(crate) fn expired<F: Facts>(
+    facts: &F,
+    rules: &Rules,
+    id: &F::Name,
+    entry: &Entry<F::Name>,
+) -> Result<Plan<F::Name>, F::Error> {
+    release(facts, rules, id, entry, Reason::Expired)
+}
+
+/// Releases a live order: its units, and its user's right to buy.
+fn release<F: Facts>(
+    facts: &F,
+    rules: &Rules,
+    id: &F::Name,
+    entry: &Entry<F::Name>,
+    reason: Reason,
+) -> Result<Plan<F::Name>, F::Error> {
+    facts.releasable()?;
+    let has = facts.user_units(&entry.user)?;
+    let stock = match facts.stock()? {
+        // A stock that was deleted is never created again.
+        Stock::Missing => None,
+        Stock::Left(before) => {
+            let after = stock_after_release(before, entry.units, rules.total);
+            (after != before).then_some(Change { before, after })
+        }
+    };
+    let is_held = entry.state == State::Held;
+    facts.writable(if is_held { entry.units } else { Units::ONE })?;
+    facts.room(Stream::Released)?;
+    let remaining = has.as_ref().and_then(|has| {
+        let units = Units::new(has.units.get().saturating_sub(entry.units.get()))?;
+        Some(UserUnits { units, latest: has.latest.clone() })
+    });
+    let order = Order { user: entry.user.clone(), id: id.clone(), units: entry.units };
+    let mut plan = Plan::about(order, Some(rules.sale));
+    plan.appends[0] = Some(Append {
+        reference: entry.reference.clone(),
+        reason: Some(reason),
+        was: Some(entry.state),
+        ..Append::to(Stream::Released)
+    });
+    plan.stock = stock;
+    plan.entry = Some(Entry { state: State::Released(reason), deadline: 0, ..entry.clone() });
+    plan.hold = is_held.then_some(Hold::Lift);
+    plan.dismiss = remaining.is_none();
+    // Without units on record, none are written.
+    plan.units = has.map(|_| remaining);
+    Ok(plan)
+}
+
+fn unmanaged_order<N: Clone>(request: &Request<N>, units: Units) -> Order<N> {
+    Order { user: request.user.clone(), id: request.id.clone(), units }
+}
+
+/// Releases an order of an unmanaged voucher. None when the user has bought nothing.
+fn release_unmanaged<F: Facts>(
+    facts: &F,
+    order: Order<F::Name>,
+    reason: Reason,
+) -> Result<Option<Plan<F::Name>>, F::Error> {
+    if !facts.is_buyer(&order.user)? {
+        return Ok(None);
+    }
+    let stock = match facts.stock()? {
+        Stock::Missing => None,
+        Stock::Left(-1) if facts.policy().minus_one_is_unlimited => None,
+        Stock::Left(before) => {
+            let after = before.checked_add(order.units.get()).ok_or(Refusal::Overflow)?;
+            Some(Change { before, after })
+        }
+    };
+    facts.room(Stream::Released)?;
+    let mut plan = Plan::about(order, None);
+    plan.appends[0] = Some(Append { reason: Some(reason), ..Append::to(Stream::Released) });
+    plan.stock = stock;
+    plan.dismiss = true;
+    Ok(Some(plan))
+}
+
+/// The stock after `units` are released: not above the total, and never less than before.
+pub fn stock_after_release(left: i64, units: Units, total: i64) -> i64 {
+    left.saturating_add(units.get()).min(total.max(left))
+}

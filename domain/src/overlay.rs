@@ -1,0 +1,177 @@
+//! Facts with plans that are not applied yet: tries of one command are decided one after the other,
+//! as if each were written before the next one is decided.
+
+use crate::book::{Entry, UserUnits};
+use crate::facts::{Facts, FirstDue, Stream};
+use crate::plan::Plan;
+use crate::rules::{Millis, Rules};
+use crate::sale::{Policy, Stock, Units};
+use foldhash::fast::RandomState;
+use std::cell::{Cell, OnceCell};
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// The maximum of tries per command.
+pub const TRIES_MAX: usize = 1024;
+
+/// A short table of one command, with keys that clients choose: its hashes are seeded, but chosen
+/// for speed.
+type Table<N, T> = HashMap<N, T, RandomState>;
+
+/// The facts, and plans of accepted tries on top of them. Of other plans nothing is known here:
+/// those are to be applied at once, with [`Overlay::take`] before and a new overlay after.
+pub struct Overlay<'f, F: Facts> {
+    base: &'f F,
+    plans: Vec<Plan<F::Name>>,
+    /// Order id to plan.
+    orders: Table<F::Name, usize>,
+    users: Table<F::Name, i64>,
+    /// The most tries there can be, to allocate memory for all at once.
+    tries: usize,
+    taken: i64,
+    stock: Cell<Option<Stock>>,
+    due: OnceCell<Option<FirstDue<F::Name>>>,
+}
+
+impl<'f, F: Facts<Name: Hash>> Overlay<'f, F> {
+    /// For at most this many tries.
+    pub fn new(base: &'f F, tries: usize) -> Self {
+        Self {
+            base,
+            plans: Vec::new(),
+            orders: Table::default(),
+            users: Table::default(),
+            tries,
+            taken: 0,
+            stock: Cell::new(None),
+            due: OnceCell::new(),
+        }
+    }
+
+    /// Adds the plan of an accepted try.
+    pub fn push(&mut self, plan: Plan<F::Name>) {
+        if self.plans.is_empty() {
+            self.plans.reserve(self.tries);
+            self.users.reserve(self.tries);
+            if plan.entry.is_some() {
+                self.orders.reserve(self.tries);
+            }
+        }
+        if let Some(stock) = plan.stock {
+            let units = stock.before.saturating_sub(stock.after);
+            self.taken = self.taken.saturating_add(units);
+        }
+        let has = plan.units.as_ref().and_then(Option::as_ref).map_or(1, |has| has.units.get());
+        self.users.insert(plan.order.user.clone(), has);
+        if plan.entry.is_some() {
+            self.orders.insert(plan.order.id.clone(), self.plans.len());
+        }
+        self.plans.push(plan);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.plans.is_empty()
+    }
+
+    /// Takes all plans, to be applied, and forgets everything.
+    pub fn take(&mut self) -> Vec<Plan<F::Name>> {
+        let plans = std::mem::take(&mut self.plans);
+        *self = Self::new(self.base, self.tries);
+        plans
+    }
+}
+
+impl<F: Facts<Name: Hash>> Facts for Overlay<'_, F> {
+    type Name = F::Name;
+    type Error = F::Error;
+
+    fn now(&self) -> Millis {
+        self.base.now()
+    }
+
+    fn policy(&self) -> Policy {
+        self.base.policy()
+    }
+
+    fn rules(&self) -> Result<Option<Rules>, F::Error> {
+        self.base.rules()
+    }
+
+    fn stock(&self) -> Result<Stock, F::Error> {
+        let stock = match self.stock.get() {
+            Some(stock) => stock,
+            None => {
+                let stock = self.base.stock()?;
+                self.stock.set(Some(stock));
+                stock
+            }
+        };
+        Ok(match stock {
+            Stock::Left(left) => Stock::Left(left.saturating_sub(self.taken)),
+            Stock::Missing => Stock::Missing,
+        })
+    }
+
+    fn known_buyer(&self, user: &F::Name) -> Result<Option<bool>, F::Error> {
+        if self.users.contains_key(user) { Ok(Some(true)) } else { self.base.known_buyer(user) }
+    }
+
+    fn is_buyer(&self, user: &F::Name) -> Result<bool, F::Error> {
+        Ok(self.users.contains_key(user) || self.base.is_buyer(user)?)
+    }
+
+    fn entry(&self, id: &F::Name) -> Result<Option<Entry<F::Name>>, F::Error> {
+        match self.orders.get(id).and_then(|plan| self.plans.get(*plan)) {
+            Some(plan) => Ok(plan.entry.clone()),
+            None => self.base.entry(id),
+        }
+    }
+
+    fn has_book(&self) -> Result<bool, F::Error> {
+        Ok(!self.orders.is_empty() || self.base.has_book()?)
+    }
+
+    fn units_of(&self, user: &F::Name) -> Result<i64, F::Error> {
+        match self.users.get(user) {
+            Some(units) => Ok(*units),
+            None => self.base.units_of(user),
+        }
+    }
+
+    fn user_units(&self, user: &F::Name) -> Result<Option<UserUnits<F::Name>>, F::Error> {
+        let last = self.plans.iter().rev().find(|plan| plan.order.user == *user);
+        match last.and_then(|plan| plan.units.clone()) {
+            Some(units) => Ok(units),
+            None => self.base.user_units(user),
+        }
+    }
+
+    /// No order of this command is due, since its deadline lies ahead.
+    fn due(&self, most: usize) -> Result<Option<FirstDue<F::Name>>, F::Error> {
+        if let Some(due) = self.due.get() {
+            return Ok(due.clone());
+        }
+        let due = self.base.due(most)?;
+        Ok(self.due.get_or_init(|| due).clone())
+    }
+
+    fn held(&self, most: usize) -> Result<(Vec<F::Name>, u64), F::Error> {
+        self.base.held(most)
+    }
+
+    fn has_own_keys(&self, with_stock: bool) -> Result<bool, F::Error> {
+        self.base.has_own_keys(with_stock)
+    }
+
+    fn room(&self, stream: Stream) -> Result<(), F::Error> {
+        self.base.room(stream)
+    }
+
+    fn writable(&self, units: Units) -> Result<(), F::Error> {
+        self.base.writable(units)
+    }
+
+    fn releasable(&self) -> Result<(), F::Error> {
+        self.base.releasable()
+    }
+}

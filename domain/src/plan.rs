@@ -1,0 +1,134 @@
+//! What a decision writes, as data.
+//!
+//! A plan is about one order. Whoever applies it writes its parts in the order of their fields, all
+//! of them or none: the first parts can still be refused, and are then undone.
+
+use crate::book::{Entry, Reason, State, UserUnits};
+use crate::facts::Stream;
+use crate::rejection::Fate;
+use crate::rules::{Millis, Rules, SaleId};
+use crate::sale::Units;
+
+/// An order, made or not yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Order<N> {
+    pub user: N,
+    pub id: N,
+    pub units: Units,
+}
+
+/// A decision: an answer, and what it takes to make it true.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision<A, N> {
+    /// Nothing is to be written.
+    Answer(A),
+    Do(A, Plan<N>),
+    /// These orders are to be expired first, as far as possible; then the decision is to be made
+    /// again, as settled.
+    Settle(Vec<N>),
+}
+
+/// Adding a user to the buyers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// Who may be there already, which changes nothing.
+    Add,
+    /// Who has bought if they are there already: then nothing is written, and the answer is that
+    /// they are at the limit.
+    Ask,
+}
+
+/// A stock before and after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub before: i64,
+    pub after: i64,
+}
+
+/// What becomes of an order's place among the holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    Place(Millis),
+    Move(Millis),
+    Lift,
+}
+
+/// An entry to be appended: the fields of the plan's order, and these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Append<N> {
+    pub stream: Stream,
+    pub deadline: Option<Millis>,
+    pub reference: Option<N>,
+    pub reason: Option<Reason>,
+    /// The state that a released order was in.
+    pub was: Option<State>,
+    /// What a dead letter says of its order.
+    pub fate: Option<Fate>,
+}
+
+impl<N> Append<N> {
+    /// An entry with the order's own fields only.
+    pub fn to(stream: Stream) -> Self {
+        Self { stream, deadline: None, reference: None, reason: None, was: None, fate: None }
+    }
+}
+
+/// What is written about one order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan<N> {
+    pub order: Order<N>,
+    /// The sale, as entries name it.
+    pub sale: Option<SaleId>,
+    /// The buyers. Can be refused; undone by removing the user.
+    pub admit: Option<Admission>,
+    /// Entries, each of which can be refused; undone by deleting those before it.
+    pub appends: [Option<Append<N>>; 2],
+    /// The entry that a consumer rejects is acknowledged. The last step that can be refused.
+    pub acknowledge: bool,
+    pub stock: Option<Change>,
+    /// The order in the book.
+    pub entry: Option<Entry<N>>,
+    /// What the user has from now on; of None, nothing.
+    pub units: Option<Option<UserUnits<N>>>,
+    pub hold: Option<Hold>,
+    /// The user leaves the buyers.
+    pub dismiss: bool,
+    /// The order in the book stays as it is, and is replicated once more: whoever asks again may not
+    /// know that it was changed, and the replicas may not either. A `WAIT` waits for that.
+    pub again: bool,
+}
+
+impl<N> Plan<N> {
+    /// Nothing yet about an order.
+    pub fn about(order: Order<N>, sale: Option<SaleId>) -> Self {
+        Self {
+            order,
+            sale,
+            admit: None,
+            appends: [None, None],
+            acknowledge: false,
+            stock: None,
+            entry: None,
+            units: None,
+            hold: None,
+            dismiss: false,
+            again: false,
+        }
+    }
+
+    /// Only repeats what the book has of an order.
+    pub fn again(order: Order<N>, sale: Option<SaleId>) -> Self {
+        Self { again: true, ..Self::about(order, sale) }
+    }
+}
+
+/// What is written about a sale as a whole, in this order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SalePlan {
+    pub rules: Option<Rules>,
+    /// A stock where there is none.
+    pub new_stock: Option<i64>,
+    pub stock: Option<Change>,
+    /// Every key of the voucher is deleted, but no stream.
+    pub delete: bool,
+}

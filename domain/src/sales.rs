@@ -1,0 +1,70 @@
+//! Decides about a sale as a whole: creation, changes of its rules and its stock, its end.
+
+use crate::facts::{Facts, Refusal};
+use crate::plan::{Change, SalePlan};
+use crate::rules::Rules;
+use crate::sale::Stock;
+
+/// Makes an unmanaged voucher managed: with a new stock of the rules' total, or, `adopted`, with the
+/// one there is, which becomes the total.
+pub fn create<F: Facts>(facts: &F, rules: Rules, adopted: bool) -> Result<SalePlan, F::Error> {
+    let plan = if adopted {
+        let total = match facts.stock()? {
+            Stock::Missing => return Err(Refusal::NoVoucher.into()),
+            // Also -1, which means no limit on an unmanaged voucher: a total is a number.
+            Stock::Left(..0) => return Err(Refusal::NotAdoptable.into()),
+            Stock::Left(total) => total,
+        };
+        SalePlan { rules: Some(Rules { total, ..rules }), ..SalePlan::default() }
+    } else {
+        let new_stock = Some(rules.total);
+        SalePlan { rules: Some(rules), new_stock, ..SalePlan::default() }
+    };
+    if facts.has_own_keys(!adopted)? { Err(Refusal::Exists.into()) } else { Ok(plan) }
+}
+
+/// Adds units to stock and total, or removes some. Returns the stock after it.
+pub fn restock<F: Facts>(facts: &F, delta: i64) -> Result<(i64, SalePlan), F::Error> {
+    let rules = facts.rules()?.ok_or(Refusal::NotManaged)?;
+    let Stock::Left(before) = facts.stock()? else { return Err(Refusal::NoVoucher.into()) };
+    let grown = |number: i64| number.checked_add(delta).ok_or(Refusal::Overflow);
+    let (after, total) = (grown(before)?, grown(rules.total)?);
+    if after < 0 || total < 0 {
+        return Err(Refusal::TooFew.into());
+    }
+    if delta == 0 {
+        return Ok((after, SalePlan::default()));
+    }
+    let (rules, stock) = (Some(Rules { total, ..rules }), Some(Change { before, after }));
+    Ok((after, SalePlan { rules, stock, ..SalePlan::default() }))
+}
+
+/// The end of a sale.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End<N> {
+    /// Nothing is held, or nothing is known of it.
+    Delete(SalePlan),
+    /// These orders are to be cancelled first. If all of them are, and no others are held, the sale
+    /// is deleted; else it is ended, so that the released units are not sold and held again.
+    Cancel { ids: Vec<N>, delete: Option<SalePlan>, end: SalePlan },
+}
+
+/// Decides the end of a sale, of which `most` orders are released at once at the most. Rules that
+/// can't be read don't prevent an end, but without rules no order can be released.
+pub fn drop<F: Facts>(facts: &F, forced: bool, most: usize) -> Result<End<F::Name>, F::Error> {
+    let delete = SalePlan { delete: true, ..SalePlan::default() };
+    let (ids, held) = facts.held(most)?;
+    let rules = match facts.rules() {
+        Ok(None) => return Ok(End::Delete(delete)),
+        _ if held == 0 => return Ok(End::Delete(delete)),
+        _ if !forced => return Err(Refusal::Held.into()),
+        Err(_) => return Ok(End::Delete(delete)),
+        Ok(Some(rules)) => rules,
+    };
+    if !facts.has_book()? {
+        return Ok(End::Delete(delete));
+    }
+    let is_all = u64::try_from(ids.len()).is_ok_and(|count| count == held);
+    let end = SalePlan { rules: rules.ended(facts.now()), ..SalePlan::default() };
+    Ok(End::Cancel { ids, delete: is_all.then_some(delete), end })
+}

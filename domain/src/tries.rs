@@ -1,0 +1,176 @@
+//! Decides tries.
+
+use crate::book::{Entry, State, UserUnits};
+use crate::facts::{Due, Facts, Refusal, Stream};
+use crate::orders::expired;
+use crate::plan::{Admission, Append, Change, Decision, Hold, Order, Plan};
+use crate::rules::{Rules, Window};
+use crate::sale::{NoStock, Offer, Outcome, Stock, Units, offer};
+
+/// How many overdue orders a try settles before it is answered that it lost. Bounds its time; the
+/// timer releases the rest.
+pub const SETTLED_MAX: usize = 100;
+
+/// The answer to a try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub outcome: Outcome,
+    /// The order id was in the book already.
+    pub is_repeat: bool,
+}
+
+impl From<Outcome> for Answer {
+    fn from(outcome: Outcome) -> Self {
+        Self { outcome, is_repeat: false }
+    }
+}
+
+type Decided<F> = Result<Decision<Answer, <F as Facts>::Name>, <F as Facts>::Error>;
+
+fn answer<N>(outcome: Outcome) -> Decision<Answer, N> {
+    Decision::Answer(outcome.into())
+}
+
+/// Decides a try. `settled` if overdue orders were released for it already.
+#[inline]
+pub fn decide<F: Facts>(facts: &F, order: &Order<F::Name>, settled: bool) -> Decided<F> {
+    match facts.rules()? {
+        None => unmanaged(facts, order),
+        Some(rules) => managed(facts, &rules, order, settled),
+    }
+}
+
+/// A try on a voucher that has only a stock: what the script decides, in its order.
+#[inline]
+pub fn unmanaged<F: Facts>(facts: &F, order: &Order<F::Name>) -> Decided<F> {
+    let stock = facts.stock()?;
+    match offer(stock, order.units, facts.policy()) {
+        Err(NoStock) => Err(Refusal::NoVoucher.into()),
+        Ok(Offer::SoldOut) => Ok(answer(Outcome::SoldOut)),
+        Ok(Offer::Unlimited) => unmanaged_sale(facts, order, None),
+        Ok(Offer::Take { left }) => {
+            let before = left.saturating_add(order.units.get());
+            unmanaged_sale(facts, order, Some(Change { before, after: left }))
+        }
+    }
+}
+
+fn unmanaged_sale<F: Facts>(
+    facts: &F,
+    order: &Order<F::Name>,
+    stock: Option<Change>,
+) -> Decided<F> {
+    let known = facts.known_buyer(&order.user)?;
+    if known == Some(true) {
+        return Ok(answer(Outcome::AtLimit));
+    }
+    if let Err(error) = facts.room(Stream::Orders) {
+        // A user who has bought is answered so first, as by the script.
+        let has_bought = known.is_none() && facts.is_buyer(&order.user)?;
+        return if has_bought { Ok(answer(Outcome::AtLimit)) } else { Err(error) };
+    }
+    let admit = if known.is_some() { Admission::Add } else { Admission::Ask };
+    let mut plan = Plan::about(order.clone(), None);
+    plan.admit = Some(admit);
+    plan.appends[0] = Some(Append::to(Stream::Orders));
+    plan.stock = stock;
+    Ok(Decision::Do(Outcome::Accepted.into(), plan))
+}
+
+/// Outcomes by precedence: a known order id, the window, the limit, the stock.
+fn managed<F: Facts>(
+    facts: &F,
+    rules: &Rules,
+    order: &Order<F::Name>,
+    settled: bool,
+) -> Decided<F> {
+    if let Some(entry) = facts.entry(&order.id)? {
+        return repeat(facts, rules, order, &entry);
+    }
+    match rules.window(facts.now()) {
+        Window::NotStarted => return Ok(answer(Outcome::NotStarted)),
+        Window::Ended => return Ok(answer(Outcome::Ended)),
+        Window::Open => {}
+    }
+    let has = facts.units_of(&order.user)?;
+    if !rules.allows(has, order.units) {
+        let ids = if settled { Vec::new() } else { overdue_of(facts, &order.user)? };
+        return Ok(if ids.is_empty() { answer(Outcome::AtLimit) } else { Decision::Settle(ids) });
+    }
+    let before = match facts.stock()? {
+        Stock::Missing if facts.policy().missing_is_sold_out => 0,
+        Stock::Missing => return Err(Refusal::NoVoucher.into()),
+        Stock::Left(left) => left,
+    };
+    let Some(after) = before.checked_sub(order.units.get()).filter(|after| *after >= 0) else {
+        // Holds may be due. If they can't be released, the timer logs why.
+        let due = if settled { None } else { facts.due(SETTLED_MAX)? };
+        let Some(due) = due else { return Ok(answer(Outcome::SoldOut)) };
+        return Ok(Decision::Settle(due.iter().map(|due| due.id.clone()).collect()));
+    };
+    accept(facts, rules, order, has, Change { before, after })
+}
+
+fn accept<F: Facts>(
+    facts: &F,
+    rules: &Rules,
+    order: &Order<F::Name>,
+    has: i64,
+    stock: Change,
+) -> Decided<F> {
+    let Order { user, id, units } = order.clone();
+    let (state, deadline) = match rules.hold {
+        Some(hold) => (State::Held, facts.now().saturating_add(hold)),
+        None => (State::Sold, 0),
+    };
+    facts.writable(if rules.hold.is_some() { units } else { Units::ONE })?;
+    facts.room(Stream::Orders)?;
+    let held_until = rules.hold.map(|_| deadline);
+    // Both fit: the limit, which bounds the sum, is an i64.
+    let all = Units::new(has.saturating_add(units.get())).unwrap_or(units);
+    let mut plan = Plan::about(order.clone(), Some(rules.sale));
+    // A user who has units is among the buyers already.
+    plan.admit = (has == 0).then_some(Admission::Add);
+    plan.appends[0] = Some(Append { deadline: held_until, ..Append::to(Stream::Orders) });
+    plan.stock = Some(stock);
+    plan.entry = Some(Entry { state, units, deadline, reference: None, user });
+    plan.units = Some(Some(UserUnits { units: all, latest: id }));
+    plan.hold = held_until.map(Hold::Place);
+    Ok(Decision::Do(Outcome::Accepted.into(), plan))
+}
+
+/// Answers a try whose order id is in the book. Of a released order, the units don't matter: its id
+/// never sells again.
+fn repeat<F: Facts>(
+    facts: &F,
+    rules: &Rules,
+    order: &Order<F::Name>,
+    entry: &Entry<F::Name>,
+) -> Decided<F> {
+    if entry.user != order.user {
+        return Err(Refusal::OrderId.into());
+    }
+    let again = |outcome| Answer { outcome, is_repeat: true };
+    if entry.is_overdue(facts.now()) {
+        let plan = expired(facts, rules, &order.id, entry)?;
+        return Ok(Decision::Do(again(Outcome::Released), plan));
+    }
+    let outcome = match entry.state {
+        State::Released(_) => Outcome::Released,
+        _ if entry.units != order.units => return Err(Refusal::OrderId.into()),
+        _ => Outcome::Accepted,
+    };
+    Ok(Decision::Do(again(outcome), Plan::again(order.clone(), Some(rules.sale))))
+}
+
+/// The overdue orders of a user who seems to have too many units: the latest one, and those among
+/// the orders that are due first.
+fn overdue_of<F: Facts>(facts: &F, user: &F::Name) -> Result<Vec<F::Name>, F::Error> {
+    let Some(due) = facts.due(SETTLED_MAX)? else { return Ok(Vec::new()) };
+    let Some(UserUnits { latest, .. }) = facts.user_units(user)? else { return Ok(Vec::new()) };
+    let is_theirs = |due: &&Due<F::Name>| due.user.as_ref() == Some(user) && due.id != latest;
+    let others: Vec<_> = due.iter().filter(is_theirs).map(|due| due.id.clone()).collect();
+    let entry = facts.entry(&latest)?;
+    let is_overdue = entry.is_some_and(|entry| entry.user == *user && entry.is_overdue(facts.now()));
+    Ok(is_overdue.then_some(latest).into_iter().chain(others).collect())
+}

@@ -1,0 +1,157 @@
+//! Makes decisions true, and counts them.
+
+use crate::args::Args;
+use crate::error::CommandError;
+use crate::keyspace::apply::Applied;
+use crate::keyspace::names::Name;
+use crate::keyspace::sale::Sale;
+use crate::metrics;
+use crate::server::Str;
+use crate::typed::{OrderId, User};
+use domain::book::Reason;
+use domain::facts::{Facts, Stream};
+use domain::orders::{self, Request};
+use domain::plan::{Decision, Order, Plan};
+use domain::rules::Meant;
+use domain::sale::{Outcome, Units};
+use domain::tries::{self, Answer};
+use std::slice;
+
+/// Reads `user orderid`, for one unit.
+pub(super) fn next_order<'a>(args: &mut Args<'a>) -> Result<Order<Name<'a>>, CommandError> {
+    let (user, id) = (args.next::<User<'_>>()?, args.next::<OrderId<'_>>()?);
+    Ok(Order { user: Name::Given(user.0), id: Name::Given(id.0), units: Units::ONE })
+}
+
+/// A request about an order, of the sale that `[SALE id]` names.
+pub(super) fn request<'a>(order: Order<Name<'a>>, sale: Meant) -> Request<Name<'a>> {
+    Request { user: order.user, id: order.id, sale }
+}
+
+/// Applies plans, and counts what came of them.
+pub(super) fn apply<'a>(
+    sale: &Sale<'a>,
+    plans: &[Plan<Name<'a>>],
+) -> Result<Applied, CommandError> {
+    let applied = sale.apply(plans)?;
+    let written = match applied {
+        Applied::All => plans.len(),
+        Applied::HasBought => 0,
+        Applied::First(count, _) => count,
+    };
+    for append in plans.iter().take(written).flat_map(|plan| plan.appends.iter().flatten()) {
+        match (append.stream, append.reason) {
+            (Stream::Confirmed, _) => metrics::ORDERS_CONFIRMED.count(),
+            (Stream::Released, Some(Reason::Cancelled)) => metrics::ORDERS_CANCELLED.count(),
+            (Stream::Released, Some(Reason::Expired)) => metrics::ORDERS_EXPIRED.count(),
+            (Stream::Released, Some(Reason::Rejected)) => metrics::ORDERS_REJECTED.count(),
+            _ => {}
+        }
+    }
+    Ok(applied)
+}
+
+/// Makes the decision about an order true: its answer.
+pub(super) fn done<'a, A>(
+    sale: &Sale<'a>,
+    decision: Decision<A, Name<'a>>,
+) -> Result<A, CommandError> {
+    match decision {
+        Decision::Answer(answer) => Ok(answer),
+        Decision::Do(answer, plan) => apply(sale, slice::from_ref(&plan)).map(|_| answer),
+        // Only tries settle first.
+        Decision::Settle(_) => Err(CommandError::Garbled),
+    }
+}
+
+/// Tries once.
+#[inline]
+pub(super) fn try_once<'a>(
+    sale: &Sale<'a>,
+    order: &Order<Name<'a>>,
+) -> Result<Outcome, CommandError> {
+    // Most tries lose: what they don't need is kept out of their way.
+    match tries::decide(sale, order, false) {
+        Ok(Decision::Answer(answer)) => Ok(counted(answer)),
+        Ok(Decision::Do(answer, plan)) => carry_out(sale, answer, &plan),
+        Ok(Decision::Settle(ids)) => try_settled(sale, order, &ids),
+        Err(error) => Err(error),
+    }
+}
+
+#[cold]
+fn try_settled<'a>(
+    sale: &Sale<'a>,
+    order: &Order<Name<'a>>,
+    ids: &[Name<'a>],
+) -> Result<Outcome, CommandError> {
+    let settled = settle(sale, ids);
+    match tries::decide(sale, order, true)? {
+        Decision::Do(answer, plan) => carry_out(sale, answer, &plan),
+        Decision::Answer(answer) => {
+            if settled == 0 && answer.outcome == Outcome::SoldOut {
+                sale.rest_from_due();
+            }
+            Ok(counted(answer))
+        }
+        // Who is settled does not settle again.
+        Decision::Settle(_) => Ok(counted(Outcome::SoldOut.into())),
+    }
+}
+
+#[inline(never)]
+fn carry_out<'a>(
+    sale: &Sale<'a>,
+    answer: Answer,
+    plan: &Plan<Name<'a>>,
+) -> Result<Outcome, CommandError> {
+    match apply(sale, slice::from_ref(plan))? {
+        Applied::HasBought => Ok(counted(Outcome::AtLimit.into())),
+        Applied::All | Applied::First(..) => Ok(counted(answer)),
+    }
+}
+
+/// Counts the answer to a try.
+#[inline]
+pub(super) fn counted(answer: Answer) -> Outcome {
+    let Answer { outcome, is_repeat } = answer;
+    match outcome {
+        _ if is_repeat => metrics::TRIES_REPEATED.count(),
+        Outcome::Accepted => metrics::TRIES_ACCEPTED.count(),
+        Outcome::SoldOut => metrics::TRIES_SOLD_OUT.count(),
+        Outcome::AtLimit => metrics::TRIES_ALREADY_BOUGHT.count(),
+        Outcome::NotStarted => metrics::TRIES_NOT_STARTED.count(),
+        Outcome::Ended => metrics::TRIES_ENDED.count(),
+        // Only a repeat is answered so.
+        Outcome::Released => {}
+    }
+    outcome
+}
+
+/// Releases overdue orders, as far as possible, and returns how many. What can't be released stays,
+/// and the timer logs why.
+pub(super) fn settle<'a>(sale: &Sale<'a>, ids: &[Name<'a>]) -> usize {
+    ids.iter().filter(|id| end_hold(sale, id, Reason::Expired).is_ok()).count()
+}
+
+/// Releases an order among the holds.
+pub(crate) fn end_hold<'a>(
+    sale: &Sale<'a>,
+    id: &Name<'a>,
+    reason: Reason,
+) -> Result<(), CommandError> {
+    let plan = orders::end_hold(sale, id, reason).inspect_err(|_| sale.close())?;
+    apply(sale, slice::from_ref(&plan)).map(|_| ())
+}
+
+/// Refuses a user or an order id that is too long, in a batch, whose arguments were not checked when
+/// they were read.
+pub(super) fn check_lens(user: Str<'_>, id: Str<'_>) -> Result<(), CommandError> {
+    crate::args::check_len::<User<'_>>(user)?;
+    crate::args::check_len::<OrderId<'_>>(id)
+}
+
+/// Is the voucher managed?
+pub(super) fn is_managed(sale: &Sale<'_>) -> Result<bool, CommandError> {
+    Ok(sale.rules()?.is_some())
+}

@@ -1,0 +1,84 @@
+//! A key that one command reads and then perhaps writes, opened by one handle at a time.
+//!
+//! Opening a key can expire it and free its value, under a handle that is open already: so what is
+//! open is asked, and never opened again.
+
+use crate::error::CommandError;
+use crate::server::{Ctx, Kind, OwnedStr, ReadKey, Str, WriteKey};
+use std::cell::{Ref, RefCell, RefMut};
+
+/// The one handle of a key.
+#[derive(Default)]
+pub(super) struct Opened<'a>(RefCell<Handle<'a>>);
+
+#[derive(Default)]
+enum Handle<'a> {
+    #[default]
+    Closed,
+    Missing,
+    Reading(ReadKey<'a>),
+    Writing(WriteKey<'a>),
+}
+
+impl<'a> Opened<'a> {
+    /// The key, to be read; none if it does not exist.
+    pub(super) fn reading(&self, ctx: Ctx<'a>, name: Str<'a>) -> Option<Ref<'_, ReadKey<'a>>> {
+        if matches!(*self.0.borrow(), Handle::Closed) {
+            let opened = ReadKey::open(ctx, name).map_or(Handle::Missing, Handle::Reading);
+            *self.0.borrow_mut() = opened;
+        }
+        Ref::filter_map(self.0.borrow(), |it: &Handle<'a>| match it {
+            Handle::Reading(key) => Some(key),
+            Handle::Writing(key) => key.reading(),
+            Handle::Closed | Handle::Missing => None,
+        })
+        .ok()
+    }
+
+    pub(super) fn exists(&self, ctx: Ctx<'a>, name: Str<'a>) -> bool {
+        self.reading(ctx, name).is_some()
+    }
+
+    /// The value of a field of a hash; none when the key or the field is missing.
+    pub(super) fn field(
+        &self,
+        ctx: Ctx<'a>,
+        name: Str<'a>,
+        field: Str<'_>,
+    ) -> Result<Option<OwnedStr>, CommandError> {
+        let Some(hash) = self.reading(ctx, name) else { return Ok(None) };
+        // Cheaper than reading the value, and enough for nearly every try.
+        if hash.hash_has(field)? { Ok(hash.hash_get(field)?) } else { Ok(None) }
+    }
+
+    /// Opens the key for writing; an error if it exists and is of another kind.
+    pub(super) fn open(
+        &self,
+        ctx: Ctx<'a>,
+        name: Str<'a>,
+        wanted: Kind,
+    ) -> Result<(), CommandError> {
+        let mut handle = self.0.borrow_mut();
+        if !matches!(*handle, Handle::Writing(_)) {
+            *handle = Handle::Closed;
+            *handle = Handle::Writing(WriteKey::open(ctx, name));
+        }
+        match &*handle {
+            Handle::Writing(key) if key.kind() == Kind::Empty || key.kind() == wanted => Ok(()),
+            _ => Err(CommandError::WrongType),
+        }
+    }
+
+    /// The key, if it is open for writing.
+    pub(super) fn writing(&self) -> Option<RefMut<'_, WriteKey<'a>>> {
+        RefMut::filter_map(self.0.borrow_mut(), |handle| match handle {
+            Handle::Writing(key) => Some(key),
+            _ => None,
+        })
+        .ok()
+    }
+
+    pub(super) fn close(&self) {
+        *self.0.borrow_mut() = Handle::Closed;
+    }
+}

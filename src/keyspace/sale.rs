@@ -1,0 +1,348 @@
+//! The facts of one voucher, as decisions ask for them, read from its keys.
+
+use crate::config;
+use crate::error::CommandError;
+use crate::keyspace::book;
+use crate::keyspace::buyers::{self, Buyer};
+use crate::keyspace::fields::EntryNames;
+use crate::keyspace::names::Name;
+use crate::keyspace::opened::Opened;
+use crate::keyspace::orders::Orders;
+use crate::keyspace::presence::{Reach, check_confirmed_here};
+use crate::keyspace::dead_letters::Rejected;
+use crate::keyspace::rules::{self, check_primary};
+use crate::keyspace::stock;
+use crate::keyspace::voucher_keys::{ManagedKeys, SaleKeys, VoucherKeys, Vouchers};
+use crate::server::{Ctx, Kind, OwnedStr, Str};
+use crate::typed::{User, Voucher};
+use domain::book::{Entry, UserUnits};
+use domain::facts::{Due, Facts, FirstDue, Stream};
+use domain::plan::Plan;
+use domain::rules::{Millis, Rules};
+use domain::sale::{Policy, Stock, Units};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::HashSet;
+use std::rc::Rc;
+
+/// The sale of one voucher, as found by one command: its facts, and by [`Sale::apply`] the one way
+/// to change them.
+pub(crate) struct Sale<'a> {
+    pub(super) ctx: Ctx<'a>,
+    /// The voucher, as the client spells it.
+    voucher: Str<'a>,
+    keys: Keys<'a>,
+    reach: Reach,
+    pub(super) rejected: Option<&'a Rejected<'a>>,
+    /// Made when first needed, which most tries never do.
+    more: OnceCell<More<'a>>,
+}
+
+/// What a sale has open, each key by one handle, and what was found out already.
+#[derive(Default)]
+pub(super) struct More<'a> {
+    rules: Cell<Option<Rules>>,
+    now: Cell<Option<Millis>>,
+    /// Which users of a batch are among the buyers, where that was asked for all at once.
+    bought: RefCell<Option<HashSet<Name<'a>>>>,
+    pub(super) book: Opened<'a>,
+    pub(super) units: Opened<'a>,
+    pub(super) holds: Opened<'a>,
+    pub(super) streams: RefCell<[Option<(Stream, Orders<'a>)>; 2]>,
+}
+
+/// Where the keys of a sale are.
+#[derive(Clone, Copy)]
+enum Keys<'a> {
+    /// Derived from the voucher.
+    Derived { keys: &'a VoucherKeys, vouchers: &'a Vouchers },
+    /// Spelled out by the client, for a sale without rules.
+    Given { keys: SaleKeys<'a>, names: EntryNames<'a>, policy: Policy },
+}
+
+impl<'a> Sale<'a> {
+    /// The sale of a voucher.
+    #[inline]
+    pub(crate) fn of(
+        ctx: Ctx<'a>,
+        vouchers: &'a Vouchers,
+        keys: &'a VoucherKeys,
+        voucher: Voucher<'a>,
+    ) -> Self {
+        Self::reached(ctx, vouchers, keys, voucher, Reach::Whole)
+    }
+
+    /// The same, with the keys that are known to be on this node.
+    #[inline]
+    pub(crate) fn reached(
+        ctx: Ctx<'a>,
+        vouchers: &'a Vouchers,
+        keys: &'a VoucherKeys,
+        voucher: Voucher<'a>,
+        reach: Reach,
+    ) -> Self {
+        let keys = Keys::Derived { keys, vouchers };
+        Self { ctx, voucher: voucher.0, keys, reach, rejected: None, more: OnceCell::new() }
+    }
+
+    /// A sale on keys that the client names.
+    pub(crate) fn on(
+        ctx: Ctx<'a>,
+        voucher: Voucher<'a>,
+        keys: SaleKeys<'a>,
+        names: EntryNames<'a>,
+        policy: Policy,
+    ) -> Self {
+        let (keys, reach) = (Keys::Given { keys, names, policy }, Reach::Whole);
+        Self { ctx, voucher: voucher.0, keys, reach, rejected: None, more: OnceCell::new() }
+    }
+
+    /// The sale, for the rejection of an entry.
+    pub(crate) fn with_rejected(self, rejected: &'a Rejected<'a>) -> Self {
+        Self { rejected: Some(rejected), ..self }
+    }
+
+    pub(super) fn more(&self) -> &More<'a> {
+        self.more.get_or_init(More::default)
+    }
+
+    /// Asks at once which of these users are among the buyers.
+    pub(crate) fn find_buyers(
+        &self,
+        users: impl Iterator<Item = Str<'a>> + Clone,
+    ) -> Result<(), CommandError> {
+        let have = buyers::have_bought(self.ctx, self.sale_keys()?.buyers, users.clone())?;
+        let bought = users.zip(have).filter(|(_, has_bought)| *has_bought);
+        *self.more().bought.borrow_mut() = Some(bought.map(|(user, _)| Name::Given(user)).collect());
+        Ok(())
+    }
+
+    /// Refuses to touch keys that may be on another node.
+    fn check_reach(&self) -> Result<(), CommandError> {
+        if self.reach == Reach::Whole { Ok(()) } else { Err(CommandError::TryAgain) }
+    }
+
+    /// Notes which users of a batch have bought meanwhile.
+    pub(super) fn note_bought(&self, plans: &[Plan<Name<'a>>]) {
+        if let Some(bought) = &mut *self.more().bought.borrow_mut() {
+            bought.extend(plans.iter().map(|plan| plan.order.user.clone()));
+        }
+    }
+
+    pub(super) fn sale_keys(&self) -> Result<SaleKeys<'a>, CommandError> {
+        match self.keys {
+            Keys::Derived { keys, .. } => keys.sale(),
+            Keys::Given { keys, .. } => Ok(keys),
+        }
+    }
+
+    /// The keys of a managed voucher, and of the releases of any.
+    pub(crate) fn managed_keys(&self) -> Result<ManagedKeys<'a>, CommandError> {
+        match self.keys {
+            Keys::Derived { keys, .. } => keys.managed(),
+            Keys::Given { .. } => Err(CommandError::NotManaged),
+        }
+    }
+
+    pub(super) fn entry_names(&self) -> EntryNames<'a> {
+        match self.keys {
+            Keys::Derived { keys, .. } => EntryNames::configured(keys.fields()),
+            Keys::Given { names, .. } => names,
+        }
+    }
+
+    /// The voucher, as entries name it.
+    pub(super) fn entry_voucher(&self, is_managed: bool) -> Result<Str<'a>, CommandError> {
+        if is_managed { Ok(self.managed_keys()?.voucher) } else { Ok(self.voucher) }
+    }
+
+    /// Nothing that can be released is due before this moment, as far as is known.
+    fn note_none_due(&self, before: Millis) {
+        if let Keys::Derived { keys, .. } = self.keys {
+            keys.set_none_due(self.ctx.selected_db(), before);
+        }
+    }
+
+    /// Closes what is open, because a decision came to nothing.
+    pub(crate) fn close(&self) {
+        let Some(more) = self.more.get() else { return };
+        more.book.close();
+        more.units.close();
+        more.holds.close();
+        more.streams.replace([None, None]);
+    }
+
+    /// The next tries need not find out again that what is due can't be released.
+    pub(crate) fn rest_from_due(&self) {
+        /// How long tries ignore holds that could not be released.
+        const REST_MS: Millis = 100;
+        self.note_none_due(self.now().saturating_add(REST_MS));
+    }
+
+    /// The text of an order's entry, for [`Entry::parse`].
+    pub(super) fn entry_text(&self, id: &Name<'a>) -> Result<Option<OwnedStr>, CommandError> {
+        self.more().book.field(self.ctx, self.managed_keys()?.book, id.as_str())
+    }
+
+    fn units_text(&self, user: &Name<'a>) -> Result<Option<OwnedStr>, CommandError> {
+        self.more().units.field(self.ctx, self.managed_keys()?.units, user.as_str())
+    }
+
+    fn stream_key(&self, stream: Stream) -> Result<Option<Str<'a>>, CommandError> {
+        Ok(match stream {
+            Stream::Orders => self.sale_keys()?.orders,
+            Stream::Released => self.managed_keys()?.released,
+            Stream::Confirmed => {
+                let keys = self.managed_keys()?;
+                check_confirmed_here(self.ctx, keys)?;
+                keys.confirmed
+            }
+            Stream::DeadLetters => self.rejected.map(|rejected| rejected.letters),
+        })
+    }
+}
+
+impl<'a> Facts for Sale<'a> {
+    type Name = Name<'a>;
+    type Error = CommandError;
+
+    fn now(&self) -> Millis {
+        let now = &self.more().now;
+        let moment = now.get().unwrap_or_else(|| self.ctx.now_ms());
+        now.set(Some(moment));
+        moment
+    }
+
+    #[inline]
+    fn policy(&self) -> Policy {
+        match self.keys {
+            Keys::Derived { .. } => config::policy(),
+            Keys::Given { policy, .. } => policy,
+        }
+    }
+
+    #[inline]
+    fn rules(&self) -> Result<Option<Rules>, CommandError> {
+        let Keys::Derived { keys, vouchers } = self.keys else { return Ok(None) };
+        if let Some(rules) = self.more.get().and_then(|more| more.rules.get()) {
+            return Ok(Some(rules));
+        }
+        let rules = keys.rules_in(vouchers, self.ctx)?;
+        if rules.is_some() {
+            self.more().rules.set(rules);
+        }
+        Ok(rules)
+    }
+
+    #[inline]
+    fn stock(&self) -> Result<Stock, CommandError> {
+        match self.keys {
+            Keys::Derived { keys, .. } => keys.read_stock(self.ctx),
+            Keys::Given { keys, .. } => stock::read(self.ctx, keys.stock),
+        }
+    }
+
+    fn known_buyer(&self, user: &Name<'a>) -> Result<Option<bool>, CommandError> {
+        let Some(more) = self.more.get() else { return Ok(None) };
+        Ok(more.bought.borrow().as_ref().map(|bought| bought.contains(user)))
+    }
+
+    fn is_buyer(&self, user: &Name<'a>) -> Result<bool, CommandError> {
+        Buyer::new(self.sale_keys()?.buyers, User(user.as_str())).has_bought(self.ctx)
+    }
+
+    fn entry(&self, id: &Name<'a>) -> Result<Option<Entry<Name<'a>>>, CommandError> {
+        let Some(text) = self.entry_text(id)? else { return Ok(None) };
+        Ok(Some(Entry::parse(text.as_str().bytes())?.map(Name::read)))
+    }
+
+    fn has_book(&self) -> Result<bool, CommandError> {
+        Ok(self.more().book.exists(self.ctx, self.managed_keys()?.book))
+    }
+
+    fn units_of(&self, user: &Name<'a>) -> Result<i64, CommandError> {
+        let Some(text) = self.units_text(user)? else { return Ok(0) };
+        Ok(UserUnits::parse(text.as_str().bytes())?.units.get())
+    }
+
+    fn user_units(&self, user: &Name<'a>) -> Result<Option<UserUnits<Name<'a>>>, CommandError> {
+        let Some(text) = self.units_text(user)? else { return Ok(None) };
+        let UserUnits { units, latest } = UserUnits::parse(text.as_str().bytes())?;
+        Ok(Some(UserUnits { units, latest: Name::read(latest) }))
+    }
+
+    fn due(&self, most: usize) -> Result<Option<FirstDue<Name<'a>>>, CommandError> {
+        let Keys::Derived { keys, .. } = self.keys else { return Ok(None) };
+        if keys.is_none_due(self.ctx.selected_db(), self.now()) {
+            return Ok(None);
+        }
+        let Some(holds) = self.more().holds.reading(self.ctx, self.managed_keys()?.holds) else {
+            self.note_none_due(Millis::MAX);
+            return Ok(None);
+        };
+        let due = book::members(&holds, None, self.now(), most)?;
+        if due.is_empty() {
+            let first = book::holds_in(&holds, None).and_then(|holds| holds.first);
+            self.note_none_due(first.unwrap_or(Millis::MAX));
+            return Ok(None);
+        }
+        self.check_reach()?;
+        check_primary(self.ctx)?;
+        let due = due.into_iter().map(|(id, _)| {
+            let id = Name::Read(Rc::new(id));
+            let user = self.entry(&id).ok().flatten().map(|entry| entry.user);
+            Due { id, user }
+        });
+        Ok(Some(due.collect()))
+    }
+
+    fn held(&self, most: usize) -> Result<(Vec<Name<'a>>, u64), CommandError> {
+        let holds = self.more().holds.reading(self.ctx, self.managed_keys()?.holds);
+        let Some((holds, held)) = holds.and_then(|it| book::holds_in(&it, None).map(|held| (it, held)))
+        else {
+            return Ok((Vec::new(), 0));
+        };
+        let first = book::members(&holds, None, Millis::MAX, most)?;
+        let ids = first.into_iter().map(|(id, _)| Name::Read(Rc::new(id))).collect();
+        Ok((ids, held.count))
+    }
+
+    fn has_own_keys(&self, with_stock: bool) -> Result<bool, CommandError> {
+        let keys = self.managed_keys()?;
+        let is_counted = |key: &Str<'_>| with_stock || key.bytes() != keys.sale.stock.bytes();
+        Ok(keys.own().iter().filter(|key| is_counted(key)).any(|key| rules::exists(self.ctx, *key)))
+    }
+
+    fn room(&self, stream: Stream) -> Result<(), CommandError> {
+        let mut streams = self.more().streams.borrow_mut();
+        if streams.iter().flatten().any(|(open, _)| *open == stream) {
+            return Ok(());
+        }
+        let Some(key) = self.stream_key(stream)? else { return Ok(()) };
+        let opened = Orders::open(self.ctx, key).map_err(|error| match (stream, error) {
+            (Stream::DeadLetters, CommandError::StreamExhausted) => {
+                CommandError::DeadLettersExhausted
+            }
+            (_, error) => error,
+        })?;
+        if let Some(place) = streams.iter_mut().find(|place| place.is_none()) {
+            *place = Some((stream, opened));
+        }
+        Ok(())
+    }
+
+    fn writable(&self, units: Units) -> Result<(), CommandError> {
+        check_primary(self.ctx)?;
+        let keys = self.managed_keys()?;
+        if units != Units::ONE {
+            book::read_extra(self.ctx, keys)?;
+        }
+        self.more().book.open(self.ctx, keys.book, Kind::Hash)?;
+        self.more().units.open(self.ctx, keys.units, Kind::Hash)?;
+        self.more().holds.open(self.ctx, keys.holds, Kind::SortedSet)
+    }
+
+    fn releasable(&self) -> Result<(), CommandError> {
+        self.check_reach()?;
+        buyers::check_kind(self.ctx, self.sale_keys()?.buyers)
+    }
+}
