@@ -266,3 +266,45 @@ fn a_holds_key_of_another_type_is_forgotten() {
     });
     gone.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
 }
+
+/// The units of the users expire again and again while holds are released: what is open is read by
+/// the handle that is open. `make memory` would see a value that was freed under it.
+#[test]
+fn units_that_expire_meanwhile_crash_nothing() {
+    const ORDERS: usize = 600;
+    let server = Server::start();
+    server.run(&format!("SECKILL.CREATE 7 {ORDERS} HOLD 200"));
+    let pairs: Vec<String> = (0..ORDERS).map(|number| format!("u{number} o{number}")).collect();
+    server.run(&format!("SECKILL.MTRY 7 {}", pairs.join(" ")));
+    let mut client = server.client();
+    let released = || server.info_number("seckill_orders_expired");
+    let done = crate::harness::wait_for("the holds to end", || {
+        for _ in 0..200 {
+            client.run("HSET seckill:units:7 u1 1:o1");
+            client.run("PEXPIRE seckill:units:7 1");
+        }
+        (released() == ORDERS as i64).then_some(())
+    });
+    done.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+    server.check(&format!("> GET seckill:stock:7\n{ORDERS}\n> EXISTS seckill:hold:7\n0"));
+}
+
+/// Names are kept for the voucher tried last, and what is known of it: a timer that releases holds
+/// of another one leaves that alone.
+#[test]
+fn expiry_leaves_what_is_known_of_the_voucher_tried_last() {
+    let server = Server::start();
+    server.run("SET seckill:stock:a 0");
+    server.run("SECKILL.CREATE b 9 HOLD 100");
+    server.run("SECKILL.TRY b alice o1");
+    server.check("> SECKILL.TRY a alice o1\n1\n> SECKILL.TRY a alice o1\n1");
+    let ended = crate::harness::wait_for("the hold to end", || {
+        (server.info_number("seckill_orders_expired") == 1).then_some(())
+    });
+    ended.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+    let looked_up = || server.info_number("keyspace_hits") + server.info_number("keyspace_misses");
+    let before = looked_up();
+    // Only the stock: that the voucher has no rules is known.
+    server.check("> SECKILL.TRY a alice o1\n1");
+    assert_eq!(looked_up() - before, 1);
+}
