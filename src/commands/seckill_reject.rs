@@ -49,17 +49,14 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     ],
 };
 
-/// The longest reason: long enough for a stack trace, short enough to refuse data passed by
-/// mistake.
-const REASON_LEN_MAX: usize = 64 << 10;
-
 struct Reject;
 
 impl Command for Reject {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let (stream, group) = (args.next()?, args.next()?);
         let delivery = Delivery { stream, group, id: args.next_entry_id()? };
-        let reason = reason_from(args)?;
+        // For people. Whoever may reject must not be able to fill the memory by it.
+        let reason = reason_from(args)?.filter(|_| !ctx.is_memory_full());
         let Some(deliveries) = delivery.pending(ctx)? else {
             delivery.acknowledge_again(ctx);
             return Ok(Reply::Integer(0));
@@ -126,9 +123,6 @@ fn reason_from(mut args: Args<'_>) -> Result<Option<Reason<'_>>, CommandError> {
     args.next_word(&["REASON"])?;
     let reason: Reason<'_> = args.next()?;
     args.finish()?;
-    if reason.0.bytes().len() > REASON_LEN_MAX {
-        return Err(CommandError::TooLong { argument: "reason", max: REASON_LEN_MAX });
-    }
     Ok(Some(reason))
 }
 

@@ -12,8 +12,11 @@ use domain::integer::Decimal;
 use domain::key_names::{DEAD_LETTERS_SUFFIX, companion};
 use domain::rejection::Fate;
 
-/// The reason of a rejection that gives none.
+/// The reason of a rejection that gives none, or that comes while memory is full.
 const NO_REASON: &[u8] = b"unspecified";
+
+/// How many bytes of a reason are kept. Enough for the head of a stack trace.
+const REASON_LEN_MAX: usize = 1024;
 
 /// The name of the dead-letter stream of a stream, in the stream's slot if there are slots, and
 /// known to be on this node.
@@ -48,7 +51,7 @@ impl Rejected<'_> {
     /// What the dead letter says beside the fields of its entry, names and values in turn.
     pub(super) fn letter(&self, fate: Fate, was: Option<State>) -> Vec<OwnedStr> {
         let name = |word: &[u8]| OwnedStr::new(&[DEAD_LETTER_PREFIX, word].concat());
-        let reason = self.reason.map_or(NO_REASON, |reason| reason.0.bytes());
+        let reason = self.reason.map_or(NO_REASON, |reason| shortened(reason.0.bytes()));
         let mut fields = vec![
             name(b"Stream"),
             OwnedStr::new(self.delivery.stream.0.bytes()),
@@ -66,5 +69,29 @@ impl Rejected<'_> {
         let was = was.map(|state| OwnedStr::new(state.word().as_bytes()));
         fields.extend(was.into_iter().flat_map(|was| [name(b"Was"), was]));
         fields
+    }
+}
+
+/// As much of a reason as is kept, without half a character at its end.
+fn shortened(reason: &[u8]) -> &[u8] {
+    let starts = |at: &usize| reason.get(*at).is_none_or(|byte| byte & 0xc0 != 0x80);
+    let end = (0..=REASON_LEN_MAX).rev().take(4).find(starts);
+    reason.get(..end.unwrap_or(REASON_LEN_MAX)).unwrap_or(reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shortened;
+
+    #[test]
+    fn a_long_reason_is_cut_between_characters() {
+        for text in ["", "x", "地址不存在"] {
+            assert_eq!(shortened(text.as_bytes()), text.as_bytes());
+        }
+        for (character, wanted) in [("x", 1024), ("é", 1024), ("地", 1023), ("𝄞", 1024)] {
+            let text = character.repeat(2000);
+            assert_eq!(shortened(text.as_bytes()).len(), wanted, "{character}");
+        }
+        assert_eq!(shortened(&[0x80; 5000]).len(), 1024);
     }
 }

@@ -232,6 +232,11 @@ impl<'a> Ctx<'a> {
         self.has_any_flag(raw::REDISMODULE_CTX_FLAGS_CLUSTER)
     }
 
+    /// Is more memory in use than `maxmemory` allows?
+    pub(crate) fn is_memory_full(self) -> bool {
+        self.has_any_flag(raw::REDISMODULE_CTX_FLAGS_OOM)
+    }
+
     pub(crate) fn is_replica(self) -> bool {
         self.has_any_flag(raw::REDISMODULE_CTX_FLAGS_SLAVE)
     }
