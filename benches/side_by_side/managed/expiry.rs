@@ -77,7 +77,7 @@ fn fill(stand: &mut Stand, orders: usize) -> Result<String> {
     let key = |kind: &str| format!("seckill:{kind}:{}", SALE.voucher);
     let prepared = "prepared".to_owned();
     for from in (0..orders).step_by(ORDERS_A_COMMAND) {
-        let [mut book, mut buyer] = ["book", "buyer"].map(|kind| {
+        let [mut book, mut units] = ["book", "units"].map(|kind| {
             let mut command = redis::cmd("HSET");
             command.arg(key(kind));
             command
@@ -88,11 +88,11 @@ fn fill(stand: &mut Stand, orders: usize) -> Result<String> {
         for n in from..(from + ORDERS_A_COMMAND).min(orders) {
             let (user, order_id) = (FIRST_USER + n, FIRST_ORDER + n);
             book.arg(order_id).arg(format!("held:1:{DEADLINE_MS}:{user}"));
-            buyer.arg(user).arg(format!("1:{order_id}"));
+            units.arg(user).arg(format!("1:{order_id}"));
             buyers.arg(user);
             holds.arg(DEADLINE_MS).arg(order_id);
         }
-        for command in [book, buyer, buyers, holds] {
+        for command in [book, units, buyers, holds] {
             let () = command.query(&mut stand.control)?;
         }
     }

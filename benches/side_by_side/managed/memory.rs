@@ -72,7 +72,7 @@ fn before_and_after(lab: &Lab, orders: usize, command: &'static str) -> Result<(
 
 fn keys() -> Vec<String> {
     let mut keys: Vec<String> =
-        ["book", "buyer", "order", "hold"].map(|kind| format!("seckill:{kind}:<v>")).into();
+        ["book", "units", "order", "hold"].map(|kind| format!("seckill:{kind}:<v>")).into();
     keys.extend([
         "stream.orders".to_owned(),
         "stream.orders.released".to_owned(),

@@ -61,7 +61,7 @@ pub enum Kind {
 impl Sale {
     /// Opens the sale again: deletes everything of the voucher, and the streams.
     pub fn open(self, stand: &mut Stand, units: usize) -> Result<()> {
-        let mut keys: Vec<String> = ["stock", "order", "voucher", "book", "buyer", "hold"]
+        let mut keys: Vec<String> = ["stock", "order", "voucher", "book", "units", "hold"]
             .map(|kind| format!("seckill:{kind}:{}", self.voucher))
             .into();
         keys.extend([
