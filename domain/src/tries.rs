@@ -1,7 +1,7 @@
 //! Decides tries.
 
 use crate::book::{Entry, State, UserUnits};
-use crate::facts::{Due, Facts, Refusal, Stream};
+use crate::facts::{Facts, Refusal, Stream};
 use crate::orders::expired;
 use crate::plan::{Admission, Append, Change, Decision, Hold, Order, Plan};
 use crate::rules::{Rules, Window};
@@ -163,14 +163,17 @@ fn repeat<F: Facts>(
     Ok(Decision::Do(again(outcome), Plan::again(order.clone(), Some(rules.sale))))
 }
 
-/// The overdue orders of a user who seems to have too many units: the latest one, and those among
-/// the orders that are due first.
+/// The orders to be settled for a user who seems to have too many units, if one of them is theirs:
+/// their latest, and those that are due first. All of these, since the stock may lack the units, too.
 fn overdue_of<F: Facts>(facts: &F, user: &F::Name) -> Result<Vec<F::Name>, F::Error> {
     let Some(due) = facts.due(SETTLED_MAX)? else { return Ok(Vec::new()) };
     let Some(UserUnits { latest, .. }) = facts.user_units(user)? else { return Ok(Vec::new()) };
-    let is_theirs = |due: &&Due<F::Name>| due.user.as_ref() == Some(user) && due.id != latest;
-    let others: Vec<_> = due.iter().filter(is_theirs).map(|due| due.id.clone()).collect();
     let entry = facts.entry(&latest)?;
-    let is_overdue = entry.is_some_and(|entry| entry.user == *user && entry.is_overdue(facts.now()));
-    Ok(is_overdue.then_some(latest).into_iter().chain(others).collect())
+    let is_overdue =
+        entry.is_some_and(|entry| entry.user == *user && entry.is_overdue(facts.now()));
+    if !is_overdue && !due.iter().any(|due| due.user.as_ref() == Some(user)) {
+        return Ok(Vec::new());
+    }
+    let others = due.iter().filter(|due| due.id != latest).map(|due| due.id.clone());
+    Ok(is_overdue.then(|| latest.clone()).into_iter().chain(others).collect())
 }
