@@ -144,10 +144,8 @@ impl Rules {
     /// The rules of a sale that sells nothing from now on, with their begin; None if that is so
     /// already.
     pub fn ended(self, now: Millis) -> Option<Self> {
-        if self.window(now) == Window::Ended {
-            return None;
-        }
-        Some(Self { end: Some(self.begin.map_or(now, |begin| begin.max(now))), ..self })
+        let end = Some(self.begin.map_or(now, |begin| begin.max(now)));
+        (self.window(now) != Window::Ended && self.end != end).then_some(Self { end, ..self })
     }
 }
 
@@ -223,7 +221,10 @@ mod tests {
         assert_eq!(RULES.to_json(), json);
         assert_eq!(Rules::parse(json.as_bytes()), Ok(RULES));
         let open = Rules { begin: None, end: None, hold: None, ..RULES };
-        assert_eq!(open.to_json(), r#"{"total":5,"begin":null,"end":null,"limit":1,"hold":null,"sale":7}"#);
+        assert_eq!(
+            open.to_json(),
+            r#"{"total":5,"begin":null,"end":null,"limit":1,"hold":null,"sale":7}"#
+        );
         assert_eq!(Rules::parse(open.to_json().as_bytes()), Ok(open));
         for sale in [1, 1_795_344_856_123_456, SaleId::MAX] {
             let rules = Rules { sale: SaleId(sale), ..RULES };
@@ -303,7 +304,12 @@ mod tests {
         let endings = [(9, Some(10)), (10, Some(10)), (15, Some(15)), (20, None), (25, None)];
         for (now, end) in endings {
             let ended = RULES.ended(now);
-            assert_eq!(ended.map(|rules| (rules.begin, rules.end)), end.map(|e| (Some(10), Some(e))));
+            assert_eq!(
+                ended.map(|rules| (rules.begin, rules.end)),
+                end.map(|e| (Some(10), Some(e)))
+            );
+            // Nothing is written for it twice.
+            assert_eq!(ended.and_then(|rules| rules.ended(now)), None);
             let Some(ended) = ended else { continue };
             assert_eq!(Rules::parse(ended.to_json().as_bytes()), Ok(ended));
             assert!((0..30).all(|later| later < now || ended.window(later) != Window::Open));
