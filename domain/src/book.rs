@@ -2,8 +2,8 @@
 //! fields of a hash.
 
 use crate::integer::{self, Decimal};
-use crate::sale::Units;
 use crate::rules::{MILLIS_MAX, Millis};
+use crate::sale::Units;
 
 /// Why an order was released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -166,7 +166,7 @@ impl<N: AsRef<[u8]>> UserUnits<N> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Entry, Garbled, UserUnits, State};
+    use super::{Entry, Garbled, State, UserUnits};
     use crate::sale::Units;
 
     fn units(units: i64) -> Units {
@@ -195,7 +195,7 @@ mod tests {
         let user: &[u8] = b"ann";
         let paid =
             Entry { state: State::Sold, units: units(2), deadline: 0, reference: None, user };
-        let paid = Entry { reference: Some(b"pay:1"), ..paid };
+        let paid = Entry { reference: Some(&b"pay:1"[..]), ..paid };
         assert_eq!(paid.write(), b"sold:2:ref5:pay:1:ann");
     }
 

@@ -203,11 +203,14 @@ pub fn reject<F: Facts>(
     Ok(Decision::Do(fate, plan))
 }
 
+/// What becomes of the order of a rejected entry, and the plan if it is released.
+type Rejected<F> = (Fate, Option<Plan<<F as Facts>::Name>>);
+
 fn rejected<F: Facts>(
     facts: &F,
     request: &Request<F::Name>,
     units: Units,
-) -> Result<(Fate, Option<Plan<F::Name>>), F::Error> {
+) -> Result<Rejected<F>, F::Error> {
     let rules = facts.rules()?;
     if !request.sale.is(rules.as_ref()) {
         // Of an earlier sale, whose order may have had the same id.

@@ -3,8 +3,8 @@
 
 use crate::fields::{DEAD_LETTER_PREFIX, REASON, SALE, UNITS};
 use crate::integer;
-use crate::sale::Units;
 use crate::rules::SaleId;
+use crate::sale::Units;
 
 /// The configured names of an order's fields.
 #[derive(Clone, Copy)]
@@ -83,8 +83,8 @@ impl Fate {
 #[cfg(test)]
 mod tests {
     use super::{FieldNames, OrderEntry, parse_order_entry};
-    use crate::sale::Units;
     use crate::rules::SaleId;
+    use crate::sale::Units;
 
     const NAMES: FieldNames<'_> = FieldNames { user: b"u", voucher: b"v", id: b"i" };
 
