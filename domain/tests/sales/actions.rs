@@ -1,0 +1,313 @@
+//! The commands, as the module takes their steps: facts, decision, plan, apply.
+
+use crate::planted::Planted;
+use crate::world::{Error, HasBought, NOW, View, World, Written};
+use domain::book::{Entry, Reason, State};
+use domain::facts::Refusal;
+use domain::orders::{self, Cancellation, Confirmation, Request};
+use domain::overlay::Overlay;
+use domain::plan::{Decision, Order, Plan};
+use domain::rejection::Fate;
+use domain::rules::{Meant, Millis, Rules, SaleId};
+use domain::sale::{Outcome, Policy, Units};
+use domain::sales::{self, End};
+use domain::tries;
+use std::cell::Cell;
+
+/// An order that a request names, and the sale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Named {
+    pub user: u8,
+    pub id: u8,
+    pub sale: Option<u8>,
+}
+
+impl Named {
+    pub fn meant(self) -> Meant {
+        Meant::by_request(self.sale.and_then(|sale| SaleId::new(sale.into())))
+    }
+
+    fn request(self) -> Request<u8> {
+        Request { user: self.user, id: self.id, sale: self.meant() }
+    }
+}
+
+/// The entry of a try, as a consumer rejects it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Late {
+    pub user: u8,
+    pub units: u8,
+    /// The sale, or 0.
+    pub sale: u8,
+}
+
+impl Late {
+    pub fn of(entry: &Entry<u8>, sale: Option<SaleId>) -> Self {
+        let (user, units) = (entry.user, entry.units.get() as u8);
+        Self { user, units, sale: sale.map_or(0, |sale| sale.get() as u8) }
+    }
+
+    pub fn sale(self) -> Option<SaleId> {
+        SaleId::new(self.sale.into())
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Try(Order<u8>),
+    /// Two tries of one command.
+    Pair(Order<u8>, Order<u8>),
+    Confirm(Named, Option<u8>),
+    Extend(Named, Millis),
+    Cancel(Named, Option<State>),
+    /// The entry of this order, of the sale that is on.
+    Reject(u8),
+    /// The same of another sale, or of a try that was lost.
+    RejectLate(usize, u8),
+    RejectOther,
+    Timer(u8),
+    Tick,
+    Restock(i64),
+    End(Option<Millis>),
+    Begin(Option<Millis>),
+    Limit(i64),
+    Hold(Option<Millis>),
+    Drop {
+        forced: bool,
+    },
+    Create,
+    Adopt,
+    SetStock(i64),
+    /// From now on the replica gets nothing.
+    Lag,
+    Failover,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Try(tries::Answer),
+    Pair([Result<tries::Answer, Error>; 2]),
+    Confirm(Confirmation),
+    Cancel(Cancellation),
+    Reject(Fate),
+    /// What the other commands answer, or nothing.
+    Number(i64),
+}
+
+/// One command in its course.
+pub struct Run<'m> {
+    pub world: World,
+    pub written: Written,
+    pub bad: Option<&'static str>,
+    pub asked: Cell<usize>,
+    pub fails: usize,
+    pub knows_buyers: bool,
+    pub planted: Option<&'m Planted>,
+    pub action: Action,
+    /// The rules of a sale that is created now.
+    pub new_rules: Rules,
+    /// The entry to be rejected.
+    pub late: Option<Late>,
+}
+
+impl Run<'_> {
+    fn ask<T>(&self, question: impl FnOnce(&View<'_>) -> T) -> T {
+        let Some(planted) = self.planted else { return question(&self.view(&self.world)) };
+        let mut seen = self.world;
+        (planted.sight)(&mut seen, &self.action);
+        question(&self.view(&seen))
+    }
+
+    fn view<'w>(&'w self, world: &'w World) -> View<'w> {
+        let (asked, policy) = (&self.asked, Policy::default());
+        View { world, asked, fails: self.fails, knows_buyers: self.knows_buyers, policy }
+    }
+
+    fn apply(&mut self, mut plan: Plan<u8>) -> Result<(), HasBought> {
+        let edit = self.planted.map(|planted| planted.edit);
+        if edit.is_some_and(|edit| !edit(&mut plan, &self.action)) {
+            return Ok(());
+        }
+        self.world.apply(&plan, &mut self.written, &mut self.bad)
+    }
+
+    fn settle(&mut self, ids: &[u8]) {
+        for id in ids {
+            if let Ok(plan) = self.ask(|facts| orders::end_hold(facts, id, Reason::Expired)) {
+                let _ = self.apply(plan);
+            }
+        }
+    }
+
+    /// Takes a decision's answer and applies its plan.
+    fn take<A>(&mut self, decision: Decision<A, u8>) -> Result<A, Error> {
+        match decision {
+            Decision::Answer(answer) => Ok(answer),
+            Decision::Do(answer, plan) => {
+                if self.apply(plan).is_err() {
+                    self.bad = Some("a plan that asks for the buyer");
+                }
+                Ok(answer)
+            }
+            Decision::Settle(_) => {
+                self.bad = Some("nothing to be settled");
+                Err(Error::Fault)
+            }
+        }
+    }
+
+    pub fn run(&mut self) -> Result<Answer, Error> {
+        match self.action {
+            Action::Try(order) => self.a_try(&order).map(Answer::Try),
+            Action::Pair(first, second) => Ok(Answer::Pair(self.pair([first, second]))),
+            Action::Confirm(named, reference) => {
+                let request = named.request();
+                let decided = self.ask(|facts| orders::confirm(facts, &request, reference))?;
+                self.take(decided).map(Answer::Confirm)
+            }
+            Action::Extend(named, ms) => {
+                let decided = self.ask(|facts| orders::extend(facts, &named.request(), ms))?;
+                self.take(decided).map(Answer::Confirm)
+            }
+            Action::Cancel(named, only) => {
+                let decided = self.ask(|facts| orders::cancel(facts, &named.request(), only))?;
+                self.take(decided).map(Answer::Cancel)
+            }
+            Action::Reject(id) | Action::RejectLate(_, id) => self.reject(Some(id)),
+            Action::RejectOther => self.reject(None),
+            Action::Timer(id) => {
+                let plan = self.ask(|facts| orders::end_hold(facts, &id, Reason::Expired))?;
+                self.take(Decision::Do(Answer::Number(1), plan))
+            }
+            _ => self.about_the_sale().map(Answer::Number),
+        }
+    }
+
+    fn a_try(&mut self, order: &Order<u8>) -> Result<tries::Answer, Error> {
+        let decided = match self.ask(|facts| tries::decide(facts, order, false))? {
+            Decision::Settle(ids) => {
+                self.settle(&ids);
+                self.ask(|facts| tries::decide(facts, order, true))?
+            }
+            decided => decided,
+        };
+        match decided {
+            Decision::Do(answer, plan) if answer == Outcome::Accepted.into() => {
+                let has_bought = self.apply(plan) == Err(HasBought);
+                Ok(if has_bought { Outcome::AtLimit.into() } else { answer })
+            }
+            decided => self.take(decided),
+        }
+    }
+
+    /// Decides over plans that are not applied yet, as SECKILL.MTRY does.
+    fn pair(&mut self, tries: [Order<u8>; 2]) -> [Result<tries::Answer, Error>; 2] {
+        self.knows_buyers = true;
+        let mut answers = [Err(Error::Fault); 2];
+        let (mut next, mut settled) = (0, false);
+        while next < tries.len() {
+            let (mut world, mut forgotten) = (self.world, Vec::new());
+            if let Some(planted) = self.planted {
+                (planted.sight)(&mut world, &self.action);
+            }
+            let asked = Cell::new(self.asked.get());
+            let view = View { asked: &asked, ..self.view(&world) };
+            let mut overlay = Overlay::new(&view, tries.len());
+            let mut stop = None;
+            while next < tries.len() && stop.is_none() {
+                match tries::decide(&overlay, &tries[next], settled) {
+                    Ok(Decision::Do(answer, plan)) if !answer.is_repeat => {
+                        answers[next] = Ok(answer);
+                        if self.planted.is_some_and(|planted| planted.forgets) {
+                            forgotten.push(plan);
+                        } else {
+                            overlay.push(plan);
+                        }
+                    }
+                    Ok(Decision::Answer(answer)) => answers[next] = Ok(answer),
+                    Err(error) => answers[next] = Err(error),
+                    Ok(decided) => stop = Some(decided),
+                }
+                if stop.is_none() {
+                    (next, settled) = (next + 1, false);
+                }
+            }
+            let plans = overlay.take();
+            self.asked.set(asked.get());
+            for plan in plans.into_iter().chain(forgotten) {
+                if self.apply(plan).is_err() {
+                    self.bad = Some("a pair that asks for the buyer");
+                }
+            }
+            match stop {
+                Some(Decision::Settle(ids)) => {
+                    self.settle(&ids);
+                    settled = true;
+                }
+                Some(decided) => {
+                    answers[next] = self.take(decided);
+                    (next, settled) = (next + 1, false);
+                }
+                None => {}
+            }
+        }
+        answers
+    }
+
+    fn reject(&mut self, id: Option<u8>) -> Result<Answer, Error> {
+        let order = match (id, self.late) {
+            (Some(id), Some(late)) => {
+                let sale = Meant::by_entry(late.sale());
+                let units = Units::new(late.units.into()).unwrap_or(Units::ONE);
+                Some((Request { user: late.user, id, sale }, units))
+            }
+            _ => None,
+        };
+        let unknown = || Order { user: 0, id: 0, units: Units::ONE };
+        let decided = self.ask(|facts| orders::reject(facts, order, unknown))?;
+        self.take(decided).map(Answer::Reject)
+    }
+
+    fn about_the_sale(&mut self) -> Result<i64, Error> {
+        let rules = self.new_rules;
+        let (answer, plan) = match self.action {
+            Action::Restock(delta) => self.ask(|facts| sales::restock(facts, delta))?,
+            Action::Create => (0, self.ask(|facts| sales::create(facts, rules, false))?),
+            Action::Adopt => (0, self.ask(|facts| sales::create(facts, rules, true))?),
+            Action::Drop { forced } => return self.drop(forced),
+            _ => return self.without_decision(),
+        };
+        self.world.apply_sale(&plan, &mut self.written);
+        Ok(answer)
+    }
+
+    /// What other clients write, and SECKILL.ALTER.
+    fn without_decision(&mut self) -> Result<i64, Error> {
+        match (self.action, &mut self.world.rules) {
+            (Action::SetStock(stock), None) => self.world.stock = Some(stock),
+            (Action::End(end), Some(rules)) => rules.end = end.map(|ms| NOW + ms),
+            (Action::Begin(begin), Some(rules)) => rules.begin = begin.map(|ms| NOW + ms),
+            (Action::Limit(limit), Some(rules)) => rules.limit = limit,
+            (Action::Hold(hold), Some(rules)) => rules.hold = hold,
+            _ => return Err(Refusal::NotManaged.into()),
+        }
+        self.written.anything = true;
+        Ok(0)
+    }
+
+    /// One order is released at the most.
+    fn drop(&mut self, forced: bool) -> Result<i64, Error> {
+        let plan = match self.ask(|facts| sales::drop(facts, forced, 1))? {
+            End::Delete(plan) => plan,
+            End::Cancel { ids, delete, end } => {
+                for id in ids {
+                    let plan = self.ask(|facts| orders::end_hold(facts, &id, Reason::Cancelled))?;
+                    let _ = self.apply(plan);
+                }
+                delete.unwrap_or(end)
+            }
+        };
+        self.world.apply_sale(&plan, &mut self.written);
+        Ok(if plan.delete { 1 } else { 2 })
+    }
+}

@@ -1,0 +1,210 @@
+//! What is explored: several models, each to its end.
+
+use crate::actions::{Action, Named};
+use crate::model::{Bounds, Move};
+use crate::world::{NOW, World};
+use domain::book::State;
+use domain::plan::Order;
+use domain::rules::{Rules, SaleId};
+use domain::sale::Units;
+
+pub fn order(user: u8, id: u8, units: i64) -> Order<u8> {
+    Order { user, id, units: Units::new(units).expect("one or more") }
+}
+
+pub fn sale() -> Rules {
+    let sale = SaleId::created_at(1);
+    Rules { total: 2, begin: None, end: None, limit: 2, hold: Some(1), sale }
+}
+
+pub fn created(rules: Rules) -> World {
+    World { rules: Some(rules), stock: Some(rules.total), ..World::EMPTY }
+}
+
+/// Requests about orders with these ids, of sales by number.
+struct Requests<'r> {
+    ids: &'r [u8],
+    units: &'r [i64],
+    references: &'r [Option<u8>],
+    sales: &'r [Option<u8>],
+    extends: bool,
+}
+
+impl Requests<'_> {
+    fn all(&self) -> Vec<Action> {
+        let mut actions = Vec::new();
+        for (user, id) in self.ids.iter().flat_map(|id| [(0, *id), (1, *id)]) {
+            actions.extend(self.units.iter().map(|units| Action::Try(order(user, id, *units))));
+            for sale in self.sales.iter().copied() {
+                let named = Named { user, id, sale };
+                let confirm = |reference: &Option<u8>| Action::Confirm(named, *reference);
+                actions.extend(self.references.iter().map(confirm));
+                let only = [None, Some(State::Held), Some(State::Sold)];
+                actions.extend(only.map(|only| Action::Cancel(named, only)));
+                actions.extend(self.extends.then_some(Action::Extend(named, 2)));
+            }
+        }
+        for id in self.ids {
+            actions.extend([Action::Reject(*id), Action::Timer(*id)]);
+        }
+        actions.push(Action::Tick);
+        actions
+    }
+}
+
+/// Two tries of one command, with all units; of users who are alike.
+fn pairs(ids: &[u8], units: &[i64]) -> Vec<Action> {
+    let tries = |users: &'static [u8]| {
+        let ids = ids.iter().flat_map(move |id| users.iter().map(move |user| (*user, *id)));
+        let all = ids.flat_map(|(user, id)| units.iter().map(move |n| order(user, id, *n)));
+        all.collect::<Vec<_>>()
+    };
+    let both = tries(&[0, 1]);
+    let with = |first: Order<u8>| both.iter().map(move |second| Action::Pair(first, *second));
+    tries(&[0, 1]).into_iter().flat_map(with).collect()
+}
+
+fn at_once(actions: Vec<Action>) -> Vec<Move> {
+    actions.into_iter().map(|action| (action, false)).collect()
+}
+
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some()
+}
+
+/// Three orders, or two where every mutant of the decisions is explored.
+fn ids() -> &'static [u8] {
+    if is_set("BRIEF") { &[0, 1] } else { &[0, 1, 2] }
+}
+
+fn of(name: &'static str, actions: Vec<Action>) -> Bounds {
+    Bounds {
+        name,
+        worlds: vec![created(sale())],
+        moves: at_once(actions),
+        rules: sale(),
+        sales: 1,
+        total_max: 2,
+        told: false,
+        faults: false,
+        symmetry: true,
+    }
+}
+
+/// Requests of every kind, and answers to repeats.
+pub fn one_sale() -> Bounds {
+    let references: &[_] = if is_set("SOAK") { &[None, Some(0)] } else { &[None] };
+    let requests =
+        Requests { ids: ids(), units: &[1, 2], references, sales: &[None], extends: true };
+    let mut actions = requests.all();
+    actions.push(Action::RejectOther);
+    Bounds { told: true, ..of("one sale", actions) }
+}
+
+/// Requests of every kind, payments with two references.
+pub fn payments() -> Bounds {
+    let references: &[_] = &[None, Some(0), Some(1)];
+    let requests =
+        Requests { ids: ids(), units: &[1, 2], references, sales: &[None], extends: true };
+    of("payments", requests.all())
+}
+
+/// Tries of one command.
+pub fn batches() -> Bounds {
+    let references: &[_] = &[None];
+    let requests =
+        Requests { ids: ids(), units: &[1, 2], references, sales: &[None], extends: false };
+    let mut actions = requests.all();
+    actions.extend(pairs(ids(), &[1, 2]));
+    let worlds = vec![created(sale()), World { stock: Some(2), ..World::EMPTY }];
+    Bounds { worlds, sales: 0, ..of("tries of one command", actions) }
+}
+
+/// Rules that change, and the end.
+pub fn rules() -> Bounds {
+    let references: &[_] = &[None];
+    let requests =
+        Requests { ids: ids(), units: &[1, 2], references, sales: &[None], extends: false };
+    let mut actions = requests.all();
+    actions.extend([None, Some(0), Some(1)].map(Action::End));
+    actions.extend([None, Some(1)].map(Action::Begin));
+    actions.extend([1, 2].map(Action::Limit));
+    actions.extend([None, Some(1)].map(Action::Hold));
+    actions.extend([-1, 1].map(Action::Restock));
+    actions.extend([false, true].map(|forced| Action::Drop { forced }));
+    Bounds { total_max: 3, ..of("rules that change", actions) }
+}
+
+/// A stock that is sold, adopted, dropped and created again, with late entries and commands.
+pub fn two_sales() -> Bounds {
+    let references: &[_] = &[None, Some(0)];
+    let sales: &[_] = &[None, Some(1)];
+    let units: &[_] = if is_set("BRIEF") { &[1] } else { &[1, 2] };
+    let ids: &[_] = if is_set("SOAK") { &[0, 1, 2] } else { &[0, 1] };
+    let requests = Requests { ids, units, references, sales, extends: false };
+    let mut actions = requests.all();
+    for id in ids.iter().copied() {
+        actions.extend([Action::RejectLate(0, id), Action::RejectLate(1, id)]);
+    }
+    actions.extend([false, true].map(|forced| Action::Drop { forced }));
+    actions.extend([Action::Create, Action::Adopt, Action::SetStock(2)]);
+    let worlds = vec![World::EMPTY];
+    Bounds { worlds, sales: 2, ..of("two sales", actions) }
+}
+
+/// One snapshot at any moment, and one failover to it.
+pub fn failover() -> Bounds {
+    let ids: &[_] = if is_set("SOAK") { &[0, 1, 2] } else { &[0, 1] };
+    let ids = if is_set("BRIEF") { &[0] } else { ids };
+    let requests =
+        Requests { ids, units: &[1, 2], references: &[None], sales: &[None], extends: true };
+    let mut actions = requests.all();
+    if is_set("SOAK") {
+        actions.extend([Action::Drop { forced: true }, Action::Create]);
+    }
+    let waiting = |action: &Action| match action {
+        Action::Try(_) | Action::Confirm(..) | Action::Cancel(..) => Some((*action, true)),
+        _ => None,
+    };
+    let waiting: Vec<_> = actions.iter().filter_map(waiting).collect();
+    let mut bounds = Bounds { sales: 2, ..of("a failover", actions) };
+    bounds.moves.extend(waiting);
+    bounds.moves.extend(at_once(vec![
+        Action::RejectLate(1, 0),
+        Action::RejectLate(1, 1),
+        Action::Lag,
+        Action::Failover,
+    ]));
+    bounds
+}
+
+/// Facts that err at any question.
+pub fn faults() -> Bounds {
+    let references: &[_] = &[None, Some(0)];
+    let units: &[_] = if is_set("SOAK") { &[1, 2] } else { &[1] };
+    let requests = Requests { ids: ids(), units, references, sales: &[None], extends: true };
+    let mut actions = requests.all();
+    actions.extend(pairs(&[0, 1], &[1]));
+    actions.extend([Action::RejectLate(0, 0), Action::RejectLate(0, 1), Action::RejectOther]);
+    actions.extend([Action::Restock(1), Action::Restock(-1)]);
+    actions.extend([false, true].map(|forced| Action::Drop { forced }));
+    actions.extend([None, Some(0)].map(Action::End));
+    actions.extend([Action::Create, Action::Adopt, Action::SetStock(1)]);
+    let begun = Some(NOW + 1);
+    let worlds = vec![World::EMPTY, created(Rules { begin: begun, ..sale() })];
+    Bounds { worlds, faults: true, ..of("faults", actions) }
+}
+
+/// A little of everything, without symmetry: the names in a trace are those of its actions.
+pub fn small() -> Bounds {
+    let references: &[_] = &[None, Some(0), Some(1)];
+    let sales: &[_] = &[None, Some(1)];
+    let requests = Requests { ids: &[0, 1], units: &[1, 2], references, sales, extends: true };
+    let mut actions = requests.all();
+    actions.extend(pairs(&[0, 1], &[2]));
+    actions.extend([Action::RejectLate(1, 0), Action::Lag, Action::Failover, Action::Create]);
+    actions.extend([Action::Drop { forced: true }, Action::Restock(1), Action::End(Some(0))]);
+    actions.push(Action::Begin(Some(1)));
+    let worlds = vec![created(sale())];
+    Bounds { worlds, sales: 2, total_max: 3, symmetry: false, ..of("planted", actions) }
+}

@@ -1,0 +1,145 @@
+//! One form of all states that differ in names only: users, order ids and references are alike.
+
+use crate::actions::Late;
+use crate::state::{State, Told};
+use crate::world::{ORDERS, USERS, World};
+use domain::book::{Entry, Reason, State as OrderState};
+
+/// How names change. Of references there are two.
+#[derive(Clone, Copy)]
+struct Renaming {
+    users: bool,
+    references: bool,
+}
+
+const RENAMINGS: [Renaming; 4] = [
+    Renaming { users: false, references: false },
+    Renaming { users: true, references: false },
+    Renaming { users: false, references: true },
+    Renaming { users: true, references: true },
+];
+
+impl Renaming {
+    fn user(self, user: u8) -> u8 {
+        if self.users { 1 - user } else { user }
+    }
+
+    fn entry(self, entry: Entry<u8>) -> Entry<u8> {
+        let reference = entry.reference.map(|it| if self.references { 1 - it } else { it });
+        Entry { user: self.user(entry.user), reference, ..entry }
+    }
+
+    fn late(self, late: Late) -> Late {
+        Late { user: self.user(late.user), ..late }
+    }
+}
+
+pub fn canonical(state: &State) -> State {
+    let has_reference =
+        |world: &World| world.book.iter().flatten().any(|it| it.reference.is_some());
+    let references =
+        has_reference(&state.world) || state.replica.as_deref().is_some_and(has_reference);
+    let renamings = RENAMINGS.into_iter().filter(|it| references || !it.references);
+    let forms = renamings.map(|renaming| {
+        let mut ids = [0_u8, 1, 2].map(|id| (key(state, renaming, id), id));
+        ids.sort_unstable();
+        let users = [0, 1].map(|user| users_key(state, usize::from(renaming.user(user))));
+        (ids.map(|(key, _)| key), users, ids.map(|(_, id)| id), renaming)
+    });
+    match forms.min_by(|one, other| (one.0, one.1).cmp(&(other.0, other.1))) {
+        Some((_, _, ids, renaming)) => renamed(state, renaming, ids),
+        None => state.clone(),
+    }
+}
+
+/// Everything about a user that has no order id in it.
+fn users_key(state: &State, user: usize) -> (bool, bool) {
+    (state.world.buyers[user], state.replica.as_ref().is_some_and(|world| world.buyers[user]))
+}
+
+type Key = (u64, Told);
+
+/// Everything about an order. Ids that nothing is known of come last.
+fn key(state: &State, renaming: Renaming, id: u8) -> Key {
+    let index = usize::from(id);
+    let mut bits = Bits(0);
+    bits.world(&state.world, renaming, id);
+    if let Some(replica) = &state.replica {
+        bits.world(replica, renaming, id);
+    }
+    for late in state.late {
+        match late[index].map(|late| renaming.late(late)) {
+            None => bits.add(-1, 7),
+            Some(late) => {
+                bits.add(i64::from(1 + late.units * 4 + late.sale * 16), 6);
+                bits.add(late.user.into(), 1);
+            }
+        }
+    }
+    bits.add(state.promised[index].map_or(7, order_state), 3);
+    (bits.0, state.told[index])
+}
+
+fn order_state(state: OrderState) -> i64 {
+    match state {
+        OrderState::Held => 0,
+        OrderState::Sold => 1,
+        OrderState::Released(Reason::Cancelled) => 2,
+        OrderState::Released(Reason::Expired) => 3,
+        OrderState::Released(Reason::Rejected) => 4,
+    }
+}
+
+struct Bits(u64);
+
+impl Bits {
+    fn add(&mut self, value: i64, bits: u32) {
+        self.0 = (self.0 << bits) | (value as u64 & ((1 << bits) - 1));
+    }
+
+    fn world(&mut self, world: &World, renaming: Renaming, id: u8) {
+        match world.entry(id).map(|entry| renaming.entry(entry)) {
+            None => self.add(-1, 12),
+            Some(entry) => {
+                self.add(order_state(entry.state), 3);
+                self.add(entry.units.get(), 2);
+                self.add(entry.deadline % crate::world::NOW, 3);
+                self.add(entry.reference.map_or(0, |it| i64::from(it) + 1), 2);
+                self.add(entry.user.into(), 2);
+            }
+        }
+        for user in 0..USERS {
+            let has = world.units[usize::from(renaming.user(user as u8))];
+            self.add(has.is_some_and(|has| has.latest == id).into(), 1);
+        }
+    }
+}
+
+/// The state with `ids[n]` named `n`.
+fn renamed(state: &State, renaming: Renaming, ids: [u8; ORDERS]) -> State {
+    fn sorted<T: Copy>(of: [T; ORDERS], ids: [u8; ORDERS]) -> [T; ORDERS] {
+        ids.map(|id| of[usize::from(id)])
+    }
+    let world = |world: &World| {
+        let [one, two] = [0, 1].map(|user| usize::from(renaming.user(user)));
+        let mut units = [world.units[one], world.units[two]];
+        for has in units.iter_mut().flatten() {
+            has.latest = ids.iter().position(|id| *id == has.latest).unwrap_or(0) as u8;
+        }
+        World {
+            buyers: [world.buyers[one], world.buyers[two]],
+            units,
+            book: sorted(world.book, ids).map(|it| it.map(|entry| renaming.entry(entry))),
+            holds: sorted(world.holds, ids),
+            ..*world
+        }
+    };
+    State {
+        world: world(&state.world),
+        replica: state.replica.as_ref().map(|replica| Box::new(world(replica))),
+        late: state.late.map(|it| sorted(it, ids).map(|it| it.map(|late| renaming.late(late)))),
+        told: sorted(state.told, ids),
+        promised: sorted(state.promised, ids),
+        ..state.clone()
+    }
+}

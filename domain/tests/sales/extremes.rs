@@ -1,0 +1,383 @@
+//! What the explored numbers are too small for, or what only other clients bring about: extreme
+//! integers, missing keys, keys that somebody edited, other policies.
+
+use crate::bounds::{created, order, sale};
+use crate::world::{Error, NOW, View, World};
+use domain::book::{Entry, Reason, State, UserUnits};
+use domain::facts::{Facts, Refusal};
+use domain::orders::{self, Request, stock_after_release};
+use domain::overlay::Overlay;
+use domain::plan::{Admission, Change, Decision, Hold, Plan, SalePlan};
+use domain::rejection::Fate;
+use domain::rules::{MILLIS_MAX, Meant, Rules};
+use domain::sale::{Outcome, Policy, Stock, Units};
+use domain::sales::{self, End};
+use domain::tries;
+use std::cell::Cell;
+
+const PLAIN: Policy = Policy { missing_is_sold_out: false, minus_one_is_unlimited: false };
+const SOFT: Policy = Policy { missing_is_sold_out: true, ..PLAIN };
+const ENDLESS: Policy = Policy { minus_one_is_unlimited: true, ..PLAIN };
+const MAX: i64 = i64::MAX;
+
+/// Asks about a world, of whose questions none fails, or one.
+fn ask<T>(world: World, policy: Policy, fails: usize, ask: impl FnOnce(&View<'_>) -> T) -> T {
+    let asked = Cell::new(0);
+    ask(&View { world: &world, asked: &asked, fails, knows_buyers: false, policy })
+}
+
+fn asked<T>(world: World, question: impl FnOnce(&View<'_>) -> T) -> T {
+    ask(world, PLAIN, usize::MAX, question)
+}
+
+fn refused<T>(refusal: Refusal) -> Result<T, Error> {
+    Err(Error::Refused(refusal))
+}
+
+fn entry(state: State, units: i64) -> Entry<u8> {
+    let deadline = if state == State::Held { NOW + 1 } else { 0 };
+    let units = order(0, 0, units).units;
+    Entry { state, units, deadline, reference: None, user: 0 }
+}
+
+/// A sale with one order of user 0.
+fn with_order(state: State, units: i64, stock: Option<i64>, total: i64) -> World {
+    let mut world = created(Rules { total, limit: MAX, ..sale() });
+    let made = entry(state, units);
+    world.stock = stock;
+    world.book[0] = Some(made);
+    world.holds[0] = (state == State::Held).then_some(made.deadline);
+    world.units[0] = Some(UserUnits { units: made.units, latest: 0 });
+    world.buyers[0] = true;
+    world
+}
+
+fn request() -> Request<u8> {
+    Request { user: 0, id: 0, sale: Meant::Any }
+}
+
+/// The plan of a decision that has one.
+fn plan<A>(decision: Result<Decision<A, u8>, Error>) -> Plan<u8> {
+    match decision {
+        Ok(Decision::Do(_, plan)) => plan,
+        _ => panic!("no plan"),
+    }
+}
+
+#[test]
+fn a_stock_sells_all_or_nothing() {
+    let bare = |stock| World { stock, ..World::EMPTY };
+    let managed = |stock| World { stock, ..created(Rules { limit: MAX, ..sale() }) };
+    let no_stock = refused(Refusal::NoVoucher);
+    let take = |before, after| Ok((Outcome::Accepted, Some(Change { before, after })));
+    let (free, sold_out) = (Ok((Outcome::Accepted, None)), Ok((Outcome::SoldOut, None)));
+    let rows = [
+        (None, 1, PLAIN, no_stock, no_stock),
+        (None, 1, SOFT, sold_out, sold_out),
+        (None, 1, ENDLESS, no_stock, no_stock),
+        (Some(-1), 1, PLAIN, sold_out, sold_out),
+        // A managed stock is a number.
+        (Some(-1), 1, ENDLESS, free, sold_out),
+        (Some(-2), 1, ENDLESS, sold_out, sold_out),
+        (Some(i64::MIN), MAX, PLAIN, sold_out, sold_out),
+        (Some(1), 1, PLAIN, take(1, 0), take(1, 0)),
+        (Some(0), MAX, PLAIN, sold_out, sold_out),
+        (Some(MAX), 1, PLAIN, take(MAX, MAX - 1), take(MAX, MAX - 1)),
+        (Some(MAX), MAX, PLAIN, take(MAX, 0), take(MAX, 0)),
+    ];
+    for (stock, units, policy, want, want_managed) in rows {
+        for (world, want) in [(bare(stock), want), (managed(stock), want_managed)] {
+            let order = order(0, 0, units);
+            let decided =
+                ask(world, policy, usize::MAX, |facts| tries::decide(facts, &order, false));
+            let got = decided.map(|decision| match decision {
+                Decision::Answer(answer) => (answer.outcome, None),
+                Decision::Do(answer, plan) => (answer.outcome, plan.stock),
+                Decision::Settle(_) => panic!("nothing is due"),
+            });
+            assert_eq!(got, want, "{stock:?} {units} {policy:?}");
+        }
+    }
+}
+
+#[test]
+fn the_units_of_a_user_stay_within_64_bits() {
+    for (has, units, want) in [(MAX - 1, 1, Some(MAX)), (MAX, 1, None), (1, MAX, None)] {
+        let world = with_order(State::Sold, has, Some(MAX), MAX);
+        let order = order(0, 1, units);
+        let decided = asked(world, |facts| tries::decide(facts, &order, false));
+        let got = match decided {
+            Ok(Decision::Do(_, Plan { units: Some(Some(all)), admit: None, .. })) => Some(all),
+            Ok(Decision::Answer(answer)) if answer == Outcome::AtLimit.into() => None,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(got.map(|all| (all.units.get(), all.latest)), want.map(|all| (all, 1)));
+    }
+}
+
+#[test]
+fn the_longest_reservation_has_a_deadline() {
+    let world = created(Rules { hold: Some(MILLIS_MAX), ..sale() });
+    let made = plan(asked(world, |facts| tries::decide(facts, &order(0, 0, 1), false)));
+    assert_eq!(made.hold, Some(Hold::Place(NOW + MILLIS_MAX)));
+    let world = with_order(State::Held, 1, Some(0), 1);
+    let more = plan(asked(world, |facts| orders::extend(facts, &request(), i64::MAX)));
+    assert_eq!(more.hold, Some(Hold::Move(i64::MAX)));
+}
+
+#[test]
+fn a_buyer_is_told_so_although_the_stream_is_full() {
+    let bought = World { stock: Some(1), buyers: [true, false], ..World::EMPTY };
+    for (user, want) in [(0, Ok(Decision::Answer(Outcome::AtLimit.into()))), (1, Err(Error::Fault))]
+    {
+        let order = order(user, 0, 1);
+        // After the rules and the stock, the room.
+        assert_eq!(ask(bought, PLAIN, 2, |facts| tries::decide(facts, &order, false)), want);
+        let decided = plan(asked(bought, |facts| tries::decide(facts, &order, false)));
+        assert_eq!(decided.admit, Some(Admission::Ask));
+    }
+}
+
+#[test]
+fn released_units_return_where_they_fit() {
+    for (left, units, total, want) in [
+        (0, 1, 1, 1),
+        (1, 1, 1, 1),
+        (2, 1, 1, 2),
+        (0, 3, 2, 2),
+        (-5, 1, 3, -4),
+        (MAX, MAX, MAX, MAX),
+        (MAX, 1, 0, MAX),
+        (i64::MIN, MAX, 0, -1),
+    ] {
+        let units = Units::new(units).unwrap();
+        assert_eq!(stock_after_release(left, units, total), want, "{left} {units:?} {total}");
+    }
+    for (stock, want) in [
+        (None, None),
+        (Some(0), Some(Change { before: 0, after: 2 })),
+        // Already all that there is.
+        (Some(2), None),
+    ] {
+        for state in [State::Held, State::Sold] {
+            let world = with_order(state, 2, stock, 2);
+            let got = plan(asked(world, |facts| orders::cancel(facts, &request(), None)));
+            assert_eq!((got.stock, got.dismiss, got.units), (want, true, Some(None)));
+        }
+    }
+}
+
+#[test]
+fn units_that_somebody_edited_never_become_less_than_none() {
+    let units = |units| Some(UserUnits { units: Units::new(units).unwrap(), latest: 1 });
+    for (has, want, is_dismissed) in [
+        (None, None, true),
+        (units(1), Some(None), true),
+        (units(2), Some(None), true),
+        (units(5), Some(units(3)), false),
+        (units(MAX), Some(units(MAX - 2)), false),
+    ] {
+        let mut world = with_order(State::Held, 2, Some(0), 2);
+        world.units[0] = has;
+        let got = plan(asked(world, |facts| orders::cancel(facts, &request(), None)));
+        assert_eq!((got.units, got.dismiss), (want, is_dismissed), "{has:?}");
+    }
+}
+
+#[test]
+fn holds_that_somebody_edited_are_lifted() {
+    let mut world = with_order(State::Sold, 1, Some(0), 1);
+    world.holds = [Some(NOW), Some(NOW), None];
+    for id in [0, 1] {
+        let plan = asked(world, |facts| orders::end_hold(facts, &id, Reason::Expired)).unwrap();
+        let bare = Plan { hold: Some(Hold::Lift), ..Plan::about(plan.order, world.sale()) };
+        assert_eq!((plan.order.id, &plan), (id, &bare));
+    }
+    // Its book may return.
+    world.book = [None; 3];
+    let ended = asked(world, |facts| orders::end_hold(facts, &0, Reason::Expired));
+    assert_eq!(ended, refused(Refusal::Garbled));
+    world.rules = None;
+    let ended = asked(world, |facts| orders::end_hold(facts, &0, Reason::Expired));
+    assert_eq!(ended, refused(Refusal::NotManaged));
+}
+
+#[test]
+fn units_return_to_an_unmanaged_stock() {
+    let moved = |before, after| Ok(Some(Change { before, after }));
+    for (stock, units, policy, want) in [
+        (None, 1, PLAIN, Ok(None)),
+        (Some(5), 3, PLAIN, moved(5, 8)),
+        (Some(-1), 3, ENDLESS, Ok(None)),
+        (Some(-1), 3, PLAIN, moved(-1, 2)),
+        (Some(-2), 1, ENDLESS, moved(-2, -1)),
+        (Some(MAX), 1, PLAIN, refused(Refusal::Overflow)),
+        (Some(MAX - 1), 1, PLAIN, moved(MAX - 1, MAX)),
+    ] {
+        let world = World { stock, buyers: [true, false], ..World::EMPTY };
+        let request = Request { sale: Meant::Unmanaged, ..request() };
+        let units = Units::new(units).unwrap();
+        let rejected = ask(world, policy, usize::MAX, |facts| {
+            orders::reject(facts, Some((request, units)), || order(1, 1, 1))
+        });
+        let got = rejected.map(|decision| match decision {
+            Decision::Do(Fate::Rejected, plan) if plan.dismiss => plan.stock,
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(got, want, "{stock:?} {units:?} {policy:?}");
+    }
+}
+
+#[test]
+fn what_needs_rules_is_refused_without() {
+    let world = World { stock: Some(1), buyers: [true, false], ..World::EMPTY };
+    let sold = Request { sale: Meant::by_request(Some(sale().sale)), ..request() };
+    for (request, only, is_refused) in [
+        (request(), None, false),
+        (request(), Some(State::Held), true),
+        (sold.clone(), None, true),
+        (sold, Some(State::Sold), true),
+    ] {
+        let got = asked(world, |facts| orders::cancel(facts, &request, only));
+        assert_eq!(got == refused(Refusal::NotManaged), is_refused, "{request:?} {only:?}");
+    }
+    let confirmed = asked(world, |facts| orders::confirm(facts, &request(), None));
+    assert_eq!(confirmed, refused(Refusal::NotManaged));
+    assert_eq!(asked(world, |facts| sales::restock(facts, 1)), refused(Refusal::NotManaged));
+}
+
+#[test]
+fn stock_and_total_stay_within_64_bits() {
+    for (stock, total, delta, want) in [
+        (Some(1), 2, 1, Ok((2, Some((2, 3))))),
+        (Some(1), 2, -1, Ok((0, Some((0, 1))))),
+        (Some(1), 2, 0, Ok((1, None))),
+        (Some(0), 2, -1, refused(Refusal::TooFew)),
+        (Some(5), 0, -1, refused(Refusal::TooFew)),
+        (Some(-5), 2, 1, refused(Refusal::TooFew)),
+        (Some(1), MAX, 1, refused(Refusal::Overflow)),
+        (Some(MAX), 2, 1, refused(Refusal::Overflow)),
+        (Some(0), 0, MAX, Ok((MAX, Some((MAX, MAX))))),
+        (None, 2, 1, refused(Refusal::NoVoucher)),
+    ] {
+        let world = World { stock, ..created(Rules { total, ..sale() }) };
+        let got = asked(world, |facts| sales::restock(facts, delta));
+        let got = got.map(|(after, plan)| {
+            let changed = plan.stock.zip(plan.rules);
+            (after, changed.map(|(stock, rules)| (stock.after, rules.total)))
+        });
+        assert_eq!(got, want, "{stock:?} {total} {delta}");
+    }
+}
+
+#[test]
+fn a_stock_is_adopted_if_it_is_a_number_of_units() {
+    for (stock, want) in [
+        (None, refused(Refusal::NoVoucher)),
+        (Some(-1), refused(Refusal::NotAdoptable)),
+        (Some(i64::MIN), refused(Refusal::NotAdoptable)),
+        (Some(0), Ok(0)),
+        (Some(MAX), Ok(MAX)),
+    ] {
+        let bare = World { stock, ..World::EMPTY };
+        let got = asked(bare, |facts| sales::create(facts, sale(), true));
+        let total = got.map(|plan| {
+            assert_eq!((plan.new_stock, plan.stock, plan.delete), (None, None, false));
+            plan.rules.unwrap().total
+        });
+        assert_eq!(total, want, "{stock:?}");
+        let sold = World { buyers: [true, false], ..bare };
+        let got = asked(sold, |facts| sales::create(facts, sale(), true));
+        assert!(got.is_err());
+        let made = asked(bare, |facts| sales::create(facts, sale(), false));
+        assert_eq!(made.map(|plan| plan.new_stock).ok(), stock.is_none().then_some(Some(2)));
+    }
+}
+
+#[test]
+fn a_sale_ends_although_its_keys_are_unreadable() {
+    let held = with_order(State::Held, 1, Some(0), 1);
+    let deletion = SalePlan { delete: true, ..SalePlan::default() };
+    let delete = || End::Delete(deletion);
+    let end = SalePlan { rules: sale().ended(NOW), ..SalePlan::default() };
+    let end =
+        SalePlan { rules: end.rules.map(|rules| Rules { total: 1, limit: MAX, ..rules }), ..end };
+    let no_book = World { book: [None; 3], ..held };
+    let no_rules = World { rules: None, ..held };
+    let sold = with_order(State::Sold, 1, Some(0), 1);
+    let cancel = End::Cancel { ids: vec![0], delete: Some(deletion), end };
+    // The first question is for holds, the second for rules.
+    for (world, fails, forced, want) in [
+        (held, 9, false, refused(Refusal::Held)),
+        (held, 9, true, Ok(cancel)),
+        (held, 0, true, Err(Error::Fault)),
+        (held, 1, false, refused(Refusal::Held)),
+        (held, 1, true, Ok(delete())),
+        (held, 2, true, Err(Error::Fault)),
+        (sold, 9, false, Ok(delete())),
+        (sold, 1, false, Ok(delete())),
+        (no_book, 9, true, Ok(delete())),
+        (no_book, 9, false, refused(Refusal::Held)),
+        (no_rules, 9, false, Ok(delete())),
+    ] {
+        let got = ask(world, PLAIN, fails, |facts| sales::drop(facts, forced, 1));
+        assert_eq!(got, want, "{world:?} {fails} {forced}");
+    }
+    // More are held than are released at once.
+    for (most, ids) in [(0, vec![]), (1, vec![0]), (2, vec![0])] {
+        let delete = (most > 0).then_some(deletion);
+        let got = asked(held, |facts| sales::drop(facts, true, most));
+        assert_eq!(got, Ok(End::Cancel { ids, delete, end }));
+    }
+}
+
+#[test]
+fn an_overlay_knows_plans_that_are_not_applied() {
+    let world = with_order(State::Sold, 1, Some(5), 6);
+    let asked = Cell::new(0);
+    let policy = PLAIN;
+    let view = View { world: &world, asked: &asked, fails: 99, knows_buyers: false, policy };
+    let mut overlay = Overlay::new(&view, 3);
+    assert!(overlay.is_empty() && overlay.has_book() == Ok(true));
+    assert_eq!((overlay.known_buyer(&1), overlay.is_buyer(&1)), (Ok(None), Ok(false)));
+    for (id, user) in [(1, 1), (2, 0)] {
+        let order = order(user, id, 2);
+        overlay.push(plan(tries::decide(&overlay, &order, false)));
+    }
+    let units = |units, latest| UserUnits { units: Units::new(units).unwrap(), latest };
+    assert_eq!(overlay.user_units(&1), Ok(Some(units(2, 1))));
+    assert_eq!(overlay.user_units(&0), Ok(Some(units(3, 2))));
+    assert_eq!((overlay.units_of(&0), overlay.units_of(&1)), (Ok(3), Ok(2)));
+    assert_eq!((overlay.known_buyer(&1), overlay.is_buyer(&1)), (Ok(Some(true)), Ok(true)));
+    assert_eq!(overlay.stock(), Ok(Stock::Left(1)));
+    assert_eq!(overlay.entry(&2).unwrap().map(|entry| entry.user), Some(0));
+    assert_eq!(overlay.entry(&0).unwrap(), world.book[0]);
+    assert_eq!(overlay.take().iter().map(|plan| plan.order.id).collect::<Vec<_>>(), [1, 2]);
+    assert!(overlay.is_empty());
+    assert_eq!((overlay.units_of(&0), overlay.stock()), (Ok(1), Ok(Stock::Left(5))));
+    assert_eq!((overlay.entry(&1), overlay.is_buyer(&1)), (Ok(None), Ok(false)));
+}
+
+#[test]
+fn a_user_at_the_limit_settles_what_the_stock_lacks_too() {
+    let both = |state| {
+        let mut world = with_order(state, 1, Some(0), 2);
+        world.rules = Some(sale());
+        let overdue = Entry { deadline: NOW, ..entry(State::Held, 1) };
+        if state == State::Held {
+            (world.book[0], world.holds[0]) = (Some(overdue), Some(NOW));
+        }
+        (world.book[1], world.holds[1]) = (Some(Entry { user: 1, ..overdue }), Some(NOW));
+        world
+    };
+    let order = order(0, 2, 2);
+    for (state, settled, want) in [
+        (State::Held, false, Decision::Settle(vec![0, 1])),
+        (State::Held, true, Decision::Answer(Outcome::AtLimit.into())),
+        // Nothing of theirs is overdue.
+        (State::Sold, false, Decision::Answer(Outcome::AtLimit.into())),
+    ] {
+        let got = asked(both(state), |facts| tries::decide(facts, &order, settled));
+        assert_eq!(got, Ok(want), "{state:?} {settled}");
+    }
+}

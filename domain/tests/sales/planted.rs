@@ -1,0 +1,220 @@
+//! Faults that are planted between facts, decision and plan: the model must find each.
+
+use crate::actions::Action;
+use crate::world::{NOW, World};
+use domain::book::{Entry, Reason, State, UserUnits};
+use domain::facts::Stream;
+use domain::plan::{Hold, Plan};
+use domain::rules::SaleId;
+
+#[derive(Clone, Copy)]
+pub struct Planted {
+    pub name: &'static str,
+    /// Changes what a decision sees.
+    pub sight: fn(&mut World, &Action),
+    /// Changes what is written. False if nothing is.
+    pub edit: fn(&mut Plan<u8>, &Action) -> bool,
+    /// Two tries of one command don't see each other.
+    pub forgets: bool,
+    /// A failover loses orders, and keeps the stock.
+    pub tears: bool,
+}
+
+const NONE: Planted =
+    Planted { name: "", sight: |_, _| {}, edit: |_, _| true, forgets: false, tears: false };
+
+/// A fault in what is seen.
+const fn seen(name: &'static str, sight: fn(&mut World, &Action)) -> Planted {
+    Planted { name, sight, ..NONE }
+}
+
+/// A fault in what is written.
+const fn written(name: &'static str, edit: fn(&mut Plan<u8>, &Action) -> bool) -> Planted {
+    Planted { name, edit, ..NONE }
+}
+
+fn releases(plan: &Plan<u8>) -> bool {
+    plan.appends.iter().flatten().any(|append| append.stream == Stream::Released)
+}
+
+fn each(world: &mut World, change: impl Fn(&mut Entry<u8>)) {
+    world.book.iter_mut().flatten().for_each(change);
+}
+
+/// Deadlines seem to be a millisecond later.
+fn later(world: &mut World) {
+    each(world, |entry| entry.deadline += i64::from(entry.state == State::Held));
+}
+
+fn is_try(action: &Action) -> bool {
+    matches!(action, Action::Try(_) | Action::Pair(..))
+}
+
+pub const PLANTED: &[Planted] = &[
+    seen("an order is released twice", |world, action| {
+        let live = |entry: &mut Entry<u8>| {
+            if matches!(entry.state, State::Released(_)) {
+                entry.state = State::Sold;
+            }
+        };
+        if matches!(action, Action::Cancel(..)) {
+            each(world, live);
+        }
+    }),
+    seen("the limit is one more", |world, action| {
+        if is_try(action) {
+            world.rules.iter_mut().for_each(|rules| rules.limit += 1);
+        }
+    }),
+    seen("an expired hold is confirmed", |world, action| {
+        if matches!(action, Action::Confirm(..)) {
+            later(world);
+        }
+    }),
+    seen("an expired hold is extended", |world, action| {
+        if matches!(action, Action::Extend(..)) {
+            later(world);
+        }
+    }),
+    seen("an expired hold is cancelled", |world, action| {
+        if matches!(action, Action::Cancel(..)) {
+            later(world);
+        }
+    }),
+    seen("a repeat of an expired order is accepted", |world, action| {
+        if is_try(action) {
+            later(world);
+        }
+    }),
+    seen("a hold expires a millisecond early", |world, _| {
+        each(world, |entry| entry.deadline -= i64::from(entry.state == State::Held));
+    }),
+    seen("an entry of an earlier sale is applied", |world, action| {
+        if matches!(action, Action::RejectLate(..)) {
+            world.rules.iter_mut().for_each(|rules| rules.sale = SaleId::created_at(1));
+        }
+    }),
+    seen("a request for an earlier sale is applied", |world, action| {
+        if matches!(action, Action::Cancel(..)) {
+            world.rules.iter_mut().for_each(|rules| rules.sale = SaleId::created_at(1));
+        }
+    }),
+    seen("a confirmation is answered 1 again", |world, action| {
+        if matches!(action, Action::Confirm(..)) {
+            each(world, |entry| {
+                if entry.state == State::Sold {
+                    (entry.state, entry.deadline) = (State::Held, NOW + 1);
+                }
+            });
+        }
+    }),
+    seen("a reference is overwritten", |world, action| {
+        if matches!(action, Action::Confirm(..)) {
+            each(world, |entry| entry.reference = None);
+        }
+    }),
+    seen("the id of a released order sells again", |world, action| {
+        if is_try(action) {
+            let is_live = |entry: &Entry<u8>| entry.state.is_live();
+            world.book = world.book.map(|entry| entry.filter(is_live));
+        }
+    }),
+    seen("a repeat with other units is accepted", |world, action| {
+        if let Action::Try(order) = action {
+            each(world, |entry| entry.units = order.units);
+        }
+    }),
+    seen("one unit more is sold", |world, action| {
+        if is_try(action) {
+            world.stock = world.stock.map(|left| left + 1);
+        }
+    }),
+    seen("another user's order is cancelled", |world, action| {
+        if let Action::Cancel(named, _) = action {
+            each(world, |entry| entry.user = named.user);
+        }
+    }),
+    seen("a sold order expires", |world, action| {
+        if is_try(action) {
+            each(world, |entry| {
+                if entry.state == State::Sold {
+                    (entry.state, entry.deadline) = (State::Held, NOW);
+                }
+            });
+        }
+    }),
+    seen("an order is sold after the end", |world, action| {
+        if is_try(action) {
+            world.rules.iter_mut().for_each(|rules| rules.end = None);
+        }
+    }),
+    seen("an end forgets the begin", |world, action| {
+        if matches!(action, Action::Drop { .. }) {
+            world.rules.iter_mut().for_each(|rules| rules.begin = None);
+        }
+    }),
+    seen("a restock counts other units", |world, action| {
+        if matches!(action, Action::Restock(_)) {
+            world.stock = world.stock.map(|left| left + 1);
+        }
+    }),
+    seen("an overdue hold is not settled", |world, action| {
+        if is_try(action) {
+            world.holds = [None; 3];
+        }
+    }),
+    written("the hold is not lifted", |plan, _| {
+        plan.hold = plan.hold.filter(|hold| *hold != Hold::Lift);
+        true
+    }),
+    written("the hold is not moved", |plan, _| {
+        plan.hold = plan.hold.filter(|hold| !matches!(hold, Hold::Move(_)));
+        true
+    }),
+    written("the user's units are not returned", |plan, _| {
+        plan.units = plan.units.filter(|units| units.is_some());
+        true
+    }),
+    written("the units of a user's earlier order are forgotten", |plan, action| {
+        if is_try(action) && plan.units.is_some() {
+            let (units, latest) = (plan.order.units, plan.order.id);
+            plan.units = Some(Some(UserUnits { units, latest }));
+        }
+        true
+    }),
+    written("the stock is not deducted", |plan, _| {
+        plan.stock = plan.stock.filter(|stock| stock.after > stock.before);
+        true
+    }),
+    written("the units don't return to the stock", |plan, _| {
+        plan.stock = plan.stock.filter(|stock| stock.after < stock.before);
+        true
+    }),
+    written("the buyer is not dismissed", |plan, _| {
+        plan.dismiss = false;
+        true
+    }),
+    written("a release has no entry", |plan, _| {
+        plan.appends = plan.appends.map(|it| it.filter(|it| it.stream != Stream::Released));
+        true
+    }),
+    written("a release has two entries", |plan, _| {
+        if releases(plan) {
+            plan.appends[1] = plan.appends[0];
+        }
+        true
+    }),
+    written("a release has another reason", |plan, action| {
+        if let (Action::Cancel(..), Some(entry)) = (action, &mut plan.entry) {
+            entry.state = State::Released(Reason::Rejected);
+        }
+        true
+    }),
+    written("a dead letter stays pending", |plan, _| {
+        plan.acknowledge = false;
+        true
+    }),
+    written("an answer is not replicated again", |plan, _| !plan.again),
+    Planted { forgets: true, ..seen("a try doesn't see the one before it", |_, _| {}) },
+    Planted { tears: true, ..seen("a failover keeps half of a plan", |_, _| {}) },
+];

@@ -1,0 +1,356 @@
+//! What every step must keep, whatever it decides.
+
+use crate::actions::{Action, Answer, Late, Named};
+use crate::world::{Error, NOW, ORDERS, World, Written};
+use domain::book::{Entry, Reason, State};
+use domain::facts::Refusal;
+use domain::orders::{Cancellation, Confirmation};
+use domain::plan::Order;
+use domain::rejection::Fate;
+use domain::rules::{Meant, Window};
+use domain::sale::Outcome;
+use domain::tries;
+
+/// One command: the keys before and after, what was appended, the answer.
+pub struct Step<'s> {
+    pub before: &'s World,
+    pub after: &'s World,
+    pub action: &'s Action,
+    pub answer: &'s Result<Answer, Error>,
+    pub written: &'s Written,
+    /// The entry that was rejected.
+    pub late: Option<Late>,
+}
+
+type Checked = Result<(), &'static str>;
+
+fn ensure(is_right: bool, word: &'static str) -> Checked {
+    if is_right { Ok(()) } else { Err(word) }
+}
+
+impl Step<'_> {
+    pub fn check(&self) -> Checked {
+        self.after.check()?;
+        self.check_changes()?;
+        let written = self.written;
+        if let Err(error) = self.answer {
+            ensure(*error != Error::Fault, "a fault without one")?;
+            ensure(!written.anything && self.before == self.after, "an error that writes")?;
+        }
+        let rejects = matches!(self.answer, Ok(Answer::Reject(_)));
+        let letters = (written.letters, written.acknowledged);
+        ensure(letters == (rejects.into(), rejects.into()), "not one dead letter")?;
+        self.check_rules()?;
+        self.check_answer()
+    }
+
+    /// The orders, whatever the answer is.
+    pub fn check_changes(&self) -> Checked {
+        (0..ORDERS).try_for_each(|id| self.check_order(id))
+    }
+
+    fn check_order(&self, id: usize) -> Checked {
+        let (before, after) = (self.before.book[id], self.after.book[id]);
+        let w = self.written;
+        let appended = (w.ordered[id], w.confirmed[id], w.released[id]);
+        let wanted = match (before, after) {
+            // Without rules there is no book, and streams are all there is.
+            (None, None) if self.before.rules.is_none() => appended,
+            (None, None) => (0, 0, 0),
+            (None, Some(entry)) => {
+                self.check_sale(id, &entry)?;
+                (1, 0, 0)
+            }
+            (Some(before), None) => {
+                ensure(matches!(self.action, Action::Drop { .. }), "an order vanishes")?;
+                (0, 0, u8::from(before.state == State::Held))
+            }
+            (Some(before), Some(after)) if before == after => (0, 0, 0),
+            (Some(before), Some(after)) => self.check_change(id, &before, &after)?,
+        };
+        ensure(appended == wanted, "a change without its entry, or an entry without its change")
+    }
+
+    /// An order that was made: by a try for just that, while the sale is open, within the limit.
+    fn check_sale(&self, id: usize, entry: &Entry<u8>) -> Checked {
+        let is_tried = |order: &Order<u8>| {
+            (usize::from(order.id), order.user, order.units) == (id, entry.user, entry.units)
+        };
+        ensure(self.tries().any(is_tried), "an order that nobody tried")?;
+        let Some(rules) = &self.after.rules else { return Err("an order without rules") };
+        ensure(rules.window(NOW) == Window::Open, "an order outside of the window")?;
+        ensure(self.after.live_units(entry.user) <= rules.limit, "a user over the limit")?;
+        let (state, deadline) =
+            rules.hold.map_or((State::Sold, 0), |hold| (State::Held, NOW + hold));
+        let is_new = (entry.state, entry.deadline, entry.reference) == (state, deadline, None);
+        ensure(is_new, "an order is not made by the rules")
+    }
+
+    fn tries(&self) -> impl Iterator<Item = &Order<u8>> {
+        let (first, second) = match self.action {
+            Action::Try(order) => (Some(order), None),
+            Action::Pair(first, second) => (Some(first), Some(second)),
+            _ => (None, None),
+        };
+        first.into_iter().chain(second)
+    }
+
+    /// What is appended for the change of an order.
+    fn check_change(
+        &self,
+        id: usize,
+        before: &Entry<u8>,
+        after: &Entry<u8>,
+    ) -> Result<(u8, u8, u8), &'static str> {
+        ensure((before.user, before.units) == (after.user, after.units), "another order")?;
+        let is_overdue = before.is_overdue(NOW);
+        let is_named = |named: &Named| {
+            usize::from(named.id) == id
+                && named.user == before.user
+                && named.meant().is(self.before.rules.as_ref())
+        };
+        let (is_right, appended) = match (before.state, after.state, self.action) {
+            (State::Held, State::Held, Action::Extend(named, _)) => {
+                let is_later = after.deadline > before.deadline;
+                (is_named(named) && is_later && !is_overdue, (0, 0, 0))
+            }
+            (State::Held, State::Sold, Action::Confirm(named, reference)) => {
+                let is_kept = after.reference == *reference;
+                (is_named(named) && is_kept && !is_overdue, (0, 1, 0))
+            }
+            (State::Sold, State::Sold, Action::Confirm(named, reference)) => {
+                let is_first = before.reference.is_none() && after.reference == *reference;
+                (is_named(named) && is_first, (0, 0, 0))
+            }
+            (State::Held, State::Released(Reason::Expired), _) => (is_overdue, (0, 0, 1)),
+            (State::Held, State::Released(Reason::Cancelled), Action::Drop { forced }) => {
+                (*forced, (0, 0, 1))
+            }
+            (State::Held | State::Sold, State::Released(Reason::Cancelled), action) => {
+                let named = matches!(action, Action::Cancel(named, only) if is_named(named)
+                    && only.is_none_or(|only| only == before.state));
+                (named && !is_overdue, (0, 0, 1))
+            }
+            (State::Held | State::Sold, State::Released(Reason::Rejected), _) => {
+                (self.rejects(id, before) && !is_overdue, (0, 0, 1))
+            }
+            _ => (false, (0, 0, 0)),
+        };
+        let keeps = after.state == State::Sold || after.reference == before.reference;
+        ensure(is_right && keeps, "a change that nobody may ask for")?;
+        Ok(appended)
+    }
+
+    /// Is it this order's entry that is rejected?
+    fn rejects(&self, id: usize, entry: &Entry<u8>) -> bool {
+        let named = match self.action {
+            Action::Reject(named) | Action::RejectLate(_, named) => usize::from(*named) == id,
+            _ => false,
+        };
+        let sale = self.before.sale();
+        named && self.late.is_some_and(|late| late.user == entry.user && late.sale() == sale)
+    }
+
+    /// Rules change by the commands for that, and an end keeps the begin.
+    fn check_rules(&self) -> Checked {
+        let (Some(before), Some(after)) = (self.before.rules, self.after.rules) else {
+            let is_dropped = matches!(self.action, Action::Drop { .. });
+            let is_made = matches!(self.action, Action::Create | Action::Adopt);
+            let is_same = self.before.rules == self.after.rules;
+            return ensure(is_same || is_dropped || is_made, "rules appear or vanish");
+        };
+        let end = after.end;
+        let is_right = match self.action {
+            Action::End(_) | Action::Begin(_) | Action::Limit(_) | Action::Hold(_) => true,
+            Action::Restock(delta) => {
+                after == domain::rules::Rules { total: before.total + delta, ..before }
+                    || before == after
+            }
+            Action::Drop { .. } => {
+                // A sale that has not begun ends as it begins.
+                let is_over = after.window(NOW) == Window::Ended || end == after.begin;
+                after == domain::rules::Rules { end, ..before } && is_over
+            }
+            _ => before == after,
+        };
+        ensure(is_right || before == after, "rules change")
+    }
+
+    fn check_answer(&self) -> Checked {
+        match (self.action, self.answer) {
+            (Action::Try(order), Ok(Answer::Try(answer))) => self.check_try(order, answer),
+            (Action::Confirm(named, reference), answer) => {
+                self.check_confirm(named, *reference, answer)
+            }
+            (Action::Extend(named, _), Ok(Answer::Confirm(answer))) => {
+                self.check_extend(named, *answer)
+            }
+            (Action::Cancel(named, only), Ok(Answer::Cancel(answer))) => {
+                self.check_cancel(named, *only, *answer)
+            }
+            (_, Ok(Answer::Reject(fate))) => self.check_fate(*fate),
+            (Action::Try(order), Err(_)) => self.check_refused(order),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_try(&self, order: &Order<u8>, answer: &tries::Answer) -> Checked {
+        let (before, after) = (self.before.entry(order.id), self.after.entry(order.id));
+        let is_theirs = |it: Option<Entry<u8>>| it.is_some_and(|entry| entry.user == order.user);
+        ensure(answer.is_repeat == before.is_some(), "a repeat is not told")?;
+        if before.is_some() {
+            let is_live = after.is_some_and(|it| it.state.is_live() && it.units == order.units);
+            ensure(is_theirs(before), "an order of another user is told")?;
+            ensure(self.written.anything, "a repeat that is not replicated")?;
+            return match answer.outcome {
+                Outcome::Accepted => ensure(is_live, "a repeat of an order that is not live"),
+                Outcome::Released => {
+                    ensure(after.is_some_and(|it| !it.state.is_live()), "not released")
+                }
+                _ => Err("a repeat is answered like a new order"),
+            };
+        }
+        if answer.outcome == Outcome::Accepted {
+            let is_made = self.after.rules.is_none() || is_theirs(after);
+            let is_appended = self.written.ordered[usize::from(order.id)] == 1;
+            return ensure(is_made && is_appended, "accepted without an order");
+        }
+        ensure(after.is_none(), "a loser has an order")?;
+        self.check_loss(order, answer.outcome)
+    }
+
+    /// Nobody loses without a reason.
+    fn check_loss(&self, order: &Order<u8>, outcome: Outcome) -> Checked {
+        let left = self.after.stock.unwrap_or(0);
+        let Some(rules) = &self.after.rules else {
+            let has_bought = self.after.buyers[usize::from(order.user)];
+            return match outcome {
+                Outcome::SoldOut => ensure(left < order.units.get(), "units are left"),
+                Outcome::AtLimit => ensure(has_bought, "nothing was bought"),
+                _ => Err("an outcome of managed vouchers"),
+            };
+        };
+        let (has, units) = (self.after.live_units(order.user), order.units.get());
+        let mut overdue = self.after.live().filter(|entry| entry.is_overdue(NOW));
+        let window = rules.window(NOW);
+        match outcome {
+            Outcome::NotStarted => ensure(window == Window::NotStarted, "it has begun"),
+            Outcome::Ended => ensure(window == Window::Ended, "it is not over"),
+            Outcome::AtLimit => {
+                let is_overdue = overdue.any(|entry| entry.user == order.user);
+                ensure(has + units > rules.limit && !is_overdue, "within the limit")
+            }
+            Outcome::SoldOut => ensure(left < units && overdue.next().is_none(), "units are left"),
+            _ => Err("an outcome of repeats"),
+        }
+    }
+
+    fn check_refused(&self, order: &Order<u8>) -> Checked {
+        let refused = self.before.entry(order.id).is_some_and(|entry| {
+            let differs = entry.state.is_live() && entry.units != order.units;
+            entry.user != order.user || differs && !entry.is_overdue(NOW)
+        });
+        let is_missing = self.before.stock.is_none();
+        let is_right = match self.answer {
+            Err(Error::Refused(Refusal::OrderId)) => refused,
+            Err(Error::Refused(Refusal::NoVoucher)) => is_missing,
+            _ => false,
+        };
+        ensure(is_right, "a try is refused")
+    }
+
+    /// The order that a request names, before and after.
+    fn named(&self, named: &Named) -> Option<(Entry<u8>, Entry<u8>)> {
+        let is_meant = named.meant() == Meant::Any || named.meant().is(self.before.rules.as_ref());
+        let before = self.before.entry(named.id).filter(|it| is_meant && it.user == named.user)?;
+        Some((before, self.after.entry(named.id)?))
+    }
+
+    /// An unknown order is answered so, and nothing is written.
+    fn check_unknown(&self, is_unknown: bool) -> Checked {
+        ensure(is_unknown && !self.written.anything, "an order is not known, or is")
+    }
+
+    fn check_confirm(
+        &self,
+        named: &Named,
+        reference: Option<u8>,
+        answer: &Result<Answer, Error>,
+    ) -> Checked {
+        let Some((before, after)) = self.named(named) else {
+            let is_unknown = *answer == Ok(Answer::Confirm(Confirmation::NoSuchOrder));
+            return self.check_unknown(is_unknown || self.before.rules.is_none());
+        };
+        let was_sold = before.state == State::Sold;
+        let is_second = |known| reference.is_some_and(|given| known != given);
+        let Ok(Answer::Confirm(answer)) = answer else {
+            let is_second = before.reference.is_some_and(is_second);
+            return ensure(was_sold && is_second, "a confirmation is refused");
+        };
+        ensure(self.written.anything, "an answer that is not replicated")?;
+        let is_right = match answer {
+            Confirmation::NoSuchOrder => false,
+            Confirmation::Confirmed => before.state == State::Held && after.state == State::Sold,
+            Confirmation::WasSold => {
+                let first = before.reference.or(reference);
+                was_sold
+                    && after.state == State::Sold
+                    && after.reference == first
+                    && reference.is_none_or(|given| first == Some(given))
+            }
+            Confirmation::TooLate => !was_sold && !after.state.is_live(),
+        };
+        ensure(is_right, "a confirmation that is not true")
+    }
+
+    fn check_extend(&self, named: &Named, answer: Confirmation) -> Checked {
+        let Some((before, after)) = self.named(named) else {
+            return self.check_unknown(answer == Confirmation::NoSuchOrder);
+        };
+        ensure(self.written.anything, "an answer that is not replicated")?;
+        let is_overdue = before.is_overdue(NOW);
+        let is_right = match answer {
+            Confirmation::NoSuchOrder => false,
+            Confirmation::Confirmed => !is_overdue && after.state == State::Held,
+            Confirmation::WasSold => after.state == State::Sold,
+            Confirmation::TooLate => !after.state.is_live(),
+        };
+        ensure(is_right, "a reservation is not what was answered")
+    }
+
+    fn check_cancel(&self, named: &Named, only: Option<State>, answer: Cancellation) -> Checked {
+        if self.before.rules.is_none() {
+            let (had, has) = (self.before.buyers, self.after.buyers);
+            let user = usize::from(named.user);
+            let is_released = answer == Cancellation::Released;
+            return ensure(had[user] == is_released && !has[user], "a buyer is not dismissed");
+        }
+        let Some((before, after)) = self.named(named) else {
+            return self.check_unknown(answer == Cancellation::NoSuchOrder);
+        };
+        ensure(self.written.anything, "an answer that is not replicated")?;
+        let was_live = before.state.is_live() && !before.is_overdue(NOW);
+        let is_released = !after.state.is_live();
+        let is_other = only.is_some_and(|only| only != before.state);
+        let is_right = match answer {
+            Cancellation::NoSuchOrder => false,
+            Cancellation::Released => was_live && is_released && !is_other,
+            Cancellation::WasReleased => !was_live && is_released,
+            Cancellation::InAnotherState => was_live && !is_released && is_other,
+        };
+        ensure(is_right, "a cancellation that is not true")
+    }
+
+    fn check_fate(&self, fate: Fate) -> Checked {
+        let released: usize = self.written.released.map(usize::from).iter().sum();
+        let is_right = match fate {
+            Fate::Unknown => self.before == self.after && released == 0,
+            Fate::Rejected => self.before != self.after && released == 1,
+            Fate::Released => {
+                let expired = self.after.book.iter().zip(&self.before.book);
+                expired.filter(|(after, before)| after != before).count() == released
+            }
+        };
+        ensure(is_right, "a dead letter that is not true")
+    }
+}

@@ -1,0 +1,344 @@
+//! The keys of one voucher as tables, the facts that decisions ask of them, and plans applied to
+//! them.
+
+use domain::book::{Entry, State, UserUnits};
+use domain::facts::{Due, Facts, FirstDue, Refusal, Stream};
+use domain::plan::{Admission, Append, Hold, Plan, SalePlan};
+use domain::rules::{Millis, Rules, SaleId};
+use domain::sale::{Policy, Stock, Units};
+use std::cell::Cell;
+
+pub const USERS: usize = 2;
+pub const ORDERS: usize = 3;
+
+/// The present. Time passes by bringing every moment nearer, so that there is no last one: what is
+/// over lies at the present.
+pub const NOW: Millis = 100;
+
+/// Keys by users and by order ids, which are numbers from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct World {
+    pub rules: Option<Rules>,
+    pub stock: Option<i64>,
+    pub buyers: [bool; USERS],
+    pub units: [Option<UserUnits<u8>>; USERS],
+    pub book: [Option<Entry<u8>>; ORDERS],
+    pub holds: [Option<Millis>; ORDERS],
+}
+
+impl World {
+    pub const EMPTY: Self = Self {
+        rules: None,
+        stock: None,
+        buyers: [false; USERS],
+        units: [None; USERS],
+        book: [None; ORDERS],
+        holds: [None; ORDERS],
+    };
+
+    pub fn entry(&self, id: u8) -> Option<Entry<u8>> {
+        self.book[usize::from(id)]
+    }
+
+    pub fn sale(&self) -> Option<SaleId> {
+        self.rules.map(|rules| rules.sale)
+    }
+
+    pub fn live(&self) -> impl Iterator<Item = &Entry<u8>> {
+        self.book.iter().flatten().filter(|entry| entry.state.is_live())
+    }
+
+    pub fn live_units(&self, user: u8) -> i64 {
+        self.live().filter(|entry| entry.user == user).map(|entry| entry.units.get()).sum()
+    }
+
+    /// A millisecond passes.
+    pub fn tick(&mut self) {
+        let nearer = |moment: &mut Millis| *moment = (*moment - 1).max(NOW);
+        if let Some(rules) = &mut self.rules {
+            rules.begin.as_mut().map(nearer);
+            rules.end.as_mut().map(nearer);
+        }
+        self.holds.iter_mut().flatten().for_each(nearer);
+        let held = self.book.iter_mut().flatten().filter(|entry| entry.state == State::Held);
+        held.for_each(|entry| nearer(&mut entry.deadline));
+    }
+
+    /// Ids of the holds until `last`, by deadline.
+    fn holds_until(&self, last: Millis) -> Vec<u8> {
+        let held = self.holds.iter().zip(0_u8..);
+        let mut held: Vec<_> = held.filter_map(|(until, id)| Some(((*until)?, id))).collect();
+        held.retain(|(until, _)| *until <= last);
+        held.sort_unstable();
+        held.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// What no step may leave behind.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let Some(rules) = &self.rules else { return self.check_unmanaged() };
+        let live: i64 = self.live().map(|entry| entry.units.get()).sum();
+        if self.stock.is_some_and(|left| left < 0 || left + live != rules.total) {
+            return Err("total is not left, held and sold");
+        }
+        for (entry, hold) in self.book.iter().zip(self.holds) {
+            let held = entry.filter(|entry| entry.state == State::Held);
+            if held.map(|entry| entry.deadline) != hold {
+                return Err("holds and held orders differ");
+            }
+        }
+        for user in 0..USERS {
+            let live = self.live_units(user as u8);
+            if self.units[user].map_or(0, |has| has.units.get()) != live {
+                return Err("a user's units are not those of the live orders");
+            }
+            if self.buyers[user] != (live > 0) {
+                return Err("the buyers are not the users with units");
+            }
+        }
+        Ok(())
+    }
+
+    fn check_unmanaged(&self) -> Result<(), &'static str> {
+        let bare = Self { stock: self.stock, buyers: self.buyers, ..Self::EMPTY };
+        if *self != bare {
+            return Err("keys without rules");
+        }
+        if self.stock.is_some_and(|left| left < 0) { Err("oversold") } else { Ok(()) }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    Refused(Refusal),
+    /// A question could not be answered.
+    Fault,
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+/// What a decision sees of a world.
+pub struct View<'w> {
+    pub world: &'w World,
+    /// How many questions were asked, and which of them fails.
+    pub asked: &'w Cell<usize>,
+    pub fails: usize,
+    /// Whether buyers are known before they are added.
+    pub knows_buyers: bool,
+    pub policy: Policy,
+}
+
+impl View<'_> {
+    fn ask<T>(&self, answer: T) -> Result<T, Error> {
+        let asked = self.asked.get();
+        self.asked.set(asked + 1);
+        if asked == self.fails { Err(Error::Fault) } else { Ok(answer) }
+    }
+}
+
+impl Facts for View<'_> {
+    type Name = u8;
+    type Error = Error;
+
+    fn now(&self) -> Millis {
+        NOW
+    }
+
+    fn policy(&self) -> Policy {
+        self.policy
+    }
+
+    fn rules(&self) -> Result<Option<Rules>, Error> {
+        self.ask(self.world.rules)
+    }
+
+    fn stock(&self) -> Result<Stock, Error> {
+        self.ask(self.world.stock.map_or(Stock::Missing, Stock::Left))
+    }
+
+    fn known_buyer(&self, user: &u8) -> Result<Option<bool>, Error> {
+        if self.knows_buyers { self.is_buyer(user).map(Some) } else { Ok(None) }
+    }
+
+    fn is_buyer(&self, user: &u8) -> Result<bool, Error> {
+        self.ask(self.world.buyers[usize::from(*user)])
+    }
+
+    fn entry(&self, id: &u8) -> Result<Option<Entry<u8>>, Error> {
+        self.ask(self.world.entry(*id))
+    }
+
+    fn has_book(&self) -> Result<bool, Error> {
+        self.ask(self.world.book.iter().any(Option::is_some))
+    }
+
+    fn units_of(&self, user: &u8) -> Result<i64, Error> {
+        Ok(self.user_units(user)?.map_or(0, |has| has.units.get()))
+    }
+
+    fn user_units(&self, user: &u8) -> Result<Option<UserUnits<u8>>, Error> {
+        self.ask(self.world.units[usize::from(*user)])
+    }
+
+    fn due(&self, most: usize) -> Result<Option<FirstDue<u8>>, Error> {
+        let due = self.world.holds_until(NOW).into_iter().take(most);
+        let due = due.map(|id| Due { id, user: self.world.entry(id).map(|entry| entry.user) });
+        let due: FirstDue<u8> = due.collect();
+        self.ask(Some(due).filter(|due| !due.is_empty()))
+    }
+
+    fn held(&self, most: usize) -> Result<(Vec<u8>, u64), Error> {
+        let mut held = self.world.holds_until(Millis::MAX);
+        let count = held.len() as u64;
+        held.truncate(most);
+        self.ask((held, count))
+    }
+
+    fn has_own_keys(&self, with_stock: bool) -> Result<bool, Error> {
+        let stock = if with_stock { None } else { self.world.stock };
+        self.ask(*self.world != World { stock, ..World::EMPTY })
+    }
+
+    fn room(&self, _: Stream) -> Result<(), Error> {
+        self.ask(())
+    }
+
+    fn writable(&self, _: Units) -> Result<(), Error> {
+        self.ask(())
+    }
+
+    fn releasable(&self) -> Result<(), Error> {
+        self.ask(())
+    }
+}
+
+/// How often each order was appended to a stream.
+pub type Counts = [u8; ORDERS];
+
+/// What a step has written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Written {
+    /// Anything that is replicated.
+    pub anything: bool,
+    pub ordered: Counts,
+    pub confirmed: Counts,
+    pub released: Counts,
+    pub letters: u8,
+    pub acknowledged: u8,
+}
+
+/// Not written: the user is among the buyers already.
+#[derive(Debug, PartialEq, Eq)]
+pub struct HasBought;
+
+impl World {
+    /// Writes a plan. Notes in `bad` what is wrong with it.
+    pub fn apply(
+        &mut self,
+        plan: &Plan<u8>,
+        written: &mut Written,
+        bad: &mut Option<&'static str>,
+    ) -> Result<(), HasBought> {
+        let user = usize::from(plan.order.user);
+        if plan.admit == Some(Admission::Ask) && self.buyers[user] {
+            return Err(HasBought);
+        }
+        let before = *self;
+        self.buyers[user] |= plan.admit.is_some();
+        self.buyers[user] &= !plan.dismiss;
+        written.acknowledged += u8::from(plan.acknowledge);
+        let id = usize::from(plan.order.id);
+        if let Some(stock) = plan.stock {
+            self.stock = Some(stock.after);
+        }
+        self.book[id] = plan.entry.or(self.book[id]);
+        if let Some(units) = plan.units {
+            self.units[user] = units;
+        }
+        match plan.hold {
+            Some(Hold::Place(until) | Hold::Move(until)) => self.holds[id] = Some(until),
+            Some(Hold::Lift) => self.holds[id] = None,
+            None => {}
+        }
+        for append in plan.appends.iter().flatten() {
+            written.count(append.stream, id);
+        }
+        written.anything = true;
+        let checked = plan_is_sound(&before, plan).and_then(|()| self.check());
+        *bad = bad.or(checked.err());
+        Ok(())
+    }
+
+    /// Writes a plan about the sale as a whole.
+    pub fn apply_sale(&mut self, plan: &SalePlan, written: &mut Written) {
+        written.anything |= *plan != SalePlan::default();
+        if plan.delete {
+            *self = Self::EMPTY;
+        }
+        self.rules = plan.rules.or(self.rules);
+        self.stock = plan.stock.map(|stock| stock.after).or(plan.new_stock).or(self.stock);
+    }
+}
+
+impl Written {
+    fn count(&mut self, stream: Stream, id: usize) {
+        match stream {
+            Stream::Orders => self.ordered[id] += 1,
+            Stream::Released => self.released[id] += 1,
+            Stream::Confirmed => self.confirmed[id] += 1,
+            Stream::DeadLetters => self.letters += 1,
+        }
+    }
+}
+
+/// Does a plan fit the keys that it is written to, and do its entries say what it does?
+fn plan_is_sound(world: &World, plan: &Plan<u8>) -> Result<(), &'static str> {
+    let (id, user) = (usize::from(plan.order.id), usize::from(plan.order.user));
+    let known = world.book[id];
+    let wrong = |is_wrong: bool, word| if is_wrong { Err(word) } else { Ok(()) };
+    let is_changed = plan.stock.is_some() || plan.entry.is_some() || plan.units.is_some();
+    let is_moved = plan.hold.is_some() || plan.dismiss || plan.admit.is_some();
+    let is_written = is_changed || is_moved || plan.appends != [None; 2] || plan.acknowledge;
+    wrong(!is_written && !plan.again, "a plan of nothing")?;
+    wrong(plan.again && is_written, "a plan that writes, again")?;
+    wrong(plan.stock.is_some_and(|it| world.stock != Some(it.before)), "another stock before")?;
+    wrong(plan.stock.is_some_and(|it| it.before == it.after), "a stock that stays")?;
+    wrong(plan.sale.is_some_and(|sale| world.sale() != Some(sale)), "another sale")?;
+    wrong(plan.admit == Some(Admission::Add) && world.buyers[user], "a buyer added again")?;
+    wrong(plan.dismiss && !world.buyers[user], "no buyer to be dismissed")?;
+    let is_there = world.holds[id].is_some();
+    wrong(matches!(plan.hold, Some(Hold::Place(_))) && is_there, "a hold placed twice")?;
+    wrong(matches!(plan.hold, Some(Hold::Move(_))) && !is_there, "no hold to be moved")?;
+    wrong(matches!(plan.hold, Some(Hold::Lift)) && !is_there, "no hold to be lifted")?;
+    if world.rules.is_none() {
+        let moved = plan.stock.map_or(0, |stock| stock.after - stock.before);
+        let taken = if plan.admit.is_some() { -plan.order.units.get() } else { 0 };
+        let returned = if plan.dismiss { plan.order.units.get() } else { 0 };
+        wrong(moved != taken + returned, "the stock moved by other units")?;
+    }
+    plan.appends.iter().flatten().try_for_each(|append| entry_is_sound(append, plan, known))
+}
+
+fn entry_is_sound(
+    append: &Append<u8>,
+    plan: &Plan<u8>,
+    known: Option<Entry<u8>>,
+) -> Result<(), &'static str> {
+    let made = plan.entry.filter(|entry| entry.state == State::Held).map(|entry| entry.deadline);
+    let is_sound = match append.stream {
+        Stream::Orders => append.deadline == made && append.reason.is_none(),
+        Stream::Confirmed => append.reference == plan.entry.and_then(|entry| entry.reference),
+        Stream::Released if plan.sale.is_none() => append.reason.is_some() && append.was.is_none(),
+        Stream::Released => {
+            let reason = plan.entry.map(|entry| entry.state);
+            reason == append.reason.map(State::Released)
+                && append.was == known.map(|known| known.state)
+                && append.reference == known.and_then(|known| known.reference)
+        }
+        Stream::DeadLetters => append.fate.is_some() && plan.acknowledge,
+    };
+    if is_sound { Ok(()) } else { Err("an entry that says something else") }
+}
