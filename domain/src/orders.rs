@@ -195,7 +195,8 @@ pub fn reject<F: Facts>(
         None => (Fate::Unknown, None),
         Some((request, units)) => rejected(facts, &request, units)?,
     };
-    let was = release.as_ref().and_then(|plan| plan.appends[0].as_ref()).and_then(|it| it.was);
+    let released = release.as_ref().filter(|_| fate == Fate::Rejected);
+    let was = released.and_then(|plan| plan.appends[0].as_ref()).and_then(|it| it.was);
     let letter = Append { fate: Some(fate), was, ..Append::to(Stream::DeadLetters) };
     let mut plan = release.unwrap_or_else(|| Plan::about(unknown(), None));
     plan.appends = [Some(letter), plan.appends[0].take()];

@@ -252,4 +252,14 @@ fn a_dead_letter_says_what_its_order_was() {
         let found = found.map(|pair| String::from_utf8_lossy(&pair[1]).into_owned());
         assert_eq!(found.as_deref(), was, "{make}");
     }
+    // An overdue order has expired before it is rejected.
+    let id = ordered(&server, "SECKILL.TRY 7 alice o5");
+    let reject = format!("SECKILL.REJECT stream.orders g {id}");
+    for command in ["MULTI", "HSET seckill:book:7 o5 held:1:1:alice", &reject, "EXEC"] {
+        server.run(command);
+    }
+    let (_, letter) = crate::reject::entries(&server, "stream.orders.dlq").pop().expect("one");
+    let has = |word: &[u8]| letter.iter().any(|text| text == word);
+    assert!(has(b"released") && !has(b"dlqWas"), "{letter:?}");
+    assert_eq!(server.state("7", "o5"), "expired");
 }
