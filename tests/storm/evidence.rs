@@ -16,7 +16,7 @@ pub struct Evidence<'s> {
     by_keys: BTreeSet<(&'s str, &'s str, &'s str)>,
     cancelled: BTreeSet<(&'s str, &'s str, &'s str)>,
     confirmed: BTreeSet<(&'s str, &'s str, &'s str)>,
-    /// Orders whose try was answered 0 before: a repeated try is answered 0 and writes nothing.
+    /// Orders whose try was answered 0 before: a repeated try is answered 0 and appends nothing.
     told: BTreeSet<[String; 3]>,
     /// The reasons of dead letters, which name the command.
     letters: BTreeSet<&'s str>,

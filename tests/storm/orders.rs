@@ -18,7 +18,8 @@ struct Heard {
     maybe_confirmed: bool,
     /// The reference with which it was confirmed.
     reference: Option<String>,
-    /// Answers that only a released order gets: 5, 3 for a confirmation, 2 for a cancellation.
+    /// Answers that only a released order gets: 5, 3 for a confirmation or an extension, 2
+    /// for a cancellation.
     released: bool,
 }
 
@@ -35,7 +36,7 @@ impl Heard {
                 self.confirmed = true;
                 self.reference = sent.words.get(5).cloned();
             }
-            ("SECKILL.CONFIRM", Some(3)) => self.released = true,
+            ("SECKILL.CONFIRM" | "SECKILL.EXTEND", Some(3)) => self.released = true,
             ("SECKILL.CONFIRM", None) => self.maybe_confirmed |= sent.is_open(),
             _ => {}
         }

@@ -1,5 +1,6 @@
-//! Retries with WAIT after them: what a replica has acknowledged is there when it is promoted, even
-//! if another connection has sent the first command and the replica sometimes stalls.
+//! Retries and other questions with WAIT after them: what a replica has acknowledged is there when
+//! it is promoted, even if another connection has sent the first command and the replica sometimes
+//! stalls.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -15,6 +16,23 @@ use crate::length::{Tally, histories};
 use crate::world::run;
 
 const CLIENTS: usize = 4;
+
+/// A command about an order, its last arguments, and the answer to it after the first of its list.
+type Question = (&'static str, &'static str, i64);
+
+/// The states that an order may have once the first of these commands was accepted and any of them
+/// was answered again.
+type Step = (&'static [Question], &'static [&'static str]);
+
+const TRIED: Step = (&[("TRY", "", 0), ("EXTEND", " 1", 1)], &["held", "sold", "cancelled"]);
+const CONFIRMED: Step = (
+    &[("CONFIRM", " REF p", 2), ("EXTEND", " 1", 2), ("CANCEL", " IF held", 3), ("TRY", "", 0)],
+    &["sold"],
+);
+const CANCELLED: Step = (
+    &[("CANCEL", "", 2), ("EXTEND", " 1", 3), ("CONFIRM", " REF p", 3), ("TRY", "", 5)],
+    &["cancelled"],
+);
 
 /// The states of an order that the promoted replica's book may have.
 struct Promise {
@@ -101,26 +119,23 @@ fn tell(client: &mut Client, command: &str) -> Option<Value> {
     client.raw().recv_response().ok()
 }
 
-/// Sends commands on one connection and repeats them with WAIT on another, until the server is gone
-/// or enough is done.
+/// Sends commands on one connection, and on another the same or others about the same orders, with
+/// WAIT, until the server is gone or enough is done.
 fn retry(mut first: Client, mut second: Client, seed: u64, who: usize, shared: &Shared) -> usize {
     let mut random = fastrand::Rng::with_seed(seed ^ who as u64);
     let mut count = 0;
     while !shared.stop.load(Ordering::Relaxed) {
         count += 1;
         let id = format!("o{who}-{count}");
-        let order = format!("7 u{who}-{count} {id}");
-        let mut steps =
-            vec![(format!("SECKILL.TRY {order}"), 0, &["held", "sold", "cancelled"][..])];
-        match random.u8(0..3) {
-            0 => steps.push((format!("SECKILL.CONFIRM {order} REF p"), 2, &["sold"])),
-            1 => steps.push((format!("SECKILL.CANCEL {order}"), 2, &["cancelled"])),
-            _ => {}
-        }
-        for (command, again, states) in steps {
-            let Some(Value::Int(0 | 1)) = tell(&mut first, &command) else { return count };
-            let Some(answer) = tell(&mut second, &command) else { return count };
-            assert_eq!(answer, Value::Int(again), "{command}");
+        let steps = [Some(&TRIED), [Some(&CONFIRMED), Some(&CANCELLED), None][random.usize(0..3)]];
+        for (questions, states) in steps.into_iter().flatten() {
+            let command =
+                |(name, more, _): Question| format!("SECKILL.{name} 7 u{who}-{count} {id}{more}");
+            let answer = tell(&mut first, &command(questions[0]));
+            let Some(Value::Int(0 | 1)) = answer else { return count };
+            let question = random.choice(*questions).copied().expect("one");
+            let Some(answer) = tell(&mut second, &command(question)) else { return count };
+            assert_eq!(answer, Value::Int(question.2), "{question:?}");
             let Some(Value::Int(replicas)) = tell(&mut second, "WAIT 1 30") else { return count };
             if replicas == 1 {
                 shared.waited.fetch_add(1, Ordering::Relaxed);
