@@ -1,4 +1,5 @@
--- What SECKILL.CONFIRM does as a script, in our own words: a held order becomes sold.
+-- What SECKILL.CONFIRM does as a script, in our own words: a held order becomes sold. It expires
+-- no overdue order; a program beside it would have to.
 -- ARGV: voucher, user, order id. Replies what SECKILL.CONFIRM replies.
 local voucher, user, order = ARGV[1], ARGV[2], ARGV[3]
 local book = 'seckill:book:' .. voucher
@@ -11,6 +12,7 @@ if owner ~= user then
   return 0
 end
 if state == 'sold' then
+  redis.call('HSET', book, order, known)
   return 2
 end
 local clock = redis.call('TIME')

@@ -9,23 +9,23 @@ if known then
   if owner ~= user then
     return redis.error_reply('ORDERID the order id is another user\'s')
   end
+  redis.call('HSET', book, order, known)
   return (state == 'held' or state == 'sold') and 0 or 5
 end
 
-local terms = cjson.decode(redis.call('GET', 'seckill:voucher:' .. voucher))
+local rules = cjson.decode(redis.call('GET', 'seckill:voucher:' .. voucher))
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-if terms['begin'] ~= cjson.null and now < terms['begin'] then
+if rules['begin'] ~= cjson.null and now < rules['begin'] then
   return 3
 end
-if terms['end'] ~= cjson.null and now >= terms['end'] then
+if rules['end'] ~= cjson.null and now >= rules['end'] then
   return 4
 end
 
-local holdings = 'seckill:units:' .. voucher
-local holding = redis.call('HGET', holdings, user)
-local has = holding and tonumber(string.match(holding, '^%d+')) or 0
-if has + 1 > terms['limit'] then
+local all = 'seckill:units:' .. voucher
+local has = tonumber(string.match(redis.call('HGET', all, user) or '', '^%d+') or 0)
+if has + 1 > rules['limit'] then
   return 2
 end
 local stock = 'seckill:stock:' .. voucher
@@ -33,16 +33,16 @@ if tonumber(redis.call('GET', stock)) < 1 then
   return 1
 end
 
-redis.call('INCRBY', stock, -1)
 if has == 0 then
   redis.call('SADD', 'seckill:order:' .. voucher, user)
 end
-redis.call('HSET', holdings, user, (has + 1) .. ':' .. order)
-if terms['hold'] == cjson.null then
+redis.call('DECRBY', stock, 1)
+redis.call('HSET', all, user, (has + 1) .. ':' .. order)
+if rules['hold'] == cjson.null then
   redis.call('HSET', book, order, 'sold:1:0:' .. user)
   redis.call('XADD', 'stream.orders', '*', 'userId', user, 'voucherId', voucher, 'id', order)
 else
-  local deadline = string.format('%.0f', now + terms['hold'])
+  local deadline = string.format('%.0f', now + rules['hold'])
   redis.call('HSET', book, order, 'held:1:' .. deadline .. ':' .. user)
   redis.call('ZADD', 'seckill:hold:' .. voucher, deadline, order)
   redis.call('XADD', 'stream.orders', '*', 'userId', user, 'voucherId', voucher, 'id', order,
