@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use domain::entry_id::EntryId;
 use domain::book::Reason;
+use domain::entry_id::EntryId;
 use domain::order_events::{Confirmation, Order, Release, StreamEntry, Unfit};
 
 use crate::batch::{Event, Outcome, Sole, Why};

@@ -148,7 +148,7 @@ fn draft_release<'e>(
         None if *reason == Reason::Rejected => return,
         _ => {}
     }
-    let draft = draft_of(drafts, rows, key, (user, *units, reason.state()));
+    let draft = draft_of(drafts, rows, key, (user, *units, State::Released(*reason)));
     let row = &mut draft.row;
     if !row.seen.release(release.id) {
         return;
@@ -159,7 +159,7 @@ fn draft_release<'e>(
     }
     let is_last = row.seen.last_release() == Some(release.id);
     if !row.seen.is_live() && (row.state.is_live() || is_last) {
-        row.state = reason.state();
+        row.state = State::Released(*reason);
         row.sole = Sole::No;
     }
 }

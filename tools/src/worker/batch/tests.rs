@@ -1,7 +1,7 @@
 //! Batches against rows in memory.
 
-use domain::entry_id::EntryId;
 use domain::book::Reason;
+use domain::entry_id::EntryId;
 
 use super::*;
 
@@ -354,7 +354,7 @@ fn an_order_of_another_sale_has_a_row_of_its_own() {
     let over = Release { id, key: key.clone(), user, units, reason, was_sold: false };
     rows.apply(&[Event::Release(over)]);
     assert_eq!(rows.rows.len(), 3);
-    assert_eq!((rows.state("1"), rows.rows[&key].state), ("sold", State::Expired));
+    assert_eq!((rows.state("1"), rows.rows[&key].state), ("sold", State::Released(reason)));
     assert_eq!(rows.sales[&("7".to_owned(), "2".to_owned())], 1);
 }
 

@@ -127,7 +127,7 @@ impl Sold {
             let left = balance.entry(release.key.order.clone()).or_default();
             *left -= 1;
             if let Some(fact) = self.orders.get_mut(&release.key.order).filter(|_| *left <= 0) {
-                fact.state = release.reason.state();
+                fact.state = State::Released(release.reason);
             }
         }
         Ok(())

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use anyhow::Result;
-use domain::book::{Reason, State};
+use domain::book::State;
 use domain::entry_id::EntryId;
 use domain::order_events::{Confirmation, Order, OrderKey, Release};
 use seckill_tools::connection::Connection;
@@ -103,9 +103,7 @@ fn change_of(key: &OrderKey, fact: &Fact) -> Option<Event> {
     let reason = match fact.state {
         State::Held => return None,
         State::Sold => return Some(Event::Confirmation(Confirmation { id, key, user, units })),
-        State::Released(Reason::Cancelled) => Reason::Cancelled,
-        State::Released(Reason::Expired) => Reason::Expired,
-        State::Released(Reason::Rejected) => Reason::Rejected,
+        State::Released(reason) => reason,
     };
     let was_sold = fact.was_sold;
     Some(Event::Release(Release { id, key, user, units, reason, was_sold }))

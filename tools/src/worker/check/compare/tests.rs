@@ -1,5 +1,6 @@
 //! The report about orders that differ.
 
+use domain::book::Reason;
 use domain::entry_id::EntryId;
 use domain::order_events::OrderKey;
 use domain::seen_entries::SeenEntries;
@@ -54,19 +55,21 @@ fn found(sold: &Sold, rows: Vec<Row>) -> Vec<(Kind, String, String, String)> {
 
 #[test]
 fn orders_that_differ_are_named() {
-    use State::{Cancelled, Expired, Held, Rejected, Sold};
+    use State::{Held, Sold};
+    let [cancelled, expired, rejected] =
+        [Reason::Cancelled, Reason::Expired, Reason::Rejected].map(State::Released);
     for (server, rows, wanted) in [
         (Sold, Some(Sold), None),
         (Held, Some(Held), None),
-        (Cancelled, None, None),
-        (Rejected, None, None),
-        (Expired, Some(Cancelled), None),
+        (cancelled, None, None),
+        (rejected, None, None),
+        (expired, Some(cancelled), None),
         (Sold, None, Some(Kind::Missing)),
         (Held, None, Some(Kind::Missing)),
         (Sold, Some(Held), Some(Kind::Behind)),
-        (Expired, Some(Held), Some(Kind::Behind)),
-        (Cancelled, Some(Sold), Some(Kind::Contradicts)),
-        (Sold, Some(Cancelled), Some(Kind::Contradicts)),
+        (expired, Some(Held), Some(Kind::Behind)),
+        (cancelled, Some(Sold), Some(Kind::Contradicts)),
+        (Sold, Some(cancelled), Some(Kind::Contradicts)),
         (Held, Some(Sold), Some(Kind::Contradicts)),
     ] {
         let sold = managed(&[("o1", "ann", server)]);
