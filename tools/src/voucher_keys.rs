@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use domain::fields::{ORDER_FIELDS, parse_order_fields};
 use domain::hash_tag::StrayBraces;
 use domain::key_names::{
-    BOOK_PREFIX, BUYERS_PREFIX, Naming, ORDER_STREAM, STOCK_PREFIX, RULES_PREFIX, uses_hash_tags,
+    BOOK_PREFIX, BUYERS_PREFIX, Naming, ORDER_STREAM, RULES_PREFIX, STOCK_PREFIX, uses_hash_tags,
 };
 
 use crate::connection::Connection;

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use domain::entry_id::EntryId;
 use domain::book::Reason;
+use domain::entry_id::EntryId;
 use domain::order_events::{Order, Release, StreamEntry};
 use domain::rejection::{FieldNames, OrderEntry, parse_order_entry};
-use domain::seen_entries::SeenEntries;
 use domain::rules::SaleId;
+use domain::seen_entries::SeenEntries;
 
 use crate::input::Input;
 

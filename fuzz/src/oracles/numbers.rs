@@ -2,9 +2,9 @@
 
 use domain::deduction::{BadStock, Deduction, deduct, restore};
 use domain::fencing;
+use domain::order_id::{Calendar, Count, NoId, Second, after_counter, after_last, date};
 use domain::orders::stock_after_release;
 use domain::plan::Change;
-use domain::order_id::{Calendar, Count, NoId, Second, after_counter, after_last, date};
 use domain::sale::{Offer, Policy, Stock, Units, offer};
 use domain::slot::Slot;
 

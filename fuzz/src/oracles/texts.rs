@@ -5,9 +5,9 @@ use domain::entry_id::EntryId;
 use domain::hash_tag::{Tagged, tag_of, tagged};
 use domain::integer::{self, Decimal};
 use domain::key_names::{self, HOLDS_PREFIX, Naming, RULES_PREFIX};
+use domain::rules::{BadRules, MILLIS_MAX, Rules, SaleId};
 use domain::sale::Units;
 use domain::slot::Slot;
-use domain::rules::{BadRules, MILLIS_MAX, SaleId, Rules};
 
 use crate::input::Input;
 

@@ -172,7 +172,8 @@ mod tests {
         let payments = Payments { confirmed: [0, 1, 0, 0], cancelled: [0, 1, 0] };
         let answers = Answers { accepted: vec![0, 1, 2], payments, ..Answers::default() };
         let audit = Audit { total: 5, left: 4, held: 0, sold: 1, buyers: 1, ..Audit::default() };
-        let states = [State::Sold, State::Released(Reason::Cancelled), State::Released(Reason::Expired)];
+        let states =
+            [State::Sold, State::Released(Reason::Cancelled), State::Released(Reason::Expired)];
         let book = (0..3).map(|n| entry(&plan, n, states[n as usize])).collect();
         let ledger = Ledger { audit, book, stock: 4, buyers: 1 };
         let orders = (0..3).map(|number| order(&plan, number)).collect();

@@ -52,7 +52,11 @@ impl ManagedReport {
         answers: &Answers,
     ) -> ManagedReport {
         let orders = decisions::orders(plan, &answers.accepted).len();
-        let expired = ledger.book.iter().filter(|entry| entry.state == State::Released(Reason::Expired)).count();
+        let expired = ledger
+            .book
+            .iter()
+            .filter(|entry| entry.state == State::Released(Reason::Expired))
+            .count();
         ManagedReport {
             limit: standing.limit,
             hold_ms: standing.hold_ms,
