@@ -55,7 +55,7 @@ book: ## the documentation as a book, English and Chinese (target/book/index.htm
 book-test: ## that, and every page opened in Chromium: links, scripts, width, search
 	@scripts/book test
 
-fuzz: ## libFuzzer on every parser and rule, FOR=10 seconds each; TARGETS="terms ..." for some
+fuzz: ## libFuzzer on every parser and rule, FOR=10 seconds each; TARGETS="rules ..." for some
 	@FOR="$(FOR)" scripts/fuzz $(TARGETS)
 
 memory: ## the integration tests with every server under valgrind, ARGS="hostile::" for some
