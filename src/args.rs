@@ -8,8 +8,8 @@ use domain::entry_id::EntryId;
 use domain::integer;
 use domain::key_names::FENCE_SUFFIX;
 use domain::order_id::Count;
-use domain::sale::Units;
 use domain::rules::SaleId;
+use domain::sale::Units;
 use std::ops::RangeInclusive;
 
 /// The arguments not read yet.

@@ -284,9 +284,7 @@ impl From<Refusal> for CommandError {
             Refusal::Paid => Self::Paid,
             Refusal::TooFew => Self::Stock,
             Refusal::Overflow => Self::StockOverflow,
-            Refusal::NotAdoptable => {
-                Self::NotInRange { argument: "stock", min: 0, max: i64::MAX }
-            }
+            Refusal::NotAdoptable => Self::NotInRange { argument: "stock", min: 0, max: i64::MAX },
             Refusal::Exists => Self::Exists,
             Refusal::Held => Self::Held,
         }

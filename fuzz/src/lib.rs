@@ -17,7 +17,7 @@ mod oracles;
 pub type Oracle = fn(&[u8]);
 
 /// All oracles, with the names of their targets and of the folders of their seeds.
-pub const ORACLES: [(&str, Oracle); 15] = [
+pub const ORACLES: [(&str, Oracle); 14] = [
     ("audit", oracles::audit::audits),
     ("book", oracles::texts::book),
     ("due", oracles::due::due),
@@ -27,7 +27,6 @@ pub const ORACLES: [(&str, Oracle); 15] = [
     ("numbers", oracles::numbers::stocks),
     ("order_entry", oracles::entries::order_entry),
     ("prefixes", oracles::texts::prefixes),
-    ("rows", oracles::entries::rows),
     ("rules", oracles::texts::rules),
     ("scripts", oracles::scripts::scripts),
     ("sessions", oracles::sessions::sessions),

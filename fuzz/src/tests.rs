@@ -68,7 +68,7 @@ macro_rules! tests {
 }
 
 tests! {
-    audit book due entry_id ids integer numbers order_entry prefixes rows rules scripts
+    audit book due entry_id ids integer numbers order_entry prefixes rules scripts
     sessions tags waiters
 }
 

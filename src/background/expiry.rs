@@ -225,8 +225,7 @@ fn reap(
     let voucher = Voucher(voucher.as_str());
     let keys = VoucherKeys::of_background(&memory.vouchers, voucher)?;
     keys.check_here(ctx)?;
-    if keys.managed()?.holds.bytes() != &*key.key
-        || keys.rules_in(&memory.vouchers, ctx)?.is_none()
+    if keys.managed()?.holds.bytes() != &*key.key || keys.rules_in(&memory.vouchers, ctx)?.is_none()
     {
         return Ok(Found::NoVoucher);
     }

@@ -46,7 +46,13 @@ impl Command for Order {
             ("units", Reply::Integer(entry.units.get())),
             ("state", Reply::text(entry.state.word())),
             ("deadline", deadline_of(&entry)),
-            ("ref", entry.reference.as_ref().map_or(Reply::Null, |name| Reply::Bytes(name.as_ref().to_vec()))),
+            (
+                "ref",
+                entry
+                    .reference
+                    .as_ref()
+                    .map_or(Reply::Null, |name| Reply::Bytes(name.as_ref().to_vec())),
+            ),
             ("sale", Reply::integer_or_null(rules.map(|rules| rules.sale.get()))),
         ]))
     }

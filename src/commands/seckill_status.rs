@@ -38,8 +38,7 @@ impl Command for Status {
         args.finish()?;
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
-        let (sale, user) =
-            (Sale::of(ctx, &memory.vouchers, &keys, voucher), Name::Given(user.0));
+        let (sale, user) = (Sale::of(ctx, &memory.vouchers, &keys, voucher), Name::Given(user.0));
         if sale.rules()?.is_none() {
             // The set contains buyers, and nothing more.
             let has_bought = sale.is_buyer(&user)?;
@@ -55,9 +54,11 @@ impl Command for Status {
 fn status(units: Reply, latest: Option<(&Name<'_>, Entry<Name<'_>>)>) -> Reply {
     let (order, state, deadline) = match latest {
         None => (Reply::Null, Reply::Null, Reply::Null),
-        Some((order, entry)) => {
-            (Reply::Bytes(order.as_ref().to_vec()), Reply::text(entry.state.word()), deadline_of(&entry))
-        }
+        Some((order, entry)) => (
+            Reply::Bytes(order.as_ref().to_vec()),
+            Reply::text(entry.state.word()),
+            deadline_of(&entry),
+        ),
     };
     Reply::Map(vec![("units", units), ("orderid", order), ("state", state), ("deadline", deadline)])
 }

@@ -85,8 +85,7 @@ pub(super) fn free_ids(
     let has_book = is_managed(sale)?;
     let is_used = |id: Id| {
         let text = id.text();
-        Ok(is_taken(text.bytes())
-            || has_book && sale.entry(&Name::read(text.bytes()))?.is_some())
+        Ok(is_taken(text.bytes()) || has_book && sale.entry(&Name::read(text.bytes()))?.is_some())
     };
     let ids = counter::find_unused(&memory.counter, ctx, scope, count, is_used)?;
     let SaleKeys { stock, buyers, orders } = keys.sale()?;

@@ -184,7 +184,8 @@ impl<'a> Sale<'a> {
         let mut streams = self.more().streams.borrow_mut();
         let stream = streams.iter_mut().flatten().find(|(stream, _)| *stream == append.stream);
         if let Some((_, stream)) = stream {
-            let added = self.with_fields(plan, append, entered, shared, |fields| stream.add(fields));
+            let added =
+                self.with_fields(plan, append, entered, shared, |fields| stream.add(fields));
             entered.added = Some(added?);
         }
         Ok(())
@@ -227,7 +228,12 @@ impl<'a> Sale<'a> {
     }
 
     /// Deletes the entries of a plan again, because a later step was refused.
-    fn take_back(&self, plan: &Plan<Name<'a>>, entered: &mut [Entered<'a>; 2], shared: &Shared<'a>) {
+    fn take_back(
+        &self,
+        plan: &Plan<Name<'a>>,
+        entered: &mut [Entered<'a>; 2],
+        shared: &Shared<'a>,
+    ) {
         for (append, entered) in plan.appends.iter().flatten().zip(entered) {
             if let Some(added) = entered.added.take() {
                 let back = |fields: &[Str<'_>]| added.take_back(self.ctx, fields);
@@ -240,8 +246,9 @@ impl<'a> Sale<'a> {
     fn write(&self, plans: &[Plan<Name<'a>>], entered: &[[Entered<'a>; 2]], shared: &Shared<'a>) {
         let ctx = self.ctx;
         let mut stocks = plans.iter().filter_map(|plan| plan.stock);
-        let stocks = stocks.next().map(|first| {
-            Change { before: first.before, after: stocks.next_back().unwrap_or(first).after }
+        let stocks = stocks.next().map(|first| Change {
+            before: first.before,
+            after: stocks.next_back().unwrap_or(first).after,
         });
         let stock = self.sale_keys().ok().zip(stocks);
         let stock = stock.and_then(|(keys, change)| stock::change(ctx, keys.stock, change));
@@ -281,7 +288,8 @@ impl<'a> Sale<'a> {
         let mut book = self.more().book.writing()?;
         let key = self.managed_keys().ok()?.book;
         let written = plans.iter().filter_map(|plan| {
-            let (id, value) = (plan.order.id.as_str(), OwnedStr::new(&plan.entry.as_ref()?.write()));
+            let (id, value) =
+                (plan.order.id.as_str(), OwnedStr::new(&plan.entry.as_ref()?.write()));
             book.hash_set(id, value.as_str()).ok()?;
             Some((id, value))
         });

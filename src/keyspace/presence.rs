@@ -101,8 +101,7 @@ impl VoucherKeys {
         };
         let ManagedKeys { sale, book, units, holds, .. } = self.managed()?;
         let SaleKeys { stock, buyers, orders } = sale;
-        let mut touched =
-            vec![stock, buyers, orders.unwrap_or(stock), self.rules(), book, units];
+        let mut touched = vec![stock, buyers, orders.unwrap_or(stock), self.rules(), book, units];
         if rules.hold.is_some() {
             touched.push(holds);
         }

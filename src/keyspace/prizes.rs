@@ -30,10 +30,9 @@ impl<'a> Prizes<'a> {
         let added = draws.map(|mut draws| draws.add(&fields)).transpose()?;
         let mut codes = WriteKey::open(ctx, keys.codes());
         // None only if another module has changed the key since it was read.
-        let popped = codes.list_pop_first().map(|_| Effect::Popped {
-            key: keys.codes(),
-            was_last: codes.kind() == Kind::Empty,
-        });
+        let popped = codes
+            .list_pop_first()
+            .map(|_| Effect::Popped { key: keys.codes(), was_last: codes.kind() == Kind::Empty });
         drop(codes);
         let (key, value) = (keys.winners(), OwnedStr::new(code.bytes()));
         let won = WriteKey::open(ctx, key).hash_set(user, value.as_str());

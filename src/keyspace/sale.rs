@@ -4,12 +4,12 @@ use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::book;
 use crate::keyspace::buyers::{self, Buyer};
+use crate::keyspace::dead_letters::Rejected;
 use crate::keyspace::fields::EntryNames;
 use crate::keyspace::names::Name;
 use crate::keyspace::opened::Opened;
 use crate::keyspace::orders::Orders;
 use crate::keyspace::presence::{Reach, check_confirmed_here};
-use crate::keyspace::dead_letters::Rejected;
 use crate::keyspace::rules::{self, check_primary};
 use crate::keyspace::stock;
 use crate::keyspace::voucher_keys::{ManagedKeys, SaleKeys, VoucherKeys, Vouchers};
@@ -112,7 +112,8 @@ impl<'a> Sale<'a> {
     ) -> Result<(), CommandError> {
         let have = buyers::have_bought(self.ctx, self.sale_keys()?.buyers, users.clone())?;
         let bought = users.zip(have).filter(|(_, has_bought)| *has_bought);
-        *self.more().bought.borrow_mut() = Some(bought.map(|(user, _)| Name::Given(user)).collect());
+        *self.more().bought.borrow_mut() =
+            Some(bought.map(|(user, _)| Name::Given(user)).collect());
         Ok(())
     }
 
@@ -297,7 +298,8 @@ impl<'a> Facts for Sale<'a> {
 
     fn held(&self, most: usize) -> Result<(Vec<Name<'a>>, u64), CommandError> {
         let holds = self.more().holds.reading(self.ctx, self.managed_keys()?.holds);
-        let Some((holds, held)) = holds.and_then(|it| book::holds_in(&it, None).map(|held| (it, held)))
+        let Some((holds, held)) =
+            holds.and_then(|it| book::holds_in(&it, None).map(|held| (it, held)))
         else {
             return Ok((Vec::new(), 0));
         };

@@ -11,10 +11,10 @@ use crate::keyspace::{rules, stock};
 use crate::server::{Ctx, OwnedStr, Str};
 use crate::typed::Voucher;
 use domain::key_names::{
-    BOOK_PREFIX, EXTRA_PREFIX, UNITS_PREFIX, HOLDS_PREFIX, RULES_PREFIX, entry_name,
+    BOOK_PREFIX, EXTRA_PREFIX, HOLDS_PREFIX, RULES_PREFIX, UNITS_PREFIX, entry_name,
 };
-use domain::sale::Stock;
 use domain::rules::{Millis, Rules};
+use domain::sale::Stock;
 use std::cell::{Cell, OnceCell};
 use std::collections::HashSet;
 use std::ffi::CStr;
@@ -65,9 +65,8 @@ pub(crate) struct ManagedKeys<'k> {
 impl<'k> ManagedKeys<'k> {
     /// Every key but the streams, which vouchers share.
     pub(crate) fn own(self) -> [Str<'k>; 7] {
-        let Self {
-            sale: SaleKeys { stock, buyers, .. }, rules, book, units, holds, extra, ..
-        } = self;
+        let Self { sale: SaleKeys { stock, buyers, .. }, rules, book, units, holds, extra, .. } =
+            self;
         [stock, buyers, rules, book, units, holds, extra]
     }
 }
@@ -151,10 +150,8 @@ impl VoucherKeys {
         vouchers: &Vouchers,
         voucher: Voucher<'_>,
     ) -> Result<Rc<Self>, CommandError> {
-        Self::kept(vouchers, voucher.0.bytes()).map_or_else(
-            || Self::new(vouchers, voucher.0.bytes()).map(Rc::new),
-            Ok,
-        )
+        Self::kept(vouchers, voucher.0.bytes())
+            .map_or_else(|| Self::new(vouchers, voucher.0.bytes()).map(Rc::new), Ok)
     }
 
     /// Is this the stock of a managed voucher?

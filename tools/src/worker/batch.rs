@@ -6,10 +6,10 @@ mod step;
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::order_events::{Confirmation, Order, OrderKey, Release};
+use crate::seen_entries::SeenEntries;
 use domain::book::State;
 use domain::entry_id::EntryId;
-use domain::order_events::{Confirmation, Order, OrderKey, Release};
-use domain::seen_entries::SeenEntries;
 
 use draft::{Drafts, draft};
 use step::steps;

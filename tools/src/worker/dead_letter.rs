@@ -2,9 +2,9 @@
 
 use std::io::{BufRead, Write};
 
+use crate::order_events::{Order, Unfit};
 use anyhow::{Context, Result, bail, ensure};
 use domain::entry_id::EntryId;
-use domain::order_events::{Order, Unfit};
 use seckill_tools::nodes::Nodes;
 use seckill_tools::sanitize::sanitize;
 use seckill_tools::server_errors::told;

@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use crate::order_events::{Confirmation, Order, Release, StreamEntry, Unfit};
 use domain::book::Reason;
 use domain::entry_id::EntryId;
-use domain::order_events::{Confirmation, Order, Release, StreamEntry, Unfit};
 
 use crate::batch::{Event, Outcome, Sole, Why};
 use crate::retry::Pending;

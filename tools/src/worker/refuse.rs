@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::order_events::{Order, StreamEntry};
 use domain::entry_id::EntryId;
-use domain::order_events::{Order, StreamEntry};
 use seckill_tools::back_off::back_off;
 use seckill_tools::sanitize::sanitize;
 use seckill_tools::server_errors::{Trouble, told, trouble};

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
+use crate::order_events::Order;
 use domain::entry_id::EntryId;
-use domain::order_events::Order;
 
 use crate::source::Which;
 

@@ -4,8 +4,8 @@ mod dead_letters;
 
 use std::time::Duration;
 
+use crate::order_events::StreamEntry;
 use domain::entry_id::EntryId;
-use domain::order_events::StreamEntry;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, RedisResult, Value, cmd};
 

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::order_events::{Order, OrderKey};
 use anyhow::{Result, ensure};
-use domain::order_events::{Order, OrderKey};
 use tokio::sync::RwLock;
 use tokio::time::timeout;
 use tracing::info;

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::order_events::{Confirmation, Order, OrderKey, Release};
+use crate::seen_entries::SeenEntries;
 use domain::book::{Reason, State};
-use domain::order_events::{Confirmation, Order, OrderKey, Release};
-use domain::seen_entries::SeenEntries;
 
 use super::{Event, Outcome, Row, Sole, WAS_SOLD, Why};
 

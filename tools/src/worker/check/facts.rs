@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use crate::order_events::{Order, Release, StreamEntry};
 use anyhow::{Context, Result};
 use domain::book::{Entry, State};
-use domain::order_events::{Order, Release, StreamEntry};
 use domain::rejection::FieldNames;
 use redis::{Value, cmd};
 use seckill_tools::connection::Connection;

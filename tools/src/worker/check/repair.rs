@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::order_events::{Confirmation, Order, OrderKey, Release};
 use anyhow::Result;
 use domain::book::State;
 use domain::entry_id::EntryId;
-use domain::order_events::{Confirmation, Order, OrderKey, Release};
 use seckill_tools::connection::Connection;
 use seckill_tools::sanitize::sanitize;
 use seckill_tools::voucher_keys::VoucherKeys;

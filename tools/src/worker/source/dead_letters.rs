@@ -1,9 +1,9 @@
 //! Makes an entry a dead letter, with or without the release of its order.
 
+use crate::order_events::{OrderKey, StreamEntry};
 use domain::entry_id::EntryId;
 use domain::fields::{DEAD_LETTER_GROUP, DEAD_LETTER_ID, DEAD_LETTER_REASON, DEAD_LETTER_STREAM};
 use domain::key_names::DEAD_LETTERS_SUFFIX;
-use domain::order_events::{OrderKey, StreamEntry};
 use redis::{RedisResult, Value, cmd};
 use seckill_tools::server_errors::{Trouble, trouble};
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::order_events::OrderKey;
+use crate::order_events::OrderKey;
 use serde::Serialize;
 
 use crate::batch::{Row, Sole};
@@ -304,8 +304,8 @@ impl Tables {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seen_entries::SeenEntries;
     use domain::book::State;
-    use domain::seen_entries::SeenEntries;
 
     fn key(voucher: &str, order: &str) -> OrderKey {
         OrderKey { voucher: voucher.to_owned(), sale: String::new(), order: order.to_owned() }

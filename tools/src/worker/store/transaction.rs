@@ -1,8 +1,8 @@
 //! A transaction in any of the databases.
 
+use crate::order_events::OrderKey;
+use crate::seen_entries::SeenEntries;
 use domain::book::State;
-use domain::order_events::OrderKey;
-use domain::seen_entries::SeenEntries;
 #[cfg(feature = "databases")]
 use sqlx::mysql::MySqlPool;
 #[cfg(feature = "databases")]

@@ -1,9 +1,9 @@
 //! The report about orders that differ.
 
+use crate::order_events::OrderKey;
+use crate::seen_entries::SeenEntries;
 use domain::book::Reason;
 use domain::entry_id::EntryId;
-use domain::order_events::OrderKey;
-use domain::seen_entries::SeenEntries;
 
 use super::super::facts::Fact;
 use super::*;

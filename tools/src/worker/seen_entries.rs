@@ -1,6 +1,6 @@
 //! The ids of stream entries that the row of an order remembers.
 
-use crate::entry_id::EntryId;
+use domain::entry_id::EntryId;
 
 /// How many ids of each kind a row keeps at least, once it has had that many.
 const KEPT: usize = 16;

@@ -1,12 +1,12 @@
 //! The entries of the streams of orders, confirmed orders and releases, as read by a consumer that
 //! writes a row per order.
 
-use crate::book::{Reason, State};
-use crate::entry_id::EntryId;
-use crate::fields::{DEAD_LETTER_PREFIX, DEADLINE, REASON, SALE, UNITS, WAS};
-use crate::integer;
-use crate::rejection::FieldNames;
-use crate::rules::SaleId;
+use domain::book::{Reason, State};
+use domain::entry_id::EntryId;
+use domain::fields::{DEAD_LETTER_PREFIX, DEADLINE, REASON, SALE, UNITS, WAS};
+use domain::integer;
+use domain::rejection::FieldNames;
+use domain::rules::SaleId;
 
 /// The longest id in a row: two of them must fit into an index of every database.
 const ID_LEN_MAX: usize = 512;
@@ -280,5 +280,42 @@ mod tests {
         let names = FieldNames { user: b"u", voucher: b"v", id: b"o" };
         let order = Order::parse(&entry(&[("o", b"1"), ("u", b"bob"), ("v", b"8")]), names);
         assert_eq!(order.unwrap().user, "bob");
+    }
+
+    /// The module and the worker recognize the same entries as orders, and read them alike.
+    #[test]
+    fn random_entries_are_read_as_the_module_reads_them() {
+        const WORDS: [&str; 7] =
+            ["userId", "voucherId", "id", "units", "deadline", "reason", "sale"];
+        let mut random = fastrand::Rng::with_seed(7);
+        let mut orders = 0;
+        for _ in 0..20_000 {
+            let more: Vec<(&str, Vec<u8>)> = (0..random.usize(..4))
+                .map(|_| {
+                    let number = random.i64(-2..5).to_string().into_bytes();
+                    let value = if random.bool() { number } else { vec![random.u8(..)] };
+                    (*random.choice(&WORDS).unwrap(), value)
+                })
+                .collect();
+            let more: Vec<_> = more.iter().map(|(name, value)| (*name, value.as_slice())).collect();
+            let entry = if random.u8(..) < 200 { with(&more) } else { entry(&more) };
+            let flat: Vec<&[u8]> =
+                entry.fields.iter().flat_map(|(name, value)| [&name[..], value]).collect();
+            let module = domain::rejection::parse_order_entry(&flat, NAMES);
+            let Ok(order) = Order::parse(&entry, NAMES) else {
+                let is_plain = flat.iter().all(|text| text.is_ascii() && !text.contains(&0));
+                let has_deadline = flat.contains(&DEADLINE);
+                assert!(module.is_none() || !is_plain || has_deadline, "{entry:?}");
+                continue;
+            };
+            assert!(Release::parse(&entry, NAMES).is_err(), "an order and a release at once");
+            let module = module.expect("an order for the module");
+            assert_eq!(module.user, order.user.as_bytes());
+            assert_eq!(module.voucher, order.key.voucher.as_bytes());
+            assert_eq!(module.id, order.key.order.as_bytes());
+            assert_eq!(module.units.get(), order.units);
+            orders += 1;
+        }
+        assert!(orders > 1_000, "only {orders} orders");
     }
 }
