@@ -1,9 +1,41 @@
-//! Texts that others wrote, for a line of the log or of an error.
+//! The one way in which a program prints what others wrote: lines of scripts, names of fields and
+//! files, ids, labels, errors of a server.
 
-/// In one line, and without what a terminal would obey.
-pub fn sanitize(text: &str) -> String {
-    let words: Vec<_> = text.split_whitespace().collect();
-    words.join(" ").replace(|letter: char| letter.is_control(), "?")
+/// The text in one line, without a character that a terminal obeys or that no reader sees. Nothing
+/// is lost: `\` is doubled, a byte is `\xHH`, a character `\u{H}`, and the usual ones are `\n`, `\r`
+/// and `\t`. Spaces stay as they are.
+pub fn sanitize(text: impl AsRef<[u8]>) -> String {
+    let mut line = String::new();
+    for piece in text.as_ref().utf8_chunks() {
+        for letter in piece.valid().chars() {
+            match letter {
+                '\\' => line.push_str(r"\\"),
+                '\n' | '\r' | '\t' => line.extend(letter.escape_default()),
+                '\0'..=' ' | '\x7f' if letter != ' ' => {
+                    line += &format!("\\x{:02x}", u32::from(letter));
+                }
+                letter if is_hidden(letter) => line.extend(letter.escape_unicode()),
+                letter => line.push(letter),
+            }
+        }
+        for byte in piece.invalid() {
+            line += &format!("\\x{byte:02x}");
+        }
+    }
+    line
+}
+
+/// Whether a terminal would obey a character, or no reader would see it: controls, marks of
+/// direction and format, fillers, variation selectors and every space but the usual one.
+pub fn is_hidden(letter: char) -> bool {
+    letter.is_control()
+        || letter.is_whitespace() && letter != ' '
+        || matches!(letter,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// An error and its causes, in one such line. Some errors repeat their cause in their own text.
@@ -14,13 +46,42 @@ pub fn told(error: &anyhow::Error) -> String {
             text = format!("{text}: {cause}");
         }
     }
-    sanitize(&text)
+    sanitize(text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::io::{Error, ErrorKind::ConnectionRefused};
+
+    /// What was escaped.
+    fn original(line: &str) -> Vec<u8> {
+        let (mut bytes, mut rest) = (Vec::new(), line);
+        while let Some((before, escaped)) = rest.split_once('\\') {
+            bytes.extend(before.as_bytes());
+            let (kind, after) = escaped.split_at(1);
+            let number = |digits: &str| u32::from_str_radix(digits, 16).unwrap();
+            rest = match kind {
+                "x" => {
+                    bytes.push(u8::try_from(number(&after[..2])).unwrap());
+                    &after[2..]
+                }
+                "u" => {
+                    let (digits, after) = after[1..].split_once('}').unwrap();
+                    let letter = char::from_u32(number(digits)).unwrap();
+                    bytes.extend(letter.to_string().as_bytes());
+                    after
+                }
+                _ => {
+                    let plain = [("n", b'\n'), ("r", b'\r'), ("t", b'\t'), ("\\", b'\\')];
+                    bytes.push(plain.iter().find(|(name, _)| *name == kind).unwrap().1);
+                    after
+                }
+            };
+        }
+        bytes.extend(rest.as_bytes());
+        bytes
+    }
 
     #[test]
     fn an_error_is_told_once() {
@@ -31,7 +92,34 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_one_harmless_line() {
-        assert_eq!(sanitize("it's\n  gone \x1b[31m"), "it's gone ?[31m");
+    fn what_cannot_be_seen_is_escaped_and_the_rest_stays() {
+        for (text, line) in [
+            (&b"it's\n gone \x1b[31m"[..], r"it's\n gone \x1b[31m"),
+            ("券:1 \u{202e}\u{200b}\u{3000}".as_bytes(), r"券:1 \u{202e}\u{200b}\u{3000}"),
+            (b"\x00\r\x7f\xff\xc2\x85\\", r"\x00\r\x7f\xff\u{85}\\"),
+        ] {
+            assert_eq!(sanitize(text), line);
+        }
+        let labels = ["sale:1", "sale:1 ", "sale:1\n", "sale:1\\n", "sale:1\u{a0}"].map(sanitize);
+        assert!(labels.iter().enumerate().all(|(at, label)| !labels[..at].contains(label)));
+    }
+
+    #[test]
+    fn nothing_is_lost_and_nothing_hidden_passes() {
+        let mut rng = fastrand::Rng::with_seed(30);
+        let letters: Vec<char> = ('\0'..=char::MAX).filter(|letter| is_hidden(*letter)).collect();
+        for _ in 0..20_000 {
+            let mut text = Vec::new();
+            for _ in 0..rng.usize(..12) {
+                match rng.usize(..3) {
+                    0 => text.push(rng.u8(..)),
+                    1 => text.extend(letters[rng.usize(..letters.len())].to_string().as_bytes()),
+                    _ => text.extend(*b"\\x"),
+                }
+            }
+            let line = sanitize(&text);
+            assert_eq!(original(&line), text, "{line}");
+            assert!(!line.chars().any(is_hidden), "{line:?}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use redis::sentinel::{SentinelClient, SentinelClientBuilder, SentinelServerType};
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, RedisResult};
 
+use crate::address;
 use crate::tls::{self, Certificates};
 
 const PORT: u16 = 26_379;
@@ -37,7 +38,10 @@ impl SentinelUrl {
             let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
             let port = if has_port { String::new() } else { format!(":{PORT}") };
             let info = format!("{scheme}://{host}{port}/").into_connection_info();
-            Ok(info.with_context(|| format!("the Sentinel {host}"))?.addr().clone())
+            Ok(info
+                .with_context(|| format!("the Sentinel {}", address::shown(host)))?
+                .addr()
+                .clone())
         };
         let addrs = hosts.split(',').map(addr).collect::<Result<Vec<_>>>()?;
         let first = hosts.split(',').next().unwrap_or_default();

@@ -15,6 +15,7 @@ use redis::{
 };
 use tokio::sync::Mutex;
 
+use crate::address;
 use crate::sentinel::SentinelUrl;
 use crate::tls::{self, Certificates};
 
@@ -72,7 +73,7 @@ pub struct Place {
 
 impl ServerOptions {
     pub fn place(&self) -> Result<Place> {
-        let name = self.without_password().to_owned();
+        let name = self.without_password();
         let sentinel = SentinelUrl::parse(&self.redis).context("--redis")?;
         let url = sentinel.as_ref().map_or(self.redis.as_str(), |sentinel| &sentinel.server);
         let mut info = url.into_connection_info().context("--redis")?;
@@ -105,11 +106,8 @@ impl ServerOptions {
     }
 
     /// The server without its password.
-    pub fn without_password(&self) -> &str {
-        match self.redis.rsplit_once('@') {
-            Some((_, place)) => place,
-            None => &self.redis,
-        }
+    pub fn without_password(&self) -> String {
+        address::shown(&self.redis)
     }
 }
 
@@ -220,6 +218,8 @@ mod tests {
             ("x --redis rediss://h/ --cacert /etc/hostname", "no certificate in PEM"),
             ("x --redis rediss://h/ --cert /x", "--key"),
             ("x --redis rediss://h/ --cacert /x --insecure", "cannot be used with"),
+            ("x --redis rediss://h/#insecure --cacert /x", "#insecure in --redis"),
+            ("x --redis rediss+sentinel://h/shop#insecure --cacert /x", "#insecure in --redis"),
             ("x --redis http://h/", "--redis"),
             ("x --redis-password-file /no/such", "--redis-password-file"),
         ] {
@@ -244,7 +244,7 @@ mod tests {
     fn sentinels_are_told_by_the_scheme() {
         let by = place("x --redis redis+sentinel://:secret@a:1,b/shop").unwrap();
         assert!(by.is_by_sentinels());
-        assert_eq!(by.name(), "a:1,b/shop");
+        assert_eq!(by.name(), "redis+sentinel://a:1,b/shop");
         assert!(place("x --redis rediss+sentinel://a:1/shop --insecure").is_ok());
         for (line, words) in [
             ("x --redis redis+sentinel://a:1/", "name of the service"),
@@ -259,8 +259,15 @@ mod tests {
 
     #[test]
     fn a_password_is_shown_nowhere() {
-        let line = "x --redis redis://ann:secret@example:6379/0";
-        let program = Program::try_parse_from(line.split(' ')).unwrap();
-        assert_eq!(program.server.without_password(), "example:6379/0");
+        for (line, want) in [
+            ("x --redis redis://ann:secret@example:6379/0", "redis://example:6379/0"),
+            ("x --redis redis+unix:///r.sock?user=eyes&pass=secret", "redis+unix:///r.sock"),
+        ] {
+            assert_eq!(place(line).unwrap().name(), want);
+        }
+        for url in ["redis+sentinel://a:x?pass=secret/shop", "redis://:secret"] {
+            let told = place(&format!("x --redis {url}")).err().unwrap_or_default();
+            assert!(told.contains("--redis") && !told.contains("secret"), "{url}: {told}");
+        }
     }
 }

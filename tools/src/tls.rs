@@ -26,6 +26,8 @@ pub fn secured(
         );
         return Ok((info, None));
     };
+    let is_both = options.redis.contains("#insecure") && options.cacert.is_some();
+    ensure!(!is_both, "#insecure in --redis would make --cacert meaningless: give one of them");
     let insecure = insecure || options.insecure;
     let addr = ConnectionAddr::TcpTls { host, port, insecure, tls_params: None };
     let info = info.set_addr(addr);

@@ -5,6 +5,7 @@
 use domain::fields::ORDER_FIELDS;
 use domain::key_names::{BUYERS_PREFIX, ORDER_STREAM, STOCK_PREFIX};
 use domain::sale::Outcome;
+use seckill_tools::sanitize::is_hidden;
 
 use crate::finding::{Accepted, Codes};
 use crate::reply::Reply;
@@ -380,9 +381,16 @@ fn script(sale: &Sale, call: &Call, codes: &Codes, notes: &mut Vec<String>) -> O
 
 /// A line of redis.conf.
 pub fn conf_line(name: &str, value: &str) -> String {
-    if value.is_empty() || value.contains([' ', '"', '\\', '#']) {
-        format!("{name} \"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
-    } else {
-        format!("{name} {value}")
+    let bare = |c: char| !c.is_whitespace() && !"\"'\\#".contains(c) && !is_hidden(c);
+    if !value.is_empty() && value.chars().all(bare) {
+        return format!("{name} {value}");
     }
+    let letter = |letter: char| match letter {
+        '"' | '\\' => format!("\\{letter}"),
+        hidden if is_hidden(hidden) => {
+            hidden.to_string().bytes().map(|byte| format!("\\x{byte:02x}")).collect()
+        }
+        letter => letter.to_string(),
+    };
+    format!("{name} \"{}\"", value.chars().map(letter).collect::<String>())
 }

@@ -1,6 +1,7 @@
 //! Examines one script: explore, understand, find faults, cure, prove.
 
 use anyhow::Result;
+use seckill_tools::sanitize::sanitize;
 
 use crate::cluster::{Cluster, Node};
 use crate::cure::{self, Cure, Way};
@@ -75,7 +76,7 @@ impl<'a> Bench<'a> {
             if let Some(seen) = part::of_load(&loaded, source) {
                 return Ok(part::examined(source, &seen));
             }
-            let text = format!("The server can't load it: {}.", what::shown(&loaded, source));
+            let text = format!("The server can't load it: {}.", source.error(&loaded));
             examined.verdict = Verdict::Broken;
             examined.findings.push(Finding::broken("does-not-load", text));
             return Ok(examined);
@@ -354,7 +355,7 @@ fn understood(sale: &Sale, codes: &Codes) -> Vec<(&'static str, String)> {
         }),
     );
     if let Some((stream, fields)) = &sale.orders {
-        let fields: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
+        let fields: Vec<String> = fields.iter().map(|(name, _)| sanitize(name)).collect();
         lines.push(("orders", format!("{}, fields {}", stream.shown(&name), fields.join(" "))));
     } else {
         lines.push(("orders", "no stream".to_owned()));

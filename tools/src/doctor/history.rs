@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use domain::integer;
+use seckill_tools::sanitize::sanitize;
 
 use crate::explore::Effects;
 use crate::reading::Reading;
@@ -278,5 +279,5 @@ impl Ran {
 
 /// The name of a user of [`ODD`], escaped.
 pub fn odd_user(number: usize) -> String {
-    odd_users()[number].user.escape_ascii().to_string()
+    sanitize(&odd_users()[number].user)
 }

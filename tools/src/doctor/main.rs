@@ -90,9 +90,12 @@ async fn until_asked_to_end(options: Options) -> Result<u8> {
 fn examine_all(options: &Options) -> Result<u8> {
     server::bound_files()?;
     let roles = options.roles()?;
-    let mut sources = Vec::new();
+    let (mut sources, mut skipped) = (Vec::new(), 0);
     for path in &options.scripts {
-        sources.extend(Source::read(path, options.from_java)?);
+        sources.extend(Source::read(path, options.from_java, &mut skipped)?);
+    }
+    if skipped > 0 {
+        eprintln!("seckill-doctor: {skipped} links, pipes or devices were not followed or read");
     }
     ensure!(!sources.is_empty(), "no script was found in the given files");
     let said = options.keys.is_some() || options.argv.is_some();

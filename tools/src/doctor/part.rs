@@ -1,9 +1,10 @@
 //! Texts that can't run alone: parts of scripts, which are joined with other text at run time.
 
+use seckill_tools::sanitize::sanitize;
+
 use crate::reply::Reply;
 use crate::report::Examined;
 use crate::source::Source;
-use crate::what::shown;
 
 const JOINED: &str = "other source text joins it with values at run time";
 
@@ -30,18 +31,18 @@ pub fn of_load(error: &Reply, source: &Source) -> Option<String> {
         () if source.is_joined || source.is_part => JOINED,
         () => return None,
     };
-    Some(format!("{seen}, and the server can't load it: {}", shown(error, source)))
+    Some(format!("{seen}, and the server can't load it: {}", source.error(error)))
 }
 
 /// Why a text that the server loads is a part, from an error that occurs whatever the keys contain.
 pub fn of_run(error: &Reply, source: &Source) -> Option<String> {
     let text = error.text();
     let seen = match undefined(&text, source) {
-        Some(name) => format!("nothing in it says what {name} is"),
+        Some(name) => format!("nothing in it says what {} is", sanitize(name)),
         None if source.is_joined || source.is_part => JOINED.to_owned(),
         None => return None,
     };
-    Some(format!("{seen}, and every call fails: {}", shown(error, source)))
+    Some(format!("{seen}, and every call fails: {}", source.error(error)))
 }
 
 /// A name that the script uses and does not define, from the server's error: a sign that part of

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use seckill_tools::sanitize::sanitize;
+
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Reply {
     Int(i64),
@@ -22,9 +24,8 @@ impl Reply {
     /// errors.
     pub fn error(text: &[u8]) -> Self {
         let text = String::from_utf8_lossy(text);
-        let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         if !text.contains("user_script") {
-            return Self::Refusal(text);
+            return Self::Refusal(text.into_owned());
         }
         let numbers = text.split("user_script:").skip(1);
         let line = numbers.filter_map(|rest| {
@@ -90,7 +91,7 @@ impl Reply {
             Self::Error(text, _) | Self::Refusal(text) => {
                 match text.split(' ').next().unwrap_or_default() {
                     "ERR" | "" => "error".to_owned(),
-                    word => format!("error {word}"),
+                    word => format!("error {}", sanitize(word)),
                 }
             }
             other => other.to_string(),
@@ -102,10 +103,10 @@ impl fmt::Display for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Int(number) => write!(f, "{number}"),
-            Self::Text(bytes) => write!(f, "\"{}\"", bytes.escape_ascii()),
-            Self::Status(text) => f.write_str(text),
+            Self::Text(bytes) => write!(f, "\"{}\"", sanitize(bytes).replace('"', "\\\"")),
+            Self::Status(text) => f.write_str(&sanitize(text)),
             Self::Nil => f.write_str("nil"),
-            Self::Error(text, _) | Self::Refusal(text) => write!(f, "error ({text})"),
+            Self::Error(text, _) | Self::Refusal(text) => write!(f, "error ({})", sanitize(text)),
             Self::List(items) => {
                 let items: Vec<_> = items.iter().map(ToString::to_string).collect();
                 write!(f, "[{}]", items.join(", "))

@@ -208,8 +208,8 @@ impl Server {
             let _ = writer.join();
             let said = fs::read_to_string(log).unwrap_or_default();
             let lines: Vec<&str> = said.lines().collect();
-            let last = lines.iter().rev().take(6).rev().copied().collect::<Vec<_>>().join("\n");
-            bail!("the doctor's own server did not start; its output ends with:\n{last}")
+            let last = lines.iter().rev().take(6).rev().copied().collect::<Vec<_>>().join(" | ");
+            bail!("the doctor's own server did not start; its output ends with: {last}")
         })
     }
 

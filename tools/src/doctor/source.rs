@@ -1,15 +1,25 @@
 //! Scripts as text: files of Lua, folders of them, and other source text with Lua in it.
 
 use std::fs;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow, ensure};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use seckill_tools::sanitize::sanitize;
 
 use crate::java::strings;
+use crate::reply::Reply;
 use crate::template::Field;
 
+/// No source text is longer.
+const FILE_LEN_MAX: u64 = 1 << 20;
+
 pub struct Source {
-    /// The name of the file without folders; with the line, if it is in other source text.
+    /// The name of the file without folders, escaped; with the line, if it is in other source text.
     pub name: String,
     pub text: Vec<u8>,
     pub keys: usize,
@@ -25,29 +35,28 @@ pub struct Source {
 
 impl Source {
     /// All scripts of a file or, sorted, of a folder; with `from_java` also those in Java, Kotlin
-    /// and Go.
-    pub fn read(path: &Path, from_java: bool) -> Result<Vec<Self>> {
-        let ends = |ending: &[&str]| {
-            path.extension().is_some_and(|own| ending.iter().any(|ending| own == *ending))
-        };
-        if path.is_dir() {
-            let entries = fs::read_dir(path).with_context(|| path.display().to_string())?;
+    /// and Go. In folders only regular files are read, and what else has such a name is counted.
+    pub fn read(path: &Path, from_java: bool, skipped: &mut usize) -> Result<Vec<Self>> {
+        let kind = fs::symlink_metadata(path).with_context(|| shown(path))?.file_type();
+        if kind.is_dir() {
+            let entries = fs::read_dir(path).with_context(|| shown(path))?;
             let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
             paths.sort();
             let mut all = Vec::new();
             for path in paths {
-                let is_source = path.extension().is_some_and(|own| {
-                    own == "lua" || from_java && (own == "java" || own == "kt" || own == "go")
-                });
-                if path.is_dir() || is_source {
-                    all.extend(Self::read(&path, from_java)?);
+                let kind = fs::symlink_metadata(&path).with_context(|| shown(&path))?.file_type();
+                let is_source = has_ending(&path, &["lua"]) || from_java && is_java(&path);
+                if kind.is_dir() || is_source && kind.is_file() {
+                    all.extend(Self::read(&path, from_java, skipped)?);
+                } else if is_source || kind.is_symlink() {
+                    *skipped += 1;
                 }
             }
             return Ok(all);
         }
-        let text = fs::read(path).with_context(|| path.display().to_string())?;
-        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        if from_java && ends(&["java", "kt", "go"]) {
+        let text = read_regular(path).with_context(|| shown(path))?;
+        let name = sanitize(path.file_name().unwrap_or(path.as_os_str()).as_bytes());
+        if from_java && is_java(path) {
             let text = String::from_utf8_lossy(&text);
             let found = strings(&text).into_iter().map(|found| Self {
                 is_joined: found.is_joined,
@@ -147,11 +156,43 @@ impl Source {
         calls.find(|name| name.contains('.') || NEWER.contains(&format!(" {name} ")))
     }
 
-    /// A line of the text, counted from 1, escaped.
-    pub fn line(&self, number: usize) -> String {
-        let text = String::from_utf8_lossy(&self.text);
-        text.lines().nth(number.wrapping_sub(1)).unwrap_or_default().trim().to_owned()
+    /// An error of the script with its line, counted from 1, escaped.
+    pub fn error(&self, reply: &Reply) -> String {
+        let Reply::Error(text, Some(number)) = reply else { return sanitize(reply.text()) };
+        let line = self.text.split(|byte| *byte == b'\n').nth(number.wrapping_sub(1));
+        let line = sanitize(line.unwrap_or_default().trim_ascii());
+        format!("{}, in line {number}: {line}", sanitize(text))
     }
+}
+
+fn shown(path: &Path) -> String {
+    sanitize(path.as_os_str().as_bytes())
+}
+
+fn has_ending(path: &Path, endings: &[&str]) -> bool {
+    path.extension().is_some_and(|own| endings.iter().any(|ending| own == *ending))
+}
+
+fn is_java(path: &Path) -> bool {
+    has_ending(path, &["java", "kt", "go"])
+}
+
+/// The contents of a regular file: opening a pipe or a device could wait forever, and a link could
+/// lead to one, or back into its own folder.
+fn read_regular(path: &Path) -> Result<Vec<u8>> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
+    let flags = i32::try_from(flags).unwrap_or_default();
+    let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let file = file.map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::LOOP) => anyhow!("it is a link: name the file itself"),
+        Some(Errno::NXIO) => anyhow!("it is no regular file"),
+        _ => error.into(),
+    })?;
+    ensure!(file.metadata()?.is_file(), "it is no regular file");
+    let mut text = Vec::new();
+    file.take(FILE_LEN_MAX + 1).read_to_end(&mut text)?;
+    ensure!(text.len() as u64 <= FILE_LEN_MAX, "it is longer than {FILE_LEN_MAX} bytes");
+    Ok(text)
 }
 
 fn last_word(text: &str) -> &str {
@@ -159,7 +200,7 @@ fn last_word(text: &str) -> &str {
 }
 
 fn is_letter(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
+    c.is_ascii_alphanumeric() || c == '_'
 }
 
 /// The names of the fields read from a table; none if the table is used in another way.

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use seckill_tools::sanitize::sanitize;
+
 use crate::reply::quoted;
 
 /// A place in the call, counted from 1 as in Lua.
@@ -157,7 +159,7 @@ impl Template {
     /// For people: `seckill:stock:<voucher>`.
     pub fn shown(&self, name: &impl Fn(Slot) -> String) -> String {
         let of = |part: &Part| match part {
-            Part::Text(text) => text.escape_ascii().to_string(),
+            Part::Text(text) => sanitize(text),
             Part::Slot(slot) => format!("<{}>", name(*slot)),
         };
         self.0.iter().map(of).collect()

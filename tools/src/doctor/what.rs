@@ -1,10 +1,11 @@
 //! Classifies a script that neither sells nor releases a lock, by what it did: helpers, pops,
 //! carts, counters, scripts that always fail. Says nothing that is not certain.
 
+use seckill_tools::sanitize::sanitize;
+
 use crate::explore::{Effects, Run};
 use crate::finding::{Finding, left_behind};
 use crate::part;
-use crate::reply::Reply;
 use crate::source::Source;
 use crate::template::{Slot, Template};
 use crate::watch::{looks, writes};
@@ -45,27 +46,18 @@ fn is_certain(error: &str, source: &Source) -> bool {
     CERTAIN.iter().any(|words| error.contains(words)) && !(decodes && compares) && !misses
 }
 
-/// An error with the line of the script.
-pub fn shown(reply: &Reply, source: &Source) -> String {
-    match reply {
-        Reply::Error(text, Some(line)) => {
-            format!("{text}, in line {line}: {}", source.line(*line))
-        }
-        other => other.text(),
-    }
-}
-
 pub fn judge(runs: &[Run], slots: &[Slot], source: &Source) -> Judged {
     let best = &runs[0];
     if let Some(command) = source.foreign_command() {
         let own = command.starts_with("seckill.") || command.starts_with("lock.");
         if own && best.effects().is_none() {
-            let what = format!("It calls the module already: {}.", command.to_uppercase());
+            let what =
+                format!("It calls the module already: {}.", sanitize(command.to_uppercase()));
             let near = "the command itself, without a script, which is cheaper";
             return Judged::Helper { what, near: near.into() };
         }
         if best.effects().is_none() {
-            let command = command.to_uppercase();
+            let command = sanitize(command.to_uppercase());
             let text = format!("it calls {command}, which the doctor's server does not have");
             return Judged::Unclear(text);
         }
@@ -92,7 +84,7 @@ pub fn judge(runs: &[Run], slots: &[Slot], source: &Source) -> Judged {
 
 /// For a script that takes a unit and then fails, whatever was planted.
 fn fails_after(run: &Run, source: &Source) -> Judged {
-    let error = shown(&run.seen.reply, source);
+    let error = source.error(&run.seen.reply);
     let made = run.effects().made;
     let remembered = made.iter().any(|(cell, _)| matches!(cell.kind, Kind::Set | Kind::Hash));
     let done: Vec<String> = run.seen.calls.iter().filter(|call| writes(call)).map(name).collect();
@@ -112,7 +104,7 @@ fn fails_after(run: &Run, source: &Source) -> Judged {
 }
 
 fn name(call: &Words) -> String {
-    String::from_utf8_lossy(&call[0]).into_owned()
+    sanitize(&call[0])
 }
 
 fn always_fails(runs: &[Run], source: &Source) -> Judged {
@@ -124,7 +116,7 @@ fn always_fails(runs: &[Run], source: &Source) -> Judged {
     let Some(deepest) = runs.iter().max_by_key(far) else {
         return Judged::Unclear("it was never run".into());
     };
-    let error = shown(&deepest.seen.reply, source);
+    let error = source.error(&deepest.seen.reply);
     let count = runs.len();
     if is_certain(&error, source) {
         if let Some(seen) = part::of_run(&deepest.seen.reply, source) {
@@ -155,7 +147,7 @@ fn never_gets_on(runs: &[Run], source: &Source) -> Option<Judged> {
         "In {} worlds it changed nothing, and where it gets past its checks it ends in an error: \
          {}.",
         runs.len(),
-        shown(&run.seen.reply, source)
+        source.error(&run.seen.reply)
     );
     Some(Judged::Broken(Finding::broken("always-fails", text)))
 }
@@ -173,7 +165,7 @@ fn one_key(runs: &[Run]) -> Option<Finding> {
          of them fails. {}.",
         other.kind?,
         last.kind?,
-        run.seen.reply.text()
+        sanitize(run.seen.reply.text())
     );
     Some(Finding::broken("one-key", text))
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use domain::integer;
+use seckill_tools::sanitize::sanitize;
 
 use crate::server::Client;
 use crate::wire::Words;
@@ -165,7 +166,7 @@ impl World {
                     Some(ms) => format!("{} s", (ms + 500) / 1000),
                     None => "forever".to_owned(),
                 };
-                let (key, one, two) = (key.escape_ascii(), shown(one), shown(two));
+                let (key, one, two) = (sanitize(key), shown(one), shown(two));
                 all.push(format!("{key}: your script lets it live {one}, the module {two}"));
             }
         }
@@ -174,13 +175,16 @@ impl World {
 }
 
 pub fn shortened(bytes: &[u8]) -> String {
-    let text = bytes.escape_ascii().to_string();
-    if text.len() > 60 { format!("{}...", &text[..57]) } else { text }
+    let text = sanitize(bytes);
+    match text.char_indices().nth(60) {
+        Some(_) => text.chars().take(57).chain("...".chars()).collect(),
+        None => text,
+    }
 }
 
 impl std::fmt::Display for Cell {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.key.escape_ascii())?;
+        write!(f, "{}", sanitize(&self.key))?;
         match self.kind {
             Kind::Text => Ok(()),
             Kind::Hash => write!(f, ", field {}", shortened(&self.item)),

@@ -111,7 +111,7 @@ fn map(parts: &[Value]) -> HashMap<String, &Value> {
 
 fn text(value: &Value) -> String {
     match value {
-        Value::BulkString(bytes) => sanitize(&String::from_utf8_lossy(bytes)),
+        Value::BulkString(bytes) => sanitize(bytes),
         Value::SimpleString(text) => sanitize(text),
         _ => String::new(),
     }

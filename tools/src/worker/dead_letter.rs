@@ -43,7 +43,7 @@ pub async fn make(options: &Options, wanted: &DeadLetter) -> Result<()> {
     };
     println!("entry {id} of {name}, delivered {deliveries} times:");
     for (name, value) in &entry.fields {
-        let [name, value] = [name, value].map(|text| sanitize(&String::from_utf8_lossy(text)));
+        let [name, value] = [name, value].map(|text| sanitize(text));
         println!("    {name}  {value}");
     }
     let order = Order::parse(&entry, options.order_fields.names());

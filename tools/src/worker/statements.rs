@@ -134,8 +134,10 @@ impl Statements {
                     Dialect::Postgres => format!("${number}"),
                     Dialect::Sqlite | Dialect::MySql => "?".to_owned(),
                 };
-                let (sql, names) = named(&table.sql, placeholder).context(place.clone())?;
-                let (in_block, _) = named(&table.sql, |_, word| block::value(dialect, word))?;
+                let (sql, names) =
+                    named(&table.sql, dialect, placeholder).context(place.clone())?;
+                let in_block = |_, word: &str| block::value(dialect, word);
+                let (in_block, _) = named(&table.sql, dialect, in_block)?;
                 let may_change_nothing = table.may_change_nothing;
                 statements.push(ShopStatement { place, sql, may_change_nothing, names, in_block });
             }
@@ -174,12 +176,17 @@ impl ShopStatement {
 
 /// Replaces each `:name` by a placeholder, made of a number from 1 and the name. Quoted text,
 /// comments and PostgreSQL's `::type` stay unchanged.
-fn named(sql: &str, placeholder: impl Fn(usize, &str) -> String) -> Result<(String, Vec<Name>)> {
+fn named(
+    sql: &str,
+    dialect: Dialect,
+    placeholder: impl Fn(usize, &str) -> String,
+) -> Result<(String, Vec<Name>)> {
     let (mut text, mut names) = (String::new(), Vec::new());
     let mut rest = sql;
     while let Some(letter) = rest.chars().next() {
         let literal = match letter {
-            '\'' | '"' | '`' => quoted(rest, letter)?,
+            '\'' | '"' | '`' => quoted(&text, rest, dialect)?,
+            '$' if dialect == Dialect::Postgres => dollar_quoted(&text, rest)?,
             '-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
             '/' if rest.starts_with("/*") => match rest.find("*/") {
                 Some(end) => end + 2,
@@ -208,17 +215,46 @@ fn named(sql: &str, placeholder: impl Fn(usize, &str) -> String) -> Result<(Stri
     Ok((text, names))
 }
 
-/// The length of a quoted text; a quote inside is doubled or has a backslash before it.
-fn quoted(text: &str, quote: char) -> Result<usize> {
-    let mut letters = text.char_indices().skip(1);
+/// The length of the quoted text with which `text` begins. A quote inside is doubled, which reads
+/// as two texts. A backslash escapes in MySQL's texts and in PostgreSQL's `E'..'`, nowhere else.
+fn quoted(before: &str, text: &str, dialect: Dialect) -> Result<usize> {
+    let mut letters = text.char_indices();
+    let quote = letters.next().map_or('\'', |(_, quote)| quote);
+    let escapes = match dialect {
+        Dialect::MySql => quote != '`',
+        Dialect::Postgres => {
+            let word = before.len() - before.trim_end_matches(is_of_word).len();
+            quote == '\'' && word == 1 && before.ends_with(['e', 'E'])
+        }
+        Dialect::Sqlite => false,
+    };
     while let Some((place, letter)) = letters.next() {
         match letter {
-            '\\' => _ = letters.next(),
+            '\\' if escapes => _ = letters.next(),
             letter if letter == quote => return Ok(place + 1),
             _ => {}
         }
     }
     bail!("a quote {quote} is not closed")
+}
+
+/// The length of PostgreSQL's `$$..$$` or `$tag$..$tag$`, or 1 for any other `$`.
+fn dollar_quoted(before: &str, text: &str) -> Result<usize> {
+    let end = text[1..].find(|letter| !is_of_word(letter)).map_or(text.len(), |end| end + 1);
+    let is_tag = text[end..].starts_with('$') && !text[1..].starts_with(|c: char| c.is_numeric());
+    if !is_tag || before.ends_with(is_of_word) {
+        return Ok(1);
+    }
+    let tag = &text[..=end];
+    match text[tag.len()..].find(tag) {
+        Some(inside) => Ok(inside + 2 * tag.len()),
+        None => bail!("a quote {tag} is not closed"),
+    }
+}
+
+/// Whether a letter may be in a name of SQL.
+fn is_of_word(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
 }
 
 fn list() -> String {
@@ -241,6 +277,44 @@ mod tests {
         assert_eq!(sql(text, Dialect::MySql), want);
         let text = "SELECT :order_id::bigint, 'it''s :units', :order_id";
         assert_eq!(sql(text, Dialect::Postgres), "SELECT $1::bigint, 'it''s :units', $2");
+    }
+
+    /// Which names of `text` became placeholders.
+    fn replaced(text: &str, dialect: Dialect) -> Result<String, String> {
+        let placed = named(text, dialect, |_, word| format!("<{word}>"));
+        placed.map(|(sql, _)| sql).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_quote_ends_where_the_database_ends_it() {
+        use Dialect::{MySql, Postgres, Sqlite};
+        // In the first text the backslash is a letter, in the second it escapes the quote.
+        let (letter, escape) = (r"'\', :units, ' :state'", r"'it\'s :units', :state");
+        for dialect in [Sqlite, Postgres] {
+            let want = r"'\', <units>, ' :state'";
+            assert_eq!(replaced(letter, dialect).as_deref(), Ok(want), "{dialect:?}");
+            assert!(replaced(escape, dialect).is_err(), "{dialect:?}");
+        }
+        assert_eq!(replaced(escape, MySql).as_deref(), Ok(r"'it\'s :units', <state>"));
+        assert!(replaced(letter, MySql).is_err());
+        for (text, want) in
+            [(r"`a\`, :units", r"`a\`, <units>"), (r#""a\":units""#, r#""a\":units""#)]
+        {
+            assert_eq!(replaced(text, MySql).as_deref(), Ok(want), "{text}");
+        }
+        for (text, want) in [
+            (r"E'it\'s :units', :state", r"E'it\'s :units', <state>"),
+            (r"date'\', :units", r"date'\', <units>"),
+            (r#""a\", :units"#, r#""a\", <units>"#),
+            ("$$it's :units$$, :state", "$$it's :units$$, <state>"),
+            ("$do$ $$ :units $$ $do$, :state", "$do$ $$ :units $$ $do$, <state>"),
+            ("a$b$, :units, c$b$", "a$b$, <units>, c$b$"),
+            ("'$', :units, '$'", "'$', <units>, '$'"),
+        ] {
+            assert_eq!(replaced(text, Postgres).as_deref(), Ok(want), "{text}");
+        }
+        assert!(replaced("$do$ :units", Postgres).is_err());
+        assert_eq!(replaced("$$ :units $$", Sqlite).as_deref(), Ok("$$ <units> $$"));
     }
 
     #[test]
