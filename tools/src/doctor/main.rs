@@ -105,7 +105,7 @@ fn examine_all(options: &Options) -> Result<u8> {
     let mut out = io::stdout().lock();
     for (number, examined) in all.iter().enumerate() {
         if options.json {
-            writeln!(out, "{}", examined.json())?;
+            writeln!(out, "{}", report::printed(&examined.json()))?;
         } else {
             let space = if number > 0 { "\n" } else { "" };
             write!(out, "{space}{}", examined.text(Paint(colours)))?;

@@ -1,5 +1,6 @@
 //! The findings about a script, as text for people and as JSON for programs.
 
+use seckill_tools::sanitize::is_hidden;
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
@@ -120,6 +121,20 @@ fn wrapped(first: &str, text: &str) -> String {
         empty = false;
     }
     lines + &line + "\n"
+}
+
+/// JSON in one line, with escapes for the characters that no reader sees.
+pub fn printed(value: &Value) -> String {
+    let mut line = String::new();
+    for letter in value.to_string().chars() {
+        if is_hidden(letter) {
+            let units = letter.encode_utf16(&mut [0; 2]).to_vec();
+            line.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            line.push(letter);
+        }
+    }
+    line
 }
 
 impl Examined {

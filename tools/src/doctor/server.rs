@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
 
 use crate::reply::Reply;
@@ -36,6 +36,9 @@ const LOG_LEN_MAX: u64 = 1 << 20;
 
 /// The longest file that a server may write.
 const FILE_LEN_MAX: u64 = 64 << 20;
+
+/// How much memory a server may have, Lua's included: the keys' bound does not count that.
+const MEMORY_MAX: u64 = 1 << 30;
 
 /// What a server logs before it ends because another process listens on its port.
 const PORT_IS_TAKEN: &str = "Address already in use";
@@ -168,7 +171,7 @@ impl Server {
             std::os::unix::fs::chown(dir.path(), Some(NOBODY), Some(NOBODY))?;
             command.uid(NOBODY).gid(NOBODY);
         }
-        let child = command.spawn().with_context(|| {
+        let child = spawn_bounded(&mut command).with_context(|| {
             let server = programs.server.display();
             if is_root() {
                 format!(
@@ -239,6 +242,18 @@ pub fn bound_files() -> Result<()> {
     setrlimit(Resource::Fsize, bound).context("cannot bound the files of servers")
 }
 
+/// Starts a server whose memory is bounded: it inherits the bound, which this program has only
+/// meanwhile.
+fn spawn_bounded(command: &mut Command) -> std::io::Result<Child> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let own = getrlimit(Resource::As);
+    let most = own.maximum.map_or(MEMORY_MAX, |most| most.min(MEMORY_MAX));
+    setrlimit(Resource::As, Rlimit { current: Some(most), maximum: own.maximum })?;
+    let child = command.spawn();
+    setrlimit(Resource::As, own)?;
+    child
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         if let Some(list) = running().as_mut() {
@@ -280,11 +295,17 @@ impl Client {
 
     /// Runs a script, as a user that can do nothing to the server.
     pub fn eval<A: AsRef<[u8]>>(&mut self, words: &[A]) -> Result<Reply> {
+        let (seconds, memory) = (SCRIPT_DEADLINE.as_secs(), MEMORY_MAX >> 20);
         self.scripts.send(words)?;
-        self.scripts.read().with_context(|| {
-            let seconds = SCRIPT_DEADLINE.as_secs();
-            format!("the script did not end in {seconds} s, or ended the server")
-        })
+        let reply = self.scripts.read().with_context(|| {
+            format!(
+                "the script did not end in {seconds} s, or ended the server (which may have \
+                 {memory} MB of memory)"
+            )
+        })?;
+        let is_full = reply.refuses() && reply.text().contains("not enough memory");
+        ensure!(!is_full, "the script and its server took more than {memory} MB of memory");
+        Ok(reply)
     }
 
     /// The next message that the server sends without a request.
