@@ -9,7 +9,7 @@ use crate::explore::{Run, explore};
 use crate::faults::Facts;
 use crate::finding::{Accepted, Codes, Finding, Runs, Weight};
 use crate::history::{self, Scenario};
-use crate::lock::Unlock;
+use crate::lock::Lock;
 use crate::options::Kind;
 use crate::part;
 use crate::prove::{Prover, Row, Sameness, alone};
@@ -22,8 +22,10 @@ use crate::server::{Programs, Server};
 use crate::source::Source;
 use crate::template::{Slot, Template};
 use crate::trial::Trial;
+use crate::vain::Vain;
 use crate::watch::Watch;
 use crate::what::{self, Judged};
+use crate::world::{Cell, Kind as Type};
 
 /// Scenarios in which a line must do the same as the script, or it is not shown at all.
 const SOUND: [&str; 6] = [
@@ -95,10 +97,12 @@ impl<'a> Bench<'a> {
             // If it deletes something without comparing a token, it need not be about a lock.
             let deletes = runs.iter().any(|run| !run.effects().gone.is_empty());
             let told = said || of_locks(source) && named && !deletes;
-            let compares = said || of_locks(source) || compares(&runs);
-            let unlock = Unlock::of(&runs, &slots, roles, told).filter(|_| compares);
-            if let Some(unlock) = unlock {
-                self.lock(&mut examined, &unlock, &prover)?;
+            let vain = Vain::of(&runs, source).filter(|_| said || of_locks(source));
+            let lock = Lock::of(&runs, &slots, roles, told, vain.as_ref());
+            let is_meant = said || of_locks(source);
+            let fits = |lock: &Lock| is_meant && lock.releases() || compares(&runs);
+            if let Some(lock) = lock.filter(fits) {
+                self.lock(&mut examined, &lock, &prover)?;
                 return Ok(examined);
             }
         }
@@ -117,7 +121,8 @@ impl<'a> Bench<'a> {
                 && !trial.is_reentrant(&least)?
                 && let Some(sale) = Sale::of(&least, &slots, roles, units, &counted)
             {
-                self.sale(&mut examined, &sale, &prover)?;
+                let readings = sale.readings(&least, roles);
+                self.sale(&mut examined, &sale, &readings, &prover)?;
                 return Ok(examined);
             }
         }
@@ -142,15 +147,10 @@ impl<'a> Bench<'a> {
         Ok(examined)
     }
 
-    fn lock(&self, examined: &mut Examined, lock: &Unlock, prover: &Prover<'_>) -> Result<()> {
+    fn lock(&self, examined: &mut Examined, lock: &Lock, prover: &Prover<'_>) -> Result<()> {
         let compared = lock.examine(prover)?;
-        examined.what = "releases a lock";
-        let also = lock.also.as_ref().map(|key| key.shown(&|slot| slot.to_string()));
-        examined.obstacles.extend(also.map(|key| {
-            format!(
-                "It also looks at {key}, and LOCK.RELEASE does not: what it does may depend on it."
-            )
-        }));
+        examined.what = lock.what();
+        examined.obstacles.extend(lock.obstacle());
         examined.verdict = verdict(&compared.findings, &compared.rows, &compared.cures);
         examined.findings = compared.findings;
         examined.rows = compared.rows;
@@ -160,15 +160,21 @@ impl<'a> Bench<'a> {
             Way::Lua(lua) => lua.starts_with("return redis.call"),
             Way::Native(_) => false,
         });
-        examined.direct = told.then(|| "LOCK.RELEASE lock token".to_owned());
+        examined.direct = told.then(|| lock.direct().to_owned());
         Ok(())
     }
 
-    fn sale(&self, examined: &mut Examined, sale: &Sale, prover: &Prover<'_>) -> Result<()> {
+    fn sale(
+        &self,
+        examined: &mut Examined,
+        sale: &Sale,
+        readings: &[Reading],
+        prover: &Prover<'_>,
+    ) -> Result<()> {
         let scenarios = history::all(sale);
         let mut client = self.plain.client()?;
         let mut all: Vec<(Reading, Runs)> = Vec::new();
-        for reading in &sale.readings {
+        for reading in readings {
             let mut runs = Runs::new();
             for scenario in &scenarios {
                 let ran = scenario.of_script(&mut client, sale, reading, prover.script)?;
@@ -287,10 +293,14 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Whether a string was deleted because of its value: with another value it stayed.
+/// Whether a string was deleted or renewed because of its value: with another value it stayed.
 fn compares(runs: &[Run]) -> bool {
-    let deleted = runs.iter().filter(|run| !run.effects().gone.is_empty());
-    let cells = deleted.flat_map(|run| run.effects().gone);
+    let cells = runs.iter().flat_map(|run| {
+        let effects = run.effects();
+        let touched = effects.touched.into_iter();
+        let touched = touched.map(|key| Cell { key, kind: Type::Text, item: Vec::new() });
+        effects.gone.into_iter().chain(touched)
+    });
     cells.into_iter().any(|cell| {
         runs.iter().any(|run| {
             run.plan.cells.contains_key(&cell)
@@ -303,6 +313,9 @@ fn compares(runs: &[Run]) -> bool {
 /// Whether a word of its name or text ends in "lock", other than "block" and "clock".
 fn of_locks(source: &Source) -> bool {
     let text = format!("{} {}", source.name, String::from_utf8_lossy(&source.text)).to_lowercase();
+    if text.contains('锁') {
+        return true;
+    }
     let words = text.split(|c: char| !c.is_alphabetic());
     words.into_iter().any(|word| word.ends_with("lock") && word != "block" && word != "clock")
 }

@@ -113,7 +113,7 @@ impl Effects {
         self.count() == 0
     }
 
-    fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.taken.len()
             + self.given.len()
             + self.made.len()

@@ -115,6 +115,7 @@ impl<'a> Facts<'a> {
 
     pub fn findings(&self) -> Vec<Finding> {
         let mut findings = self.limits();
+        findings.extend(self.units());
         findings.extend(self.repeats());
         findings.extend(self.replies());
         findings.extend(self.odd_stock());
@@ -161,6 +162,35 @@ impl<'a> Facts<'a> {
             findings.push(Finding::weak("stock-drifts", text));
         }
         findings
+    }
+
+    /// Is the stock a limit for several units at once? A number may be compared as a text, and a
+    /// script may check for one unit and take several.
+    fn units(&self) -> Option<Finding> {
+        let steps = &self.runs.get(history::UNITS)?.steps;
+        let sold = |step: &Step| step.taken() > 0 && self.told(step);
+        let asked = || history::ASKED.iter().zip(steps);
+        let over = asked().find(|(_, step)| sold(step) && step.after < Some(0));
+        if let Some(((units, stock), step)) = over {
+            let left = step.after.unwrap_or_default();
+            let text = format!(
+                "It oversells: with {stock} in stock it sells {units} at once, and leaves {left}."
+            );
+            return Some(Finding::broken("oversells", text));
+        }
+        // It may refuse what is asked for because of a limit, but not because there is more.
+        let under = asked().find_map(|((units, stock), step)| {
+            let less = step.before.filter(|_| !step.changed)?;
+            let mut others = asked().filter(|((same, _), other)| {
+                same == units && sold(other) && other.before < Some(less)
+            });
+            others.next().map(|((_, fewer), _)| (units, stock, fewer))
+        });
+        let (units, stock, fewer) = under?;
+        let text = format!(
+            "It sells {units} units at once with {fewer} in stock, and refuses them with {stock}."
+        );
+        Some(Finding::broken("undersells", text))
     }
 
     /// Is it one per user?

@@ -7,9 +7,9 @@ use domain::integer;
 use seckill_tools::sanitize::sanitize;
 
 use crate::explore::Effects;
-use crate::reading::Reading;
+use crate::reading::{Reading, Try};
 use crate::reply::Reply;
-use crate::sale::{Sale, Try};
+use crate::sale::Sale;
 use crate::server::Client;
 use crate::watch::{Seen, eval};
 use crate::wire::Words;
@@ -70,17 +70,34 @@ pub const MINUS_ONE: &str = "a stock of -1";
 pub const MINUS_FIVE: &str = "a stock of -5";
 pub const MANY: &str = "30 users, 10 units";
 pub const OFTEN: &str = "a user, 12 tries";
+pub const UNITS: &str = "2, 5 or 10 units of 1 to 50";
 pub const TWO: &str = "a user, two vouchers";
 pub const ODD: &str = "odd bytes in users";
 pub const LASTING: &str = "a stock that expires";
 pub const BUYERS_SPOILED: &str = "the buyers' key is a string";
 pub const STREAM_SPOILED: &str = "the stream's key is a string";
 
+/// Units that are asked for, and the stocks of which they are asked: as texts they are ordered
+/// otherwise than as numbers.
+pub const ASKED: [(&str, &str); 18] = {
+    const STOCKS: [&str; 6] = ["1", "2", "5", "9", "10", "50"];
+    const UNITS: [&str; 3] = ["2", "5", "10"];
+    let mut asked = [("", ""); 18];
+    let mut at = 0;
+    while at < 18 {
+        asked[at] = (UNITS[at / 6], STOCKS[at % 6]);
+        at += 1;
+    }
+    asked
+};
+
 pub fn a_try(number: usize) -> Try {
     Try {
         voucher: "7",
         user: format!("{}", 1000 + number).into(),
         order: format!("{}", 5000 + number),
+        units: "1",
+        stock: None,
     }
 }
 
@@ -105,6 +122,11 @@ pub fn all(sale: &Sale) -> Vec<Scenario> {
     use Stock::{Lasting, List, Missing, Units};
     let one = || vec![a_try(1)];
     let elsewhere = Try { voucher: "8", ..again(1) };
+    let asked = ASKED.iter().enumerate().map(|(number, (units, stock))| Try {
+        units,
+        stock: Some(stock),
+        ..a_try(number)
+    });
     let often = (0..12).map(|number| Try { order: format!("{}", 6100 + number), ..a_try(1) });
     let rows = [
         (BUYS, Units("5"), one()),
@@ -118,6 +140,7 @@ pub fn all(sale: &Sale) -> Vec<Scenario> {
         (MINUS_ONE, Units("-1"), one()),
         (MINUS_FIVE, Units("-5"), one()),
         (MANY, Units("10"), (0..30).map(a_try).collect()),
+        (UNITS, Units("5"), asked.collect()),
         (TWO, Units("5"), vec![a_try(1), elsewhere]),
         (ODD, Units("50"), odd_users()),
         (LASTING, Lasting("5"), one()),
@@ -140,6 +163,7 @@ pub fn all(sale: &Sale) -> Vec<Scenario> {
     let there = |scenario: &Scenario| match scenario.name {
         BUYERS_SPOILED => sale.buyers().is_some(),
         STREAM_SPOILED => sale.orders.is_some(),
+        UNITS => sale.units.is_some(),
         TWO => sale.user.is_some(),
         ODD => sale.user.is_some_and(|user| !sale.marks.is_empty() && user != first_key()),
         _ => true,
@@ -210,6 +234,9 @@ impl Scenario {
             client.all(&new)?;
             if number == 1 && self.event == Event::StockGoes {
                 client.must(&[&b"DEL"[..], &stock.key])?;
+            }
+            if let Some(units) = a_try.stock {
+                client.must(&planted(&stock, units.as_bytes()))?;
             }
             before = World::read(client)?;
             first.get_or_insert_with(|| before.clone());

@@ -1,30 +1,54 @@
-//! Examines a script that releases a lock: alone, then beside LOCK.RELEASE.
+//! Examines a script that releases or renews a lock: alone, then beside LOCK.RELEASE or LOCK.RENEW.
 
 use anyhow::Result;
+use domain::integer;
 
 use crate::cure::{Cure, Way, again};
 use crate::explore::Run;
 use crate::finding::Finding;
 use crate::history::Ran;
-use crate::prove::{Prover, Row, Sameness, compare, published};
+use crate::prove::{Prover, Row, Sameness, alone, compare, published};
 use crate::reply::Reply;
 use crate::roles::Roles;
 use crate::server::Client;
 use crate::template::{Slot, Template};
+use crate::vain::Vain;
 use crate::watch::{eval, writes};
 use crate::wire::Words;
-use crate::world::{Kind, World};
+use crate::world::{Cell, Kind, World, is_near, planted};
 
-/// A script that releases a lock, understood.
-pub struct Unlock {
-    pub slots: Vec<Slot>,
-    pub lock: Template,
-    pub token: Option<Slot>,
-    /// Its writing calls besides the deletion, such as PUBLISH.
-    pub extras: Vec<Vec<Template>>,
+/// A script that releases or renews a lock, understood.
+pub struct Lock {
+    slots: Vec<Slot>,
+    lock: Template,
+    /// Whether the lock is a string, or a hash with the token as a field.
+    kind: Kind,
+    token: Option<Slot>,
+    deed: Deed,
+    /// Its writing calls besides that, such as PUBLISH.
+    extras: Vec<Vec<Template>>,
     /// Another key that it reads: its behavior may depend on it.
     pub also: Option<Template>,
+    /// Why it does not matter whose lock it is.
+    vain: Option<String>,
 }
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Deed {
+    Release,
+    Renew(Lease),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lease {
+    /// A number of units of so many ms.
+    Given(Slot, i64),
+    Ms(i64),
+}
+
+/// The lease before a renewal, and the one after it, if the script is given a lease.
+const OLD_LEASE_MS: i64 = 3_600_000;
+const LEASE_MS: i64 = 60_000;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Held {
@@ -57,47 +81,97 @@ const SCENARIOS: [(&str, Held, &[u8]); 9] = [
     ("the lock's key is a list", Held::List, b"token-1"),
 ];
 
-impl Unlock {
+impl Lock {
     /// Derived from the runs: the lock is a string that contained the mark of a slot and was
-    /// deleted or, with `told`, the first key that was read.
-    pub fn of(runs: &[Run], slots: &[Slot], roles: &Roles, told: bool) -> Option<Self> {
-        let marked = slots.to_vec();
-        let template = |text: &[u8]| Template::of(text, &marked);
-        let deleted = runs.iter().filter(|run| !run.seen.reply.is_error()).find_map(|run| {
-            let effects = run.effects();
-            let [cell] = effects.gone.as_slice() else { return None };
-            let only = effects.taken.is_empty() && effects.given.is_empty();
-            let token = template(run.plan.cells.get(cell)?).slot()?;
-            let lock = template(&cell.key);
-            let only = only && cell.kind == Kind::Text && lock.slots().all(|slot| slot != token);
-            let releases = |call: &Words| {
-                call.len() == 2
-                    && call[1] == cell.key
-                    && (call[0] == b"DEL" || call[0] == b"UNLINK")
-            };
-            let beside = |call: &&Words| writes(call) && !releases(call);
-            let extras = run.seen.calls.iter().filter(beside);
-            let extras = extras.map(|call| call.iter().map(|word| template(word)).collect());
+    /// deleted or got another time to live or, with `told`, the first key that was read.
+    pub fn of(
+        runs: &[Run],
+        slots: &[Slot],
+        roles: &Roles,
+        told: bool,
+        vain: Option<&Vain>,
+    ) -> Option<Self> {
+        let template = |text: &[u8]| Template::of(text, slots);
+        let lock = |lock: Template, kind, token, deed| Self {
+            slots: slots.to_vec(),
+            lock,
+            kind,
+            token,
+            deed,
+            extras: Vec::new(),
+            also: None,
+            vain: vain.map(Vain::told),
+        };
+        let other_than = |lock: &Template| {
+            slots.iter().copied().find(|slot| lock.slots().all(|own| own != *slot))
+        };
+        let ran = runs.iter().filter(|run| !run.seen.reply.is_error()).find_map(|run| {
+            let (cell, deed) = deed(run, slots)?;
+            let token = template(run.plan.cells.get(&cell)?).slot()?;
+            let name = template(&cell.key);
+            let is_lease = matches!(deed, Deed::Renew(Lease::Given(slot, _)) if slot == token);
+            if cell.kind != Kind::Text || is_lease || name.slots().any(|slot| slot == token) {
+                return None;
+            }
+            let does = |call: &Words| does(deed, call, &cell.key);
+            let extras = run.seen.calls.iter().filter(|call| writes(call) && !does(call));
             let other = |call: &&Words| !writes(call) && call.get(1) != Some(&cell.key);
             let also = run.seen.calls.iter().find(other).and_then(|call| call.get(1));
-            let also = also.map(|key| template(key));
-            only.then(|| (lock, Some(token), extras.collect(), also))
+            Some(Self {
+                extras: extras.map(|call| call.iter().map(|word| template(word)).collect()).collect(),
+                also: also.map(|key| template(key)),
+                ..lock(name, Kind::Text, Some(token), deed)
+            })
         });
         let looked = || {
             let call = runs.iter().find_map(|run| run.seen.calls.first())?;
-            let lock = template(call.get(1)?);
-            let token = slots.iter().copied().find(|slot| lock.slots().all(|own| own != *slot));
-            Some((lock, token, Vec::new(), None))
+            let name = template(call.get(1)?);
+            let token = other_than(&name);
+            Some(lock(name, Kind::Text, token, Deed::Release))
         };
-        let (lock, token, extras, also) = deleted.or_else(|| if told { looked() } else { None })?;
-        let lock = roles.slot("lock").map_or(lock, Template::alone);
+        let asked = |vain: &Vain| {
+            let name = template(&vain.key);
+            let token = other_than(&name);
+            lock(name, vain.kind, token, Deed::Release)
+        };
+        let found = ran.or_else(|| vain.map(asked)).or_else(|| if told { looked() } else { None })?;
         Some(Self {
-            slots: slots.to_vec(),
-            lock,
-            token: roles.slot("token").or(token),
-            extras,
-            also,
+            lock: roles.slot("lock").map_or(found.lock.clone(), Template::alone),
+            token: roles.slot("token").or(found.token),
+            ..found
         })
+    }
+
+    pub fn releases(&self) -> bool {
+        self.deed == Deed::Release
+    }
+
+    pub fn what(&self) -> &'static str {
+        if self.releases() { "releases a lock" } else { "renews a lock" }
+    }
+
+    /// The command that a client can call without any script.
+    pub fn direct(&self) -> &'static str {
+        match self.deed {
+            Deed::Release => "LOCK.RELEASE lock token",
+            Deed::Renew(_) => "LOCK.RENEW lock token lease-ms",
+        }
+    }
+
+    /// Why no command takes its place.
+    pub fn obstacle(&self) -> Option<String> {
+        let command = self.direct().split(' ').next().unwrap_or_default();
+        match &self.also {
+            _ if self.kind == Kind::Hash => Some(format!(
+                "It keeps the lock in a hash, as Redisson does. {command} is for a lock that is a \
+                 string: LOCK.ACQUIRE lock token lease-ms, or SET lock token NX PX lease-ms."
+            )),
+            Some(key) => Some(format!(
+                "It also looks at {}, and {command} does not: what it does may depend on it.",
+                key.shown(&|slot| slot.to_string())
+            )),
+            None => None,
+        }
     }
 
     fn value(&self, slot: Slot, token: &[u8]) -> Vec<u8> {
@@ -105,8 +179,13 @@ impl Unlock {
             slot if self.token == Some(slot) => token.to_vec(),
             slot if self.lock.slots().any(|own| own == slot) => b"order:1".to_vec(),
             Slot::Key(number) => format!("key{number}").into_bytes(),
-            // It may be a time to live, or a message.
-            Slot::Arg(_) | Slot::Field(_) => b"10000".to_vec(),
+            slot => match self.deed {
+                Deed::Renew(Lease::Given(lease, unit_ms)) if lease == slot => {
+                    (LEASE_MS / unit_ms).to_string().into_bytes()
+                }
+                // It may be a time to live, or a message.
+                _ => b"10000".to_vec(),
+            },
         }
     }
 
@@ -120,7 +199,12 @@ impl Unlock {
         let run = |(_, held, token): (_, Held, &[u8])| {
             client.must(&["FLUSHALL"])?;
             match held {
-                Held::By(token) => client.must(&[&b"SET"[..], &key, token, b"PX", b"3600000"])?,
+                Held::By(token) => {
+                    let item = if self.kind == Kind::Hash { token.to_vec() } else { Vec::new() };
+                    let cell = Cell { key: key.clone(), kind: self.kind, item };
+                    client.must(&planted(&cell, token))?;
+                    client.must(&[&b"PEXPIRE"[..], &key, OLD_LEASE_MS.to_string().as_bytes()])?
+                }
                 Held::List => client.must(&[&b"RPUSH"[..], &key, b"not a lock"])?,
                 Held::Nobody => Reply::Nil,
             };
@@ -137,16 +221,22 @@ impl Unlock {
         let mut plain = prover.plain.client()?;
         let theirs = self.run_all(&mut plain, &script)?;
         let said = published(&mut plain)?;
-        let releases = gone(&theirs[MINE]) && !gone(&theirs[OTHERS]);
+        let works = self.is_done(&theirs[MINE]) && !self.is_done(&theirs[OTHERS]);
         let mut compared = Compared {
             findings: self.findings(&theirs),
             rows: Vec::new(),
             cures: Vec::new(),
-            understood: self.understood(releases.then_some(&theirs)),
+            understood: self.understood(works.then_some(&theirs)),
         };
-        let Some(token) = self.token.filter(|_| self.also.is_none()) else { return Ok(compared) };
-        for way in self.ways(token, &theirs, releases) {
-            let cure = Cure { way, settings: Vec::new(), notes: Vec::new() };
+        if self.kind == Kind::Hash {
+            let rows = SCENARIOS.iter().zip(&theirs);
+            compared.rows = rows.map(|((name, ..), ran)| alone(name, ran)).collect();
+        }
+        let is_open = self.obstacle().is_none();
+        let Some(token) = self.token.filter(|_| is_open) else { return Ok(compared) };
+        for way in self.ways(token, &theirs, works) {
+            let notes = self.notes(compared.cures.is_empty());
+            let cure = Cure { way, settings: Vec::new(), notes };
             let mut module = prover.set(&cure)?;
             let call =
                 |token: &[u8]| prover.call(&cure.way, &self.slots, &|slot| self.value(slot, token));
@@ -168,21 +258,45 @@ impl Unlock {
         Ok(compared)
     }
 
+    fn notes(&self, is_first: bool) -> Vec<String> {
+        let note = match self.deed {
+            Deed::Release => {
+                "Without the module, DELEX lock IFEQ token (Redis 8.4) or DELIFEQ lock token \
+                 (Valkey 9.0) releases a lock, too. LOCK.RELEASE also hands it to the first client \
+                 that waits in LOCK.ACQUIRE."
+            }
+            Deed::Renew(_) => {
+                "LOCK.RENEW takes a lease in ms, from 1 to seckill.lock-lease-ms-max (a day)."
+            }
+        };
+        is_first.then(|| note.to_owned()).into_iter().collect()
+    }
+
     /// The lines that could replace it.
-    fn ways(&self, token: Slot, theirs: &[Ran], releases: bool) -> Vec<Way> {
+    fn ways(&self, token: Slot, theirs: &[Ran], works: bool) -> Vec<Way> {
         let [mine, others, free] = [MINE, OTHERS, FREE].map(|at| &theirs[at].first().reply);
         let lock = self.lock.lua();
-        let call = format!("redis.call('LOCK.RELEASE', {lock}, {token})");
+        let (command, lease, lua) = match self.deed {
+            Deed::Release => ("LOCK.RELEASE", Some(String::new()), String::new()),
+            Deed::Renew(Lease::Ms(ms)) => ("LOCK.RENEW", Some(format!(" {ms}")), format!(", {ms}")),
+            Deed::Renew(Lease::Given(slot, 1)) => {
+                ("LOCK.RENEW", Some(format!(" {slot}")), format!(", {slot}"))
+            }
+            Deed::Renew(Lease::Given(slot, unit)) => {
+                ("LOCK.RENEW", None, format!(", {slot} * {unit}"))
+            }
+        };
+        let call = format!("redis.call('{command}', {lock}, {token}{lua})");
         let usual = Way::Lua(format!("return {call}"));
         let mut ways = Vec::new();
-        if let Some(slot) = self.lock.slot().filter(|_| self.extras.is_empty()) {
-            ways.push(Way::Native(format!("LOCK.RELEASE {slot} {token}")));
+        if let (Some(slot), Some(lease), true) = (self.lock.slot(), lease, self.extras.is_empty()) {
+            ways.push(Way::Native(format!("{command} {slot} {token}{lease}")));
         }
         let codes = (mine.lua(), others.lua(), free.lua());
         let (Some(yes), Some(no), Some(none)) = codes else { return vec![usual] };
         let fails = mine.is_error() || others.is_error();
         let plain = yes == "1" && no == "0" && none == "0" && self.extras.is_empty();
-        if !releases || fails || plain {
+        if !works || fails || plain {
             ways.push(usual);
             return ways;
         }
@@ -200,30 +314,41 @@ impl Unlock {
         ways
     }
 
+    fn is_done(&self, ran: &Ran) -> bool {
+        let Some(lock) = ran.before.cells.keys().next().map(|cell| &cell.key) else { return false };
+        match self.deed {
+            Deed::Release => !ran.after.has_key(lock),
+            Deed::Renew(_) => !is_near(ran.before.ttl.get(lock), ran.after.ttl.get(lock)),
+        }
+    }
+
     fn findings(&self, theirs: &[Ran]) -> Vec<Finding> {
         let mut findings: Vec<Finding> = Vec::new();
         if self.token.is_none() {
+            let vain = self.vain.iter().map(|text| format!(" {text}")).collect::<String>();
             let text = "It is given no token, so it deletes the lock of any holder: give every \
                 holder a token of its own, and compare it.";
-            return vec![Finding::broken("no-token", text)];
+            return vec![Finding::broken("no-token", format!("{text}{vain}"))];
         }
         let has = |findings: &[Finding], code| findings.iter().any(|found| found.code == code);
         for (number, ((name, held, token), ran)) in SCENARIOS.iter().zip(theirs).enumerate() {
             let (mine, reply) = (*held == Held::By(token), &ran.first().reply);
-            let leaves = mine && !gone(ran) && !reply.is_error();
+            let leaves = mine && !self.is_done(ran) && !reply.is_error();
             if leaves && !has(&findings, "never-releases") {
                 let when = if number == MINE { "" } else { " with odd bytes" };
                 let text = format!(
-                    "It never releases a lock: called with the token{when} that the lock holds, it \
-                     leaves the lock and replies {reply}."
+                    "It never {}: called with the token{when} that the lock holds, it leaves the \
+                     lock and replies {reply}.",
+                    self.what()
                 );
                 findings.push(Finding::broken("never-releases", text));
             }
-            if !mine && gone(ran) && !has(&findings, "deletes-others") {
+            if !mine && self.is_done(ran) && !has(&findings, "deletes-others") {
                 let when = if number == OTHERS { String::new() } else { format!(" ({name})") };
+                let vain = self.vain.iter().map(|text| format!(" {text}")).collect::<String>();
                 let text = format!(
                     "It deletes the lock of another{when}: a holder that is late, after the lease \
-                     has ended, takes the lock away from the new holder."
+                     has ended, takes the lock away from the new holder.{vain}"
                 );
                 findings.push(Finding::broken("deletes-others", text));
             }
@@ -258,7 +383,8 @@ impl Unlock {
         let mut lines = vec![("called with", call.join(", ")), ("lock", self.lock.shown(&name))];
         if let Some(theirs) = replies {
             let [mine, others, free] = [MINE, OTHERS, FREE].map(|at| &theirs[at].first().reply);
-            let mut text = format!("{mine} released, {others} not yours");
+            let done = if self.releases() { "released" } else { "renewed" };
+            let mut text = format!("{mine} {done}, {others} not yours");
             if free != others {
                 text += &format!(", {free} no lock");
             }
@@ -268,7 +394,38 @@ impl Unlock {
     }
 }
 
-fn gone(ran: &Ran) -> bool {
-    let lock = ran.before.cells.keys().next();
-    lock.is_some_and(|lock| !ran.after.has_key(&lock.key))
+/// What a run did to a single string: it deleted it, or gave it another time to live.
+fn deed(run: &Run, slots: &[Slot]) -> Option<(Cell, Deed)> {
+    let effects = run.effects();
+    if !effects.taken.is_empty() || !effects.given.is_empty() {
+        return None;
+    }
+    if let [cell] = effects.gone.as_slice() {
+        return Some((cell.clone(), Deed::Release));
+    }
+    let [key] = effects.touched.as_slice() else { return None };
+    if effects.count() > 1 {
+        return None;
+    }
+    let cell = Cell { key: key.clone(), kind: Kind::Text, item: Vec::new() };
+    let expires = |call: &&Words| does(Deed::Renew(Lease::Ms(0)), call, key);
+    let call = run.seen.calls.iter().rfind(expires)?;
+    let unit = if call[0] == b"EXPIRE" { 1000 } else { 1 };
+    let ms = integer::parse(&call[2])?.checked_mul(unit)?;
+    let given = slots.iter().find_map(|slot| {
+        let mark = integer::parse(&slot.mark())?;
+        let unit = [1, 1000, 60_000].into_iter().find(|unit| mark.checked_mul(*unit) == Some(ms))?;
+        Some(Lease::Given(*slot, unit))
+    });
+    Some((cell, Deed::Renew(given.unwrap_or(Lease::Ms(ms)))))
+}
+
+/// Whether a call does the deed to a key.
+fn does(deed: Deed, call: &Words, key: &[u8]) -> bool {
+    let names: [&[u8]; 2] = match deed {
+        Deed::Release => [b"DEL", b"UNLINK"],
+        Deed::Renew(_) => [b"PEXPIRE", b"EXPIRE"],
+    };
+    let len = if deed == Deed::Release { 2 } else { 3 };
+    call.len() == len && call[1] == key && names.contains(&call[0].as_slice())
 }

@@ -5,11 +5,11 @@
 //! also those in the strings of `java`, `server` the throw-away servers, `wire` the connection to
 //! them, `reply` their replies. `watch` observes a running script, `world` is the content of keys,
 //! `template` the parts of names; `explore` plants values where the script reads until it sells,
-//! and `trial` finds which of them matter. `sale` is the result, `reading` the ways to call the
-//! script, `history` the scenarios to run it in, `faults` its faults, each a `finding`. `cure`
+//! and `trial` finds which of them matter. `sale` is the result, `reading` a way to call the script,
+//! `readings` all of them, `history` the scenarios to run it in, `faults` its faults, each a `finding`. `cure`
 //! guesses replacements, `prove` compares them with the script, `cluster` runs both in a cluster.
 //! `lock` does all this for scripts that release locks, `what` names scripts of other kinds, `part`
-//! recognizes parts of scripts. `examine` examines one script, `folder` many, `report` prints.
+//! recognizes parts of scripts, `vain` questions without a consequence. `examine` examines one script, `folder` many, `report` prints.
 //!
 //! Exit code: 0 drop-in or helper, 1 differs or broken, 2 not understood or not examined.
 
@@ -27,6 +27,7 @@ mod options;
 mod part;
 mod prove;
 mod reading;
+mod readings;
 mod reply;
 mod report;
 mod roles;
@@ -35,6 +36,7 @@ mod server;
 mod source;
 mod template;
 mod trial;
+mod vain;
 mod watch;
 mod what;
 mod wire;

@@ -8,9 +8,9 @@ use domain::key_names::{BUYERS_PREFIX, ORDER_STREAM, STOCK_PREFIX};
 use crate::cure::{Cure, Way};
 use crate::finding::Runs;
 use crate::history::{Ran, Scenario, a_try};
-use crate::reading::{Means, Reading};
+use crate::reading::{Means, Reading, Try};
 use crate::reply::Reply;
-use crate::sale::{Sale, Try};
+use crate::sale::Sale;
 use crate::server::{Client, Server};
 use crate::template::Slot;
 use crate::watch::eval;
@@ -51,6 +51,9 @@ const DEFAULTS: [(&str, &str); 7] = [
 
 /// The number of random calls that compare a cure with the script.
 pub const CALLS: usize = 300;
+
+/// Usually few units, sometimes more than a script may allow.
+const UNITS: [&str; 12] = ["1", "1", "1", "2", "2", "3", "5", "6", "10", "11", "101", "1001"];
 
 pub struct Prover<'a> {
     pub plain: &'a Server,
@@ -155,20 +158,18 @@ impl Prover<'_> {
         for number in 0..CALLS {
             let user = (1000 + rng.usize(..7)).to_string().into_bytes();
             let voucher = ["7", "8", "9"][rng.usize(..3)];
-            let a_try = Try { voucher, user, order: (5000 + number).to_string() };
+            let units = UNITS[rng.usize(..UNITS.len())];
+            let a_try = Try { voucher, user, order: (5000 + number).to_string(), units, stock: None };
             let mut reading = reading.clone();
             for means in reading.means.values_mut() {
                 if let Means::Always(text) = means {
                     *text = [0, 1, 1, 1, 2, 3, 20][rng.usize(..7)].to_string().into_bytes();
                 }
             }
-            if let Some(units) = sale.units {
-                reading.means.insert(units, Means::Always(units_of(&mut rng).into()));
-            }
             let stock = sale.stock_cell(&reading, &a_try);
             let event = match rng.usize(..12) {
                 0 if stocks_go && number < CALLS - 20 => vec![b"DEL".to_vec(), stock.key.clone()],
-                0 | 1 => planted(&stock, rng.u32(0..9).to_string().as_bytes()),
+                0 | 1 => planted(&stock, rng.u32(0..14).to_string().as_bytes()),
                 2 => planted(&stock, b"5000"),
                 _ => vec![b"PING".to_vec()],
             };
@@ -205,11 +206,6 @@ impl Prover<'_> {
             differences,
         })
     }
-}
-
-/// Usually few units, sometimes more than a script may allow.
-fn units_of(rng: &mut fastrand::Rng) -> String {
-    [1, 1, 1, 2, 2, 3, 6, 11, 101, 1001][rng.usize(..10)].to_string()
 }
 
 /// How many messages were published, which no key shows.

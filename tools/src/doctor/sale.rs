@@ -1,10 +1,10 @@
 //! A script that takes units, as observed: which key is the stock, where it remembers buyers, what
-//! it appends, and every reading of its arguments to try.
+//! it appends.
 
 use domain::integer;
 
 use crate::explore::{Effects, Run};
-use crate::reading::Reading;
+use crate::reading::{Reading, Try};
 use crate::roles::Roles;
 use crate::template::{Slot, Template};
 use crate::watch::{asks, looks, writes};
@@ -17,14 +17,6 @@ pub struct Place {
     pub key: Template,
     pub kind: Kind,
     pub item: Template,
-}
-
-/// One try of a user.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Try {
-    pub voucher: &'static str,
-    pub user: Vec<u8>,
-    pub order: String,
 }
 
 #[derive(Clone)]
@@ -47,7 +39,6 @@ pub struct Sale {
     pub user: Option<Slot>,
     pub voucher: Option<Slot>,
     pub order: Option<Slot>,
-    pub readings: Vec<Reading>,
 }
 
 impl Place {
@@ -130,13 +121,11 @@ impl Sale {
             user: roles.slot("user"),
             voucher: roles.slot("voucher"),
             order: roles.slot("order"),
-            readings: Vec::new(),
             stock: stock_place,
             effects,
         };
         sale.name_slots();
         sale.extras = sale.extras(&run.seen.calls, &template);
-        sale.readings = sale.readings(run, roles);
         Some(sale)
     }
 

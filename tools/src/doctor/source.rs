@@ -139,6 +139,38 @@ impl Source {
         ["'", "\""].iter().any(|quote| code.contains(&format!("{quote}{command}{quote}")))
     }
 
+    /// Whether it takes the answer of a command as a condition without comparing it: 0 is true.
+    pub fn takes_for_true(&self, command: &str) -> bool {
+        let code = self.code().to_lowercase();
+        let is_condition = |after: &str| {
+            ["then", "and", "or"].iter().any(|word| {
+                let rest = after.trim_start().strip_prefix(word);
+                rest.is_some_and(|rest| !rest.starts_with(is_letter))
+            })
+        };
+        code.match_indices("call(").any(|(at, call)| {
+            let inside = &code[at + call.len()..];
+            let name = inside.trim_start().trim_start_matches(['\'', '"']);
+            if !name.strip_prefix(command).is_some_and(|rest| rest.starts_with(['\'', '"'])) {
+                return false;
+            }
+            let mut open = 1;
+            let end = inside.find(|c| {
+                open += i32::from(c == '(') - i32::from(c == ')');
+                open == 0
+            });
+            let after = end.map_or("", |end| &inside[end + 1..]);
+            let before = code[..at].trim_end_matches(|c: char| is_letter(c) || c == '.').trim_end();
+            let variable = before.strip_suffix('=').map(last_word).filter(|word| !word.is_empty());
+            is_condition(after)
+                || variable.is_some_and(|word| {
+                    let uses = after.match_indices(word).map(|(at, _)| at);
+                    let whole = |at: &usize| !after[..*at].ends_with(is_letter);
+                    uses.filter(whole).any(|at| is_condition(&after[at + word.len()..]))
+                })
+        })
+    }
+
     pub fn draws_lots(&self) -> bool {
         self.code().contains("math.random")
     }
@@ -291,6 +323,26 @@ mod tests {
         assert_eq!(counts("--[[ ARGV[9]\nKEYS[9] ]] return MY_KEYS[7]"), (0, 0, false));
         assert_eq!(counts("for i = 1, #ARGV do f(ARGV[i]) end"), (0, 8, true));
         assert_eq!(counts(""), (0, 0, false));
+    }
+
+    #[test]
+    fn a_bare_answer_is_a_condition() {
+        let is_bare = |text: &str| Source::of("a".into(), text.into()).takes_for_true("exists");
+        for text in [
+            "if redis.call('EXISTS', KEYS[1]) then",
+            "if a and redis.call(\"exists\", f(KEYS[1]) .. ')') or b then",
+            "local has = redis.call('exists', KEYS[1])\nif x == 1 and has then",
+        ] {
+            assert!(is_bare(text), "{text}");
+        }
+        for text in [
+            "if redis.call('EXISTS', KEYS[1]) == 1 then",
+            "local has = redis.call('exists', KEYS[1])\nif has == 1 then",
+            "return redis.call('exists', KEYS[1])",
+            "if redis.call('hexists', KEYS[1], 'a') then",
+        ] {
+            assert!(!is_bare(text), "{text}");
+        }
     }
 
     #[test]

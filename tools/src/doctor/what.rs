@@ -25,7 +25,11 @@ pub enum Judged {
 }
 
 /// Errors in the text itself, which occur whatever the data and the arguments are.
-const CERTAIN: [&str; 8] = [
+const CERTAIN: [&str; 12] = [
+    "modify a readonly table",
+    "attempted to create global variable",
+    "not allowed from script",
+    "at least one argument for this redis",
     "nonexistent global variable",
     "attempt to call",
     "number of args calling",
