@@ -1,22 +1,20 @@
-//! What could replace a selling script, the smallest change first: lines of `seckill.scripts`, then
-//! Lua that calls SECKILL.TRYKEYS or SECKILL.TRY, then settings of the whole server. All are
-//! guesses until `prove` has compared them with the script.
+//! What could replace a selling script, the best first: a line of `seckill.scripts` or of Lua that
+//! calls SECKILL.TRY, with the settings of the server that it needs, then the same with
+//! SECKILL.TRYKEYS, which needs none. All are guesses until `prove` has compared them with the script.
 
 use domain::fields::ORDER_FIELDS;
 use domain::key_names::{BUYERS_PREFIX, ORDER_STREAM, STOCK_PREFIX};
 use domain::sale::Outcome;
-use seckill_tools::sanitize::is_hidden;
 
 use crate::finding::{Accepted, Codes};
 use crate::reply::Reply;
-use crate::sale::{Place, Sale};
+use crate::sale::Sale;
 use crate::template::{Slot, Template};
-use crate::world::Kind;
 
 /// The module's replies to a try.
-const ACCEPTED: i64 = Outcome::Accepted.code();
-const SOLD_OUT: i64 = Outcome::SoldOut.code();
-const BOUGHT: i64 = Outcome::AtLimit.code();
+pub const ACCEPTED: i64 = Outcome::Accepted.code();
+pub const SOLD_OUT: i64 = Outcome::SoldOut.code();
+pub const BOUGHT: i64 = Outcome::AtLimit.code();
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Way {
@@ -36,79 +34,10 @@ pub struct Cure {
 }
 
 /// The parts of a call, as Lua and as words of `seckill.scripts`.
-struct Call {
+pub struct Call {
     command: &'static str,
     words: Vec<Template>,
     settings: Vec<(&'static str, String)>,
-}
-
-/// Why no command can replace the script; empty if one may.
-pub fn obstacles(sale: &Sale) -> Vec<String> {
-    let name = |slot| sale.name(slot);
-    let mut obstacles = Vec::new();
-    if sale.stock.kind != Kind::Text {
-        obstacles.push(format!(
-            "It keeps the stock in a field of a hash ({}). The module keeps it in a string: the \
-             data would have to be converted, and until then the script stays.",
-            sale.stock.shown(&name)
-        ));
-    }
-    if sale.effects.taken.len() > 1 {
-        obstacles.push(
-            "It takes units from several keys in one call. A command takes from one voucher."
-                .to_owned(),
-        );
-    }
-    let buyers = sale.buyers();
-    for place in sale.marks.iter().filter(|place| Some(*place) != buyers) {
-        // A key that the caller passes whole may belong to a user or a request, or be a counter.
-        if place.kind == Kind::Text && place.key.slot().is_some() {
-            continue;
-        }
-        obstacles.push(format!(
-            "It keeps marks in {}, by user or by try, which no command writes. A managed voucher \
-             (SECKILL.CREATE) has a LIMIT per user, and answers a repeated order id as at first.",
-            place.shown(&name)
-        ));
-    }
-    let checks = checks(sale);
-    if !checks.is_empty() {
-        let shown: Vec<_> = checks.iter().map(|place| place.shown(&name)).collect();
-        let mut text = format!(
-            "It also looks at {}: a line without that check would sell where your script refuses.",
-            shown.join(" and ")
-        );
-        if !sale.guards.is_empty() {
-            text += " If these are the begin and end of the sale, a managed voucher has them: \
-                SECKILL.CREATE voucher stock BEGIN unix-ms END unix-ms.";
-        }
-        if sale.stock.kind == Kind::Text {
-            let call = match sale.buyers() {
-                Some(_) => trykeys(sale, false),
-                None => bare_call(sale),
-            };
-            text += &format!(
-                " Or keep the checks in Lua, and put {} where the sale is made.",
-                call.lua()
-            );
-        }
-        obstacles.push(text);
-    }
-    obstacles
-}
-
-/// What the script reads besides the stock, the buyers and the keys that it writes itself.
-fn checks(sale: &Sale) -> Vec<&Place> {
-    let buyers = sale.buyers().map(|place| &place.key);
-    let is_check = |place: &&Place| {
-        let of_sale = place.key == sale.stock.key || Some(&place.key) == buyers;
-        let own = place.kind == Kind::Text && place.key.slot().is_some();
-        let writes = sale.extras.iter().any(|call| call.get(1) == Some(&place.key));
-        let marks = sale.marks.contains(place);
-        !of_sale && if marks { own } else { !writes }
-            || sale.guards.iter().any(|(guard, _)| guard == *place)
-    };
-    sale.looks.iter().filter(is_check).collect()
 }
 
 /// Everything that could replace the script, the smallest change first.
@@ -121,38 +50,44 @@ pub fn ways(sale: &Sale, codes: &Codes) -> Vec<Cure> {
         };
     }
     let sold_out = codes.missing.is_some() && codes.missing == codes.sold_out;
-    let mut calls = Vec::new();
     let by_names = try_by_names(sale, sold_out);
-    let plain = by_names.as_ref().is_some_and(|call| call.settings.is_empty());
-    if !plain {
-        calls.push(trykeys(sale, sold_out));
-    }
-    calls.extend(by_names);
-    let (mut first, mut last) = (Vec::new(), Vec::new());
-    for call in calls {
-        let rest = if call.settings.is_empty() { &mut first } else { &mut last };
-        let settings = || call.settings.clone();
-        if says_module(codes)
-            && sale.extras.is_empty()
-            && let Some(native) = call.native()
-        {
-            rest.push(Cure { way: Way::Native(native), settings: settings(), notes: Vec::new() });
+    let is_plain = by_names.as_ref().is_some_and(|call| call.settings.is_empty());
+    let by_keys = (!is_plain).then(|| trykeys(sale, sold_out));
+    let mut all = Vec::new();
+    for call in by_names.into_iter().chain(by_keys) {
+        let cure = |way, notes| Cure { way, settings: call.settings.clone(), notes };
+        let closes = closes(&call);
+        let native = call.native().filter(|_| says_module(codes) && sale.extras.is_empty());
+        let mut notes: Vec<String> = closes.iter().cloned().collect();
+        // A line of Lua that needs settings is for scripts that nothing else can answer.
+        let needs_lua = native.is_none() || call.settings.is_empty();
+        if let Some(native) = native {
+            all.push(cure(Way::Native(native), std::mem::take(&mut notes)));
         }
-        // Lua can name the keys itself, with SECKILL.TRYKEYS: it needs no settings.
-        let mut notes = Vec::new();
-        if !call.settings.is_empty() {
-            continue;
-        }
-        if let Some(lua) = script(sale, &call, codes, &mut notes) {
-            rest.push(Cure { way: Way::Lua(lua), settings: settings(), notes });
+        if needs_lua && let Some(lua) = script(sale, &call, codes, &mut notes) {
+            all.push(cure(Way::Lua(lua), notes));
         }
     }
-    let mut all: Vec<Cure> = first.into_iter().chain(last).collect();
     if codes.unlimited {
         let setting = || ("seckill.unlimited-stock", "yes".to_owned());
         all.iter_mut().for_each(|cure| cure.settings.push(setting()));
     }
     all
+}
+
+/// What a shop can't have later if it calls SECKILL.TRYKEYS now.
+fn closes(call: &Call) -> Option<String> {
+    let has = |word: &str| call.words.iter().any(|own| own.constant() == Some(word.as_bytes()));
+    let worker = if has("FIELDS") {
+        ", and seckill-worker must be told the names of its fields"
+    } else {
+        ""
+    };
+    (call.command == "SECKILL.TRYKEYS").then(|| {
+        format!(
+            "SECKILL.TRYKEYS knows no managed voucher (reservations, limits, begin and end){worker}."
+        )
+    })
 }
 
 /// Whether the script's replies equal the module's.
@@ -164,7 +99,7 @@ fn says_module(codes: &Codes) -> bool {
 }
 
 impl Call {
-    fn lua(&self) -> String {
+    pub fn lua(&self) -> String {
         let words: Vec<String> = self.words.iter().map(Template::lua).collect();
         format!("redis.call('{}', {})", self.command, words.join(", "))
     }
@@ -195,7 +130,7 @@ fn slot(slot: Option<Slot>, otherwise: &str) -> Template {
     slot.map_or_else(|| text(otherwise), Template::alone)
 }
 
-fn trykeys(sale: &Sale, sold_out: bool) -> Call {
+pub fn trykeys(sale: &Sale, sold_out: bool) -> Call {
     let stock = sale.stock.key.clone();
     let buyers = sale.buyers().map_or_else(|| text("buyers"), |place| place.key.clone());
     let fields = sale.fields();
@@ -255,7 +190,7 @@ fn try_by_names(sale: &Sale, sold_out: bool) -> Option<Call> {
     Some(Call { command: "SECKILL.TRY", words, settings })
 }
 
-fn bare_call(sale: &Sale) -> Call {
+pub fn bare_call(sale: &Sale) -> Call {
     let words = [sale.stock.key.clone()].into_iter().chain(sale.units.map(Template::alone));
     Call { command: "SECKILL.DEDUCT", words: words.collect(), settings: Vec::new() }
 }
@@ -377,20 +312,4 @@ fn script(sale: &Sale, call: &Call, codes: &Codes, notes: &mut Vec<String>) -> O
             format!("local r = {lua} {} {error}return ({table})[r]", steps.join(" "))
         }
     })
-}
-
-/// A line of redis.conf.
-pub fn conf_line(name: &str, value: &str) -> String {
-    let bare = |c: char| !c.is_whitespace() && !"\"'\\#".contains(c) && !is_hidden(c);
-    if !value.is_empty() && value.chars().all(bare) {
-        return format!("{name} {value}");
-    }
-    let letter = |letter: char| match letter {
-        '"' | '\\' => format!("\\{letter}"),
-        hidden if is_hidden(hidden) => {
-            hidden.to_string().bytes().map(|byte| format!("\\x{byte:02x}")).collect()
-        }
-        letter => letter.to_string(),
-    };
-    format!("{name} \"{}\"", value.chars().map(letter).collect::<String>())
 }

@@ -10,6 +10,7 @@ use crate::faults::Facts;
 use crate::finding::{Accepted, Codes, Finding, Runs, Weight};
 use crate::history::{self, Scenario};
 use crate::lock::Lock;
+use crate::obstacles;
 use crate::options::Kind;
 use crate::part;
 use crate::prove::{Prover, Row, Sameness, alone};
@@ -119,8 +120,9 @@ impl<'a> Bench<'a> {
             let counted = trial.counted(&least)?;
             if trial.is_steady(&least)?
                 && !trial.is_reentrant(&least)?
-                && let Some(sale) = Sale::of(&least, &slots, roles, units, &counted)
+                && let Some(mut sale) = Sale::of(&least, &slots, roles, units, &counted)
             {
+                sale.window = trial.window(&least)?;
                 let readings = sale.readings(&least, roles);
                 self.sale(&mut examined, &sale, &readings, &prover)?;
                 return Ok(examined);
@@ -134,6 +136,9 @@ impl<'a> Bench<'a> {
                 examined.findings.push(finding);
             }
             Judged::Helper { what, near } => {
+                let vain = Vain::of(&runs, source);
+                let vain = vain.map(|vain| Finding::weak("always-true", vain.told()));
+                examined.findings.extend(vain);
                 examined.verdict = Verdict::Helper;
                 examined.what = "a helper";
                 examined.obstacles = vec![what, format!("Near: {near}")];
@@ -213,7 +218,7 @@ impl<'a> Bench<'a> {
         let (reading, runs) = &all[best];
         let codes = &facts[best].codes;
         examined.understood = understood(sale, codes);
-        examined.obstacles = cure::obstacles(sale);
+        examined.obstacles = obstacles::of(sale, codes, &limit(sale, &facts, best));
         examined.what = if sale.user.is_none() { "takes units from a bare stock" } else { "sells" };
         let begins_by_itself = examined.findings.iter().any(|f| f.code == "sells-without-stock");
         let bare = sale.marks.is_empty() && sale.orders.is_none();
@@ -252,21 +257,32 @@ impl<'a> Bench<'a> {
     ) -> Result<()> {
         let broken = examined.findings.iter().any(|found| found.weight == Weight::Broken);
         let of_user = examined.findings.iter().any(|found| found.code == "buyers-of-user");
-        let meant = if of_user { sale.with_buyers_of_voucher() } else { sale.clone() };
-        let mut ways = cure::ways(&meant, codes);
+        let corrected = if of_user { sale.with_buyers_of_voucher() } else { sale.clone() };
+        let mut ways = cure::ways(&corrected, codes);
         ways.retain(|_| examined.obstacles.is_empty());
         let mut nearest: Option<(usize, Cure, Vec<Row>)> = None;
+        let mut meant = Vec::new();
         for cure in ways {
             let rows = prover.compare(sale, reading, scenarios, runs, &cure)?;
             let differ = rows.iter().filter(|row| row.sameness == Sameness::Differs).count();
             if differ == 0 || broken {
-                if examined.cures.is_empty() {
-                    examined.rows = rows;
-                }
-                examined.cures.push(cure);
+                meant.push((cure, rows));
             } else if nearest.as_ref().is_none_or(|(least, ..)| differ < *least) {
                 nearest = Some((differ, cure, rows));
             }
+        }
+        // What a broken script was meant to do has its reply to a sale.
+        let says = |(_, rows): &(Cure, Vec<Row>)| {
+            rows.iter().all(|row| row.name != history::BUYS || row.sameness == Sameness::Same)
+        };
+        if meant.iter().any(says) {
+            meant.retain(says);
+        }
+        for (cure, rows) in meant {
+            if examined.cures.is_empty() {
+                examined.rows = rows;
+            }
+            examined.cures.push(cure);
         }
         if let (Some((_, cure, rows)), true) = (nearest, examined.cures.is_empty()) {
             let sound = |row: &&Row| SOUND.contains(&row.name.as_str());
@@ -327,6 +343,22 @@ fn verdict(findings: &[Finding], rows: &[Row], cures: &[Cure]) -> Verdict {
         () if broken => Verdict::Broken,
         () if cures.is_empty() || differs => Verdict::Differs,
         () => Verdict::DropIn,
+    }
+}
+
+/// How many units the script sells to a user: a number, or `n` if an argument changes it.
+fn limit(sale: &Sale, facts: &[Facts<'_>], best: usize) -> Option<String> {
+    let steps = |facts: &Facts<'_>| facts.runs[history::OFTEN].steps.len();
+    let bought = |facts: &Facts<'_>| {
+        let steps = &facts.runs[history::OFTEN].steps;
+        steps.iter().filter(|step| step.taken() > 0).count()
+    };
+    sale.user?;
+    // The last way to call it differs from the first one only in arguments of unknown meaning.
+    let ends = facts.first().zip(facts.last());
+    match bought(&facts[best]) {
+        _ if ends.is_some_and(|(one, other)| bought(one) != bought(other)) => Some("n".to_owned()),
+        own => (own < steps(&facts[best])).then(|| own.to_string()),
     }
 }
 

@@ -232,10 +232,15 @@ impl Search {
             self.free.iter().copied().filter(|slot| !slot.is_key()).collect();
         let all = arguments.iter().map(|slot| (*slot, ONE.to_vec())).collect();
         self.push(score, 3, Plan { cells: plan.cells.clone(), slots: all });
+        // One of them may be a time that is not over.
+        let asks_time = seen.calls.iter().any(|call| call[0] == b"TIME");
+        let values: &[&[u8]] = if asks_time { &[ONE, HUGE] } else { &[ONE] };
         for slot in arguments {
-            let mut next = plan.clone();
-            next.slots.insert(slot, ONE.to_vec());
-            self.push(score, 4, next);
+            for value in values {
+                let mut next = plan.clone();
+                next.slots.insert(slot, value.to_vec());
+                self.push(score, 4, next);
+            }
         }
     }
 

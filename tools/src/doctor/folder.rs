@@ -1,5 +1,4 @@
-//! Many scripts: examined in parallel, then shown in one table, with settings that contradict each
-//! other.
+//! Many scripts: examined in parallel, then shown in one table.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -9,10 +8,9 @@ use std::thread;
 use anyhow::{Context, Result};
 
 use crate::cluster::Node;
-use crate::cure::conf_line;
 use crate::examine::Bench;
 use crate::options::Kind;
-use crate::report::{Examined, Verdict};
+use crate::report::Examined;
 use crate::roles::Roles;
 use crate::server::Programs;
 use crate::source::Source;
@@ -75,42 +73,4 @@ pub fn summary(all: &[Examined]) -> String {
         text += &format!("  {:<width$}  {:<8}  {why}\n", one.file, one.verdict.word());
     }
     text
-}
-
-/// One setting with which the module answers all these scripts.
-pub fn scripts_line(all: &[Examined]) -> Option<String> {
-    let entry = |one: &Examined| {
-        let native = one.cures.first().filter(|cure| cure.settings.is_empty());
-        native.filter(|_| one.verdict == Verdict::DropIn).and_then(|cure| one.scripts_line(cure))
-    };
-    let mut entries: Vec<String> = all.iter().filter_map(entry).collect();
-    entries.sort();
-    entries.dedup();
-    (entries.len() > 1).then(|| conf_line("seckill.scripts", &entries.join("; ")))
-}
-
-/// Settings for which two scripts need different values: a server has only one.
-pub fn contradictions(all: &[Examined]) -> Vec<String> {
-    let mut wanted: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
-    for one in all {
-        // A script needs settings only if it has no cure without them.
-        let needs = one.cures.first().filter(|cure| !cure.settings.is_empty());
-        let last = one.cures.iter().rfind(|cure| !cure.settings.is_empty());
-        for (name, value) in needs.or(last).iter().flat_map(|cure| &cure.settings) {
-            wanted.entry(name).or_default().entry(value).or_default().push(&one.file);
-        }
-    }
-    let mut lines = Vec::new();
-    for (name, values) in wanted.iter().filter(|(_, values)| values.len() > 1) {
-        let each: Vec<String> = values
-            .iter()
-            .map(|(value, files)| format!("\"{value}\" for {}", files.join(" and ")))
-            .collect();
-        lines.push(format!(
-            "{name} would have to be {}: one server has one value, so use the cures without \
-             settings",
-            each.join(", but ")
-        ));
-    }
-    lines
 }

@@ -118,7 +118,9 @@ impl Lock {
             let other = |call: &&Words| !writes(call) && call.get(1) != Some(&cell.key);
             let also = run.seen.calls.iter().find(other).and_then(|call| call.get(1));
             Some(Self {
-                extras: extras.map(|call| call.iter().map(|word| template(word)).collect()).collect(),
+                extras: extras
+                    .map(|call| call.iter().map(|word| template(word)).collect())
+                    .collect(),
                 also: also.map(|key| template(key)),
                 ..lock(name, Kind::Text, Some(token), deed)
             })
@@ -134,7 +136,8 @@ impl Lock {
             let token = other_than(&name);
             lock(name, vain.kind, token, Deed::Release)
         };
-        let found = ran.or_else(|| vain.map(asked)).or_else(|| if told { looked() } else { None })?;
+        let found =
+            ran.or_else(|| vain.map(asked)).or_else(|| if told { looked() } else { None })?;
         Some(Self {
             lock: roles.slot("lock").map_or(found.lock.clone(), Template::alone),
             token: roles.slot("token").or(found.token),
@@ -376,6 +379,9 @@ impl Lock {
         let name = |slot: Slot| match () {
             () if self.token == Some(slot) => "token".to_owned(),
             () if self.lock.slot() == Some(slot) => "lock".to_owned(),
+            () if matches!(self.deed, Deed::Renew(Lease::Given(own, _)) if own == slot) => {
+                "lease".to_owned()
+            }
             () => slot.to_string(),
         };
         let call: Vec<_> =
@@ -414,7 +420,8 @@ fn deed(run: &Run, slots: &[Slot]) -> Option<(Cell, Deed)> {
     let ms = integer::parse(&call[2])?.checked_mul(unit)?;
     let given = slots.iter().find_map(|slot| {
         let mark = integer::parse(&slot.mark())?;
-        let unit = [1, 1000, 60_000].into_iter().find(|unit| mark.checked_mul(*unit) == Some(ms))?;
+        let unit =
+            [1, 1000, 60_000].into_iter().find(|unit| mark.checked_mul(*unit) == Some(ms))?;
         Some(Lease::Given(*slot, unit))
     });
     Some((cell, Deed::Renew(given.unwrap_or(Lease::Ms(ms)))))

@@ -7,13 +7,15 @@
 //! `template` the parts of names; `explore` plants values where the script reads until it sells,
 //! and `trial` finds which of them matter. `sale` is the result, `reading` a way to call the script,
 //! `readings` all of them, `history` the scenarios to run it in, `faults` its faults, each a `finding`. `cure`
-//! guesses replacements, `prove` compares them with the script, `cluster` runs both in a cluster.
+//! guesses replacements, `obstacles` says why there is none, `prove` compares them with the script, `cluster` runs both in a cluster.
 //! `lock` does all this for scripts that release locks, `what` names scripts of other kinds, `part`
-//! recognizes parts of scripts, `vain` questions without a consequence. `examine` examines one script, `folder` many, `report` prints.
+//! recognizes parts of scripts, `vain` questions without a consequence. `examine` examines one script, `folder` many, `report` prints,
+//! `conf` the lines of redis.conf.
 //!
 //! Exit code: 0 drop-in or helper, 1 differs or broken, 2 not understood or not examined.
 
 mod cluster;
+mod conf;
 mod cure;
 mod examine;
 mod explore;
@@ -23,6 +25,7 @@ mod folder;
 mod history;
 mod java;
 mod lock;
+mod obstacles;
 mod options;
 mod part;
 mod prove;
@@ -105,22 +108,21 @@ fn examine_all(options: &Options) -> Result<u8> {
     let all = folder::examine_all(&options.programs()?, options.kind, &sources, &roles)?;
     let colours = io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none();
     let mut out = io::stdout().lock();
+    let block = conf::block(&all);
     for (number, examined) in all.iter().enumerate() {
         if options.json {
             writeln!(out, "{}", report::printed(&examined.json()))?;
         } else {
             let space = if number > 0 { "\n" } else { "" };
-            write!(out, "{space}{}", examined.text(Paint(colours)))?;
+            write!(out, "{space}{}", examined.text(Paint(colours), block.is_none()))?;
         }
     }
-    if !options.json && all.len() > 1 {
+    if options.json {
+        let json = block.iter().map(report::json_of_block);
+        json.into_iter().try_for_each(|json| writeln!(out, "{}", report::printed(&json)))?;
+    } else if all.len() > 1 {
         write!(out, "\n{}", folder::summary(&all))?;
-        if let Some(line) = folder::scripts_line(&all) {
-            writeln!(out, "\nThe module can answer these in one line of redis.conf:\n  {line}")?;
-        }
-    }
-    for line in folder::contradictions(&all) {
-        eprintln!("seckill-doctor: {line}");
+        write!(out, "{}", block.as_ref().map(report::text_of_block).unwrap_or_default())?;
     }
     Ok(all.iter().map(|examined| examined.verdict.exit_code()).max().unwrap_or(0))
 }

@@ -2,9 +2,8 @@
 //! are created and deleted and every argument of unknown meaning has a new value each time.
 
 use anyhow::{Context, Result};
-use domain::fields::ORDER_FIELDS;
-use domain::key_names::{BUYERS_PREFIX, ORDER_STREAM, STOCK_PREFIX};
 
+use crate::conf::DEFAULTS;
 use crate::cure::{Cure, Way};
 use crate::finding::Runs;
 use crate::history::{Ran, Scenario, a_try};
@@ -38,17 +37,6 @@ pub struct Row {
     pub differences: Vec<String>,
 }
 
-/// The settings that the doctor changes, at their defaults.
-const DEFAULTS: [(&str, &str); 7] = [
-    ("seckill.scripts", ""),
-    ("seckill.stock-prefix", STOCK_PREFIX),
-    ("seckill.buyers-prefix", BUYERS_PREFIX),
-    ("seckill.order-stream", ORDER_STREAM),
-    ("seckill.order-fields", ORDER_FIELDS),
-    ("seckill.missing-stock", "error"),
-    ("seckill.unlimited-stock", "no"),
-];
-
 /// The number of random calls that compare a cure with the script.
 pub const CALLS: usize = 300;
 
@@ -67,7 +55,7 @@ impl Prover<'_> {
     /// line.
     pub fn set(&self, cure: &Cure) -> Result<Client> {
         let mut client = self.module.client()?;
-        for (name, value) in DEFAULTS {
+        for (name, value) in DEFAULTS.into_iter().chain([("seckill.scripts", "")]) {
             client.must(&["CONFIG", "SET", name, value])?;
         }
         client.must(&["SCRIPT", "FLUSH"])?;
@@ -159,7 +147,8 @@ impl Prover<'_> {
             let user = (1000 + rng.usize(..7)).to_string().into_bytes();
             let voucher = ["7", "8", "9"][rng.usize(..3)];
             let units = UNITS[rng.usize(..UNITS.len())];
-            let a_try = Try { voucher, user, order: (5000 + number).to_string(), units, stock: None };
+            let a_try =
+                Try { voucher, user, order: (5000 + number).to_string(), units, stock: None };
             let mut reading = reading.clone();
             for means in reading.means.values_mut() {
                 if let Means::Always(text) = means {

@@ -87,12 +87,13 @@ impl Sale {
         let mut all = vec![
             first.clone(),
             with(&[(keys, Means::Changes), (rest, Means::Changes)]),
-            with(&[(keys, Means::Changes), (rest, one)]),
+            with(&[(keys, Means::Changes), (rest, one.clone())]),
         ];
         // Each of them may be the user, while the others change with each try.
         for slot in &open.people {
             all.push(with(&[(&open.people, Means::Changes), (&[*slot], Means::User)]));
         }
+        all.push(with(&[(rest, one)]));
         let mut different: Vec<Reading> = Vec::new();
         for reading in all {
             if !different.contains(&reading) {

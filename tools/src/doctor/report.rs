@@ -4,7 +4,8 @@ use seckill_tools::sanitize::is_hidden;
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
-use crate::cure::{Cure, Way, conf_line};
+use crate::conf::{self, Block, conf_line};
+use crate::cure::{Cure, Way};
 use crate::finding::{Finding, Grade, Weight};
 use crate::prove::{CALLS, Row, Sameness};
 
@@ -137,6 +138,18 @@ pub fn printed(value: &Value) -> String {
     line
 }
 
+pub fn text_of_block(block: &Block) -> String {
+    let mut text =
+        "\nFor redis.conf, all of it, in place of what it has of these settings\n".to_owned();
+    text.extend(block.lines.iter().map(|line| format!("  {line}\n")));
+    text.extend(block.notes.iter().map(|note| wrapped("  - ", note)));
+    text
+}
+
+pub fn json_of_block(block: &Block) -> Value {
+    json!({ "conf": block.lines, "notes": block.notes })
+}
+
 impl Examined {
     pub fn new(file: &str) -> Self {
         Self {
@@ -155,7 +168,7 @@ impl Examined {
         }
     }
 
-    pub fn text(&self, paint: Paint) -> String {
+    pub fn text(&self, paint: Paint, alone: bool) -> String {
         let mut text = format!("{}\n\n", paint.head(&format!("{}: {}", self.file, self.what)));
         for (name, value) in &self.understood {
             text += &wrapped(&format!("  {name:<12}"), value);
@@ -164,7 +177,7 @@ impl Examined {
         text += &self.of_script(paint);
         text += &self.of_module(paint);
         text += &self.in_a_cluster(paint);
-        text += &self.of_cures(paint);
+        text += &self.of_cures(paint, alone);
         let last = self.last_line(paint);
         if text.ends_with("\n\n") { text + &last } else { text + "\n" + &last }
     }
@@ -267,7 +280,8 @@ impl Examined {
         }
     }
 
-    fn of_cures(&self, paint: Paint) -> String {
+    /// The replacements; `alone` if no block for many scripts follows.
+    fn of_cures(&self, paint: Paint, alone: bool) -> String {
         let mut text = String::new();
         let broken = self.verdict == Verdict::Broken;
         for cure in &self.cures {
@@ -289,28 +303,27 @@ impl Examined {
             } else {
                 head.into()
             };
-            let bound =
-                if cure.settings.is_empty() { "" } else { ", with settings for the whole server" };
-            text += &format!("\n{}\n", paint.head(&format!("{head}{bound}")));
-            if !cure.settings.is_empty() {
-                text += "  1. the settings first, in redis.conf or by CONFIG SET:\n";
-                for (name, value) in &cure.settings {
-                    text += &format!("     {}\n", conf_line(name, value));
-                }
-                let warning = "They bind every application on this server that calls SECKILL.TRY \
-                    or SECKILL.TRYKEYS without FIELDS and MISSING.";
-                text += &wrapped("     ", warning);
-                text += "  2. then:\n";
-            }
+            text += &format!("\n{}\n", paint.head(&head));
             match (&line, &cure.way) {
-                (Some(line), _) => {
-                    text += &format!("  redis.conf   {}\n", conf_line("seckill.scripts", line));
-                    text += &format!("  or at once   CONFIG SET seckill.scripts \"{line}\"\n");
-                    let others = "(With several scripts, all entries in one line, separated by ;)";
-                    text += &wrapped("  ", others);
-                }
                 (None, Way::Lua(lua)) => text += &format!("  {lua}\n"),
-                (None, Way::Native(_)) => {}
+                _ => {}
+            }
+            // With other scripts, its entry is only a part of the line.
+            let settings = conf::settings(cure, line.clone().filter(|_| alone));
+            for (number, (name, value)) in settings.iter().enumerate() {
+                let word = if number == 0 { "redis.conf" } else { "" };
+                text += &format!("  {word:<12} {}\n", conf_line(name, value));
+            }
+            if let Some(line) = line.filter(|_| !alone) {
+                text += &format!("  one entry    {line}\n");
+            }
+            if alone && !settings.is_empty() {
+                text += &format!("  or at once   {}\n", conf::config_set(&settings));
+            }
+            if !cure.settings.is_empty() {
+                let warning = "The settings bind every application on this server that calls \
+                    SECKILL.TRY, or SECKILL.TRYKEYS without FIELDS and MISSING.";
+                text += &wrapped("  ", warning);
             }
             for note in &cure.notes {
                 text += &wrapped("  ", note);
@@ -359,7 +372,9 @@ impl Examined {
 
     /// A line of Lua that replaces the script.
     fn replacement(&self) -> Option<&str> {
-        self.cures.iter().find_map(|cure| match &cure.way {
+        // One without settings can be used anywhere.
+        let alone = self.cures.iter().filter(|cure| cure.settings.is_empty());
+        alone.chain(&self.cures).find_map(|cure| match &cure.way {
             Way::Lua(lua) => Some(lua.as_str()),
             Way::Native(_) => None,
         })
@@ -378,6 +393,9 @@ impl Examined {
             json!({ "weight": weight, "grade": grade, "code": finding.code, "text": finding.text })
         };
         let cure = |cure: &Cure| {
+            let conf = conf::settings(cure, self.scripts_line(cure));
+            let conf: Vec<String> =
+                conf.iter().map(|(name, value)| conf_line(name, value)).collect();
             let settings: serde_json::Map<String, Value> =
                 cure.settings.iter().map(|(name, value)| ((*name).into(), json!(value))).collect();
             let lua = match &cure.way {
@@ -386,7 +404,7 @@ impl Examined {
             };
             json!({
                 "scripts": self.scripts_line(cure), "lua": lua, "settings": settings,
-                "notes": cure.notes, "calls": CALLS,
+                "conf": conf, "notes": cure.notes, "calls": CALLS,
             })
         };
         let understood: Vec<Value> =

@@ -7,6 +7,7 @@ use crate::explore::{Effects, Run};
 use crate::reading::{Reading, Try};
 use crate::roles::Roles;
 use crate::template::{Slot, Template};
+use crate::trial::Window;
 use crate::watch::{asks, looks, writes};
 use crate::wire::Words;
 use crate::world::{Cell, Cells, Kind};
@@ -31,6 +32,8 @@ pub struct Sale {
     pub orders: Option<(Template, Vec<(String, Template)>)>,
     /// What else must exist for a sale.
     pub guards: Vec<(Place, Template)>,
+    /// Its arguments for begin and end.
+    pub window: Window,
     /// Everything that it reads, except the stock.
     pub looks: Vec<Place>,
     /// Its writing calls besides those of the sale.
@@ -116,6 +119,7 @@ impl Sale {
             marks,
             orders,
             guards,
+            window: Window::default(),
             looks: places,
             extras: Vec::new(),
             user: roles.slot("user"),

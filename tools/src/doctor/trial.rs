@@ -4,9 +4,20 @@ use anyhow::Result;
 use domain::integer;
 
 use crate::explore::{HUGE, ONE, Plan, Run};
+use crate::reply::Reply;
 use crate::template::Slot;
 use crate::watch::{Watch, eval};
 use crate::world::{Cell, Kind};
+
+/// More than HUGE units.
+const FULL: &[u8] = b"99000000000000";
+
+/// When a script sells.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Window {
+    pub begin: Option<(Slot, Reply)>,
+    pub end: Option<(Slot, Reply)>,
+}
 
 pub struct Trial<'a> {
     pub watch: &'a mut Watch,
@@ -55,6 +66,33 @@ impl Trial<'_> {
             }
         }
         Ok((run, None))
+    }
+
+    /// The arguments that are the begin and the end of the sale, each with the reply at any other
+    /// time, for a script that asks for the time.
+    pub fn window(&mut self, run: &Run) -> Result<Window> {
+        let mut window = Window::default();
+        if !run.seen.calls.iter().any(|call| call[0] == b"TIME") {
+            return Ok(window);
+        }
+        let stock = run.stock();
+        for slot in self.slots.iter().copied().filter(|slot| !slot.is_key()) {
+            let mut refused_at = |value: &[u8]| -> Result<Option<Reply>> {
+                let mut plan = run.plan.clone();
+                plan.slots.insert(slot, value.to_vec());
+                // More units than are in stock are refused, too.
+                plan.cells.entry(stock.clone()).and_modify(|units| *units = FULL.to_vec());
+                let other = self.run(plan)?;
+                let is_refused = other.effects().is_none() && !other.seen.reply.is_error();
+                Ok(is_refused.then_some(other.seen.reply))
+            };
+            match (refused_at(ONE)?, refused_at(HUGE)?) {
+                (None, Some(early)) => window.begin = Some((slot, early)),
+                (Some(late), None) => window.end = Some((slot, late)),
+                _ => {}
+            }
+        }
+        Ok(window)
     }
 
     /// Whether the same call sells every time.

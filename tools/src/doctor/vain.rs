@@ -17,8 +17,7 @@ impl Vain {
     /// The question before a deletion: the text takes its answer for true, and the key was deleted
     /// although there was nothing of that kind.
     pub fn of(runs: &[Run], source: &Source) -> Option<Self> {
-        let questions =
-            [("EXISTS", Kind::Text), ("HEXISTS", Kind::Hash), ("SISMEMBER", Kind::Set)];
+        let questions = [("EXISTS", Kind::Text), ("HEXISTS", Kind::Hash), ("SISMEMBER", Kind::Set)];
         let bare = questions
             .into_iter()
             .filter(|(command, _)| source.takes_for_true(&command.to_lowercase()));

@@ -292,10 +292,6 @@ fn helper(run: &Run, runs: &[Run], template: &impl Fn(&[u8]) -> Template) -> Jud
         // It never creates the number if the number doesn't exist.
         runs.iter().all(|run| run.effects().made.iter().all(|(made, _)| made != cell))
     });
-    let holds_mark = |key: &[u8]| {
-        let mut cells = run.plan.cells.iter();
-        cells.any(|(cell, value)| cell.key == key && template(value).slot().is_some())
-    };
     let sets = run.seen.calls.iter().any(|call| {
         call[0] == b"SET" && call.iter().any(|w| w.eq_ignore_ascii_case(b"NX"))
             || call[0] == b"SETNX"
@@ -346,8 +342,11 @@ fn helper(run: &Run, runs: &[Run], template: &impl Fn(&[u8]) -> Template) -> Jud
             "LOCK.ACQUIRE takes a lock with a lease; a repeated order id of a managed voucher is \
              answered as at first.",
         )
-    } else if effects.touched.iter().any(|key| holds_mark(key)) && effects.made.is_empty() {
-        ("It renews a key that holds a given text: the lease of a lock", "LOCK.RENEW.")
+    } else if !effects.touched.is_empty() && effects.count() == effects.touched.len() {
+        (
+            "It gives a key a new time to live, whatever the key holds",
+            "LOCK.RENEW renews a lock, if the token is its holder's.",
+        )
     } else if !effects.gone.is_empty() && effects.made.is_empty() {
         (
             "It only removes: a clean-up, or the end of a marker",

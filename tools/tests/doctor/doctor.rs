@@ -83,10 +83,9 @@ impl Examined {
         self.json["cures"].as_array().expect("cures").iter().map(cure).collect()
     }
 
-    /// Settings of the last replacement as `name value`, without `seckill.`.
+    /// Settings of the first replacement as `name value`, without `seckill.`.
     pub fn settings(&self) -> Vec<String> {
-        let last = self.json["cures"].as_array().and_then(|cures| cures.last()).expect("a cure");
-        let settings = last["settings"].as_object().expect("settings").iter();
+        let settings = self.json["cures"][0]["settings"].as_object().expect("settings").iter();
         let line = |(name, value): (&String, &Value)| {
             format!("{} {}", name.trim_start_matches("seckill."), value.as_str().expect("a text"))
         };

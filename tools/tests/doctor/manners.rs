@@ -1,12 +1,13 @@
 //! Exit codes, options, and that the doctor changes and leaves nothing.
 
 use std::fs;
+use std::path::Path;
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::doctor::{doctor, examine_with, run, script};
-use crate::harness::{Server, wait_for};
+use crate::harness::{Server, text as text_of, wait_for};
 
 #[test]
 fn the_worst_script_is_the_exit_code() {
@@ -67,11 +68,13 @@ fn a_folder_has_a_summary_and_one_line_for_all() {
         ["unlock_never.lua", "broken"],
     ];
     assert_eq!(rows, expected, "{said}");
-    let line = summary.lines().last().expect("a line");
+    let line = summary.lines().find(|line| line.contains("seckill.scripts")).expect("a line");
     assert!(line.trim().starts_with("seckill.scripts \""), "{line}");
     for part in [" SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]", "; ", " LOCK.RELEASE KEYS[1] ARGV[1]"] {
         assert!(line.contains(part), "{part}: {line}");
     }
+    // A line of a single script would replace that of the others.
+    assert_eq!(said.matches("seckill.scripts").count(), 1, "{said}");
     // A helper alone does not fail a build.
     fs::remove_file(dir.path().join("unlock_never.lua")).expect("removed");
     assert_eq!(run(doctor().arg("--from-java").arg(dir.path())).status.code(), Some(0));
@@ -105,6 +108,42 @@ fn scripts_that_are_put_together_are_no_mistakes() {
     }
 }
 
+/// The last object of `--json`.
+fn block(folder: &Path) -> (Vec<String>, String) {
+    let output = run(doctor().arg("--json").arg(folder));
+    let said = String::from_utf8(output.stdout).expect("text");
+    let last: serde_json::Value =
+        serde_json::from_str(said.lines().last().expect("a line")).expect("JSON");
+    let lines = last["conf"].as_array().unwrap_or_else(|| panic!("no block: {last}")).iter();
+    let lines = lines.map(|line| line.as_str().expect("a text").to_owned());
+    (lines.collect(), last["notes"].to_string())
+}
+
+#[test]
+fn the_block_of_many_scripts_answers_all_of_them() {
+    let dir = tempfile::tempdir().expect("a folder");
+    for name in ["seventh_other_fields", "unlock", "renew_lock"] {
+        fs::copy(script(name), dir.path().join(name).with_extension("lua")).expect("a copy");
+    }
+    let (lines, notes) = block(dir.path());
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert_eq!(notes, "[]");
+    let server = lines.iter().fold(Server::with(), |server, line| server.config(line)).start();
+    server.call(&["SET", "seckill:stock:7", "1"]);
+    server.call(&["SET", "lock", "me"]);
+    let send = |name: &str, rest: &[&str]| {
+        let text = fs::read_to_string(script(name)).expect("a script");
+        text_of(&server.call(&[&["EVAL", &text], rest].concat()))
+    };
+    // Its arguments are user, voucher, order.
+    assert_eq!(send("seventh_other_fields", &["0", "ann", "7", "1"]), "0");
+    assert_eq!(send("seventh_other_fields", &["0", "bob", "7", "2"]), "1");
+    assert_eq!(send("seventh_other_fields", &["0", "bob", "8", "2"]), "1");
+    assert_eq!(send("renew_lock", &["1", "lock", "me", "60000"]), "1");
+    assert_eq!(send("unlock", &["1", "lock", "me"]), "1");
+    assert_eq!(server.info("seckill_scripts_replaced").as_deref(), Some("5"));
+}
+
 #[test]
 fn settings_that_contradict_are_said() {
     let dir = tempfile::tempdir().expect("a folder");
@@ -113,11 +152,22 @@ fn settings_that_contradict_are_said() {
         let path = dir.path().join(shop).with_extension("lua");
         fs::write(path, script.replace("shop:left:", &format!("{shop}:left:"))).expect("a script");
     }
-    let output = run(doctor().arg(dir.path()));
-    let why = String::from_utf8(output.stderr).expect("text");
-    assert!(why.contains("seckill.stock-prefix would have to be"), "{why}");
-    assert!(why.contains("\"one:left:\" for one.lua"), "{why}");
-    assert!(!why.contains("seckill.order-stream"), "{why}");
+    let (lines, notes) = block(dir.path());
+    assert!(lines.contains(&"seckill.stock-prefix one:left:".to_owned()), "{lines:?}");
+    for words in [
+        r#"seckill.stock-prefix would have to be \"two:left:\" for two.lua"#,
+        "put its line of SECKILL.TRYKEYS in place of two.lua",
+    ] {
+        assert!(notes.contains(words), "{notes}");
+    }
+    assert!(!notes.contains("seckill.order-stream"), "{notes}");
+    // The usual names are a setting, too: the script with other fields has to give way.
+    for name in ["seckill", "seventh_other_fields"] {
+        fs::copy(script(name), dir.path().join(name).with_extension("lua")).expect("a copy");
+    }
+    let (lines, notes) = block(dir.path());
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(notes.contains("in place of seventh_other_fields.lua"), "{notes}");
 }
 
 #[test]

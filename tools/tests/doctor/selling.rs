@@ -34,7 +34,7 @@ fn a_script_without_a_stream_needs_no_setting_or_one() {
         'seckill:order:' .. ARGV[1], 'seckill:stock:' .. ARGV[1], ARGV[1], ARGV[2], '0', \
         'NOSTREAM')";
     assert_eq!(examined.replacement(), replacement);
-    let [(_, none), (native, one)] = &examined.cures()[..] else { panic!("{:#}", examined.json) };
+    let [(native, one), (_, none)] = &examined.cures()[..] else { panic!("{:#}", examined.json) };
     assert_eq!((*none, *one), (0, 1));
     assert!(native.ends_with(" SECKILL.TRY ARGV[1] ARGV[2] 0"), "{native}");
 }
@@ -55,8 +55,11 @@ fn other_names_and_another_order_of_arguments_are_settings() {
             "stock-prefix shop:left:",
         ]
     );
-    let native = examined.cures().pop().expect("a cure").0;
+    let native = examined.cures().remove(0).0;
     assert!(native.ends_with(" SECKILL.TRY ARGV[3] ARGV[1] ARGV[2]"), "{native}");
+    // The second choice says what it makes impossible.
+    let note = examined.json["cures"][1]["notes"][0].as_str().expect("a note");
+    assert!(note.contains("no managed voucher") && note.contains("seckill-worker"), "{note}");
     // A replacement without a setting of the server, with the script's own names.
     assert_eq!(
         examined.replacement(),

@@ -11,6 +11,20 @@ fn the_usual_script_is_replaced_by_one_line() {
     assert_eq!(examined.replacement(), ONE_LINE);
     assert_eq!(examined.weak(), Vec::<String>::new());
     assert_eq!(examined.json["command"], "LOCK.RELEASE lock token");
+    let note = examined.json["cures"][0]["notes"][0].as_str().expect("a note");
+    assert!(
+        note.contains("DELEX lock IFEQ token") && note.contains("DELIFEQ lock token"),
+        "{note}"
+    );
+}
+
+#[test]
+fn a_renewal_is_replaced_by_one_line() {
+    let examined = examine("renew_lock");
+    examined.is_drop_in();
+    let line = "return redis.call('LOCK.RENEW', KEYS[1], ARGV[1], ARGV[2])";
+    assert_eq!(examined.replacement(), line);
+    assert_eq!(examined.json["command"], "LOCK.RENEW lock token lease-ms");
 }
 
 #[test]

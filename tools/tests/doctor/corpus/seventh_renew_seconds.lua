@@ -1,0 +1,6 @@
+if redis.call('get', KEYS[1]) == ARGV[1] then
+  redis.call('expire', KEYS[1], ARGV[2])
+  return true
+else
+  return false
+end

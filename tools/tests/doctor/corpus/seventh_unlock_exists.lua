@@ -1,0 +1,4 @@
+if redis.call('EXISTS', KEYS[1]) then
+  return redis.call('DEL', KEYS[1])
+end
+return 0
