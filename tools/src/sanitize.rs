@@ -2,11 +2,11 @@
 //! files, ids, labels, errors of a server.
 
 /// The text in one line, without a character that a terminal obeys or that no reader sees. Nothing
-/// is lost: `\` is doubled, a byte is `\xHH`, a character `\u{H}`, and the usual ones are `\n`, `\r`
-/// and `\t`. Spaces stay as they are.
-pub fn sanitize(text: impl AsRef<[u8]>) -> String {
+/// is lost: `\` is doubled, a byte is `\xHH`, a character `\u{H}`, and the usual ones are `\n`,
+/// `\r` and `\t`. Spaces stay as they are.
+pub fn sanitize_bytes(text: &[u8]) -> String {
     let mut line = String::new();
-    for piece in text.as_ref().utf8_chunks() {
+    for piece in text.utf8_chunks() {
         for letter in piece.valid().chars() {
             match letter {
                 '\\' => line.push_str(r"\\"),
@@ -23,6 +23,11 @@ pub fn sanitize(text: impl AsRef<[u8]>) -> String {
         }
     }
     line
+}
+
+/// The same for text.
+pub fn sanitize(text: &str) -> String {
+    sanitize_bytes(text.as_bytes())
 }
 
 /// Whether a terminal would obey a character, or no reader would see it: controls, marks of
@@ -46,7 +51,7 @@ pub fn told(error: &anyhow::Error) -> String {
             text = format!("{text}: {cause}");
         }
     }
-    sanitize(text)
+    sanitize(&text)
 }
 
 #[cfg(test)]
@@ -98,7 +103,7 @@ mod tests {
             ("券:1 \u{202e}\u{200b}\u{3000}".as_bytes(), r"券:1 \u{202e}\u{200b}\u{3000}"),
             (b"\x00\r\x7f\xff\xc2\x85\\", r"\x00\r\x7f\xff\u{85}\\"),
         ] {
-            assert_eq!(sanitize(text), line);
+            assert_eq!(sanitize_bytes(text), line);
         }
         let labels = ["sale:1", "sale:1 ", "sale:1\n", "sale:1\\n", "sale:1\u{a0}"].map(sanitize);
         assert!(labels.iter().enumerate().all(|(at, label)| !labels[..at].contains(label)));
@@ -117,7 +122,7 @@ mod tests {
                     _ => text.extend(*b"\\x"),
                 }
             }
-            let line = sanitize(&text);
+            let line = sanitize_bytes(&text);
             assert_eq!(original(&line), text, "{line}");
             assert!(!line.chars().any(is_hidden), "{line:?}");
         }

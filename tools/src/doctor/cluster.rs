@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
 use domain::slot::Slot as HashSlot;
-use seckill_tools::sanitize::sanitize;
+use seckill_tools::sanitize::sanitize_bytes;
 
 use crate::cure::{Cure, Way};
 use crate::finding::Finding;
@@ -128,12 +128,12 @@ fn half_a_sale(
         let changes = before.changes(&World::read(node)?);
         if reply.is_error() && !changes.is_empty() {
             let mut changed: Vec<String> =
-                changes.iter().map(|change| sanitize(&change.cell.key)).collect();
+                changes.iter().map(|change| sanitize_bytes(&change.cell.key)).collect();
             changed.dedup();
             let text = format!(
                 "In a cluster it stops half-way: with {} on another node it changes {}, and then \
                  fails.",
-                sanitize(away),
+                sanitize_bytes(away),
                 changed.join(" and ")
             );
             return Ok(Some(Finding::weak("cluster-partial-write", text)));

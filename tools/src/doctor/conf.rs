@@ -57,7 +57,7 @@ pub fn settings(cure: &Cure, entry: Option<String>) -> Vec<Setting> {
     cure.settings.iter().cloned().chain(entry).collect()
 }
 
-/// Each setting that must have this value for the replacement, be it the default.
+/// Each setting that must have this value for the replacement, also if it is the default.
 fn needs(cure: &Cure) -> Vec<Setting> {
     let text = match &cure.way {
         Way::Native(text) | Way::Lua(text) => text,
@@ -94,8 +94,8 @@ pub fn block(all: &[Examined]) -> Option<Block> {
             needs(cure).into_iter().find_map(|(name, value)| {
                 let (other, file) = set.get(name).filter(|(other, _)| *other != value)?;
                 Some(format!(
-                    "{name} would have to be \"{value}\" for {}, but is \"{other}\" for {file}, and a \
-                     server has one value",
+                    "{name} would have to be \"{value}\" for {}, but is \"{other}\" for {file}, and \
+                     a server has one value",
                     one.file
                 ))
             })

@@ -1,6 +1,7 @@
 //! What could replace a selling script, the best first: a line of `seckill.scripts` or of Lua that
 //! calls SECKILL.TRY, with the settings of the server that it needs, then the same with
-//! SECKILL.TRYKEYS, which needs none. All are guesses until `prove` has compared them with the script.
+//! SECKILL.TRYKEYS, which needs none. All are guesses until `prove` has compared them with the
+//! script.
 
 use domain::fields::ORDER_FIELDS;
 use domain::key_names::{BUYERS_PREFIX, ORDER_STREAM, STOCK_PREFIX};
@@ -85,7 +86,8 @@ fn closes(call: &Call) -> Option<String> {
     };
     (call.command == "SECKILL.TRYKEYS").then(|| {
         format!(
-            "SECKILL.TRYKEYS knows no managed voucher (reservations, limits, begin and end){worker}."
+            "SECKILL.TRYKEYS knows no managed voucher (reservations, limits, begin and \
+             end){worker}."
         )
     })
 }
@@ -311,5 +313,28 @@ fn script(sale: &Sale, call: &Call, codes: &Codes, notes: &mut Vec<String>) -> O
             let error = if lua.starts_with("redis.pcall") { error } else { "" };
             format!("local r = {lua} {} {error}return ({table})[r]", steps.join(" "))
         }
+    })
+}
+
+/// The command that a client can call without any script.
+pub fn direct(cures: &[Cure]) -> Option<String> {
+    let plain = cures.iter().find_map(|cure| match &cure.way {
+        Way::Lua(lua) => lua.strip_prefix("return redis.call('").map(|call| (call, cure)),
+        Way::Native(_) => None,
+    });
+    let (call, _) = plain?;
+    let command = call.split('\'').next()?;
+    let has = |word: &str, shown: &'static str| if call.contains(word) { shown } else { "" };
+    let units = has("'UNITS'", " UNITS units");
+    Some(match command {
+        "SECKILL.TRY" => format!("SECKILL.TRY voucher user orderid{units}"),
+        "SECKILL.TRYKEYS" => format!(
+            "SECKILL.TRYKEYS stock buyers {} voucher user orderid{units}{}{}{}",
+            if call.contains("'NOSTREAM'") { "stock" } else { "orders" },
+            has("'NOSTREAM'", " NOSTREAM"),
+            has("'FIELDS'", " FIELDS user-field voucher-field id-field"),
+            has("'MISSING'", " MISSING sold-out")
+        ),
+        _ => return None,
     })
 }

@@ -97,10 +97,10 @@ impl<'a> Bench<'a> {
             let said = kind == Some(Kind::Unlock);
             // If it deletes something without comparing a token, it need not be about a lock.
             let deletes = runs.iter().any(|run| !run.effects().gone.is_empty());
-            let told = said || of_locks(source) && named && !deletes;
-            let vain = Vain::of(&runs, source).filter(|_| said || of_locks(source));
+            let told = said || source.is_of_locks() && named && !deletes;
+            let vain = Vain::of(&runs, source).filter(|_| said || source.is_of_locks());
             let lock = Lock::of(&runs, &slots, roles, told, vain.as_ref());
-            let is_meant = said || of_locks(source);
+            let is_meant = said || source.is_of_locks();
             let fits = |lock: &Lock| is_meant && lock.releases() || compares(&runs);
             if let Some(lock) = lock.filter(fits) {
                 self.lock(&mut examined, &lock, &prover)?;
@@ -145,7 +145,7 @@ impl<'a> Bench<'a> {
             }
             Judged::Unclear(why) => {
                 examined.verdict = Verdict::Unclear;
-                examined.obstacles = vec![format!("What it did: {why}."), help(source)];
+                examined.obstacles = vec![format!("What it did: {why}."), what::help(source)];
             }
             Judged::Part(seen) => return Ok(part::examined(source, &seen)),
         }
@@ -218,7 +218,7 @@ impl<'a> Bench<'a> {
         let (reading, runs) = &all[best];
         let codes = &facts[best].codes;
         examined.understood = understood(sale, codes);
-        examined.obstacles = obstacles::of(sale, codes, &limit(sale, &facts, best));
+        examined.obstacles = obstacles::of(sale, codes, &Facts::limit(&facts, best));
         examined.what = if sale.user.is_none() { "takes units from a bare stock" } else { "sells" };
         let begins_by_itself = examined.findings.iter().any(|f| f.code == "sells-without-stock");
         let bare = sale.marks.is_empty() && sale.orders.is_none();
@@ -304,7 +304,7 @@ impl<'a> Bench<'a> {
             let row = |scenario: &Scenario| alone(scenario.name, &runs[scenario.name]);
             examined.rows = scenarios.iter().map(row).collect();
         }
-        examined.direct = direct(&examined.cures);
+        examined.direct = cure::direct(&examined.cures);
         Ok(())
     }
 }
@@ -326,16 +326,6 @@ fn compares(runs: &[Run]) -> bool {
     })
 }
 
-/// Whether a word of its name or text ends in "lock", other than "block" and "clock".
-fn of_locks(source: &Source) -> bool {
-    let text = format!("{} {}", source.name, String::from_utf8_lossy(&source.text)).to_lowercase();
-    if text.contains('锁') {
-        return true;
-    }
-    let words = text.split(|c: char| !c.is_alphabetic());
-    words.into_iter().any(|word| word.ends_with("lock") && word != "block" && word != "clock")
-}
-
 fn verdict(findings: &[Finding], rows: &[Row], cures: &[Cure]) -> Verdict {
     let broken = findings.iter().any(|finding| finding.weight == Weight::Broken);
     let differs = rows.iter().any(|row| row.sameness == Sameness::Differs);
@@ -344,45 +334,6 @@ fn verdict(findings: &[Finding], rows: &[Row], cures: &[Cure]) -> Verdict {
         () if cures.is_empty() || differs => Verdict::Differs,
         () => Verdict::DropIn,
     }
-}
-
-/// How many units the script sells to a user: a number, or `n` if an argument changes it.
-fn limit(sale: &Sale, facts: &[Facts<'_>], best: usize) -> Option<String> {
-    let steps = |facts: &Facts<'_>| facts.runs[history::OFTEN].steps.len();
-    let bought = |facts: &Facts<'_>| {
-        let steps = &facts.runs[history::OFTEN].steps;
-        steps.iter().filter(|step| step.taken() > 0).count()
-    };
-    sale.user?;
-    // The last way to call it differs from the first one only in arguments of unknown meaning.
-    let ends = facts.first().zip(facts.last());
-    match bought(&facts[best]) {
-        _ if ends.is_some_and(|(one, other)| bought(one) != bought(other)) => Some("n".to_owned()),
-        own => (own < steps(&facts[best])).then(|| own.to_string()),
-    }
-}
-
-/// The command that a client can call without any script.
-fn direct(cures: &[Cure]) -> Option<String> {
-    let plain = cures.iter().find_map(|cure| match &cure.way {
-        Way::Lua(lua) => lua.strip_prefix("return redis.call('").map(|call| (call, cure)),
-        Way::Native(_) => None,
-    });
-    let (call, _) = plain?;
-    let command = call.split('\'').next()?;
-    let has = |word: &str, shown: &'static str| if call.contains(word) { shown } else { "" };
-    let units = has("'UNITS'", " UNITS units");
-    Some(match command {
-        "SECKILL.TRY" => format!("SECKILL.TRY voucher user orderid{units}"),
-        "SECKILL.TRYKEYS" => format!(
-            "SECKILL.TRYKEYS stock buyers {} voucher user orderid{units}{}{}{}",
-            if call.contains("'NOSTREAM'") { "stock" } else { "orders" },
-            has("'NOSTREAM'", " NOSTREAM"),
-            has("'FIELDS'", " FIELDS user-field voucher-field id-field"),
-            has("'MISSING'", " MISSING sold-out")
-        ),
-        _ => return None,
-    })
 }
 
 fn understood(sale: &Sale, codes: &Codes) -> Vec<(&'static str, String)> {
@@ -428,14 +379,4 @@ fn understood(sale: &Sale, codes: &Codes) -> Vec<(&'static str, String)> {
         lines.push(("replies", replies.join(", ")));
     }
     lines
-}
-
-fn help(source: &Source) -> String {
-    let counted = format!("it seems to take {} KEYS and {} ARGV", source.keys, source.args);
-    let reckons = if source.reckons { ", and perhaps more" } else { "" };
-    format!(
-        "If it sells or releases a lock, say what it is called with: {counted}{reckons}. For \
-         instance --keys \"stock buyers request\" --argv \"voucher user order\"; `changes` is what \
-         differs per try, `counter` what belongs to a user, =text what is always the same."
-    )
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use domain::integer;
-use seckill_tools::sanitize::sanitize;
+use seckill_tools::sanitize::sanitize_bytes;
 
 use crate::explore::Effects;
 use crate::reading::{Reading, Try};
@@ -306,5 +306,5 @@ impl Ran {
 
 /// The name of a user of [`ODD`], escaped.
 pub fn odd_user(number: usize) -> String {
-    sanitize(&odd_users()[number].user)
+    sanitize_bytes(&odd_users()[number].user)
 }

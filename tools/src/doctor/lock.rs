@@ -1,9 +1,9 @@
 //! Examines a script that releases or renews a lock: alone, then beside LOCK.RELEASE or LOCK.RENEW.
 
 use anyhow::Result;
-use domain::integer;
 
 use crate::cure::{Cure, Way, again};
+use crate::deed::{self, Deed, Lease};
 use crate::explore::Run;
 use crate::finding::Finding;
 use crate::history::Ran;
@@ -31,19 +31,6 @@ pub struct Lock {
     pub also: Option<Template>,
     /// Why it does not matter whose lock it is.
     vain: Option<String>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Deed {
-    Release,
-    Renew(Lease),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Lease {
-    /// A number of units of so many ms.
-    Given(Slot, i64),
-    Ms(i64),
 }
 
 /// The lease before a renewal, and the one after it, if the script is given a lease.
@@ -106,14 +93,14 @@ impl Lock {
             slots.iter().copied().find(|slot| lock.slots().all(|own| own != *slot))
         };
         let ran = runs.iter().filter(|run| !run.seen.reply.is_error()).find_map(|run| {
-            let (cell, deed) = deed(run, slots)?;
+            let (cell, deed) = deed::of(run, slots)?;
             let token = template(run.plan.cells.get(&cell)?).slot()?;
             let name = template(&cell.key);
             let is_lease = matches!(deed, Deed::Renew(Lease::Given(slot, _)) if slot == token);
             if cell.kind != Kind::Text || is_lease || name.slots().any(|slot| slot == token) {
                 return None;
             }
-            let does = |call: &Words| does(deed, call, &cell.key);
+            let does = |call: &Words| deed::does(deed, call, &cell.key);
             let extras = run.seen.calls.iter().filter(|call| writes(call) && !does(call));
             let other = |call: &&Words| !writes(call) && call.get(1) != Some(&cell.key);
             let also = run.seen.calls.iter().find(other).and_then(|call| call.get(1));
@@ -398,41 +385,4 @@ impl Lock {
         }
         lines
     }
-}
-
-/// What a run did to a single string: it deleted it, or gave it another time to live.
-fn deed(run: &Run, slots: &[Slot]) -> Option<(Cell, Deed)> {
-    let effects = run.effects();
-    if !effects.taken.is_empty() || !effects.given.is_empty() {
-        return None;
-    }
-    if let [cell] = effects.gone.as_slice() {
-        return Some((cell.clone(), Deed::Release));
-    }
-    let [key] = effects.touched.as_slice() else { return None };
-    if effects.count() > 1 {
-        return None;
-    }
-    let cell = Cell { key: key.clone(), kind: Kind::Text, item: Vec::new() };
-    let expires = |call: &&Words| does(Deed::Renew(Lease::Ms(0)), call, key);
-    let call = run.seen.calls.iter().rfind(expires)?;
-    let unit = if call[0] == b"EXPIRE" { 1000 } else { 1 };
-    let ms = integer::parse(&call[2])?.checked_mul(unit)?;
-    let given = slots.iter().find_map(|slot| {
-        let mark = integer::parse(&slot.mark())?;
-        let unit =
-            [1, 1000, 60_000].into_iter().find(|unit| mark.checked_mul(*unit) == Some(ms))?;
-        Some(Lease::Given(*slot, unit))
-    });
-    Some((cell, Deed::Renew(given.unwrap_or(Lease::Ms(ms)))))
-}
-
-/// Whether a call does the deed to a key.
-fn does(deed: Deed, call: &Words, key: &[u8]) -> bool {
-    let names: [&[u8]; 2] = match deed {
-        Deed::Release => [b"DEL", b"UNLINK"],
-        Deed::Renew(_) => [b"PEXPIRE", b"EXPIRE"],
-    };
-    let len = if deed == Deed::Release { 2 } else { 3 };
-    call.len() == len && call[1] == key && names.contains(&call[0].as_slice())
 }

@@ -5,18 +5,20 @@
 //! also those in the strings of `java`, `server` the throw-away servers, `wire` the connection to
 //! them, `reply` their replies. `watch` observes a running script, `world` is the content of keys,
 //! `template` the parts of names; `explore` plants values where the script reads until it sells,
-//! and `trial` finds which of them matter. `sale` is the result, `reading` a way to call the script,
-//! `readings` all of them, `history` the scenarios to run it in, `faults` its faults, each a `finding`. `cure`
-//! guesses replacements, `obstacles` says why there is none, `prove` compares them with the script, `cluster` runs both in a cluster.
-//! `lock` does all this for scripts that release locks, `what` names scripts of other kinds, `part`
-//! recognizes parts of scripts, `vain` questions without a consequence. `examine` examines one script, `folder` many, `report` prints,
-//! `conf` the lines of redis.conf.
+//! and `trial` finds which of them matter. `sale` is the result, `reading` a way to call the
+//! script, `readings` all of them, `history` the scenarios to run it in, `faults` and `limits` its
+//! faults, each a `finding`. `cure` guesses replacements, `obstacles` says why there is none,
+//! `prove` compares them with the script, `cluster` runs both in a cluster. `lock` does all this
+//! for scripts that do a `deed` to a lock, `what` names scripts of other kinds, `part` recognizes
+//! parts of scripts, `vain` questions whose answer does not matter. `examine` examines one script,
+//! `folder` many; `report` and `json` print, `conf` is for redis.conf.
 //!
 //! Exit code: 0 drop-in or helper, 1 differs or broken, 2 not understood or not examined.
 
 mod cluster;
 mod conf;
 mod cure;
+mod deed;
 mod examine;
 mod explore;
 mod faults;
@@ -24,6 +26,8 @@ mod finding;
 mod folder;
 mod history;
 mod java;
+mod json;
+mod limits;
 mod lock;
 mod obstacles;
 mod options;
@@ -111,15 +115,15 @@ fn examine_all(options: &Options) -> Result<u8> {
     let block = conf::block(&all);
     for (number, examined) in all.iter().enumerate() {
         if options.json {
-            writeln!(out, "{}", report::printed(&examined.json()))?;
+            writeln!(out, "{}", json::printed(&examined.json()))?;
         } else {
             let space = if number > 0 { "\n" } else { "" };
             write!(out, "{space}{}", examined.text(Paint(colours), block.is_none()))?;
         }
     }
     if options.json {
-        let json = block.iter().map(report::json_of_block);
-        json.into_iter().try_for_each(|json| writeln!(out, "{}", report::printed(&json)))?;
+        let json = block.iter().map(json::of_block);
+        json.into_iter().try_for_each(|json| writeln!(out, "{}", json::printed(&json)))?;
     } else if all.len() > 1 {
         write!(out, "\n{}", folder::summary(&all))?;
         write!(out, "{}", block.as_ref().map(report::text_of_block).unwrap_or_default())?;

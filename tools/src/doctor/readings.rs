@@ -56,6 +56,7 @@ impl Sale {
                 Some("user" | "counter") => Some(Means::User),
                 Some("order" | "request" | "changes" | "token") => Some(Means::Changes),
                 Some(word) => word.strip_prefix('=').map(|text| Means::Said(text.into())),
+                None if Some(*slot) == self.units => None,
                 None => always.map(|text| Means::Always(text.clone())),
             };
             let seen = match slot {

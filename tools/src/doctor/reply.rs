@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use seckill_tools::sanitize::sanitize;
+use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Reply {
@@ -103,7 +103,7 @@ impl fmt::Display for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Int(number) => write!(f, "{number}"),
-            Self::Text(bytes) => write!(f, "\"{}\"", sanitize(bytes).replace('"', "\\\"")),
+            Self::Text(bytes) => write!(f, "\"{}\"", sanitize_bytes(bytes).replace('"', "\\\"")),
             Self::Status(text) => f.write_str(&sanitize(text)),
             Self::Nil => f.write_str("nil"),
             Self::Error(text, _) | Self::Refusal(text) => write!(f, "error ({})", sanitize(text)),

@@ -1,13 +1,10 @@
-//! The findings about a script, as text for people and as JSON for programs.
-
-use seckill_tools::sanitize::is_hidden;
-use serde_json::{Value, json};
+//! The findings about a script, as text for people.
 
 use crate::cluster::Cluster;
 use crate::conf::{self, Block, conf_line};
 use crate::cure::{Cure, Way};
 use crate::finding::{Finding, Grade, Weight};
-use crate::prove::{CALLS, Row, Sameness};
+use crate::prove::{Row, Sameness};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Verdict {
@@ -58,7 +55,7 @@ impl Verdict {
 }
 
 impl Sameness {
-    fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Self::Same => "same",
             Self::Refused => "refused",
@@ -69,7 +66,7 @@ impl Sameness {
 }
 
 impl Grade {
-    fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Self::Proved => "proved",
             Self::Seen => "seen",
@@ -124,30 +121,12 @@ fn wrapped(first: &str, text: &str) -> String {
     lines + &line + "\n"
 }
 
-/// JSON in one line, with escapes for the characters that no reader sees.
-pub fn printed(value: &Value) -> String {
-    let mut line = String::new();
-    for letter in value.to_string().chars() {
-        if is_hidden(letter) {
-            let units = letter.encode_utf16(&mut [0; 2]).to_vec();
-            line.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
-        } else {
-            line.push(letter);
-        }
-    }
-    line
-}
-
 pub fn text_of_block(block: &Block) -> String {
     let mut text =
         "\nFor redis.conf, all of it, in place of what it has of these settings\n".to_owned();
     text.extend(block.lines.iter().map(|line| format!("  {line}\n")));
     text.extend(block.notes.iter().map(|note| wrapped("  - ", note)));
     text
-}
-
-pub fn json_of_block(block: &Block) -> Value {
-    json!({ "conf": block.lines, "notes": block.notes })
 }
 
 impl Examined {
@@ -304,9 +283,8 @@ impl Examined {
                 head.into()
             };
             text += &format!("\n{}\n", paint.head(&head));
-            match (&line, &cure.way) {
-                (None, Way::Lua(lua)) => text += &format!("  {lua}\n"),
-                _ => {}
+            if let Way::Lua(lua) = &cure.way {
+                text += &format!("  {lua}\n");
             }
             // With other scripts, its entry is only a part of the line.
             let settings = conf::settings(cure, line.clone().filter(|_| alone));
@@ -368,64 +346,5 @@ impl Examined {
             Verdict::Helper => format!("{}: nothing to replace.\n", paint.good("HELPER")),
             Verdict::Unclear => format!("{}: no verdict.\n", paint.odd("UNCLEAR")),
         }
-    }
-
-    /// A line of Lua that replaces the script.
-    fn replacement(&self) -> Option<&str> {
-        // One without settings can be used anywhere.
-        let alone = self.cures.iter().filter(|cure| cure.settings.is_empty());
-        alone.chain(&self.cures).find_map(|cure| match &cure.way {
-            Way::Lua(lua) => Some(lua.as_str()),
-            Way::Native(_) => None,
-        })
-    }
-
-    pub fn json(&self) -> Value {
-        let row = |row: &Row| {
-            json!({
-                "name": row.name, "script": row.yours, "module": row.module,
-                "result": row.sameness.word(), "differences": row.differences,
-            })
-        };
-        let finding = |finding: &Finding| {
-            let weight = if finding.weight == Weight::Broken { "broken" } else { "weak" };
-            let grade = finding.grade.word();
-            json!({ "weight": weight, "grade": grade, "code": finding.code, "text": finding.text })
-        };
-        let cure = |cure: &Cure| {
-            let conf = conf::settings(cure, self.scripts_line(cure));
-            let conf: Vec<String> =
-                conf.iter().map(|(name, value)| conf_line(name, value)).collect();
-            let settings: serde_json::Map<String, Value> =
-                cure.settings.iter().map(|(name, value)| ((*name).into(), json!(value))).collect();
-            let lua = match &cure.way {
-                Way::Lua(lua) => Some(lua),
-                Way::Native(_) => None,
-            };
-            json!({
-                "scripts": self.scripts_line(cure), "lua": lua, "settings": settings,
-                "conf": conf, "notes": cure.notes, "calls": CALLS,
-            })
-        };
-        let understood: Vec<Value> =
-            self.understood.iter().map(|(name, value)| json!([name, value])).collect();
-        let cluster = self
-            .cluster
-            .as_ref()
-            .map(|cluster| json!({ "script": cluster.script, "line": cluster.line }));
-        json!({
-            "file": self.file,
-            "what": self.what,
-            "verdict": self.verdict.word(),
-            "understood": understood,
-            "findings": self.findings.iter().map(finding).collect::<Vec<_>>(),
-            "scenarios": self.rows.iter().map(row).collect::<Vec<_>>(),
-            "obstacles": self.obstacles,
-            "cures": self.cures.iter().map(cure).collect::<Vec<_>>(),
-            "replacement": self.replacement(),
-            "command": self.direct,
-            "cluster": cluster,
-            "saw": self.saw,
-        })
     }
 }

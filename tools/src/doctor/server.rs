@@ -298,10 +298,7 @@ impl Client {
         let (seconds, memory) = (SCRIPT_DEADLINE.as_secs(), MEMORY_MAX >> 20);
         self.scripts.send(words)?;
         let reply = self.scripts.read().with_context(|| {
-            format!(
-                "the script did not end in {seconds} s, or ended the server (which may have \
-                 {memory} MB of memory)"
-            )
+            format!("the script did not end in {seconds} s, or took the server's {memory} MB")
         })?;
         let is_full = reply.refuses() && reply.text().contains("not enough memory");
         ensure!(!is_full, "the script and its server took more than {memory} MB of memory");

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, ensure};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use seckill_tools::sanitize::sanitize;
+use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
 use crate::java::strings;
 use crate::reply::Reply;
@@ -55,7 +55,7 @@ impl Source {
             return Ok(all);
         }
         let text = read_regular(path).with_context(|| shown(path))?;
-        let name = sanitize(path.file_name().unwrap_or(path.as_os_str()).as_bytes());
+        let name = sanitize_bytes(path.file_name().unwrap_or(path.as_os_str()).as_bytes());
         if from_java && is_java(path) {
             let text = String::from_utf8_lossy(&text);
             let found = strings(&text).into_iter().map(|found| Self {
@@ -171,6 +171,15 @@ impl Source {
         })
     }
 
+    /// Whether a word of its name or text ends in "lock", other than "block" and "clock", or is the
+    /// Chinese word for it.
+    pub fn is_of_locks(&self) -> bool {
+        let text = format!("{} {}", self.name, String::from_utf8_lossy(&self.text)).to_lowercase();
+        let mut words = text.split(|c: char| !c.is_alphabetic());
+        words.any(|word| word.ends_with("lock") && word != "block" && word != "clock")
+            || text.contains('\u{9501}')
+    }
+
     pub fn draws_lots(&self) -> bool {
         self.code().contains("math.random")
     }
@@ -190,15 +199,15 @@ impl Source {
 
     /// An error of the script with its line, counted from 1, escaped.
     pub fn error(&self, reply: &Reply) -> String {
-        let Reply::Error(text, Some(number)) = reply else { return sanitize(reply.text()) };
+        let Reply::Error(text, Some(number)) = reply else { return sanitize(&reply.text()) };
         let line = self.text.split(|byte| *byte == b'\n').nth(number.wrapping_sub(1));
-        let line = sanitize(line.unwrap_or_default().trim_ascii());
+        let line = sanitize_bytes(line.unwrap_or_default().trim_ascii());
         format!("{}, in line {number}: {line}", sanitize(text))
     }
 }
 
 fn shown(path: &Path) -> String {
-    sanitize(path.as_os_str().as_bytes())
+    sanitize_bytes(path.as_os_str().as_bytes())
 }
 
 fn has_ending(path: &Path, endings: &[&str]) -> bool {

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use seckill_tools::sanitize::sanitize;
+use seckill_tools::sanitize::sanitize_bytes;
 
 use crate::reply::quoted;
 
@@ -159,7 +159,7 @@ impl Template {
     /// For people: `seckill:stock:<voucher>`.
     pub fn shown(&self, name: &impl Fn(Slot) -> String) -> String {
         let of = |part: &Part| match part {
-            Part::Text(text) => sanitize(text),
+            Part::Text(text) => sanitize_bytes(text),
             Part::Slot(slot) => format!("<{}>", name(*slot)),
         };
         self.0.iter().map(of).collect()

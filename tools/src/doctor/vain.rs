@@ -1,5 +1,5 @@
-//! A question whose answer does not matter: `if redis.call('EXISTS', key) then` goes on whatever the
-//! answer is, since 0 counts as true in Lua.
+//! A question whose answer does not matter: `if redis.call('EXISTS', key) then` goes on whatever
+//! the answer is, since 0 counts as true in Lua.
 
 use crate::explore::Run;
 use crate::source::Source;

@@ -1,7 +1,7 @@
 //! Classifies a script that neither sells nor releases a lock, by what it did: helpers, pops,
 //! carts, counters, scripts that always fail. Says nothing that is not certain.
 
-use seckill_tools::sanitize::sanitize;
+use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
 use crate::explore::{Effects, Run};
 use crate::finding::{Finding, left_behind};
@@ -56,12 +56,12 @@ pub fn judge(runs: &[Run], slots: &[Slot], source: &Source) -> Judged {
         let own = command.starts_with("seckill.") || command.starts_with("lock.");
         if own && best.effects().is_none() {
             let what =
-                format!("It calls the module already: {}.", sanitize(command.to_uppercase()));
+                format!("It calls the module already: {}.", sanitize(&command.to_uppercase()));
             let near = "the command itself, without a script, which is cheaper";
             return Judged::Helper { what, near: near.into() };
         }
         if best.effects().is_none() {
-            let command = sanitize(command.to_uppercase());
+            let command = sanitize(&command.to_uppercase());
             let text = format!("it calls {command}, which the doctor's server does not have");
             return Judged::Unclear(text);
         }
@@ -108,7 +108,7 @@ fn fails_after(run: &Run, source: &Source) -> Judged {
 }
 
 fn name(call: &Words) -> String {
-    sanitize(&call[0])
+    sanitize_bytes(&call[0])
 }
 
 fn always_fails(runs: &[Run], source: &Source) -> Judged {
@@ -169,7 +169,7 @@ fn one_key(runs: &[Run]) -> Option<Finding> {
          of them fails. {}.",
         other.kind?,
         last.kind?,
-        sanitize(run.seen.reply.text())
+        sanitize(&run.seen.reply.text())
     );
     Some(Finding::broken("one-key", text))
 }
@@ -377,4 +377,15 @@ fn helper(run: &Run, runs: &[Run], template: &impl Fn(&[u8]) -> Template) -> Jud
         return Judged::Unclear(format!("it {saw}, and replied {}", run.seen.reply));
     };
     Judged::Helper { what: format!("{what}. Seen: it {saw}."), near: near.into() }
+}
+
+/// What a user can do about a script that was not understood.
+pub fn help(source: &Source) -> String {
+    let counted = format!("it seems to take {} KEYS and {} ARGV", source.keys, source.args);
+    let reckons = if source.reckons { ", and perhaps more" } else { "" };
+    format!(
+        "If it sells or releases a lock, say what it is called with: {counted}{reckons}. For \
+         instance --keys \"stock buyers request\" --argv \"voucher user order\"; `changes` is what \
+         differs per try, `counter` what belongs to a user, =text what is always the same."
+    )
 }

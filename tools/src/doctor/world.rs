@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use domain::integer;
-use seckill_tools::sanitize::sanitize;
+use seckill_tools::sanitize::sanitize_bytes;
 
 use crate::server::Client;
 use crate::wire::Words;
@@ -166,7 +166,7 @@ impl World {
                     Some(ms) => format!("{} s", (ms + 500) / 1000),
                     None => "forever".to_owned(),
                 };
-                let (key, one, two) = (sanitize(key), shown(one), shown(two));
+                let (key, one, two) = (sanitize_bytes(key), shown(one), shown(two));
                 all.push(format!("{key}: your script lets it live {one}, the module {two}"));
             }
         }
@@ -175,7 +175,7 @@ impl World {
 }
 
 pub fn shortened(bytes: &[u8]) -> String {
-    let text = sanitize(bytes);
+    let text = sanitize_bytes(bytes);
     match text.char_indices().nth(60) {
         Some(_) => text.chars().take(57).chain("...".chars()).collect(),
         None => text,
@@ -184,7 +184,7 @@ pub fn shortened(bytes: &[u8]) -> String {
 
 impl std::fmt::Display for Cell {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", sanitize(&self.key))?;
+        write!(f, "{}", sanitize_bytes(&self.key))?;
         match self.kind {
             Kind::Text => Ok(()),
             Kind::Hash => write!(f, ", field {}", shortened(&self.item)),

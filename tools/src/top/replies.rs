@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use redis::Value;
-use seckill_tools::sanitize::sanitize;
+use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
 use crate::reading::{Group, Stream, Voucher};
 
@@ -111,7 +111,7 @@ fn map(parts: &[Value]) -> HashMap<String, &Value> {
 
 fn text(value: &Value) -> String {
     match value {
-        Value::BulkString(bytes) => sanitize(bytes),
+        Value::BulkString(bytes) => sanitize_bytes(bytes),
         Value::SimpleString(text) => sanitize(text),
         _ => String::new(),
     }

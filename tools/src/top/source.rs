@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Cmd, RedisResult, Value, cmd};
-use seckill_tools::sanitize::sanitize;
+use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 use seckill_tools::server::Place;
 
 use crate::finder::{Finder, Round};
@@ -202,7 +202,7 @@ impl Session {
         let told = self.ask(&commands).await?;
         let (mut vouchers, mut with_holds) = (Vec::new(), Vec::new());
         for (name, reply) in names.iter().zip(told) {
-            let shown_name = sanitize(name);
+            let shown_name = sanitize_bytes(name);
             let mut voucher = replies::voucher(shown_name, reply);
             // ERR: no such command. The keys tell what there is without the module, too.
             if matches!(voucher.state.as_str(), "ERR" | "NOPERM") {
@@ -258,7 +258,7 @@ impl Session {
         let told = self.ask(&names.iter().flat_map(asked).collect::<Vec<_>>()).await?;
         let mut streams = Vec::new();
         for (name, replies) in names.iter().zip(told.chunks(2)) {
-            let name = sanitize(name);
+            let name = sanitize_bytes(name);
             match replies::stream(name, replies) {
                 Ok(Some(stream)) => streams.push(stream),
                 Ok(None) => {}

@@ -6,7 +6,7 @@ use crate::order_events::{Order, Unfit};
 use anyhow::{Context, Result, bail, ensure};
 use domain::entry_id::EntryId;
 use seckill_tools::nodes::Nodes;
-use seckill_tools::sanitize::sanitize;
+use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 use seckill_tools::server_errors::told;
 
 use crate::options::{DeadLetter, Options};
@@ -43,7 +43,7 @@ pub async fn make(options: &Options, wanted: &DeadLetter) -> Result<()> {
     };
     println!("entry {id} of {name}, delivered {deliveries} times:");
     for (name, value) in &entry.fields {
-        let [name, value] = [name, value].map(|text| sanitize(text));
+        let [name, value] = [name, value].map(|text| sanitize_bytes(text));
         println!("    {name}  {value}");
     }
     let order = Order::parse(&entry, options.order_fields.names());

@@ -79,6 +79,26 @@ pub fn served_with(server: &Server, files: &str) -> (Service, SocketAddr) {
 }
 
 #[test]
+fn vouchers_that_look_alike_are_series_of_their_own() {
+    let server = Server::start();
+    let labels = [
+        ("sale:1", "sale:1"),
+        ("sale:1 ", "sale:1 "),
+        ("sale:1\n", r"sale:1\\n"),
+        ("sale:1\u{202e}", r"sale:1\\u{202e}"),
+    ];
+    for (units, (voucher, _)) in labels.iter().enumerate() {
+        server.call(&["SET", &format!("seckill:stock:{voucher}"), &units.to_string()]);
+    }
+    let (_service, address) = served(&server);
+    let samples = samples(address).expect("a page");
+    for (units, (_, label)) in labels.iter().enumerate() {
+        let name = format!("seckill_voucher_left{{voucher=\"{label}\"}}");
+        assert_eq!(samples.get(&name), Some(&(units as f64)), "{name} in {samples:#?}");
+    }
+}
+
+#[test]
 fn figures_are_those_of_the_sale() {
     let mut server = sale();
     let (service, address) = served(&server);
