@@ -100,7 +100,10 @@ mod tests {
     fn what_cannot_be_seen_is_escaped_and_the_rest_stays() {
         for (text, line) in [
             (&b"it's\n gone \x1b[31m"[..], r"it's\n gone \x1b[31m"),
-            ("券:1 \u{202e}\u{200b}\u{3000}".as_bytes(), r"券:1 \u{202e}\u{200b}\u{3000}"),
+            (
+                "\u{5238} \u{202e}\u{200b}\u{3000}".as_bytes(),
+                "\u{5238} \\u{202e}\\u{200b}\\u{3000}",
+            ),
             (b"\x00\r\x7f\xff\xc2\x85\\", r"\x00\r\x7f\xff\u{85}\\"),
         ] {
             assert_eq!(sanitize_bytes(text), line);

@@ -1,14 +1,10 @@
-//! Lines of redis.conf: for one replacement, and one block for many scripts, since a server has one
-//! value of each setting.
-
-use std::collections::BTreeMap;
+//! Lines of redis.conf.
 
 use domain::fields::ORDER_FIELDS;
 use domain::key_names::{BUYERS_PREFIX, ORDER_STREAM, STOCK_PREFIX};
 use seckill_tools::sanitize::is_hidden;
 
 use crate::cure::{Cure, Way};
-use crate::report::{Examined, Verdict};
 
 pub type Setting = (&'static str, String);
 
@@ -58,7 +54,7 @@ pub fn settings(cure: &Cure, entry: Option<String>) -> Vec<Setting> {
 }
 
 /// Each setting that must have this value for the replacement, also if it is the default.
-fn needs(cure: &Cure) -> Vec<Setting> {
+pub fn needs(cure: &Cure) -> Vec<Setting> {
     let text = match &cure.way {
         Way::Native(text) | Way::Lua(text) => text,
     };
@@ -77,59 +73,4 @@ fn needs(cure: &Cure) -> Vec<Setting> {
     };
     let needed = DEFAULTS.into_iter().filter(|(name, _)| is_needed(name));
     needed.map(|(name, default)| (name, value(name, default))).collect()
-}
-
-/// The block for many scripts, with what the module can answer. Scripts that need no settings come
-/// first; one that would need others than are set already gets a line that needs none.
-pub fn block(all: &[Examined]) -> Option<Block> {
-    let mut set: BTreeMap<&str, (String, &str)> = BTreeMap::new();
-    let (mut entries, mut block, mut others) = (Vec::new(), Block::default(), Vec::new());
-    let (mut fit, unfit): (Vec<&Examined>, Vec<&Examined>) = all
-        .iter()
-        .filter(|one| !one.cures.is_empty())
-        .partition(|one| one.verdict == Verdict::DropIn);
-    fit.sort_by_key(|one| !one.cures[0].settings.is_empty());
-    for one in fit {
-        let contradiction = |cure: &Cure| {
-            needs(cure).into_iter().find_map(|(name, value)| {
-                let (other, file) = set.get(name).filter(|(other, _)| *other != value)?;
-                Some(format!(
-                    "{name} would have to be \"{value}\" for {}, but is \"{other}\" for {file}, and \
-                     a server has one value",
-                    one.file
-                ))
-            })
-        };
-        let trouble = contradiction(&one.cures[0]);
-        let cure = one.cures.iter().find(|cure| contradiction(cure).is_none());
-        let entry = cure.and_then(|cure| one.scripts_line(cure));
-        let advice = match (cure, &entry) {
-            (Some(_), Some(_)) => "SECKILL.TRYKEYS answers it here".to_owned(),
-            (Some(_), None) => format!("put its line of SECKILL.TRYKEYS in place of {}", one.file),
-            (None, _) => "it needs another server".to_owned(),
-        };
-        match trouble {
-            Some(trouble) => block.notes.push(format!("{trouble}: {advice}.")),
-            None if entry.is_none() => others.push(one.file.as_str()),
-            None => {}
-        }
-        entries.extend(entry);
-        for (name, value) in cure.map(needs).unwrap_or_default() {
-            set.entry(name).or_insert((value, &one.file));
-        }
-    }
-    others.extend(unfit.iter().map(|one| one.file.as_str()));
-    if !others.is_empty() {
-        block.notes.push(format!("Not in it, see above: {}.", others.join(", ")));
-    }
-    entries.sort();
-    entries.dedup();
-    for (name, default) in DEFAULTS {
-        let value = set.get(name).map(|(value, _)| value).filter(|value| *value != default);
-        block.lines.extend(value.map(|value| conf_line(name, value)));
-    }
-    if !entries.is_empty() {
-        block.lines.push(conf_line("seckill.scripts", &entries.join("; ")));
-    }
-    (!block.lines.is_empty() && all.len() > 1).then_some(block)
 }

@@ -1,4 +1,5 @@
-//! Many scripts: examined in parallel, then shown in one table.
+//! Many scripts: examined in parallel, then shown in one table and in one block of redis.conf,
+//! since a server has one value of each setting.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -8,9 +9,11 @@ use std::thread;
 use anyhow::{Context, Result};
 
 use crate::cluster::Node;
+use crate::conf::{Block, DEFAULTS, conf_line, needs};
+use crate::cure::Cure;
 use crate::examine::Bench;
 use crate::options::Kind;
-use crate::report::Examined;
+use crate::report::{Examined, Verdict, wrapped};
 use crate::roles::Roles;
 use crate::server::Programs;
 use crate::source::Source;
@@ -72,5 +75,68 @@ pub fn summary(all: &[Examined]) -> String {
         let why = if one.findings.is_empty() { one.what.to_owned() } else { why.join(" ") };
         text += &format!("  {:<width$}  {:<8}  {why}\n", one.file, one.verdict.word());
     }
+    text
+}
+
+/// The block for many scripts, with what the module can answer. Scripts that need no settings come
+/// first; one that would need others than are set already gets a line that needs none.
+pub fn block(all: &[Examined]) -> Option<Block> {
+    let mut set: BTreeMap<&str, (String, &str)> = BTreeMap::new();
+    let (mut entries, mut block, mut others) = (Vec::new(), Block::default(), Vec::new());
+    let (mut fit, unfit): (Vec<&Examined>, Vec<&Examined>) = all
+        .iter()
+        .filter(|one| !one.cures.is_empty())
+        .partition(|one| one.verdict == Verdict::DropIn);
+    fit.sort_by_key(|one| !one.cures[0].settings.is_empty());
+    for one in fit {
+        let contradiction = |cure: &Cure| {
+            needs(cure).into_iter().find_map(|(name, value)| {
+                let (other, file) = set.get(name).filter(|(other, _)| *other != value)?;
+                Some(format!(
+                    "{name} would have to be \"{value}\" for {}, but is \"{other}\" for {file}, \
+                     and a server has one value",
+                    one.file
+                ))
+            })
+        };
+        let trouble = contradiction(&one.cures[0]);
+        let cure = one.cures.iter().find(|cure| contradiction(cure).is_none());
+        let entry = cure.and_then(|cure| one.scripts_line(cure));
+        let advice = match (cure, &entry) {
+            (Some(_), Some(_)) => "SECKILL.TRYKEYS answers it here".to_owned(),
+            (Some(_), None) => format!("put its line of SECKILL.TRYKEYS in place of {}", one.file),
+            (None, _) => "it needs another server".to_owned(),
+        };
+        match trouble {
+            Some(trouble) => block.notes.push(format!("{trouble}: {advice}.")),
+            None if entry.is_none() => others.push(one.file.as_str()),
+            None => {}
+        }
+        entries.extend(entry);
+        for (name, value) in cure.map(needs).unwrap_or_default() {
+            set.entry(name).or_insert((value, &one.file));
+        }
+    }
+    others.extend(unfit.iter().map(|one| one.file.as_str()));
+    if !others.is_empty() {
+        block.notes.push(format!("Not in it, see above: {}.", others.join(", ")));
+    }
+    entries.sort();
+    entries.dedup();
+    for (name, default) in DEFAULTS {
+        let value = set.get(name).map(|(value, _)| value).filter(|value| *value != default);
+        block.lines.extend(value.map(|value| conf_line(name, value)));
+    }
+    if !entries.is_empty() {
+        block.lines.push(conf_line("seckill.scripts", &entries.join("; ")));
+    }
+    (!block.lines.is_empty() && all.len() > 1).then_some(block)
+}
+
+pub fn text(block: &Block) -> String {
+    let mut text =
+        "\nFor redis.conf, all of it, in place of what it has of these settings\n".to_owned();
+    text.extend(block.lines.iter().map(|line| format!("  {line}\n")));
+    text.extend(block.notes.iter().map(|note| wrapped("  - ", note)));
     text
 }

@@ -112,7 +112,7 @@ fn examine_all(options: &Options) -> Result<u8> {
     let all = folder::examine_all(&options.programs()?, options.kind, &sources, &roles)?;
     let colours = io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none();
     let mut out = io::stdout().lock();
-    let block = conf::block(&all);
+    let block = folder::block(&all);
     for (number, examined) in all.iter().enumerate() {
         if options.json {
             writeln!(out, "{}", json::printed(&examined.json()))?;
@@ -126,7 +126,7 @@ fn examine_all(options: &Options) -> Result<u8> {
         json.into_iter().try_for_each(|json| writeln!(out, "{}", json::printed(&json)))?;
     } else if all.len() > 1 {
         write!(out, "\n{}", folder::summary(&all))?;
-        write!(out, "{}", block.as_ref().map(report::text_of_block).unwrap_or_default())?;
+        write!(out, "{}", block.as_ref().map(folder::text).unwrap_or_default())?;
     }
     Ok(all.iter().map(|examined| examined.verdict.exit_code()).max().unwrap_or(0))
 }

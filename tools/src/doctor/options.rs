@@ -49,7 +49,7 @@ pub struct Options {
     #[arg(long, value_name = "PATH")]
     pub module: Option<PathBuf>,
 
-    /// Print JSON, one object per script
+    /// Print JSON, one object per script, and the block of redis.conf for several scripts last
     #[arg(long)]
     pub json: bool,
 }

@@ -1,7 +1,7 @@
 //! The findings about a script, as text for people.
 
 use crate::cluster::Cluster;
-use crate::conf::{self, Block, conf_line};
+use crate::conf::{self, conf_line};
 use crate::cure::{Cure, Way};
 use crate::finding::{Finding, Grade, Weight};
 use crate::prove::{Row, Sameness};
@@ -101,7 +101,7 @@ impl Paint {
 }
 
 /// Wraps a text; the first line begins with `first`, the others with spaces.
-fn wrapped(first: &str, text: &str) -> String {
+pub fn wrapped(first: &str, text: &str) -> String {
     const COLUMNS: usize = 96;
     let indent = " ".repeat(first.chars().count());
     let (mut lines, mut line) = (String::new(), first.to_owned());
@@ -119,14 +119,6 @@ fn wrapped(first: &str, text: &str) -> String {
         empty = false;
     }
     lines + &line + "\n"
-}
-
-pub fn text_of_block(block: &Block) -> String {
-    let mut text =
-        "\nFor redis.conf, all of it, in place of what it has of these settings\n".to_owned();
-    text.extend(block.lines.iter().map(|line| format!("  {line}\n")));
-    text.extend(block.notes.iter().map(|note| wrapped("  - ", note)));
-    text
 }
 
 impl Examined {
