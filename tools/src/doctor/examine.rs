@@ -120,7 +120,7 @@ impl<'a> Bench<'a> {
             let counted = trial.counted(&least)?;
             if trial.is_steady(&least)?
                 && !trial.is_reentrant(&least)?
-                && let Some(mut sale) = Sale::of(&least, &slots, roles, units, &counted)
+                && let Some(mut sale) = Sale::of(&least, &slots, roles, units.as_ref(), &counted)
             {
                 sale.window = trial.window(&least)?;
                 let readings = sale.readings(&least, roles);

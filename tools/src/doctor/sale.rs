@@ -7,7 +7,7 @@ use crate::explore::{Effects, Run};
 use crate::reading::{Reading, Try};
 use crate::roles::Roles;
 use crate::template::{Slot, Template};
-use crate::trial::Window;
+use crate::trial::{Units, Window};
 use crate::watch::{asks, looks, writes};
 use crate::wire::Words;
 use crate::world::{Cell, Cells, Kind};
@@ -74,7 +74,7 @@ impl Sale {
         run: &Run,
         slots: &[Slot],
         roles: &Roles,
-        units: Option<Slot>,
+        counted_units: Option<&Units>,
         counted: &[Cell],
     ) -> Option<Self> {
         let marked: Vec<Slot> =
@@ -83,7 +83,8 @@ impl Sale {
         let effects = run.effects();
         let (stock, taken) = effects.taken.first()?;
         let is_mark = |slot: &&Slot| integer::parse(&slot.mark()) == Some(*taken);
-        let units = roles.slot("units").or(units).or(marked.iter().find(is_mark).copied());
+        let known = counted_units.map(|units| units.slot);
+        let units = roles.slot("units").or(known).or(marked.iter().find(is_mark).copied());
         let stock_place = Place::of(stock, &template);
         let mut guards = Vec::new();
         for (cell, value) in &run.plan.cells {
@@ -129,7 +130,7 @@ impl Sale {
             effects,
         };
         sale.name_slots();
-        sale.extras = sale.extras(&run.seen.calls, &template);
+        sale.extras = sale.extras(&run.seen.calls, counted_units, &template);
         Some(sale)
     }
 
@@ -178,11 +179,20 @@ impl Sale {
         people
     }
 
-    fn extras(&self, calls: &[Words], template: &impl Fn(&[u8]) -> Template) -> Vec<Vec<Template>> {
+    fn extras(
+        &self,
+        calls: &[Words],
+        units: Option<&Units>,
+        template: &impl Fn(&[u8]) -> Template,
+    ) -> Vec<Vec<Template>> {
         let buyers = self.buyers().map(|place| &place.key);
         let mut extras = Vec::new();
-        for call in calls.iter().filter(|call| writes(call)) {
-            let words: Vec<Template> = call.iter().map(|word| template(word)).collect();
+        for (number, call) in calls.iter().enumerate().filter(|(_, call)| writes(call)) {
+            let word = |(place, word): (usize, &Vec<u8>)| {
+                let units = units.and_then(|units| units.template(number, place, word));
+                units.unwrap_or_else(|| template(word))
+            };
+            let words: Vec<Template> = call.iter().enumerate().map(word).collect();
             let (name, key) = (call[0].as_slice(), words.get(1));
             let stock_writes: [&[u8]; 7] =
                 [b"DECR", b"DECRBY", b"INCRBY", b"SET", b"HINCRBY", b"HSET", b"GETSET"];

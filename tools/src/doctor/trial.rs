@@ -5,12 +5,34 @@ use domain::integer;
 
 use crate::explore::{HUGE, ONE, Plan, Run};
 use crate::reply::Reply;
-use crate::template::Slot;
+use crate::template::{Part, Slot, Template};
 use crate::watch::{Watch, eval};
+use crate::wire::Words;
 use crate::world::{Cell, Kind};
 
 /// More than HUGE units.
 const FULL: &[u8] = b"99000000000000";
+
+/// The argument that is the number of units, which is 1 in a sale, and the calls of the same sale
+/// of 2.
+pub struct Units {
+    pub slot: Slot,
+    pub calls: Vec<Words>,
+}
+
+impl Units {
+    /// What a word of a call is made of, if it differs between the two sales.
+    pub fn template(&self, call: usize, place: usize, word: &[u8]) -> Option<Template> {
+        let other = self.calls.get(call)?.get(place)?;
+        match (word, other.as_slice()) {
+            (b"1", b"2") => Some(Template::alone(self.slot)),
+            (b"-1", b"-2") => {
+                Some(Template(vec![Part::Text(b"-".to_vec()), Part::Slot(self.slot)]))
+            }
+            _ => None,
+        }
+    }
+}
 
 /// When a script sells.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -40,7 +62,7 @@ impl Trial<'_> {
 
     /// The same sale with as little planted as possible, and as few arguments as possible that are
     /// not their marks; and among these the argument that is the number of units.
-    pub fn simplest(&mut self, mut run: Run) -> Result<(Run, Option<Slot>)> {
+    pub fn simplest(&mut self, mut run: Run) -> Result<(Run, Option<Units>)> {
         let stock = run.stock();
         let mut plans = Vec::new();
         plans.extend(run.plan.slots.keys().map(|slot| (Some(*slot), None)));
@@ -61,8 +83,9 @@ impl Trial<'_> {
         for slot in ones.into_iter().filter(|_| run.units() == Some(1)) {
             let mut plan = run.plan.clone();
             plan.slots.insert(slot, b"2".to_vec());
-            if self.run(plan)?.units() == Some(2) {
-                return Ok((run, Some(slot)));
+            let two = self.run(plan)?;
+            if two.units() == Some(2) {
+                return Ok((run, Some(Units { slot, calls: two.seen.calls })));
             }
         }
         Ok((run, None))

@@ -344,8 +344,8 @@ fn helper(run: &Run, runs: &[Run], template: &impl Fn(&[u8]) -> Template) -> Jud
         )
     } else if !effects.touched.is_empty() && effects.count() == effects.touched.len() {
         (
-            "It gives a key a new time to live, whatever the key holds",
-            "LOCK.RENEW renews a lock, if the token is its holder's.",
+            "It gives a key a new time to live: perhaps it keeps a lock or a session",
+            "LOCK.RENEW renews a lock that is a string, if the token is its holder's.",
         )
     } else if !effects.gone.is_empty() && effects.made.is_empty() {
         (
