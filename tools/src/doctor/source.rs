@@ -154,9 +154,13 @@ impl Source {
             if !name.strip_prefix(command).is_some_and(|rest| rest.starts_with(['\'', '"'])) {
                 return false;
             }
-            let mut open = 1;
+            let (mut open, mut quote) = (1, None);
             let end = inside.find(|c| {
-                open += i32::from(c == '(') - i32::from(c == ')');
+                match (quote, c) {
+                    (Some(other), _) => quote = quote.filter(|_| c != other),
+                    (None, '\'' | '"') => quote = Some(c),
+                    (None, _) => open += i32::from(c == '(') - i32::from(c == ')'),
+                }
                 open == 0
             });
             let after = end.map_or("", |end| &inside[end + 1..]);

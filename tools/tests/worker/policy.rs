@@ -308,7 +308,7 @@ fn a_person_is_asked_before_anything_is_given_up() {
     shop.sell_managed("tea", 100, "HOLD 600000 LIMIT 5");
     shop.drain(&[]);
     shop.refuse("NEW.units > 0");
-    for id in ["paid", "held", "kept"] {
+    for id in ["paid", "held", "kept\u{202e}"] {
         shop.buy("tea", "ann", id);
     }
     shop.run("SECKILL.CONFIRM tea ann paid");
@@ -340,6 +340,8 @@ fn a_person_is_asked_before_anything_is_given_up() {
     assert_eq!(left(), Value::BulkString(b"99".to_vec()));
     let (code, said) = shop.dead_letter(&pending[2], &["--keep-units"], "yes\n");
     assert!(code == Some(0) && said.contains("Its units stay sold"), "{said}");
+    // What was bought can't disguise the question.
+    assert!(said.contains(r"kept\u{202e}") && !said.contains('\u{202e}'), "{said}");
     assert_eq!(left(), Value::BulkString(b"99".to_vec()));
     let letters = shop.dead_letters();
     let letters: Vec<_> = letters.iter().map(|it| (&*it["dlqReason"], &*it["dlqOrder"])).collect();
