@@ -18,14 +18,14 @@ use std::ffi::CStr;
 const VERSION: i32 = 100;
 
 /// The plain commands that we call or replicate.
-const PLAIN_COMMANDS: [&CStr; 27] = [
+const PLAIN_COMMANDS: [&CStr; 28] = [
     c"acl",
     c"decr",
     c"decrby",
     c"del",
     c"exists",
     c"hdel",
-    c"hgetall",
+    c"hscan",
     c"hset",
     c"incrby",
     c"lpop",
@@ -35,9 +35,9 @@ const PLAIN_COMMANDS: [&CStr; 27] = [
     c"scan",
     c"set",
     c"sismember",
-    c"smembers",
     c"smismember",
     c"srem",
+    c"sscan",
     c"unlink",
     c"xack",
     c"xadd",
@@ -46,6 +46,7 @@ const PLAIN_COMMANDS: [&CStr; 27] = [
     c"xpending",
     c"zadd",
     c"zrem",
+    c"zscan",
 ];
 
 #[cfg(not(test))]

@@ -88,6 +88,8 @@ pub(crate) enum CommandError {
     TooManyPairs { max: usize },
     /// The argument is not the cursor of an audit.
     Cursor,
+    /// A sale that is too large to be audited by one command.
+    TooManyAtOnce { max: i64 },
     /// An option that the command does not have.
     Syntax,
     /// An argument is missing, or is not an integer in `min..=max`.
@@ -205,6 +207,12 @@ impl CommandError {
                 return format!("at most {max} pairs of user and orderid are allowed").into();
             }
             Self::Cursor => "cursor must be 0 or the cursor of the last reply",
+            Self::TooManyAtOnce { max } => {
+                return format!(
+                    "a sale of more than {max} orders is audited in steps, by CURSOR 0"
+                )
+                .into();
+            }
             Self::Syntax => "syntax error",
             Self::NotInRange { argument, min, max } => {
                 return format!("{argument} must be an integer from {min} to {max}").into();
@@ -405,6 +413,7 @@ mod tests {
             CommandError::OddPairs,
             CommandError::TooManyPairs { max: 1024 },
             CommandError::Cursor,
+            CommandError::TooManyAtOnce { max: 1 },
             CommandError::Syntax,
             CommandError::NotInRange { argument: "units", min: 1, max: i64::MAX },
             CommandError::Seconds { argument: "begin" },

@@ -1,202 +1,329 @@
-//! Checks that the keys of a managed voucher agree.
+//! Does the book of a managed voucher agree with its other keys? The audit works in steps without
+//! state on the server: the sums so far are in the cursor, which the client sends with the next.
+//!
+//! Each entry is compared with the other keys in the step that reads it, so commands between steps
+//! cause no difference. Sums over all entries are compared at the end, and only if nothing that
+//! they cover has changed since the first step.
 
-pub mod steps;
+mod maps;
+
+pub use maps::Maps;
 
 use crate::book::{Entry, State, UserUnits};
-use std::collections::{HashMap, HashSet};
+use crate::integer::{self, Decimal};
 
-type Bytes = Vec<u8>;
+/// The key whose elements a step reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    Book,
+    Units,
+    Holds,
+    Buyers,
+}
 
-/// The contents of all keys of a managed voucher.
-pub struct Books {
+/// The parts in the order in which they are read; in a cursor the first is 1.
+const PARTS: [Part; 4] = [Part::Book, Part::Units, Part::Holds, Part::Buyers];
+
+/// What an audit asks of the keys of a voucher. No error but the server's.
+pub trait Keys {
+    type Error;
+
+    /// Reads the next elements of a part, from the position of the last call or from 0: names, and
+    /// values where there are any. Gives the next position, too, 0 at the end.
+    fn scan(&self, part: Part, position: u64) -> Result<(Vec<Pair>, u64), Self::Error>;
+
+    /// The text of an order's entry in the book.
+    fn entry(&self, id: &[u8]) -> Result<Option<Vec<u8>>, Self::Error>;
+
+    /// The deadline of an order among the holds.
+    fn deadline(&self, id: &[u8]) -> Result<Option<i64>, Self::Error>;
+
+    /// Does the user have units on record?
+    fn has_units(&self, user: &[u8]) -> Result<bool, Self::Error>;
+
+    fn is_buyer(&self, user: &[u8]) -> Result<bool, Self::Error>;
+}
+
+/// A name and its value.
+pub type Pair = (Vec<u8>, Vec<u8>);
+
+/// The figures of a sale that can be read in constant time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
     pub total: i64,
     /// None if there is no stock key.
     pub left: Option<i64>,
-    /// Order id to entry.
-    pub orders: Vec<(Bytes, Bytes)>,
-    /// User to holding.
-    pub holdings: Vec<(Bytes, Bytes)>,
-    /// Order id and deadline.
-    pub holds: Vec<(Bytes, i64)>,
+    /// Entries of the book, which no command removes.
+    pub orders: i64,
+    pub holds: i64,
     /// Units of held orders beyond the first of each; None if the key is not an integer.
     pub extra: Option<i64>,
-    pub buyers: HashSet<Bytes>,
 }
 
-/// The sums of the book, and where other keys disagree with it.
-#[derive(Debug, Default, PartialEq, Eq)]
+impl Figures {
+    /// In the order of the cursor. If the first three are equal, no units were sold, released,
+    /// added or removed: an accepted order adds an entry that is never removed, and a release
+    /// alone changes `left`. If all are equal, no order was confirmed either.
+    fn numbers(&self) -> [i64; 5] {
+        let [left, extra] = [self.left, self.extra].map(|number| number.unwrap_or(i64::MIN));
+        [self.total, left, self.orders, self.holds, extra]
+    }
+}
+
+/// What is counted, in the order of the cursor.
+#[derive(Clone, Copy)]
+enum Sum {
+    Held,
+    Sold,
+    Extra,
+    Orders,
+    Buyers,
+    /// Prints of the units by user, from live orders and from the users' own records; equal if
+    /// these are.
+    OrderPrint,
+    UnitsPrint,
+    BadOrder,
+    BadUnits,
+    NoUnits,
+    NoBuyer,
+    OtherDeadline,
+    NoHold,
+    NoOrder,
+    StrayBuyer,
+}
+
+const SUMS: usize = Sum::StrayBuyer as usize + 1;
+
+/// Differences that are counted one by one.
+const FINDINGS: [(Sum, &str); 8] = [
+    (Sum::BadOrder, "orders of the book can't be read"),
+    (Sum::BadUnits, "users' units can't be read"),
+    (Sum::NoUnits, "live orders are of users who have no units on record"),
+    (Sum::NoBuyer, "live orders are of users who are not among the buyers"),
+    (Sum::OtherDeadline, "holds have a different deadline from their order"),
+    (Sum::NoOrder, "holds have no held order"),
+    (Sum::NoHold, "held orders have no hold"),
+    (Sum::StrayBuyer, "buyers have no units on record"),
+];
+
+/// The position of an audit, and what it has found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The part being read, by its place in [`PARTS`]; behind the last when the audit is done.
+    part: usize,
+    position: u64,
+    first: [i64; 5],
+    sums: [i64; SUMS],
+}
+
+/// The sums, and where other keys disagree with the book.
+#[derive(Debug, PartialEq, Eq)]
 pub struct Report {
     pub held: i64,
     pub sold: i64,
     /// Orders in the book, live or released.
     pub orders: i64,
-    /// Users with a live order.
+    /// Users with units on record.
     pub buyers: i64,
+    /// Units were sold, released, added or removed since the first step.
+    pub is_changed: bool,
     /// One sentence per difference, without bytes of users; empty if all keys agree.
     pub differences: Vec<String>,
 }
 
-/// Sums up the book and compares the other keys with it.
-pub fn audit(books: &Books) -> Report {
-    let mut report = Report { orders: len(books.orders.len()), ..Report::default() };
-    let mut units_by_user: HashMap<&[u8], i64> = HashMap::new();
-    let mut held: HashMap<&[u8], i64> = HashMap::new();
-    let (mut garbled, mut extra) = (0usize, 0i64);
-    for (id, text) in &books.orders {
+/// The longest text of a cursor.
+const CURSOR_LEN_MAX: usize = 512;
+
+/// The cursor with which an audit begins, and which its last step returns.
+const START: &[u8] = b"0";
+
+impl Progress {
+    /// An audit that begins with these figures.
+    pub fn begin(first: &Figures) -> Self {
+        Self { part: 0, position: 0, first: first.numbers(), sums: [0; SUMS] }
+    }
+
+    /// Goes on from a cursor; none if it can't be from [`Progress::cursor`]. A client that makes up
+    /// a cursor only deceives itself.
+    pub fn at(cursor: &[u8], now: &Figures) -> Option<Self> {
+        if cursor == START {
+            return Some(Self::begin(now));
+        }
+        if cursor.len() > CURSOR_LEN_MAX {
+            return None;
+        }
+        let mut words = cursor.split(|byte| *byte == b':');
+        let part = integer::parse(words.next()?)?.checked_sub(1)?;
+        let part = usize::try_from(part).ok().filter(|part| *part < PARTS.len())?;
+        let position = integer::parse_digits(words.next()?)?;
+        let mut progress = Self { part, position, first: [0; 5], sums: [0; SUMS] };
+        for number in progress.first.iter_mut().chain(&mut progress.sums) {
+            *number = integer::parse(words.next()?)?;
+        }
+        words.next().is_none().then_some(progress)
+    }
+
+    /// The cursor for the next step; `0` if there is no next step.
+    pub fn cursor(&self) -> Vec<u8> {
+        if self.is_done() {
+            return START.to_vec();
+        }
+        let part = i64::try_from(self.part).unwrap_or(i64::MAX).saturating_add(1);
+        let mut words = vec![Decimal::new(part), Decimal::unsigned(self.position)];
+        words.extend(self.first.iter().chain(&self.sums).copied().map(Decimal::new));
+        words.iter().map(Decimal::bytes).collect::<Vec<_>>().join(&b':')
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.part >= PARTS.len()
+    }
+
+    /// Reads the next elements, and compares each of them with the other keys. Gives how many.
+    pub fn step<K: Keys>(&mut self, keys: &K) -> Result<usize, K::Error> {
+        let Some(part) = PARTS.get(self.part) else { return Ok(0) };
+        let (elements, next) = keys.scan(*part, self.position)?;
+        for (name, value) in &elements {
+            match part {
+                Part::Book => self.order(keys, name, value)?,
+                Part::Units => self.user_units(name, value),
+                Part::Holds => {
+                    let text = keys.entry(name)?;
+                    let entry = text.as_deref().and_then(|text| Entry::parse(text).ok());
+                    let is_held = entry.is_some_and(|entry| entry.state == State::Held);
+                    self.count(Sum::NoOrder, !is_held);
+                }
+                Part::Buyers => self.count(Sum::StrayBuyer, !keys.has_units(name)?),
+            }
+        }
+        self.position = next;
+        if next == 0 {
+            self.part = self.part.saturating_add(1);
+        }
+        Ok(elements.len())
+    }
+
+    fn order<K: Keys>(&mut self, keys: &K, id: &[u8], text: &[u8]) -> Result<(), K::Error> {
+        self.add(Sum::Orders, 1);
         let Ok(entry) = Entry::parse(text) else {
-            garbled = garbled.saturating_add(1);
-            continue;
+            self.add(Sum::BadOrder, 1);
+            return Ok(());
         };
         let units = entry.units.get();
         match entry.state {
             State::Held => {
-                report.held = report.held.saturating_add(units);
-                extra = extra.saturating_add(units.saturating_sub(1));
-                held.insert(id, entry.deadline);
+                let deadline = keys.deadline(id)?;
+                let is_other = deadline.is_some_and(|deadline| deadline != entry.deadline);
+                self.count(Sum::NoHold, deadline.is_none());
+                self.count(Sum::OtherDeadline, is_other);
+                self.add(Sum::Held, units);
+                self.add(Sum::Extra, units.saturating_sub(1));
             }
-            State::Sold => report.sold = report.sold.saturating_add(units),
-            State::Released(_) => continue,
+            State::Sold => self.add(Sum::Sold, units),
+            State::Released(_) => return Ok(()),
         }
-        let sum = units_by_user.entry(entry.user).or_default();
-        *sum = sum.saturating_add(units);
+        self.add_print(Sum::OrderPrint, entry.user, units);
+        self.count(Sum::NoUnits, !keys.has_units(entry.user)?);
+        self.count(Sum::NoBuyer, !keys.is_buyer(entry.user)?);
+        Ok(())
     }
-    report.buyers = len(units_by_user.len());
-    let differences = &mut report.differences;
-    count(differences, garbled, "orders of the book can't be read");
-    match books.left {
-        None => differences.push("there is no stock key".to_owned()),
-        Some(left) => {
-            differences.extend(total_difference(books.total, left, report.held, report.sold));
+
+    fn user_units(&mut self, user: &[u8], text: &[u8]) {
+        self.add(Sum::Buyers, 1);
+        match UserUnits::parse(text) {
+            Ok(has) => self.add_print(Sum::UnitsPrint, user, has.units.get()),
+            Err(_) => self.add(Sum::BadUnits, 1),
         }
     }
-    compare_holdings(books, &units_by_user, differences);
-    compare_holds(books, &held, differences);
-    differences.extend(extra_difference(extra, books.extra));
-    let missing = units_by_user.keys().filter(|user| !books.buyers.contains(**user)).count();
-    count(differences, missing, "users with a live order are not among the buyers");
-    let extra =
-        books.buyers.iter().filter(|user| !units_by_user.contains_key(user.as_slice())).count();
-    count(differences, extra, "buyers have no live order");
-    report
-}
 
-/// The difference between the total and its parts.
-fn total_difference(total: i64, left: i64, held: i64, sold: i64) -> Option<String> {
-    let sum = left.saturating_add(held).saturating_add(sold);
-    (sum != total)
-        .then(|| format!("total is {total}, but left {left} + held {held} + sold {sold} is {sum}"))
-}
-
-/// The difference between the units of held orders beyond the first of each, and the key that
-/// counts them.
-fn extra_difference(extra: i64, counted: Option<i64>) -> Option<String> {
-    let found = counted.map_or_else(|| "no integer".to_owned(), |found| found.to_string());
-    (counted != Some(extra)).then(|| {
-        format!(
-            "held orders have {extra} units beyond the first of each, but their count is {found}"
-        )
-    })
-}
-
-fn compare_holdings(books: &Books, by_user: &HashMap<&[u8], i64>, differences: &mut Vec<String>) {
-    let (mut garbled, mut wrong, mut matched) = (0usize, 0usize, 0usize);
-    for (user, text) in &books.holdings {
-        match (UserUnits::parse(text), by_user.get(user.as_slice())) {
-            (Err(_), _) => garbled = garbled.saturating_add(1),
-            (Ok(holding), Some(units)) if holding.units.get() == *units => {
-                matched = matched.saturating_add(1);
+    /// The findings so far. Findings about sums are only added when the audit is done.
+    pub fn report(&self, now: &Figures) -> Report {
+        let mut differences: Vec<String> = FINDINGS
+            .iter()
+            .map(|(sum, what)| (self.sum(*sum), what))
+            .filter(|(number, _)| *number > 0)
+            .map(|(number, what)| format!("{number} {what}"))
+            .collect();
+        let is_changed = now.numbers().get(..3) != self.first.get(..3);
+        if self.is_done() {
+            if now.left.is_none() {
+                differences.push("there is no stock key".to_owned());
             }
-            (Ok(_), _) => wrong = wrong.saturating_add(1),
+            if !is_changed {
+                differences.extend(self.total_difference(now));
+                differences.extend(self.units_difference());
+            }
+            differences.extend(self.extra_difference(now));
+        }
+        let [held, sold, orders, buyers] =
+            [Sum::Held, Sum::Sold, Sum::Orders, Sum::Buyers].map(|sum| self.sum(sum));
+        Report { held, sold, orders, buyers, is_changed, differences }
+    }
+
+    /// Between the total and its parts.
+    fn total_difference(&self, now: &Figures) -> Option<String> {
+        let (total, left) = (now.total, now.left?);
+        let (held, sold) = (self.sum(Sum::Held), self.sum(Sum::Sold));
+        let sum = left.saturating_add(held).saturating_add(sold);
+        (sum != total).then(|| {
+            format!("total is {total}, but left {left} + held {held} + sold {sold} is {sum}")
+        })
+    }
+
+    /// Between the users' own records and their orders. Records that are missing or unreadable are
+    /// in no sum, and are reported already.
+    fn units_difference(&self) -> Option<String> {
+        let are_all_read = self.sum(Sum::BadUnits) == 0 && self.sum(Sum::NoUnits) == 0;
+        (are_all_read && self.sum(Sum::OrderPrint) != self.sum(Sum::UnitsPrint))
+            .then(|| "users' units differ from those of their live orders".to_owned())
+    }
+
+    /// Between the held orders and the key that counts their units in constant time.
+    fn extra_difference(&self, now: &Figures) -> Option<String> {
+        let units = self.sum(Sum::Extra);
+        (now.numbers() == self.first && now.extra != Some(units)).then(|| {
+            let found =
+                now.extra.map_or_else(|| "no integer".to_owned(), |extra| extra.to_string());
+            format!(
+                "held orders have {units} units beyond the first of each, but their count is \
+                 {found}"
+            )
+        })
+    }
+
+    fn sum(&self, sum: Sum) -> i64 {
+        self.sums.get(sum as usize).copied().unwrap_or(0)
+    }
+
+    fn add(&mut self, sum: Sum, number: i64) {
+        if let Some(sum) = self.sums.get_mut(sum as usize) {
+            *sum = sum.saturating_add(number);
         }
     }
-    count(differences, garbled, "users' units can't be read");
-    count(differences, wrong, "users' units differ from those of their live orders");
-    let known = matched.saturating_add(wrong).saturating_add(garbled);
-    let missing = by_user.len().saturating_sub(known);
-    count(differences, missing, "users with a live order have no units on record");
-}
 
-fn compare_holds(books: &Books, held: &HashMap<&[u8], i64>, differences: &mut Vec<String>) {
-    let (mut wrong, mut matched, mut extra) = (0usize, 0usize, 0usize);
-    for (id, deadline) in &books.holds {
-        match held.get(id.as_slice()) {
-            Some(wanted) if wanted == deadline => matched = matched.saturating_add(1),
-            Some(_) => wrong = wrong.saturating_add(1),
-            None => extra = extra.saturating_add(1),
+    fn count(&mut self, sum: Sum, is_one: bool) {
+        self.add(sum, i64::from(is_one));
+    }
+
+    /// Adds to a sum that is equal for two sets of users and units if every user has the same units
+    /// in both, in any order and division. Other sets have equal sums only by chance, once in 2^64.
+    fn add_print(&mut self, sum: Sum, user: &[u8], units: i64) {
+        if let Some(sum) = self.sums.get_mut(sum as usize) {
+            *sum = sum.wrapping_add(units.wrapping_mul(print(user).cast_signed()));
         }
     }
-    count(differences, wrong, "holds have a different deadline from their order");
-    count(differences, extra, "holds have no held order");
-    let missing = held.len().saturating_sub(matched.saturating_add(wrong));
-    count(differences, missing, "held orders have no hold");
 }
 
-fn count(differences: &mut Vec<String>, number: usize, what: &str) {
-    if number > 0 {
-        differences.push(format!("{number} {what}"));
-    }
-}
-
-fn len(len: usize) -> i64 {
-    i64::try_from(len).unwrap_or(i64::MAX)
+/// FNV-1a of 64 bits, then the finalizer of SplitMix64: equal in the next step, on another server
+/// and in a later version. FNV-1a alone is nearly linear in the last bytes, and what changes the
+/// units of `user-1` and `user-2` by opposite numbers could be the same of two other users.
+fn print(bytes: &[u8]) -> u64 {
+    let fnv = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    let mixed = (fnv ^ (fnv >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn bytes(pairs: &[(&str, &str)]) -> Vec<(Bytes, Bytes)> {
-        pairs.iter().map(|(a, b)| (a.as_bytes().to_vec(), b.as_bytes().to_vec())).collect()
-    }
-
-    fn sound() -> Books {
-        Books {
-            total: 9,
-            left: Some(5),
-            orders: bytes(&[
-                ("o1", "held:1:70:ann"),
-                ("o2", "sold:2:0:ann"),
-                ("o3", "sold:1:0:bob"),
-                ("o4", "expired:1:0:cid"),
-            ]),
-            holdings: bytes(&[("ann", "3:o2"), ("bob", "1:o3")]),
-            holds: vec![(b"o1".to_vec(), 70)],
-            extra: Some(0),
-            buyers: [b"ann".to_vec(), b"bob".to_vec()].into(),
-        }
-    }
-
-    #[test]
-    fn a_sound_book_has_no_differences() {
-        let want = Report { held: 1, sold: 3, orders: 4, buyers: 2, differences: Vec::new() };
-        assert_eq!(audit(&sound()), want);
-    }
-
-    #[test]
-    fn every_tampering_is_reported() {
-        type Tamper = fn(&mut Books);
-        let rows: [(Tamper, &str); 14] = [
-            (|b| b.left = Some(6), "total is 9, but left 6 + held 1 + sold 3 is 10"),
-            (|b| b.left = None, "there is no stock key"),
-            (|b| b.total = 10, "total is 10"),
-            (|b| b.orders[3].1 = b"junk".to_vec(), "1 orders of the book can't be read"),
-            (|b| b.holdings[0].1 = b"2:o2".to_vec(), "1 users' units differ"),
-            (|b| b.holdings[0].1 = b"x".to_vec(), "1 users' units can't be read"),
-            (|b| drop(b.holdings.pop()), "1 users with a live order have no units on record"),
-            (|b| b.holds[0].1 = 71, "1 holds have a different deadline"),
-            (|b| b.holds.clear(), "1 held orders have no hold"),
-            (|b| b.holds.push((b"o2".to_vec(), 1)), "1 holds have no held order"),
-            (|b| assert!(b.buyers.remove(&b"bob"[..])), "1 users with a live order are not among"),
-            (|b| b.extra = Some(3), "held orders have 0 units beyond the first of each, but"),
-            (|b| b.extra = None, "held orders have 0 units beyond the first of each, but"),
-            (|b| assert!(b.buyers.insert(b"cid".to_vec())), "1 buyers have no live order"),
-        ];
-        for (tamper, want) in rows {
-            let mut books = sound();
-            tamper(&mut books);
-            let found = audit(&books).differences;
-            assert_eq!(found.len(), 1, "{found:?}");
-            assert!(found[0].starts_with(want), "{found:?}");
-        }
-    }
-}
+mod tests;

@@ -1,16 +1,16 @@
-//! `SECKILL.AUDIT voucher [CURSOR cursor]`: reads the whole book and says whether it is sound, at
-//! once or in short steps.
+//! `SECKILL.AUDIT voucher [CURSOR cursor]`: reads the whole book and says whether it is sound, in
+//! short steps or, if it is small, all of them at once.
 
 use super::{Answering, Command, READS_VOUCHER};
 use crate::args::Args;
 use crate::error::CommandError;
-use crate::keyspace::voucher_keys::{ManagedKeys, VoucherKeys};
-use crate::keyspace::{book, book_steps, buyers, stock};
+use crate::keyspace::book_steps::Audited;
+use crate::keyspace::stock;
+use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
-use domain::audit::steps::{Progress, Stage};
-use domain::audit::{Books, Report, audit};
+use domain::audit::{Figures, Progress, Report};
 use domain::sale::Stock;
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     categories: c"read seckill",
     arity: -2,
     summary: c"Adds up the book of a managed voucher and compares it with its other keys",
-    complexity: c"O(N) where N is the number of orders and buyers; O(1) per step with CURSOR",
+    complexity: c"O(N) where N is the number of orders, at most 10,000; O(1) per step with CURSOR",
     since: c"0.2.0",
     keys: READS_VOUCHER,
     args: &[
@@ -38,8 +38,8 @@ const STEP_TIME: Duration = Duration::from_micros(400);
 /// step by a server that the system keeps waiting, too.
 const STEP_SCANS_MIN: usize = 4;
 
-/// The cursor with which an audit in steps begins, and which its last step returns.
-const START: &[u8] = b"0";
+/// A sale of more orders, users, holds or buyers is audited in steps only.
+const AT_ONCE_MAX: i64 = 10_000;
 
 struct Audit;
 
@@ -51,74 +51,50 @@ impl Command for Audit {
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
         let rules = keys.rules_in(&memory.vouchers, ctx)?.ok_or(CommandError::NotManaged)?;
-        let managed = keys.managed()?;
-        let left = match stock::read(ctx, managed.sale.stock)? {
+        let keys = keys.managed()?;
+        let left = match stock::read(ctx, keys.sale.stock)? {
             Stock::Missing => None,
             Stock::Left(left) => Some(left),
         };
-        match cursor {
-            None => at_once(ctx, managed, rules.total, left),
-            Some(cursor) => step(ctx, managed, rules.total, left, cursor),
+        let audited = Audited { ctx, keys };
+        let figures = audited.figures(rules.total, left)?;
+        let mut progress = match cursor {
+            Some(cursor) => Progress::at(cursor, &figures).ok_or(CommandError::Cursor)?,
+            None if audited.lens().into_iter().any(|len| len > AT_ONCE_MAX) => {
+                return Err(CommandError::TooManyAtOnce { max: AT_ONCE_MAX });
+            }
+            None => Progress::begin(&figures),
+        };
+        let begun = Instant::now();
+        let (mut len, mut scans) = (0usize, 0usize);
+        let is_enough =
+            |len, scans| len >= STEP_LEN || scans >= STEP_SCANS_MIN && begun.elapsed() >= STEP_TIME;
+        while !progress.is_done() && (cursor.is_none() || !is_enough(len, scans)) {
+            len = len.saturating_add(progress.step(&audited)?);
+            scans = scans.saturating_add(1);
         }
+        let report = progress.report(&figures);
+        Ok(match cursor {
+            None => Reply::Map(fields(&figures, &report, None)),
+            Some(_) => {
+                let fields = fields(&figures, &report, Some(report.is_changed));
+                Reply::Array(vec![Reply::Bytes(progress.cursor()), Reply::Map(fields)])
+            }
+        })
     }
 }
 
-fn at_once(
-    ctx: Ctx<'_>,
-    managed: ManagedKeys<'_>,
-    total: i64,
-    left: Option<i64>,
-) -> Result<Reply, CommandError> {
-    let report = audit(&Books {
-        total,
-        left,
-        orders: book::all_fields(ctx, managed.book)?,
-        holdings: book::all_fields(ctx, managed.units)?,
-        holds: book::all_holds(ctx, managed)?,
-        extra: book::extra(ctx, managed)?,
-        buyers: buyers::all(ctx, managed.sale.buyers)?,
-    });
-    Ok(Reply::Map(fields(total, left, &report)))
-}
-
-/// Goes on from the cursor for a while.
-fn step(
-    ctx: Ctx<'_>,
-    managed: ManagedKeys<'_>,
-    total: i64,
-    left: Option<i64>,
-    cursor: &[u8],
-) -> Result<Reply, CommandError> {
-    let begun = Instant::now();
-    let figures = book_steps::figures(ctx, managed, total, left)?;
-    let mut progress = if cursor == START {
-        Progress::begin(figures)
-    } else {
-        Progress::parse(cursor).ok_or(CommandError::Cursor)?
-    };
-    let (mut len, mut scans) = (0usize, 0usize);
-    while progress.stage() != Stage::Done
-        && len < STEP_LEN
-        && (scans < STEP_SCANS_MIN || begun.elapsed() < STEP_TIME)
-    {
-        len = len.saturating_add(book_steps::step(ctx, managed, &mut progress)?);
-        scans = scans.saturating_add(1);
-    }
-    let mut fields = fields(total, left, &progress.report(&figures));
-    let is_changed = progress.is_changed(&figures);
-    fields.insert(fields.len().saturating_sub(1), ("changed", Reply::Integer(is_changed.into())));
-    Ok(Reply::Array(vec![Reply::Bytes(progress.cursor()), Reply::Map(fields)]))
-}
-
-fn fields(total: i64, left: Option<i64>, report: &Report) -> Vec<(&'static str, Reply)> {
+fn fields(figures: &Figures, report: &Report, changed: Option<bool>) -> Vec<(&'static str, Reply)> {
     let differences = report.differences.iter().map(|line| Reply::text(line)).collect();
-    vec![
-        ("total", Reply::Integer(total)),
-        ("left", Reply::integer_or_null(left)),
+    let mut fields = vec![
+        ("total", Reply::Integer(figures.total)),
+        ("left", Reply::integer_or_null(figures.left)),
         ("held", Reply::Integer(report.held)),
         ("sold", Reply::Integer(report.sold)),
         ("orders", Reply::Integer(report.orders)),
         ("buyers", Reply::Integer(report.buyers)),
-        ("differences", Reply::Array(differences)),
-    ]
+    ];
+    fields.extend(changed.map(|changed| ("changed", Reply::Integer(changed.into()))));
+    fields.push(("differences", Reply::Array(differences)));
+    fields
 }

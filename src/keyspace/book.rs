@@ -4,7 +4,7 @@
 use crate::error::CommandError;
 use crate::keyspace::presence::check_extra_here;
 use crate::keyspace::voucher_keys::ManagedKeys;
-use crate::server::{Call, Ctx, Kind, OwnedStr, ReadKey, Str};
+use crate::server::{Ctx, Kind, OwnedStr, ReadKey, Str};
 use domain::due::HoldPosition;
 use domain::integer;
 use domain::rules::Millis;
@@ -95,25 +95,4 @@ pub(crate) fn extra(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Result<Option<i64>, 
         Err(CommandError::WrongType | CommandError::Garbled) => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-/// A field of a hash and its value.
-pub(crate) type Pair = (Vec<u8>, Vec<u8>);
-
-/// Every field of a hash with its value. Copies the whole of it.
-pub(crate) fn all_fields(ctx: Ctx<'_>, key: Str<'_>) -> Result<Vec<Pair>, CommandError> {
-    let reply = Call::read_all(ctx, c"HGETALL", &[key])
-        .map_err(|error| CommandError::of_call(error, "HGETALL"))?;
-    let mut texts = reply.texts().map(<[u8]>::to_vec);
-    Ok(std::iter::from_fn(|| Some((texts.next()?, texts.next()?))).collect())
-}
-
-/// Every hold: order id and deadline.
-pub(crate) fn all_holds(
-    ctx: Ctx<'_>,
-    keys: ManagedKeys<'_>,
-) -> Result<Vec<(Vec<u8>, Millis)>, CommandError> {
-    let Some(holds) = ReadKey::open(ctx, keys.holds) else { return Ok(Vec::new()) };
-    let all = members(&holds, None, Millis::MAX, usize::MAX)?;
-    Ok(all.into_iter().map(|(id, deadline)| (id.as_str().bytes().to_vec(), deadline)).collect())
 }

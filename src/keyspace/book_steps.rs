@@ -1,149 +1,87 @@
-//! Reading the keys of a managed voucher a few elements at a time, for an audit in steps.
+//! What an audit asks of the keys of a managed voucher.
 
 use crate::error::CommandError;
+use crate::keyspace::book;
+use crate::keyspace::buyers::Buyer;
 use crate::keyspace::voucher_keys::ManagedKeys;
-use crate::keyspace::{book, buyers};
-use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str};
-use domain::audit::steps::{Figures, Progress, Stage};
+use crate::server::{Call, Ctx, OwnedStr, ReadKey};
+use crate::typed::User;
+use domain::audit::{Figures, Keys, Pair, Part};
 use domain::integer::{self, Decimal};
 
 /// How many elements a call of the server's own scan is asked for. Small keys, which the server
 /// keeps as one piece, come at once.
 const SCAN_COUNT: &[u8] = b"50";
 
-/// What can be computed in constant time for a sale with this total and stock.
-pub(crate) fn figures(
-    ctx: Ctx<'_>,
-    keys: ManagedKeys<'_>,
-    total: i64,
-    left: Option<i64>,
-) -> Result<Figures, CommandError> {
-    let len = |key| {
-        let len = ReadKey::open(ctx, key).map_or(0, |key| key.len());
-        i64::try_from(len).unwrap_or(i64::MAX)
-    };
-    let extra = book::extra(ctx, keys)?;
-    Ok(Figures { total, left, orders: len(keys.book), holds: len(keys.holds), extra })
+/// The keys of one voucher.
+#[derive(Clone, Copy)]
+pub(crate) struct Audited<'a> {
+    pub(crate) ctx: Ctx<'a>,
+    pub(crate) keys: ManagedKeys<'a>,
 }
 
-/// Reads the next elements, and compares each of them with the other keys. Gives how many.
-pub(crate) fn step(
-    ctx: Ctx<'_>,
-    keys: ManagedKeys<'_>,
-    progress: &mut Progress,
-) -> Result<usize, CommandError> {
-    let cursor = progress.scan();
-    let scan = match progress.stage() {
-        Stage::Book => {
-            let scan = Scan::run(ctx, c"HSCAN", keys.book, cursor)?;
-            orders(ctx, keys, &scan, progress)?;
-            scan
-        }
-        Stage::Holdings => {
-            let scan = Scan::run(ctx, c"HSCAN", keys.units, cursor)?;
-            holdings(ctx, keys, &scan, progress)?;
-            scan
-        }
-        Stage::Holds => {
-            let scan = Scan::run(ctx, c"ZSCAN", keys.holds, cursor)?;
-            let book = ReadKey::open(ctx, keys.book);
-            for (id, _) in scan.pairs() {
-                let text = hash_get(book.as_ref(), id)?;
-                progress.hold(text.as_ref().map(|text| text.as_str().bytes()));
-            }
-            scan
-        }
-        Stage::Buyers => {
-            let scan = Scan::run(ctx, c"SSCAN", keys.sale.buyers, cursor)?;
-            let holdings = ReadKey::open(ctx, keys.units);
-            for user in scan.elements() {
-                progress.buyer(hash_has(holdings.as_ref(), user)?);
-            }
-            scan
-        }
-        Stage::Done => return Ok(0),
-    };
-    progress.went_on(scan.next);
-    Ok(scan.elements().count())
+impl Audited<'_> {
+    /// How many elements each part has.
+    pub(crate) fn lens(self) -> [i64; 4] {
+        let ManagedKeys { book, units, holds, sale, .. } = self.keys;
+        [book, units, holds, sale.buyers].map(|key| {
+            let len = ReadKey::open(self.ctx, key).map_or(0, |key| key.len());
+            i64::try_from(len).unwrap_or(i64::MAX)
+        })
+    }
+
+    /// What can be computed in constant time for a sale with this total and stock.
+    pub(crate) fn figures(self, total: i64, left: Option<i64>) -> Result<Figures, CommandError> {
+        let [orders, _, holds, _] = self.lens();
+        Ok(Figures { total, left, orders, holds, extra: book::extra(self.ctx, self.keys)? })
+    }
 }
 
-/// One step of the server's scan of a key.
-struct Scan<'a> {
-    reply: Call<'a>,
-    next: u64,
-}
+impl Keys for Audited<'_> {
+    type Error = CommandError;
 
-impl<'a> Scan<'a> {
-    fn run(
-        ctx: Ctx<'a>,
-        command: &'static std::ffi::CStr,
-        key: Str<'_>,
-        cursor: u64,
-    ) -> Result<Self, CommandError> {
-        let cursor = OwnedStr::new(Decimal::unsigned(cursor).bytes());
+    fn scan(&self, part: Part, position: u64) -> Result<(Vec<Pair>, u64), CommandError> {
+        let (command, key) = match part {
+            Part::Book => (c"HSCAN", self.keys.book),
+            Part::Units => (c"HSCAN", self.keys.units),
+            Part::Holds => (c"ZSCAN", self.keys.holds),
+            Part::Buyers => (c"SSCAN", self.keys.sale.buyers),
+        };
+        let position = OwnedStr::new(Decimal::unsigned(position).bytes());
         let [word, count] = [&b"COUNT"[..], SCAN_COUNT].map(OwnedStr::new);
-        let words = [key, cursor.as_str(), word.as_str(), count.as_str()];
-        let reply = Call::read_all(ctx, command, &words)
+        let words = [key, position.as_str(), word.as_str(), count.as_str()];
+        let reply = Call::read_all(self.ctx, command, &words)
             .map_err(|error| CommandError::of_call(error, "a scan"))?;
         let next = reply.texts().next().and_then(integer::parse_digits);
         let next = next.ok_or(CommandError::Refused { step: "a scan" })?;
-        Ok(Self { reply, next })
+        let mut texts = reply.texts_of(1).map(<[u8]>::to_vec);
+        let pairs = std::iter::from_fn(|| {
+            let name = texts.next()?;
+            let value = if part == Part::Buyers { Some(Vec::new()) } else { texts.next() };
+            Some((name, value?))
+        });
+        Ok((pairs.collect(), next))
     }
 
-    fn elements(&self) -> impl Iterator<Item = &[u8]> {
-        self.reply.texts_of(1)
+    fn entry(&self, id: &[u8]) -> Result<Option<Vec<u8>>, CommandError> {
+        let Some(book) = ReadKey::open(self.ctx, self.keys.book) else { return Ok(None) };
+        let text = book.hash_get(OwnedStr::new(id).as_str())?;
+        Ok(text.map(|text| text.as_str().bytes().to_vec()))
     }
 
-    /// Names and values, or members and scores.
-    fn pairs(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        let mut elements = self.elements();
-        std::iter::from_fn(move || Some((elements.next()?, elements.next()?)))
+    fn deadline(&self, id: &[u8]) -> Result<Option<i64>, CommandError> {
+        let Some(holds) = ReadKey::open(self.ctx, self.keys.holds) else { return Ok(None) };
+        // A score that no deadline has saturates, and so differs from every deadline.
+        Ok(holds.zset_score(OwnedStr::new(id).as_str())?.map(|score| score as i64))
     }
-}
 
-fn orders(
-    ctx: Ctx<'_>,
-    keys: ManagedKeys<'_>,
-    scan: &Scan<'_>,
-    progress: &mut Progress,
-) -> Result<(), CommandError> {
-    let [holds, holdings] = [keys.holds, keys.units].map(|key| ReadKey::open(ctx, key));
-    for (id, text) in scan.pairs() {
-        let hold = || match &holds {
-            None => Ok(None),
-            // A score that no deadline has saturates, and so differs from every deadline.
-            Some(holds) => {
-                let score = holds.zset_score(OwnedStr::new(id).as_str())?;
-                Ok(score.map(|score| score as i64))
-            }
-        };
-        progress.order(text, hold, |user| hash_has(holdings.as_ref(), user))?;
+    fn has_units(&self, user: &[u8]) -> Result<bool, CommandError> {
+        let Some(units) = ReadKey::open(self.ctx, self.keys.units) else { return Ok(false) };
+        Ok(units.hash_has(OwnedStr::new(user).as_str())?)
     }
-    Ok(())
-}
 
-fn holdings(
-    ctx: Ctx<'_>,
-    keys: ManagedKeys<'_>,
-    scan: &Scan<'_>,
-    progress: &mut Progress,
-) -> Result<(), CommandError> {
-    let users: Vec<OwnedStr> = scan.pairs().map(|(user, _)| OwnedStr::new(user)).collect();
-    if users.is_empty() {
-        return Ok(());
+    fn is_buyer(&self, user: &[u8]) -> Result<bool, CommandError> {
+        let user = OwnedStr::new(user);
+        Buyer::new(self.keys.sale.buyers, User(user.as_str())).has_bought(self.ctx)
     }
-    let users = users.iter().map(OwnedStr::as_str);
-    let are_buyers = buyers::have_bought(ctx, keys.sale.buyers, users)?;
-    for ((user, text), is_buyer) in scan.pairs().zip(are_buyers) {
-        progress.holding(user, text, is_buyer);
-    }
-    Ok(())
-}
-
-fn hash_has(hash: Option<&ReadKey<'_>>, field: &[u8]) -> Result<bool, CommandError> {
-    hash.map_or(Ok(false), |hash| Ok(hash.hash_has(OwnedStr::new(field).as_str())?))
-}
-
-fn hash_get(hash: Option<&ReadKey<'_>>, field: &[u8]) -> Result<Option<OwnedStr>, CommandError> {
-    hash.map_or(Ok(None), |hash| Ok(hash.hash_get(OwnedStr::new(field).as_str())?))
 }

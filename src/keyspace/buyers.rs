@@ -6,7 +6,6 @@
 use crate::error::CommandError;
 use crate::server::{Call, Ctx, Kind, ReadKey, Str};
 use crate::typed::User;
-use std::collections::HashSet;
 
 /// A user, and the buyers key that may contain the user.
 #[derive(Clone, Copy)]
@@ -67,14 +66,6 @@ pub(crate) fn admit_all<'a>(
     match Call::write_all(ctx, c"SADD", &arguments) {
         Ok(_) => Ok(()),
         Err(error) => Err(CommandError::of_call(error, "SADD")),
-    }
-}
-
-/// Every user. Copies the whole set.
-pub(crate) fn all(ctx: Ctx<'_>, key: Str<'_>) -> Result<HashSet<Vec<u8>>, CommandError> {
-    match Call::read_all(ctx, c"SMEMBERS", &[key]) {
-        Ok(reply) => Ok(reply.texts().map(<[u8]>::to_vec).collect()),
-        Err(error) => Err(CommandError::of_call(error, "SMEMBERS")),
     }
 }
 

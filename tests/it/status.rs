@@ -301,18 +301,26 @@ fn the_audit_finds_every_tampering() {
         ),
         ("HDEL seckill:book:7 o1", "1 holds have no held order"),
         ("DEL seckill:book:7", "1 holds have no held order"),
-        ("HSET seckill:units:7 bob 3:o2", "1 users' units differ from those of their live orders"),
+        ("HSET seckill:units:7 bob 3:o2", "users' units differ from those of their live orders"),
         ("HSET seckill:units:7 bob junk", "1 users' units can't be read"),
-        ("HDEL seckill:units:7 bob", "1 users with a live order have no units on record"),
-        ("HSET seckill:units:7 eve 1:o9", "1 users' units differ from those of their live orders"),
-        ("DEL seckill:units:7", "2 users with a live order have no units on record"),
+        ("HDEL seckill:units:7 bob", "1 live orders are of users who have no units on record"),
+        ("HSET seckill:units:7 eve 1:o9", "users' units differ from those of their live orders"),
+        ("DEL seckill:units:7", "2 live orders are of users who have no units on record"),
         ("ZINCRBY seckill:hold:7 1 o1", "1 holds have a different deadline from their order"),
         ("ZREM seckill:hold:7 o1", "1 held orders have no hold"),
         ("ZADD seckill:hold:7 9999999999999 o2", "1 holds have no held order"),
         ("ZADD seckill:hold:7 +inf o1", "1 holds have a different deadline from their order"),
-        ("SREM seckill:order:7 bob", "1 users with a live order are not among the buyers"),
-        ("SADD seckill:order:7 carol", "1 buyers have no live order"),
-        ("DEL seckill:order:7", "2 users with a live order are not among the buyers"),
+        ("SREM seckill:order:7 bob", "1 live orders are of users who are not among the buyers"),
+        ("SADD seckill:order:7 carol", "1 buyers have no units on record"),
+        (
+            "SET seckill:extra:7 5",
+            "held orders have 1 units beyond the first of each, but their count is 5",
+        ),
+        (
+            "SET seckill:extra:7 x",
+            "held orders have 1 units beyond the first of each, but their count is no integer",
+        ),
+        ("DEL seckill:order:7", "2 live orders are of users who are not among the buyers"),
     ] {
         server.run("FLUSHALL");
         server.check(
@@ -335,12 +343,32 @@ fn the_audit_finds_every_tampering() {
         server.run(tampering);
         let told = server.differences("7");
         assert!(told.iter().any(|line| line == wanted), "{tampering}: {told:?}");
+        let (last, _) = server.own().audit_in_steps("7", |_, _| {});
+        assert_eq!((last.differences(), last.number("changed")), (told, 0), "{tampering}");
     }
     let rules = r#"{"total":12,"begin":null,"end":null,"limit":3,"hold":900000,"sale":7}"#;
     server.run("FLUSHALL");
     server.run("SECKILL.CREATE 7 9");
     server.call(&["SET", "seckill:voucher:7", rules]);
     assert_eq!(server.differences("7"), ["total is 12, but left 9 + held 0 + sold 0 is 9"]);
+}
+
+/// Missing records are counted by the orders that lack them: `buyers` are the users on record.
+#[test]
+fn both_audits_miss_the_same_records() {
+    let server = Server::start();
+    server.run("SECKILL.CREATE 7 9 LIMIT 3");
+    (1..=2).for_each(|n| drop(server.run(&format!("SECKILL.TRY 7 alice o{n}"))));
+    server.run("DEL seckill:buyer:7 seckill:order:7");
+    let (last, _) = server.own().audit_in_steps("7", |_, _| {});
+    let wanted = [
+        "2 live orders are of users who have no units on record",
+        "2 live orders are of users who are not among the buyers",
+    ];
+    assert_eq!(server.differences("7"), wanted);
+    assert_eq!(last.differences(), wanted);
+    assert_eq!(server.field("SECKILL.AUDIT 7", "buyers"), Value::Int(0));
+    assert_eq!(last.number("buyers"), 0);
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn sums(server: &Server, logs: &[Log]) {
         }
     }
     bare.assert_has(ask(server, "GET bare"), "the bare stock");
-    let audited = world::field(server, "SECKILL.AUDIT m", "total");
+    let audited = world::field(server, "SECKILL.INFO m", "total");
     total.assert_has(redis::from_redis_value(audited).expect("a total"), "the total");
 }
 
@@ -163,8 +163,7 @@ fn sales(server: &Server, logs: &[Log]) {
             _ => {
                 let info = world::field(server, &format!("SECKILL.INFO {voucher}"), "limit");
                 assert_eq!(crate::harness::text(&info), limit, "{voucher} after {name}");
-                let audit = format!("SECKILL.AUDIT {voucher}");
-                let differences = world::field(server, &audit, "differences");
+                let differences = world::differences(server, voucher);
                 assert_eq!(differences, Value::Array(Vec::new()), "{voucher}");
             }
         }

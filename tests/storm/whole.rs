@@ -36,12 +36,8 @@ fn by_id<'s>(entries: impl Iterator<Item = &'s Entry>, what: &str) -> BTreeMap<&
 }
 
 fn managed(server: &Server, state: &State, voucher: &str, limit: i64) {
-    let differences: Vec<String> = redis::from_redis_value(world::field(
-        server,
-        &format!("SECKILL.AUDIT {voucher}"),
-        "differences",
-    ))
-    .expect("differences");
+    let differences: Vec<String> =
+        redis::from_redis_value(world::differences(server, voucher)).expect("differences");
     assert!(differences.is_empty(), "{voucher}: {differences:?}");
     let book = &state.books[voucher];
     // Accepted orders are exactly the entries of the stream.

@@ -183,10 +183,26 @@ fn book(server: &Server, voucher: &str) -> BTreeMap<String, Order> {
     fields.into_iter().map(|(id, text)| (id, order(text))).collect()
 }
 
+/// The differences that the audit of a voucher finds, however large its sale is.
+pub fn differences(server: &Server, voucher: &str) -> Value {
+    let mut cursor = "0".to_owned();
+    loop {
+        let reply = run(server, &format!("SECKILL.AUDIT {voucher} CURSOR {cursor}"));
+        let Value::Array(step) = &reply else { panic!("{voucher}: {reply:?}") };
+        cursor = text(&step[0]);
+        if cursor == "0" {
+            return in_pairs(&step[1], "differences");
+        }
+    }
+}
+
 /// A field of a reply that consists of pairs; null if it is missing.
 pub fn field(server: &Server, command: &str, name: &str) -> Value {
-    let reply = run(server, command);
-    let Value::Array(pairs) = &reply else { panic!("{command}: {reply:?}") };
+    in_pairs(&run(server, command), name)
+}
+
+fn in_pairs(reply: &Value, name: &str) -> Value {
+    let Value::Array(pairs) = reply else { panic!("no {name}: {reply:?}") };
     let found = pairs.chunks(2).find(|pair| text(&pair[0]) == name);
     found.map_or(Value::Nil, |pair| pair[1].clone())
 }

@@ -1,9 +1,8 @@
 //! The audit of arbitrary keys.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
-use domain::audit::steps::Progress;
-use domain::audit::{Books, audit};
+use domain::audit::{Figures, Maps, Progress};
 use domain::book::{Entry, State, UserUnits};
 use domain::sale::Units;
 
@@ -11,44 +10,35 @@ use crate::input::Input;
 
 /// The audit of keys with arbitrary contents: if it finds no difference, the sums are right.
 pub(crate) fn audits(bytes: &[u8]) {
-    if let Some(progress) = Progress::parse(bytes) {
-        assert_eq!(Progress::parse(&progress.cursor()), Some(progress));
+    let now = Figures::default();
+    if let Some(progress) = Progress::at(bytes, &now) {
+        assert_eq!(Progress::at(&progress.cursor(), &now), Some(progress));
     }
     let mut input = Input::new(bytes);
     let (total, left) = (input.number(), input.flag().then(|| input.number()));
-    let mut books = Books {
-        total,
-        left,
-        orders: Vec::new(),
-        holdings: Vec::new(),
-        holds: Vec::new(),
-        extra: Some(0),
-        buyers: HashSet::new(),
-    };
+    let mut books = Maps { total, left, extra: Some(0), ..Maps::default() };
     while !input.is_empty() {
         let user = vec![b'a' + input.below(3)];
         let id = books.orders.len().to_string().into_bytes();
         let number = input.number();
         match (input.below(6), Units::new(number)) {
-            (0, _) => books.orders.push((id, input.word().to_vec())),
-            (1, Some(units)) if !books.holdings.iter().any(|(other, _)| *other == user) => {
-                books.holdings.push((user, UserUnits { units, latest: b"o" }.write()));
+            (0, _) => drop(books.orders.insert(id, input.word().to_vec())),
+            (1, Some(units)) => {
+                books.units.insert(user, UserUnits { units, latest: b"o" }.write());
             }
             (2, _) => drop(books.buyers.insert(user)),
             (4, None) => books.extra = input.flag().then_some(number),
-            (3, _) if !books.holds.iter().any(|(other, _)| *other == id) => {
-                books.holds.push((id, number));
-            }
+            (3, _) => books.holds.extend([(id, number)]),
             (_, Some(units)) => {
                 let entry =
                     Entry { state: State::Sold, units, deadline: 0, reference: None, user: &user };
-                books.orders.push((id, entry.write()));
+                books.orders.insert(id, entry.write());
             }
             _ => {}
         }
     }
-    let report = audit(&books);
-    let entries: Vec<_> = books.orders.iter().filter_map(|(_, t)| Entry::parse(t).ok()).collect();
+    let report = books.audit();
+    let entries: Vec<_> = books.orders.values().filter_map(|t| Entry::parse(t).ok()).collect();
     let sum = |state: State| -> i128 {
         entries.iter().filter(|e| e.state == state).map(|e| i128::from(e.units.get())).sum()
     };
@@ -61,7 +51,7 @@ pub(crate) fn audits(bytes: &[u8]) {
         let extra = entries.iter().filter(|e| e.state == State::Held);
         let extra: i128 = extra.map(|e| i128::from(e.units.get()) - 1).sum();
         assert_eq!(books.extra.map(i128::from), Some(extra.min(i64::MAX.into())));
-        let live: HashSet<_> =
+        let live: BTreeSet<_> =
             entries.iter().filter(|e| e.state.is_live()).map(|e| e.user.to_vec()).collect();
         assert_eq!(live, books.buyers);
         // No real sale has sums beyond 64 bits.

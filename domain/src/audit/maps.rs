@@ -1,0 +1,93 @@
+//! The keys of a voucher as maps in memory, for tests and fuzzing.
+
+use super::{Figures, Keys, Pair, Part, Progress, Report};
+use crate::book::{Entry, State};
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+
+type Bytes = Vec<u8>;
+
+#[derive(Clone, Debug, Default)]
+pub struct Maps {
+    pub total: i64,
+    pub left: Option<i64>,
+    /// Order id to entry.
+    pub orders: BTreeMap<Bytes, Bytes>,
+    /// User to units.
+    pub units: BTreeMap<Bytes, Bytes>,
+    /// Order id to deadline.
+    pub holds: BTreeMap<Bytes, i64>,
+    pub extra: Option<i64>,
+    pub buyers: BTreeSet<Bytes>,
+}
+
+impl Maps {
+    /// The keys of a sale whose users have these orders, as the commands write them.
+    pub fn of(
+        total: i64,
+        left: i64,
+        orders: BTreeMap<Bytes, Bytes>,
+        units: BTreeMap<Bytes, Bytes>,
+    ) -> Self {
+        let entries = orders.iter().filter_map(|(id, text)| Some((id, Entry::parse(text).ok()?)));
+        let held = entries.filter(|(_, entry)| entry.state == State::Held);
+        let held: Vec<_> =
+            held.map(|(id, entry)| (id.clone(), entry.deadline, entry.units)).collect();
+        let extra = held.iter().map(|(_, _, units)| units.get().saturating_sub(1)).sum();
+        let holds = held.into_iter().map(|(id, deadline, _)| (id, deadline)).collect();
+        let buyers = units.keys().cloned().collect();
+        Self { total, left: Some(left), orders, units, holds, extra: Some(extra), buyers }
+    }
+
+    pub fn figures(&self) -> Figures {
+        let [orders, holds] =
+            [self.orders.len(), self.holds.len()].map(|len| i64::try_from(len).unwrap_or(i64::MAX));
+        Figures { total: self.total, left: self.left, orders, holds, extra: self.extra }
+    }
+
+    /// All steps at once.
+    pub fn audit(&self) -> Report {
+        let figures = self.figures();
+        let mut progress = Progress::begin(&figures);
+        while !progress.is_done() {
+            let Ok(_) = progress.step(self);
+        }
+        progress.report(&figures)
+    }
+}
+
+/// One element at a time, by its number.
+impl Keys for Maps {
+    type Error = Infallible;
+
+    fn scan(&self, part: Part, position: u64) -> Result<(Vec<Pair>, u64), Infallible> {
+        let at = usize::try_from(position).unwrap_or(usize::MAX);
+        let pair = |(name, value): (&Bytes, &Bytes)| (name.clone(), value.clone());
+        let name = |name: &Bytes| (name.clone(), Bytes::new());
+        let (element, len) = match part {
+            Part::Book => (self.orders.iter().nth(at).map(pair), self.orders.len()),
+            Part::Units => (self.units.iter().nth(at).map(pair), self.units.len()),
+            Part::Holds => (self.holds.keys().nth(at).map(name), self.holds.len()),
+            Part::Buyers => (self.buyers.iter().nth(at).map(name), self.buyers.len()),
+        };
+        let next = position.saturating_add(1);
+        let is_last = at.saturating_add(1) >= len;
+        Ok((element.into_iter().collect(), if is_last { 0 } else { next }))
+    }
+
+    fn entry(&self, id: &[u8]) -> Result<Option<Bytes>, Infallible> {
+        Ok(self.orders.get(id).cloned())
+    }
+
+    fn deadline(&self, id: &[u8]) -> Result<Option<i64>, Infallible> {
+        Ok(self.holds.get(id).copied())
+    }
+
+    fn has_units(&self, user: &[u8]) -> Result<bool, Infallible> {
+        Ok(self.units.contains_key(user))
+    }
+
+    fn is_buyer(&self, user: &[u8]) -> Result<bool, Infallible> {
+        Ok(self.buyers.contains(user))
+    }
+}
