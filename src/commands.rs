@@ -36,7 +36,7 @@ use crate::args::Args;
 use crate::error::CommandError;
 use crate::memory::Memory;
 use crate::reply::Reply;
-use crate::server::{Access, CommandSpec, Ctx, KeySpec, Run, Str};
+use crate::server::{Access, Answer, CommandSpec, Ctx, KeySpec, Part, Run, Str};
 use std::ffi::CStr;
 
 /// Every command, in the order of the docs. What the server, its docs and our tests know of a
@@ -87,14 +87,12 @@ trait Command {
 struct Answering<C>(std::marker::PhantomData<C>);
 
 impl<C: Command> Run for Answering<C> {
-    fn run(ctx: Ctx<'_>, arguments: &[Str<'_>]) {
+    #[inline]
+    fn run(ctx: Ctx<'_>, arguments: &[Str<'_>]) -> Answer {
         // There is one as long as the module is loaded.
         let Some(memory) = Memory::current() else {
-            return ctx.reply_error(c"ERR the module is not loaded");
+            return Answer::One(Part::Error(c"ERR the module is not loaded".into()));
         };
-        match C::run(ctx, &memory, Args::new(arguments)) {
-            Ok(reply) => reply.send(ctx),
-            Err(error) => error.send(ctx),
-        }
+        C::run(ctx, &memory, Args::new(arguments)).unwrap_or_else(Reply::Error).answer()
     }
 }

@@ -1,6 +1,6 @@
 //! Why a command refuses: a mistake that somebody must fix, not an outcome of a sale.
 
-use crate::server::{CallError, Ctx, NotAString, NotThatKind};
+use crate::server::{CallError, NotAString, NotThatKind};
 use domain::book::Garbled;
 use domain::deduction::BadStock;
 use domain::facts::Refusal;
@@ -252,12 +252,8 @@ impl CommandError {
         })
     }
 
-    /// Answers the client.
-    pub(crate) fn send(self, ctx: Ctx<'_>) {
-        ctx.reply_error(&self.line());
-    }
-
-    fn line(self) -> Cow<'static, CStr> {
+    /// The error as clients get it.
+    pub(crate) fn line(self) -> Cow<'static, CStr> {
         CString::new(self.to_string()).map_or(Cow::Borrowed(c"ERR"), Cow::Owned)
     }
 }

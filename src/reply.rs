@@ -1,7 +1,7 @@
 //! What a command answers when it did its work.
 
 use crate::error::CommandError;
-use crate::server::Ctx;
+use crate::server::{Answer, Part};
 use domain::order_id::Id;
 use domain::sale::Outcome;
 
@@ -28,41 +28,47 @@ pub(crate) enum Reply {
 }
 
 impl Reply {
-    /// Answers the client.
+    /// The reply as it is sent.
     #[inline]
-    pub(crate) fn send(self, ctx: Ctx<'_>) {
+    pub(crate) fn answer(self) -> Answer {
         // What nearly every try and release answers.
-        if let Self::Integer(value) = self { ctx.reply_integer(value) } else { self.send_rest(ctx) }
+        if let Self::Integer(value) = self {
+            Answer::One(Part::Integer(value))
+        } else {
+            self.parts()
+        }
     }
 
-    fn send_rest(self, ctx: Ctx<'_>) {
+    fn parts(self) -> Answer {
+        let mut parts = Vec::new();
+        self.add_to(&mut parts);
+        Answer::All(parts)
+    }
+
+    fn add_to(self, parts: &mut Vec<Part>) {
         match self {
-            Self::Integer(value) => ctx.reply_integer(value),
             Self::Later => {}
-            Self::Bytes(bytes) => ctx.reply_bytes(&bytes),
-            Self::Null => ctx.reply_null(),
-            Self::Ok => ctx.reply_ok(),
+            Self::Integer(value) => parts.push(Part::Integer(value)),
+            Self::Bytes(bytes) => parts.push(Part::Bytes(bytes)),
+            Self::Null => parts.push(Part::Null),
+            Self::Ok => parts.push(Part::Ok),
             Self::Array(elements) => {
-                ctx.reply_array(len(elements.len()));
-                elements.into_iter().for_each(|element| element.send(ctx));
+                parts.push(Part::Array(len(elements.len())));
+                elements.into_iter().for_each(|element| element.add_to(parts));
             }
             Self::Pair(outcome, text) => {
-                ctx.reply_array(2);
-                ctx.reply_integer(outcome);
-                match text {
-                    None => ctx.reply_null(),
-                    Some(text) => ctx.reply_bytes(&text),
-                }
+                let text = text.map_or(Part::Null, Part::Bytes);
+                parts.extend([Part::Array(2), Part::Integer(outcome), text]);
             }
             Self::Map(pairs) => {
-                ctx.reply_map(len(pairs.len()));
+                parts.push(Part::Map(len(pairs.len())));
                 for (name, value) in pairs {
-                    ctx.reply_bytes(name.as_bytes());
-                    value.send(ctx);
+                    parts.push(Part::Bytes(name.as_bytes().to_vec()));
+                    value.add_to(parts);
                 }
             }
-            Self::Error(error) => error.send(ctx),
-            Self::Id(id) => ctx.reply_bytes(id.text().bytes()),
+            Self::Error(error) => parts.push(Part::Error(error.line())),
+            Self::Id(id) => parts.push(Part::Bytes(id.text().bytes().to_vec())),
         }
     }
 

@@ -4,6 +4,7 @@
 //! knows contexts, strings, keys, calls, replies and the server's registries.
 
 mod acl;
+mod answer;
 mod api;
 mod blocking;
 mod call;
@@ -25,6 +26,7 @@ mod string;
 mod timer;
 
 pub(crate) use acl::rule_naming;
+pub(crate) use answer::{Answer, Part};
 pub(crate) use api::{is_memory_aligned, missing as missing_api};
 pub(crate) use blocking::{BlockedClient, Blocking, ClientId, block};
 pub(crate) use call::{Call, CallError, is_known};

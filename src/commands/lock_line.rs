@@ -11,7 +11,7 @@ use crate::memory::lines::{Answer, Lines};
 use crate::metrics;
 use crate::reply::Reply;
 use crate::server::{
-    BlockedClient, Blocking, ClientId, Ctx, OwnedStr, Str, block, is_turn_over, turn_again,
+    self, BlockedClient, Blocking, ClientId, Ctx, OwnedStr, Str, block, is_turn_over, turn_again,
 };
 use crate::typed::{KeyName, Token};
 use domain::db_key::DbKey;
@@ -163,15 +163,15 @@ pub(crate) fn serve(ctx: Ctx<'_>, memory: &Memory, lock: &DbKey, key: Str<'_>) {
 struct LockWaiter;
 
 impl Blocking for LockWaiter {
-    fn reply(ctx: Ctx<'_>, client: ClientId) {
+    fn reply(_: Ctx<'_>, client: ClientId) -> server::Answer {
         // The handle was used: that is why the server asks.
         let memory = Memory::current();
         let answer = memory.and_then(|memory| answer(&memory, client)).map(|(answer, _)| answer);
-        send(ctx, answer.unwrap_or(NOT_ACQUIRED));
+        sent(answer.unwrap_or(NOT_ACQUIRED))
     }
 
-    fn timed_out(ctx: Ctx<'_>, client: ClientId) {
-        let Some(memory) = Memory::current() else { return send(ctx, NOT_ACQUIRED) };
+    fn timed_out(ctx: Ctx<'_>, client: ClientId) -> server::Answer {
+        let Some(memory) = Memory::current() else { return sent(NOT_ACQUIRED) };
         let now_ms = ctx.now_ms();
         let (was_in_line, waited_ms) = memory.lines.with(|lines| {
             let (before, waited_ms) = (lines.in_line(), lines.refuse(client, NOT_ACQUIRED, now_ms));
@@ -183,10 +183,10 @@ impl Blocking for LockWaiter {
             metrics::LOCKS_REFUSED.count();
         }
         let (answer, handle) = answer.unwrap_or((NOT_ACQUIRED, None));
-        send(ctx, answer);
         if let Some(handle) = handle {
             handle.unblock();
         }
+        sent(answer)
     }
 
     fn gone(ctx: Ctx<'_>, client: ClientId) {
@@ -214,9 +214,6 @@ fn answer(memory: &Memory, client: ClientId) -> Option<(Answer, Option<BlockedCl
     answer
 }
 
-fn send(ctx: Ctx<'_>, answer: Answer) {
-    match answer {
-        Ok(answer) => Reply::Integer(answer).send(ctx),
-        Err(error) => error.send(ctx),
-    }
+fn sent(answer: Answer) -> server::Answer {
+    answer.map_or_else(Reply::Error, Reply::Integer).answer()
 }

@@ -1,17 +1,17 @@
 //! Registering commands with all that the server wants to know about them, and being called.
 
+use super::answer::Answer;
 use super::api::api;
 use super::ctx::Ctx;
 use super::string::{Str, argv_slice};
 use redis_module::raw;
 use std::ffi::{CStr, c_int};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{mem, ptr};
 
-/// What a command does when called: answers exactly once.
+/// What a command does when called.
 pub(crate) trait Run {
     /// `arguments` are those behind the command's name. The server has checked the arity.
-    fn run(ctx: Ctx<'_>, arguments: &[Str<'_>]);
+    fn run(ctx: Ctx<'_>, arguments: &[Str<'_>]) -> Answer;
 }
 
 /// The entry of a command as the server calls it.
@@ -37,9 +37,7 @@ unsafe extern "C" fn on_call<C: Run>(
     // SAFETY: context and arguments are the server's and live for this call.
     let (ctx, argv) = unsafe { (Ctx::new(ctx), argv_slice(argv, argc)) };
     let arguments = argv.get(1..).unwrap_or(&[]);
-    if catch_unwind(AssertUnwindSafe(|| C::run(ctx, arguments))).is_err() {
-        ctx.reply_error(c"ERR a bug in the module stopped this command, see the server's log");
-    }
+    Answer::of(|| C::run(ctx, arguments)).send(ctx);
     raw::REDISMODULE_OK as c_int
 }
 

@@ -3,7 +3,7 @@
 use super::api::api;
 use super::string::Str;
 use redis_module::raw;
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, CString};
 use std::marker::PhantomData;
 use std::ptr;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -65,39 +65,6 @@ impl<'a> Ctx<'a> {
 
     pub(super) fn as_ptr(self) -> *mut raw::RedisModuleCtx {
         self.raw
-    }
-
-    pub(crate) fn reply_integer(self, value: i64) {
-        // SAFETY: the context is live. The status says only whether there is a client to answer.
-        unsafe { api!(RedisModule_ReplyWithLongLong(self.raw, value)) };
-    }
-
-    pub(crate) fn reply_null(self) {
-        // SAFETY: the context is live. See reply_integer.
-        unsafe { api!(RedisModule_ReplyWithNull(self.raw)) };
-    }
-
-    pub(crate) fn reply_bytes(self, bytes: &[u8]) {
-        // SAFETY: the context is live, and the server copies the bytes. See reply_integer.
-        unsafe {
-            api!(RedisModule_ReplyWithStringBuffer(
-                self.raw,
-                bytes.as_ptr().cast::<c_char>(),
-                bytes.len(),
-            ))
-        };
-    }
-
-    /// Begins a map of `pairs`, whose keys and values follow. A flat array for RESP2.
-    pub(crate) fn reply_map(self, pairs: i64) {
-        // SAFETY: the context is live. See reply_integer.
-        unsafe { api!(RedisModule_ReplyWithMap(self.raw, pairs)) };
-    }
-
-    /// Answers an error. `text` is the code word, a space and the sentence.
-    pub(crate) fn reply_error(self, text: &CStr) {
-        // SAFETY: the context is live, and the server copies the text. See reply_integer.
-        unsafe { api!(RedisModule_ReplyWithError(self.raw, text.as_ptr())) };
     }
 
     /// Notifies subscribers of keyspace events as the plain command would have.
@@ -178,17 +145,6 @@ impl<'a> Ctx<'a> {
         let (ctx, command) = (self.raw, c"PEXPIREAT".as_ptr());
         // SAFETY: "sl" is a server string and a 64-bit integer. For the status see replicate.
         unsafe { api!(RedisModule_Replicate(ctx, command, c"sl".as_ptr(), key, at_ms)) };
-    }
-
-    /// Begins an array of `elements`, which follow.
-    pub(crate) fn reply_array(self, elements: i64) {
-        // SAFETY: the context is live. See reply_integer.
-        unsafe { api!(RedisModule_ReplyWithArray(self.raw, elements)) };
-    }
-
-    pub(crate) fn reply_ok(self) {
-        // SAFETY: the context is live. See reply_integer.
-        unsafe { api!(RedisModule_ReplyWithSimpleString(self.raw, c"OK".as_ptr())) };
     }
 
     /// The number of the database that keys are opened in.
