@@ -64,7 +64,8 @@ impl Listener for Ear {
     fn on_server(ctx: Ctx<'_>, event: ServerEvent) {
         let Some(memory) = Memory::current() else { return };
         memory.on_server(&event, ctx.now_ms());
-        if event == ServerEvent::Configured {
+        use ServerEvent::{BecamePrimary, BecameReplica, Configured};
+        if matches!(event, Configured | BecamePrimary | BecameReplica) {
             scripts::configure(ctx, &memory);
         }
         let step = match event {

@@ -35,8 +35,9 @@ mod seckill_undraw;
 use crate::args::Args;
 use crate::error::CommandError;
 use crate::memory::Memory;
+use crate::metrics;
 use crate::reply::Reply;
-use crate::server::{Access, Answer, CommandSpec, Ctx, KeySpec, Part, Run, Str};
+use crate::server::{Access, Answer, CommandSpec, Ctx, KeySpec, Part, Run, Str, take_replaced};
 use std::ffi::CStr;
 
 /// Every command, in the order of the docs. What the server, its docs and our tests know of a
@@ -93,6 +94,9 @@ impl<C: Command> Run for Answering<C> {
         let Some(memory) = Memory::current() else {
             return Answer::One(Part::Error(c"ERR the module is not loaded".into()));
         };
+        if take_replaced() {
+            metrics::SCRIPTS_REPLACED.count();
+        }
         C::run(ctx, &memory, Args::new(arguments)).unwrap_or_else(Reply::Error).answer()
     }
 }

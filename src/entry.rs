@@ -189,13 +189,17 @@ fn unload(context: &Context) -> Status {
     }
     if let Some(in_use) = client_using(ctx, &commands) {
         ctx.warn(&match in_use {
-            InUse::Latest(command) => format!(
+            InUse::Latest(command, client) => format!(
                 "not unloaded: the latest command of a client is {command}, and the server still \
-                 refers to it; disconnect such clients by CLIENT KILL TYPE normal"
+                 refers to it; disconnect such clients by CLIENT KILL TYPE normal: {client}"
             ),
-            InUse::Transaction => {
-                "not unloaded: a client has begun a transaction; wait for its EXEC".to_owned()
+            InUse::Transaction(client) => {
+                format!("not unloaded: a client is in a transaction; wait for its EXEC: {client}")
             }
+            InUse::Ahead(client) => format!(
+                "not unloaded: behind its blocking call a client has sent more, or may have, which \
+                 the server may know as commands of the module; end the call first: {client}"
+            ),
             InUse::Unknown => {
                 "not unloaded: CLIENT LIST can't be called, so it is unknown whether clients use \
                  the module"

@@ -43,7 +43,7 @@ pub(crate) use events::{
     subscribe_to_turns, turn_again,
 };
 pub(crate) use eviction::eviction_of_any_key;
-pub(crate) use filter::{CommandFilter, Filter, FilteredCall};
+pub(crate) use filter::{CommandFilter, Filter, FilteredCall, take_replaced};
 pub(crate) use info::{FillInfo, InfoSection, register as register_info};
 pub(crate) use key::{Kind, NotAString, ReadKey, WriteKey};
 pub(crate) use main_thread::MainThread;

@@ -278,11 +278,15 @@ pub struct ScriptTexts {
 }
 
 impl ScriptTexts {
-    /// Longer texts are hashed each time, as the server does with all texts.
-    pub const REMEMBERED_LEN_MAX: usize = 1 << 20;
+    /// Longer texts are left to the server: hashing them would hold it up for clients without any
+    /// right, since it checks rights later.
+    pub const LEN_MAX: usize = 1 << 16;
 
     /// The replacement of the script with this text. `scripts` must be the same in all calls.
     pub fn find(&mut self, scripts: &Scripts, text: &[u8]) -> Option<Rc<Replacement>> {
+        if text.len() > Self::LEN_MAX {
+            return None;
+        }
         if let Some((_, found)) = self.replaced.iter().find(|(known, _)| known == text) {
             return Some(Rc::clone(found));
         }
@@ -292,11 +296,9 @@ impl ScriptTexts {
             return None;
         }
         let found = scripts.find(Sha1::of(text));
-        if text.len() <= Self::REMEMBERED_LEN_MAX {
-            match &found {
-                Some(found) => self.replaced.push((text.to_vec(), Rc::clone(found))),
-                None => self.other = Some(text.to_vec()),
-            }
+        match &found {
+            Some(found) => self.replaced.push((text.to_vec(), Rc::clone(found))),
+            None => self.other = Some(text.to_vec()),
         }
         found
     }

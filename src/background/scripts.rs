@@ -3,14 +3,16 @@
 
 use crate::config;
 use crate::memory::Memory;
-use crate::metrics;
 use crate::server::{CommandFilter, Ctx, Filter, FilteredCall, OwnedStr};
 use domain::scripts::{Replacement, Scripts, Taken};
 use std::ops::Range;
 
 /// Applies the current setting. If it names no script, no filter is registered and nothing is paid.
+///
+/// Nor on a replica: a primary before Redis 7.0 may send scripts as they are, and they must do what
+/// they did there. Clients of a replica can't write by scripts or by commands.
 pub(super) fn configure(ctx: Ctx<'_>, memory: &Memory) {
-    let setting = config::SCRIPTS.with(<[u8]>::to_vec);
+    let setting = if ctx.is_replica() { Vec::new() } else { config::SCRIPTS.with(<[u8]>::to_vec) };
     if !memory.scripts.are_of(&setting) {
         // It was checked when it was set.
         let scripts = config::parse_scripts(&setting).unwrap_or_default();
@@ -50,11 +52,10 @@ impl Filter for Calls {
 
     fn see(call: FilteredCall<'_>) {
         match command_for(&call) {
-            None => return,
+            None => {}
             Some(Made::Cut(name, arguments)) => call.cut(name, arguments),
             Some(Made::Words(words)) => call.replace(words),
         }
-        metrics::SCRIPTS_REPLACED.count();
     }
 }
 

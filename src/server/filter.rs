@@ -2,6 +2,7 @@
 
 use super::api::api;
 use super::ctx::Ctx;
+use super::main_thread::MainThread;
 use super::panics::guarded;
 use super::string::{OwnedStr, Str, borrow};
 use redis_module::raw;
@@ -44,7 +45,20 @@ impl CommandFilter {
     }
 }
 
+/// Is the command that the server looks at now one that a filter put in the place of another?
+///
+/// The next command that a client sends or a script calls ends it, so the server's refusals, and
+/// transactions, whose commands run later, leave nothing behind.
+static IS_REPLACED: MainThread<bool> = MainThread::new(false);
+
+/// Was the command that runs now put in the place of another? True once.
+#[inline]
+pub(crate) fn take_replaced() -> bool {
+    IS_REPLACED.take()
+}
+
 unsafe extern "C" fn on_command<F: Filter>(call: *mut raw::RedisModuleCommandFilterCtx) {
+    IS_REPLACED.set(false);
     let call = FilteredCall { raw: call, life: PhantomData };
     guarded(|| {
         if call.word(0).is_some_and(|name| F::wants(name.bytes())) {
@@ -103,6 +117,7 @@ impl FilteredCall<'_> {
         unsafe { api!(RedisModule_CommandFilterArgReplace(self.raw, 0, name)) };
         self.delete(arguments.end..self.len());
         self.delete(1..arguments.start);
+        IS_REPLACED.set(true);
     }
 
     fn delete(&self, places: Range<usize>) {
@@ -132,5 +147,6 @@ impl FilteredCall<'_> {
             }
         }
         self.delete(after..before);
+        IS_REPLACED.set(true);
     }
 }

@@ -247,3 +247,61 @@ fn a_server_with_badly_aligned_memory_is_refused() {
     assert!(server.log().contains("aligns memory to 8 bytes only"), "{}", server.log());
     server.check("> SET a 1\nOK\n> PING\nPONG");
 }
+
+/// Newer servers look commands up before the ones in front of them have run.
+#[test]
+fn unloading_waits_for_what_was_sent_behind_a_blocking_call() {
+    let server = Server::start();
+    let unload = || text(&server.run("MODULE UNLOAD seckill"));
+    let mut client = server.client();
+    client.run("CLIENT SETNAME impatient");
+    let call = |words: &[&str]| redis::cmd(words[0]).arg(&words[1..]).get_packed_command();
+    let both = [call(&["BLPOP", "q", "0"]), call(&["SECKILL.TRY", "7", "alice", "o1"])].concat();
+    client.raw().send_packed_command(&both).expect("sent");
+    let is_blocked = |name: &str| {
+        let clients = text(&server.run("CLIENT LIST"));
+        clients.lines().any(|line| line.contains(name) && line.contains(" flags=b"))
+    };
+    let blocked = wait_for("a blocked client", || is_blocked("impatient").then_some(()));
+    blocked.expect("blocked");
+    assert!(unload().starts_with("ERR"), "{}", server.log());
+    assert!(server.log().contains("name=impatient"), "{}", server.log());
+    server.check("> RPUSH q x\n1");
+    assert!(matches!(client.receive(), Value::Array(_)));
+    assert!(text(&client.receive()).starts_with("NOVOUCHER"));
+    client.run("PING");
+    // A worker that merely waits prevents it only where nobody can know that it has sent no more.
+    let mut worker = server.client();
+    worker.run("CLIENT SETNAME waits");
+    server.run("XGROUP CREATE s g $ MKSTREAM");
+    worker.send(&["XREADGROUP", "GROUP", "g", "w", "BLOCK", "0", "STREAMS", "s", ">"]);
+    wait_for("a worker", || is_blocked("waits").then_some(())).expect("blocked");
+    let is_ahead = words(server.run("CONFIG GET lookahead")).len() == 2
+        || text(&server.run("CLIENT LIST")).contains(" capa=");
+    if is_ahead {
+        assert!(unload().starts_with("ERR"));
+        assert!(server.log().contains("name=waits"), "{}", server.log());
+        server.run("XADD s * a b");
+        assert!(matches!(worker.receive(), Value::Array(_)));
+    }
+    assert_eq!(unload(), "OK", "{}", server.log());
+    server.check("> PING\nPONG");
+}
+
+/// Only Redis shows that a client has sent more behind its own MODULE UNLOAD.
+#[test]
+fn unloading_is_refused_to_a_client_that_goes_on() {
+    let server = Server::start();
+    if server.info("valkey_version").is_some() {
+        return left_out("Valkey does not show what it has parsed ahead");
+    }
+    let call = |words: &[&str]| redis::cmd(words[0]).arg(&words[1..]).get_packed_command();
+    let unload = call(&["MODULE", "UNLOAD", "seckill"]);
+    let all = [unload, call(&["SECKILL.TRY", "7", "alice", "o1"]), call(&["PING"])].concat();
+    let mut client = server.client();
+    client.raw().send_packed_command(&all).expect("sent");
+    let [_, tried, pong] = [(); 3].map(|()| text(&client.receive()));
+    assert!(tried.starts_with("NOVOUCHER") || tried.starts_with("ERR unknown command"), "{tried}");
+    assert_eq!(pong, "PONG");
+    server.check("> PING\nPONG");
+}

@@ -141,6 +141,7 @@ mod sale_ids;
 mod sales;
 mod scripts;
 mod scripts_busy;
+mod scripts_primary;
 mod scripts_seen;
 mod security;
 mod shipped;

@@ -152,6 +152,27 @@ fn calls_that_lack_something_are_left_to_the_script() {
     assert_eq!(replaced(&server), 0);
 }
 
+/// Nobody holds the server up by long texts, which it would hash before it looks at any right.
+#[test]
+fn long_texts_are_left_to_the_server() {
+    let padded = |len: usize| format!("{SELL} --{}", " ".repeat(len - SELL.len() - 3));
+    let [short, long] = [padded(1 << 16), padded((1 << 16) + 1)];
+    let server = Server::start();
+    let entry = |text: &str| format!("{} SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]", sha1(text));
+    server.call(&[
+        "CONFIG",
+        "SET",
+        "seckill.scripts",
+        &format!("{};{}", entry(&short), entry(&long)),
+    ]);
+    server.run("SET seckill:stock:7 100");
+    assert_eq!(server.call(&["EVAL", &short, "0", "7", "alice", "o1"]), Value::Int(0));
+    assert!(ran(&server.call(&["EVAL", &long, "0", "7", "bob", "o2"])));
+    // By its sha1 it is as short as any.
+    assert_eq!(server.call(&["EVALSHA", &sha1(&long), "0", "7", "bob", "o2"]), Value::Int(0));
+    assert_eq!(replaced(&server), 2);
+}
+
 #[test]
 fn arguments_come_in_any_order_and_number() {
     let server = Server::start();

@@ -154,30 +154,6 @@ fn the_module_comes_and_goes_under_load() {
 }
 
 #[test]
-fn a_script_of_a_megabyte() {
-    let long = |name: &str, len: usize| format!("return '{name}' --{}", "x".repeat(len));
-    let (short_of, beyond) = (long("a", 1_000_000), long("b", 1_200_000));
-    let others = [long("c", 1_000_000), long("d", 1_200_000)];
-    let server = Server::start();
-    server.run("SET seckill:stock:7 100");
-    let entry = |script: &str| format!("{} SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]", sha1(script));
-    let setting = [&short_of, &beyond].map(|script| entry(script)).join(";");
-    assert_eq!(server.call(&["CONFIG", "SET", "seckill.scripts", &setting]), Value::Okay);
-    for round in 0..3 {
-        for (number, script) in [&short_of, &beyond].into_iter().enumerate() {
-            let user = format!("{number}-{round}");
-            assert_eq!(server.call(&["EVAL", script, "0", "7", &user, "o"]), Value::Int(0));
-            let evalsha = ["EVALSHA", &sha1(script), "0", "7", &user, "o"];
-            assert_eq!(server.call(&evalsha), Value::Int(2));
-        }
-        for (script, name) in others.iter().zip(["c", "d"]) {
-            assert_eq!(text(&server.call(&["EVAL", script, "0", "7", "z", "o"])), name);
-        }
-    }
-    assert_eq!(replaced(&server), 12);
-}
-
-#[test]
 fn calls_leave_no_memory_behind() {
     let server = Server::start();
     let inserted = format!("{} SECKILL.TRY ARGV[1] ARGV[1] ARGV[1] UNITS 1", sha1("return 1"));
