@@ -1,6 +1,7 @@
 //! What an operator can set: one static a configuration, and the table of all of them.
 
 use crate::server::{ArgKind, ArgSpec, Choice, CommandSpec, MainThread, Number, Setting, Text};
+use domain::info::Names;
 use domain::order_id::Calendar;
 use domain::sale::Policy;
 use domain::scripts::{Argument, BadEntry, Callable, Scripts, Word};
@@ -127,6 +128,19 @@ pub(crate) fn hash_tags() -> bool {
 /// Is there a stream of confirmed orders beside that of orders?
 pub(crate) fn keeps_confirmed() -> bool {
     CONFIRMED_STREAM.index() == 0
+}
+
+/// The names in force, for INFO.
+pub(crate) fn names() -> Names {
+    Names {
+        stock_prefix: STOCK_PREFIX.with(<[u8]>::to_vec),
+        buyers_prefix: BUYERS_PREFIX.with(<[u8]>::to_vec),
+        order_stream: ORDER_STREAM.with(<[u8]>::to_vec),
+        order_fields: ORDER_FIELDS.with(<[u8]>::to_vec),
+        keeps_confirmed: keeps_confirmed(),
+        draw_stream: DRAW_STREAM.with(<[u8]>::to_vec),
+        hash_tags: hash_tags(),
+    }
 }
 
 /// How long a voucher, user, order id, pool, token or prefix may be, in bytes.

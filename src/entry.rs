@@ -175,6 +175,9 @@ impl FillInfo for Info {
         }
         let holds_open = Memory::current().map_or(0, |memory| memory.holds.open());
         section.field(info::HOLDS_OPEN.name, holds_open);
+        for (field, text) in config::names().write() {
+            section.text(field.name, &text);
+        }
     }
 }
 

@@ -2,22 +2,40 @@
 //!
 //! seckill-top uses these descriptions in its metrics, and the documentation in its table.
 
+mod names;
+
+pub use names::Names;
+
 use std::ffi::CStr;
+
+/// What the value of a field is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A number that only grows, from 0 at each load.
+    Counter,
+    /// A number that can also decrease.
+    Gauge,
+    /// A setting in force that names of keys depend on.
+    Name,
+}
 
 /// One field. The server puts `seckill_` before its name.
 pub struct Field {
     pub name: &'static CStr,
     pub meaning: &'static str,
-    /// Its value can also decrease; every other field only grows, from 0 at each load.
-    pub is_gauge: bool,
+    pub kind: Kind,
 }
 
 const fn counter(name: &'static CStr, meaning: &'static str) -> Field {
-    Field { name, meaning, is_gauge: false }
+    Field { name, meaning, kind: Kind::Counter }
 }
 
 const fn gauge(name: &'static CStr, meaning: &'static str) -> Field {
-    Field { name, meaning, is_gauge: true }
+    Field { name, meaning, kind: Kind::Gauge }
+}
+
+const fn name(name: &'static CStr, meaning: &'static str) -> Field {
+    Field { name, meaning, kind: Kind::Name }
 }
 
 pub static TRIES_ACCEPTED: Field = counter(c"tries_accepted", "Tries answered 0");
@@ -53,8 +71,20 @@ pub static HOLDS_OPEN: Field = gauge(
     "Orders held now, in all databases, as far as their keys have been looked at",
 );
 
+pub static STOCK_PREFIX: Field = name(c"stock_prefix", "What precedes the voucher in stock keys");
+pub static BUYERS_PREFIX: Field =
+    name(c"buyers_prefix", "What precedes the voucher in the keys of buyers");
+pub static ORDER_STREAM: Field = name(c"order_stream", "The stream of orders; empty: none");
+pub static ORDER_FIELDS: Field =
+    name(c"order_fields", "The fields of user, voucher and order id in its entries");
+pub static CONFIRMED_STREAM: Field =
+    name(c"confirmed_stream", "yes if confirmed orders have a stream, too");
+pub static DRAW_STREAM: Field = name(c"draw_stream", "The stream of draws; empty: none");
+pub static HASH_TAGS: Field =
+    name(c"hash_tags", "yes if keys have hash tags, as they always do in a cluster");
+
 /// Every field, in the order shown.
-pub static FIELDS: [&Field; 18] = [
+pub static FIELDS: [&Field; 25] = [
     &TRIES_ACCEPTED,
     &TRIES_SOLD_OUT,
     &TRIES_ALREADY_BOUGHT,
@@ -73,6 +103,13 @@ pub static FIELDS: [&Field; 18] = [
     &PRIZES_DRAWN,
     &SCRIPTS_REPLACED,
     &HOLDS_OPEN,
+    &STOCK_PREFIX,
+    &BUYERS_PREFIX,
+    &ORDER_STREAM,
+    &ORDER_FIELDS,
+    &CONFIRMED_STREAM,
+    &DRAW_STREAM,
+    &HASH_TAGS,
 ];
 
 /// The field with this name, given without `seckill_`.
@@ -86,8 +123,8 @@ mod tests {
 
     #[test]
     fn fields_are_found_by_name() {
-        assert!(field("holds_open").is_some_and(|field| field.is_gauge));
-        assert!(field("tries_ended").is_some_and(|field| !field.is_gauge));
+        assert!(field("holds_open").is_some_and(|field| field.kind == Kind::Gauge));
+        assert!(field("tries_ended").is_some_and(|field| field.kind == Kind::Counter));
         assert!(field("tries").is_none());
         let mut names = FIELDS.map(|field| field.name);
         names.sort();

@@ -52,12 +52,6 @@ pub const DEAD_LETTERS_SUFFIX: &[u8] = b".dlq";
 /// The suffix of a lock's name for its fence key.
 pub const FENCE_SUFFIX: &[u8] = b":fence";
 
-/// Do the names of keys have hash tags? `setting` is the value of `seckill.hash-tags`. In a cluster
-/// they always do.
-pub fn uses_hash_tags(setting: &[u8], is_cluster: bool) -> bool {
-    is_cluster || setting == b"yes"
-}
-
 /// How a voucher or a pool is written in the names of its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Naming<'o> {
@@ -250,14 +244,6 @@ mod tests {
         ] {
             let found = owner_of(key.as_bytes(), b"k:", tags);
             assert_eq!(found.as_deref(), want.map(str::as_bytes), "{key} {tags}");
-        }
-    }
-
-    #[test]
-    fn a_cluster_has_hash_tags_whatever_the_setting_is() {
-        for (setting, alone) in [("auto", false), ("yes", true), ("no", false)] {
-            assert_eq!(uses_hash_tags(setting.as_bytes(), false), alone, "{setting}");
-            assert!(uses_hash_tags(setting.as_bytes(), true), "{setting}");
         }
     }
 

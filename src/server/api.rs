@@ -68,6 +68,7 @@ required! {
     RedisModule_GetServerInfo
     RedisModule_HashGet
     RedisModule_HashSet
+    RedisModule_InfoAddFieldCString
     RedisModule_InfoAddFieldULongLong
     RedisModule_InfoAddSection
     RedisModule_KeyType

@@ -4,7 +4,7 @@ use super::api::api;
 use super::ctx::Ctx;
 use super::panics::guarded;
 use redis_module::raw;
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, CString, c_int};
 use std::ptr;
 
 /// Where the fields of the section go.
@@ -15,6 +15,13 @@ impl InfoSection {
     pub(crate) fn field(&mut self, name: &CStr, value: u64) {
         // SAFETY: the section was begun and is live. It fails only outside of a wanted section.
         unsafe { api!(RedisModule_InfoAddFieldULongLong(self.0, name.as_ptr(), value)) };
+    }
+
+    /// Adds one field with a text without NUL bytes and line breaks.
+    pub(crate) fn text(&mut self, name: &CStr, value: &str) {
+        let Ok(value) = CString::new(value) else { return };
+        // SAFETY: as for a number; the server copies the text.
+        unsafe { api!(RedisModule_InfoAddFieldCString(self.0, name.as_ptr(), value.as_ptr())) };
     }
 }
 

@@ -132,14 +132,14 @@ fn settings() -> String {
     rows(["name", "default", "meaning"], CONFIGS.map(row))
 }
 
-fn fields(is_gauge: bool) -> String {
-    let chosen = info::FIELDS.into_iter().filter(|field| field.is_gauge == is_gauge);
+fn fields(kind: info::Kind, shows: &'static str) -> String {
+    let chosen = info::FIELDS.into_iter().filter(|field| field.kind == kind);
     let row = |field: &info::Field| {
         let name = field.name.to_str().expect("ASCII");
         let link = "[`seckill.scripts`](configuration.md#seckillscripts)";
         [format!("`seckill_{name}`"), field.meaning.replace("seckill.scripts", link)]
     };
-    rows(["field", if is_gauge { "shows" } else { "counts" }], chosen.map(row))
+    rows(["field", shows], chosen.map(row))
 }
 
 /// Every generated table: its page, its name, its text.
@@ -149,8 +149,9 @@ fn tables() -> Vec<(String, &'static str, String)> {
         ("docs/README.md".to_owned(), "commands", overview(&commands)),
         ("docs/configuration.md".to_owned(), "configurations", settings()),
         ("docs/operating.md".to_owned(), "categories", access(&commands)),
-        ("docs/operating.md".to_owned(), "counters", fields(false)),
-        ("docs/operating.md".to_owned(), "gauges", fields(true)),
+        ("docs/operating.md".to_owned(), "counters", fields(info::Kind::Counter, "counts")),
+        ("docs/operating.md".to_owned(), "gauges", fields(info::Kind::Gauge, "shows")),
+        ("docs/operating.md".to_owned(), "names", fields(info::Kind::Name, "shows")),
     ];
     let page = |command: &Command| format!("docs/commands/{}", command.page());
     tables.extend(commands.iter().map(|command| (page(command), "facts", facts(command))));

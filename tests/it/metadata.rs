@@ -2,6 +2,7 @@
 
 use crate::harness::{Server, text};
 use crate::observe::words;
+use domain::info::Names;
 use redis::Value;
 
 pub fn items(value: &Value) -> &[Value] {
@@ -342,6 +343,40 @@ fn info_counts_outcomes() {
         let shown = text(&server.run(&format!("INFO {section}")));
         assert!(shown.contains("seckill_tries_accepted:3"), "INFO {section}:\n{shown}");
     }
+}
+
+/// A name can't end its line and fake another.
+#[test]
+fn info_shows_the_names_in_force() {
+    let server = Server::start();
+    let names = || Names::read(&text(&server.run("INFO seckill")));
+    assert_eq!(names(), Some(Names::default()));
+    let odd = b"a\r\nseckill_tries_accepted:9\r\n\\ \xff ";
+    for (setting, value) in [
+        ("stock-prefix", odd.as_slice()),
+        ("order-stream", b""),
+        ("order-fields", b"u v i"),
+        ("confirmed-stream", b"no"),
+        ("hash-tags", b"yes"),
+    ] {
+        let name = format!("seckill.{setting}");
+        let reply = server.call(&[b"CONFIG".as_slice(), b"SET", name.as_bytes(), value]);
+        assert_eq!(reply, Value::Okay, "{setting}");
+    }
+    let wanted = Names {
+        stock_prefix: odd.into(),
+        order_stream: Vec::new(),
+        order_fields: b"u v i".into(),
+        keeps_confirmed: false,
+        hash_tags: true,
+        ..Names::default()
+    };
+    assert_eq!(names(), Some(wanted));
+    assert_eq!(server.info_number("seckill_tries_accepted"), 0);
+    assert_eq!(text(&server.run("INFO seckill")).lines().count(), 1 + domain::info::FIELDS.len());
+    let cluster = crate::cluster::whole_cluster();
+    let names = Names::read(&text(&cluster.run("INFO seckill"))).expect("the module");
+    assert!(names.hash_tags);
 }
 
 #[test]

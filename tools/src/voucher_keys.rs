@@ -1,13 +1,10 @@
 //! Where a server keeps a voucher's facts: the names of its keys and of the stream's fields.
 
-use std::collections::HashMap;
-
-use anyhow::{Context, Result, anyhow, ensure};
-use domain::fields::{ORDER_FIELDS, parse_order_fields};
+use anyhow::{Context, Result, anyhow};
+use domain::fields::parse_order_fields;
 use domain::hash_tag::StrayBraces;
-use domain::key_names::{
-    BOOK_PREFIX, BUYERS_PREFIX, Naming, ORDER_STREAM, RULES_PREFIX, STOCK_PREFIX, uses_hash_tags,
-};
+use domain::info::Names;
+use domain::key_names::{BOOK_PREFIX, Naming, RULES_PREFIX};
 
 use crate::connection::Connection;
 
@@ -33,53 +30,34 @@ pub struct VoucherKeys {
 impl VoucherKeys {
     /// The names that the usual script uses, and the module unless it is configured otherwise.
     pub fn of_script(voucher: &str) -> Result<VoucherKeys> {
-        VoucherKeys::from_configs(voucher, false, &HashMap::new())
+        VoucherKeys::of(voucher, &Names::default())
     }
 
     /// The names that the module on this server is configured to use.
     pub async fn of_module(
         connection: &mut Connection,
         vouchers: &[String],
-        cluster: bool,
     ) -> Result<Vec<VoucherKeys>> {
-        let configs: HashMap<String, String> = redis::cmd("CONFIG")
-            .arg("GET")
-            .arg("seckill.*")
-            .query_async(connection)
-            .await
-            .context("CONFIG GET seckill.*, to learn the names of the keys")?;
-        ensure!(!configs.is_empty(), "this server has no SECKILL commands: load the module");
-        vouchers
-            .iter()
-            .map(|voucher| VoucherKeys::from_configs(voucher, cluster, &configs))
-            .collect()
+        let infos = connection.info("seckill").await;
+        let infos = infos.context("INFO seckill, to learn the names of the keys")?;
+        let names = infos.iter().find_map(|info| Names::read(info));
+        let names = names.context("this server has no SECKILL commands: load the module")?;
+        vouchers.iter().map(|voucher| VoucherKeys::of(voucher, &names)).collect()
     }
 
-    /// A config that is absent has its default.
-    fn from_configs(
-        voucher: &str,
-        cluster: bool,
-        configs: &HashMap<String, String>,
-    ) -> Result<VoucherKeys> {
-        let config = |name: &str, default: &str| {
-            let value = configs.get(&format!("seckill.{name}"));
-            value.cloned().unwrap_or_else(|| default.to_owned())
-        };
-        let hash_tags = uses_hash_tags(config("hash-tags", "auto").as_bytes(), cluster);
-        let naming = Naming::of(voucher.as_bytes(), hash_tags)
+    fn of(voucher: &str, names: &Names) -> Result<VoucherKeys> {
+        let naming = Naming::of(voucher.as_bytes(), names.hash_tags)
             .map_err(|StrayBraces| anyhow!("the braces in voucher {voucher} are not a hash tag"))?;
         let key = |prefix: &[u8]| text(&naming.key(prefix));
 
-        let fields = config("order-fields", ORDER_FIELDS);
-        let [user_field, voucher_field, order_field] = parse_order_fields(fields.as_bytes())
-            .map_err(|_| anyhow!("seckill.order-fields is \"{fields}\", not three names"))?
+        let [user_field, voucher_field, order_field] = parse_order_fields(&names.order_fields)
+            .map_err(|why| anyhow!("the fields of orders {why}"))?
             .map(text);
-        let stream = config("order-stream", ORDER_STREAM);
-        let stream = (!stream.is_empty()).then_some(stream.as_bytes());
+        let stream = Some(names.order_stream.as_slice()).filter(|stream| !stream.is_empty());
         Ok(VoucherKeys {
             voucher: voucher.to_owned(),
-            stock: key(config("stock-prefix", STOCK_PREFIX).as_bytes()),
-            buyers: key(config("buyers-prefix", BUYERS_PREFIX).as_bytes()),
+            stock: key(&names.stock_prefix),
+            buyers: key(&names.buyers_prefix),
             book: key(BOOK_PREFIX),
             rules: key(RULES_PREFIX),
             released: stream.map(|stream| text(&naming.released_stream(stream))),
@@ -100,8 +78,8 @@ fn text(name: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn configs(pairs: &[(&str, &str)]) -> HashMap<String, String> {
-        pairs.iter().map(|(name, value)| (format!("seckill.{name}"), (*value).to_owned())).collect()
+    fn tagged() -> Names {
+        Names { hash_tags: true, ..Names::default() }
     }
 
     #[test]
@@ -118,13 +96,14 @@ mod tests {
 
     #[test]
     fn configured_names_are_honoured() {
-        let configs = configs(&[
-            ("stock-prefix", "s:"),
-            ("buyers-prefix", "b:"),
-            ("order-stream", "orders"),
-            ("order-fields", "u v o"),
-        ]);
-        let names = VoucherKeys::from_configs("7", false, &configs).unwrap();
+        let names = Names {
+            stock_prefix: b"s:".into(),
+            buyers_prefix: b"b:".into(),
+            order_stream: b"orders".into(),
+            order_fields: b"u v o".into(),
+            ..Names::default()
+        };
+        let names = VoucherKeys::of("7", &names).unwrap();
         assert_eq!((names.stock.as_str(), names.buyers.as_str()), ("s:7", "b:7"));
         assert_eq!(names.stream.as_deref(), Some("orders"));
         let fields = (names.user_field, names.voucher_field, names.order_field);
@@ -133,45 +112,22 @@ mod tests {
 
     #[test]
     fn an_empty_stream_means_none() {
-        let names =
-            VoucherKeys::from_configs("7", true, &configs(&[("order-stream", "")])).unwrap();
-        assert_eq!(names.stream, None);
+        let names = Names { order_stream: Vec::new(), ..tagged() };
+        let keys = VoucherKeys::of("7", &names).unwrap();
+        assert_eq!((keys.stream, keys.released), (None, None));
     }
 
     #[test]
-    fn hash_tags_follow_the_config_and_the_server() {
-        for (config, cluster, tagged) in [
-            ("auto", false, false),
-            ("auto", true, true),
-            ("yes", false, true),
-            ("no", false, false),
-            ("no", true, true),
-        ] {
-            let configs = configs(&[("hash-tags", config)]);
-            let names = VoucherKeys::from_configs("7", cluster, &configs).unwrap();
-            let stock = if tagged { "seckill:stock:{7}" } else { "seckill:stock:7" };
-            assert_eq!(names.stock, stock, "{config} {cluster}");
-            let stream = if tagged { "stream.orders:{7}" } else { "stream.orders" };
-            assert_eq!(names.stream.as_deref(), Some(stream), "{config} {cluster}");
-            let released = stream.replace("orders", "orders.released");
-            assert_eq!(names.released.as_deref(), Some(released.as_str()));
-        }
-    }
-
-    #[test]
-    fn a_voucher_keeps_its_own_tag() {
-        let names =
-            VoucherKeys::from_configs("{shop3}:7", false, &configs(&[("hash-tags", "yes")]))
-                .unwrap();
+    fn hash_tags_are_those_of_the_server() {
+        let names = VoucherKeys::of("7", &tagged()).unwrap();
+        assert_eq!(names.stock, "seckill:stock:{7}");
+        assert_eq!(names.stream.as_deref(), Some("stream.orders:{7}"));
+        assert_eq!(names.released.as_deref(), Some("stream.orders.released:{7}"));
+        let names = VoucherKeys::of("{shop3}:7", &tagged()).unwrap();
         assert_eq!(names.stock, "seckill:stock:{shop3}:7");
         assert_eq!(names.stream.as_deref(), Some("stream.orders:{shop3}"));
-    }
-
-    #[test]
-    fn braces_that_make_no_tag_are_refused() {
-        let configs = configs(&[("hash-tags", "yes")]);
         for voucher in ["{}x", "a}b", "}", ""] {
-            assert!(VoucherKeys::from_configs(voucher, false, &configs).is_err(), "{voucher}");
+            assert!(VoucherKeys::of(voucher, &tagged()).is_err(), "{voucher}");
         }
     }
 }

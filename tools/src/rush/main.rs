@@ -79,7 +79,7 @@ async fn rush(options: &Options) -> Result<Report> {
     let shards = match options.method() {
         Method::Command => {
             sale::need_module(&mut link, options.try_command()).await?;
-            VoucherKeys::of_module(&mut link, &spread.vouchers(), server.cluster).await?
+            VoucherKeys::of_module(&mut link, &spread.vouchers()).await?
         }
         Method::Script => vec![VoucherKeys::of_script(&options.voucher)?],
     };

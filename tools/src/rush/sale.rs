@@ -21,14 +21,13 @@ const PAGE: usize = 1_000;
 pub struct Server {
     pub name: &'static str,
     pub version: String,
-    pub cluster: bool,
 }
 
 impl Server {
     pub async fn ask(connection: &mut Connection) -> Result<Server> {
         let info = connection.info("server").await.context("INFO server")?;
         let (name, version) = product(info.first().map_or("", String::as_str));
-        Ok(Server { name, version, cluster: matches!(connection, Connection::Cluster(_)) })
+        Ok(Server { name, version })
     }
 }
 

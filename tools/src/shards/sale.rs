@@ -26,8 +26,7 @@ pub struct Shard {
 /// The keys of the first `count` shards of a sale, as this server names them.
 async fn shards_of(link: &Connection, sale: &str, count: u32) -> Result<Vec<Shard>> {
     let vouchers: Vec<String> = (0..count).map(|shard| shard_voucher(sale, shard)).collect();
-    let is_cluster = matches!(link, Connection::Cluster(_));
-    let names = VoucherKeys::of_module(&mut link.clone(), &vouchers, is_cluster).await?;
+    let names = VoucherKeys::of_module(&mut link.clone(), &vouchers).await?;
     let shards = (0..count).zip(names).map(|(shard, names)| Shard {
         voucher: names.voucher,
         stock: names.stock,

@@ -94,7 +94,6 @@ impl Finder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::HashMap;
 
     fn reply(cursor: &str, keys: &[&str]) -> Value {
         let text = |text: &&str| Value::BulkString(text.as_bytes().to_vec());
@@ -103,7 +102,7 @@ mod tests {
 
     #[test]
     fn vouchers_come_and_go_with_the_rounds() {
-        let key_names = KeyNames::from_configs(&HashMap::new(), false);
+        let key_names = KeyNames::from_info("", false);
         let mut finder = Finder::new(&key_names);
         let mut replies = vec![
             reply("0", &["seckill:stock:c"]),

@@ -1,59 +1,40 @@
 //! Where a server keeps what is watched: the names of stock keys, of buyers and of streams.
 
-use std::collections::HashMap;
-
-use domain::key_names::{
-    BUYERS_PREFIX, DEAD_LETTERS_SUFFIX, DRAW_STREAM, HOLDS_PREFIX, Naming, ORDER_STREAM,
-    STOCK_PREFIX, owner_of, uses_hash_tags,
-};
+use domain::info::Names;
+use domain::key_names::{DEAD_LETTERS_SUFFIX, HOLDS_PREFIX, Naming, owner_of};
 use seckill_tools::scan::literal;
 
-/// What the configurations of the module say about names.
+/// What the settings of the module say about names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyNames {
-    stock_prefix: Vec<u8>,
-    buyers_prefix: Vec<u8>,
-    order_stream: Vec<u8>,
-    draw_stream: Vec<u8>,
-    is_tagged: bool,
-}
+pub struct KeyNames(Names);
 
 impl KeyNames {
-    /// A configuration that is absent has its default.
-    pub fn from_configs(configs: &HashMap<Vec<u8>, Vec<u8>>, is_cluster: bool) -> Self {
-        let config = |name: &str, default: &str| {
-            let value = configs.get(format!("seckill.{name}").as_bytes());
-            value.cloned().unwrap_or_else(|| default.as_bytes().to_vec())
-        };
-        Self {
-            stock_prefix: config("stock-prefix", STOCK_PREFIX),
-            buyers_prefix: config("buyers-prefix", BUYERS_PREFIX),
-            order_stream: config("order-stream", ORDER_STREAM),
-            draw_stream: config("draw-stream", DRAW_STREAM),
-            is_tagged: uses_hash_tags(&config("hash-tags", "auto"), is_cluster),
-        }
+    /// The names in force, as INFO shows them; the defaults without the module.
+    pub fn from_info(info: &str, is_cluster: bool) -> Self {
+        let default = || Names { hash_tags: is_cluster, ..Names::default() };
+        Self(Names::read(info).unwrap_or_else(default))
     }
 
     pub fn with_stock_prefix(mut self, prefix: Option<&str>) -> Self {
         if let Some(prefix) = prefix {
-            self.stock_prefix = prefix.as_bytes().to_vec();
+            self.0.stock_prefix = prefix.as_bytes().to_vec();
         }
         self
     }
 
     /// What SCAN finds the stock keys by: the prefix, none of it a wildcard.
     pub fn stock_pattern(&self) -> Vec<u8> {
-        let mut pattern = literal(&self.stock_prefix);
+        let mut pattern = literal(&self.0.stock_prefix);
         pattern.push(b'*');
         pattern
     }
 
     pub fn stock_key(&self, voucher: &[u8]) -> Vec<u8> {
-        self.naming(voucher).key(&self.stock_prefix)
+        self.naming(voucher).key(&self.0.stock_prefix)
     }
 
     pub fn buyers_key(&self, voucher: &[u8]) -> Vec<u8> {
-        self.naming(voucher).key(&self.buyers_prefix)
+        self.naming(voucher).key(&self.0.buyers_prefix)
     }
 
     pub fn holds_key(&self, voucher: &[u8]) -> Vec<u8> {
@@ -62,19 +43,19 @@ impl KeyNames {
 
     /// The voucher of a stock key; none of a key that is none.
     pub fn voucher_of(&self, stock_key: &[u8]) -> Option<Vec<u8>> {
-        owner_of(stock_key, &self.stock_prefix, self.is_tagged)
+        owner_of(stock_key, &self.0.stock_prefix, self.0.hash_tags)
     }
 
     /// The streams of orders, of released orders, of dead letters and of draws.
     pub fn streams(&self, vouchers: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let mut names = Vec::new();
-        if !self.order_stream.is_empty() {
-            let namings: Vec<Naming<'_>> = match self.is_tagged {
+        if !self.0.order_stream.is_empty() {
+            let namings: Vec<Naming<'_>> = match self.0.hash_tags {
                 true => vouchers.iter().filter_map(|v| Naming::of(v, true).ok()).collect(),
                 false => vec![Naming::Plain(b"")],
             };
             let of = |naming: &Naming<'_>| {
-                [naming.stream(&self.order_stream), naming.released_stream(&self.order_stream)]
+                [naming.stream(&self.0.order_stream), naming.released_stream(&self.0.order_stream)]
             };
             // Vouchers that share a hash tag share their streams.
             let mut streams: Vec<_> = namings.iter().map(of).collect();
@@ -85,8 +66,8 @@ impl KeyNames {
                 names.push([stream.as_slice(), DEAD_LETTERS_SUFFIX].concat());
             }
         }
-        if !self.is_tagged && !self.draw_stream.is_empty() {
-            names.push(self.draw_stream.clone());
+        if !self.0.hash_tags && !self.0.draw_stream.is_empty() {
+            names.push(self.0.draw_stream.clone());
         }
         names
     }
@@ -94,7 +75,7 @@ impl KeyNames {
     /// How keys of a voucher are named. The module refuses vouchers whose braces make no hash tag:
     /// there are no keys of them.
     fn naming<'v>(&self, voucher: &'v [u8]) -> Naming<'v> {
-        Naming::of(voucher, self.is_tagged).unwrap_or(Naming::Wrapped(voucher))
+        Naming::of(voucher, self.0.hash_tags).unwrap_or(Naming::Wrapped(voucher))
     }
 }
 
@@ -102,11 +83,8 @@ impl KeyNames {
 mod tests {
     use super::*;
 
-    fn key_names(pairs: &[(&str, &str)], is_cluster: bool) -> KeyNames {
-        let pair = |(name, value): &(&str, &str)| {
-            (format!("seckill.{name}").into_bytes(), value.as_bytes().to_vec())
-        };
-        KeyNames::from_configs(&pairs.iter().map(pair).collect(), is_cluster)
+    fn names(hash_tags: bool) -> Names {
+        Names { hash_tags, ..Names::default() }
     }
 
     fn texts(names: Vec<Vec<u8>>) -> Vec<String> {
@@ -115,8 +93,7 @@ mod tests {
 
     #[test]
     fn a_voucher_is_found_by_its_stock_key() {
-        let plain = key_names(&[], false);
-        let tagged = key_names(&[], true);
+        let [plain, tagged] = [false, true].map(|tags| KeyNames::from_info("", tags));
         for (key_names, voucher, key) in [
             (&plain, "7", "seckill:stock:7"),
             (&plain, "{a}", "seckill:stock:{a}"),
@@ -132,21 +109,22 @@ mod tests {
 
     #[test]
     fn the_pattern_takes_the_prefix_literally() {
-        assert_eq!(
-            key_names(&[("stock-prefix", "a*[b]?")], false).stock_pattern(),
-            br"a\*\[b\]\?*"
-        );
-        let named = key_names(&[], false).with_stock_prefix(Some("s:"));
+        let odd = Names { stock_prefix: b"a*[b]?".into(), ..names(false) };
+        assert_eq!(KeyNames(odd).stock_pattern(), br"a\*\[b\]\?*");
+        let named = KeyNames(names(false)).with_stock_prefix(Some("s:"));
         assert_eq!(named.stock_pattern(), b"s:*");
     }
 
     #[test]
     fn streams_follow_the_configuration_and_the_tags() {
-        let plain = key_names(&[("order-stream", "o"), ("draw-stream", "")], false);
+        let none = Vec::new;
+        let plain = Names { order_stream: b"o".into(), draw_stream: none(), ..names(false) };
+        let plain = KeyNames(plain);
         assert_eq!(texts(plain.streams(&[])), ["o", "o.dlq", "o.released", "o.released.dlq"]);
-        assert_eq!(texts(key_names(&[("order-stream", "")], false).streams(&[])), ["stream.draws"]);
+        let drawn = KeyNames(Names { order_stream: none(), ..names(false) });
+        assert_eq!(texts(drawn.streams(&[])), ["stream.draws"]);
         let vouchers = [b"7".to_vec(), b"{s}:1".to_vec(), b"{s}:2".to_vec()];
-        let tagged = texts(key_names(&[("hash-tags", "yes")], false).streams(&vouchers));
+        let tagged = texts(KeyNames(names(true)).streams(&vouchers));
         assert_eq!(tagged.len(), 8, "{tagged:?}");
         assert!(tagged.contains(&"stream.orders.released:{s}.dlq".to_owned()), "{tagged:?}");
     }

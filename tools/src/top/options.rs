@@ -8,8 +8,8 @@ use seckill_tools::server::ServerOptions;
 
 /// Watches a flash sale: stock, outcomes, holds, locks and the consumers of the orders.
 ///
-/// Draws a dashboard in the terminal until q is pressed. Only reads: INFO, CONFIG GET, SCAN,
-/// SECKILL.INFO, TIME, ZRANGE, XLEN and XINFO.
+/// Draws a dashboard in the terminal until q is pressed. Only reads: INFO, SCAN, SECKILL.INFO,
+/// TIME, ZRANGE, XLEN and XINFO.
 #[derive(Parser, Clone, Debug)]
 #[command(name = "seckill-top", version)]
 pub struct Options {

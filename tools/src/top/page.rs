@@ -106,7 +106,7 @@ impl Page {
         for (field, value) in counters {
             // A newer module may have a field that is not known here.
             let known = info::field(field);
-            let (kind, tail) = match known.is_some_and(|field| field.is_gauge) {
+            let (kind, tail) = match known.is_some_and(|field| field.kind == info::Kind::Gauge) {
                 true => ("gauge", ""),
                 false if field.ends_with("_total") => ("counter", ""),
                 false => ("counter", "_total"),

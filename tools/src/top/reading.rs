@@ -1,5 +1,6 @@
 //! What a server answers at one moment, as plain data.
 
+use domain::info;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
@@ -83,7 +84,9 @@ pub fn fields(info: &str) -> HashMap<&str, &str> {
 pub fn counters(fields: &HashMap<&str, &str>) -> BTreeMap<String, u64> {
     let ours = fields.iter().filter_map(|(name, value)| {
         let name = name.strip_prefix("seckill_")?;
-        Some((name.to_owned(), value.parse().ok()?))
+        // A name may consist of digits.
+        let is_name = info::field(name).is_some_and(|field| field.kind == info::Kind::Name);
+        if is_name { None } else { Some((name.to_owned(), value.parse().ok()?)) }
     });
     ours.collect()
 }
@@ -131,7 +134,7 @@ mod tests {
     #[test]
     fn info_is_understood() {
         let info = "# Server\r\nredis_version:7.2.4\r\nvalkey_version:9.1.2\r\nrole:slave\r\n\
-                    run_id:abc\r\nseckill_tries_accepted:7\r\nseckill_odd:x\r\n";
+                    run_id:abc\r\nseckill_tries_accepted:7\r\nseckill_odd:x\r\nseckill_stock_prefix:7\r\n";
         let fields = fields(info);
         let server = Server::from_fields("here".to_owned(), &fields);
         assert_eq!((server.product, server.version.as_str()), ("Valkey", "9.1.2"));

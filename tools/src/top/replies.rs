@@ -7,15 +7,6 @@ use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
 use crate::reading::{Group, Stream, Voucher};
 
-/// Names and values in turn, as of CONFIG GET.
-pub fn pairs(parts: Vec<Value>) -> HashMap<Vec<u8>, Vec<u8>> {
-    let mut texts = parts.into_iter().map(|part| match part {
-        Value::BulkString(bytes) => bytes,
-        _ => Vec::new(),
-    });
-    std::iter::from_fn(|| Some((texts.next()?, texts.next()?))).collect()
-}
-
 /// A reply of SECKILL.INFO. The code word of an error is the state.
 pub fn voucher(name: String, reply: Value) -> Voucher {
     let mut voucher = Voucher { name, ..Voucher::default() };

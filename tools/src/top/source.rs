@@ -1,6 +1,5 @@
 //! Reads a server: one connection, made again when it is lost.
 
-use std::collections::HashMap;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -35,8 +34,6 @@ struct Session {
     connection: MultiplexedConnection,
     place: String,
     finder: Option<Finder>,
-    /// Why CONFIG is not asked for any more.
-    config_refused: Option<String>,
 }
 
 impl Source {
@@ -69,7 +66,7 @@ impl Source {
 
     async fn connect(&self) -> RedisResult<Session> {
         let connection = self.server.connect().await?;
-        Ok(Session { connection, place: self.place(), finder: None, config_refused: None })
+        Ok(Session { connection, place: self.place(), finder: None })
     }
 }
 
@@ -84,7 +81,8 @@ impl Session {
         if counters.is_empty() {
             notes.push("INFO seckill is empty: the module is not loaded".to_owned());
         }
-        let key_names = self.key_names(&server, options, &mut notes).await?;
+        let key_names = KeyNames::from_info(&info, server.is_cluster)
+            .with_stock_prefix(options.stock_prefix.as_deref());
         let (names, left_out) = self.names(&key_names, options, &mut notes).await?;
         let vouchers = self.vouchers(&names, &key_names, options, &mut notes).await?;
         let streams = match options.streams.as_slice() {
@@ -123,31 +121,6 @@ impl Session {
             info.push('\n');
         }
         Ok(info)
-    }
-
-    /// The configured names; the defaults where the user may not ask for them.
-    async fn key_names(
-        &mut self,
-        server: &Server,
-        options: &Options,
-        notes: &mut Vec<String>,
-    ) -> RedisResult<KeyNames> {
-        let mut configs = HashMap::new();
-        if self.config_refused.is_none() {
-            let reply = self.ask(&[cmd("CONFIG").arg("GET").arg("seckill.*").to_owned()]).await?;
-            match reply.into_iter().next() {
-                Some(Value::Array(parts)) => configs = replies::pairs(parts),
-                Some(Value::ServerError(error)) => {
-                    self.config_refused = Some(error.code().to_owned());
-                }
-                _ => {}
-            }
-        }
-        if let Some(code) = &self.config_refused {
-            notes.push(format!("CONFIG GET: {code}; key names are taken to be the defaults"));
-        }
-        let key_names = KeyNames::from_configs(&configs, server.is_cluster);
-        Ok(key_names.with_stock_prefix(options.stock_prefix.as_deref()))
     }
 
     /// The vouchers to read, and how many more there are.

@@ -41,7 +41,7 @@ pub async fn check(options: &Options, wanted: &Check) -> Result<bool> {
     let target = Target::find(place).await?;
     let mut link = target.connect().await?;
     let vouchers = vouchers_of(&mut link, &wanted.voucher).await?;
-    let keys = VoucherKeys::of_module(&mut link, &vouchers, target.is_cluster()).await?;
+    let keys = VoucherKeys::of_module(&mut link, &vouchers).await?;
     let mut comparison = look_twice(&mut link, &store, &keys, options, wanted).await?;
     let mut behind = behind(options, &keys).await?;
     if wanted.repair && !comparison.differences.is_empty() {

@@ -1,19 +1,16 @@
 //! The server's settings that the worker's must match: a worker that reads other fields mistakes
 //! good orders for malformed ones.
 
-use std::collections::HashMap;
-
-use domain::key_names::{Naming, uses_hash_tags};
+use domain::info::Names;
+use domain::key_names::Naming;
 use redis::aio::MultiplexedConnection;
-use redis::{RedisError, RedisResult, cmd};
+use redis::{RedisError, RedisResult};
 
 use crate::options::{Options, text};
 
 const ORDER_FIELDS: &str = "seckill.order-fields";
 const ORDER_STREAM: &str = "seckill.order-stream";
 const CONFIRMED_STREAM: &str = "seckill.confirmed-stream";
-const HASH_TAGS: &str = "seckill.hash-tags";
-const CLUSTER: &str = "cluster-enabled";
 
 /// Why the worker ends, as a text for the operator.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,13 +25,15 @@ pub async fn compare(
     if options.unchecked {
         return Ok(Ok(!options.tag.is_empty()));
     }
-    let mut get = cmd("CONFIG");
-    get.arg("GET").arg(ORDER_FIELDS).arg(ORDER_STREAM).arg(CONFIRMED_STREAM);
-    get.arg(HASH_TAGS).arg(CLUSTER);
-    match get.query_async::<HashMap<String, String>>(connection).await {
-        Ok(found) => Ok(differ(options, &found).map(|()| has_tags(&found))),
+    let mut info = redis::pipe();
+    info.cmd("INFO").arg("seckill").cmd("INFO").arg("cluster");
+    match info.query_async::<(String, String)>(connection).await {
+        Ok((ours, cluster)) => Ok(match Names::read(&ours) {
+            Some(names) => differ(options, &names).map(|()| names.hash_tags),
+            None => Ok(cluster.lines().any(|line| line.trim_end() == "cluster_enabled:1")),
+        }),
         Err(error) if is_refused(&error) => Ok(Err(Differ(
-            "the server doesn't show its settings to this user: grant it +config|get, or compare \
+            "the server doesn't show its settings to this user: grant it +info, or compare \
              --order-fields and --stream with the server's settings yourself and start with \
              --unchecked"
                 .to_owned(),
@@ -43,18 +42,13 @@ pub async fn compare(
     }
 }
 
-fn has_tags(found: &HashMap<String, String>) -> bool {
-    let setting = found.get(HASH_TAGS).map(String::as_str).unwrap_or_default();
-    uses_hash_tags(setting.as_bytes(), found.get(CLUSTER).is_some_and(|is| is == "yes"))
-}
-
-/// The user may not call CONFIG, or it was renamed.
+/// The user may not call INFO, or it was renamed.
 fn is_refused(error: &RedisError) -> bool {
     error.code() == Some("NOPERM")
         || error.detail().is_some_and(|text| text.starts_with("unknown command"))
 }
 
-fn differ(options: &Options, found: &HashMap<String, String>) -> Result<(), Differ> {
+fn differ(options: &Options, names: &Names) -> Result<(), Differ> {
     let different = |setting: &str, its: &str, option: &str, ours: &str| {
         Err(Differ(format!(
             "{setting} of the server is \"{its}\", but {option} is \"{ours}\": start the worker \
@@ -62,16 +56,15 @@ fn differ(options: &Options, found: &HashMap<String, String>) -> Result<(), Diff
              fill the stream)"
         )))
     };
-    let fields = options.order_fields.to_string();
-    if let Some(its) = found.get(ORDER_FIELDS).filter(|its| **its != fields) {
-        return different(ORDER_FIELDS, its, "--order-fields", &fields);
+    let [its, stream] = [&names.order_fields, &names.order_stream].map(|name| text(name.clone()));
+    let (fields, stream) = (options.order_fields.to_string(), stream.as_str());
+    if its != fields {
+        return different(ORDER_FIELDS, &its, "--order-fields", &fields);
     }
-    let Some(stream) = found.get(ORDER_STREAM) else { return Ok(()) };
-    if let Some(tag) = options.tag.first().filter(|_| !has_tags(found)) {
+    if let Some(tag) = options.tag.first().filter(|_| !names.hash_tags) {
         return Err(Differ(format!(
-            "keys of this server have no hash tags ({HASH_TAGS} is \"{}\", and it is in no \
-             cluster), so {} never gets an order: start the worker without --tag",
-            found.get(HASH_TAGS).map(String::as_str).unwrap_or_default(),
+            "keys of this server have no hash tags (seckill.hash-tags is not \"yes\", and it is in \
+             no cluster), so {} never gets an order: start the worker without --tag",
             options.streams_of(Some(tag)).orders
         )));
     }
@@ -100,7 +93,7 @@ fn differ(options: &Options, found: &HashMap<String, String>) -> Result<(), Diff
             )));
         }
     }
-    if found.get(CONFIRMED_STREAM).is_some_and(|is| is == "no") && !options.confirmed().is_empty() {
+    if !names.keeps_confirmed && !options.confirmed().is_empty() {
         return Err(Differ(format!(
             "{CONFIRMED_STREAM} of the server is \"no\", so orders that are paid would stay held \
              in the rows: set it to yes, or start the worker with --confirmed \"\""
@@ -115,42 +108,36 @@ mod tests {
 
     use super::*;
 
-    fn difference(line: &str, settings: &[(&str, &str)]) -> Option<String> {
+    fn difference(line: &str, names: &Names) -> Option<String> {
         let options = Options::try_parse_from(line.split('|')).unwrap();
-        let found =
-            settings.iter().map(|(name, value)| (format!("seckill.{name}"), (*value).into()));
-        differ(&options, &found.collect()).err().map(|Differ(text)| text)
+        differ(&options, names).err().map(|Differ(text)| text)
     }
 
     #[test]
     fn a_difference_is_told_with_what_to_do() {
-        let usual = [("order-fields", "userId voucherId id"), ("order-stream", "stream.orders")];
+        let usual = Names::default();
         assert_eq!(difference("worker", &usual), None);
-        assert_eq!(difference("worker", &[]), None, "a server without the module");
         let tagged = "worker|--stream|stream.orders:{7}|--released|stream.orders.released:{7}";
         assert_eq!(difference(tagged, &usual), None);
-        for (line, settings, words) in [
-            (
-                "worker",
-                [("order-fields", "buyer item order")],
-                "--order-fields \"buyer item order\"",
-            ),
-            ("worker", [("order-stream", "orders")], "--stream \"orders\""),
-            ("worker", [("order-stream", "")], "keeps no orders"),
-            ("worker|--stream|stream.orderz", [usual[1]], "--stream \"stream.orders\""),
-            ("worker|--stream|stream.orders:{}", [usual[1]], "--stream \"stream.orders\""),
-            ("worker|--released|x", [usual[1]], "--released \"stream.orders.released\""),
-            ("worker|--confirmed|x", [usual[1]], "--confirmed \"stream.orders.confirmed\""),
-            ("worker|--confirmed=", [("order-fields", "a b c")], "\"a b c\""),
-            ("worker|--tag|7", [usual[1]], "start the worker without --tag"),
+        let fields = |fields: &str| Names { order_fields: fields.into(), ..Names::default() };
+        let stream = |stream: &str| Names { order_stream: stream.into(), ..Names::default() };
+        for (line, names, words) in [
+            ("worker", fields("buyer item order"), "--order-fields \"buyer item order\""),
+            ("worker", stream("orders"), "--stream \"orders\""),
+            ("worker", stream(""), "keeps no orders"),
+            ("worker|--stream|stream.orderz", usual.clone(), "--stream \"stream.orders\""),
+            ("worker|--stream|stream.orders:{}", usual.clone(), "--stream \"stream.orders\""),
+            ("worker|--released|x", usual.clone(), "--released \"stream.orders.released\""),
+            ("worker|--confirmed|x", usual.clone(), "--confirmed \"stream.orders.confirmed\""),
+            ("worker|--confirmed=", fields("a b c"), "\"a b c\""),
+            ("worker|--tag|7", usual.clone(), "start the worker without --tag"),
         ] {
-            let told = difference(line, &settings).unwrap_or_default();
+            let told = difference(line, &names).unwrap_or_default();
             assert!(told.contains(words), "{line}: {told}");
         }
-        for tagged in [("hash-tags", "yes"), ("order-fields", "userId voucherId id")] {
-            assert_eq!(difference("worker|--tag|7", &[tagged]), None, "{tagged:?}");
-        }
-        let unconfirmed = [usual[1], ("confirmed-stream", "no")];
+        let tagged = Names { hash_tags: true, ..Names::default() };
+        assert_eq!(difference("worker|--tag|7", &tagged), None);
+        let unconfirmed = Names { keeps_confirmed: false, ..Names::default() };
         assert!(difference("worker", &unconfirmed).unwrap().contains("stay held"));
         assert_eq!(difference("worker|--confirmed=", &unconfirmed), None);
     }

@@ -150,10 +150,10 @@ fn settings_that_may_not_be_read_are_asked_for() {
     let mut shop = Shop::open(Database::sqlite());
     shop.sell("phone", 10);
     shop.buy("phone", "ann", "o1");
-    shop.run("ACL SETUSER default -config");
+    shop.run("ACL SETUSER default -info");
     let mut worker = shop.worker(&["--once"]);
     assert_eq!(worker.ended().code(), Some(1));
-    assert!(worker.log().contains("+config|get"), "{}", worker.log());
+    assert!(worker.log().contains("+info"), "{}", worker.log());
     shop.drain(&["--unchecked"]);
     assert_eq!(shop.row_count(), 1);
     let mut worker = shop.worker(&["--unchecked", "--reject-after", "1h"]);
