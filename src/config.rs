@@ -1,12 +1,15 @@
 //! What an operator can set: one static a configuration, and the table of all of them.
 
-use crate::server::{ArgKind, ArgSpec, Choice, CommandSpec, MainThread, Number, Setting, Text};
+use crate::server::{
+    ArgKind, ArgSpec, Choice, CommandSpec, MainThread, Number, Setting, Text, is_cluster_node,
+};
 use domain::info::Names;
 use domain::order_id::Calendar;
 use domain::sale::Policy;
 use domain::scripts::{Argument, BadEntry, Callable, Scripts, Word};
 use domain::waiters::Bounds;
 use domain::{fields, key_names};
+use lazy_static::lazy_static;
 use std::ffi::CStr;
 
 /// What comes before the voucher in the name of its stock key.
@@ -108,15 +111,13 @@ pub(crate) fn naming_generation() -> u64 {
     NAMING_GENERATION.get()
 }
 
-static IS_CLUSTER: MainThread<bool> = MainThread::new(false);
-
-/// Remembers whether the server is a node of a cluster, which never changes while it runs.
-pub(crate) fn set_cluster(is_cluster: bool) {
-    IS_CLUSTER.set(is_cluster);
+lazy_static! {
+    /// Is the server a node of a cluster? That never changes while it runs.
+    static ref IS_CLUSTER: bool = is_cluster_node();
 }
 
 pub(crate) fn is_cluster() -> bool {
-    IS_CLUSTER.get()
+    *IS_CLUSTER
 }
 
 /// Do names of keys carry hash tags? In a cluster always: without them a voucher's keys would be

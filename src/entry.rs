@@ -109,7 +109,6 @@ fn prepare(ctx: Ctx<'_>, args: &[RedisString]) -> Result<(), String> {
     }
     ctx.set_module_options();
     metrics::reset();
-    config::set_cluster(ctx.is_cluster());
     config::set_commands(&COMMANDS);
     for category in [c"seckill", c"lock"] {
         add_category(ctx, category);

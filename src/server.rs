@@ -37,7 +37,7 @@ pub(crate) use command::{
     register as register_command,
 };
 pub(crate) use config::{Choice, Number, Setting, Text};
-pub(crate) use ctx::{Ctx, EventClass};
+pub(crate) use ctx::{Ctx, EventClass, is_cluster_node};
 pub(crate) use events::{
     Listener, ServerEvent, are_events_known, is_turn_over, subscribe, subscribe_to_connections,
     subscribe_to_turns, turn_again,

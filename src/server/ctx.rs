@@ -51,6 +51,13 @@ impl EventClass {
     }
 }
 
+/// Is this server a node of a cluster?
+pub(crate) fn is_cluster_node() -> bool {
+    // SAFETY: without a context the flags are those of the server.
+    let flags = unsafe { api!(RedisModule_GetContextFlags(ptr::null_mut())) };
+    flags & (raw::REDISMODULE_CTX_FLAGS_CLUSTER as i32) != 0
+}
+
 impl<'a> Ctx<'a> {
     /// # Safety
     /// `raw` must be a context that the server keeps alive for `'a`.
@@ -181,11 +188,6 @@ impl<'a> Ctx<'a> {
     pub(crate) fn now_us(self) -> i64 {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
-    }
-
-    /// Is this server a node of a cluster? Fixed for the life of a server.
-    pub(crate) fn is_cluster(self) -> bool {
-        self.has_any_flag(raw::REDISMODULE_CTX_FLAGS_CLUSTER)
     }
 
     /// Is more memory in use than `maxmemory` allows?

@@ -270,7 +270,7 @@ mod tests {
     fn report(rush: &Rush, found: i64) -> Report {
         use clap::Parser;
         let options = Options::parse_from(["rush", "--seed", "7"]);
-        let server = Server { name: "Redis", version: "7.0.15".to_owned(), cluster: false };
+        let server = Server { name: "Redis", version: "7.0.15".to_owned() };
         let plan = Plan::new("run".to_owned(), rush.sent, rush.sent, 0.0, 7);
         let checks = vec![Check { what: "stock left", expected: 0, found }];
         let found = Found { stock_left: 0, checks, managed: None };
