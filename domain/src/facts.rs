@@ -94,6 +94,11 @@ pub trait Facts {
     /// although some are, while they can't be released.
     fn due(&self, most: usize) -> Result<Option<FirstDue<Self::Name>>, Self::Error>;
 
+    /// Refuses to say that nothing is due while the holds may be elsewhere.
+    fn sees_holds(&self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
     /// The first `most` orders that are held, and how many are.
     fn held(&self, most: usize) -> Result<(Vec<Self::Name>, u64), Self::Error>;
 

@@ -155,6 +155,10 @@ impl<F: Facts<Name: Hash>> Facts for Overlay<'_, F> {
         Ok(self.due.get_or_init(|| due).clone())
     }
 
+    fn sees_holds(&self) -> Result<(), F::Error> {
+        self.base.sees_holds()
+    }
+
     fn held(&self, most: usize) -> Result<(Vec<F::Name>, u64), F::Error> {
         self.base.held(most)
     }

@@ -105,7 +105,10 @@ fn managed<F: Facts>(
     let Some(after) = before.checked_sub(order.units.get()).filter(|after| *after >= 0) else {
         // Holds may be due. If they can't be released, the timer logs why.
         let due = if settled { None } else { facts.due(SETTLED_MAX)? };
-        let Some(due) = due else { return Ok(answer(Outcome::SoldOut)) };
+        let Some(due) = due else {
+            facts.sees_holds()?;
+            return Ok(answer(Outcome::SoldOut));
+        };
         return Ok(Decision::Settle(due.iter().map(|due| due.id.clone()).collect()));
     };
     accept(facts, rules, order, has, Change { before, after })

@@ -296,6 +296,11 @@ impl<'a> Facts for Sale<'a> {
         Ok(Some(due.collect()))
     }
 
+    #[inline]
+    fn sees_holds(&self) -> Result<(), CommandError> {
+        self.check_reach()
+    }
+
     fn held(&self, most: usize) -> Result<(Vec<Name<'a>>, u64), CommandError> {
         let holds = self.more().holds.reading(self.ctx, self.managed_keys()?.holds);
         let Some((holds, held)) =
