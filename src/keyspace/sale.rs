@@ -341,6 +341,8 @@ impl<'a> Facts for Sale<'a> {
         check_primary(self.ctx)?;
         let keys = self.managed_keys()?;
         if units != Units::ONE {
+            // In a cluster this asks for the book, which in the background can expire it.
+            self.more().book.close();
             book::read_extra(self.ctx, keys)?;
         }
         self.more().book.open(self.ctx, keys.book, Kind::Hash)?;
