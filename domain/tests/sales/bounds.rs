@@ -68,7 +68,7 @@ fn at_once(actions: Vec<Action>) -> Vec<Move> {
     actions.into_iter().map(|action| (action, false)).collect()
 }
 
-fn is_set(name: &str) -> bool {
+pub fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some()
 }
 
@@ -140,10 +140,10 @@ pub fn two_sales() -> Bounds {
     let references: &[_] = &[None, Some(0)];
     let sales: &[_] = &[None, Some(1)];
     let units: &[_] = if is_set("BRIEF") { &[1] } else { &[1, 2] };
-    let ids: &[_] = if is_set("SOAK") { &[0, 1, 2] } else { &[0, 1] };
-    let requests = Requests { ids, units, references, sales, extends: false };
+    let extends = is_set("SOAK");
+    let requests = Requests { ids: &[0, 1], units, references, sales, extends };
     let mut actions = requests.all();
-    for id in ids.iter().copied() {
+    for id in [0, 1] {
         actions.extend([Action::RejectLate(0, id), Action::RejectLate(1, id)]);
     }
     actions.extend([false, true].map(|forced| Action::Drop { forced }));
@@ -154,8 +154,7 @@ pub fn two_sales() -> Bounds {
 
 /// One snapshot at any moment, and one failover to it.
 pub fn failover() -> Bounds {
-    let ids: &[_] = if is_set("SOAK") { &[0, 1, 2] } else { &[0, 1] };
-    let ids = if is_set("BRIEF") { &[0] } else { ids };
+    let ids: &[_] = if is_set("BRIEF") { &[0] } else { &[0, 1] };
     let requests =
         Requests { ids, units: &[1, 2], references: &[None], sales: &[None], extends: true };
     let mut actions = requests.all();

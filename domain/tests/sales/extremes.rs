@@ -4,19 +4,18 @@
 use crate::bounds::{created, order, sale};
 use crate::world::{Error, NOW, View, World};
 use domain::book::{Entry, Reason, State, UserUnits};
-use domain::facts::{Facts, Refusal};
+use domain::facts::Refusal;
 use domain::orders::{self, Request, stock_after_release};
-use domain::overlay::Overlay;
 use domain::plan::{Admission, Change, Decision, Hold, Plan, SalePlan};
 use domain::rejection::Fate;
 use domain::rules::{MILLIS_MAX, Meant, Rules};
-use domain::sale::{Outcome, Policy, Stock, Units};
+use domain::sale::{Outcome, Policy, Units};
 use domain::sales::{self, End};
 use domain::tries;
 use std::cell::Cell;
 
-const PLAIN: Policy = Policy { missing_is_sold_out: false, minus_one_is_unlimited: false };
-const SOFT: Policy = Policy { missing_is_sold_out: true, ..PLAIN };
+pub const PLAIN: Policy = Policy { missing_is_sold_out: false, minus_one_is_unlimited: false };
+pub const SOFT: Policy = Policy { missing_is_sold_out: true, ..PLAIN };
 const ENDLESS: Policy = Policy { minus_one_is_unlimited: true, ..PLAIN };
 const MAX: i64 = i64::MAX;
 
@@ -41,7 +40,7 @@ fn entry(state: State, units: i64) -> Entry<u8> {
 }
 
 /// A sale with one order of user 0.
-fn with_order(state: State, units: i64, stock: Option<i64>, total: i64) -> World {
+pub fn with_order(state: State, units: i64, stock: Option<i64>, total: i64) -> World {
     let mut world = created(Rules { total, limit: MAX, ..sale() });
     let made = entry(state, units);
     world.stock = stock;
@@ -57,7 +56,7 @@ fn request() -> Request<u8> {
 }
 
 /// The plan of a decision that has one.
-fn plan<A>(decision: Result<Decision<A, u8>, Error>) -> Plan<u8> {
+pub fn plan<A>(decision: Result<Decision<A, u8>, Error>) -> Plan<u8> {
     match decision {
         Ok(Decision::Do(_, plan)) => plan,
         _ => panic!("no plan"),
@@ -329,33 +328,6 @@ fn a_sale_ends_although_its_keys_are_unreadable() {
         let got = asked(held, |facts| sales::drop(facts, true, most));
         assert_eq!(got, Ok(End::Cancel { ids, delete, end }));
     }
-}
-
-#[test]
-fn an_overlay_knows_plans_that_are_not_applied() {
-    let world = with_order(State::Sold, 1, Some(5), 6);
-    let asked = Cell::new(0);
-    let policy = PLAIN;
-    let view = View { world: &world, asked: &asked, fails: 99, knows_buyers: false, policy };
-    let mut overlay = Overlay::new(&view, 3);
-    assert!(overlay.is_empty() && overlay.has_book() == Ok(true));
-    assert_eq!((overlay.known_buyer(&1), overlay.is_buyer(&1)), (Ok(None), Ok(false)));
-    for (id, user) in [(1, 1), (2, 0)] {
-        let order = order(user, id, 2);
-        overlay.push(plan(tries::decide(&overlay, &order, false)));
-    }
-    let units = |units, latest| UserUnits { units: Units::new(units).unwrap(), latest };
-    assert_eq!(overlay.user_units(&1), Ok(Some(units(2, 1))));
-    assert_eq!(overlay.user_units(&0), Ok(Some(units(3, 2))));
-    assert_eq!((overlay.units_of(&0), overlay.units_of(&1)), (Ok(3), Ok(2)));
-    assert_eq!((overlay.known_buyer(&1), overlay.is_buyer(&1)), (Ok(Some(true)), Ok(true)));
-    assert_eq!(overlay.stock(), Ok(Stock::Left(1)));
-    assert_eq!(overlay.entry(&2).unwrap().map(|entry| entry.user), Some(0));
-    assert_eq!(overlay.entry(&0).unwrap(), world.book[0]);
-    assert_eq!(overlay.take().iter().map(|plan| plan.order.id).collect::<Vec<_>>(), [1, 2]);
-    assert!(overlay.is_empty());
-    assert_eq!((overlay.units_of(&0), overlay.stock()), (Ok(1), Ok(Stock::Left(5))));
-    assert_eq!((overlay.entry(&1), overlay.is_buyer(&1)), (Ok(None), Ok(false)));
 }
 
 #[test]

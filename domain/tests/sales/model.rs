@@ -201,14 +201,14 @@ impl Sales {
     }
 
     /// The answers that were given, by command; 7 is an error.
-    pub fn answers(&self) -> String {
+    pub fn answers(&self) -> Vec<String> {
         let names =
             ["TRY", "CONFIRM", "EXTEND", "CANCEL", "REJECT", "RESTOCK", "DROP", "CREATE", "ADOPT"];
         let lines = names.iter().zip(&self.seen).map(|(name, seen)| {
             let seen = seen.iter().zip(0..).filter(|(seen, _)| seen.load(Ordering::Relaxed));
             seen.fold(name.to_string(), |line, (_, code)| format!("{line} {code}"))
         });
-        lines.filter(|line| line.contains(' ')).collect::<Vec<_>>().join(", ")
+        lines.filter(|line| line.contains(' ')).collect()
     }
 
     fn note(&self, action: &Action, answer: &Result<Answer, Error>) {
