@@ -41,8 +41,9 @@ test: setup-test module ## all tests, against redis-server or REDIS_SERVER=path
 storm: module ## crashes, failovers, histories and the command fuzzer, short
 	SECKILL_MODULE=$(target)/release/libseckill.so cargo test --test storm
 
-# All storms at once, and every seed printed.
+# All storms at once, and every seed printed. Before them the courses of a sale, further.
 soak: module ## the same for MINUTES=60; SEED=n repeats a history
+	SOAK=1 cargo test -p seckill-domain --test sales -- --nocapture
 	SECKILL_MODULE=$(target)/release/libseckill.so STORM_MINUTES=$(or $(MINUTES),60) \
 		cargo test --test storm -- --nocapture --test-threads 32 $(ARGS)
 
@@ -57,6 +58,12 @@ book-test: ## that, and every page opened in Chromium: links, scripts, width, se
 
 fuzz: ## libFuzzer on every parser and rule, FOR=10 seconds each; TARGETS="rules ..." for some
 	@FOR="$(FOR)" scripts/fuzz $(TARGETS)
+
+# Each mutant is a build and a short exploration: hours. Names of files after domain/src for fewer.
+decisions := tries orders sales overlay rules book plan draw rejection sale
+mutants: ## changes each decision and expects a test to fail, FILES="tries orders" for some; slow
+	BRIEF=1 cargo mutants -p seckill-domain -o $(target)/mutants --minimum-test-timeout 60 \
+	    $(foreach file,$(or $(FILES),$(decisions)),-f domain/src/$(file).rs)
 
 memory: ## the integration tests with every server under valgrind, ARGS="hostile::" for some
 	@scripts/memory $(ARGS)
