@@ -167,7 +167,7 @@ fn repeat<F: Facts>(
 }
 
 /// The orders to be settled for a user who seems to have too many units, if one of them is theirs:
-/// their latest, and those that are due first. All of these, since the stock may lack the units, too.
+/// their latest, and those that are due first. All of these, since the stock may lack units, too.
 fn overdue_of<F: Facts>(facts: &F, user: &F::Name) -> Result<Vec<F::Name>, F::Error> {
     let Some(due) = facts.due(SETTLED_MAX)? else { return Ok(Vec::new()) };
     let Some(UserUnits { latest, .. }) = facts.user_units(user)? else { return Ok(Vec::new()) };

@@ -147,7 +147,10 @@ impl Sales {
                         _ => false,
                     })
             });
-            let is_lost = |it: &Answer| matches!(it, Answer::Try(it) if matches!(it.outcome, Outcome::SoldOut | Outcome::AtLimit));
+            let is_lost = |it: &Answer| match it {
+                Answer::Try(it) => matches!(it.outcome, Outcome::SoldOut | Outcome::AtLimit),
+                _ => false,
+            };
             let is_right = match &failed {
                 Err(Error::Fault) => only_ended && after.rules == before.rules,
                 _ if failed == *answer && *after == normal.world => true,
