@@ -39,13 +39,15 @@ pub(super) fn apply<'a>(
         Applied::HasBought => 0,
         Applied::First(count, _) => count,
     };
-    for append in plans.iter().take(written).flat_map(|plan| plan.appends.iter().flatten()) {
-        match (append.stream, append.reason) {
-            (Stream::Confirmed, _) => metrics::ORDERS_CONFIRMED.count(),
-            (Stream::Released, Some(Reason::Cancelled)) => metrics::ORDERS_CANCELLED.count(),
-            (Stream::Released, Some(Reason::Expired)) => metrics::ORDERS_EXPIRED.count(),
-            (Stream::Released, Some(Reason::Rejected)) => metrics::ORDERS_REJECTED.count(),
-            _ => {}
+    for plan in plans.iter().take(written) {
+        for append in &plan.appends {
+            match append.as_ref().map(|append| (append.stream, append.reason)) {
+                Some((Stream::Confirmed, _)) => metrics::ORDERS_CONFIRMED.count(),
+                Some((_, Some(Reason::Cancelled))) => metrics::ORDERS_CANCELLED.count(),
+                Some((_, Some(Reason::Expired))) => metrics::ORDERS_EXPIRED.count(),
+                Some((_, Some(Reason::Rejected))) => metrics::ORDERS_REJECTED.count(),
+                _ => {}
+            }
         }
     }
     Ok(applied)

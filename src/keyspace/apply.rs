@@ -4,7 +4,7 @@ use crate::effect::Effect;
 use crate::error::CommandError;
 use crate::keyspace::book::read_extra;
 use crate::keyspace::buyers::{self, Buyer};
-use crate::keyspace::fields::EntryValues;
+use crate::keyspace::fields::{EntryFields, EntryValues};
 use crate::keyspace::names::Name;
 use crate::keyspace::orders::Added;
 use crate::keyspace::sale::Sale;
@@ -13,8 +13,7 @@ use crate::server::{Call, Kind, OwnedStr, Str};
 use crate::typed::User;
 use domain::facts::Stream;
 use domain::integer::Decimal;
-use domain::plan::{Admission, Append, Change, Hold, Plan, SalePlan};
-use domain::rules::Millis;
+use domain::plan::{Admission, Change, Hold, Order, Plan, SalePlan};
 use domain::sale::Units;
 
 /// What came of plans.
@@ -27,10 +26,11 @@ pub(crate) enum Applied {
     First(usize, CommandError),
 }
 
-/// An entry that was appended, with the texts that its fields are made of.
-#[derive(Default)]
-struct Entered<'a> {
-    added: Option<Added<'a>>,
+/// The texts that the entries of plans are made of. Several plans are tries of one command, whose
+/// entries differ in the user and the order id only.
+struct Texts<'a> {
+    voucher: Str<'a>,
+    sale: Option<OwnedStr>,
     units: Option<OwnedStr>,
     deadline: Option<OwnedStr>,
     reason: Option<OwnedStr>,
@@ -39,19 +39,29 @@ struct Entered<'a> {
     letter: Vec<OwnedStr>,
 }
 
-/// The texts that the entries of all plans share.
-struct Shared<'a> {
-    voucher: Str<'a>,
-    sale: Option<OwnedStr>,
-    deadline: Option<(Millis, OwnedStr)>,
+/// The fields of entries, names and values in turn.
+struct Entries<'t> {
+    order: EntryFields<'t>,
+    letter: Vec<Str<'t>>,
 }
+
+impl<'t> Entries<'t> {
+    /// The entry about an order.
+    #[inline]
+    fn of(&mut self, stream: Stream, order: &'t Order<Name<'_>>) -> &[Str<'t>] {
+        if stream == Stream::DeadLetters {
+            return &self.letter;
+        }
+        self.order.set_order(order.user.as_str(), order.id.as_str());
+        self.order.as_slice()
+    }
+}
+
+/// The entries that were appended for a plan.
+type Appended<'a> = [Option<Added<'a>>; 2];
 
 fn decimal(number: i64) -> OwnedStr {
     OwnedStr::new(Decimal::new(number).bytes())
-}
-
-fn text(text: &Option<OwnedStr>) -> Option<Str<'_>> {
-    text.as_ref().map(OwnedStr::as_str)
 }
 
 impl<'a> Sale<'a> {
@@ -62,32 +72,31 @@ impl<'a> Sale<'a> {
     /// fields.
     pub(crate) fn apply(&self, plans: &[Plan<Name<'a>>]) -> Result<Applied, CommandError> {
         let Some(first) = plans.first() else { return Ok(Applied::All) };
-        let (mut one, mut many);
-        let entered: &mut [[Entered<'a>; 2]] = if plans.len() == 1 {
-            one = [Default::default()];
-            &mut one
-        } else {
-            many = plans.iter().map(|_| Default::default()).collect::<Vec<_>>();
-            &mut many
-        };
-        let shared = self.shared(first)?;
+        let texts = self.texts(first)?;
         let is_new = self.admit(plans)?;
         if !is_new && first.admit == Some(Admission::Ask) {
             return Ok(Applied::HasBought);
         }
-        let refused = self.append_all(plans, entered, &shared);
-        self.more().streams.replace([None, None]);
+        let mut entries = self.entries(first, &texts);
+        let (mut one, mut many) = ([[None; 2]], Vec::new());
+        let appended = if plans.len() == 1 {
+            one.as_mut_slice()
+        } else {
+            many.resize(plans.len(), [None; 2]);
+            many.as_mut_slice()
+        };
+        let refused = self.append_all(plans, appended, &mut entries);
         let (written, rest) = plans.split_at(refused.map_or(plans.len(), |(count, _)| count));
-        if is_new {
-            let admitted = rest.iter().filter(|plan| plan.admit.is_some());
-            admitted.for_each(|plan| self.dismiss(&plan.order.user));
-        }
         if refused.is_some() {
+            if is_new {
+                let admitted = rest.iter().filter(|plan| plan.admit.is_some());
+                admitted.for_each(|plan| self.dismiss(&plan.order.user));
+            }
             // More tries follow these.
             self.note_bought(written);
         }
         if !written.is_empty() {
-            self.write(written, entered, &shared);
+            self.write(written, appended, &mut entries);
         }
         match refused {
             None => Ok(Applied::All),
@@ -96,13 +105,51 @@ impl<'a> Sale<'a> {
         }
     }
 
-    fn shared(&self, first: &Plan<Name<'a>>) -> Result<Shared<'a>, CommandError> {
-        let deadline = first.appends.iter().flatten().find_map(|append| append.deadline);
-        Ok(Shared {
-            voucher: self.entry_voucher(first.sale.is_some())?,
-            sale: first.sale.map(|sale| decimal(sale.get())),
-            deadline: deadline.map(|deadline| (deadline, decimal(deadline))),
-        })
+    fn texts(&self, plan: &Plan<Name<'a>>) -> Result<Texts<'a>, CommandError> {
+        let word = |word: &str| OwnedStr::new(word.as_bytes());
+        let units = plan.order.units;
+        let mut texts = Texts {
+            voucher: self.entry_voucher(plan.sale.is_some())?,
+            sale: plan.sale.map(|sale| decimal(sale.get())),
+            units: (units != Units::ONE).then(|| decimal(units.get())),
+            deadline: None,
+            reason: None,
+            was: None,
+            letter: Vec::new(),
+        };
+        for append in plan.appends.iter().flatten() {
+            if let (Some(fate), Some(rejected)) = (append.fate, self.rejected) {
+                texts.letter = rejected.letter(fate, append.was);
+            } else {
+                texts.deadline = append.deadline.map(decimal);
+                texts.reason = append.reason.map(|reason| word(reason.word()));
+                texts.was = append.was.map(|was| word(was.word()));
+            }
+        }
+        Ok(texts)
+    }
+
+    fn entries<'t>(&self, plan: &'t Plan<Name<'a>>, texts: &'t Texts<'a>) -> Entries<'t>
+    where
+        'a: 't,
+    {
+        let text = |text: &'t Option<OwnedStr>| text.as_ref().map(OwnedStr::as_str);
+        let references = plan.appends.iter().flatten().filter_map(|it| it.reference.as_ref());
+        let order = self.entry_names().entry(&EntryValues {
+            user: plan.order.user.as_str(),
+            voucher: texts.voucher,
+            id: plan.order.id.as_str(),
+            units: text(&texts.units),
+            deadline: text(&texts.deadline),
+            sale: text(&texts.sale),
+            reference: references.map(Name::as_str).next(),
+            reason: text(&texts.reason),
+            was: text(&texts.was),
+        });
+        // What is ours is always the last.
+        let rejected = self.rejected.into_iter().flat_map(|rejected| rejected.entry).copied();
+        let letter = rejected.chain(texts.letter.iter().map(OwnedStr::as_str)).collect();
+        Entries { order, letter }
     }
 
     /// Adds the users who are to be buyers: the first write, and a question too. False if the only
@@ -133,117 +180,56 @@ impl<'a> Sale<'a> {
 
     /// Appends the entries, and acknowledges the one that is rejected: what can be refused, plan by
     /// plan. If it is, says for which plan and why, of which nothing stays.
-    fn append_all(
+    fn append_all<'t>(
         &self,
-        plans: &[Plan<Name<'a>>],
-        entered: &mut [[Entered<'a>; 2]],
-        shared: &Shared<'a>,
+        plans: &'t [Plan<Name<'a>>],
+        appended: &mut [Appended<'a>],
+        entries: &mut Entries<'t>,
     ) -> Option<(usize, CommandError)> {
-        for (number, (plan, entered)) in plans.iter().zip(entered).enumerate() {
-            let mut appended = Ok(());
-            for (append, entered) in plan.appends.iter().flatten().zip(entered.iter_mut()) {
-                appended = appended.and_then(|()| self.append(plan, append, entered, shared));
-            }
-            if plan.acknowledge
-                && let Some(rejected) = self.rejected
-            {
-                self.more().streams.replace([None, None]);
-                appended = appended.and_then(|()| rejected.delivery.acknowledge(self.ctx));
-            }
-            if let Err(error) = appended {
-                self.more().streams.replace([None, None]);
-                self.take_back(plan, entered, shared);
+        for (number, (plan, appended)) in plans.iter().zip(appended).enumerate() {
+            if let Err(error) = self.append(plan, appended, entries) {
+                self.close_streams();
+                for (append, added) in plan.appends.iter().zip(appended) {
+                    if let (Some(append), Some(added)) = (append, added.take()) {
+                        added.take_back(self.ctx, entries.of(append.stream, &plan.order));
+                    }
+                }
                 return Some((number, error));
             }
         }
         None
     }
 
-    fn append(
+    fn append<'t>(
         &self,
-        plan: &Plan<Name<'a>>,
-        append: &Append<Name<'a>>,
-        entered: &mut Entered<'a>,
-        shared: &Shared<'a>,
+        plan: &'t Plan<Name<'a>>,
+        appended: &mut Appended<'a>,
+        entries: &mut Entries<'t>,
     ) -> Result<(), CommandError> {
-        let units = plan.order.units;
-        let word = |word: &str| OwnedStr::new(word.as_bytes());
-        let is_shared = shared.deadline.as_ref().map(|(deadline, _)| *deadline) == append.deadline;
-        let own_deadline = append.deadline.filter(|_| !is_shared);
-        *entered = Entered {
-            added: None,
-            units: (units != Units::ONE).then(|| decimal(units.get())),
-            deadline: own_deadline.map(decimal),
-            reason: append.reason.map(|reason| word(reason.word())),
-            was: append.was.map(|was| word(was.word())),
-            letter: match (append.fate, self.rejected) {
-                (Some(fate), Some(rejected)) => rejected.letter(fate, append.was),
-                _ => Vec::new(),
-            },
-        };
-        let mut streams = self.more().streams.borrow_mut();
-        let stream = streams.iter_mut().flatten().find(|(stream, _)| *stream == append.stream);
-        if let Some((_, stream)) = stream {
-            let added =
-                self.with_fields(plan, append, entered, shared, |fields| stream.add(fields));
-            entered.added = Some(added?);
+        for (append, added) in plan.appends.iter().zip(appended) {
+            let Some(append) = append else { continue };
+            let mut streams = self.more().streams.borrow_mut();
+            let stream = streams.iter_mut().flatten().find(|(stream, _)| *stream == append.stream);
+            if let Some((_, stream)) = stream {
+                *added = Some(stream.add(entries.of(append.stream, &plan.order))?);
+            }
         }
-        Ok(())
-    }
-
-    /// Works with the fields of an entry, names and values in turn.
-    fn with_fields<R>(
-        &self,
-        plan: &Plan<Name<'a>>,
-        append: &Append<Name<'a>>,
-        entered: &Entered<'a>,
-        shared: &Shared<'a>,
-        work: impl FnOnce(&[Str<'_>]) -> R,
-    ) -> R {
-        if let (Stream::DeadLetters, Some(rejected)) = (append.stream, self.rejected) {
-            // Ours are always the last.
-            let own = entered.letter.iter().map(OwnedStr::as_str);
-            return work(&rejected.entry.iter().copied().chain(own).collect::<Vec<_>>());
-        }
-        let (names, order) = (self.entry_names(), &plan.order);
-        let (user, voucher, id) = (order.user.as_str(), shared.voucher, order.id.as_str());
-        if shared.sale.is_none() && entered.units.is_none() && entered.reason.is_none() {
-            // As most orders of unmanaged vouchers.
-            return work(&names.plain_entry([user, voucher, id]));
-        }
-        let shared_deadline = shared.deadline.as_ref().filter(|_| append.deadline.is_some());
-        let deadline = text(&entered.deadline);
-        let values = EntryValues {
-            user,
-            voucher,
-            id,
-            units: text(&entered.units),
-            deadline: deadline.or(shared_deadline.map(|(_, text)| text.as_str())),
-            sale: text(&shared.sale),
-            reference: append.reference.as_ref().map(Name::as_str),
-            reason: text(&entered.reason),
-            was: text(&entered.was),
-        };
-        work(names.entry(&values).as_slice())
-    }
-
-    /// Deletes the entries of a plan again, because a later step was refused.
-    fn take_back(
-        &self,
-        plan: &Plan<Name<'a>>,
-        entered: &mut [Entered<'a>; 2],
-        shared: &Shared<'a>,
-    ) {
-        for (append, entered) in plan.appends.iter().flatten().zip(entered) {
-            if let Some(added) = entered.added.take() {
-                let back = |fields: &[Str<'_>]| added.take_back(self.ctx, fields);
-                self.with_fields(plan, append, entered, shared, back);
+        match self.rejected.filter(|_| plan.acknowledge) {
+            None => Ok(()),
+            Some(rejected) => {
+                self.close_streams();
+                rejected.delivery.acknowledge(self.ctx)
             }
         }
     }
 
     /// Writes what can't be refused any more, closes the keys, and publishes.
-    fn write(&self, plans: &[Plan<Name<'a>>], entered: &[[Entered<'a>; 2]], shared: &Shared<'a>) {
+    fn write<'t>(
+        &self,
+        plans: &'t [Plan<Name<'a>>],
+        appended: &[Appended<'a>],
+        entries: &mut Entries<'t>,
+    ) {
         let ctx = self.ctx;
         let mut stocks = plans.iter().filter_map(|plan| plan.stock);
         let stocks = stocks.next().map(|first| Change {
@@ -261,18 +247,18 @@ impl<'a> Sale<'a> {
         if let Some(stock) = stock {
             stock.publish(ctx);
         }
-        for (plan, entered) in plans.iter().zip(entered) {
-            for (append, entered) in plan.appends.iter().flatten().zip(entered) {
-                if let Some(added) = entered.added {
-                    self.with_fields(plan, append, entered, shared, |fields| {
-                        added.effect(fields).publish(ctx);
-                    });
+        for (plan, appended) in plans.iter().zip(appended) {
+            for (append, added) in plan.appends.iter().zip(appended) {
+                if let (Some(append), Some(added)) = (append, added) {
+                    added.effect(entries.of(append.stream, &plan.order)).publish(ctx);
                 }
             }
         }
-        for effect in [orders, units, holds, again].into_iter().flatten() {
-            effect.publish(ctx);
-        }
+        let publish = |effect: Option<Effect<'_>>| effect.into_iter().for_each(|it| it.publish(ctx));
+        publish(orders);
+        publish(units);
+        publish(holds);
+        publish(again);
         for plan in plans {
             if plan.dismiss {
                 self.dismiss(&plan.order.user);
@@ -363,8 +349,10 @@ impl<'a> Sale<'a> {
             Some((plan.order.id.as_str(), text))
         });
         let fields: Vec<_> = texts.collect();
-        let key = self.managed_keys().ok().filter(|_| !fields.is_empty())?.book;
-        Some(Effect::FieldsAgain { key, fields })
+        if fields.is_empty() {
+            return None;
+        }
+        Some(Effect::FieldsAgain { key: self.managed_keys().ok()?.book, fields })
     }
 
     /// Counts the units of an order beyond the first as held, or as no longer held. Replicated by
@@ -379,14 +367,17 @@ impl<'a> Sale<'a> {
             Some(Hold::Lift) => more.saturating_neg(),
             _ => return,
         };
+        if by == 0 && !is_none_held {
+            return;
+        }
         let Ok(keys) = self.managed_keys() else { return };
         let extra = || read_extra(self.ctx, keys).unwrap_or(0).saturating_add(by);
-        if is_none_held || by != 0 && extra() <= 0 {
+        if is_none_held || extra() <= 0 {
             // No order of several units is held.
             if rules::exists(self.ctx, keys.extra) {
                 drop(Call::write_all(self.ctx, c"DEL", &[keys.extra]));
             }
-        } else if by != 0 {
+        } else {
             drop(Call::write(self.ctx, c"INCRBY", keys.extra, decimal(by).as_str()));
         }
     }

@@ -62,33 +62,30 @@ impl<'n> EntryNames<'n> {
         Self { three: names.0, ..self }
     }
 
-    /// The entry of an order that has only these three values.
-    #[inline]
-    pub(crate) fn plain_entry<'a>(self, values: [Str<'a>; 3]) -> [Str<'a>; 6]
-    where
-        'n: 'a,
-    {
-        let ([user, voucher, id], [a, b, c]) = (self.three, values);
-        [user, a, voucher, b, id, c]
-    }
-
     /// The entry of an order.
     pub(crate) fn entry<'a>(self, values: &EntryValues<'a>) -> EntryFields<'a>
     where
         'n: 'a,
     {
         let (own, [user, voucher, id]) = (self.own, self.three);
-        EntryFields::of([
-            (user, Some(values.user)),
-            (voucher, Some(values.voucher)),
-            (id, Some(values.id)),
-            (own.units.as_str(), values.units),
-            (own.deadline.as_str(), values.deadline),
-            (own.sale.as_str(), values.sale),
-            (own.reference.as_str(), values.reference),
-            (own.reason.as_str(), values.reason),
-            (own.was.as_str(), values.was),
-        ])
+        let mut fields = EntryFields { words: [user; 2 * FIELDS_MAX], len: 0 };
+        for word in [user, values.user, voucher, values.voucher, id, values.id] {
+            fields.push(word);
+        }
+        for (name, value) in [
+            (&own.units, values.units),
+            (&own.deadline, values.deadline),
+            (&own.sale, values.sale),
+            (&own.reference, values.reference),
+            (&own.reason, values.reason),
+            (&own.was, values.was),
+        ] {
+            if let Some(value) = value {
+                fields.push(name.as_str());
+                fields.push(value);
+            }
+        }
+        fields
     }
 }
 
@@ -117,16 +114,11 @@ pub(crate) struct EntryFields<'a> {
 }
 
 impl<'a> EntryFields<'a> {
-    fn of(named: [(Str<'a>, Option<Str<'a>>); FIELDS_MAX]) -> Self {
-        let [(filler, _), ..] = named;
-        let mut fields = Self { words: [filler; 2 * FIELDS_MAX], len: 0 };
-        for (name, value) in named {
-            if let Some(value) = value {
-                fields.push(name);
-                fields.push(value);
-            }
-        }
-        fields
+    /// Makes it the entry of another order, which differs in the user and the id only.
+    #[inline]
+    pub(crate) fn set_order(&mut self, user: Str<'a>, id: Str<'a>) {
+        let [_, user_now, _, _, _, id_now, ..] = &mut self.words;
+        (*user_now, *id_now) = (user, id);
     }
 
     #[inline]
@@ -137,6 +129,7 @@ impl<'a> EntryFields<'a> {
         }
     }
 
+    #[inline]
     pub(crate) fn as_slice(&self) -> &[Str<'a>] {
         self.words.get(..self.len).unwrap_or_default()
     }

@@ -26,6 +26,7 @@ impl Name<'_> {
 }
 
 impl AsRef<[u8]> for Name<'_> {
+    #[inline]
     fn as_ref(&self) -> &[u8] {
         self.as_str().bytes()
     }

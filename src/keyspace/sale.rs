@@ -101,6 +101,7 @@ impl<'a> Sale<'a> {
         Self { rejected: Some(rejected), ..self }
     }
 
+    #[inline]
     pub(super) fn more(&self) -> &More<'a> {
         self.more.get_or_init(More::default)
     }
@@ -129,6 +130,7 @@ impl<'a> Sale<'a> {
         }
     }
 
+    #[inline]
     pub(super) fn sale_keys(&self) -> Result<SaleKeys<'a>, CommandError> {
         match self.keys {
             Keys::Derived { keys, .. } => keys.sale(),
@@ -137,6 +139,7 @@ impl<'a> Sale<'a> {
     }
 
     /// The keys of a managed voucher, and of the releases of any.
+    #[inline]
     pub(crate) fn managed_keys(&self) -> Result<ManagedKeys<'a>, CommandError> {
         match self.keys {
             Keys::Derived { keys, .. } => keys.managed(),
@@ -169,7 +172,11 @@ impl<'a> Sale<'a> {
         more.book.close();
         more.units.close();
         more.holds.close();
-        more.streams.replace([None, None]);
+        self.close_streams();
+    }
+
+    pub(super) fn close_streams(&self) {
+        *self.more().streams.borrow_mut() = [None, None];
     }
 
     /// The next tries need not find out again that what is due can't be released.

@@ -220,16 +220,16 @@ impl VoucherKeys {
     }
 
     /// The keys of a sale. An error when two of them are one.
+    #[inline]
     pub(crate) fn sale(&self) -> Result<SaleKeys<'_>, CommandError> {
-        let names = match self.sale.get() {
-            Some(names) => names,
-            None => {
-                let names = self.make_sale()?;
-                self.sale_of(&names).check_differ()?;
-                self.sale.get_or_init(|| names)
-            }
-        };
-        Ok(self.sale_of(names))
+        self.sale.get().map_or_else(|| self.first_sale(), |names| Ok(self.sale_of(names)))
+    }
+
+    #[cold]
+    fn first_sale(&self) -> Result<SaleKeys<'_>, CommandError> {
+        let names = self.make_sale()?;
+        self.sale_of(&names).check_differ()?;
+        Ok(self.sale_of(self.sale.get_or_init(|| names)))
     }
 
     fn make_sale(&self) -> Result<SaleNames, CommandError> {
@@ -241,6 +241,7 @@ impl VoucherKeys {
         Ok(SaleNames { buyers: OwnedStr::new(&naming.key(&self.configured.buyers_prefix)), orders })
     }
 
+    #[inline]
     fn sale_of<'k>(&'k self, names: &'k SaleNames) -> SaleKeys<'k> {
         SaleKeys {
             stock: self.stock(),
@@ -250,17 +251,19 @@ impl VoucherKeys {
     }
 
     /// The keys of the voucher as a managed one. An error when two of them are one.
+    #[inline]
     pub(crate) fn managed(&self) -> Result<ManagedKeys<'_>, CommandError> {
-        let sale = self.sale()?;
-        let names = match self.managed.get() {
-            Some(names) => names,
-            None => {
-                let names = self.make_managed()?;
-                check_all_differ(self.managed_of(sale, &names))?;
-                self.managed.get_or_init(|| names)
-            }
-        };
-        Ok(self.managed_of(sale, names))
+        match (self.sale.get(), self.managed.get()) {
+            (Some(sale), Some(names)) => Ok(self.managed_of(self.sale_of(sale), names)),
+            _ => self.first_managed(),
+        }
+    }
+
+    #[cold]
+    fn first_managed(&self) -> Result<ManagedKeys<'_>, CommandError> {
+        let (sale, names) = (self.sale()?, self.make_managed()?);
+        check_all_differ(self.managed_of(sale, &names))?;
+        Ok(self.managed_of(sale, self.managed.get_or_init(|| names)))
     }
 
     fn make_managed(&self) -> Result<ManagedNames, CommandError> {
@@ -284,6 +287,7 @@ impl VoucherKeys {
         })
     }
 
+    #[inline]
     fn managed_of<'k>(&'k self, sale: SaleKeys<'k>, names: &'k ManagedNames) -> ManagedKeys<'k> {
         ManagedKeys {
             voucher: names.voucher.as_str(),
