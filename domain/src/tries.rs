@@ -34,9 +34,10 @@ fn answer<N>(outcome: Outcome) -> Decision<Answer, N> {
 /// Decides a try. `settled` if overdue orders were released for it already.
 #[inline]
 pub fn decide<F: Facts>(facts: &F, order: &Order<F::Name>, settled: bool) -> Decided<F> {
-    match facts.rules()? {
-        None => unmanaged(facts, order),
-        Some(rules) => managed(facts, &rules, order, settled),
+    match facts.rules() {
+        Ok(None) => unmanaged(facts, order),
+        Ok(Some(rules)) => managed(facts, &rules, order, settled),
+        Err(error) => Err(error),
     }
 }
 
@@ -55,6 +56,7 @@ pub fn unmanaged<F: Facts>(facts: &F, order: &Order<F::Name>) -> Decided<F> {
     }
 }
 
+#[inline(never)]
 fn unmanaged_sale<F: Facts>(
     facts: &F,
     order: &Order<F::Name>,
@@ -78,6 +80,7 @@ fn unmanaged_sale<F: Facts>(
 }
 
 /// Outcomes by precedence: a known order id, the window, the limit, the stock.
+#[inline(never)]
 fn managed<F: Facts>(
     facts: &F,
     rules: &Rules,

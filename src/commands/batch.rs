@@ -166,7 +166,7 @@ pub(super) fn sell<'a>(sale: &Sale<'a>, batch: &'a Batch<'a>) -> Result<Vec<Answ
         };
         match tries.answer(&order) {
             Ok(Some(answer)) => {
-                tries.answers.push(answer);
+                tries.answers.push(Ok(answer));
                 if batch.ids.is_some() {
                     used = batch.used(&tries.answers);
                 }
@@ -192,35 +192,37 @@ impl<'a> Tries<'_, 'a> {
     }
 
     /// Answers the next try. None if earlier tries have to be answered anew first.
-    fn answer(&mut self, order: &Order<Name<'a>>) -> Result<Option<Answer>, CommandError> {
+    fn answer(&mut self, order: &Order<Name<'a>>) -> Result<Option<tries::Answer>, CommandError> {
         check_lens(order.user.as_str(), order.id.as_str())?;
         let (mut is_settled, mut is_in_vain) = (false, false);
         loop {
             let settled = is_settled || self.releases_left == 0;
-            match tries::decide(&self.accepted, order, settled)? {
-                Decision::Answer(answer) => {
+            // Decisions are large: none is moved but into where it stays.
+            match tries::decide(&self.accepted, order, settled) {
+                Err(error) => return Err(error),
+                Ok(Decision::Answer(answer)) => {
                     if is_in_vain && answer.outcome == Outcome::SoldOut {
                         self.sale.rest_from_due();
                     }
-                    return Ok(Some(Ok(answer)));
+                    return Ok(Some(answer));
                 }
-                Decision::Do(answer, plan) if plan.again => {
+                Ok(Decision::Do(answer, plan)) if plan.again => {
                     self.again.push(plan);
-                    return Ok(Some(Ok(answer)));
+                    return Ok(Some(answer));
                 }
-                Decision::Do(answer, plan) if answer.outcome == Outcome::Accepted => {
+                Ok(Decision::Do(answer, plan)) if answer.outcome == Outcome::Accepted => {
                     self.numbers.push(self.answers.len());
                     self.accepted.push(plan);
-                    return Ok(Some(Ok(answer)));
+                    return Ok(Some(answer));
                 }
                 // An overdue order is released, which can change no more except by that.
-                Decision::Do(answer, _) if self.releases_left == 0 => return Ok(Some(Ok(answer))),
-                Decision::Do(answer, plan) => {
+                Ok(Decision::Do(answer, _)) if self.releases_left == 0 => return Ok(Some(answer)),
+                Ok(Decision::Do(answer, plan)) => {
                     if self.accepted.is_empty() {
-                        return self.release(&plan).map(|()| Some(Ok(answer)));
+                        return self.release(&plan).map(|()| Some(answer));
                     }
                 }
-                Decision::Settle(mut ids) => {
+                Ok(Decision::Settle(mut ids)) => {
                     if self.accepted.is_empty() {
                         ids.truncate(self.releases_left);
                         self.releases_left = self.releases_left.saturating_sub(ids.len());
@@ -232,7 +234,7 @@ impl<'a> Tries<'_, 'a> {
                 }
             }
             // A release is decided over what is applied.
-            if !self.accepted.is_empty() && !self.write()? {
+            if !self.write()? {
                 return Ok(None);
             }
         }
@@ -249,11 +251,14 @@ impl<'a> Tries<'_, 'a> {
     /// Applies what is accepted so far. False if some of it was refused: the tries from the first
     /// refused one on have no answer any more. On an error nothing has been changed by this command.
     fn write(&mut self) -> Result<bool, CommandError> {
+        if self.accepted.is_empty() {
+            return Ok(true);
+        }
         let plans = self.accepted.take();
         let numbers = std::mem::take(&mut self.numbers);
         let (count, error) = match apply(self.sale, &plans) {
             Ok(Applied::All | Applied::HasBought) => {
-                self.has_written |= !plans.is_empty();
+                self.has_written = true;
                 return Ok(true);
             }
             Ok(Applied::First(count, error)) => (count, error),

@@ -29,6 +29,7 @@ pub(super) fn request<'a>(order: Order<Name<'a>>, sale: Meant) -> Request<Name<'
 }
 
 /// Applies plans, and counts what came of them.
+#[inline]
 pub(super) fn apply<'a>(
     sale: &Sale<'a>,
     plans: &[Plan<Name<'a>>],

@@ -146,9 +146,11 @@ impl<'a> Sale<'a> {
             reason: text(&texts.reason),
             was: text(&texts.was),
         });
-        // What is ours is always the last.
-        let rejected = self.rejected.into_iter().flat_map(|rejected| rejected.entry).copied();
-        let letter = rejected.chain(texts.letter.iter().map(OwnedStr::as_str)).collect();
+        let letter = self.rejected.map_or_else(Vec::new, |rejected| {
+            // What is ours is always the last.
+            let own = texts.letter.iter().map(OwnedStr::as_str);
+            rejected.entry.iter().copied().chain(own).collect()
+        });
         Entries { order, letter }
     }
 
@@ -238,11 +240,8 @@ impl<'a> Sale<'a> {
         });
         let stock = self.sale_keys().ok().zip(stocks);
         let stock = stock.and_then(|(keys, change)| stock::change(ctx, keys.stock, change));
-        let orders = self.write_orders(plans);
-        let units = self.write_units(plans);
-        let holds = self.write_holds(plans);
-        let again = self.read_again(plans);
-        let is_none_held = matches!(holds, Some(Effect::Unscored { was_last: true, .. }));
+        let is_managed = plans.first().is_some_and(|plan| plan.sale.is_some());
+        let book = is_managed.then(|| self.write_book(plans));
         self.close();
         if let Some(stock) = stock {
             stock.publish(ctx);
@@ -254,11 +253,11 @@ impl<'a> Sale<'a> {
                 }
             }
         }
-        let publish = |effect: Option<Effect<'_>>| effect.into_iter().for_each(|it| it.publish(ctx));
-        publish(orders);
-        publish(units);
-        publish(holds);
-        publish(again);
+        let mut is_none_held = false;
+        for effect in book.into_iter().flatten().flatten() {
+            is_none_held |= matches!(effect, Effect::Unscored { was_last: true, .. });
+            effect.publish(ctx);
+        }
         for plan in plans {
             if plan.dismiss {
                 self.dismiss(&plan.order.user);
@@ -267,11 +266,20 @@ impl<'a> Sale<'a> {
         }
     }
 
+    /// Writes the keys of a managed sale.
+    fn write_book<'p>(&self, plans: &'p [Plan<Name<'a>>]) -> [Option<Effect<'p>>; 4]
+    where
+        'a: 'p,
+    {
+        let [orders, units] = [self.write_orders(plans), self.write_units(plans)];
+        [orders, units, self.write_holds(plans), self.read_again(plans)]
+    }
+
     fn write_orders<'p>(&self, plans: &'p [Plan<Name<'a>>]) -> Option<Effect<'p>>
     where
         'a: 'p,
     {
-        let mut book = self.more().book.writing()?;
+        let mut book = self.opened().book.writing()?;
         let key = self.managed_keys().ok()?.book;
         let written = plans.iter().filter_map(|plan| {
             let (id, value) =
@@ -286,7 +294,7 @@ impl<'a> Sale<'a> {
     where
         'a: 'p,
     {
-        let mut units = self.more().units.writing()?;
+        let mut units = self.opened().units.writing()?;
         let key = self.managed_keys().ok()?.units;
         if let [Plan { units: Some(None), order, .. }] = plans {
             let field = order.user.as_str();
@@ -309,7 +317,7 @@ impl<'a> Sale<'a> {
     where
         'a: 'p,
     {
-        let mut holds = self.more().holds.writing()?;
+        let mut holds = self.opened().holds.writing()?;
         let key = self.managed_keys().ok()?.holds;
         if let [plan] = plans {
             let member = plan.order.id.as_str();

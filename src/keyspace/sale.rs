@@ -44,10 +44,16 @@ pub(super) struct More<'a> {
     now: Cell<Option<Millis>>,
     /// Which users of a batch are among the buyers, where that was asked for all at once.
     bought: RefCell<Option<HashSet<Name<'a>>>>,
+    pub(super) streams: RefCell<[Option<(Stream, Orders<'a>)>; 2]>,
+    managed: OnceCell<OpenedBook<'a>>,
+}
+
+/// The keys of a managed sale only.
+#[derive(Default)]
+pub(super) struct OpenedBook<'a> {
     pub(super) book: Opened<'a>,
     pub(super) units: Opened<'a>,
     pub(super) holds: Opened<'a>,
-    pub(super) streams: RefCell<[Option<(Stream, Orders<'a>)>; 2]>,
 }
 
 /// Where the keys of a sale are.
@@ -104,6 +110,11 @@ impl<'a> Sale<'a> {
     #[inline]
     pub(super) fn more(&self) -> &More<'a> {
         self.more.get_or_init(More::default)
+    }
+
+    #[inline]
+    pub(super) fn opened(&self) -> &OpenedBook<'a> {
+        self.more().managed.get_or_init(OpenedBook::default)
     }
 
     /// Asks at once which of these users are among the buyers.
@@ -169,9 +180,11 @@ impl<'a> Sale<'a> {
     /// Closes what is open, because a decision came to nothing.
     pub(crate) fn close(&self) {
         let Some(more) = self.more.get() else { return };
-        more.book.close();
-        more.units.close();
-        more.holds.close();
+        if let Some(opened) = more.managed.get() {
+            opened.book.close();
+            opened.units.close();
+            opened.holds.close();
+        }
         self.close_streams();
     }
 
@@ -188,11 +201,11 @@ impl<'a> Sale<'a> {
 
     /// The text of an order's entry, for [`Entry::parse`].
     pub(super) fn entry_text(&self, id: &Name<'a>) -> Result<Option<OwnedStr>, CommandError> {
-        self.more().book.field(self.ctx, self.managed_keys()?.book, id.as_str())
+        self.opened().book.field(self.ctx, self.managed_keys()?.book, id.as_str())
     }
 
     fn units_text(&self, user: &Name<'a>) -> Result<Option<OwnedStr>, CommandError> {
-        self.more().units.field(self.ctx, self.managed_keys()?.units, user.as_str())
+        self.opened().units.field(self.ctx, self.managed_keys()?.units, user.as_str())
     }
 
     fn stream_key(&self, stream: Stream) -> Result<Option<Str<'a>>, CommandError> {
@@ -249,6 +262,7 @@ impl<'a> Facts for Sale<'a> {
         }
     }
 
+    #[inline]
     fn known_buyer(&self, user: &Name<'a>) -> Result<Option<bool>, CommandError> {
         let Some(more) = self.more.get() else { return Ok(None) };
         Ok(more.bought.borrow().as_ref().map(|bought| bought.contains(user)))
@@ -264,7 +278,7 @@ impl<'a> Facts for Sale<'a> {
     }
 
     fn has_book(&self) -> Result<bool, CommandError> {
-        Ok(self.more().book.exists(self.ctx, self.managed_keys()?.book))
+        Ok(self.opened().book.exists(self.ctx, self.managed_keys()?.book))
     }
 
     fn units_of(&self, user: &Name<'a>) -> Result<i64, CommandError> {
@@ -283,7 +297,7 @@ impl<'a> Facts for Sale<'a> {
         if keys.is_none_due(self.ctx.selected_db(), self.now()) {
             return Ok(None);
         }
-        let Some(holds) = self.more().holds.reading(self.ctx, self.managed_keys()?.holds) else {
+        let Some(holds) = self.opened().holds.reading(self.ctx, self.managed_keys()?.holds) else {
             self.note_none_due(Millis::MAX);
             return Ok(None);
         };
@@ -309,9 +323,8 @@ impl<'a> Facts for Sale<'a> {
     }
 
     fn held(&self, most: usize) -> Result<(Vec<Name<'a>>, u64), CommandError> {
-        let holds = self.more().holds.reading(self.ctx, self.managed_keys()?.holds);
-        let Some((holds, held)) =
-            holds.and_then(|it| book::holds_in(&it, None).map(|held| (it, held)))
+        let holds = self.opened().holds.reading(self.ctx, self.managed_keys()?.holds);
+        let Some((holds, held)) = holds.and_then(|it| book::holds_in(&it, None).map(|held| (it, held)))
         else {
             return Ok((Vec::new(), 0));
         };
@@ -352,9 +365,10 @@ impl<'a> Facts for Sale<'a> {
             self.more().book.close();
             book::read_extra(self.ctx, keys)?;
         }
-        self.more().book.open(self.ctx, keys.book, Kind::Hash)?;
-        self.more().units.open(self.ctx, keys.units, Kind::Hash)?;
-        self.more().holds.open(self.ctx, keys.holds, Kind::SortedSet)
+        let opened = self.opened();
+        opened.book.open(self.ctx, keys.book, Kind::Hash)?;
+        opened.units.open(self.ctx, keys.units, Kind::Hash)?;
+        opened.holds.open(self.ctx, keys.holds, Kind::SortedSet)
     }
 
     fn releasable(&self) -> Result<(), CommandError> {
