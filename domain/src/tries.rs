@@ -32,7 +32,7 @@ fn answer<N>(outcome: Outcome) -> Decision<Answer, N> {
 }
 
 /// Decides a try. `settled` if overdue orders were released for it already.
-#[inline]
+#[inline(always)]
 pub fn decide<F: Facts>(facts: &F, order: &Order<F::Name>, settled: bool) -> Decided<F> {
     match facts.rules() {
         Ok(None) => unmanaged(facts, order),
@@ -42,7 +42,7 @@ pub fn decide<F: Facts>(facts: &F, order: &Order<F::Name>, settled: bool) -> Dec
 }
 
 /// A try on a voucher that has only a stock: what the script decides, in its order.
-#[inline]
+#[inline(always)]
 pub fn unmanaged<F: Facts>(facts: &F, order: &Order<F::Name>) -> Decided<F> {
     let stock = facts.stock()?;
     match offer(stock, order.units, facts.policy()) {

@@ -1,7 +1,7 @@
 //! The tries of one command: each is decided over those before it, which are applied together when
 //! the command ends, or before an overdue order is released.
 
-use super::decided::{apply, check_lens, counted, settle};
+use super::decided::{apply, check_lens, counted, is_managed, settle};
 use super::seckill_try::{GENERATE, free_ids};
 use crate::args::Args;
 use crate::error::CommandError;
@@ -14,10 +14,11 @@ use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{Ctx, OwnedStr, Str};
 use crate::typed::{OrderId, User, Voucher};
+use domain::facts::Facts;
 use domain::order_id::Count;
 use domain::overlay::{Overlay, TRIES_MAX};
 use domain::plan::{Decision, Order, Plan};
-use domain::sale::{Outcome, Units};
+use domain::sale::{NoStock, Offer, Outcome, Units, offer};
 use domain::tries::{self, SETTLED_MAX};
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -51,8 +52,16 @@ impl<'a> Batch<'a> {
         Ok(Self { pairs: args.pairs(TRIES_MAX)?, ids: None })
     }
 
-    pub(super) fn users(&self) -> impl Iterator<Item = Str<'a>> + Clone {
+    fn users(&self) -> impl Iterator<Item = Str<'a>> + Clone {
         self.pairs.iter().map(|(user, _)| user.0)
+    }
+
+    /// The answers if nobody gets anything.
+    fn lost(&self) -> Vec<Answer> {
+        let answer = |(user, id): &(User<'_>, OrderId<'_>)| {
+            check_lens(user.0, id.0).map(|()| Outcome::SoldOut.into())
+        };
+        self.pairs.iter().map(answer).collect()
     }
 
     /// Finds ids for all tries that ask for one. Writes nothing.
@@ -143,12 +152,23 @@ struct Tries<'s, 'a> {
 }
 
 /// Sells one unit to each of many users, or says why not. On an error nothing has been changed.
-pub(super) fn sell<'a>(sale: &Sale<'a>, batch: &'a Batch<'a>) -> Result<Vec<Answer>, CommandError> {
-    let tries = batch.pairs.len();
+pub(super) fn sell<'a>(
+    sale: &Sale<'a>,
+    batch: &'a Batch<'a>,
+) -> Result<Vec<Answer>, CommandError> {
+    let accepted = Overlay::new(sale, batch.pairs.len());
+    if !is_managed(sale)? {
+        match offer(accepted.stock()?, Units::ONE, accepted.policy()) {
+            // Whoever tries.
+            Ok(Offer::SoldOut) => return Ok(batch.lost()),
+            Ok(_) => sale.find_buyers(batch.users())?,
+            Err(NoStock) => {}
+        }
+    }
     let mut tries = Tries {
         sale,
-        answers: Vec::with_capacity(tries),
-        accepted: Overlay::new(sale, tries),
+        answers: Vec::with_capacity(batch.pairs.len()),
+        accepted,
         numbers: Vec::new(),
         again: Vec::new(),
         has_written: false,

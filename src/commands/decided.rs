@@ -76,8 +76,8 @@ pub(super) fn try_once<'a>(
     // Most tries lose: what they don't need is kept out of their way.
     match tries::decide(sale, order, false) {
         Ok(Decision::Answer(answer)) => Ok(counted(answer)),
-        Ok(Decision::Do(answer, plan)) => carry_out(sale, answer, &plan),
-        Ok(Decision::Settle(ids)) => try_settled(sale, order, &ids),
+        Ok(Decision::Do(answer, ref plan)) => carry_out(sale, answer, plan),
+        Ok(Decision::Settle(ref ids)) => try_settled(sale, order, ids),
         Err(error) => Err(error),
     }
 }
@@ -90,7 +90,7 @@ fn try_settled<'a>(
 ) -> Result<Outcome, CommandError> {
     let settled = settle(sale, ids);
     match tries::decide(sale, order, true)? {
-        Decision::Do(answer, plan) => carry_out(sale, answer, &plan),
+        Decision::Do(answer, ref plan) => carry_out(sale, answer, plan),
         Decision::Answer(answer) => {
             if settled == 0 && answer.outcome == Outcome::SoldOut {
                 sale.rest_from_due();

@@ -2,7 +2,6 @@
 //! as if each had come alone, one after the other.
 
 use super::batch::{Batch, sell};
-use super::decided::is_managed;
 use super::{Answering, Command};
 use crate::args::Args;
 use crate::error::CommandError;
@@ -11,9 +10,7 @@ use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
-use domain::facts::Facts;
 use domain::overlay::TRIES_MAX;
-use domain::sale::{Offer, Units, offer};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.mtry",
@@ -54,10 +51,6 @@ impl Command for MTry {
         let reach = keys.reach(&memory.vouchers, ctx)?;
         let sale = Sale::reached(ctx, &memory.vouchers, &keys, voucher, reach);
         batch.find_ids(ctx, memory, &keys, &sale, voucher)?;
-        let may_sell = |offer| !matches!(offer, Ok(Offer::SoldOut) | Err(_));
-        if !is_managed(&sale)? && may_sell(offer(sale.stock()?, Units::ONE, sale.policy())) {
-            sale.find_buyers(batch.users())?;
-        }
         let answers = sell(&sale, &batch)?;
         drop(sale);
         Ok(batch.finish(ctx, answers))

@@ -33,6 +33,7 @@ struct Texts<'a> {
     sale: Option<OwnedStr>,
     units: Option<OwnedStr>,
     deadline: Option<OwnedStr>,
+    reference: Option<Str<'a>>,
     reason: Option<OwnedStr>,
     was: Option<OwnedStr>,
     /// Of a dead letter, all that it says beside the entry.
@@ -105,7 +106,10 @@ impl<'a> Sale<'a> {
         }
     }
 
-    fn texts(&self, plan: &Plan<Name<'a>>) -> Result<Texts<'a>, CommandError> {
+    fn texts<'t>(&self, plan: &'t Plan<Name<'a>>) -> Result<Texts<'t>, CommandError>
+    where
+        'a: 't,
+    {
         let word = |word: &str| OwnedStr::new(word.as_bytes());
         let units = plan.order.units;
         let mut texts = Texts {
@@ -113,15 +117,18 @@ impl<'a> Sale<'a> {
             sale: plan.sale.map(|sale| decimal(sale.get())),
             units: (units != Units::ONE).then(|| decimal(units.get())),
             deadline: None,
+            reference: None,
             reason: None,
             was: None,
             letter: Vec::new(),
         };
-        for append in plan.appends.iter().flatten() {
+        for append in &plan.appends {
+            let Some(append) = append else { continue };
             if let (Some(fate), Some(rejected)) = (append.fate, self.rejected) {
                 texts.letter = rejected.letter(fate, append.was);
             } else {
                 texts.deadline = append.deadline.map(decimal);
+                texts.reference = append.reference.as_ref().map(Name::as_str);
                 texts.reason = append.reason.map(|reason| word(reason.word()));
                 texts.was = append.was.map(|was| word(was.word()));
             }
@@ -129,12 +136,11 @@ impl<'a> Sale<'a> {
         Ok(texts)
     }
 
-    fn entries<'t>(&self, plan: &'t Plan<Name<'a>>, texts: &'t Texts<'a>) -> Entries<'t>
+    fn entries<'t>(&self, plan: &'t Plan<Name<'a>>, texts: &'t Texts<'_>) -> Entries<'t>
     where
         'a: 't,
     {
         let text = |text: &'t Option<OwnedStr>| text.as_ref().map(OwnedStr::as_str);
-        let references = plan.appends.iter().flatten().filter_map(|it| it.reference.as_ref());
         let order = self.entry_names().entry(&EntryValues {
             user: plan.order.user.as_str(),
             voucher: texts.voucher,
@@ -142,7 +148,7 @@ impl<'a> Sale<'a> {
             units: text(&texts.units),
             deadline: text(&texts.deadline),
             sale: text(&texts.sale),
-            reference: references.map(Name::as_str).next(),
+            reference: texts.reference,
             reason: text(&texts.reason),
             was: text(&texts.was),
         });
@@ -254,9 +260,11 @@ impl<'a> Sale<'a> {
             }
         }
         let mut is_none_held = false;
-        for effect in book.into_iter().flatten().flatten() {
-            is_none_held |= matches!(effect, Effect::Unscored { was_last: true, .. });
-            effect.publish(ctx);
+        if let Some(effects) = book {
+            for effect in effects.into_iter().flatten() {
+                is_none_held |= matches!(effect, Effect::Unscored { was_last: true, .. });
+                effect.publish(ctx);
+            }
         }
         for plan in plans {
             if plan.dismiss {

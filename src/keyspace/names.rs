@@ -26,7 +26,7 @@ impl Name<'_> {
 }
 
 impl AsRef<[u8]> for Name<'_> {
-    #[inline]
+    #[inline(always)]
     fn as_ref(&self) -> &[u8] {
         self.as_str().bytes()
     }
