@@ -152,10 +152,7 @@ struct Tries<'s, 'a> {
 }
 
 /// Sells one unit to each of many users, or says why not. On an error nothing has been changed.
-pub(super) fn sell<'a>(
-    sale: &Sale<'a>,
-    batch: &'a Batch<'a>,
-) -> Result<Vec<Answer>, CommandError> {
+pub(super) fn sell<'a>(sale: &Sale<'a>, batch: &'a Batch<'a>) -> Result<Vec<Answer>, CommandError> {
     let accepted = Overlay::new(sale, batch.pairs.len());
     if !is_managed(sale)? {
         match offer(accepted.stock()?, Units::ONE, accepted.policy()) {

@@ -324,7 +324,8 @@ impl<'a> Facts for Sale<'a> {
 
     fn held(&self, most: usize) -> Result<(Vec<Name<'a>>, u64), CommandError> {
         let holds = self.opened().holds.reading(self.ctx, self.managed_keys()?.holds);
-        let Some((holds, held)) = holds.and_then(|it| book::holds_in(&it, None).map(|held| (it, held)))
+        let Some((holds, held)) =
+            holds.and_then(|it| book::holds_in(&it, None).map(|held| (it, held)))
         else {
             return Ok((Vec::new(), 0));
         };
@@ -362,7 +363,7 @@ impl<'a> Facts for Sale<'a> {
         let keys = self.managed_keys()?;
         if units != Units::ONE {
             // In a cluster this asks for the book, which in the background can expire it.
-            self.more().book.close();
+            self.opened().book.close();
             book::read_extra(self.ctx, keys)?;
         }
         let opened = self.opened();
