@@ -46,6 +46,7 @@ soak: module ## the same for MINUTES=60; SEED=n repeats a history
 	SOAK=1 cargo test -p seckill-domain --test sales -- --nocapture
 	SECKILL_MODULE=$(target)/release/libseckill.so STORM_MINUTES=$(or $(MINUTES),60) \
 		cargo test --test storm -- --nocapture --test-threads 32 $(ARGS)
+	SOAK=1 cargo test --release -p seckill-domain --test lock_line -- --nocapture
 
 tutorial: module ## six mistakes of flash sales and their cures, run and compared with the pages
 	@tutorial/run --check

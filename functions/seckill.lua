@@ -431,16 +431,19 @@ local function whole(number)
     return string.format('%.0f', number)
 end
 
--- The last fencing token as text, or nil; then an error, if there is one.
+-- The last fencing token as text, or nil; an error, if there is one; the lock's token that it was
+-- issued to, or nil. The fence key holds both, with a space between, or the number alone.
 local function last_fence(fence)
-    local last, bad = ask('GET', fence)
-    if not last then
+    local value, bad = ask('GET', fence)
+    if not value then
         return nil, bad
     end
+    local space = string.find(value, ' ', 1, true)
+    local last = space and string.sub(value, 1, space - 1) or value
     if not integer(last) then
         return nil, fail('ERR fencing token is not an integer or out of range')
     end
-    return last
+    return last, nil, space and string.sub(value, space + 1)
 end
 
 -- A fencing token as a number, or an error if Lua's number would not be exact.
@@ -474,10 +477,10 @@ local function extend(lock, fence, ends_at)
     return write_all(writes)
 end
 
--- Writes the lock by `write`, and its fencing token.
-local function acquire_fenced(write, fence, number, ends_at)
+-- Writes the lock by `write`, and its fencing token with the token that it is issued to.
+local function acquire_fenced(write, fence, number, token, ends_at)
     local outlives = whole(ends_at + FENCE_OUTLIVES_MS)
-    local remember = {'SET', fence, whole(number), 'PXAT', outlives}
+    local remember = {'SET', fence, whole(number) .. ' ' .. token, 'PXAT', outlives}
     return write_all({write, remember}) or number
 end
 
@@ -533,13 +536,14 @@ local function acquire(keys, args)
     end
     local now = now_ms()
     local ends_at = now + tonumber(lease)
-    local last, number
+    local last, owner, number
     if with_fence then
-        last, bad = last_fence(fence)
+        last, bad, owner = last_fence(fence)
         if bad then
             return bad
         end
-        if holder == token and last then
+        -- A number is repeated only to the token that it was issued to.
+        if holder == token and owner == token then
             number, bad = same_fence(last)
         else
             number, bad = next_fence(last, now)
@@ -550,7 +554,8 @@ local function acquire(keys, args)
     end
     if holder == token then
         if with_fence then
-            return acquire_fenced({'PEXPIREAT', lock, whole(ends_at)}, fence, number, ends_at)
+            local write = {'PEXPIREAT', lock, whole(ends_at)}
+            return acquire_fenced(write, fence, number, token, ends_at)
         end
         return extend(lock, fence, ends_at) or 1
     end
@@ -559,7 +564,7 @@ local function acquire(keys, args)
     end
     local take = {'SET', lock, token, 'PXAT', whole(ends_at)}
     if with_fence then
-        return acquire_fenced(take, fence, number, ends_at)
+        return acquire_fenced(take, fence, number, token, ends_at)
     end
     return write_all({take}) or 1
 end

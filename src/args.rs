@@ -6,7 +6,7 @@ use crate::server::Str;
 use crate::typed::{Argument, KeyName};
 use domain::entry_id::EntryId;
 use domain::integer;
-use domain::key_names::FENCE_SUFFIX;
+use domain::key_names::BadLockName;
 use domain::order_id::Count;
 use domain::rules::SaleId;
 use domain::sale::Units;
@@ -29,17 +29,16 @@ impl<'a> Args<'a> {
         Ok(A::of(raw))
     }
 
-    /// The next argument as the key of a lock that is to change hands. Never that of a fence, whose
-    /// tokens would be used up, or start over, by it, and never one of a sale's, which would be
-    /// made or deleted. As long as ids at most: its name is kept for those who wait.
+    /// The next argument as the key of a lock that is to change hands. As long as ids at most: its
+    /// name is kept for those who wait.
     pub(crate) fn next_lock(&mut self) -> Result<KeyName<'a>, CommandError> {
         let key: KeyName<'a> = self.next()?;
         check_bound(key.0, "key")?;
-        let name = key.0.bytes();
-        if name.ends_with(FENCE_SUFFIX) {
-            return Err(CommandError::FenceKey);
+        match config::check_lock_name(key.0.bytes()) {
+            Ok(()) => Ok(key),
+            Err(BadLockName::Fence) => Err(CommandError::FenceKey),
+            Err(BadLockName::Own) => Err(CommandError::OwnKey),
         }
-        if config::is_own_key(name) { Err(CommandError::OwnKey) } else { Ok(key) }
     }
 
     /// The next argument as one of `words`, which are upper case; it may be in any.

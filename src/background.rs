@@ -63,7 +63,7 @@ impl Listener for Ear {
 
     fn on_server(ctx: Ctx<'_>, event: ServerEvent) {
         let Some(memory) = Memory::current() else { return };
-        memory.on_server(&event, ctx.now_ms());
+        memory.on_server(&event);
         use ServerEvent::{BecamePrimary, BecameReplica, Configured};
         if matches!(event, Configured | BecamePrimary | BecameReplica) {
             scripts::configure(ctx, &memory);
@@ -74,10 +74,9 @@ impl Listener for Ear {
             _ => None,
         };
         if let Some((where_to, ms)) = step {
-            // Timers that are armed go by the clock as it was before. One step forward may consist
-            // of several, some of them backward.
+            // The timer that is armed goes by the clock as it was before. One step forward may
+            // consist of several, some of them backward.
             expiry::end(ctx);
-            grants::end(ctx);
             ctx.warn(&format!(
                 "the clock was set {where_to} by {ms} ms; holds and locks expire by the new clock"
             ));

@@ -1,15 +1,13 @@
 //! The commands on the wire, one file each. Every one parses, looks, decides, does and replies,
 //! in this order, and whatever can refuse refuses before the first write.
 
-mod acquisition;
 mod batch;
 pub(crate) mod decided;
 mod lock_acquire;
 mod lock_info;
-pub(crate) mod lock_line;
 mod lock_release;
 mod lock_renew;
-pub(crate) mod lock_session;
+pub(crate) mod locks;
 mod rules;
 mod seckill_alter;
 mod seckill_audit;

@@ -4,10 +4,11 @@ use crate::server::{
     ArgKind, ArgSpec, Choice, CommandSpec, MainThread, Number, Setting, Text, is_cluster_node,
 };
 use domain::info::Names;
+use domain::key_names::BadLockName;
+use domain::lock::bounds::Bounds;
 use domain::order_id::Calendar;
 use domain::sale::Policy;
 use domain::scripts::{Argument, BadEntry, Callable, Scripts, Word};
-use domain::waiters::Bounds;
 use domain::{fields, key_names};
 use lazy_static::lazy_static;
 use std::ffi::CStr;
@@ -66,9 +67,10 @@ pub(crate) static LOCK_LEASE_MS_MAX: Number =
 pub(crate) static LOCK_WAIT_MS_MAX: Number =
     Number::new(c"lock-wait-ms-max", 3_600_000, 0..=MS_MAX, nothing_made);
 
-/// How many clients may wait for one lock, and for all of them.
+/// How many clients may wait for one lock, by one user and in all; the latter two also bound locks
+/// with SESSION.
 static LOCK_WAITERS_MAX: Text =
-    Text::new(c"lock-waiters-max", "1000 5000", lock_waiters, nothing_made);
+    Text::new(c"lock-waiters-max", "1000 5000 5000", lock_waiters, nothing_made);
 
 /// The scripts that commands answer in Lua's place. Empty: none.
 pub(crate) static SCRIPTS: Text = Text::new(c"scripts", "", scripts, nothing_made);
@@ -228,13 +230,15 @@ fn streams_differ() -> Result<(), String> {
     ORDER_STREAM.with(check).map_err(str::to_owned)
 }
 
-/// Is this the name of a key that commands of sales, prizes or ids make?
-pub(crate) fn is_own_key(key: &[u8]) -> bool {
+/// May a lock have this name?
+pub(crate) fn check_lock_name(key: &[u8]) -> Result<(), BadLockName> {
     STOCK_PREFIX.with(|stock| {
         BUYERS_PREFIX.with(|buyers| {
             ORDER_STREAM.with(|orders| {
-                DRAW_STREAM
-                    .with(|draws| key_names::is_own_name(key, [stock, buyers], [orders, draws]))
+                DRAW_STREAM.with(|draws| {
+                    let (prefixes, streams) = ([stock, buyers], [orders, draws]);
+                    key_names::check_lock_name(key, hash_tags(), prefixes, streams)
+                })
             })
         })
     })

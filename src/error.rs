@@ -4,9 +4,9 @@ use crate::server::{CallError, NotAString, NotThatKind};
 use domain::book::Garbled;
 use domain::deduction::BadStock;
 use domain::facts::Refusal;
+use domain::lock::bounds::Full;
 use domain::order_id::NoId;
 use domain::rules::BadRules;
-use domain::waiters::Full;
 use std::borrow::Cow;
 use std::ffi::{CStr, CString};
 use std::fmt;
@@ -104,8 +104,10 @@ pub(crate) enum CommandError {
     FenceKey,
     /// The name of a lock is that of a key of a sale, of prizes or of ids.
     OwnKey,
-    /// The limit of clients waiting for this lock, or for all locks, is reached.
+    /// A limit of clients that wait, or of locks with SESSION, is reached.
     Waiters(Full),
+    /// The user of a client that waited may not acquire the lock any more.
+    NoPermission,
     /// The fence key holds a string that is not an integer.
     FenceNotInteger,
     /// The last fencing token is the greatest there is.
@@ -144,6 +146,7 @@ impl CommandError {
             Self::NoGroup => "NOGROUP",
             Self::NoEntry => "NOENTRY",
             Self::ReadOnly => "READONLY",
+            Self::NoPermission => "NOPERM",
             Self::TryAgain
             | Self::PoolNotHere
             | Self::CounterNotHere
@@ -227,12 +230,8 @@ impl CommandError {
             Self::Empty { argument } => return format!("{argument} must not be empty").into(),
             Self::OwnKey => "key must not have a name that sales, prizes or ids use",
             Self::FenceKey => "key must not end in :fence, where fencing tokens are kept",
-            Self::Waiters(Full::Line { max }) => {
-                return format!("{max} clients already wait for this lock, and no more may").into();
-            }
-            Self::Waiters(Full::AllLines { max }) => {
-                return format!("{max} clients already wait for locks, and no more may").into();
-            }
+            Self::Waiters(full) => return full.to_string().into(),
+            Self::NoPermission => "this user has lost the right to acquire this lock",
             Self::FenceNotInteger => "fencing token is not an integer or out of range",
             Self::FenceExhausted => "the fencing tokens of this lock are used up",
             Self::FenceStrayBraces => {
@@ -418,7 +417,7 @@ mod tests {
             CommandError::FenceKey,
             CommandError::OwnKey,
             CommandError::Waiters(Full::Line { max: 1 }),
-            CommandError::Waiters(Full::AllLines { max: 1 }),
+            CommandError::NoPermission,
             CommandError::FenceNotInteger,
             CommandError::FenceExhausted,
             CommandError::FenceStrayBraces,

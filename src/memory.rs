@@ -93,7 +93,7 @@ impl Memory {
     }
 
     /// Handles an event of the server or of whole databases.
-    pub(crate) fn on_server(&self, event: &ServerEvent, now_ms: i64) {
+    pub(crate) fn on_server(&self, event: &ServerEvent) {
         // Nothing here depends on a setting that is not about names, and names carry the settings
         // that they were made of. A closed connection, the cron and the passing of time change
         // nothing by themselves. Any other event may change any key, or what is due.
@@ -133,16 +133,14 @@ impl Memory {
             ServerEvent::Slots(SlotsMoved::Left(slots)) => {
                 let left = |key: &[u8]| slots.contain(Slot::of(key).number());
                 self.holds.forget(left);
-                self.lines.leave(left, now_ms);
-                self.sessions.leave(left);
+                self.lines.leave(left);
+                self.sessions.leave(slots);
             }
             // Each key that arrives fires an event.
             ServerEvent::Slots(SlotsMoved::Arrived) => {}
             ServerEvent::FirstCron => {}
             // Deadlines and ends of leases follow the new clock; waits are spans of time.
-            ServerEvent::ClockSetBack { ms } => self.lines.clock_set_back(*ms, now_ms),
-            // What is due by the new clock is due.
-            ServerEvent::ClockSetForward { .. } => {}
+            ServerEvent::ClockSetBack { .. } | ServerEvent::ClockSetForward { .. } => {}
             ServerEvent::Disconnected { connection } => self.sessions.closed(*connection),
         }
     }

@@ -25,7 +25,7 @@ mod stream;
 mod string;
 mod timer;
 
-pub(crate) use acl::rule_naming;
+pub(crate) use acl::{may_run, rule_naming};
 pub(crate) use answer::{Answer, Part};
 pub(crate) use api::{is_memory_aligned, missing as missing_api};
 pub(crate) use blocking::{BlockedClient, Blocking, ClientId, block};
@@ -48,6 +48,6 @@ pub(crate) use info::{FillInfo, InfoSection, register as register_info};
 pub(crate) use key::{Kind, NotAString, ReadKey, WriteKey};
 pub(crate) use main_thread::MainThread;
 pub(crate) use panics::{install as install_panic_hook, remove as remove_panic_hook};
-pub(crate) use slots::SlotsMoved;
+pub(crate) use slots::{SlotRanges, SlotsMoved};
 pub(crate) use string::{OwnedStr, Str};
 pub(crate) use timer::Timer;

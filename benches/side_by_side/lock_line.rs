@@ -166,7 +166,7 @@ fn waiting(lab: &Lab, size: Size) -> Result<Waiting> {
     let alone = pings(&mut pinger, || Ok(()))?;
     let lock = String::from_utf8_lossy(LOCK).into_owned();
     let () = stand.run(&["SET", &lock, "first"])?;
-    let bounds = format!("{0} {0}", size.in_line);
+    let bounds = format!("{0} {0} {0}", size.in_line);
     let () = stand.run(&["CONFIG", "SET", "seckill.lock-waiters-max", &bounds])?;
     let streams: Vec<UnixStream> =
         (0..size.in_line).map(|_| connect(&stand.socket)).collect::<Result<_>>()?;

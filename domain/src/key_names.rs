@@ -157,6 +157,32 @@ pub fn is_own_name(key: &[u8], prefixes: [&[u8]; 2], streams: [&[u8]; 2]) -> boo
     FIXED_PREFIXES.into_iter().chain(prefixes).any(begins) || streams.into_iter().any(is_of)
 }
 
+/// Why a lock may not have a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadLockName {
+    /// It is that of a lock's fence key, whose tokens would be used up, or start over, by it.
+    Fence,
+    /// It, or the name of its fence key, could be that of a key of sales, prizes or ids, which
+    /// would be made, changed or deleted.
+    Own,
+}
+
+/// May a lock have this name? The arguments are those of [`is_own_name`] and [`companion`].
+pub fn check_lock_name(
+    key: &[u8],
+    hash_tags: bool,
+    prefixes: [&[u8]; 2],
+    streams: [&[u8]; 2],
+) -> Result<(), BadLockName> {
+    if key.ends_with(FENCE_SUFFIX) {
+        return Err(BadLockName::Fence);
+    }
+    let is_own = |name: &[u8]| is_own_name(name, prefixes, streams);
+    // A lock whose fence key would be in another slot has none.
+    let fence = companion(key, FENCE_SUFFIX, hash_tags).unwrap_or_default();
+    if is_own(key) || is_own(&fence) { Err(BadLockName::Own) } else { Ok(()) }
+}
+
 /// Could this be the name of a rules key?
 pub fn is_rules_name(key: &[u8]) -> bool {
     key.starts_with(RULES_PREFIX)
@@ -311,6 +337,26 @@ mod tests {
         for other in ["", "s", "lock:7", "seckill:lock:7", "seckill:stock:7", "orders", "o:7", "ic"]
         {
             assert!(!is_own(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_lock_and_its_fence_key_are_no_keys_of_sales() {
+        let check = |key: &str, tags| {
+            check_lock_name(key.as_bytes(), tags, [b"s:", b"b:{x}:f"], [b"o:{7}", b""])
+        };
+        for (key, plain, with_tags) in [
+            ("lock", Ok(()), Ok(())),
+            ("", Ok(()), Ok(())),
+            ("a}b", Ok(()), Ok(())),
+            ("lock:fence", Err(BadLockName::Fence), Err(BadLockName::Fence)),
+            ("s:7", Err(BadLockName::Own), Err(BadLockName::Own)),
+            // The fence key is `s:fence`; with hash tags, `{s}:fence`.
+            ("s", Err(BadLockName::Own), Ok(())),
+            ("seckill:hold", Err(BadLockName::Own), Ok(())),
+            ("b:{x}", Err(BadLockName::Own), Err(BadLockName::Own)),
+        ] {
+            assert_eq!((check(key, false), check(key, true)), (plain, with_tags), "{key}");
         }
     }
 

@@ -21,18 +21,19 @@
 
 pub mod audit;
 pub mod book;
+pub mod counts;
 pub mod db_key;
 pub mod deduction;
 pub mod draw;
 pub mod due;
 pub mod entry_id;
 pub mod facts;
-pub mod fencing;
 pub mod fields;
 pub mod hash_tag;
 pub mod info;
 pub mod integer;
 pub mod key_names;
+pub mod lock;
 pub mod order_id;
 pub mod orders;
 pub mod overlay;
@@ -45,4 +46,3 @@ pub mod scripts;
 pub mod sessions;
 pub mod slot;
 pub mod tries;
-pub mod waiters;

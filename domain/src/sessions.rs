@@ -1,12 +1,15 @@
 //! Locks that are tied to connections: what to release when a connection closes.
 //!
 //! A pure structure, without server or clock. A tie is a hint: before releasing its lock, the
-//! caller checks that the lock is still held with the token. Each step takes constant time, except
-//! those on whole databases or slots.
+//! caller checks that the lock is still held with the token. A step takes a time that does not grow
+//! with the other ties, except those on whole databases.
 
+use crate::counts::Counts;
 use crate::db_key::DbKey;
+use crate::slot::Slot;
 use std::collections::hash_set::IntoIter;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 /// A client's connection, by a number that is never reused.
@@ -23,6 +26,7 @@ pub struct Tied {
 struct Tie {
     token: Rc<[u8]>,
     connection: ConnectionId,
+    user: Rc<[u8]>,
 }
 
 /// All ties, at most one per lock.
@@ -32,6 +36,8 @@ struct Tie {
 pub struct Sessions {
     labels: Labels,
     ties: HashMap<i32, HashMap<Rc<[u8]>, Tie>>,
+    count: Counts,
+    by_slot: BTreeMap<u16, HashSet<DbKey>>,
     /// The locks of open connections that have any.
     open: HashMap<ConnectionId, HashSet<DbKey>>,
     /// The remaining locks of closed connections. Some may no longer be tied.
@@ -39,34 +45,49 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// The lock is held with this token until the connection closes. Ends an earlier tie.
-    pub fn tie(&mut self, lock: &DbKey, token: Rc<[u8]>, connection: ConnectionId) {
+    /// The lock is held with this token until this user's connection closes. Ends an earlier tie.
+    pub fn tie(&mut self, lock: &DbKey, token: Rc<[u8]>, connection: ConnectionId, user: Rc<[u8]>) {
         self.end(lock.db, &lock.key);
         let label = self.labels.of(lock.db);
         let ties = self.ties.entry(label).or_default();
-        ties.insert(Rc::clone(&lock.key), Tie { token, connection });
+        self.count.add(&user);
+        ties.insert(Rc::clone(&lock.key), Tie { token, connection, user });
         let name = DbKey { db: label, key: Rc::clone(&lock.key) };
+        self.by_slot.entry(Slot::of(&name.key).number()).or_default().insert(name.clone());
         self.open.entry(connection).or_default().insert(name);
     }
 
     /// The lock is no longer tied to a connection.
     pub fn end(&mut self, db: i32, key: &[u8]) {
         let label = self.labels.of(db);
-        let Some(ties) = self.ties.get_mut(&label) else { return };
-        let Some((key, tie)) = ties.remove_entry(key) else { return };
-        if ties.is_empty() {
-            self.ties.remove(&label);
+        let Some((key, _)) = self.ties.get(&label).and_then(|ties| ties.get_key_value(key)) else {
+            return;
+        };
+        let name = DbKey { db: label, key: Rc::clone(key) };
+        let Some(tie) = self.remove(&name) else { return };
+        let Some(names) = self.open.get_mut(&tie.connection) else { return };
+        names.remove(&name);
+        if names.is_empty() {
+            self.open.remove(&tie.connection);
         }
-        self.let_go(tie.connection, &DbKey { db: label, key });
     }
 
-    /// After the tie of a lock was removed: removes the lock from its connection.
-    fn let_go(&mut self, connection: ConnectionId, name: &DbKey) {
-        let Some(names) = self.open.get_mut(&connection) else { return };
-        names.remove(name);
-        if names.is_empty() {
-            self.open.remove(&connection);
+    /// Removes a tie, but not from its connection.
+    fn remove(&mut self, name: &DbKey) -> Option<Tie> {
+        let ties = self.ties.get_mut(&name.db)?;
+        let tie = ties.remove(&name.key)?;
+        if ties.is_empty() {
+            self.ties.remove(&name.db);
         }
+        self.count.remove(&tie.user);
+        let slot = Slot::of(&name.key).number();
+        if let Some(names) = self.by_slot.get_mut(&slot) {
+            names.remove(name);
+            if names.is_empty() {
+                self.by_slot.remove(&slot);
+            }
+        }
+        Some(tie)
     }
 
     /// Another client was answered that it holds the lock: it is not released for a connection that
@@ -93,15 +114,12 @@ impl Sessions {
                 self.closed.pop_front();
                 continue;
             };
-            let Some(ties) = self.ties.get_mut(&name.db) else { continue };
             // The lock may have been tied to another connection since.
-            if ties.get(&name.key).is_none_or(|tie| tie.connection != connection) {
+            let tie = self.ties.get(&name.db).and_then(|ties| ties.get(&name.key));
+            if tie.is_none_or(|tie| tie.connection != connection) {
                 continue;
             }
-            let Some(tie) = ties.remove(&name.key) else { continue };
-            if ties.is_empty() {
-                self.ties.remove(&name.db);
-            }
+            let Some(tie) = self.remove(&name) else { continue };
             let lock = DbKey { db: self.labels.number(name.db), key: name.key };
             return Some(Tied { lock, token: tie.token });
         }
@@ -119,8 +137,8 @@ impl Sessions {
     }
 
     /// How many locks are tied, including those of closed connections.
-    pub fn len(&self) -> usize {
-        self.ties.values().map(HashMap::len).sum()
+    pub fn count(&self) -> &Counts {
+        &self.count
     }
 
     /// The connection that a lock is tied to, open or closed.
@@ -136,20 +154,17 @@ impl Sessions {
 
     /// A database was emptied. Takes time per lock that was tied in it.
     pub fn flushed(&mut self, db: i32) {
-        let label = self.labels.of(db);
-        for (key, tie) in self.ties.remove(&label).unwrap_or_default() {
-            self.let_go(tie.connection, &DbKey { db: label, key });
+        let keys = self.ties.get(&self.labels.of(db)).map(|ties| ties.keys().cloned());
+        for key in keys.into_iter().flatten().collect::<Vec<_>>() {
+            self.end(db, &key);
         }
     }
 
-    /// The locks for which `left` is true are on another node. Takes time per tied lock.
-    pub fn leave(&mut self, left: impl Fn(&[u8]) -> bool) {
-        let names = self.ties.iter().flat_map(|(label, ties)| {
-            let keys = ties.keys().filter(|key| left(key));
-            keys.map(|key| DbKey { db: self.labels.number(*label), key: Rc::clone(key) })
-        });
+    /// The locks of these slots are on another node. Takes time per lock that was tied in them.
+    pub fn leave(&mut self, slots: RangeInclusive<u16>) {
+        let names = self.by_slot.range(slots).flat_map(|(_, names)| names.iter().cloned());
         for name in names.collect::<Vec<_>>() {
-            self.end(name.db, &name.key);
+            self.end(self.labels.number(name.db), &name.key);
         }
     }
 }

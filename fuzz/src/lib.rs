@@ -24,6 +24,7 @@ pub const ORACLES: [(&str, Oracle); 14] = [
     ("entry_id", oracles::texts::entry_id),
     ("ids", oracles::numbers::ids),
     ("integer", oracles::texts::integers),
+    ("lines", oracles::lines::lines),
     ("numbers", oracles::numbers::stocks),
     ("order_entry", oracles::entries::order_entry),
     ("prefixes", oracles::texts::prefixes),
@@ -31,7 +32,6 @@ pub const ORACLES: [(&str, Oracle); 14] = [
     ("scripts", oracles::scripts::scripts),
     ("sessions", oracles::sessions::sessions),
     ("tags", oracles::texts::tags),
-    ("waiters", oracles::waiters::waiters),
 ];
 
 /// The oracle of a target.

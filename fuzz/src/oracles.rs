@@ -3,8 +3,8 @@
 pub(crate) mod audit;
 pub(crate) mod due;
 pub(crate) mod entries;
+pub(crate) mod lines;
 pub(crate) mod numbers;
 pub(crate) mod scripts;
 pub(crate) mod sessions;
 pub(crate) mod texts;
-pub(crate) mod waiters;

@@ -68,8 +68,8 @@ macro_rules! tests {
 }
 
 tests! {
-    audit book due entry_id ids integer numbers order_entry prefixes rules scripts
-    sessions tags waiters
+    audit book due entry_id ids integer lines numbers order_entry prefixes rules scripts
+    sessions tags
 }
 
 /// A model that is wrong on purpose must be noticed.

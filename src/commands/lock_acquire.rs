@@ -1,18 +1,18 @@
 //! `LOCK.ACQUIRE key token lease-ms [WAIT ms] [FENCE] [SESSION]`: acquires a lock, with WAIT in
 //! line, and with SESSION for as long as the connection is open.
 
-use super::acquisition::{Acquirer, Wanted, acquire, renew};
-use super::{Answering, Command, lock_line, lock_session};
+use super::locks::Lock;
+use super::{Answering, Command};
 use crate::args::Args;
 use crate::config::{LOCK_LEASE_MS_MAX, LOCK_WAIT_MS_MAX};
 use crate::error::CommandError;
-use crate::keyspace::fence::Fence;
-use crate::keyspace::lock::{self, Holder};
 use crate::memory::Memory;
 use crate::metrics;
 use crate::reply::Reply;
-use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
-use domain::waiters::Wait;
+use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, handler};
+use crate::typed::{KeyName, Token};
+use domain::lock::{NOT_ACQUIRED, Request};
+use domain::sessions::ConnectionId;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"lock.acquire",
@@ -40,14 +40,17 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
 
 struct Acquire;
 
-struct Request<'a> {
-    wanted: Wanted<'a>,
-    wait_ms: i64,
+struct Arguments<'a> {
+    key: KeyName<'a>,
+    token: Token<'a>,
+    lease_ms: i64,
+    wait_ms: Option<i64>,
+    with_fence: bool,
     with_session: bool,
 }
 
-impl<'a> Request<'a> {
-    fn parse(args: &mut Args<'a>) -> Result<Self, CommandError> {
+impl<'a> Arguments<'a> {
+    fn parse(mut args: Args<'a>) -> Result<Self, CommandError> {
         let (key, token) = (args.next_lock()?, args.next()?);
         let lease_ms = args.next_integer("lease-ms", 1..=LOCK_LEASE_MS_MAX.get())?;
         let (mut wait_ms, mut with_fence, mut with_session) = (None, false, false);
@@ -61,45 +64,35 @@ impl<'a> Request<'a> {
                 _ => return Err(CommandError::Syntax),
             }
         }
-        let wanted = Wanted { key, token, lease_ms, with_fence, connection: None };
-        Ok(Self { wanted, wait_ms: wait_ms.unwrap_or(0), with_session })
+        Ok(Self { key, token, lease_ms, wait_ms, with_fence, with_session })
     }
 }
 
 impl Command for Acquire {
-    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let Request { mut wanted, wait_ms, with_session } = Request::parse(&mut args)?;
-        args.finish()?;
-        if with_session {
-            wanted.connection = Some(lock_session::connection(ctx, memory)?);
+    fn run(ctx: Ctx<'_>, memory: &Memory, args: Args<'_>) -> Result<Reply, CommandError> {
+        let Arguments { key, token, lease_ms, wait_ms, with_fence, with_session } =
+            Arguments::parse(args)?;
+        let session = if with_session { Some(connection(ctx, memory)?) } else { None };
+        let nobody = || OwnedStr::new(b"");
+        let has_user = with_session || wait_ms.is_some();
+        let user = has_user.then(|| ctx.user_name().unwrap_or_else(nobody));
+        // Nobody asks for the user of another request.
+        let user = user.as_ref().map_or(token.0, OwnedStr::as_str);
+        let request = Request { token: token.0, lease_ms, with_fence, session, user };
+        let wait_ms = wait_ms.map_or(0, i64::unsigned_abs);
+        let answer = Lock::acquire(ctx, memory, key.0, &request, wait_ms)?;
+        if answer == Some(NOT_ACQUIRED) {
+            metrics::LOCKS_REFUSED.count();
         }
-        let (lines, now_ms) = (&memory.lines, ctx.now_ms());
-        let holder = lock::holder(ctx, wanted.key.0, wanted.token)?;
-        match holder {
-            Holder::ThisToken => {
-                let answer = renew(ctx, &wanted, now_ms)?;
-                lock_session::acquired(ctx, memory, &wanted);
-                lock_line::confirm(ctx, lines, wanted.key, wanted.token);
-                return Ok(Reply::Integer(answer));
-            }
-            // A free lock with a line is for the first in line, at the end of this turn.
-            Holder::Nobody if !lock_line::is_waited_for(ctx, lines, wanted.key) => {
-                let answer = acquire(ctx, Acquirer::Command, &wanted, now_ms)?;
-                lock_session::acquired(ctx, memory, &wanted);
-                return Ok(Reply::Integer(answer));
-            }
-            Holder::Nobody => lock_line::look_soon(ctx, lines, wanted.key),
-            Holder::Another { .. } => {}
-        }
-        if wanted.with_fence {
-            // Whatever would refuse the acquisition in the end refuses before the wait.
-            Fence::read(ctx, wanted.key.0)?.next(now_ms)?;
-        }
-        let wait = Wait { since_ms: now_ms, until_ms: now_ms.saturating_add(wait_ms) };
-        if wait_ms > 0 && lock_line::join(ctx, lines, &wanted, wait, holder)? {
-            return Ok(Reply::Later);
-        }
-        metrics::LOCKS_REFUSED.count();
-        Ok(Reply::Integer(0))
+        Ok(answer.map_or(Reply::Later, Reply::Integer))
     }
+}
+
+/// The connection of the command, to tie a lock to. From now on the module is notified when it
+/// closes.
+fn connection(ctx: Ctx<'_>, memory: &Memory) -> Result<ConnectionId, CommandError> {
+    let connection = ctx.connection().ok_or(CommandError::NoConnection)?;
+    memory.lines.hear_turns(ctx);
+    memory.sessions.hear_connections(ctx);
+    Ok(ConnectionId(connection))
 }

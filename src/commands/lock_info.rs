@@ -1,7 +1,9 @@
 //! LOCK.INFO key: the owner of a lock, its lease, and the number of waiters.
 
-use super::{Answering, Command, lock_line};
+use super::locks::Lock;
+use super::{Answering, Command};
 use crate::args::Args;
+use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::{fence, lock};
 use crate::memory::Memory;
@@ -34,12 +36,15 @@ impl Command for Info {
         args.finish()?;
         let Some(owner) = lock::owner(ctx, key.0)? else { return Ok(Reply::Null) };
         let now_ms = ctx.now_ms();
+        // What could be a key of a sale is no fence key.
+        let has_name = config::check_lock_name(key.0.bytes()).is_ok();
+        let fence = if has_name { fence::peek(ctx, key.0) } else { None };
         let left_ms = owner.ends_at_ms.map(|ends_at_ms| ends_at_ms.saturating_sub(now_ms).max(0));
         Ok(Reply::Map(vec![
             ("token", Reply::Bytes(owner.token)),
             ("ttl", Reply::integer_or_null(left_ms)),
-            ("fence", Reply::integer_or_null(fence::peek(ctx, key.0))),
-            ("waiters", Reply::Integer(lock_line::len(ctx, &memory.lines, key))),
+            ("fence", Reply::integer_or_null(fence)),
+            ("waiters", Reply::Integer(Lock::of_command(ctx, memory, key.0).len())),
         ]))
     }
 }

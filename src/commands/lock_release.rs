@@ -1,11 +1,10 @@
 //! LOCK.RELEASE key token: deletes a lock only if it is yours, and hands it to the next in line.
 
-use super::{Answering, Command, lock_line};
+use super::locks::Lock;
+use super::{Answering, Command};
 use crate::args::Args;
 use crate::error::CommandError;
-use crate::keyspace::lock;
 use crate::memory::Memory;
-use crate::metrics;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
 use crate::typed::Token;
@@ -17,7 +16,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     categories: c"write fast lock",
     arity: 3,
     summary: c"Deletes a lock if the token is its owner's, and hands it to the first in line",
-    complexity: c"O(1)",
+    complexity: c"O(1), O(log N) where N is the number of clients in line",
     since: c"0.1.0",
     keys: &[KeySpec { position: 1, access: Access::Delete, notes: c"The lock, a string" }],
     args: &[
@@ -30,13 +29,8 @@ struct Release;
 
 impl Command for Release {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let (key, token) = (args.next_lock()?.0, args.next::<Token>()?);
+        let (key, token) = (args.next_lock()?, args.next::<Token>()?);
         args.finish()?;
-        if !lock::is_held_by(ctx, key, token)? {
-            return Ok(Reply::Integer(0));
-        }
-        lock_line::release(ctx, memory, key);
-        metrics::LOCKS_RELEASED.count();
-        Ok(Reply::Integer(1))
+        Lock::of_command(ctx, memory, key.0).release(token.0).map(Reply::Integer)
     }
 }

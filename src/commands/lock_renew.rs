@@ -1,11 +1,10 @@
 //! LOCK.RENEW key token lease-ms: renews the lease of a lock that the token holds.
 
-use super::acquisition::extend;
-use super::{Answering, Command, lock_line};
+use super::locks::Lock;
+use super::{Answering, Command};
 use crate::args::Args;
 use crate::config::LOCK_LEASE_MS_MAX;
 use crate::error::CommandError;
-use crate::keyspace::lock;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
@@ -35,12 +34,6 @@ impl Command for Renew {
         let (key, token) = (args.next_lock()?, args.next::<Token>()?);
         let lease_ms = args.next_integer("lease-ms", 1..=LOCK_LEASE_MS_MAX.get())?;
         args.finish()?;
-        if !lock::is_held_by(ctx, key.0, token)? {
-            return Ok(Reply::Integer(0));
-        }
-        extend(ctx, key.0, ctx.now_ms().saturating_add(lease_ms));
-        lock_line::confirm(ctx, &memory.lines, key, token);
-        memory.sessions.keep(ctx.selected_db(), key.0.bytes());
-        Ok(Reply::Integer(1))
+        Lock::of_command(ctx, memory, key.0).renew(token.0, lease_ms).map(Reply::Integer)
     }
 }

@@ -3,18 +3,18 @@
 use crate::error::CommandError;
 use crate::metrics;
 use crate::server::{BlockedClient, ClientId, Ctx, MainThread};
-use domain::waiters::Waiters;
+use domain::lock::lines;
 
 /// The answer to a waiter: that of its command, or why it got none.
 pub(crate) type Answer = Result<i64, CommandError>;
 
 /// The lines themselves.
-pub(crate) type LockWaiters = Waiters<ClientId, BlockedClient, Answer>;
+pub(crate) type Waiters = lines::Lines<ClientId, BlockedClient, Answer>;
 
 /// All lines. Costs nothing while nobody waits.
 pub(crate) struct Lines {
     hear_turns: fn(Ctx<'_>),
-    waiters: MainThread<LockWaiters>,
+    waiters: MainThread<Waiters>,
     is_used: MainThread<bool>,
     /// Set while a lock is changed on behalf of its line, whose events the line ignores.
     is_deaf: MainThread<bool>,
@@ -24,7 +24,7 @@ impl Lines {
     pub(super) fn new(hear_turns: fn(Ctx<'_>)) -> Self {
         Self {
             hear_turns,
-            waiters: MainThread::new(LockWaiters::default()),
+            waiters: MainThread::new(Waiters::default()),
             is_used: MainThread::new(false),
             is_deaf: MainThread::new(false),
         }
@@ -42,14 +42,14 @@ impl Lines {
     }
 
     /// Works on the lines. `work` must not call the server.
-    pub(crate) fn with<R>(&self, work: impl FnOnce(&mut LockWaiters) -> R) -> R {
+    pub(crate) fn with<R>(&self, work: impl FnOnce(&mut Waiters) -> R) -> R {
         self.waiters.with(|waiters| {
             let result = work(waiters);
-            metrics::LOCKS_WAITING.set(waiters.in_line() as u64);
+            metrics::LOCKS_WAITING.set(waiters.in_line().all() as u64);
             self.is_used.set(!waiters.is_idle());
             if waiters.is_idle() {
                 // Frees the memory of lines that were long.
-                *waiters = LockWaiters::default();
+                *waiters = Waiters::default();
             }
             result
         })
@@ -86,21 +86,13 @@ impl Lines {
         }
     }
 
-    /// Waits keep their length.
-    pub(super) fn clock_set_back(&self, ms: i64, now_ms: i64) {
-        if self.is_used() {
-            self.with(|lines| lines.clock_set_back(ms, now_ms));
-        }
-    }
-
     /// The locks for which `left` is true are on another node: their waiters get an error and try
     /// again there.
-    pub(super) fn leave(&self, left: impl Fn(&[u8]) -> bool, now_ms: i64) {
+    pub(super) fn leave(&self, left: impl Fn(&[u8]) -> bool) {
         if self.is_used() {
             self.with(|lines| {
                 for client in lines.leave(left) {
-                    let waited_ms = lines.refuse(client, Err(CommandError::LockMoved), now_ms);
-                    metrics::LOCKS_WAITED_MS.add(waited_ms);
+                    lines.refuse(client, Some(Err(CommandError::LockMoved)));
                 }
             });
         }

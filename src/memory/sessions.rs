@@ -1,10 +1,12 @@
 //! The ties of locks to the connections of their holders.
 
-use crate::server::{Ctx, MainThread};
+use crate::config;
+use crate::error::CommandError;
+use crate::server::{Ctx, MainThread, SlotRanges};
 use domain::db_key::DbKey;
+use domain::lock::Request;
 use domain::sessions::{ConnectionId, Sessions as Ties, Tied};
 use std::ffi::CStr;
-use std::rc::Rc;
 
 /// All ties. Costs nothing while no lock is tied.
 pub(crate) struct Sessions {
@@ -46,9 +48,32 @@ impl Sessions {
         }
     }
 
-    /// The lock is held with this token until the connection closes. Ends an earlier tie.
-    pub(crate) fn tie(&self, lock: &DbKey, token: Rc<[u8]>, connection: ConnectionId) {
-        self.with(|ties| ties.tie(lock, token, connection));
+    /// The lock is held with the request's token until its connection closes, if it asks for that.
+    /// Ends an earlier tie.
+    pub(crate) fn acquired(&self, lock: &DbKey, request: &Request<impl AsRef<[u8]>>) {
+        match request.session {
+            Some(connection) => {
+                let [token, user] =
+                    [&request.token, &request.user].map(|name| name.as_ref().into());
+                self.with(|ties| ties.tie(lock, token, connection, user));
+            }
+            None => self.end(lock.db, &lock.key),
+        }
+    }
+
+    /// Whether one more lock of this user may be tied, or the lock is tied already.
+    pub(crate) fn check_room(&self, lock: &DbKey, user: &[u8]) -> Result<(), CommandError> {
+        let Some(bounds) = config::lock_waiters_max() else { return Ok(()) };
+        self.ties.with(|ties| match ties.connection(lock.db, &lock.key) {
+            Some(_) => Ok(()),
+            None => bounds.check_tie(user, ties.count()).map_err(CommandError::Waiters),
+        })
+    }
+
+    /// Is some lock tied, or left to be released?
+    #[inline]
+    pub(crate) fn is_used(&self) -> bool {
+        self.is_used.get()
     }
 
     /// The lock is no longer tied to a connection.
@@ -104,8 +129,8 @@ impl Sessions {
         self.with_if_used(|ties| ties.swap(first, second));
     }
 
-    /// The locks for which `left` is true are on another node.
-    pub(super) fn leave(&self, left: impl Fn(&[u8]) -> bool) {
-        self.with_if_used(|ties| ties.leave(left));
+    /// The locks of these slots are on another node.
+    pub(super) fn leave(&self, slots: &SlotRanges) {
+        self.with_if_used(|ties| slots.iter().for_each(|range| ties.leave(range)));
     }
 }

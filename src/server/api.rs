@@ -32,6 +32,7 @@ macro_rules! required {
 }
 
 required! {
+    RedisModule_ACLCheckCommandPermissions
     RedisModule_Alloc
     RedisModule_AvoidReplicaTraffic
     RedisModule_BlockClient
@@ -55,6 +56,7 @@ required! {
     RedisModule_EventLoopAddOneShot
     RedisModule_Free
     RedisModule_FreeCallReply
+    RedisModule_FreeModuleUser
     RedisModule_FreeServerInfo
     RedisModule_FreeString
     RedisModule_GetAbsExpire
@@ -62,8 +64,9 @@ required! {
     RedisModule_GetClientInfoById
     RedisModule_GetCommand
     RedisModule_GetClientId
-    RedisModule_GetClientInfoById
+    RedisModule_GetClientUserNameById
     RedisModule_GetContextFlags
+    RedisModule_GetModuleUserFromUserName
     RedisModule_GetSelectedDb
     RedisModule_GetServerInfo
     RedisModule_HashGet
@@ -79,6 +82,7 @@ required! {
     RedisModule_LoadConfigs
     RedisModule_Log
     RedisModule_Milliseconds
+    RedisModule_MonotonicMicroseconds
     RedisModule_NotifyKeyspaceEvent
     RedisModule_OpenKey
     RedisModule_RegisterCommandFilter

@@ -1,7 +1,7 @@
 //! The context of one call from the server.
 
 use super::api::api;
-use super::string::Str;
+use super::string::{OwnedStr, Str, own};
 use redis_module::raw;
 use std::ffi::{CStr, CString};
 use std::marker::PhantomData;
@@ -184,7 +184,14 @@ impl<'a> Ctx<'a> {
         unsafe { api!(RedisModule_Milliseconds()) }
     }
 
-    /// The same in microseconds. The server's own call for it is newer than the oldest server.
+    /// Milliseconds by a clock that is never set, from some moment on: for spans of time.
+    pub(crate) fn steady_ms(self) -> u64 {
+        // SAFETY: takes nothing.
+        unsafe { api!(RedisModule_MonotonicMicroseconds()) / 1000 }
+    }
+
+    /// [`Ctx::now_ms`] in microseconds. The server's own call for it is newer than the oldest
+    /// server.
     pub(crate) fn now_us(self) -> i64 {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
@@ -239,6 +246,16 @@ impl<'a> Ctx<'a> {
         // this number.
         let status = unsafe { api!(RedisModule_GetClientInfoById(ptr::null_mut(), id)) };
         (status == raw::REDISMODULE_OK as i32).then_some(id)
+    }
+
+    /// The name of the user that this command's connection has authenticated as. None for a command
+    /// that has no connection.
+    pub(crate) fn user_name(self) -> Option<OwnedStr> {
+        // SAFETY: the context is live.
+        let id = unsafe { api!(RedisModule_GetClientId(self.raw)) };
+        // SAFETY: the context is live; the server answers null for a client without a user, and
+        // otherwise with a string that was made for us.
+        unsafe { own(api!(RedisModule_GetClientUserNameById(self.raw, id))) }
     }
 
     fn has_any_flag(self, wanted: u32) -> bool {

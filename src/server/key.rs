@@ -189,12 +189,14 @@ impl<'a> WriteKey<'a> {
         self.changed = true;
     }
 
-    /// Sets when the time to live of a key that exists ends, in unix milliseconds.
-    pub(crate) fn set_end(&mut self, at_ms: i64) {
-        let Some(handle) = &self.handle else { return };
+    /// Sets when the time to live of a key ends, in unix milliseconds. False if there is no key.
+    pub(crate) fn set_end(&mut self, at_ms: i64) -> bool {
+        let Some(handle) = &self.handle else { return false };
         // SAFETY: the handle is open for writing. It fails only for a key that does not exist.
-        unsafe { api!(RedisModule_SetAbsExpire(handle.as_ptr(), at_ms)) };
-        self.changed = true;
+        let status = unsafe { api!(RedisModule_SetAbsExpire(handle.as_ptr(), at_ms)) };
+        let is_set = status == raw::REDISMODULE_OK as c_int;
+        self.changed |= is_set;
+        is_set
     }
 
     /// Appends an entry under the next id of the stream's own choice, creating the stream.

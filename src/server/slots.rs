@@ -15,6 +15,10 @@ impl SlotRanges {
     pub(crate) fn contain(&self, slot: u16) -> bool {
         self.0.iter().any(|range| range.contains(&slot))
     }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = RangeInclusive<u16>> {
+        self.0.iter().cloned()
+    }
 }
 
 /// What happened to slots that move whole.

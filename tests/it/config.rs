@@ -22,7 +22,7 @@ pub const CONFIGS: [(&str, &str, &str); 18] = [
     ("seckill.hold-sweep-ms", "50", "1"),
     ("seckill.lock-lease-ms-max", "86400000", "1"),
     ("seckill.lock-wait-ms-max", "3600000", "0"),
-    ("seckill.lock-waiters-max", "1000 5000", "0 0"),
+    ("seckill.lock-waiters-max", "1000 5000 5000", "0 0 0"),
     (
         "seckill.scripts",
         "",
@@ -188,9 +188,9 @@ const BAD: [(&str, &[u8]); 36] = [
     ("seckill.lock-lease-ms-max", b"315360000001"),
     ("seckill.lock-wait-ms-max", b"-1"),
     ("seckill.lock-wait-ms-max", b"1s"),
-    ("seckill.lock-waiters-max", b"1"),
-    ("seckill.lock-waiters-max", b"2 1"),
-    ("seckill.lock-waiters-max", b"0 1000001"),
+    ("seckill.lock-waiters-max", b"1 2"),
+    ("seckill.lock-waiters-max", b"2 1 3"),
+    ("seckill.lock-waiters-max", b"0 0 1000001"),
     ("seckill.scripts", b"a401349bbff2164ec35f9c5f6db8f92ff4519d9d GET KEYS[1]"),
     ("seckill.scripts", b"a401349bbff2164ec35f9c5f6db8f92ff4519d9d LOCK.RELEASE a b\0"),
 ];

@@ -54,17 +54,21 @@ impl Clock {
 
     /// Sets the clock this many hours off the true time.
     pub fn set(&self, server: &Server, hours: i64) {
+        self.set_off(server, hours * HOUR_MS, HOUR_MS / 2);
+    }
+
+    /// Sets the clock this much off the true time, as exactly as `slack_ms`.
+    pub fn set_off(&self, server: &Server, ms: i64, slack_ms: i64) {
         let new = self.offset.with_extension("new");
-        fs::write(&new, format!("{:+}\n", hours * HOUR_MS / 1000)).expect("the offset");
+        fs::write(&new, format!("{:+}\n", ms / 1000)).expect("the offset");
         // Renamed, so that the server never reads a partial file.
         fs::rename(new, &self.offset).expect("the offset is replaced");
         let off = || {
             let truth = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
             clock_ms(server) - i64::try_from(truth.as_millis()).expect("a time")
         };
-        let is_set = wait_for("the clock to be set", || {
-            ((off() - hours * HOUR_MS).abs() < HOUR_MS / 2).then_some(())
-        });
+        let is_set =
+            wait_for("the clock to be set", || ((off() - ms).abs() < slack_ms).then_some(()));
         is_set.unwrap_or_else(|late| panic!("{late}: {} off", off()));
     }
 }

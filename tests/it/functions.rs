@@ -55,6 +55,7 @@ fn random_step(random: &mut fastrand::Rng) -> String {
         "UNITS",
     ]);
     let last = pick(&["1615", "1614", "1612"]);
+    let owner = pick(&["", " ", " t", " u v"]);
     let order = random.u8(..);
     match random.u8(0..100) {
         0..30 => format!("SECKILL.TRY {voucher} {user} {order}"),
@@ -70,7 +71,7 @@ fn random_step(random: &mut fastrand::Rng) -> String {
         63 => "SADD o2 x".to_owned(),
         64 => format!("DEL {lock} {lock}:fence"),
         65 => format!("{wrong} {lock} x"),
-        66 => format!("SET {lock}:fence \"{fence}\""),
+        66 => format!("SET {lock}:fence \"{fence}{owner}\""),
         67 => format!("SET seckill:order:{voucher} no-set"),
         68 => format!("DEL seckill:order:{voucher}"),
         69 => "DEL stream.orders stream.orders.released".to_owned(),

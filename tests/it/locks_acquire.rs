@@ -122,7 +122,7 @@ fn fencing_tokens_grow_with_every_acquisition() {
     assert_eq!(server.silent("LOCK.ACQUIRE lock bob 100000 FENCE"), Value::Int(0));
     server.run("LOCK.RENEW lock ann 200000");
     assert_eq!(acquire("ann"), first);
-    server.check(&format!("> GET lock:fence\n{first}"));
+    server.check(&format!("> GET lock:fence\n{first} ann"));
     server.run("LOCK.RELEASE lock ann");
     let second = acquire("bob");
     assert!(second > first);
@@ -188,7 +188,7 @@ fn effects_are_plain_and_absolute() {
     assert_eq!(written("LOCK.RELEASE lock ann"), ["DEL lock"]);
     assert_eq!(
         written("LOCK.ACQUIRE lock ann 100000 FENCE"),
-        ["MULTI", "SET lock ann PXAT", "SET lock:fence PXAT", "EXEC"]
+        ["MULTI", "SET lock ann PXAT", "SET lock:fence ann PXAT", "EXEC"]
     );
     assert_eq!(
         written("LOCK.RENEW lock ann 100000"),

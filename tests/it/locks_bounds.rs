@@ -10,7 +10,7 @@ const IN_ALL: &str = "ERR 3 clients already wait for locks, and no more may";
 /// Two waiters per lock and three in all are allowed; three locks are held.
 fn bounded() -> Server {
     let server = Server::observed().start();
-    server.check("> CONFIG SET seckill.lock-waiters-max '2 3'\nOK");
+    server.check("> CONFIG SET seckill.lock-waiters-max '2 3 3'\nOK");
     for lock in ["a", "b", "c"] {
         server.check(&format!("> LOCK.ACQUIRE {lock} ann 1000000\n1"));
     }
@@ -66,9 +66,9 @@ fn all_lines_together_have_a_bound() {
     // Free locks are acquired regardless of the bound.
     server.check("> LOCK.ACQUIRE d dan 1000000 WAIT 60000\n1");
     // A greater bound is valid at once; a smaller one removes no waiter.
-    server.check("> CONFIG SET seckill.lock-waiters-max '2 4'\nOK");
+    server.check("> CONFIG SET seckill.lock-waiters-max '2 4 4'\nOK");
     let _another = server.waiter("LOCK.ACQUIRE c dan 1000000 WAIT 60000");
-    server.check("> CONFIG SET seckill.lock-waiters-max '0 0'\nOK");
+    server.check("> CONFIG SET seckill.lock-waiters-max '0 0 0'\nOK");
     assert_eq!(server.in_line(), 4);
     let nobody = "ERR 0 clients already wait for this lock, and no more may";
     assert_eq!(server.refused("LOCK.ACQUIRE d eve 1000000 WAIT 60000", "ERR"), nobody);

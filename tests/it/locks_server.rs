@@ -25,7 +25,7 @@ fn grants_are_replicated_as_what_they_did() {
         server.run("LOCK.RELEASE lock ann");
         assert!(integer(&bob.receive()) > 1);
     });
-    let both = ["MULTI", "DEL lock", "SET lock bob PXAT", "SET lock:fence PXAT", "EXEC"];
+    let both = ["MULTI", "DEL lock", "SET lock bob PXAT", "SET lock:fence bob PXAT", "EXEC"];
     assert_eq!(written, both);
     server.queue(&mut bob, "LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
     let written = effects(&server, || {
@@ -223,7 +223,7 @@ fn a_cluster_has_fences_in_the_slot_of_their_lock() {
         [("lock", "{lock}:fence"), ("{a}lock", "{a}lock:fence"), ("lo{ck", "{lo{ck}:fence")]
     {
         let first = integer(&server.call(&["LOCK.ACQUIRE", lock, "ann", "1000000", "FENCE"]));
-        assert_eq!(text(&server.call(&["GET", fence])), first.to_string());
+        assert_eq!(text(&server.call(&["GET", fence])), format!("{first} ann"));
         assert_eq!(slot(&server, lock.as_bytes()), slot(&server, fence.as_bytes()));
         let mut bob = server.waiter(&format!("LOCK.ACQUIRE {lock} bob 1000000 WAIT 60000 FENCE"));
         let mut cid = server.waiter(&format!("LOCK.ACQUIRE {lock} cid 1000000 WAIT 60000 FENCE"));

@@ -6,6 +6,7 @@ use crate::aof::shown;
 use crate::harness::{Client, Server, text, wait_for};
 use crate::locks_line::id_of;
 use crate::observe::integer;
+use crate::transcript::argv;
 use redis::Value;
 
 /// A new connection that holds a lock with SESSION and a long lease.
@@ -315,9 +316,9 @@ fn a_waiter_is_granted_the_lock_with_its_session() {
     server.wait_for_owner("lock", "");
 }
 
-/// Granted in the turn in which another client acquires it with the same token, but later.
+/// Another client acquires the lock with the token of a client that waits.
 #[test]
-fn a_grant_ends_the_tie_of_another_with_the_same_token() {
+fn the_latest_request_of_a_token_has_the_tie() {
     let server = Server::start();
     server.run("SET lock zoe");
     let mut bob = server.waiter("LOCK.ACQUIRE lock ann 1000000 WAIT 60000");
@@ -335,29 +336,25 @@ fn a_grant_ends_the_tie_of_another_with_the_same_token() {
         2) 1
         ",
     );
-    assert_eq!(bob.receive(), Value::Int(1));
+    assert_eq!(bob.receive(), Value::Int(0));
     drop(ann);
-    wait_for_closed(&server);
-    assert_eq!(server.owner("lock"), "ann");
-}
-
-/// Both get the lock in the step of the release, and both are answered.
-#[test]
-fn of_two_waiters_with_one_token_the_later_has_the_tie() {
-    let server = Server::start();
-    for is_first_to_close in [true, false] {
+    server.wait_for_owner("lock", "");
+    // A waiter that takes over a place takes its tie, too.
+    for is_first_tied in [true, false] {
         let ann = holder(&server, "lock", "ann");
-        let ask = "LOCK.ACQUIRE lock bob 1000000 WAIT 60000 SESSION";
-        let (mut first, mut second) = (server.waiter(ask), server.waiter(ask));
-        drop(ann);
-        assert_eq!((first.receive(), second.receive()), (Value::Int(1), Value::Int(1)));
-        if is_first_to_close {
-            drop(first);
-            wait_for_closed(&server);
-            assert_eq!(server.owner("lock"), "bob");
-        }
+        let tie = |is_tied| if is_tied { " SESSION" } else { "" };
+        let ask = "LOCK.ACQUIRE lock bob 1000000 WAIT 60000";
+        let mut first = server.waiter(&format!("{ask}{}", tie(is_first_tied)));
+        let mut second = server.client();
+        second.send(&argv(&format!("{ask}{}", tie(!is_first_tied))));
+        assert_eq!(first.receive(), Value::Int(0));
+        drop((ann, first));
+        assert_eq!(second.receive(), Value::Int(1));
         drop(second);
-        server.wait_for_owner("lock", "");
+        wait_for_closed(&server);
+        let owner = if is_first_tied { "bob" } else { "" };
+        assert_eq!(server.owner("lock"), owner);
+        server.run("DEL lock");
     }
 }
 

@@ -1,11 +1,9 @@
-//! Between the turns of the event loop: an idle server grants locks in time, and a client that
-//! shares its token with a client that dies keeps the lock.
+//! Between the turns of the event loop: an idle server grants locks in time.
 
 use std::time::{Duration, Instant};
 
 use crate::context::block;
 use crate::harness::{Builder, Client, Server, in_time, text, wait_for};
-use crate::locks_line::id_of;
 use crate::observe::integer;
 use crate::transcript::argv;
 use redis::Value;
@@ -156,68 +154,6 @@ fn many_locks_that_are_freed_at_once_need_no_other_turns() {
     control.sort();
     let bound = Duration::from_millis(200) + control[1] * 3;
     assert!(took[1] < bound, "{took:?}, and in one turn {control:?}");
-}
-
-/// Two waiters with one token are granted the lock in one step, and one of them is not answered.
-#[test]
-fn a_grant_is_not_undone_while_another_has_it_too() {
-    for (ends, told) in [
-        (["CLIENT KILL ID <0>", "PING"], [false, true]),
-        (["PING", "CLIENT KILL ID <1>"], [true, false]),
-        (["CLIENT UNBLOCK <1> TIMEOUT", "CLIENT KILL ID <0>"], [false, true]),
-        (["CLIENT KILL ID <0>", "CLIENT UNBLOCK <1> TIMEOUT"], [false, true]),
-        (["CLIENT KILL ID <0>", "CLIENT KILL ID <1>"], [false, false]),
-    ] {
-        let server = Server::start();
-        server.run("LOCK.ACQUIRE lock ann 1000000");
-        let mut bobs = [server.client(), server.client()];
-        let ids = [id_of(&mut bobs[0]), id_of(&mut bobs[1])];
-        for bob in &mut bobs {
-            server.queue(bob, "LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
-        }
-        let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
-        server.run("MULTI");
-        server.run("LOCK.RELEASE lock ann");
-        for end in ends {
-            server.run(&end.replace("<0>", &ids[0]).replace("<1>", &ids[1]));
-        }
-        assert!(matches!(server.run("EXEC"), Value::Array(_)));
-        for (bob, is_told) in bobs.iter_mut().zip(told) {
-            if is_told {
-                assert_eq!(bob.receive(), Value::Int(1), "{ends:?}");
-            }
-        }
-        if told.contains(&true) {
-            assert_eq!((server.owner("lock").as_str(), server.in_line()), ("bob", 1), "{ends:?}");
-            server.run("LOCK.RELEASE lock bob");
-        }
-        assert_eq!(cid.receive(), Value::Int(1), "{ends:?}");
-        assert_eq!(server.owner("lock"), "cid");
-    }
-}
-
-/// As above, with the second grant later in the step.
-#[test]
-fn a_grant_that_was_made_anew_is_not_undone() {
-    let server = Server::start();
-    server.run("LOCK.ACQUIRE lock ann 1000000");
-    let mut first = server.client();
-    let id = id_of(&mut first);
-    server.queue(&mut first, "LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
-    let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
-    let mut second = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
-    server.run("MULTI");
-    server.run("LOCK.RELEASE lock ann");
-    server.run(&format!("CLIENT KILL ID {id}"));
-    server.run("LOCK.RELEASE lock bob");
-    server.run("LOCK.RELEASE lock cid");
-    server.run("EXEC");
-    assert_eq!(second.receive(), Value::Int(1));
-    assert_eq!((server.owner("lock").as_str(), server.in_line()), ("bob", 1));
-    // The lock was cid's for a moment, but cid was not answered.
-    server.run("LOCK.RELEASE lock bob");
-    assert_eq!(cid.receive(), Value::Int(1));
-    assert_eq!(server.owner("lock"), "cid");
 }
 
 /// Another key that replaces the lock is the lock from then on, with its own lease.

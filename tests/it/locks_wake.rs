@@ -359,16 +359,3 @@ fn a_free_lock_with_a_line_is_for_the_line() {
     });
     told.expect("two acquisitions");
 }
-
-#[test]
-fn the_same_token_in_line_is_told_that_it_holds_the_lock() {
-    let server = Server::start();
-    let fence = server.run("LOCK.ACQUIRE lock ann 1000000 FENCE");
-    let mut again = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000 FENCE");
-    let mut retry = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000 FENCE");
-    server.run("LOCK.RELEASE lock ann");
-    let granted = again.receive();
-    assert!(integer(&granted) > integer(&fence));
-    assert_eq!(retry.receive(), granted);
-    server.check("> LOCK.RELEASE lock bob\n1\n> EXISTS lock\n0");
-}

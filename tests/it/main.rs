@@ -99,6 +99,7 @@ mod locks_acquire;
 mod locks_bounds;
 mod locks_histories;
 mod locks_line;
+mod locks_places;
 mod locks_server;
 mod locks_session;
 mod locks_session_server;

@@ -1,7 +1,7 @@
 //! Stocks, fencing tokens and ids, compared with calculations in numbers that never overflow.
 
 use domain::deduction::{BadStock, Deduction, deduct, restore};
-use domain::fencing;
+use domain::lock::fence::{Exhausted, Fence};
 use domain::order_id::{Calendar, Count, NoId, Second, after_counter, after_last, date};
 use domain::orders::stock_after_release;
 use domain::plan::Change;
@@ -17,9 +17,11 @@ pub(crate) fn stocks(bytes: &[u8]) {
     let policy = Policy { missing_is_sold_out: input.flag(), minus_one_is_unlimited: input.flag() };
     assert_eq!(Units::new(number).map(Units::get), (number > 0).then_some(number));
     let after = i128::from(left) + 1;
-    let token = fencing::next(Some(left), now_ms).map(i128::from);
-    assert_eq!(token.ok(), (after <= i128::from(i64::MAX)).then(|| after.max(now_ms.into())));
-    assert_eq!(fencing::next(None, now_ms), Ok(now_ms));
+    let fence = Fence::parse(&Fence::text(left, input.word()), &[]).expect("a number");
+    let token = fence.next(now_ms).map(i128::from);
+    let next = (after <= i128::from(i64::MAX)).then(|| after.max(now_ms.into()));
+    assert_eq!(token, next.ok_or(Exhausted));
+    assert_eq!(Fence::NONE.next(now_ms), Ok(now_ms));
 
     let Some(units) = Units::new(number) else { return };
     let rest = i128::from(left) - i128::from(number);

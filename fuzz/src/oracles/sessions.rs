@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use domain::db_key::{DbKey, swapped_db};
 use domain::sessions::{ConnectionId, Sessions, Tied};
+use domain::slot::Slot;
 
 use crate::input::Input;
 
@@ -12,6 +13,11 @@ struct Tie {
     lock: DbKey,
     token: Rc<[u8]>,
     connection: ConnectionId,
+}
+
+/// Whose connections tie this lock.
+fn user(key: &[u8]) -> Rc<[u8]> {
+    [key.first().map_or(0, |byte| byte % 2)].into()
 }
 
 #[derive(Default)]
@@ -52,7 +58,8 @@ pub(crate) fn sessions(bytes: &[u8]) {
                 model.ties.retain(|tie| tie.lock.db != lock.db);
             }
             _ => {
-                sessions.leave(|key| *key == *lock.key);
+                let slot = Slot::of(&lock.key).number();
+                sessions.leave(slot..=slot);
                 model.ties.retain(|tie| tie.lock.key != lock.key);
             }
         }
@@ -73,7 +80,7 @@ impl Model {
 
     fn tie(&mut self, sessions: &mut Sessions, lock: &DbKey, client: usize, token: u8) {
         let (token, connection): (Rc<[u8]>, _) = ([token].into(), self.connection(client));
-        sessions.tie(lock, Rc::clone(&token), connection);
+        sessions.tie(lock, Rc::clone(&token), connection, user(&lock.key));
         self.ties.retain(|tie| tie.lock != *lock);
         self.ties.push(Tie { lock: lock.clone(), token, connection });
     }
@@ -111,7 +118,9 @@ impl Model {
     }
 
     fn check(&self, sessions: &Sessions, lock: &DbKey) {
-        assert_eq!(sessions.len(), self.ties.len());
+        assert_eq!(sessions.count().all(), self.ties.len());
+        let of_user = self.ties.iter().filter(|tie| user(&tie.lock.key) == user(&lock.key));
+        assert_eq!(sessions.count().of(&user(&lock.key)), of_user.count());
         let tie = self.ties.iter().find(|tie| tie.lock == *lock);
         assert_eq!(sessions.connection(lock.db, &lock.key), tie.map(|tie| tie.connection));
         assert!(sessions.has_closed() || !self.has_closed(), "a close was forgotten");

@@ -1,5 +1,7 @@
 //! The wall clock is set by libfaketime while a server runs; its monotonic clock continues.
 
+use std::time::{Duration, Instant};
+
 use super::primed::{LASTS, Primed};
 use crate::faketime::Clock;
 use crate::harness::{Server, wait_for};
@@ -74,15 +76,37 @@ fn lines_go_on_by_the_new_clock() {
     assert_eq!(server.in_line(), 0);
 }
 
-/// The wait is a duration, not a moment of the wall clock.
+/// A wait is a span of time: by the clock that is never set, it lasts as long as was asked for.
 #[test]
-fn a_wait_that_has_begun_ends_in_time_by_the_new_clock() {
+fn a_wait_does_not_outlast_its_bound_when_the_clock_is_set() {
     let Some((clock, server)) = Clock::start() else { return };
     server.check("> LOCK.ACQUIRE lock ann 1000000\n1");
-    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 1500");
-    clock.set(&server, -1);
-    assert_eq!(bob.receive(), Value::Int(0));
+    for hours in [-1, 0] {
+        let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 1500");
+        let begun = Instant::now();
+        clock.set(&server, hours);
+        assert_eq!(bob.receive(), Value::Int(0));
+        // Set forward, it does not end at once.
+        assert!(hours < 0 || begun.elapsed() > Duration::from_millis(1000));
+        assert_eq!(server.in_line(), 0);
+    }
+    let waited_ms = server.info_number("seckill_locks_waited_ms_total");
+    assert!((2900..600_000).contains(&waited_ms), "{waited_ms}");
+}
+
+/// A step that is shorter than the wait has lasted.
+#[test]
+fn a_wait_that_is_older_than_the_step_of_the_clock_ends_in_time() {
+    let Some((clock, server)) = Clock::start() else { return };
+    server.check("> LOCK.ACQUIRE lock ann 1000000\n1");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 4000");
+    server.wait_until(server.clock_ms() + 2500);
+    clock.set_off(&server, -2000, 500);
+    // By the clock of the calendar, the later of the two waits would be over first.
+    let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 2500");
+    assert_eq!(cid.receive(), Value::Int(0));
     assert_eq!(server.in_line(), 0);
+    assert_eq!(bob.receive(), Value::Int(0));
 }
 
 #[test]

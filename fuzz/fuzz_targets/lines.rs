@@ -1,0 +1,4 @@
+//! The oracle `lines` on bytes from libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| seckill_fuzz::oracle("lines")(bytes));

@@ -1,0 +1,228 @@
+//! A place in the line of a lock: one for each token, of a user who still has the right to it.
+
+use crate::acl::user;
+use crate::harness::{Client, Server, text};
+use crate::locks_line::id_of;
+use crate::observe::integer;
+use crate::transcript::argv;
+use redis::Value;
+
+const ASK: &str = "LOCK.ACQUIRE lock bob 1000000 WAIT 60000";
+
+/// Sends a request whose token waits already, and returns once the earlier client is answered.
+fn take_over(server: &Server, earlier: &mut Client, request: &str) -> Client {
+    let mut later = server.client();
+    later.send(&argv(request));
+    assert_eq!(earlier.receive(), Value::Int(0));
+    later
+}
+
+#[test]
+fn a_repeat_takes_over_the_place_of_its_token() {
+    let server = Server::start();
+    let fence = integer(&server.run("LOCK.ACQUIRE lock ann 1000000 FENCE"));
+    let mut first = server.waiter(ASK);
+    let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 60000 FENCE");
+    let mut second = take_over(&server, &mut first, &format!("{ASK} FENCE"));
+    let mut third = take_over(&server, &mut second, &format!("{ASK} FENCE"));
+    assert_eq!((server.in_line(), server.info_number("seckill_locks_refused")), (2, 2));
+    // Its wait and its options are those of the latest request, its place that of the first.
+    server.check("> LOCK.RELEASE lock ann\n1\n> GET lock\nbob");
+    let own = integer(&third.receive());
+    assert!(own > fence);
+    assert_eq!(first.run(&format!("{ASK} FENCE")), Value::Int(own));
+    server.check("> LOCK.RELEASE lock bob\n1");
+    assert!(integer(&cid.receive()) > own);
+    // The place is given up, too, if a repeat does not wait, and finds the lock held by its token.
+    server.queue(&mut first, ASK);
+    server.check("> SET lock bob\nOK\n> LOCK.ACQUIRE lock bob 1000000\n1");
+    assert_eq!((first.receive(), server.in_line()), (Value::Int(0), 0));
+    server.check("> LOCK.RELEASE lock bob\n1\n> EXISTS lock\n0");
+}
+
+/// The lock is handed to a waiter and, before that is answered, another client uses its token.
+#[test]
+fn a_grant_belongs_to_the_latest_request_of_its_token() {
+    for (ask, of_ask, of_waiter, is_kept) in [
+        ("LOCK.ACQUIRE lock bob 1000000", "1", Some("0"), true),
+        ("LOCK.RENEW lock bob 1000000", "1", Some("1"), true),
+        ("LOCK.RENEW lock bob 1000000; CLIENT KILL ID <id>", "1", None, true),
+        ("LOCK.ACQUIRE lock bob 1000000; CLIENT KILL ID <id>", "1", None, true),
+        ("CLIENT KILL ID <id>; LOCK.ACQUIRE lock bob 1000000", "1", None, true),
+        ("CLIENT KILL ID <id>; LOCK.RENEW lock bob 1000000", "1", None, true),
+        ("CLIENT KILL ID <id>; LOCK.RENEW lock eve 1000000", "1", None, false),
+        // The lock is taken away from the grant: its client waits again, and is the first.
+        ("LOCK.RELEASE lock bob; CLIENT KILL ID <id>", "1", None, false),
+        ("LOCK.RELEASE lock bob", "1", Some("1"), true),
+        ("DEL lock; LOCK.ACQUIRE lock bob 1000000", "1", Some("1"), true),
+        ("DEL lock; CLIENT KILL ID <id>; LOCK.RELEASE lock bob", "1", None, false),
+    ] {
+        let server = Server::start();
+        server.run("LOCK.ACQUIRE lock ann 1000000");
+        let mut bob = server.client();
+        let id = id_of(&mut bob);
+        server.queue(&mut bob, ASK);
+        let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
+        server.run("MULTI");
+        server.run("LOCK.RELEASE lock ann");
+        ask.split("; ").for_each(|one| drop(server.run(&one.replace("<id>", &id))));
+        let Value::Array(replies) = server.run("EXEC") else { panic!("{ask}") };
+        assert_eq!(text(&replies[1]), of_ask, "{ask}");
+        if let Some(of_waiter) = of_waiter {
+            assert_eq!(text(&bob.receive()), of_waiter, "{ask}");
+        }
+        if is_kept {
+            assert_eq!((server.owner("lock").as_str(), server.in_line()), ("bob", 1), "{ask}");
+            server.run("LOCK.RELEASE lock bob");
+        }
+        assert_eq!(cid.receive(), Value::Int(1), "{ask}");
+        assert_eq!(server.owner("lock"), "cid", "{ask}");
+    }
+}
+
+/// One step of the server, however many clients wait with however few tokens.
+#[test]
+fn a_thousand_requests_with_one_token_are_one_waiter() {
+    let server = Server::with().config("maxclients 2000").start();
+    server.run("LOCK.ACQUIRE lock ann 1000000");
+    let mut last = server.waiter(ASK);
+    for _ in 0..1000 {
+        let next = take_over(&server, &mut last, ASK);
+        last = next;
+    }
+    assert_eq!(server.in_line(), 1);
+    server.check("> LOCK.RELEASE lock ann\n1");
+    assert_eq!(last.receive(), Value::Int(1));
+}
+
+/// A number that was issued to one token is never given to another.
+#[test]
+fn a_fencing_token_has_one_owner() {
+    let server = Server::start();
+    let fence = |ask: &str| integer(&server.run(ask));
+    let first = fence("LOCK.ACQUIRE lock u 60000 FENCE");
+    server.check("> LOCK.RELEASE lock u\n1\n> LOCK.ACQUIRE lock t 60000\n1");
+    let second = fence("LOCK.ACQUIRE lock t 60000 FENCE");
+    assert!(second > first, "{first}, then {second}");
+    assert_eq!(fence("LOCK.ACQUIRE lock t 60000 FENCE"), second);
+    server.check(&format!("> GET lock:fence\n{second} t"));
+    // In line, and with a number that another client wrote.
+    let ahead = second + 1_000_000_000_000;
+    server.run(&format!("SET lock:fence {ahead}"));
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 60000 WAIT 60000 FENCE");
+    server.run("SET lock bob");
+    server.run("PEXPIRE lock 1000000");
+    assert_eq!(integer(&bob.receive()), ahead + 1);
+    // Tokens are bytes, spaces too.
+    for token in ["", " ", "a b ", "7"] {
+        server.call(&["DEL", "lock"]);
+        let ask = ["LOCK.ACQUIRE", "lock", token, "60000", "FENCE"];
+        let number = server.call(&ask);
+        assert_eq!(server.call(&ask), number, "{token:?}");
+    }
+}
+
+/// A fence key is never a key of a sale, whatever the lock is called.
+#[test]
+fn a_lock_whose_fence_key_would_be_of_a_sale_is_refused() {
+    let server = Server::observed().start();
+    server.run("SET seckill:stock:fence 100 EX 1000");
+    server.run("SECKILL.CREATE fence 9 HOLD 900000");
+    for lock in ["seckill:stock", "seckill:order", "seckill:hold", "seckill:voucher", "icr"] {
+        for command in ["LOCK.ACQUIRE @ t 60000 FENCE", "LOCK.RENEW @ t 60000", "LOCK.RELEASE @ t"]
+        {
+            let error = server.refused(&command.replace('@', lock), "ERR");
+            let want = "ERR key must not have a name that sales, prizes or ids use";
+            assert_eq!(error, want, "{lock} {command}");
+        }
+    }
+    // Nor is it shown.
+    server.check("> SET seckill:stock t\nOK");
+    let info = format!("{:?}", server.silent("LOCK.INFO seckill:stock"));
+    assert!(info.contains("nil") && !info.contains("100"), "{info}");
+}
+
+/// The server checks rights when a command arrives; in line they may be lost.
+#[test]
+fn rights_are_checked_again_at_the_grant() {
+    for revoke in [
+        "ACL SETUSER bob resetkeys ~other",
+        "ACL SETUSER bob -lock.acquire",
+        "ACL SETUSER bob resetkeys %R~lock",
+    ] {
+        let server = Server::start();
+        server.run("LOCK.ACQUIRE lock ann 1000000");
+        let mut bob = user(&server, "+lock.acquire ~lock");
+        server.queue(&mut bob, ASK);
+        let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
+        assert_eq!(server.run(revoke), Value::Okay);
+        server.check("> LOCK.RELEASE lock ann\n1");
+        let told = text(&bob.receive());
+        assert_eq!(told, "NOPERM this user has lost the right to acquire this lock", "{revoke}");
+        assert_eq!(cid.receive(), Value::Int(1), "{revoke}");
+        assert_eq!((server.owner("lock").as_str(), server.in_line()), ("cid", 0));
+    }
+    // The rights at that time count, also if they were lost in between.
+    let server = Server::start();
+    server.run("LOCK.ACQUIRE lock ann 1000000");
+    let mut bob = user(&server, "+lock.acquire ~lock");
+    server.queue(&mut bob, ASK);
+    server.run("ACL SETUSER bob reset");
+    server.run("ACL SETUSER bob +lock.acquire ~l*");
+    server.check("> LOCK.RELEASE lock ann\n1");
+    assert_eq!(bob.receive(), Value::Int(1));
+}
+
+#[test]
+fn one_user_can_not_take_all_places() {
+    let server = Server::start();
+    server.check("> CONFIG SET seckill.lock-waiters-max '1 2 3'\nOK");
+    for lock in ["a", "b", "c", "d"] {
+        server.run(&format!("LOCK.ACQUIRE {lock} ann 1000000"));
+    }
+    let wait = |lock: &str| format!("LOCK.ACQUIRE {lock} bob 1000000 WAIT 60000");
+    let mut bobs = ["a", "b"].map(|lock| {
+        let mut bob = user(&server, "+lock.acquire +client|id ~*");
+        server.queue(&mut bob, &wait(lock));
+        bob
+    });
+    let mut bob = user(&server, "+lock.acquire ~*");
+    let of_user = "ERR 2 clients of this user already wait for locks, and no more may";
+    assert_eq!(text(&bob.run(&wait("c"))), of_user);
+    // A place that is taken over is not a further one.
+    bob.send(&argv(&wait("b")));
+    assert_eq!(bobs[1].receive(), Value::Int(0));
+    let _other = server.waiter(&wait("c"));
+    let in_all = "ERR 3 clients already wait for locks, and no more may";
+    assert_eq!(text(&server.run(&wait("d"))), in_all);
+    server.check("> LOCK.RELEASE a ann\n1");
+    assert_eq!(bobs[0].receive(), Value::Int(1));
+    server.queue(&mut bobs[0], &wait("d"));
+}
+
+#[test]
+fn locks_with_a_session_are_bounded_too() {
+    let server = Server::start();
+    server.check("> CONFIG SET seckill.lock-waiters-max '1 2 3'\nOK");
+    let mut bob = user(&server, "+lock.acquire +lock.release ~*");
+    let tie = |lock: &str| format!("LOCK.ACQUIRE {lock} t 1000000 SESSION");
+    for lock in ["a", "b", "b"] {
+        assert_eq!(bob.run(&tie(lock)), Value::Int(1));
+    }
+    let of_user = "ERR 2 locks of this user already have a SESSION, and no more may";
+    assert_eq!(text(&bob.run(&tie("c"))), of_user);
+    server.check("> EXISTS c\n0");
+    assert_eq!(bob.run("LOCK.ACQUIRE c t 1000000"), Value::Int(1));
+    let mut ann = server.client();
+    assert_eq!(ann.run(&tie("d")), Value::Int(1));
+    let in_all = "ERR 3 locks already have a SESSION, and no more may";
+    assert_eq!(text(&ann.run(&tie("e"))), in_all);
+    // One that ends makes room; one that waits is told when its turn comes.
+    server.run("SET e zoe");
+    let mut line = server.client();
+    server.queue(&mut line, "LOCK.ACQUIRE e t 1000000 WAIT 60000 SESSION");
+    server.check("> DEL e\n1");
+    assert_eq!(text(&line.receive()), in_all);
+    assert_eq!(bob.run("LOCK.RELEASE a t"), Value::Int(1));
+    assert_eq!(ann.run(&tie("e")), Value::Int(1));
+}
