@@ -59,10 +59,7 @@ impl Clock {
 
     /// Sets the clock this much off the true time, as exactly as `slack_ms`.
     pub fn set_off(&self, server: &Server, ms: i64, slack_ms: i64) {
-        let new = self.offset.with_extension("new");
-        fs::write(&new, format!("{:+}\n", ms / 1000)).expect("the offset");
-        // Renamed, so that the server never reads a partial file.
-        fs::rename(new, &self.offset).expect("the offset is replaced");
+        self.write(&format!("{:+}\n", ms / 1000));
         let off = || {
             let truth = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
             clock_ms(server) - i64::try_from(truth.as_millis()).expect("a time")
@@ -70,6 +67,20 @@ impl Clock {
         let is_set =
             wait_for("the clock to be set", || ((off() - ms).abs() < slack_ms).then_some(()));
         is_set.unwrap_or_else(|late| panic!("{late}: {} off", off()));
+    }
+}
+
+impl Clock {
+    /// From now on each look at the clock is a millisecond later than the one before.
+    pub fn step_at_each_look(&self) {
+        self.write("+0 i0.001\n");
+    }
+
+    fn write(&self, offset: &str) {
+        let new = self.offset.with_extension("new");
+        fs::write(&new, offset).expect("the offset");
+        // Renamed, so that the server never reads a partial file.
+        fs::rename(new, &self.offset).expect("the offset is replaced");
     }
 }
 

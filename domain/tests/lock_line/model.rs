@@ -280,6 +280,11 @@ impl World {
             }
             None => {}
         }
+        let is_extended = matches!(plan.lock, Some(LockWrite::Extend { .. }));
+        let is_needed = is_extended && self.fence.is_some();
+        self.must(!is_needed || plan.fence.is_some(), "a fence key does not follow the lease");
+        let extends = matches!(plan.fence, Some(FenceWrite::Extend { .. }));
+        self.must(!extends || is_needed, "a fence key is extended without need");
         if let Some(FenceWrite::Issue { number, .. }) = plan.fence {
             let is_taken = matches!(plan.lock, Some(LockWrite::Take { .. }));
             let is_again = self.fence == Some((number, token)) && !is_taken;

@@ -109,6 +109,21 @@ fn a_wait_that_is_older_than_the_step_of_the_clock_ends_in_time() {
     assert_eq!(bob.receive(), Value::Int(0));
 }
 
+/// At the end of a turn time passes between two looks at a lock: here a millisecond at each look.
+#[test]
+fn a_lease_that_ends_while_it_is_renewed_is_begun_again() {
+    let Some((clock, server)) = Clock::start() else { return };
+    clock.step_at_each_look();
+    for ms in 1..40 {
+        server.run("SET lock zoe");
+        let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 600000");
+        // The lock becomes that of the client in line, and soon expires.
+        server.check(&format!("> SET lock bob PX {ms}\nOK"));
+        assert_eq!(bob.receive(), Value::Int(1), "{ms}");
+        assert_eq!(server.owner("lock"), "bob", "{ms}");
+    }
+}
+
 #[test]
 fn nothing_that_was_known_by_the_old_clock_is_stale() {
     let Some((clock, server)) = Clock::start() else { return };
