@@ -71,12 +71,8 @@ impl Clock {
 }
 
 impl Clock {
-    /// From now on each look at the clock is a millisecond later than the one before.
-    pub fn step_at_each_look(&self) {
-        self.write("+0 i0.001\n");
-    }
-
-    fn write(&self, offset: &str) {
+    /// Sets the clock in the library's own words.
+    pub fn write(&self, offset: &str) {
         let new = self.offset.with_extension("new");
         fs::write(&new, offset).expect("the offset");
         // Renamed, so that the server never reads a partial file.
