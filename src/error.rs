@@ -211,10 +211,7 @@ impl CommandError {
             }
             Self::Cursor => "cursor must be 0 or the cursor of the last reply",
             Self::TooManyAtOnce { max } => {
-                return format!(
-                    "a sale of more than {max} orders is audited in steps, by CURSOR 0"
-                )
-                .into();
+                return format!("more than {max} orders are audited in steps, by CURSOR 0").into();
             }
             Self::Syntax => "syntax error",
             Self::NotInRange { argument, min, max } => {

@@ -19,9 +19,9 @@ pub(crate) enum InUse<'c> {
 
 /// The first client that still points at a command of the module, or could.
 ///
-/// Servers keep a pointer to each client's latest command, to those that wait for EXEC, and to those
-/// that they have parsed ahead, and follow it after the command is gone: Redis 8.10 as soon as the
-/// client sends something, 7.0 at CLIENT LIST.
+/// Servers keep a pointer to each client's latest command, to those that wait for EXEC, and to
+/// those that they have parsed ahead, and follow it after the command is gone: Redis 8.10 as soon
+/// as the client sends something, 7.0 at CLIENT LIST.
 pub(crate) fn client_using<'c>(ctx: Ctx<'_>, commands: &[&'c str]) -> Option<InUse<'c>> {
     let list = OwnedStr::new(b"LIST");
     let Ok(clients) = Call::read_all(ctx, c"CLIENT", &[list.as_str()]) else {

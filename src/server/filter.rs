@@ -45,13 +45,13 @@ impl CommandFilter {
     }
 }
 
-/// Is the command that the server looks at now one that a filter put in the place of another?
+/// Did a filter replace the command that the server looks at now?
 ///
 /// The next command that a client sends or a script calls ends it, so the server's refusals, and
 /// transactions, whose commands run later, leave nothing behind.
 static IS_REPLACED: MainThread<bool> = MainThread::new(false);
 
-/// Was the command that runs now put in the place of another? True once.
+/// Did a filter replace the command that runs now? True once.
 #[inline]
 pub(crate) fn take_replaced() -> bool {
     IS_REPLACED.take()

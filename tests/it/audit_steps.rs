@@ -1,4 +1,4 @@
-//! SECKILL.AUDIT with CURSOR: a book that is read in steps, while it changes.
+//! SECKILL.AUDIT: what it finds, and a book that is read in steps while it changes.
 
 use crate::harness::{Client, Server, text};
 use crate::observe::{assert_error, integer, words};
@@ -128,7 +128,7 @@ fn a_large_sale_is_only_audited_in_steps() {
     client.run("SECKILL.RESTOCK 7 1");
     client.run("SECKILL.TRY 7 alice one-more");
     let error = server.refused("SECKILL.AUDIT 7", "ERR");
-    assert_eq!(error, "ERR a sale of more than 10000 orders is audited in steps, by CURSOR 0");
+    assert_eq!(error, "ERR more than 10000 orders are audited in steps, by CURSOR 0");
     let (last, _) = client.audit_in_steps("7", |_, _| {});
     assert_eq!((last.number("orders"), last.differences()), (10_001, Vec::new()));
     // Whatever key another client has made large.
@@ -174,6 +174,104 @@ fn what_happens_in_between_is_no_difference() {
     assert_eq!((last.number("changed"), last.differences()), (0, Vec::new()));
     let sum = ["left", "held", "sold"].map(|name| last.number(name)).iter().sum::<i64>();
     assert_eq!(sum, last.number("total"));
+}
+
+#[test]
+fn the_audit_finds_every_tampering() {
+    let server = Server::start();
+    for (tampering, wanted) in [
+        ("INCR seckill:stock:7", "total is 9, but left 6 + held 2 + sold 2 is 10"),
+        ("DECRBY seckill:stock:7 2", "total is 9, but left 3 + held 2 + sold 2 is 7"),
+        ("DEL seckill:stock:7", "there is no stock key"),
+        ("HSET seckill:book:7 o2 sold:1:0:bob", "total is 9, but left 5 + held 2 + sold 1 is 8"),
+        ("HSET seckill:book:7 o1 junk", "1 orders of the book can't be read"),
+        ("HSET seckill:book:7 o1 sold:2:0:alice", "1 holds have no held order"),
+        (
+            "HSET seckill:book:7 o1 held:2:5:alice",
+            "1 holds have a different deadline from their \
+            order",
+        ),
+        ("HDEL seckill:book:7 o1", "1 holds have no held order"),
+        ("DEL seckill:book:7", "1 holds have no held order"),
+        ("HSET seckill:units:7 bob 3:o2", "users' units differ from those of their live orders"),
+        ("HSET seckill:units:7 bob junk", "1 users' units can't be read"),
+        ("HDEL seckill:units:7 bob", "1 live orders are of users who have no units on record"),
+        ("HSET seckill:units:7 eve 1:o9", "users' units differ from those of their live orders"),
+        ("DEL seckill:units:7", "2 live orders are of users who have no units on record"),
+        ("ZINCRBY seckill:hold:7 1 o1", "1 holds have a different deadline from their order"),
+        ("ZREM seckill:hold:7 o1", "1 held orders have no hold"),
+        ("ZADD seckill:hold:7 9999999999999 o2", "1 holds have no held order"),
+        ("ZADD seckill:hold:7 +inf o1", "1 holds have a different deadline from their order"),
+        ("SREM seckill:order:7 bob", "1 live orders are of users who are not among the buyers"),
+        ("SADD seckill:order:7 carol", "1 buyers have no units on record"),
+        (
+            "SET seckill:extra:7 5",
+            "held orders have 1 units beyond the first of each, but their count is 5",
+        ),
+        (
+            "SET seckill:extra:7 x",
+            "held orders have 1 units beyond the first of each, but their count is no integer",
+        ),
+        ("DEL seckill:order:7", "2 live orders are of users who are not among the buyers"),
+    ] {
+        server.run("FLUSHALL");
+        server.check(
+            "
+            > SECKILL.CREATE 7 9 LIMIT 3 HOLD 900000
+            OK
+            > SECKILL.TRY 7 alice o1 UNITS 2
+            0
+            > SECKILL.TRY 7 bob o2 UNITS 2
+            0
+            > SECKILL.CONFIRM 7 bob o2
+            1
+            > SECKILL.TRY 7 carol o3
+            0
+            > SECKILL.CANCEL 7 carol o3
+            1
+            ",
+        );
+        server.assert_book("7", [5, 2, 2]);
+        server.run(tampering);
+        let told = server.differences("7");
+        assert!(told.iter().any(|line| line == wanted), "{tampering}: {told:?}");
+        let (last, _) = server.own().audit_in_steps("7", |_, _| {});
+        assert_eq!((last.differences(), last.number("changed")), (told, 0), "{tampering}");
+    }
+    let rules = r#"{"total":12,"begin":null,"end":null,"limit":3,"hold":900000,"sale":7}"#;
+    server.run("FLUSHALL");
+    server.run("SECKILL.CREATE 7 9");
+    server.call(&["SET", "seckill:voucher:7", rules]);
+    assert_eq!(server.differences("7"), ["total is 12, but left 9 + held 0 + sold 0 is 9"]);
+}
+
+/// Missing records are counted by the orders that lack them: `buyers` are the users on record.
+#[test]
+fn both_audits_miss_the_same_records() {
+    let server = Server::start();
+    server.run("SECKILL.CREATE 7 9 LIMIT 3");
+    (1..=2).for_each(|n| drop(server.run(&format!("SECKILL.TRY 7 alice o{n}"))));
+    server.run("DEL seckill:units:7 seckill:order:7");
+    let (last, _) = server.own().audit_in_steps("7", |_, _| {});
+    let wanted = [
+        "2 live orders are of users who have no units on record",
+        "2 live orders are of users who are not among the buyers",
+    ];
+    assert_eq!(server.differences("7"), wanted);
+    assert_eq!(last.differences(), wanted);
+    assert_eq!(server.field("SECKILL.AUDIT 7", "buyers"), Value::Int(0));
+    assert_eq!(last.number("buyers"), 0);
+}
+
+#[test]
+fn the_audit_names_no_user() {
+    let server = Server::start();
+    server.run("SECKILL.CREATE 7 9");
+    server.run("SECKILL.TRY 7 secret-user secret-order");
+    server.run("DEL seckill:order:7 seckill:units:7");
+    server.run("HSET seckill:book:7 secret-junk secret-value");
+    let told = words(server.field("SECKILL.AUDIT 7", "differences")).join("\n");
+    assert!(!told.is_empty() && !told.contains("secret"), "{told}");
 }
 
 /// The server keeps no state of an audit, however many audits are started.

@@ -1,5 +1,5 @@
-//! Scripts that a primary sends to its replica, as servers before Redis 7.0 can. The primary here is
-//! this test: it gives the replica an empty data set, and then the commands.
+//! Scripts that a primary sends to its replica, as servers before Redis 7.0 can. The primary here
+//! is this test: it gives the replica an empty data set, and then the commands.
 
 use crate::harness::{Server, text, wait_for};
 use crate::scripts::{replaced, sha1};

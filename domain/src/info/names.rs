@@ -1,5 +1,5 @@
-//! The settings that names of keys depend on, as `INFO seckill` shows them: written by the module, and
-//! read by programs, which so need no right to `CONFIG GET`.
+//! The settings that names of keys depend on, as `INFO seckill` shows them: written by the module,
+//! and read by programs, which so need no right to `CONFIG GET`.
 
 use super::{
     BUYERS_PREFIX, CONFIRMED_STREAM, DRAW_STREAM, Field, HASH_TAGS, ORDER_FIELDS, ORDER_STREAM,
@@ -51,14 +51,13 @@ impl Names {
         ]
     }
 
-    /// Reads a reply of `INFO seckill`, or of more sections. None if it lacks a field: the module is
-    /// not loaded.
+    /// Reads a reply of `INFO seckill`, or of more sections. None if it lacks a field: the module
+    /// is not loaded.
     pub fn read(info: &str) -> Option<Self> {
         let text = |field: &Field| {
             let name = field.name.to_str().ok()?;
-            info.lines().find_map(|line| {
-                line.strip_prefix("seckill_")?.strip_prefix(name)?.strip_prefix(':')
-            })
+            let ours = info.lines().filter_map(|line| line.strip_prefix("seckill_"));
+            ours.filter_map(|line| line.strip_prefix(name)?.strip_prefix(':')).next()
         };
         let bytes = |field| unescaped(text(field)?.trim_end());
         Some(Self {

@@ -134,7 +134,8 @@ mod tests {
     #[test]
     fn info_is_understood() {
         let info = "# Server\r\nredis_version:7.2.4\r\nvalkey_version:9.1.2\r\nrole:slave\r\n\
-                    run_id:abc\r\nseckill_tries_accepted:7\r\nseckill_odd:x\r\nseckill_stock_prefix:7\r\n";
+                    run_id:abc\r\nseckill_tries_accepted:7\r\nseckill_odd:x\r\n\
+                    seckill_stock_prefix:7\r\n";
         let fields = fields(info);
         let server = Server::from_fields("here".to_owned(), &fields);
         assert_eq!((server.product, server.version.as_str()), ("Valkey", "9.1.2"));
