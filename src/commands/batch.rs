@@ -166,7 +166,7 @@ pub(super) fn sell<'a>(sale: &Sale<'a>, batch: &'a Batch<'a>) -> Result<Vec<Answ
         sale,
         answers: Vec::with_capacity(batch.pairs.len()),
         accepted,
-        numbers: Vec::new(),
+        numbers: Vec::with_capacity(batch.pairs.len()),
         again: Vec::new(),
         has_written: false,
         releases_left: SETTLED_MAX,

@@ -170,12 +170,15 @@ impl<'a> Sale<'a> {
                 Buyer::new(self.sale_keys()?.buyers, User(plan.order.user.as_str())).admit(ctx)
             }
             plans => {
+                let mut words = Vec::with_capacity(plans.len().saturating_add(1));
+                words.push(self.sale_keys()?.buyers);
                 let admitted = plans.iter().filter(|plan| plan.admit.is_some());
-                let mut users = admitted.map(|plan| plan.order.user.as_str()).peekable();
-                if users.peek().is_some() {
-                    buyers::admit_all(ctx, self.sale_keys()?.buyers, users)?;
+                words.extend(admitted.map(|plan| plan.order.user.as_str()));
+                if words.len() > 1 {
+                    buyers::admit_all(ctx, &words).map(|()| true)
+                } else {
+                    Ok(true)
                 }
-                Ok(true)
             }
         }
     }

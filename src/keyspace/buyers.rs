@@ -56,14 +56,9 @@ pub(crate) fn have_bought<'a>(
     }
 }
 
-/// Adds users, some of whom may already be there.
-pub(crate) fn admit_all<'a>(
-    ctx: Ctx<'_>,
-    key: Str<'a>,
-    users: impl Iterator<Item = Str<'a>>,
-) -> Result<(), CommandError> {
-    let arguments: Vec<Str<'a>> = [key].into_iter().chain(users).collect();
-    match Call::write_all(ctx, c"SADD", &arguments) {
+/// Adds users, some of whom may already be there. The key comes first, then the users.
+pub(crate) fn admit_all(ctx: Ctx<'_>, words: &[Str<'_>]) -> Result<(), CommandError> {
+    match Call::write_all(ctx, c"SADD", words) {
         Ok(_) => Ok(()),
         Err(error) => Err(CommandError::of_call(error, "SADD")),
     }
