@@ -11,253 +11,168 @@ use std::borrow::Cow;
 use std::ffi::{CStr, CString};
 use std::fmt;
 
-/// One variant per reason. No reason carries bytes of a user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CommandError {
+/// Errors by what is wrong, each with its code word, by which clients tell errors apart, and its
+/// sentence.
+macro_rules! errors {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident $({ $($field:ident: $type:ty),+ })? $code:literal $text:literal;
+    )*) => {
+        /// One variant per reason. No reason carries bytes of a user.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum CommandError {
+            $($(#[$doc])* $name $({ $($field: $type),+ })?,)*
+        }
+
+        /// The code word and the sentence.
+        impl fmt::Display for CommandError {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match *self {
+                    $(Self::$name $({ $($field),+ })? => {
+                        f.write_str(concat!($code, " "))?;
+                        write!(f, $text)
+                    })*
+                }
+            }
+        }
+
+        #[cfg(test)]
+        const TABLE: &[(&str, &str)] = &[$(($code, $text)),*];
+    };
+}
+
+errors! {
     /// The voucher has no stock key.
-    NoVoucher,
+    NoVoucher "NOVOUCHER" "no stock key for this voucher";
     /// The voucher is not managed.
-    NotManaged,
+    NotManaged "NOVOUCHER" "this voucher is not managed, see SECKILL.CREATE";
     /// The voucher already has keys.
-    Exists,
+    Exists "EXISTS" "this voucher already has keys, and a live sale is never reset";
     /// The order id belongs to another user, or to an order of other units.
-    OrderId,
+    OrderId "ORDERID" "this orderid is already used by another user or for other units";
     /// Orders of the voucher are held.
-    Held,
+    Held "HELD" "this voucher has held orders, FORCE releases them first";
     /// The order was confirmed under another reference.
-    Paid,
+    Paid "PAID" "this order was confirmed with another reference, see SECKILL.ORDER";
     /// Fewer units are left than the command removes.
-    Stock,
+    Stock "STOCK" "fewer units are left than delta removes";
     /// Stock or total would not fit 64 bits.
-    StockOverflow,
-    /// The voucher's rules key holds rules that are not valid.
-    Rules(BadRules),
+    StockOverflow "ERR" "stock or total would be out of range";
+    /// The voucher's rules key holds no rules.
+    RulesUnreadable "ERR"
+        "the rules of this voucher must be JSON with total, begin, end, limit, hold and sale";
+    /// A number of the rules is out of range.
+    RulesOutOfRange "ERR" "the rules of this voucher are out of range";
+    /// The window would end before it begins.
+    EndBeforeBegin "ERR" "END must lie after BEGIN";
     /// The book, or a key beside it, holds something that no command of the module writes.
-    Garbled,
+    Garbled "ERR" "the records of this voucher can't be read, see SECKILL.AUDIT";
     /// One of the keys is of another type.
-    WrongType,
+    WrongType "WRONGTYPE" "Operation against a key holding the wrong kind of value";
     /// The stock key holds a string that is not an integer.
-    StockNotInteger,
+    StockNotInteger "ERR" "stock is not an integer or out of range";
     /// A bare stock is negative, and is not -1.
-    NegativeStock,
+    NegativeStock "ERR" "stock is negative, and only -1 is allowed";
     /// The stream's last id is the greatest there is.
-    StreamExhausted,
+    StreamExhausted "ERR" "the order stream has used up its ids";
     /// The last id of the dead-letter stream is the greatest there is.
-    DeadLettersExhausted,
+    DeadLettersExhausted "ERR" "the dead-letter stream has used up its ids";
     /// The stream does not exist, or has no such consumer group.
-    NoGroup,
+    NoGroup "NOGROUP" "no such stream or consumer group";
     /// The entry was delivered to the group, but is no longer in the stream.
-    NoEntry,
+    NoEntry "NOENTRY" "the entry is pending but was deleted from the stream, XACK it";
     /// The argument is not the id of a stream entry.
-    EntryId,
+    EntryId "ERR" "id must be the id of a stream entry, such as 1526919030474-55";
     /// Two keys that must differ have the same name.
-    SameKeys,
+    SameKeys "ERR" "the keys of a voucher must all be different";
     /// Hash tags are on, and the voucher's braces put its keys elsewhere.
-    StrayBraces,
+    StrayBraces "ERR" "voucher must not be empty or contain }} outside a hash tag";
     /// Two keys of a pool have the same name.
-    SamePoolKeys,
+    SamePoolKeys "ERR" "the keys of a pool must all be different";
     /// Hash tags are on, and the pool's braces put its keys elsewhere.
-    PoolStrayBraces,
+    PoolStrayBraces "ERR" "pool must not be empty or contain }} outside a hash tag";
     /// The last id of the stream of draws is the greatest there is.
-    DrawsExhausted,
+    DrawsExhausted "ERR" "the draw stream has used up its ids";
     /// Hash tags are on, and a configured prefix has a brace of its own.
-    BraceInPrefix,
+    BraceInPrefix "ERR" "configured key names must not contain {{ while hash tags are on";
     /// Hash tags are on, and the braces of an id prefix put its counter elsewhere.
-    StrayPrefixBraces,
+    StrayPrefixBraces "ERR" "prefix must not contain a brace outside a hash tag";
     /// The key of the id counter holds a string that is not a valid counter.
-    CounterNotInteger,
+    CounterNotInteger "ERR" "the id counter is not an integer or out of range";
     /// The ids of the day, or of all days, are used up.
-    IdsUsedUp,
+    IdsUsedUp "ERR" "the id counter has used up its ids";
     /// Ids are requested faster than the day's counter allows.
-    IdsTooFast,
+    IdsTooFast "TRYAGAIN" "ids are requested too fast for the day's counter, wait a second";
     /// The next ids already belong to orders, too many of them to skip.
-    IdsInUse,
+    IdsInUse "TRYAGAIN" "the next ids already belong to orders, wait a second";
     /// The clock is outside the years that ids can hold.
-    ClockOutOfIds,
+    ClockOutOfIds "ERR" "to generate ids, the clock must be within 68 years after seckill.id-epoch";
     /// `*` as order id, in a command that generates none.
-    GeneratedId,
+    GeneratedId "ERR" "orderid * is for SECKILL.TRY and SECKILL.MTRY, give an id here";
     /// The stock key of a managed voucher, in a command for unmanaged ones.
-    Managed,
+    Managed "ERR" "this is the stock of a managed voucher, which only SECKILL.TRY and MTRY sell";
     /// SESSION in a script, which has no connection.
-    NoConnection,
+    NoConnection "ERR" "SESSION needs a client connection, and a script has none";
     /// Names of an entry's fields that are not allowed, and why.
-    Fields(&'static str),
+    Fields { why: &'static str } "ERR" "FIELDS {why}";
     /// A user without an order id.
-    OddPairs,
+    OddPairs "ERR" "wrong number of arguments for 'seckill.mtry' command";
     /// More pairs than one command takes.
-    TooManyPairs { max: usize },
+    TooManyPairs { max: usize } "ERR" "at most {max} pairs of user and orderid are allowed";
     /// The argument is not the cursor of an audit.
-    Cursor,
+    Cursor "ERR" "cursor must be 0 or the cursor of the last reply";
     /// A sale that is too large to be audited by one command.
-    TooManyAtOnce { max: i64 },
+    TooManyAtOnce { max: i64 } "ERR" "more than {max} orders are audited in steps, by CURSOR 0";
     /// An option that the command does not have.
-    Syntax,
+    Syntax "ERR" "syntax error";
     /// An argument is missing, or is not an integer in `min..=max`.
-    NotInRange { argument: &'static str, min: i64, max: i64 },
+    NotInRange { argument: &'static str, min: i64, max: i64 } "ERR"
+        "{argument} must be an integer from {min} to {max}";
     /// A time in seconds instead of milliseconds.
-    Seconds { argument: &'static str },
+    Seconds { argument: &'static str } "ERR"
+        "{argument} must be in milliseconds, this looks like seconds";
     /// An argument is longer than `max` bytes.
-    TooLong { argument: &'static str, max: usize },
+    TooLong { argument: &'static str, max: usize } "ERR"
+        "{argument} must be at most {max} bytes long";
     /// An empty argument.
-    Empty { argument: &'static str },
+    Empty { argument: &'static str } "ERR" "{argument} must not be empty";
     /// The name of a lock is that of the fence key of another lock.
-    FenceKey,
+    FenceKey "ERR" "key must not end in :fence, where fencing tokens are kept";
     /// The name of a lock is that of a key of a sale, of prizes or of ids.
-    OwnKey,
+    OwnKey "ERR" "key must not have a name that sales, prizes or ids use";
     /// A limit of clients that wait, or of locks with SESSION, is reached.
-    Waiters(Full),
+    Waiters { full: Full } "ERR" "{full}";
     /// The user of a client that waited may not acquire the lock any more.
-    NoPermission,
+    NoPermission "NOPERM" "this user has lost the right to acquire this lock";
     /// The fence key holds a string that is not an integer.
-    FenceNotInteger,
+    FenceNotInteger "ERR" "fencing token is not an integer or out of range";
     /// The last fencing token is the greatest there is.
-    FenceExhausted,
+    FenceExhausted "ERR" "the fencing tokens of this lock are used up";
     /// Hash tags are on, and the stream's braces put its dead letters elsewhere.
-    StreamStrayBraces,
+    StreamStrayBraces "ERR" "stream must not be empty or contain }} outside a hash tag";
     /// Hash tags are on, and the lock's braces put its fence key elsewhere.
-    FenceStrayBraces,
+    FenceStrayBraces "ERR"
+        "key of a lock with FENCE must not be empty or contain }} outside a hash tag";
     /// The slot of the keys is being moved.
-    TryAgain,
+    TryAgain "TRYAGAIN" "not all keys of this voucher are on this node while its slot moves";
     /// The slot of a stream is being moved.
-    DeadLettersNotHere,
+    DeadLettersNotHere "TRYAGAIN" "the dead-letter stream is not on this node while its slot moves";
     /// The slot of a pool is being moved.
-    PoolNotHere,
+    PoolNotHere "TRYAGAIN" "not all keys of this pool are on this node while its slot moves";
     /// The slot of an id counter is being moved.
-    CounterNotHere,
+    CounterNotHere "TRYAGAIN" "the id counter is not on this node while its slot moves";
     /// The slot of the lock is being moved, or has left.
-    LockMoved,
+    LockMoved "TRYAGAIN" "not all keys of this lock are on this node while its slot moves";
     /// This server is a replica, and its primary sells the same units.
-    ReadOnly,
+    ReadOnly "READONLY" "this is a replica, and only its primary sells managed vouchers";
     /// The server refused a step that would have been the first write.
-    Refused { step: &'static str },
+    Refused { step: &'static str } "ERR" "the server refused {step}, nothing was changed";
 }
 
 impl CommandError {
-    /// The first word of the error, by which clients distinguish errors.
-    fn code(self) -> &'static str {
-        match self {
-            Self::NoVoucher | Self::NotManaged => "NOVOUCHER",
-            Self::Exists => "EXISTS",
-            Self::OrderId => "ORDERID",
-            Self::Held => "HELD",
-            Self::Paid => "PAID",
-            Self::Stock => "STOCK",
-            Self::WrongType => "WRONGTYPE",
-            Self::NoGroup => "NOGROUP",
-            Self::NoEntry => "NOENTRY",
-            Self::ReadOnly => "READONLY",
-            Self::NoPermission => "NOPERM",
-            Self::TryAgain
-            | Self::PoolNotHere
-            | Self::CounterNotHere
-            | Self::IdsTooFast
-            | Self::IdsInUse
-            | Self::LockMoved
-            | Self::DeadLettersNotHere => "TRYAGAIN",
-            _ => "ERR",
-        }
-    }
-
-    fn sentence(self) -> Cow<'static, str> {
-        Cow::Borrowed(match self {
-            Self::NoVoucher => "no stock key for this voucher",
-            Self::NotManaged => "this voucher is not managed, see SECKILL.CREATE",
-            Self::Exists => "this voucher already has keys, and a live sale is never reset",
-            Self::OrderId => "this orderid is already used by another user or for other units",
-            Self::Held => "this voucher has held orders, FORCE releases them first",
-            Self::Paid => "this order was confirmed with another reference, see SECKILL.ORDER",
-            Self::Stock => "fewer units are left than delta removes",
-            Self::StockOverflow => "stock or total would be out of range",
-            Self::Rules(BadRules::Unreadable) => {
-                "the rules of this voucher must be JSON with total, begin, end, limit, hold and sale"
-            }
-            Self::Rules(BadRules::OutOfRange) => "the rules of this voucher are out of range",
-            Self::Rules(BadRules::EndBeforeBegin) => "END must lie after BEGIN",
-            Self::Garbled => "the records of this voucher can't be read, see SECKILL.AUDIT",
-            // The server's own words, which clients know.
-            Self::WrongType => "Operation against a key holding the wrong kind of value",
-            Self::StockNotInteger => "stock is not an integer or out of range",
-            Self::NegativeStock => "stock is negative, and only -1 is allowed",
-            Self::StreamExhausted => "the order stream has used up its ids",
-            Self::DeadLettersExhausted => "the dead-letter stream has used up its ids",
-            Self::NoGroup => "no such stream or consumer group",
-            Self::NoEntry => "the entry is pending but was deleted from the stream, XACK it",
-            Self::EntryId => "id must be the id of a stream entry, such as 1526919030474-55",
-            Self::SameKeys => "the keys of a voucher must all be different",
-            Self::StrayBraces => "voucher must not be empty or contain } outside a hash tag",
-            Self::SamePoolKeys => "the keys of a pool must all be different",
-            Self::PoolStrayBraces => "pool must not be empty or contain } outside a hash tag",
-            Self::DrawsExhausted => "the draw stream has used up its ids",
-            Self::BraceInPrefix => "configured key names must not contain { while hash tags are on",
-            Self::StreamStrayBraces => "stream must not be empty or contain } outside a hash tag",
-            Self::StrayPrefixBraces => "prefix must not contain a brace outside a hash tag",
-            Self::CounterNotInteger => "the id counter is not an integer or out of range",
-            Self::IdsUsedUp => "the id counter has used up its ids",
-            Self::IdsTooFast => "ids are requested too fast for the day's counter, wait a second",
-            Self::IdsInUse => "the next ids already belong to orders, wait a second",
-            Self::ClockOutOfIds => {
-                "to generate ids, the clock must be within 68 years after seckill.id-epoch"
-            }
-            Self::GeneratedId => "orderid * is for SECKILL.TRY and SECKILL.MTRY, give an id here",
-            Self::Managed => {
-                "this is the stock of a managed voucher, which only SECKILL.TRY and MTRY sell"
-            }
-            Self::NoConnection => "SESSION needs a client connection, and a script has none",
-            Self::Fields(why) => return format!("FIELDS {why}").into(),
-            // The server's own words for MSET.
-            Self::OddPairs => "wrong number of arguments for 'seckill.mtry' command",
-            Self::TooManyPairs { max } => {
-                return format!("at most {max} pairs of user and orderid are allowed").into();
-            }
-            Self::Cursor => "cursor must be 0 or the cursor of the last reply",
-            Self::TooManyAtOnce { max } => {
-                return format!("more than {max} orders are audited in steps, by CURSOR 0").into();
-            }
-            Self::Syntax => "syntax error",
-            Self::NotInRange { argument, min, max } => {
-                return format!("{argument} must be an integer from {min} to {max}").into();
-            }
-            Self::Seconds { argument } => {
-                return format!("{argument} must be in milliseconds, this looks like seconds")
-                    .into();
-            }
-            Self::TooLong { argument, max } => {
-                return format!("{argument} must be at most {max} bytes long").into();
-            }
-            Self::Empty { argument } => return format!("{argument} must not be empty").into(),
-            Self::OwnKey => "key must not have a name that sales, prizes or ids use",
-            Self::FenceKey => "key must not end in :fence, where fencing tokens are kept",
-            Self::Waiters(full) => return full.to_string().into(),
-            Self::NoPermission => "this user has lost the right to acquire this lock",
-            Self::FenceNotInteger => "fencing token is not an integer or out of range",
-            Self::FenceExhausted => "the fencing tokens of this lock are used up",
-            Self::FenceStrayBraces => {
-                "key of a lock with FENCE must not be empty or contain } outside a hash tag"
-            }
-            Self::LockMoved => "not all keys of this lock are on this node while its slot moves",
-            Self::TryAgain => "not all keys of this voucher are on this node while its slot moves",
-            Self::DeadLettersNotHere => {
-                "the dead-letter stream is not on this node while its slot moves"
-            }
-            Self::PoolNotHere => "not all keys of this pool are on this node while its slot moves",
-            Self::CounterNotHere => "the id counter is not on this node while its slot moves",
-            Self::ReadOnly => "this is a replica, and only its primary sells managed vouchers",
-            Self::Refused { step } => {
-                return format!("the server refused {step}, nothing was changed").into();
-            }
-        })
-    }
-
     /// The error as clients get it.
     pub(crate) fn line(self) -> Cow<'static, CStr> {
         CString::new(self.to_string()).map_or(Cow::Borrowed(c"ERR"), Cow::Owned)
-    }
-}
-
-/// The code word and the sentence.
-impl fmt::Display for CommandError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.code(), self.sentence())
     }
 }
 
@@ -314,7 +229,11 @@ impl From<BadStock> for CommandError {
 
 impl From<BadRules> for CommandError {
     fn from(bad: BadRules) -> Self {
-        Self::Rules(bad)
+        match bad {
+            BadRules::Unreadable => Self::RulesUnreadable,
+            BadRules::OutOfRange => Self::RulesOutOfRange,
+            BadRules::EndBeforeBegin => Self::EndBeforeBegin,
+        }
     }
 }
 
@@ -357,78 +276,16 @@ impl CommandError {
 
 #[cfg(test)]
 mod tests {
-    use super::{BadRules, CommandError, Full};
+    use super::{CommandError, TABLE};
 
     #[test]
     fn errors_are_ascii_lines_with_a_code_word() {
-        let all = [
-            CommandError::NoVoucher,
-            CommandError::NotManaged,
-            CommandError::Exists,
-            CommandError::OrderId,
-            CommandError::Held,
-            CommandError::Paid,
-            CommandError::Stock,
-            CommandError::StockOverflow,
-            CommandError::Rules(BadRules::Unreadable),
-            CommandError::Rules(BadRules::OutOfRange),
-            CommandError::Rules(BadRules::EndBeforeBegin),
-            CommandError::Garbled,
-            CommandError::WrongType,
-            CommandError::StockNotInteger,
-            CommandError::NegativeStock,
-            CommandError::StreamExhausted,
-            CommandError::DeadLettersExhausted,
-            CommandError::DeadLettersNotHere,
-            CommandError::NoGroup,
-            CommandError::NoEntry,
-            CommandError::EntryId,
-            CommandError::StreamStrayBraces,
-            CommandError::SameKeys,
-            CommandError::StrayBraces,
-            CommandError::SamePoolKeys,
-            CommandError::PoolStrayBraces,
-            CommandError::DrawsExhausted,
-            CommandError::BraceInPrefix,
-            CommandError::StrayPrefixBraces,
-            CommandError::CounterNotInteger,
-            CommandError::IdsUsedUp,
-            CommandError::IdsTooFast,
-            CommandError::IdsInUse,
-            CommandError::ClockOutOfIds,
-            CommandError::PoolNotHere,
-            CommandError::CounterNotHere,
-            CommandError::GeneratedId,
-            CommandError::Managed,
-            CommandError::NoConnection,
-            CommandError::Fields("must be three different words"),
-            CommandError::OddPairs,
-            CommandError::TooManyPairs { max: 1024 },
-            CommandError::Cursor,
-            CommandError::TooManyAtOnce { max: 1 },
-            CommandError::Syntax,
-            CommandError::NotInRange { argument: "units", min: 1, max: i64::MAX },
-            CommandError::Seconds { argument: "begin" },
-            CommandError::TooLong { argument: "user", max: 1 },
-            CommandError::Empty { argument: "reference" },
-            CommandError::FenceKey,
-            CommandError::OwnKey,
-            CommandError::Waiters(Full::Line { max: 1 }),
-            CommandError::NoPermission,
-            CommandError::FenceNotInteger,
-            CommandError::FenceExhausted,
-            CommandError::FenceStrayBraces,
-            CommandError::TryAgain,
-            CommandError::LockMoved,
-            CommandError::ReadOnly,
-            CommandError::Refused { step: "SADD" },
-        ];
-        for error in all {
-            let line = error.line().to_str().unwrap().to_owned();
-            let (code, sentence) = line.split_once(' ').unwrap();
-            assert!(code.bytes().all(|byte| byte.is_ascii_uppercase()), "{line}");
-            assert!(!sentence.ends_with('.'), "{line}");
-            assert!(line.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{line}");
+        for (code, sentence) in TABLE {
+            assert!(code.bytes().all(|byte| byte.is_ascii_uppercase()), "{code} {sentence}");
+            assert!(!sentence.ends_with('.'), "{sentence}");
+            assert!(sentence.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{sentence}");
         }
+        let error = CommandError::TooLong { argument: "user", max: 1 };
+        assert_eq!(error.line().to_str(), Ok("ERR user must be at most 1 bytes long"));
     }
 }

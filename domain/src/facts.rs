@@ -94,7 +94,7 @@ pub trait Facts {
     /// although some are, while they can't be released.
     fn due(&self, most: usize) -> Result<Option<FirstDue<Self::Name>>, Self::Error>;
 
-    /// Refuses to say that nothing is due while the holds may be elsewhere.
+    /// Refuses to say what is due while the holds, or what a release touches, may be elsewhere.
     fn sees_holds(&self) -> Result<(), Self::Error> {
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! What a decision writes, as data.
 //!
-//! A plan is about one order. Whoever applies it writes its parts in the order of their fields, all
-//! of them or none: the first parts can still be refused, and are then undone.
+//! A plan is about one order. Its parts are written in the order of the fields, all or none of
+//! them: the first parts can still be refused, and are then undone.
 
 use crate::book::{Entry, Reason, State, UserUnits};
 use crate::facts::Stream;
@@ -31,9 +31,9 @@ pub enum Decision<A, N> {
 /// Adding a user to the buyers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// Who may be there already, which changes nothing.
+    /// A user who is there already changes nothing.
     Add,
-    /// Who has bought if they are there already: then nothing is written, and the answer is that
+    /// A user who is there already has bought: then nothing is written, and the answer is that
     /// they are at the limit.
     Ask,
 }
@@ -93,8 +93,8 @@ pub struct Plan<N> {
     pub hold: Option<Hold>,
     /// The user leaves the buyers.
     pub dismiss: bool,
-    /// The order in the book stays as it is, and is replicated once more: whoever asks again may not
-    /// know that it was changed, and the replicas may not either. A `WAIT` waits for that.
+    /// The order in the book stays as it is, and is replicated once more: a client that asks again
+    /// may not know that it was changed, and the replicas may not either. A `WAIT` waits for that.
     pub again: bool,
 }
 

@@ -5,8 +5,8 @@ use crate::plan::{Change, SalePlan};
 use crate::rules::Rules;
 use crate::sale::Stock;
 
-/// Makes an unmanaged voucher managed: with a new stock of the rules' total, or, `adopted`, with the
-/// one there is, which becomes the total.
+/// Makes an unmanaged voucher managed: with a new stock of the rules' total, or, `adopted`, with
+/// the existing one, which becomes the total.
 pub fn create<F: Facts>(facts: &F, rules: Rules, adopted: bool) -> Result<SalePlan, F::Error> {
     let plan = if adopted {
         let total = match facts.stock()? {

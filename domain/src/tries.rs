@@ -107,11 +107,9 @@ fn managed<F: Facts>(
     };
     let Some(after) = before.checked_sub(order.units.get()).filter(|after| *after >= 0) else {
         // Holds may be due. If they can't be released, the timer logs why.
+        facts.sees_holds()?;
         let due = if settled { None } else { facts.due(SETTLED_MAX)? };
-        let Some(due) = due else {
-            facts.sees_holds()?;
-            return Ok(answer(Outcome::SoldOut));
-        };
+        let Some(due) = due else { return Ok(answer(Outcome::SoldOut)) };
         return Ok(Decision::Settle(due.iter().map(|due| due.id.clone()).collect()));
     };
     accept(facts, rules, order, has, Change { before, after })
@@ -145,7 +143,7 @@ fn accept<F: Facts>(
     Ok(Decision::Do(Outcome::Accepted.into(), plan))
 }
 
-/// Answers a try whose order id is in the book. Of a released order, the units don't matter: its id
+/// Answers a try whose order id is in the book. The units of a released order don't matter: its id
 /// never sells again.
 fn repeat<F: Facts>(
     facts: &F,
@@ -180,6 +178,7 @@ fn overdue_of<F: Facts>(facts: &F, user: &F::Name) -> Result<Vec<F::Name>, F::Er
     if !is_overdue && !due.iter().any(|due| due.user.as_ref() == Some(user)) {
         return Ok(Vec::new());
     }
+    facts.sees_holds()?;
     let others = due.iter().filter(|due| due.id != latest).map(|due| due.id.clone());
     Ok(is_overdue.then(|| latest.clone()).into_iter().chain(others).collect())
 }

@@ -156,7 +156,7 @@ pub(super) fn sell<'a>(sale: &Sale<'a>, batch: &'a Batch<'a>) -> Result<Vec<Answ
     let accepted = Overlay::new(sale, batch.pairs.len());
     if !is_managed(sale)? {
         match offer(accepted.stock()?, Units::ONE, accepted.policy()) {
-            // Whoever tries.
+            // No user matters.
             Ok(Offer::SoldOut) => return Ok(batch.lost()),
             Ok(_) => sale.find_buyers(batch.users())?,
             Err(NoStock) => {}
@@ -208,7 +208,7 @@ impl<'a> Tries<'_, 'a> {
         self.has_written || !self.accepted.is_empty()
     }
 
-    /// Answers the next try. None if earlier tries have to be answered anew first.
+    /// Answers the next try. None if earlier tries have to be answered again first.
     fn answer(&mut self, order: &Order<Name<'a>>) -> Result<Option<tries::Answer>, CommandError> {
         check_lens(order.user.as_str(), order.id.as_str())?;
         let (mut is_settled, mut is_in_vain) = (false, false);
@@ -266,7 +266,7 @@ impl<'a> Tries<'_, 'a> {
     }
 
     /// Applies what is accepted so far. False if some of it was refused: the tries from the first
-    /// refused one on have no answer any more. On an error nothing has been changed by this command.
+    /// refused one on have no answer any more. On an error this command has changed nothing.
     fn write(&mut self) -> Result<bool, CommandError> {
         if self.accepted.is_empty() {
             return Ok(true);

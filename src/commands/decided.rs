@@ -97,7 +97,7 @@ fn try_settled<'a>(
             }
             Ok(counted(answer))
         }
-        // Who is settled does not settle again.
+        // A settled try does not settle again.
         Decision::Settle(_) => Ok(counted(Outcome::SoldOut.into())),
     }
 }
@@ -147,8 +147,8 @@ pub(crate) fn end_hold<'a>(
     apply(sale, slice::from_ref(&plan)).map(|_| ())
 }
 
-/// Refuses a user or an order id that is too long, in a batch, whose arguments were not checked when
-/// they were read.
+/// Refuses a user or an order id that is too long, in a batch, whose arguments were not checked
+/// when they were read.
 pub(super) fn check_lens(user: Str<'_>, id: Str<'_>) -> Result<(), CommandError> {
     crate::args::check_len::<User<'_>>(user)?;
     crate::args::check_len::<OrderId<'_>>(id)

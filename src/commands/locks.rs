@@ -270,7 +270,7 @@ impl Facts for Lock<'_> {
             true => Ok(()),
             false => bounds.check_line(lines.len(lock), user, lines.in_line()),
         });
-        room.map(|()| true).map_err(CommandError::Waiters)
+        room.map(|()| true).map_err(|full| CommandError::Waiters { full })
     }
 
     fn check_may_hold(&self, request: &Request<impl AsRef<[u8]>>) -> Result<(), CommandError> {

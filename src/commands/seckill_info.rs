@@ -3,7 +3,8 @@
 use super::{Answering, Command, READS_VOUCHER};
 use crate::args::Args;
 use crate::error::CommandError;
-use crate::keyspace::voucher_keys::{SaleKeys, VoucherKeys};
+use crate::keyspace::sale_keys::SaleKeys;
+use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::keyspace::{book, buyers, stock};
 use crate::memory::Memory;
 use crate::reply::Reply;

@@ -12,7 +12,8 @@ use crate::keyspace::fields::EntryNames;
 use crate::keyspace::groups::Delivery;
 use crate::keyspace::names::Name;
 use crate::keyspace::sale::Sale;
-use crate::keyspace::voucher_keys::{SaleKeys, VoucherKeys};
+use crate::keyspace::sale_keys::SaleKeys;
+use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, Str, handler};
@@ -55,7 +56,7 @@ impl Command for Reject {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let (stream, group) = (args.next()?, args.next()?);
         let delivery = Delivery { stream, group, id: args.next_entry_id()? };
-        // For people. Whoever may reject must not be able to fill the memory by it.
+        // For people. The right to reject must not be one to fill the memory.
         let reason = reason_from(args)?.filter(|_| !ctx.is_memory_full());
         let Some(deliveries) = delivery.pending(ctx)? else {
             delivery.acknowledge_again(ctx);
@@ -95,8 +96,8 @@ fn nothing(stream: KeyName<'_>) -> Order<Name<'_>> {
     Order { user: name.clone(), id: name, units: Units::ONE }
 }
 
-/// The order that an entry is about, and the keys of its voucher; None if it is about none. An entry
-/// without an order can be rejected too: that is not an error.
+/// The order that an entry is about, and the keys of its voucher; None if it is about none. An
+/// entry without an order can be rejected too: that is not an error.
 fn order_of<'a>(
     memory: &Memory,
     configured: &Configured,

@@ -3,7 +3,7 @@
 
 use crate::error::CommandError;
 use crate::keyspace::presence::check_extra_here;
-use crate::keyspace::voucher_keys::ManagedKeys;
+use crate::keyspace::sale_keys::ManagedKeys;
 use crate::server::{Ctx, Kind, OwnedStr, ReadKey, Str};
 use domain::due::HoldPosition;
 use domain::integer;
@@ -51,7 +51,8 @@ pub(crate) fn due(
     members(&holds, behind, now, most)
 }
 
-/// Members of a holds key, the earliest deadline first, at most `most`. Takes time for every member of the position's own deadline.
+/// Members of a holds key, the earliest deadline first, at most `most`. Takes time for every
+/// member of the position's own deadline.
 pub(super) fn members(
     holds: &ReadKey<'_>,
     behind: Option<&HoldPosition>,

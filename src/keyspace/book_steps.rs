@@ -3,7 +3,7 @@
 use crate::error::CommandError;
 use crate::keyspace::book;
 use crate::keyspace::buyers::Buyer;
-use crate::keyspace::voucher_keys::ManagedKeys;
+use crate::keyspace::sale_keys::ManagedKeys;
 use crate::server::{Call, Ctx, OwnedStr, ReadKey};
 use crate::typed::User;
 use domain::audit::{Figures, Keys, Pair, Part};

@@ -85,10 +85,11 @@ mod tests {
 
     #[test]
     fn a_long_reason_is_cut_between_characters() {
-        for text in ["", "x", "地址不存在"] {
+        for text in ["", "x", "\u{5730}\u{5740}"] {
             assert_eq!(shortened(text.as_bytes()), text.as_bytes());
         }
-        for (character, wanted) in [("x", 1024), ("é", 1024), ("地", 1023), ("𝄞", 1024)] {
+        let characters = [("x", 1024), ("\u{e9}", 1024), ("\u{5730}", 1023), ("\u{1d11e}", 1024)];
+        for (character, wanted) in characters {
             let text = character.repeat(2000);
             assert_eq!(shortened(text.as_bytes()).len(), wanted, "{character}");
         }

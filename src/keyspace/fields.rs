@@ -142,7 +142,7 @@ pub(crate) struct ClientNames<'a>([Str<'a>; 3]);
 impl<'a> ClientNames<'a> {
     /// An error for names that the setting would not take either.
     pub(crate) fn new(names: [Str<'a>; 3]) -> Result<Self, CommandError> {
-        check_order_fields(names.map(Str::bytes)).map_err(CommandError::Fields)?;
+        check_order_fields(names.map(Str::bytes)).map_err(|why| CommandError::Fields { why })?;
         Ok(Self(names))
     }
 }

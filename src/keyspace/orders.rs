@@ -16,7 +16,7 @@ impl<'a> Orders<'a> {
     pub(crate) fn open(ctx: Ctx<'a>, key: Str<'a>) -> Result<Self, CommandError> {
         let mut stream = WriteKey::open(ctx, key);
         if stream.kind() == Kind::Stream && stream.len() == 0 {
-            // It may have used up its ids. Who asks must not hold the key open.
+            // It may have used up its ids. While the server is asked, no handle may be open.
             drop(stream);
             check_last_id(ctx, key)?;
             stream = WriteKey::open(ctx, key);

@@ -7,7 +7,8 @@
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::rules;
-use crate::keyspace::voucher_keys::{ManagedKeys, SaleKeys, VoucherKeys, Vouchers};
+use crate::keyspace::sale_keys::{ManagedKeys, SaleKeys};
+use crate::keyspace::voucher_keys::{VoucherKeys, Vouchers};
 use crate::server::{Call, Ctx, Str};
 
 /// How much of a voucher is known to be on this node.

@@ -11,8 +11,9 @@ use crate::keyspace::opened::Opened;
 use crate::keyspace::orders::Orders;
 use crate::keyspace::presence::{Reach, check_confirmed_here};
 use crate::keyspace::rules::{self, check_primary};
+use crate::keyspace::sale_keys::{ManagedKeys, SaleKeys};
 use crate::keyspace::stock;
-use crate::keyspace::voucher_keys::{ManagedKeys, SaleKeys, VoucherKeys, Vouchers};
+use crate::keyspace::voucher_keys::{VoucherKeys, Vouchers};
 use crate::server::{Ctx, Kind, OwnedStr, Str};
 use crate::typed::{User, Voucher};
 use domain::book::{Entry, UserUnits};
@@ -307,7 +308,6 @@ impl<'a> Facts for Sale<'a> {
             self.note_none_due(first.unwrap_or(Millis::MAX));
             return Ok(None);
         }
-        self.check_reach()?;
         check_primary(self.ctx)?;
         let due = due.into_iter().map(|(id, _)| {
             let id = Name::Read(Rc::new(id));

@@ -7,6 +7,7 @@ use crate::keyspace::configured::Configured;
 use crate::keyspace::fields::OrderFields;
 use crate::keyspace::kept::Kept;
 use crate::keyspace::rules::ReadRules;
+use crate::keyspace::sale_keys::{ManagedKeys, SaleKeys};
 use crate::keyspace::{rules, stock};
 use crate::server::{Ctx, OwnedStr, Str};
 use crate::typed::Voucher;
@@ -19,57 +20,6 @@ use std::cell::{Cell, OnceCell};
 use std::collections::HashSet;
 use std::ffi::CStr;
 use std::rc::Rc;
-
-/// The keys that an unmanaged try touches. `orders` is none where no stream is kept.
-#[derive(Clone, Copy)]
-pub(crate) struct SaleKeys<'k> {
-    pub(crate) stock: Str<'k>,
-    pub(crate) buyers: Str<'k>,
-    pub(crate) orders: Option<Str<'k>>,
-}
-
-impl SaleKeys<'_> {
-    /// Refuses keys of which two have the same name: the stock of one would be the set of the
-    /// other.
-    pub(crate) fn check_differ(&self) -> Result<(), CommandError> {
-        let (stock, buyers) = (self.stock.bytes(), self.buyers.bytes());
-        let orders = self.orders.map(Str::bytes);
-        if stock == buyers || orders == Some(stock) || orders == Some(buyers) {
-            return Err(CommandError::SameKeys);
-        }
-        Ok(())
-    }
-}
-
-/// The keys of a managed voucher.
-#[derive(Clone, Copy)]
-pub(crate) struct ManagedKeys<'k> {
-    /// The voucher's one name in the entries of streams.
-    pub(crate) voucher: Str<'k>,
-    pub(crate) sale: SaleKeys<'k>,
-    pub(crate) rules: Str<'k>,
-    /// Order id to order.
-    pub(crate) book: Str<'k>,
-    /// User to units.
-    pub(crate) units: Str<'k>,
-    /// Order ids by deadline.
-    pub(crate) holds: Str<'k>,
-    /// Units of held orders beyond the first of each.
-    pub(crate) extra: Str<'k>,
-    /// The stream of releases; none where no stream is kept.
-    pub(crate) released: Option<Str<'k>>,
-    /// The stream of confirmed orders; none where none is kept.
-    pub(crate) confirmed: Option<Str<'k>>,
-}
-
-impl<'k> ManagedKeys<'k> {
-    /// Every key but the streams, which vouchers share.
-    pub(crate) fn own(self) -> [Str<'k>; 7] {
-        let Self { sale: SaleKeys { stock, buyers, .. }, rules, book, units, holds, extra, .. } =
-            self;
-        [stock, buyers, rules, book, units, holds, extra]
-    }
-}
 
 /// What is kept for vouchers. Names are functions of a voucher and of the settings, and rules of
 /// some JSON, so they can't be stale: each carries what it was made of. What is *known* of a
@@ -145,7 +95,7 @@ impl VoucherKeys {
         vouchers.last.get().filter(|last| last.configured.is_current() && last.voucher == voucher)
     }
 
-    /// The keys of a voucher whose holds expire: they don't replace those of the voucher tried last.
+    /// The keys of a voucher whose holds expire: those of the voucher tried last stay kept.
     pub(crate) fn of_background(
         vouchers: &Vouchers,
         voucher: Voucher<'_>,

@@ -66,7 +66,9 @@ impl Sessions {
         let Some(bounds) = config::lock_waiters_max() else { return Ok(()) };
         self.ties.with(|ties| match ties.connection(lock.db, &lock.key) {
             Some(_) => Ok(()),
-            None => bounds.check_tie(user, ties.count()).map_err(CommandError::Waiters),
+            None => {
+                bounds.check_tie(user, ties.count()).map_err(|full| CommandError::Waiters { full })
+            }
         })
     }
 

@@ -17,13 +17,12 @@
 //! | `nextid_pace` | no client can use up the ids of a day |
 //! | `whole_slots` | moves slots whole, on servers that support it |
 //! | `other_writers` | memory between tries hides no change by other clients |
-//! | `repeats` | repeat buyers, and other clients' changes of the buyers |
 //! | `locks_line`, `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in line |
 //! | `locks_bounds` | how many clients may wait |
 //! | `locks_turns` | locks handed over in time by an idle server; two waiters with one token |
 //! | `locks_session`, `locks_session_server` | locks that a closed connection releases |
 //! | `locks_server`, `locks_histories` | pauses, failovers, clusters; many clients and a model |
-//! | `managed`, `managed_odd`, `managed_terms` | managed vouchers: who buys; odd keys; rules |
+//! | `managed`, `managed_odd`, `managed_rules` | managed vouchers: who buys; odd keys; rules |
 //! | `managed_refused` | moments in seconds, replicas that take writes; evictable sales |
 //! | `adopt` | a stock that was SET becomes a managed voucher |
 //! | `holds`, `holds_mended` | confirm, cancel, expiry; spoiled keys |

@@ -21,7 +21,7 @@ const LONG_HOLD_MS: i64 = 2000;
 type Order = (String, i64, i64, String);
 
 /// The expected state of a sale. Only `now` decides which holds are due. A hold that is due is
-/// ended by the timer at any time, by whatever is asked of its order, by a try that finds too little
+/// ended by the timer at any time, by any request about its order, by a try that finds too little
 /// stock, or by a try whose user has too many units.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Model {

@@ -90,7 +90,7 @@ fn a_reason_is_any_text_kept_up_to_its_bound() {
         (b"\0\xff\r\n%s", b"\0\xff\r\n%s"),
         (b"REASON", b"REASON"),
         (&kept, &kept),
-        // Of a longer one the beginning is kept, so that nobody fills the memory by reasons.
+        // The beginning of a longer one is kept, so that nobody fills the memory by reasons.
         (&long, &kept),
     ] {
         assert_eq!(reject(reason), Value::Int(1), "{}", reason.escape_ascii());

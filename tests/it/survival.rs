@@ -285,7 +285,7 @@ fn keys_that_go_away_and_come_back() {
     }
     // Without the other keys an order is still released, and the audit reports what is wrong.
     for (kind, difference) in [
-        ("units", "1 users' units differ from those of their live orders"),
+        ("units", "users' units differ from those of their live orders"),
         ("stock", "total is 9, but left 5 + held 2 + sold 1 is 8"),
         ("order", "1 buyers have no live order"),
     ] {

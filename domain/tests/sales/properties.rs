@@ -197,10 +197,10 @@ impl Step<'_> {
     fn check_try(&self, order: &Order<u8>, answer: &tries::Answer) -> Checked {
         let (before, after) = (self.before.entry(order.id), self.after.entry(order.id));
         let is_theirs = |it: Option<Entry<u8>>| it.is_some_and(|entry| entry.user == order.user);
-        ensure(answer.is_repeat == before.is_some(), "a repeat is not told")?;
+        ensure(answer.is_repeat == before.is_some(), "a repeat is not marked as one")?;
         if before.is_some() {
             let is_live = after.is_some_and(|it| it.state.is_live() && it.units == order.units);
-            ensure(is_theirs(before), "an order of another user is told")?;
+            ensure(is_theirs(before), "an order of another user is shown")?;
             ensure(self.written.anything, "a repeat that is not replicated")?;
             return match answer.outcome {
                 Outcome::Accepted => ensure(is_live, "a repeat of an order that is not live"),

@@ -178,10 +178,10 @@ fn a_client_in_line_gets_its_fencing_token_under_the_new_names() {
     let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 600000 FENCE");
     server.check("> CONFIG SET seckill.hash-tags yes\nOK\n> LOCK.RELEASE lock ann\n1");
     let fence = crate::observe::integer(&bob.receive());
-    server.check(&format!("> GET {{lock}}:fence\n{fence}\n> EXISTS lock:fence\n0"));
+    server.check(&format!("> GET {{lock}}:fence\n{fence} bob\n> EXISTS lock:fence\n0"));
     server.check("> CONFIG SET seckill.hash-tags no\nOK\n> DEL lock\n1");
     let next = crate::observe::integer(&cid.receive());
-    server.check(&format!("> GET lock:fence\n{next}\n> GET {{lock}}:fence\n{fence}"));
+    server.check(&format!("> GET lock:fence\n{next} cid\n> GET {{lock}}:fence\n{fence} bob"));
 }
 
 #[test]

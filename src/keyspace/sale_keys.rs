@@ -1,0 +1,55 @@
+//! The keys of one sale, by name.
+
+use crate::error::CommandError;
+use crate::server::Str;
+
+/// The keys that an unmanaged try touches. `orders` is none where no stream is kept.
+#[derive(Clone, Copy)]
+pub(crate) struct SaleKeys<'k> {
+    pub(crate) stock: Str<'k>,
+    pub(crate) buyers: Str<'k>,
+    pub(crate) orders: Option<Str<'k>>,
+}
+
+impl SaleKeys<'_> {
+    /// Refuses keys of which two have the same name: the stock of one would be the set of the
+    /// other.
+    pub(crate) fn check_differ(&self) -> Result<(), CommandError> {
+        let (stock, buyers) = (self.stock.bytes(), self.buyers.bytes());
+        let orders = self.orders.map(Str::bytes);
+        if stock == buyers || orders == Some(stock) || orders == Some(buyers) {
+            return Err(CommandError::SameKeys);
+        }
+        Ok(())
+    }
+}
+
+/// The keys of a managed voucher.
+#[derive(Clone, Copy)]
+pub(crate) struct ManagedKeys<'k> {
+    /// The voucher's one name in the entries of streams.
+    pub(crate) voucher: Str<'k>,
+    pub(crate) sale: SaleKeys<'k>,
+    pub(crate) rules: Str<'k>,
+    /// Order id to order.
+    pub(crate) book: Str<'k>,
+    /// User to units.
+    pub(crate) units: Str<'k>,
+    /// Order ids by deadline.
+    pub(crate) holds: Str<'k>,
+    /// Units of held orders beyond the first of each.
+    pub(crate) extra: Str<'k>,
+    /// The stream of releases; none where no stream is kept.
+    pub(crate) released: Option<Str<'k>>,
+    /// The stream of confirmed orders; none where none is kept.
+    pub(crate) confirmed: Option<Str<'k>>,
+}
+
+impl<'k> ManagedKeys<'k> {
+    /// Every key but the streams, which vouchers share.
+    pub(crate) fn own(self) -> [Str<'k>; 7] {
+        let Self { sale: SaleKeys { stock, buyers, .. }, rules, book, units, holds, extra, .. } =
+            self;
+        [stock, buyers, rules, book, units, holds, extra]
+    }
+}
