@@ -1,7 +1,7 @@
 //! Locks: what acquiring, renewing and releasing one decides, and what serving its line decides.
 //!
 //! A decision asks [`Facts`], each only when it needs it, and returns an answer and a [`Plan`]:
-//! what is written, as data. [`line`] keeps who waits for a lock, [`lines`] all of them.
+//! what is written, as data. [`mod@line`] keeps who waits for a lock, [`lines`] all of them.
 
 pub mod bounds;
 pub mod fence;

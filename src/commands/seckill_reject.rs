@@ -96,13 +96,16 @@ fn nothing(stream: KeyName<'_>) -> Order<Name<'_>> {
     Order { user: name.clone(), id: name, units: Units::ONE }
 }
 
+/// The keys of a voucher, and an order of it.
+type Found<'a> = (Rc<VoucherKeys>, OrderEntry<Str<'a>>);
+
 /// The order that an entry is about, and the keys of its voucher; None if it is about none. An
 /// entry without an order can be rejected too: that is not an error.
 fn order_of<'a>(
     memory: &Memory,
     configured: &Configured,
     rejected: &Rejected<'a>,
-) -> Result<Option<(Rc<VoucherKeys>, OrderEntry<Str<'a>>)>, CommandError> {
+) -> Result<Option<Found<'a>>, CommandError> {
     let stream = rejected.delivery.stream;
     // A confirmation has the fields of its order, which was made and paid. That somebody can't do
     // what a confirmation asks for is no reason to sell its units again.
