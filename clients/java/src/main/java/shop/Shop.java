@@ -1,5 +1,11 @@
 package shop;
 
+import static io.github.seckill.client.Commands.cancel;
+import static io.github.seckill.client.Commands.confirm;
+import static io.github.seckill.client.Commands.create;
+import static io.github.seckill.client.Commands.info;
+import static io.github.seckill.client.Commands.order;
+
 import io.github.seckill.client.LockOptions;
 import io.github.seckill.client.Order;
 import io.github.seckill.client.OrderRef;
@@ -12,8 +18,6 @@ import io.github.seckill.client.SeckillException;
 import io.github.seckill.client.SeckillLock;
 import io.github.seckill.client.SeckillObserver;
 import io.github.seckill.client.SeckillOptions;
-import io.github.seckill.client.SeckillTransport;
-import io.github.seckill.client.jedis.JedisTransport;
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.lettuce.core.RedisClient;
 import java.net.URI;
@@ -24,12 +28,13 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.Jedis;
 import redis.clients.jedis.args.ClientPauseMode;
-import redis.clients.jedis.providers.PooledConnectionProvider;
 
-/** A flash sale and a lock. Runs on a new server that has the module, by Lettuce or by Jedis. */
+/**
+ * A flash sale and a lock, by the library. Runs on a new server that has the module. {@link
+ * JedisShop} is the same without the library, by Jedis.
+ */
 final class Shop {
     /** 2^53 + 1: an id is a string, since on its way to a browser a long would lose digits. */
     private static final String ORDER_ID = "9007199254740993";
@@ -47,18 +52,9 @@ final class Shop {
     public static void main(String[] args) throws InterruptedException, ExecutionException {
         URI url = URI.create(System.getenv().getOrDefault("REDIS_URL", "redis://127.0.0.1:6379/"));
         if (args.length > 0 && args[0].equals("jedis")) {
-            try (var pool = new PooledConnectionProvider(HostAndPort.from(url.getAuthority()))) {
-                run(JedisTransport.of(pool, 8), url);
-            }
-        } else {
-            try (RedisClient lettuce = RedisClient.create(url.toString())) {
-                run(LettuceTransport.of(lettuce), url);
-            }
+            JedisShop.run(url);
+            return;
         }
-    }
-
-    private static void run(SeckillTransport transport, URI url)
-            throws InterruptedException, ExecutionException {
         AtomicInteger repeated = new AtomicInteger();
         SeckillObserver observer =
                 new SeckillObserver() {
@@ -68,7 +64,9 @@ final class Shop {
                     }
                 };
         SeckillOptions options = SeckillOptions.defaults().commandTimeout(Duration.ofSeconds(1));
-        try (SeckillClient seckill = SeckillClient.create(transport, options, observer);
+        try (RedisClient lettuce = RedisClient.create(url.toString());
+                SeckillClient seckill =
+                        new SeckillClient(LettuceTransport.of(lettuce), options, observer);
                 Jedis plain = new Jedis(url)) {
             Shop shop = new Shop(seckill, plain, repeated);
             shop.sell();
@@ -86,7 +84,7 @@ final class Shop {
     }
 
     private void sell() {
-        seckill.create("7", 2, SaleRules.none().hold(Duration.ofMinutes(1)));
+        seckill.run(create("7", 2, SaleRules.none().hold(Duration.ofMinutes(1))));
 
         // For the show: the server answers no write for longer than the time-out. The voucher is
         // managed, so the client sends the same try again, until it has an answer.
@@ -107,20 +105,20 @@ final class Shop {
         System.out.println("carol tries: " + buy("carol", "1003"));
 
         System.out.println(
-                "alice pays: " + word(seckill.confirm(OrderRef.of("7", "alice", ORDER_ID))));
+                "alice pays: " + word(seckill.run(confirm(OrderRef.of("7", "alice", ORDER_ID)))));
         String givenBack =
-                switch (seckill.cancel(OrderRef.of("7", "bob", bobsOrder))) {
+                switch (seckill.run(cancel(OrderRef.of("7", "bob", bobsOrder)))) {
                     case RELEASED -> "released";
                     case ALREADY_RELEASED -> "already released";
                     case OTHER_STATE, NO_ORDER -> "no such order";
                 };
         System.out.println("bob cancels: " + givenBack);
 
-        Order order = seckill.order("7", ORDER_ID).orElseThrow();
+        Order order = seckill.run(order("7", ORDER_ID)).orElseThrow();
         System.out.printf(
                 "order %s: %s, %d unit, %s%n",
                 ORDER_ID, order.user(), order.units(), word(order.state()));
-        SaleInfo info = seckill.info("7");
+        SaleInfo info = seckill.run(info("7"));
         System.out.printf(
                 "sale: %d left, %d held, %d sold, %d orders in the stream%n",
                 info.left(), info.held(), info.sold(), plain.xlen("stream.orders"));

@@ -147,7 +147,7 @@ final class TriesBench implements AutoCloseable {
                     }
                 };
         try (SeckillClient client =
-                SeckillClient.create(LettuceTransport.of(lettuce), options, observer)) {
+                new SeckillClient(LettuceTransport.of(lettuce), options, observer)) {
             Figures figures =
                     measure(name, (user, orderId) -> client.tryBuy("7", user, orderId));
             System.err.printf(

@@ -3,18 +3,13 @@ package io.github.seckill.client;
 import java.util.Objects;
 
 /**
- * One try of {@link SeckillClient#tryAll}: one unit for a user.
+ * One try of {@link Commands#tryAll}: one unit for a user.
  *
  * @param user who buys
  * @param orderId the id of the order that an accepted try makes; not {@code *}
  */
 public record Attempt(String user, String orderId) {
-    /**
-     * Refuses null and an order id that the server would make.
-     *
-     * @param user as above
-     * @param orderId as above
-     */
+    /** Refuses null and an order id that the server would make. */
     public Attempt {
         Objects.requireNonNull(user, "user");
         Args.orderId(orderId);

@@ -1,6 +1,6 @@
 package io.github.seckill.client;
 
-/** What became of one try of {@link SeckillClient#tryAll}. */
+/** What became of one try of {@link Commands#tryAll}. */
 public sealed interface AttemptResult {
     /**
      * The try has an outcome.

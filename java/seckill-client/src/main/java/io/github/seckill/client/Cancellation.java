@@ -1,5 +1,7 @@
 package io.github.seckill.client;
 
+import org.jspecify.annotations.Nullable;
+
 /** What became of a cancellation. */
 public enum Cancellation {
     /** There is no such order of this user, or not in this sale. */
@@ -8,12 +10,10 @@ public enum Cancellation {
     RELEASED,
     /** They were released before. */
     ALREADY_RELEASED,
-    /** The order is not in the state that {@link SeckillClient#cancelIf} names: nothing changed. */
+    /** The order is not in the state that {@link Commands#cancelIf} names: nothing changed. */
     OTHER_STATE;
 
-    private static final Cancellation[] BY_CODE = values();
-
-    static Cancellation of(long code) {
-        return Args.byCode(BY_CODE, code, "cancellation");
+    static Cancellation of(@Nullable Object reply) {
+        return Args.byCode(values(), Replies.integer(reply), "cancellation");
     }
 }

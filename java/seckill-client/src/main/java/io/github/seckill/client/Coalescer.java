@@ -1,11 +1,12 @@
 package io.github.seckill.client;
 
+import io.github.seckill.client.Call.Repeat;
+import io.github.seckill.client.Try.Bought;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.RejectedExecutionException;
@@ -21,62 +22,61 @@ import org.jspecify.annotations.Nullable;
  */
 final class Coalescer implements AutoCloseable {
     private final Sender sender;
-    private final SeckillObserver observer;
     private final ScheduledExecutorService timer;
     private final long windowNanos;
     private final int batchMax;
     private final int waitingMax;
     private final long patienceNanos;
-    private final ConcurrentMap<String, Line> lines = new ConcurrentHashMap<>();
+    private final ConcurrentMap<Way, Line> lines = new ConcurrentHashMap<>();
     private volatile boolean closed;
 
-    Coalescer(
-            Sender sender,
-            SeckillOptions options,
-            SeckillObserver observer,
-            ScheduledExecutorService timer) {
-        this.sender = sender;
-        this.observer = observer;
-        this.timer = timer;
-        Duration window = options.coalescingWindow();
-        this.windowNanos = options.coalescing() == Coalescing.ON ? window.toNanos() : 0;
-        this.batchMax = options.batchMax();
-        this.waitingMax = options.waitingMax();
-        this.patienceNanos = options.commandTimeout().plus(options.retryFor()).toNanos();
+    static @Nullable Coalescer of(
+            Sender sender, SeckillOptions options, ScheduledExecutorService timer) {
+        return options.values.coalescing == Coalescing.OFF || options.values.batchMax == 1
+                ? null
+                : new Coalescer(sender, options, timer);
     }
 
-    /** A try and who waits for it. Cancelled before it is sent, it leaves the line. */
-    private static final class Member extends CompletableFuture<Outcome> {
-        private final String user;
-        private final String orderId;
-        private final long came = System.nanoTime();
+    Coalescer(Sender sender, SeckillOptions options, ScheduledExecutorService timer) {
+        this.sender = sender;
+        this.timer = timer;
+        Duration window = options.values.coalescingWindow;
+        this.windowNanos = options.values.coalescing == Coalescing.ON ? window.toNanos() : 0;
+        this.batchMax = options.values.batchMax;
+        this.waitingMax = options.values.waitingMax;
+        this.patienceNanos = options.commandTimeout().plus(options.values.retryFor).toNanos();
+    }
 
-        Member(String user, String orderId) {
-            this.user = user;
-            this.orderId = orderId;
+    /**
+     * What may travel together: tries on one voucher, those with ids of the server apart, since
+     * they can't be repeated.
+     */
+    private record Way(String voucher, boolean idsOfServer) {
+        static Way of(Try<?> attempt) {
+            return new Way(attempt.voucher, attempt.orderId.equals(Try.ID_OF_SERVER));
         }
     }
 
     /** What waits of one voucher. Touched only inside {@code lines.compute}, which excludes. */
     private static final class Line {
-        private final Queue<Member> waiting = new ArrayDeque<>();
+        private final Queue<Buying<?>> waiting = new ArrayDeque<>();
         private boolean underWay;
         private boolean windowOpen;
     }
 
     /** What a look at a line has decided, to be done outside of it. */
     private static final class Decision {
-        private List<Member> send = List.of();
-        private final List<Member> late = new ArrayList<>();
+        private List<Buying<?>> send = List.of();
+        private final List<Buying<?>> late = new ArrayList<>();
         private boolean openWindow;
         private boolean full;
     }
 
-    CompletableFuture<Outcome> add(String voucher, String user, String orderId) {
-        Member member = new Member(user, orderId);
+    void add(Buying<?> member) {
+        Way way = Way.of(member.attempt);
         Decision decision = new Decision();
         lines.compute(
-                voucher,
+                way,
                 (name, present) -> {
                     Line line = present == null ? new Line() : present;
                     if (closed || line.waiting.size() >= waitingMax && !sweep(line)) {
@@ -95,29 +95,28 @@ final class Coalescer implements AutoCloseable {
                     return line;
                 });
         if (decision.full) {
-            member.completeExceptionally(
+            member.failed(
                     new SeckillException.Busy(
                             closed
                                     ? "BUSY the client is closed"
                                     : "BUSY " + waitingMax + " tries wait to be sent",
                             null));
         }
-        carryOut(voucher, decision);
-        return member;
+        carryOut(way, decision);
     }
 
     /** Removes who has left, and says whether that made a place. */
     private boolean sweep(Line line) {
-        line.waiting.removeIf(Member::isDone);
+        line.waiting.removeIf(Buying::isDone);
         return line.waiting.size() < waitingMax;
     }
 
     /** Takes the next batch out of the line: what came first, without who has left. */
-    private List<Member> take(Line line, Decision decision) {
-        List<Member> batch = new ArrayList<>(Math.min(line.waiting.size(), batchMax));
+    private List<Buying<?>> take(Line line, Decision decision) {
+        List<Buying<?>> batch = new ArrayList<>(Math.min(line.waiting.size(), batchMax));
         long now = System.nanoTime();
         while (batch.size() < batchMax) {
-            Member next = line.waiting.poll();
+            Buying<?> next = line.waiting.poll();
             if (next == null) {
                 break;
             }
@@ -132,27 +131,27 @@ final class Coalescer implements AutoCloseable {
         return batch;
     }
 
-    private void carryOut(String voucher, Decision decision) {
-        for (Member late : decision.late) {
-            late.completeExceptionally(
+    private void carryOut(Way way, Decision decision) {
+        for (Buying<?> late : decision.late) {
+            late.failed(
                     new SeckillException.Busy("BUSY not sent in time: the server is slow", null));
         }
         if (decision.openWindow) {
             try {
-                timer.schedule(() -> windowEnds(voucher), windowNanos, TimeUnit.NANOSECONDS);
+                timer.schedule(() -> windowEnds(way), windowNanos, TimeUnit.NANOSECONDS);
             } catch (RejectedExecutionException closing) {
-                windowEnds(voucher);
+                windowEnds(way);
             }
         }
         if (!decision.send.isEmpty()) {
-            send(voucher, decision.send);
+            send(way, decision.send);
         }
     }
 
-    private void windowEnds(String voucher) {
+    private void windowEnds(Way way) {
         Decision decision = new Decision();
         lines.computeIfPresent(
-                voucher,
+                way,
                 (name, line) -> {
                     if (line.underWay) {
                         return line;
@@ -160,93 +159,72 @@ final class Coalescer implements AutoCloseable {
                     decision.send = take(line, decision);
                     return line.underWay ? line : null;
                 });
-        carryOut(voucher, decision);
+        carryOut(way, decision);
     }
 
     /** The batch under way was answered or has timed out: the next one may go. */
-    private void landed(String voucher) {
+    private void landed(Way way) {
         Decision decision = new Decision();
         lines.computeIfPresent(
-                voucher,
+                way,
                 (name, line) -> {
                     decision.send = take(line, decision);
                     return line.underWay ? line : null;
                 });
-        carryOut(voucher, decision);
+        carryOut(way, decision);
     }
 
-    private void send(String voucher, List<Member> batch) {
-        observer.sent(batch.size());
-        Runnable landed = () -> landed(voucher);
+    private void send(Way way, List<Buying<?>> batch) {
+        Runnable landed = () -> landed(way);
         if (batch.size() == 1) {
-            alone(voucher, batch.get(0), landed);
+            Tries.alone(sender, batch.get(0), landed);
             return;
         }
         List<String> pairs = new ArrayList<>(2 * batch.size());
-        for (Member member : batch) {
-            pairs.add(member.user);
-            pairs.add(member.orderId);
+        for (Buying<?> member : batch) {
+            pairs.add(member.attempt.user);
+            pairs.add(member.attempt.orderId);
         }
-        sender.callIfManaged(Commands.tryMany(voucher, pairs), voucher, landed)
-                .whenComplete((reply, failure) -> answered(voucher, batch, reply, failure));
+        Call<List<Object>> together =
+                Commands.tryMany(way.voucher(), pairs, Coalescer::result, Bought.UNKNOWN)
+                        .repeat(way.idsOfServer() ? Repeat.NEVER : Repeat.IF_MANAGED);
+        sender.call(together, landed)
+                .whenComplete(
+                        (results, failure) -> {
+                            if (failure == null) {
+                                deliver(batch, results);
+                            } else {
+                                fail(batch, Sender.unwrapped(failure));
+                            }
+                        });
     }
 
-    private void alone(String voucher, Member member, Runnable landed) {
-        Command command = Commands.tryOne(voucher, member.user, member.orderId, 1);
-        Tries.outcome(sender.callIfManaged(command, voucher, landed))
-                .whenComplete((outcome, failure) -> complete(member, outcome, failure));
+    /** A {@link Bought}, or the {@link SeckillException} of this member alone. */
+    private static Object result(@Nullable Object reply) {
+        return reply instanceof SeckillException mistake ? mistake : Replies.bought(reply);
     }
 
-    private void answered(
-            String voucher,
-            List<Member> batch,
-            @Nullable Object reply,
-            @Nullable Throwable failure) {
-        if (failure == null) {
-            deliver(batch, reply);
-            return;
-        }
-        SeckillException said = Sender.unwrapped(failure);
-        if (said.code() == SeckillException.Code.OTHER && said.word().equals("ERR")) {
-            // One of them may be what the server refuses, such as an id that is too long. Nothing
-            // was changed, so each is tried by itself, and fails by itself.
-            batch.forEach(member -> alone(voucher, member, () -> {}));
-            return;
-        }
-        for (Member member : batch) {
-            if (said instanceof SeckillException.NoAnswer) {
-                member.complete(Outcome.UNKNOWN);
-            } else {
-                member.completeExceptionally(said);
-            }
-        }
-    }
-
-    private static void deliver(List<Member> batch, @Nullable Object reply) {
-        List<AttemptResult> results;
-        try {
-            results = Replies.attempts(reply, batch.size());
-        } catch (SeckillException unexpected) {
-            batch.forEach(member -> member.completeExceptionally(unexpected));
-            return;
-        }
+    private static void deliver(List<Buying<?>> batch, List<Object> results) {
         for (int i = 0; i < batch.size(); i++) {
-            Member member = batch.get(i);
-            AttemptResult result = results.get(i);
-            if (result instanceof AttemptResult.Decided decided) {
-                member.complete(decided.outcome());
-            } else if (result instanceof AttemptResult.Mistaken mistaken) {
-                member.completeExceptionally(mistaken.mistake());
+            if (results.get(i) instanceof Bought bought) {
+                batch.get(i).decided(bought);
+            } else {
+                batch.get(i).failed((SeckillException) results.get(i));
             }
         }
     }
 
-    private static void complete(
-            Member member, @Nullable Outcome outcome, @Nullable Throwable failure) {
-        if (outcome != null) {
-            member.complete(outcome);
-        } else if (failure != null) {
-            member.completeExceptionally(Sender.unwrapped(failure));
+    private void fail(List<Buying<?>> batch, SeckillException said) {
+        boolean mayBeOneOfThem =
+                said.code() == SeckillException.Code.OTHER && said.word().equals("ERR");
+        for (Buying<?> member : batch) {
+            if (mayBeOneOfThem) {
+                // One of them may be what the server refuses, such as an id that is too long.
+                // Nothing was changed, so each is tried by itself, and fails by itself.
+                Tries.alone(sender, member, () -> {});
+            } else {
+                member.failed(said);
+            }
         }
     }
 
@@ -254,19 +232,19 @@ final class Coalescer implements AutoCloseable {
     @Override
     public void close() {
         closed = true;
-        List<Member> left = new ArrayList<>();
-        for (String voucher : lines.keySet()) {
+        List<Buying<?>> left = new ArrayList<>();
+        for (Way way : lines.keySet()) {
             lines.computeIfPresent(
-                    voucher,
+                    way,
                     (name, line) -> {
                         left.addAll(line.waiting);
                         line.waiting.clear();
                         return line;
                     });
         }
-        for (Member member : left) {
-            member.completeExceptionally(
-                    new SeckillException.Busy("BUSY the client is closed", null));
-        }
+        left.forEach(
+                member ->
+                        member.failed(
+                                new SeckillException.Busy("BUSY the client is closed", null)));
     }
 }

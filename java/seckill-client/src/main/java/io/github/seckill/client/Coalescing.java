@@ -10,7 +10,7 @@ public enum Coalescing {
      */
     AUTO,
     /**
-     * A try waits for others, for {@link SeckillOptions#coalescingWindow()} and while the batch
+     * A try waits for others, for {@link SeckillOptions#coalescingWindow} and while the batch
      * before is under way.
      */
     ON

@@ -1,53 +1,45 @@
 package io.github.seckill.client;
 
-import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.BiFunction;
+import java.util.function.Function;
 
 /**
- * A command as a {@link SeckillTransport} sends it.
+ * A command of {@link Commands}: what is sent, what its reply means, and whether it may be sent
+ * again. Making one sends nothing: {@link SeckillClient#run}, {@link SeckillClient#start} and
+ * {@link SeckillClient#publish} do, each time that they are called.
  *
- * @param name the name, such as {@code SECKILL.TRY}
- * @param arguments the arguments, to be sent as UTF-8. The first one is the key by which a cluster
- *     is routed
- * @param reply what the server replies when all is well
- * @param repeatable whether the command may reach the server twice. A transport must not send one
- *     that may not again by itself, not even when its connection was lost
+ * @param <T> what it replies
  */
-public record Command(String name, List<String> arguments, Reply reply, boolean repeatable) {
-    /** What a reply is, and what a transport makes of it. Null replies are null. */
-    public enum Reply {
-        /** An integer: a {@link Long}. */
-        INTEGER,
-        /** A status such as OK, or a bulk string: a {@link String}. */
-        TEXT,
-        /**
-         * An array: a {@link List} of {@link Long}, {@link String}, null, lists, and a {@link
-         * SeckillException} instead of an element that is an error. Maps of RESP3 are lists of
-         * keys and values in turn, as in RESP2.
-         */
-        ARRAY
+public abstract sealed class Command<T> permits Call, Try, Command.Composed {
+    Command() {}
+
+    abstract CompletableFuture<T> start(Sender sender, Tries tries);
+
+    /** This one, and then another that is made of its reply. */
+    <U> Command<U> then(Function<? super T, Command<U>> next) {
+        return new Composed<>(
+                (sender, tries) ->
+                        start(sender, tries)
+                                .thenCompose(reply -> next.apply(reply).start(sender, tries)));
     }
 
-    /**
-     * Copies the arguments.
-     *
-     * @param name as above
-     * @param arguments as above
-     * @param reply as above
-     * @param repeatable as above
-     */
-    public Command {
-        arguments = List.copyOf(arguments);
-        if (arguments.isEmpty()) {
-            throw new IllegalArgumentException("a command of this module has a key");
+    /** A value where a command is expected. */
+    static <T> Command<T> value(T value) {
+        return new Composed<>((sender, tries) -> CompletableFuture.completedFuture(value));
+    }
+
+    /** Several commands, or none. */
+    static final class Composed<T> extends Command<T> {
+        private final BiFunction<Sender, Tries, CompletableFuture<T>> how;
+
+        private Composed(BiFunction<Sender, Tries, CompletableFuture<T>> how) {
+            this.how = how;
         }
-    }
 
-    /**
-     * The key by which a cluster is routed.
-     *
-     * @return the first argument
-     */
-    public String key() {
-        return arguments.get(0);
+        @Override
+        CompletableFuture<T> start(Sender sender, Tries tries) {
+            return how.apply(sender, tries);
+        }
     }
 }

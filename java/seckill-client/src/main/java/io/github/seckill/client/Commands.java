@@ -1,228 +1,393 @@
 package io.github.seckill.client;
 
-import io.github.seckill.client.Command.Reply;
+import io.github.seckill.client.Call.Repeat;
+import io.github.seckill.client.Try.Bought;
+import io.github.seckill.client.Try.Kind;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.Optional;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
-/** The commands of the module, and which of them may be repeated. */
-final class Commands {
-    private static final boolean REPEATABLE = true;
-    private static final boolean ONCE = false;
-
+/**
+ * The commands of the module, for {@link SeckillClient#run}, {@link SeckillClient#start} and {@link
+ * SeckillClient#publish}. Meant to be imported statically: {@code seckill.run(confirm(order))}.
+ *
+ * <p>A command without an answer is sent again unless it says otherwise here. One that is <b>sent
+ * once</b> fails as {@link SeckillException.NoAnswer} then, or has a value for that.
+ */
+public final class Commands {
     private Commands() {}
 
-    static Command tryOne(String voucher, String user, String orderId, long units) {
-        List<String> arguments = list(voucher, user, orderId);
-        if (units != 1) {
-            arguments.add("UNITS");
-            arguments.add(Long.toString(units));
+    /**
+     * Tries to buy one unit. Sent again only if the voucher is managed, else {@link
+     * Outcome#UNKNOWN}.
+     *
+     * @param voucher what is on sale
+     * @param user who buys
+     * @param orderId the id of the order that an accepted try makes: another for each purchase, and
+     *     the same for each repetition of it; not {@code *}
+     */
+    public static Command<Outcome> tryBuy(String voucher, String user, String orderId) {
+        return tryBuy(voucher, user, orderId, 1);
+    }
+
+    /** Tries to buy units, all of them or none. Never coalesced if more than one. */
+    public static Command<Outcome> tryBuy(
+            String voucher, String user, String orderId, long units) {
+        Args.orderId(orderId);
+        Args.units(units);
+        return new Try<>(
+                voucher,
+                user,
+                orderId,
+                tryOne(voucher, user, orderId).option("UNITS", units == 1 ? null : units),
+                units == 1 ? Kind.SINGLE : Kind.SEVERAL,
+                Bought::outcome);
+    }
+
+    /**
+     * Tries to buy one unit and has the server make the order id, if it accepts. Sent once, and
+     * else {@link Purchase.Unknown}: {@link #status} tells what the user of a managed voucher has.
+     */
+    public static Command<Purchase> tryBuy(String voucher, String user) {
+        String id = Try.ID_OF_SERVER;
+        Call<Bought> call = tryOne(voucher, user, id).repeat(Repeat.NEVER);
+        return new Try<>(voucher, user, id, call, Kind.SINGLE, Replies::purchase);
+    }
+
+    private static Call<Bought> tryOne(String voucher, String user, String orderId) {
+        return Call.of("SECKILL.TRY", Replies::bought, voucher, user, orderId)
+                .repeat(Repeat.IF_MANAGED)
+                .unanswered(Bought.UNKNOWN);
+    }
+
+    /**
+     * Tries many purchases of one unit in one command, each decided by itself in the given order.
+     * Sent again only if the voucher is managed.
+     *
+     * @param attempts at least 1 and at most 1,024
+     */
+    public static Command<List<AttemptResult>> tryAll(String voucher, List<Attempt> attempts) {
+        List<String> pairs = new ArrayList<>(2 * attempts.size());
+        for (Attempt attempt : attempts) {
+            pairs.add(attempt.user());
+            pairs.add(attempt.orderId());
         }
-        return new Command("SECKILL.TRY", arguments, Reply.INTEGER, ONCE);
+        AttemptResult unknown = new AttemptResult.Decided(Outcome.UNKNOWN);
+        return tryMany(voucher, pairs, Replies::attempt, unknown).repeat(Repeat.IF_MANAGED);
     }
 
-    static Command tryWithIdOfServer(String voucher, String user) {
-        return new Command("SECKILL.TRY", list(voucher, user, "*"), Reply.ARRAY, ONCE);
+    /** Tries pairs of a user and an order id, and reads the result of each. */
+    static <T> Call<List<T>> tryMany(
+            String voucher,
+            List<String> pairs,
+            Function<@Nullable Object, T> result,
+            T unanswered) {
+        int size = pairs.size() / 2;
+        return Call.of("SECKILL.MTRY", reply -> Replies.each(reply, size, result), voucher)
+                .with(pairs.toArray(String[]::new))
+                .repeat(Repeat.NEVER)
+                .unanswered(Collections.nCopies(size, unanswered));
     }
 
-    /** Takes pairs of a user and an order id. */
-    static Command tryMany(String voucher, List<String> pairs) {
-        List<String> arguments = new ArrayList<>(1 + pairs.size());
-        arguments.add(voucher);
-        arguments.addAll(pairs);
-        return new Command("SECKILL.MTRY", arguments, Reply.ARRAY, ONCE);
+    /**
+     * Tries to buy units of a managed voucher and says until when they must be paid. An accepted
+     * try asks the server a second time, for the deadline.
+     */
+    public static Command<Reservation> reserve(
+            String voucher, String user, String orderId, long units) {
+        return tryBuy(voucher, user, orderId, units)
+                .then(
+                        outcome ->
+                                switch (outcome) {
+                                    case ACCEPTED -> reserved(voucher, orderId);
+                                    case UNKNOWN -> Command.value(new Reservation.Unknown());
+                                    default -> Command.value(new Reservation.Refused(outcome));
+                                });
     }
 
-    static Command tryKeys(KeyedTry attempt) {
+    /** Reserves one unit. */
+    public static Command<Reservation> reserve(String voucher, String user, String orderId) {
+        return reserve(voucher, user, orderId, 1);
+    }
+
+    /** The order was accepted, now or before: what has become of it says the book. */
+    private static Command<Reservation> reserved(String voucher, String orderId) {
+        return Call.of(
+                        "SECKILL.ORDER",
+                        reply -> Replies.reservation(orderId, Replies.order(reply)),
+                        voucher,
+                        orderId)
+                .unanswered(new Reservation.Unknown());
+    }
+
+    /** Tries to buy of an unmanaged voucher whose keys are spelled out. Sent once. */
+    public static Command<Outcome> tryKeys(KeyedTry attempt) {
         String stream = attempt.orderStream();
-        List<String> arguments =
-                list(
-                        attempt.stockKey(),
-                        attempt.buyersKey(),
-                        stream == null ? attempt.stockKey() : stream,
-                        attempt.voucher(),
-                        attempt.user(),
-                        attempt.orderId());
-        if (attempt.units() != 1) {
-            arguments.add("UNITS");
-            arguments.add(Long.toString(attempt.units()));
-        }
-        if (stream == null) {
-            arguments.add("NOSTREAM");
-        }
         KeyedTry.Fields fields = attempt.fields();
+        Call<Bought> call =
+                Call.of(
+                                "SECKILL.TRYKEYS",
+                                Replies::bought,
+                                attempt.stockKey(),
+                                attempt.buyersKey(),
+                                stream == null ? attempt.stockKey() : stream,
+                                attempt.voucher(),
+                                attempt.user(),
+                                attempt.orderId())
+                        .option("UNITS", attempt.units() == 1 ? null : attempt.units())
+                        .flag("NOSTREAM", stream == null)
+                        .repeat(Repeat.NEVER)
+                        .unanswered(Bought.UNKNOWN);
         if (fields != null) {
-            arguments.addAll(List.of("FIELDS", fields.user(), fields.voucher(), fields.orderId()));
+            call = call.with("FIELDS", fields.user(), fields.voucher(), fields.orderId());
         }
-        if (attempt.missingIsSoldOut()) {
-            arguments.addAll(List.of("MISSING", "sold-out"));
-        }
-        return new Command("SECKILL.TRYKEYS", arguments, Reply.INTEGER, ONCE);
+        call = call.option("MISSING", attempt.missingIsSoldOut() ? "sold-out" : null);
+        return new Try<>(
+                attempt.voucher(),
+                attempt.user(),
+                attempt.orderId(),
+                call,
+                Kind.KEYED,
+                Bought::outcome);
     }
 
-    static Command create(String voucher, String stock, SaleRules rules) {
-        List<String> arguments = list(voucher, stock);
-        addRules(arguments, rules);
-        return new Command("SECKILL.CREATE", arguments, Reply.TEXT, ONCE);
+    /** Makes a managed voucher. Sent once; {@link #info} tells. */
+    public static Command<Void> create(String voucher, long stock, SaleRules rules) {
+        return ruled(Call.of("SECKILL.CREATE", Replies::nothing, voucher, stock), rules)
+                .repeat(Repeat.NEVER);
     }
 
-    static Command alter(String voucher, SaleRules rules) {
-        List<String> arguments = list(voucher);
-        addRules(arguments, rules);
-        return new Command("SECKILL.ALTER", arguments, Reply.TEXT, REPEATABLE);
+    /** Makes a voucher managed whose stock key is set and which has no buyers yet. Sent once. */
+    public static Command<Void> adopt(String voucher, SaleRules rules) {
+        return ruled(Call.of("SECKILL.CREATE", Replies::nothing, voucher, "ADOPT"), rules)
+                .repeat(Repeat.NEVER);
     }
 
-    private static void addRules(List<String> arguments, SaleRules rules) {
-        Instant begin = rules.begin();
-        if (begin != null) {
-            arguments.add("BEGIN");
-            arguments.add(Long.toString(begin.toEpochMilli()));
-        }
-        Instant end = rules.end();
-        if (end != null) {
-            arguments.add("END");
-            arguments.add(Long.toString(end.toEpochMilli()));
-        }
-        Long limit = rules.limit();
-        if (limit != null) {
-            arguments.add("LIMIT");
-            arguments.add(limit.toString());
-        }
+    /** Changes rules of a managed voucher, also while it sells; at least one rule. */
+    public static Command<Void> alter(String voucher, SaleRules rules) {
+        return ruled(Call.of("SECKILL.ALTER", Replies::nothing, voucher), rules);
+    }
+
+    private static <T> Call<T> ruled(Call<T> call, SaleRules rules) {
         Duration hold = rules.hold();
-        if (hold != null) {
-            arguments.add("HOLD");
-            arguments.add(Long.toString(hold.toMillis()));
-        }
+        return call.option("BEGIN", millis(rules.begin()))
+                .option("END", millis(rules.end()))
+                .option("LIMIT", rules.limit())
+                .option("HOLD", hold == null ? null : hold.toMillis());
     }
 
-    static Command restock(String voucher, long delta) {
-        List<String> arguments = list(voucher, Long.toString(delta));
-        return new Command("SECKILL.RESTOCK", arguments, Reply.INTEGER, ONCE);
+    private static @Nullable Long millis(@Nullable Instant time) {
+        return time == null ? null : time.toEpochMilli();
     }
 
-    static Command drop(String voucher, boolean release) {
-        List<String> arguments = list(voucher);
-        if (release) {
-            arguments.add("FORCE");
-        }
-        return new Command("SECKILL.DROP", arguments, Reply.INTEGER, ONCE);
+    /**
+     * Adds units to stock and total of a managed voucher, or removes some, and replies the units
+     * left. Sent once; the total of {@link #info} tells.
+     *
+     * @param delta how many units to add; negative to remove
+     */
+    public static Command<Long> restock(String voucher, long delta) {
+        return Call.of("SECKILL.RESTOCK", Replies::integer, voucher, delta).repeat(Repeat.NEVER);
     }
 
-    static Command confirm(OrderRef order) {
-        return ofOrder("SECKILL.CONFIRM", order, List.of(), REPEATABLE);
+    /**
+     * Removes every key of a voucher, and no stream. Fails as {@link SeckillException.Code#HELD}
+     * while orders are held. Sent once.
+     */
+    public static Command<DropResult> drop(String voucher) {
+        return Call.of("SECKILL.DROP", DropResult::of, voucher).repeat(Repeat.NEVER);
     }
 
-    static Command confirm(OrderRef order, String paymentRef) {
-        return ofOrder("SECKILL.CONFIRM", order, List.of("REF", paymentRef), REPEATABLE);
+    /**
+     * Removes every key of a voucher after its held orders were released, at most a hundred of them
+     * in one call. Sent once; calling it again is safe.
+     */
+    public static Command<DropResult> releaseAndDrop(String voucher) {
+        return Call.of("SECKILL.DROP", DropResult::of, voucher, "FORCE").repeat(Repeat.NEVER);
     }
 
-    /** Repeatable only on a managed voucher. */
-    static Command cancel(OrderRef order) {
-        return ofOrder("SECKILL.CANCEL", order, List.of(), ONCE);
+    /** Makes a held order sold: its user has paid. */
+    public static Command<Confirmation> confirm(OrderRef order) {
+        return ofOrder(Call.of("SECKILL.CONFIRM", Confirmation::of, names(order)), order);
     }
 
-    static Command cancelIf(OrderRef order, OrderState state) {
+    /**
+     * Makes a held order sold and keeps the reference of the payment. Fails as {@link
+     * SeckillException.Code#PAID} when the order was paid under another one.
+     *
+     * @param paymentRef the payment's reference, as its provider gave it
+     */
+    public static Command<Confirmation> confirm(OrderRef order, String paymentRef) {
+        return ofOrder(
+                Call.of("SECKILL.CONFIRM", Confirmation::of, names(order))
+                        .option("REF", paymentRef),
+                order);
+    }
+
+    /**
+     * Releases an order's units, once, whether it is held or sold. On an unmanaged voucher it takes
+     * the user out of the buyers and is sent once.
+     */
+    public static Command<Cancellation> cancel(OrderRef order) {
+        return ofOrder(Call.of("SECKILL.CANCEL", Cancellation::of, names(order)), order)
+                .repeat(Repeat.IF_MANAGED);
+    }
+
+    /**
+     * Releases the units of an order of a managed voucher if it is in this state.
+     *
+     * @param state {@link OrderState#HELD} or {@link OrderState#SOLD}
+     */
+    public static Command<Cancellation> cancelIf(OrderRef order, OrderState state) {
         if (state != OrderState.HELD && state != OrderState.SOLD) {
             throw new IllegalArgumentException("state must be HELD or SOLD: " + state);
         }
-        return ofOrder("SECKILL.CANCEL", order, List.of("IF", state.word()), REPEATABLE);
+        return ofOrder(
+                Call.of("SECKILL.CANCEL", Cancellation::of, names(order))
+                        .option("IF", state.word()),
+                order);
     }
 
-    static Command extend(OrderRef order, Duration time) {
-        List<String> more = List.of(Long.toString(time.toMillis()));
-        return ofOrder("SECKILL.EXTEND", order, more, REPEATABLE);
+    /** Moves the deadline of a held order to this long from now, never to an earlier one. */
+    public static Command<Extension> extend(OrderRef order, Duration time) {
+        return ofOrder(
+                Call.of("SECKILL.EXTEND", Extension::of, names(order))
+                        .with(Long.toString(time.toMillis())),
+                order);
     }
 
-    private static Command ofOrder(
-            String name, OrderRef order, List<String> more, boolean repeatable) {
-        List<String> arguments = list(order.voucher(), order.user(), order.orderId());
-        arguments.addAll(more);
-        Long sale = order.sale();
-        if (sale != null) {
-            arguments.add("SALE");
-            arguments.add(sale.toString());
-        }
-        return new Command(name, arguments, Reply.INTEGER, repeatable);
+    private static Object[] names(OrderRef order) {
+        return new Object[] {order.voucher(), order.user(), order.orderId()};
     }
 
-    static Command order(String voucher, String orderId) {
-        return new Command("SECKILL.ORDER", list(voucher, orderId), Reply.ARRAY, REPEATABLE);
+    private static <T> Call<T> ofOrder(Call<T> call, OrderRef order) {
+        return call.option("SALE", order.sale());
     }
 
-    static Command status(String voucher, String user) {
-        return new Command("SECKILL.STATUS", list(voucher, user), Reply.ARRAY, REPEATABLE);
+    /** Where an order of a managed voucher stands, if there is one. */
+    public static Command<Optional<Order>> order(String voucher, String orderId) {
+        return Call.of("SECKILL.ORDER", Replies::order, voucher, orderId);
     }
 
-    static Command info(String voucher) {
-        return new Command("SECKILL.INFO", list(voucher), Reply.ARRAY, REPEATABLE);
+    /** What a user has of a voucher, if anything. */
+    public static Command<Optional<BuyerStatus>> status(String voucher, String user) {
+        return Call.of("SECKILL.STATUS", Replies::status, voucher, user);
     }
 
-    static Command audit(String voucher, String cursor) {
-        List<String> arguments = list(voucher, "CURSOR", cursor);
-        return new Command("SECKILL.AUDIT", arguments, Reply.ARRAY, REPEATABLE);
+    /** How the sale of a voucher stands. */
+    public static Command<SaleInfo> info(String voucher) {
+        return Call.of("SECKILL.INFO", Replies::info, voucher);
     }
 
-    static Command reject(String stream, String group, String entryId, String reason) {
-        List<String> arguments = list(stream, group, entryId, "REASON", reason);
-        return new Command("SECKILL.REJECT", arguments, Reply.INTEGER, REPEATABLE);
+    /**
+     * Adds up the book of a managed voucher and compares it with its other keys, in short steps
+     * between which the sale goes on.
+     */
+    public static Command<SaleAudit> audit(String voucher) {
+        return audit(voucher, "0");
     }
 
-    static Command deadLetters(String stream, String after, int count) {
-        List<String> arguments =
-                list(stream + ".dlq", "(" + after, "+", "COUNT", Integer.toString(count));
-        return new Command("XRANGE", arguments, Reply.ARRAY, REPEATABLE);
+    private static Command<SaleAudit> audit(String voucher, String cursor) {
+        return Call.of("SECKILL.AUDIT", Replies::list, voucher, "CURSOR", cursor)
+                .then(
+                        step -> {
+                            String next = Replies.text(step.get(0));
+                            return next.equals("0")
+                                    ? Command.value(Replies.audit(step.get(1)))
+                                    : audit(voucher, next);
+                        });
     }
 
-    /** A repetition makes other ids, and the first ones stay unused. */
-    static Command nextIds(String prefix, int count) {
-        List<String> arguments = list(prefix, "COUNT", Integer.toString(count));
-        return new Command("SECKILL.NEXTID", arguments, Reply.TEXT, REPEATABLE);
+    /**
+     * Moves an entry of a stream to its dead letters and releases its order, once. Replies false if
+     * the entry is not pending in that group, as after an earlier rejection.
+     *
+     * @param stream the stream
+     * @param group the consumer group that the entry was delivered to
+     * @param entryId the entry
+     * @param reason why, for people
+     */
+    public static Command<Boolean> reject(
+            String stream, String group, String entryId, String reason) {
+        return Call.of(
+                "SECKILL.REJECT", Replies::flag, stream, group, entryId, "REASON", reason);
     }
 
-    static Command deduct(String key, long units) {
-        List<String> arguments = list(key, Long.toString(units));
-        return new Command("SECKILL.DEDUCT", arguments, Reply.INTEGER, ONCE);
+    /**
+     * Reads dead letters, the oldest first.
+     *
+     * @param stream the stream that the entries were in, not that of the dead letters
+     * @param after only those after this id of a dead letter; {@code 0} for all
+     * @param count how many at most
+     */
+    public static Command<List<DeadLetter>> deadLetters(String stream, String after, int count) {
+        return Call.of(
+                "XRANGE", Replies::deadLetters, stream + ".dlq", "(" + after, "+", "COUNT", count);
     }
 
-    static Command restore(String key, long units) {
-        List<String> arguments = list(key, Long.toString(units));
-        return new Command("SECKILL.RESTORE", arguments, Reply.INTEGER, ONCE);
+    /** Makes an id, a decimal number of at most 63 bits, that never repeats under its prefix. */
+    public static Command<String> nextId(String prefix) {
+        return nextIds(prefix, 1).then(ids -> Command.value(ids.get(0)));
     }
 
-    static Command draw(String pool, String user) {
-        return new Command("SECKILL.DRAW", list(pool, user), Reply.ARRAY, REPEATABLE);
+    /**
+     * Makes ids that follow each other. If it is sent again, the first ones stay unused.
+     *
+     * @param count how many, 1 to 65,536
+     */
+    public static Command<List<String>> nextIds(String prefix, int count) {
+        return Call.of(
+                "SECKILL.NEXTID", reply -> Replies.ids(reply, count), prefix, "COUNT", count);
     }
 
-    static Command undraw(String pool, String user) {
-        return new Command("SECKILL.UNDRAW", list(pool, user), Reply.INTEGER, ONCE);
+    /** Takes units, at least 1, from a bare stock. Sent once, and else {@link Deduction.Unknown}. */
+    public static Command<Deduction> deduct(String key, long units) {
+        return Call.of("SECKILL.DEDUCT", Replies::deduction, key, Args.units(units))
+                .repeat(Repeat.NEVER)
+                .unanswered(new Deduction.Unknown());
     }
 
-    static Command acquire(String key, String token, LockOptions options, long waitMs) {
-        List<String> arguments = list(key, token, Long.toString(options.lease().toMillis()));
-        if (waitMs > 0) {
-            arguments.add("WAIT");
-            arguments.add(Long.toString(waitMs));
-        }
-        if (options.fenced()) {
-            arguments.add("FENCE");
-        }
-        if (options.session()) {
-            arguments.add("SESSION");
-        }
-        return new Command("LOCK.ACQUIRE", arguments, Reply.INTEGER, REPEATABLE);
+    /**
+     * Puts units, at least 1, back into a bare stock, and replies the stock with them; -1 when the
+     * key does not exist or is unlimited. Sent once.
+     */
+    public static Command<Long> restore(String key, long units) {
+        return Call.of("SECKILL.RESTORE", Replies::integer, key, Args.units(units))
+                .repeat(Repeat.NEVER);
     }
 
-    static Command renew(String key, String token, Duration lease) {
-        List<String> arguments = list(key, token, Long.toString(lease.toMillis()));
-        return new Command("LOCK.RENEW", arguments, Reply.INTEGER, REPEATABLE);
+    /** Draws a prize code for a user, or tells the one that they have. */
+    public static Command<Prize> draw(String pool, String user) {
+        return Call.of("SECKILL.DRAW", Replies::prize, pool, user);
     }
 
-    static Command release(String key, String token) {
-        return new Command("LOCK.RELEASE", list(key, token), Reply.INTEGER, REPEATABLE);
+    /** Puts a user's prize code back. Replies false if the user has none. Sent once. */
+    public static Command<Boolean> undraw(String pool, String user) {
+        return Call.of("SECKILL.UNDRAW", Replies::flag, pool, user).repeat(Repeat.NEVER);
     }
 
-    private static List<String> list(String... arguments) {
-        return new ArrayList<>(List.of(arguments));
+    static Call<Long> acquire(String key, String token, LockOptions options, long waitMs) {
+        return Call.of(
+                        "LOCK.ACQUIRE",
+                        Replies::integer,
+                        key,
+                        token,
+                        options.lease().toMillis())
+                .option("WAIT", waitMs > 0 ? waitMs : null)
+                .flag("FENCE", options.fenced())
+                .flag("SESSION", options.session());
+    }
+
+    static Call<Boolean> renew(String key, String token, Duration lease) {
+        return Call.of("LOCK.RENEW", Replies::flag, key, token, lease.toMillis());
+    }
+
+    static Call<Boolean> release(String key, String token) {
+        return Call.of("LOCK.RELEASE", Replies::flag, key, token);
     }
 }

@@ -1,5 +1,7 @@
 package io.github.seckill.client;
 
+import org.jspecify.annotations.Nullable;
+
 /** What became of a confirmation. Every one of these is final. */
 public enum Confirmation {
     /** There is no such order of this user, or not in this sale. */
@@ -11,9 +13,7 @@ public enum Confirmation {
     /** The units were released before: give the money back. */
     TOO_LATE;
 
-    private static final Confirmation[] BY_CODE = values();
-
-    static Confirmation of(long code) {
-        return Args.byCode(BY_CODE, code, "confirmation");
+    static Confirmation of(@Nullable Object reply) {
+        return Args.byCode(values(), Replies.integer(reply), "confirmation");
     }
 }

@@ -1,6 +1,6 @@
 package io.github.seckill.client;
 
-/** What became of {@link SeckillClient#deduct}. */
+/** What became of {@link Commands#deduct}. */
 public sealed interface Deduction {
     /**
      * The units are taken.

@@ -1,5 +1,7 @@
 package io.github.seckill.client;
 
+import org.jspecify.annotations.Nullable;
+
 /** What became of dropping a voucher. */
 public enum DropResult {
     /** There were no keys of this voucher. */
@@ -9,9 +11,7 @@ public enum DropResult {
     /** A hundred held orders were released and more are held: drop again. */
     MORE_HELD;
 
-    private static final DropResult[] BY_CODE = values();
-
-    static DropResult of(long code) {
-        return Args.byCode(BY_CODE, code, "drop");
+    static DropResult of(@Nullable Object reply) {
+        return Args.byCode(values(), Replies.integer(reply), "drop");
     }
 }

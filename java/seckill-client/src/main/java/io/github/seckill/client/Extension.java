@@ -1,5 +1,7 @@
 package io.github.seckill.client;
 
+import org.jspecify.annotations.Nullable;
+
 /** What became of an extension of a hold. */
 public enum Extension {
     /** There is no such order of this user, or not in this sale. */
@@ -11,9 +13,7 @@ public enum Extension {
     /** The units were released before. */
     TOO_LATE;
 
-    private static final Extension[] BY_CODE = values();
-
-    static Extension of(long code) {
-        return Args.byCode(BY_CODE, code, "extension");
+    static Extension of(@Nullable Object reply) {
+        return Args.byCode(values(), Replies.integer(reply), "extension");
     }
 }

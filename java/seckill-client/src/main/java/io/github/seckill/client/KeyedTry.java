@@ -4,7 +4,7 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A try on an unmanaged voucher whose keys are spelled out, for {@link SeckillClient#tryKeys}.
+ * A try on an unmanaged voucher whose keys are spelled out, for {@link Commands#tryKeys}.
  *
  * @param stockKey the stock
  * @param buyersKey the set of buyers
@@ -35,19 +35,7 @@ public record KeyedTry(
      */
     public record Fields(String user, String voucher, String orderId) {}
 
-    /**
-     * Refuses null, an order id that the server would make, and units below 1.
-     *
-     * @param stockKey as above
-     * @param buyersKey as above
-     * @param orderStream as above
-     * @param voucher as above
-     * @param user as above
-     * @param orderId as above
-     * @param units as above
-     * @param fields as above
-     * @param missingIsSoldOut as above
-     */
+    /** Refuses null, an order id that the server would make, and units below 1. */
     public KeyedTry {
         Objects.requireNonNull(stockKey, "stockKey");
         Objects.requireNonNull(buyersKey, "buyersKey");

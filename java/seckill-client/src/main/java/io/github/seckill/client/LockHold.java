@@ -49,7 +49,7 @@ final class LockHold {
         this.leaseEnds = leaseBegan + leaseNanos;
     }
 
-    /** Renews the lease, or sees it end; and hears of the connection's end. */
+    /** Renews the lease, or sees it end, until its owner has; and hears of the connection's end. */
     void watch(ScheduledExecutorService timer) {
         long period = Math.max(1, leaseNanos / RENEWALS_PER_LEASE);
         try {
@@ -65,11 +65,21 @@ final class LockHold {
         }
     }
 
+    /**
+     * A thread that has ended without releasing the lock never will: its lease is not renewed any
+     * more, and ends.
+     */
     private void tick() {
+        boolean ended = !owner.thread().isAlive();
         if (System.nanoTime() - leaseEnds >= 0) {
             lose();
-        } else if (options().renew()) {
+        } else if (options().renew() && !ended && isHeld()) {
             locks.renew(this);
+        }
+        if (ended && !isHeld()) {
+            stop();
+            locks.forget(this);
+            connection.close();
         }
     }
 
@@ -89,7 +99,6 @@ final class LockHold {
     /** The server, or the time, has ended it. */
     void lose() {
         if (state.compareAndSet(State.HELD, State.LOST)) {
-            stop();
             lock.tellLost(owner.thread());
         }
     }

@@ -16,14 +16,7 @@ public record LockOptions(Duration lease, boolean renew, boolean session, boolea
     private static final LockOptions DEFAULTS =
             new LockOptions(Duration.ofSeconds(30), true, true, true);
 
-    /**
-     * Refuses a lease that is not positive.
-     *
-     * @param lease as above
-     * @param renew as above
-     * @param session as above
-     * @param fenced as above
-     */
+    /** Refuses a lease that is not positive. */
     public LockOptions {
         if (lease.toMillis() < 1) {
             throw new IllegalArgumentException("lease must be at least 1 ms: " + lease);

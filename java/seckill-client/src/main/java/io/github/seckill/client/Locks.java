@@ -2,11 +2,16 @@ package io.github.seckill.client;
 
 import io.github.seckill.client.SeckillTransport.LockConnection;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /** What the locks of one client share: who holds which, and how one is acquired and released. */
@@ -32,7 +37,7 @@ final class Locks implements AutoCloseable {
         this.transport = transport;
         this.sender = sender;
         this.timeout = options.commandTimeout();
-        this.retryNanos = options.retryFor().toNanos();
+        this.retryNanos = options.values.retryFor.toNanos();
         this.timer = timer;
     }
 
@@ -63,19 +68,29 @@ final class Locks implements AutoCloseable {
         }
         String token = UUID.randomUUID().toString();
         long started = System.nanoTime();
-        while (true) {
-            long left = waitNanos - (System.nanoTime() - started);
-            long waitMs = Math.min(ROUND_MS, Math.max(0, left / 1_000_000));
-            try {
-                LockHold hold = ask(lock, token, waitMs);
-                if (hold != null || System.nanoTime() - started >= waitNanos) {
-                    return hold;
+        boolean unanswered = false;
+        LockHold hold = null;
+        try {
+            while (true) {
+                long left = waitNanos - (System.nanoTime() - started);
+                long waitMs = Math.min(ROUND_MS, Math.max(0, left / 1_000_000));
+                try {
+                    hold = ask(lock, token, waitMs);
+                    if (hold != null || System.nanoTime() - started >= waitNanos) {
+                        return hold;
+                    }
+                } catch (SeckillException failed) {
+                    unanswered |= failed instanceof SeckillException.NoAnswer;
+                    if (!mayPass(failed) || isOver(started, waitNanos)) {
+                        throw failed;
+                    }
+                    TimeUnit.MILLISECONDS.sleep(PAUSE_MS);
                 }
-            } catch (SeckillException failed) {
-                if (!mayPass(failed) || isOver(started, waitNanos)) {
-                    throw failed;
-                }
-                TimeUnit.MILLISECONDS.sleep(PAUSE_MS);
+            }
+        } finally {
+            if (unanswered && hold == null) {
+                // Granted without anybody knowing, it would be held for its whole lease.
+                sender.call(Commands.release(lock.key(), token), () -> {});
             }
         }
     }
@@ -94,12 +109,13 @@ final class Locks implements AutoCloseable {
     private @Nullable LockHold ask(DefaultSeckillLock lock, String token, long waitMs)
             throws InterruptedException {
         LockConnection connection = transport.openLockConnection(lock.key(), timeout);
-        boolean kept = false;
+        boolean answered = false;
         try {
             long asked = System.nanoTime();
-            Command acquire = Commands.acquire(lock.key(), token, lock.options(), waitMs);
-            long reply = Replies.integer(connection.call(acquire, timeout.plusMillis(waitMs)));
-            kept = true;
+            Call<Long> acquire = Commands.acquire(lock.key(), token, lock.options(), waitMs);
+            long reply = acquire.read(
+                    connection.call(acquire.request(), timeout.plusMillis(waitMs)));
+            answered = true;
             if (reply == 0) {
                 connection.giveBack();
                 return null;
@@ -111,20 +127,25 @@ final class Locks implements AutoCloseable {
             hold.watch(timer);
             if (closed) {
                 hold.lose();
+                connection.abandon(releaseOf(hold).request());
             }
             return hold;
         } finally {
-            if (!kept) {
-                // A late answer would reach no caller: closing releases what it grants.
-                connection.close();
+            if (!answered) {
+                // A late grant would reach no caller: it is released right behind it.
+                connection.abandon(Commands.release(lock.key(), token).request());
             }
         }
+    }
+
+    private static Call<Boolean> releaseOf(LockHold hold) {
+        return Commands.release(hold.key(), hold.token());
     }
 
     void renew(LockHold hold) {
         long asked = System.nanoTime();
         Duration lease = hold.options().lease();
-        sender.call(Commands.renew(hold.key(), hold.token(), lease), Replies::flag)
+        sender.call(Commands.renew(hold.key(), hold.token(), lease), () -> {})
                 .whenComplete(
                         (renewed, failed) -> {
                             if (failed != null) {
@@ -140,22 +161,24 @@ final class Locks implements AutoCloseable {
 
     /** Ends a hold, and says whether the lock was still held. */
     boolean release(LockHold hold) {
-        holds.remove(hold.owner(), hold);
+        forget(hold);
         if (!hold.end()) {
             hold.connection().close();
             return false;
         }
-        Command release = Commands.release(hold.key(), hold.token());
         boolean interrupted = Thread.interrupted();
         try {
-            boolean released = Replies.flag(hold.connection().call(release, timeout));
+            boolean released = Replies.flag(hold.connection().call(releaseOf(hold).request(), timeout));
             hold.connection().giveBack();
             return released;
         } catch (InterruptedException again) {
             interrupted = true;
-            return releaseOtherwise(hold, release);
+            releaseOtherwise(hold);
+            return true;
         } catch (SeckillException.NoAnswer lost) {
-            return releaseOtherwise(hold, release);
+            // An earlier release may have been carried out, so another reply would say nothing.
+            releaseOtherwise(hold);
+            return true;
         } finally {
             if (interrupted) {
                 Thread.currentThread().interrupt();
@@ -163,20 +186,33 @@ final class Locks implements AutoCloseable {
         }
     }
 
-    /** By another connection. An earlier release may have been carried out, so 0 says nothing. */
-    private boolean releaseOtherwise(LockHold hold, Command release) {
+    private CompletableFuture<?> releaseOtherwise(LockHold hold) {
         hold.connection().close();
-        sender.call(release, Replies::flag).exceptionally(failed -> false);
-        return true;
+        return sender.call(releaseOf(hold), () -> {});
     }
 
+    void forget(LockHold hold) {
+        holds.remove(hold.owner(), hold);
+    }
+
+    /** Releases what is held, also what is not tied to a connection, and waits for that a while. */
     @Override
     public void close() {
         closed = true;
+        List<CompletableFuture<?>> releases = new ArrayList<>();
         for (LockHold hold : holds.values()) {
-            holds.remove(hold.owner(), hold);
-            hold.end();
-            hold.connection().close();
+            forget(hold);
+            if (hold.end()) {
+                releases.add(releaseOtherwise(hold));
+            }
+        }
+        try {
+            CompletableFuture.allOf(releases.toArray(CompletableFuture[]::new))
+                    .get(timeout.toNanos(), TimeUnit.NANOSECONDS);
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+        } catch (ExecutionException | TimeoutException unreachable) {
+            // Their leases end them.
         }
     }
 }

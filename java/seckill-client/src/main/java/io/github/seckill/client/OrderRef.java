@@ -14,14 +14,7 @@ import org.jspecify.annotations.Nullable;
  *     sale
  */
 public record OrderRef(String voucher, String user, String orderId, @Nullable Long sale) {
-    /**
-     * Refuses null.
-     *
-     * @param voucher as above
-     * @param user as above
-     * @param orderId as above
-     * @param sale as above
-     */
+    /** Refuses null. */
     public OrderRef {
         Objects.requireNonNull(voucher, "voucher");
         Objects.requireNonNull(user, "user");

@@ -8,11 +8,11 @@ public enum OrderState {
     HELD,
     /** Its units are the user's. */
     SOLD,
-    /** Its units were released by {@link SeckillClient#cancel}. */
+    /** Its units were released by {@link Commands#cancel}. */
     CANCELLED,
     /** Its units were released at its deadline. */
     EXPIRED,
-    /** Its units were released by {@link SeckillClient#reject}. */
+    /** Its units were released by {@link Commands#reject}. */
     REJECTED;
 
     static OrderState of(String word) {

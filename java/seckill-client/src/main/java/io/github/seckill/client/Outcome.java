@@ -17,7 +17,7 @@ public enum Outcome {
     /**
      * No answer came, and the try could not be sent again safely: the units may be the user's or
      * not. Only the data tells, see the page of SECKILL.TRY. Tries on managed vouchers end so only
-     * when the server could not be reached until the end of {@link SeckillOptions#retryFor()}.
+     * when the server could not be reached until the end of {@link SeckillOptions#retryFor}.
      */
     UNKNOWN(-1);
 

@@ -1,6 +1,6 @@
 package io.github.seckill.client;
 
-/** What became of {@link SeckillClient#draw}. */
+/** What became of {@link Commands#draw}. */
 public sealed interface Prize {
     /**
      * The user has drawn a code.

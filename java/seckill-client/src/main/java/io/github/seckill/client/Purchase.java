@@ -18,7 +18,7 @@ public sealed interface Purchase {
 
     /**
      * No answer came. Such a try can't be sent again, as nobody knows its order id: ask {@link
-     * SeckillClient#status}.
+     * Commands#status}.
      */
     record Unknown() implements Purchase {}
 }

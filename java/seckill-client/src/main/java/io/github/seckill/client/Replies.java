@@ -1,5 +1,6 @@
 package io.github.seckill.client;
 
+import io.github.seckill.client.Try.Bought;
 import java.math.BigInteger;
 import java.time.Duration;
 import java.time.Instant;
@@ -9,6 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /** Makes values of replies. What does not fit is {@link SeckillException.Code#REPLY}. */
@@ -40,32 +42,61 @@ final class Replies {
         throw SeckillException.unexpected("no array");
     }
 
-    static Outcome outcome(@Nullable Object reply) {
-        return Outcome.of(integer(reply));
+    static Void nothing(@Nullable Object reply) {
+        return null;
     }
 
-    static Purchase purchase(@Nullable Object reply) {
-        List<?> pair = list(reply);
-        Outcome outcome = outcome(pair.get(0));
-        return outcome == Outcome.ACCEPTED
-                ? new Purchase.Accepted(text(pair.get(1)))
-                : new Purchase.Refused(outcome);
+    /** An outcome, or the pair of it and the id that the server has made. */
+    static Bought bought(@Nullable Object reply) {
+        if (reply instanceof List<?> pair) {
+            Object id = pair.get(1);
+            return new Bought(Outcome.of(integer(pair.get(0))), id == null ? null : text(id));
+        }
+        return new Bought(Outcome.of(integer(reply)), null);
+    }
+
+    static Purchase purchase(Bought bought) {
+        String id = bought.orderId();
+        return switch (bought.outcome()) {
+            case ACCEPTED -> new Purchase.Accepted(text(id));
+            case UNKNOWN -> new Purchase.Unknown();
+            default -> new Purchase.Refused(bought.outcome());
+        };
+    }
+
+    static AttemptResult attempt(@Nullable Object reply) {
+        return reply instanceof SeckillException mistake
+                ? new AttemptResult.Mistaken(mistake)
+                : new AttemptResult.Decided(bought(reply).outcome());
     }
 
     /** The results of a batch of so many tries. */
-    static List<AttemptResult> attempts(@Nullable Object reply, int size) {
+    static <T> List<T> each(
+            @Nullable Object reply, int size, Function<@Nullable Object, T> result) {
         List<?> elements = list(reply);
         if (elements.size() != size) {
             throw SeckillException.unexpected(elements.size() + " outcomes of " + size + " tries");
         }
-        List<AttemptResult> results = new ArrayList<>(size);
+        List<T> results = new ArrayList<>(size);
         for (Object element : elements) {
-            results.add(
-                    element instanceof SeckillException mistake
-                            ? new AttemptResult.Mistaken(mistake)
-                            : new AttemptResult.Decided(outcome(element)));
+            results.add(result.apply(element));
         }
         return results;
+    }
+
+    static Reservation reservation(String orderId, Optional<Order> found) {
+        if (found.isEmpty()) {
+            // An unmanaged voucher has no book: what is accepted there is sold.
+            return new Reservation.Sold(orderId, 1);
+        }
+        Order order = found.get();
+        Instant deadline = order.deadline();
+        if (order.state() == OrderState.HELD && deadline != null) {
+            return new Reservation.Held(orderId, order.units(), deadline);
+        }
+        return order.state() == OrderState.SOLD
+                ? new Reservation.Sold(orderId, order.units())
+                : new Reservation.Refused(Outcome.RELEASED);
     }
 
     static Deduction deduction(@Nullable Object reply) {

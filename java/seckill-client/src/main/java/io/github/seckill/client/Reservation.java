@@ -28,6 +28,6 @@ public sealed interface Reservation {
      */
     record Refused(Outcome outcome) implements Reservation {}
 
-    /** No answer came until the end of {@link SeckillOptions#retryFor()}. Asking again is safe. */
+    /** No answer came until the end of {@link SeckillOptions#retryFor}. Asking again is safe. */
     record Unknown() implements Reservation {}
 }

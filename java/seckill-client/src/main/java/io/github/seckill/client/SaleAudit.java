@@ -24,18 +24,7 @@ public record SaleAudit(
         long buyers,
         boolean changed,
         List<String> differences) {
-    /**
-     * Copies the differences.
-     *
-     * @param total as above
-     * @param left as above
-     * @param held as above
-     * @param sold as above
-     * @param orders as above
-     * @param buyers as above
-     * @param changed as above
-     * @param differences as above
-     */
+    /** Copies the differences. */
     public SaleAudit {
         differences = List.copyOf(differences);
     }

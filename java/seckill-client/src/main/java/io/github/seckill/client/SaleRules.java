@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The rules of a managed voucher. What is null is not sent: the server's default at {@link
- * SeckillClient#create}, no change at {@link SeckillClient#alter}.
+ * Commands#create}, no change at {@link Commands#alter}.
  *
  * @param begin when the sale begins; {@link Instant#EPOCH} for no bound
  * @param end when the sale ends; {@link Instant#EPOCH} for no bound

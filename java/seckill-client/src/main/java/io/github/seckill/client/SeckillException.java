@@ -149,7 +149,7 @@ public sealed class SeckillException extends RuntimeException {
      * {@code LOADING}, {@code MASTERDOWN}, {@code READONLY}, {@code NOREPLICAS}, or a redirection
      * that led nowhere, {@code MOVED} or {@code ASK}. Or no connection could be opened, {@code
      * NOCONNECTION}. The client has sent the command again until the end of {@link
-     * SeckillOptions#retryFor()}.
+     * SeckillOptions#retryFor}.
      */
     public static final class NotNow extends SeckillException {
         private static final long serialVersionUID = 1L;

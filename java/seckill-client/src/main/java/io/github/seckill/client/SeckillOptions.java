@@ -2,211 +2,147 @@ package io.github.seckill.client;
 
 import java.time.Duration;
 import java.util.Objects;
+import java.util.function.Consumer;
 
 /**
- * How a {@link SeckillClient} behaves. Immutable; {@link #defaults()} and the methods that change
- * one option each make it.
- *
- * @param commandTimeout how long an answer is waited for before the command counts as unanswered
- * @param retryFor how long a command without an answer that is safe to repeat is sent again, from
- *     its first sending on; also commands that the server refused for the moment
- * @param coalescing whether tries travel together
- * @param coalescingWindow how long a try waits for others at {@link Coalescing#ON}; at most 1 ms
- * @param batchMax how many tries travel together at most, 1 to 256
- * @param waitingMax how many tries of one voucher may wait in this client to be sent together. More
- *     fail as {@link SeckillException.Busy} and were not sent
- * @param rememberSoldOut whether a voucher that is sold out is answered without the network until
- *     the server says that its stock has changed. Needs a transport that can watch keys
- * @param soldOutFor how long it is remembered at most, a bound for what no server announces
- * @param stockPrefix the server's {@code seckill.stock-prefix}, to know the key that is watched
- * @param hashTags whether the server's {@code seckill.hash-tags} is {@code yes}. They are always on
- *     in a cluster
+ * How a {@link SeckillClient} behaves. Immutable: {@link #defaults()} and each method with an
+ * argument make another one.
  */
-public record SeckillOptions(
-        Duration commandTimeout,
-        Duration retryFor,
-        Coalescing coalescing,
-        Duration coalescingWindow,
-        int batchMax,
-        int waitingMax,
-        boolean rememberSoldOut,
-        Duration soldOutFor,
-        String stockPrefix,
-        boolean hashTags) {
-    /** The longest {@link #coalescingWindow()}. */
+public final class SeckillOptions {
+    /** The longest {@link #coalescingWindow(Duration)}. */
     public static final Duration WINDOW_MAX = Duration.ofMillis(1);
 
-    /** The greatest {@link #batchMax()}. */
+    /** The greatest {@link #batchMax(int)}. */
     public static final int BATCH_MAX = 256;
 
-    private static final SeckillOptions DEFAULTS =
-            new SeckillOptions(
-                    Duration.ofSeconds(1),
-                    Duration.ofSeconds(5),
-                    Coalescing.AUTO,
-                    Duration.ofNanos(200_000),
-                    BATCH_MAX,
-                    65_536,
-                    false,
-                    Duration.ofSeconds(1),
-                    "seckill:stock:",
-                    false);
+    private static final SeckillOptions DEFAULTS = new SeckillOptions(new Values());
 
-    /**
-     * Refuses what is out of range.
-     *
-     * @param commandTimeout as above
-     * @param retryFor as above
-     * @param coalescing as above
-     * @param coalescingWindow as above
-     * @param batchMax as above
-     * @param waitingMax as above
-     * @param rememberSoldOut as above
-     * @param soldOutFor as above
-     * @param stockPrefix as above
-     * @param hashTags as above
-     */
-    public SeckillOptions {
-        positive(commandTimeout, "commandTimeout");
-        Objects.requireNonNull(coalescing, "coalescing");
-        positive(soldOutFor, "soldOutFor");
-        if (retryFor.isNegative()) {
-            throw new IllegalArgumentException("retryFor must not be negative: " + retryFor);
-        }
-        if (coalescingWindow.isNegative() || coalescingWindow.compareTo(WINDOW_MAX) > 0) {
-            throw new IllegalArgumentException(
-                    "coalescingWindow must be from 0 to 1 ms: " + coalescingWindow);
-        }
-        if (batchMax < 1 || batchMax > BATCH_MAX) {
-            throw new IllegalArgumentException("batchMax must be from 1 to 256: " + batchMax);
-        }
-        if (waitingMax < 1) {
-            throw new IllegalArgumentException("waitingMax must be at least 1: " + waitingMax);
+    final Values values;
+
+    static final class Values implements Cloneable {
+        Duration commandTimeout = Duration.ofSeconds(1);
+        Duration retryFor = Duration.ofSeconds(5);
+        Coalescing coalescing = Coalescing.AUTO;
+        Duration coalescingWindow = Duration.ofNanos(200_000);
+        int batchMax = BATCH_MAX;
+        int waitingMax = 65_536;
+        boolean rememberSoldOut;
+        Duration soldOutFor = Duration.ofSeconds(1);
+        String stockPrefix = "seckill:stock:";
+        boolean hashTags;
+
+        @Override
+        protected Values clone() {
+            try {
+                return (Values) super.clone();
+            } catch (CloneNotSupportedException never) {
+                throw new AssertionError(never);
+            }
         }
     }
 
-    private static void positive(Duration duration, String name) {
-        if (duration.isNegative() || duration.isZero()) {
-            throw new IllegalArgumentException(name + " must be positive: " + duration);
+    private SeckillOptions(Values values) {
+        this.values = values;
+    }
+
+    private SeckillOptions with(Consumer<Values> change) {
+        Values next = values.clone();
+        change.accept(next);
+        return new SeckillOptions(next);
+    }
+
+    private static void check(boolean holds, String bound, Object value) {
+        if (!holds) {
+            throw new IllegalArgumentException(bound + ": " + value);
         }
     }
 
-    /**
-     * The defaults: 1 second for an answer, 5 seconds of repeating, coalescing {@code AUTO} of up
-     * to 256 tries, nothing remembered.
-     *
-     * @return the defaults
-     */
+    private static void positive(Duration time, String name) {
+        check(!time.isNegative() && !time.isZero(), name + " must be positive", time);
+    }
+
+    /** What each of the methods below says. */
     public static SeckillOptions defaults() {
         return DEFAULTS;
     }
 
-    /**
-     * With another time-out.
-     *
-     * @param timeout how long an answer is waited for
-     * @return the new options
-     */
+    /** How long an answer is waited for until the command counts as unanswered. 1 second. */
     public SeckillOptions commandTimeout(Duration timeout) {
-        return new SeckillOptions(
-                timeout, retryFor, coalescing, coalescingWindow, batchMax, waitingMax,
-                rememberSoldOut, soldOutFor, stockPrefix, hashTags);
+        positive(timeout, "commandTimeout");
+        return with(next -> next.commandTimeout = timeout);
     }
 
     /**
-     * With another time of repeating.
-     *
-     * @param retryFor how long a command is sent again; zero for never
-     * @return the new options
+     * How long a command without an answer that is safe to repeat is sent again, from its first
+     * sending on; also commands that the server refused for the moment. 5 seconds; zero for never.
      */
-    public SeckillOptions retryFor(Duration retryFor) {
-        return new SeckillOptions(
-                commandTimeout, retryFor, coalescing, coalescingWindow, batchMax, waitingMax,
-                rememberSoldOut, soldOutFor, stockPrefix, hashTags);
+    public SeckillOptions retryFor(Duration time) {
+        check(!time.isNegative(), "retryFor must not be negative", time);
+        return with(next -> next.retryFor = time);
     }
 
-    /**
-     * With coalescing or without.
-     *
-     * @param coalescing whether tries travel together
-     * @return the new options
-     */
+    /** Whether tries travel together. {@link Coalescing#AUTO}. */
     public SeckillOptions coalescing(Coalescing coalescing) {
-        return new SeckillOptions(
-                commandTimeout, retryFor, coalescing, coalescingWindow, batchMax, waitingMax,
-                rememberSoldOut, soldOutFor, stockPrefix, hashTags);
+        Objects.requireNonNull(coalescing, "coalescing");
+        return with(next -> next.coalescing = coalescing);
     }
 
-    /**
-     * With another window.
-     *
-     * @param window how long a try waits for others at {@link Coalescing#ON}
-     * @return the new options
-     */
+    /** How long a try waits for others at {@link Coalescing#ON}. 200 us, at most 1 ms. */
     public SeckillOptions coalescingWindow(Duration window) {
-        return new SeckillOptions(
-                commandTimeout, retryFor, coalescing, window, batchMax, waitingMax,
-                rememberSoldOut, soldOutFor, stockPrefix, hashTags);
+        check(
+                !window.isNegative() && window.compareTo(WINDOW_MAX) <= 0,
+                "coalescingWindow must be from 0 to 1 ms",
+                window);
+        return with(next -> next.coalescingWindow = window);
     }
 
-    /**
-     * With batches of another size.
-     *
-     * @param tries how many tries travel together at most
-     * @return the new options
-     */
+    /** How many tries travel together at most, 1 to 256. 256. */
     public SeckillOptions batchMax(int tries) {
-        return new SeckillOptions(
-                commandTimeout, retryFor, coalescing, coalescingWindow, tries, waitingMax,
-                rememberSoldOut, soldOutFor, stockPrefix, hashTags);
+        check(tries >= 1 && tries <= BATCH_MAX, "batchMax must be from 1 to 256", tries);
+        return with(next -> next.batchMax = tries);
     }
 
     /**
-     * With another bound for tries that wait.
-     *
-     * @param tries how many tries of one voucher may wait to be sent
-     * @return the new options
+     * How many tries of one voucher may wait in this client to be sent together. More fail as
+     * {@link SeckillException.Busy} and were not sent. 65,536.
      */
     public SeckillOptions waitingMax(int tries) {
-        return new SeckillOptions(
-                commandTimeout, retryFor, coalescing, coalescingWindow, batchMax, tries,
-                rememberSoldOut, soldOutFor, stockPrefix, hashTags);
+        check(tries >= 1, "waitingMax must be at least 1", tries);
+        return with(next -> next.waitingMax = tries);
     }
 
     /**
-     * With sold out remembered or not.
-     *
-     * @param remember whether a sold-out voucher is answered without the network
-     * @return the new options
+     * Whether a voucher that is sold out is answered without the network until the server says that
+     * its stock has changed. Needs a transport that can watch keys. No.
      */
     public SeckillOptions rememberSoldOut(boolean remember) {
-        return new SeckillOptions(
-                commandTimeout, retryFor, coalescing, coalescingWindow, batchMax, waitingMax,
-                remember, soldOutFor, stockPrefix, hashTags);
+        return with(next -> next.rememberSoldOut = remember);
     }
 
-    /**
-     * With another bound for remembering.
-     *
-     * @param longest how long sold out is remembered at most
-     * @return the new options
-     */
+    /** How long sold out is remembered at most, a bound for what no server announces. 1 second. */
     public SeckillOptions soldOutFor(Duration longest) {
-        return new SeckillOptions(
-                commandTimeout, retryFor, coalescing, coalescingWindow, batchMax, waitingMax,
-                rememberSoldOut, longest, stockPrefix, hashTags);
+        positive(longest, "soldOutFor");
+        return with(next -> next.soldOutFor = longest);
     }
 
     /**
-     * With other names of stock keys.
+     * The names of stock keys, to know the key that is watched.
      *
-     * @param prefix the server's {@code seckill.stock-prefix}
-     * @param hashTags whether the server's {@code seckill.hash-tags} is {@code yes}
-     * @return the new options
+     * @param prefix the server's {@code seckill.stock-prefix}. {@code seckill:stock:}
+     * @param hashTags whether the server's {@code seckill.hash-tags} is {@code yes}. No; they are
+     *     always on in a cluster
      */
     public SeckillOptions stockNames(String prefix, boolean hashTags) {
-        return new SeckillOptions(
-                commandTimeout, retryFor, coalescing, coalescingWindow, batchMax, waitingMax,
-                rememberSoldOut, soldOutFor, prefix, hashTags);
+        Objects.requireNonNull(prefix, "prefix");
+        return with(
+                next -> {
+                    next.stockPrefix = prefix;
+                    next.hashTags = hashTags;
+                });
+    }
+
+    /** How long an answer is waited for. */
+    public Duration commandTimeout() {
+        return values.commandTimeout;
     }
 }

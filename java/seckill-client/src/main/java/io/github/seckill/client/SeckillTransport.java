@@ -2,16 +2,15 @@ package io.github.seckill.client;
 
 import java.time.Duration;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.locks.Lock;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sends commands by a Redis client. {@link io.github.seckill.client.lettuce.LettuceTransport} and
- * {@link io.github.seckill.client.jedis.JedisTransport} do.
+ * Sends commands by a Redis client. {@link io.github.seckill.client.lettuce.LettuceTransport} does.
  *
- * <p>A stage that is returned here completes with what {@link Command.Reply} says, or
- * exceptionally: with the {@link SeckillException} of an error reply, or with {@link
+ * <p>A stage that is returned here completes with the reply: a {@link Long}, a {@link String} (of a
+ * status, too), null, or a {@link java.util.List} of these and of lists, with a {@link
+ * SeckillException} instead of an element that is an error. Maps of RESP3 are lists of keys and
+ * values in turn, as in RESP2. Or it completes exceptionally: with the {@link SeckillException} of an error reply, or with {@link
  * SeckillException.NoAnswer} when the outcome of the command is unknown. All methods may be called
  * by any thread.
  */
@@ -19,11 +18,10 @@ public interface SeckillTransport extends AutoCloseable {
     /**
      * Sends a command. Redirections of a cluster are followed.
      *
-     * @param command what to send
+     * @param request what to send
      * @param timeout how long to wait for the answer
-     * @return its reply
      */
-    CompletionStage<@Nullable Object> send(Command command, Duration timeout);
+    CompletionStage<@Nullable Object> send(Request request, Duration timeout);
 
     /**
      * Opens a connection that nothing else is sent on, for a lock, or reuses one that was released.
@@ -36,11 +34,7 @@ public interface SeckillTransport extends AutoCloseable {
      */
     LockConnection openLockConnection(String key, Duration timeout) throws InterruptedException;
 
-    /**
-     * Whether it talks to a cluster, where keys have hash tags.
-     *
-     * @return true if so
-     */
+    /** Whether it talks to a cluster, where keys have hash tags. */
     boolean isCluster();
 
     /**
@@ -56,105 +50,34 @@ public interface SeckillTransport extends AutoCloseable {
     void close();
 
     /** A connection for one lock at a time. */
-    abstract class LockConnection implements AutoCloseable {
-        private final Lock mutex = new ReentrantLock();
-        private @Nullable Runnable listener;
-        private boolean open = true;
-
-        /** An open connection. */
-        protected LockConnection() {}
-
+    interface LockConnection extends AutoCloseable {
         /**
          * Sends a command and waits for its reply.
          *
-         * @param command what to send
          * @param timeout how long to wait for the answer; longer than the wait in line
-         * @return its reply
-         * @throws InterruptedException if the thread was interrupted. The connection is closed then
+         * @throws InterruptedException if the thread was interrupted
          */
-        public abstract @Nullable Object call(Command command, Duration timeout)
-                throws InterruptedException;
+        @Nullable Object call(Request request, Duration timeout) throws InterruptedException;
 
         /** Keeps it for a later lock, if it is open and no lock is tied to it. */
-        public abstract void giveBack();
+        void giveBack();
+
+        /**
+         * Sends a last command behind what has no answer, so that the server carries out both or
+         * none, and closes the connection without waiting.
+         */
+        void abandon(Request last);
 
         /** Closes it, which releases a lock that is tied to it. */
         @Override
-        public abstract void close();
+        void close();
 
         /**
          * Sets what is called once when the connection is lost, at once if it is no longer open.
          *
          * @param listener what to call, on a thread that must not be kept; null for nothing
          */
-        public final void onLost(@Nullable Runnable listener) {
-            mutex.lock();
-            try {
-                this.listener = open ? listener : null;
-                if (open) {
-                    return;
-                }
-            } finally {
-                mutex.unlock();
-            }
-            if (listener != null) {
-                listener.run();
-            }
-        }
-
-        /**
-         * Whether commands can be sent.
-         *
-         * @return false once it is lost or closed
-         */
-        public final boolean isOpen() {
-            mutex.lock();
-            try {
-                return open;
-            } finally {
-                mutex.unlock();
-            }
-        }
-
-        /**
-         * Ends its use by its owner, without a notification.
-         *
-         * @return whether it was open
-         */
-        protected final boolean end() {
-            mutex.lock();
-            try {
-                boolean was = open;
-                open = false;
-                return was;
-            } finally {
-                mutex.unlock();
-            }
-        }
-
-        /** Tells who wants to hear it that the connection was lost: after {@link #end()}. */
-        protected final void tellLost() {
-            Runnable told;
-            mutex.lock();
-            try {
-                told = listener;
-                listener = null;
-            } finally {
-                mutex.unlock();
-            }
-            if (told != null) {
-                told.run();
-            }
-        }
-
-        /**
-         * What a command fails with whose connection was lost.
-         *
-         * @return an exception that says that its outcome is unknown
-         */
-        protected static SeckillException lost() {
-            return new SeckillException.NoAnswer("NOANSWER the connection was lost", null);
-        }
+        void onLost(@Nullable Runnable listener);
     }
 
     /** Is told what happens to watched stocks, in the order in which the server says so. */

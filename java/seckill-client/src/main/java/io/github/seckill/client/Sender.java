@@ -9,7 +9,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /** Sends commands, and sends those again that may be. */
@@ -33,41 +32,35 @@ final class Sender {
             ScheduledExecutorService timer) {
         this.transport = transport;
         this.timeout = options.commandTimeout();
-        this.retryNanos = options.retryFor().toNanos();
+        this.retryNanos = options.values.retryFor.toNanos();
         this.observer = observer;
         this.timer = timer;
     }
 
-    /** Sends a command, repeats it if it is repeatable, and reads its reply. */
-    <T> CompletableFuture<T> call(Command command, Function<@Nullable Object, T> read) {
-        return send(command, Sending.of(command)).thenApply(read);
-    }
-
-    /**
-     * Sends a command that may be repeated only if the voucher is managed: without an answer the
-     * server is asked whether it is.
-     */
-    CompletableFuture<@Nullable Object> callIfManaged(
-            Command command, String voucher, Runnable firstAnswer) {
-        return send(command, new Sending(voucher, firstAnswer));
-    }
-
-    /** What is known of the repetition of one command: a null voucher means that none is asked about. */
-    private record Sending(@Nullable String managedVoucher, Runnable firstAnswer) {
-        static Sending of(Command command) {
-            return new Sending(null, () -> {});
-        }
-    }
-
-    private CompletableFuture<@Nullable Object> send(Command command, Sending sending) {
-        CompletableFuture<@Nullable Object> result = new CompletableFuture<>();
-        new Attempts(command, sending, result).next();
-        return result;
+    /** Sends a command, again if it may be, and reads its reply. */
+    <T> CompletableFuture<T> call(Call<T> call, Runnable firstAnswer) {
+        CompletableFuture<@Nullable Object> reply = new CompletableFuture<>();
+        Attempts attempts = new Attempts(call.request(), call.managedVoucher(), firstAnswer, reply);
+        attempts.next();
+        return reply.handle(
+                (value, failure) -> {
+                    if (failure == null) {
+                        return call.read(value);
+                    }
+                    SeckillException said = unwrapped(failure);
+                    T unanswered = call.unanswered();
+                    if (said instanceof SeckillException.NoAnswer && unanswered != null) {
+                        return unanswered;
+                    }
+                    throw said;
+                });
     }
 
     private final class Attempts {
-        private final Command command;
-        private final Sending sending;
+        private final Request request;
+        /** The voucher that must be managed for a repetition of what is not repeatable by itself. */
+        private final @Nullable String voucher;
+        private final Runnable firstAnswer;
         private final CompletableFuture<@Nullable Object> result;
         private final long started = System.nanoTime();
         private int sent;
@@ -77,11 +70,13 @@ final class Sender {
         private @Nullable SeckillException unanswered;
 
         Attempts(
-                Command command,
-                Sending sending,
+                Request request,
+                @Nullable String voucher,
+                Runnable firstAnswer,
                 CompletableFuture<@Nullable Object> result) {
-            this.command = command;
-            this.sending = sending;
+            this.request = request;
+            this.voucher = voucher;
+            this.firstAnswer = firstAnswer;
             this.result = result;
         }
 
@@ -89,13 +84,15 @@ final class Sender {
             sent++;
             if (sent > 1) {
                 observer.repeated();
+            } else if (request.tries() > 0) {
+                observer.sent(request.tries());
             }
-            transport.send(command, timeout).whenComplete(this::answered);
+            transport.send(request, timeout).whenComplete(this::answered);
         }
 
         private void answered(@Nullable Object reply, @Nullable Throwable failure) {
             if (sent == 1) {
-                sending.firstAnswer().run();
+                firstAnswer.run();
             }
             if (failure == null) {
                 result.complete(reply);
@@ -113,10 +110,10 @@ final class Sender {
 
         private void noAnswer(SeckillException said) {
             unanswered = said;
-            if (command.repeatable() || managed) {
+            if (request.repeatable() || managed) {
                 later(said);
-            } else if (sending.managedVoucher() != null) {
-                ask(sending.managedVoucher(), said);
+            } else if (voucher != null) {
+                ask(voucher, said);
             } else {
                 result.completeExceptionally(said);
             }
@@ -172,7 +169,7 @@ final class Sender {
         if (earlier != null) {
             return earlier;
         }
-        call(Commands.info(voucher), Replies::info)
+        call(Call.of("SECKILL.INFO", Replies::info, voucher), () -> {})
                 .whenComplete(
                         (info, failed) -> {
                             asked.remove(voucher, question);

@@ -50,9 +50,9 @@ final class SoldOutMemory implements StockListener, AutoCloseable {
     }
 
     private SoldOutMemory(SeckillTransport transport, SeckillOptions options) {
-        this.prefix = options.stockPrefix();
-        this.hashTags = options.hashTags() || transport.isCluster();
-        this.longestNanos = options.soldOutFor().toNanos();
+        this.prefix = options.values.stockPrefix;
+        this.hashTags = options.values.hashTags || transport.isCluster();
+        this.longestNanos = options.values.soldOutFor.toNanos();
         StockWatch watch = transport.watchStocks(this);
         if (watch == null) {
             throw new IllegalArgumentException(
@@ -62,11 +62,11 @@ final class SoldOutMemory implements StockListener, AutoCloseable {
     }
 
     static @Nullable SoldOutMemory of(SeckillTransport transport, SeckillOptions options) {
-        return options.rememberSoldOut() ? new SoldOutMemory(transport, options) : null;
+        return options.values.rememberSoldOut ? new SoldOutMemory(transport, options) : null;
     }
 
     /** Whether a new order of this voucher would be sold out. */
-    boolean isSoldOut(String voucher, @Nullable String orderId) {
+    boolean isSoldOut(String voucher, String orderId) {
         Mark mark = marks.get(voucher);
         if (mark == null || !mark.read) {
             return false;
@@ -77,12 +77,15 @@ final class SoldOutMemory implements StockListener, AutoCloseable {
         }
         Orders known = orders.get(voucher);
         return known == null
-                || known.ids.size() < ORDERS_MAX
-                        && (orderId == null || !known.ids.containsKey(orderId));
+                || orderId.equals(Try.ID_OF_SERVER)
+                || known.ids.size() < ORDERS_MAX && !known.ids.containsKey(orderId);
     }
 
     /** The server is about to be asked. */
     void sending(String voucher, String orderId) {
+        if (orderId.equals(Try.ID_OF_SERVER)) {
+            return;
+        }
         Orders known = orders.computeIfAbsent(voucher, name -> new Orders());
         known.used = System.nanoTime();
         if (known.ids.size() < ORDERS_MAX) {

@@ -1,5 +1,5 @@
 /**
- * Flash sales and locks by the commands of the seckill module, over Lettuce or Jedis.
+ * Flash sales and locks by the commands of the seckill module, over Lettuce.
  *
  * <p>{@link io.github.seckill.client.SeckillClient} is where to begin. What a buyer can run into is
  * an {@link io.github.seckill.client.Outcome} or another value; what a developer or an operator has

@@ -1,5 +1,8 @@
 package io.github.seckill.client;
 
+import static io.github.seckill.client.Commands.cancel;
+import static io.github.seckill.client.Commands.create;
+import static io.github.seckill.client.Commands.restock;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.github.seckill.client.lettuce.LettuceTransport;
@@ -40,7 +43,7 @@ class AnnouncementTest {
         }
 
         @Override
-        public CompletionStage<@Nullable Object> send(Command command, Duration timeout) {
+        public CompletionStage<@Nullable Object> send(Request command, Duration timeout) {
             return transport.send(command, timeout);
         }
 
@@ -89,7 +92,7 @@ class AnnouncementTest {
                     SeckillOptions.defaults()
                             .rememberSoldOut(true)
                             .soldOutFor(Duration.ofHours(1));
-            client = SeckillClient.create(transport, options, this);
+            client = new SeckillClient(transport, options, this);
         }
 
         @Override
@@ -135,7 +138,7 @@ class AnnouncementTest {
                 var connection = lettuce.connect();
                 SeckillClient office = SeckillClient.create(LettuceTransport.of(lettuce))) {
             RedisCommands<String, String> plain = connection.sync();
-            office.create("7", 1, SaleRules.none());
+            office.run(create("7", 1, SaleRules.none()));
             String bought = "first";
             assertThat(office.tryBuy("7", bought, bought)).isEqualTo(Outcome.ACCEPTED);
             for (int i = 0; i < CLIENTS; i++) {
@@ -147,8 +150,8 @@ class AnnouncementTest {
                 }
                 // Each way of release returns when its answer is here.
                 switch (round % 4) {
-                    case 0 -> office.cancel(OrderRef.of("7", bought, bought));
-                    case 1 -> office.restock("7", 1);
+                    case 0 -> office.run(cancel(OrderRef.of("7", bought, bought)));
+                    case 1 -> office.run(restock("7", 1));
                     case 2 -> plain.incr("seckill:stock:7");
                     default -> plain.set("seckill:stock:7", "1");
                 }

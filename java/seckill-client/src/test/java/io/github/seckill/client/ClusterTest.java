@@ -1,8 +1,8 @@
 package io.github.seckill.client;
 
+import static io.github.seckill.client.Commands.*;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.github.seckill.client.jedis.JedisTransport;
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.lettuce.core.cluster.RedisClusterClient;
 import java.time.Duration;
@@ -22,11 +22,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
-import redis.clients.jedis.DefaultJedisClientConfig;
-import redis.clients.jedis.HostAndPort;
-import redis.clients.jedis.providers.ClusterConnectionProvider;
 
 /** A cluster: routing by the voucher, a slot that moves, a primary that dies. */
 class ClusterTest {
@@ -36,46 +31,37 @@ class ClusterTest {
 
     private TestCluster cluster;
     private RedisClusterClient lettuce;
-    private ClusterConnectionProvider jedis;
 
     @BeforeEach
     void start() throws Exception {
         cluster = TestCluster.start();
         lettuce = cluster.client();
-        jedis =
-                new ClusterConnectionProvider(
-                        Set.of(new HostAndPort("127.0.0.1", cluster.server(1).port())),
-                        DefaultJedisClientConfig.builder().build());
     }
 
     @AfterEach
     void stop() {
-        jedis.close();
         lettuce.shutdown(Duration.ZERO, Duration.ofSeconds(2));
         cluster.close();
     }
 
-    private SeckillClient client(String by, SeckillOptions options) {
-        return SeckillClient.create(
-                by.equals("lettuce") ? LettuceTransport.of(lettuce) : JedisTransport.of(jedis, 4),
-                options);
+    private SeckillClient client(SeckillOptions options) {
+        return SeckillClient.create(LettuceTransport.of(lettuce), options);
     }
 
-    @ParameterizedTest
-    @ValueSource(strings = {"lettuce", "jedis"})
-    void vouchers_locks_and_ids_find_their_nodes(String by) throws Exception {
+    @Test
+    void vouchers_locks_and_ids_find_their_nodes() throws Exception {
         Set<Integer> primaries = new HashSet<>();
-        try (SeckillClient client = client(by, PATIENT)) {
+        try (SeckillClient client = client(PATIENT)) {
             for (int i = 0; i < 20; i++) {
                 String voucher = "v" + i;
                 primaries.add(cluster.primaryOf(voucher));
-                client.create(voucher, 1, SaleRules.none());
+                client.run(create(voucher, 1, SaleRules.none()));
                 assertThat(client.tryBuy(voucher, "alice", "o1")).isEqualTo(Outcome.ACCEPTED);
                 assertThat(client.tryBuy(voucher, "bob", "o2")).isEqualTo(Outcome.SOLD_OUT);
                 SeckillLock lock = client.lock("lock" + i);
                 assertThat(lock.tryLock()).isTrue();
                 lock.unlock();
-                client.nextId("p" + i);
+                client.run(nextId("p" + i));
             }
         }
         assertThat(primaries).hasSize(3);
@@ -121,13 +107,12 @@ class ClusterTest {
         }
     }
 
-    @ParameterizedTest
-    @ValueSource(strings = {"lettuce", "jedis"})
-    void a_slot_moves_while_its_voucher_sells(String by) throws Exception {
+    @Test
+    void a_slot_moves_while_its_voucher_sells() throws Exception {
         int from = cluster.primaryOf("7");
         int to = (from + 1) % 3;
-        try (SeckillClient client = client(by, PATIENT)) {
-            client.create("7", 1_000_000, SaleRules.none());
+        try (SeckillClient client = client(PATIENT)) {
+            client.run(create("7", 1_000_000, SaleRules.none()));
             Crowd crowd = new Crowd(client);
             cluster.move("7", from, to);
             assertThat(client.tryBuy("7", "after", "after")).isEqualTo(Outcome.ACCEPTED);
@@ -135,26 +120,25 @@ class ClusterTest {
             assertThat(told).containsOnlyKeys(Outcome.ACCEPTED);
             assertThat(cluster.node(to).get("seckill:stock:{7}"))
                     .isEqualTo(String.valueOf(1_000_000 - 1 - told.get(Outcome.ACCEPTED)));
-            assertThat(client.audit("7").isSound()).isTrue();
+            assertThat(client.run(audit("7")).isSound()).isTrue();
         }
     }
 
-    @ParameterizedTest
-    @ValueSource(strings = {"lettuce", "jedis"})
-    void a_primary_dies_while_its_voucher_sells(String by) throws Exception {
+    @Test
+    void a_primary_dies_while_its_voucher_sells() throws Exception {
         String voucher = "7";
         // The first primary is the one with a replica.
         if (cluster.primaryOf(voucher) != 0) {
             cluster.move(voucher, cluster.primaryOf(voucher), 0);
         }
-        try (SeckillClient client = client(by, PATIENT)) {
-            client.create(voucher, 1_000_000, SaleRules.none());
+        try (SeckillClient client = client(PATIENT)) {
+            client.run(create(voucher, 1_000_000, SaleRules.none()));
             Crowd crowd = new Crowd(client);
             cluster.server(0).kill();
             assertThat(client.tryBuy(voucher, "after", "after")).isEqualTo(Outcome.ACCEPTED);
             assertThat(crowd.stop()).containsOnlyKeys(Outcome.ACCEPTED);
             assertThat(cluster.node(3).role().get(0)).isEqualTo("master");
-            SaleAudit audit = client.audit(voucher);
+            SaleAudit audit = client.run(audit(voucher));
             assertThat(audit.isSound()).isTrue();
             assertThat(audit.sold()).isPositive();
         }
@@ -174,8 +158,8 @@ class ClusterTest {
                 };
         SeckillOptions options = PATIENT.rememberSoldOut(true).soldOutFor(Duration.ofHours(1));
         try (SeckillClient client =
-                SeckillClient.create(LettuceTransport.of(lettuce), options, observer)) {
-            client.create("7", 1, SaleRules.none());
+                new SeckillClient(LettuceTransport.of(lettuce), options, observer)) {
+            client.run(create("7", 1, SaleRules.none()));
             client.tryBuy("7", "alice", "o1");
             awaitMemory(client, remembered);
             cluster.move("7", from, to);
@@ -183,7 +167,7 @@ class ClusterTest {
 
             CompletableFuture<Outcome> bobs =
                     CompletableFuture.supplyAsync(() -> buyUntilAnswered(client, "bob"));
-            client.cancel(OrderRef.of("7", "alice", "o1"));
+            client.run(cancel(OrderRef.of("7", "alice", "o1")));
             assertThat(bobs.get()).isEqualTo(Outcome.ACCEPTED);
             awaitMemory(client, remembered);
         }

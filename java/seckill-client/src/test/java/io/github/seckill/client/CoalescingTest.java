@@ -1,11 +1,13 @@
 package io.github.seckill.client;
 
+import static io.github.seckill.client.Commands.tryBuy;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.github.seckill.client.SeckillException.Code;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -25,7 +27,7 @@ class CoalescingTest {
     private SeckillClient client = client(SeckillOptions.defaults());
 
     private SeckillClient client(SeckillOptions options) {
-        return SeckillClient.create(
+        return new SeckillClient(
                 wire,
                 options,
                 new SeckillObserver() {
@@ -42,7 +44,7 @@ class CoalescingTest {
     }
 
     private CompletableFuture<Outcome> buy(String user) {
-        return client.async().tryBuy("7", user, "o-" + user).toCompletableFuture();
+        return client.start(tryBuy("7", user, "o-" + user));
     }
 
     private static List<Object> zeros(int count) {
@@ -80,7 +82,7 @@ class CoalescingTest {
     @Test
     void vouchers_do_not_wait_for_each_other() {
         buy("u0");
-        client.async().tryBuy("8", "u0", "o1");
+        client.start(tryBuy("8", "u0", "o1"));
         assertThat(wire.count()).isEqualTo(2);
     }
 
@@ -237,6 +239,43 @@ class CoalescingTest {
     }
 
     @Test
+    void tries_whose_ids_the_server_makes_travel_apart_and_are_never_repeated() throws Exception {
+        buy("u0");
+        buy("u1");
+        List<CompletableFuture<Purchase>> tries =
+                IntStream.range(0, 6).mapToObj(i -> client.start(tryBuy("7", "v" + i))).toList();
+        assertThat(wire.count()).isEqualTo(2);
+        assertThat(wire.arguments(1)).containsExactly("v0", "*");
+        wire.answer(1, Arrays.asList(1L, null));
+        assertThat(wire.arguments(2)).startsWith("v1", "*", "v2", "*").hasSize(10);
+        wire.answer(
+                2,
+                List.of(
+                        List.of(0L, "9007199254740993"),
+                        Arrays.asList(1L, null),
+                        Arrays.asList(2L, null),
+                        SeckillException.of("NOVOUCHER no stock key for this voucher"),
+                        List.of(0L, "9007199254740994")));
+        assertThat(tries.get(0).join()).isEqualTo(new Purchase.Refused(Outcome.SOLD_OUT));
+        assertThat(tries.get(1).join()).isEqualTo(new Purchase.Accepted("9007199254740993"));
+        assertThat(tries.get(3).join()).isEqualTo(new Purchase.Refused(Outcome.ALREADY_BOUGHT));
+        assertThatThrownBy(tries.get(4)::join)
+                .cause()
+                .hasFieldOrPropertyWithValue("code", Code.NOVOUCHER);
+        assertThat(tries.get(5).join()).isEqualTo(new Purchase.Accepted("9007199254740994"));
+
+        CompletableFuture<Purchase> first = client.start(tryBuy("7", "w0"));
+        CompletableFuture<Purchase> second = client.start(tryBuy("7", "w1"));
+        CompletableFuture<Purchase> third = client.start(tryBuy("7", "w2"));
+        wire.noAnswer(3);
+        wire.noAnswer(4);
+        assertThat(first.join()).isEqualTo(new Purchase.Unknown());
+        assertThat(second.join()).isEqualTo(new Purchase.Unknown());
+        assertThat(third.join()).isEqualTo(new Purchase.Unknown());
+        assertThat(wire.count()).isEqualTo(5);
+    }
+
+    @Test
     void at_on_a_try_waits_for_others_until_its_window_ends() throws Exception {
         try (HeldWindows held = new HeldWindows(SeckillOptions.defaults())) {
             held.buy("u0");
@@ -272,13 +311,14 @@ class CoalescingTest {
     private final class HeldWindows implements AutoCloseable {
         private final ScheduledExecutorService timer = Executors.newScheduledThreadPool(1);
         private final CountDownLatch end = new CountDownLatch(1);
-        private final Coalescer coalescer;
+        private final Tries tries;
 
         HeldWindows(SeckillOptions options) {
             SeckillOptions on =
                     options.coalescing(Coalescing.ON).coalescingWindow(SeckillOptions.WINDOW_MAX);
-            Sender sender = new Sender(wire, on, NoObserver.NONE, timer);
-            coalescer = new Coalescer(sender, on, NoObserver.NONE, timer);
+            SeckillObserver nobody = SeckillObserver.none();
+            Sender sender = new Sender(wire, on, nobody, timer);
+            tries = new Tries(sender, nobody, null, Coalescer.of(sender, on, timer));
             timer.submit(
                     () -> {
                         end.await();
@@ -287,7 +327,7 @@ class CoalescingTest {
         }
 
         CompletableFuture<Outcome> buy(String user) {
-            return coalescer.add("7", user, "o-" + user);
+            return tries.start((Try<Outcome>) tryBuy("7", user, "o-" + user));
         }
 
         void end() {

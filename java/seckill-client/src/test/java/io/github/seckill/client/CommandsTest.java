@@ -1,10 +1,10 @@
 package io.github.seckill.client;
 
+import static io.github.seckill.client.Commands.*;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.github.seckill.client.SeckillException.Code;
-import io.github.seckill.client.jedis.JedisTransport;
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.ClientOptions;
@@ -24,19 +24,15 @@ import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
-import redis.clients.jedis.DefaultJedisClientConfig;
-import redis.clients.jedis.HostAndPort;
-import redis.clients.jedis.RedisProtocol;
-import redis.clients.jedis.providers.PooledConnectionProvider;
 
-/** Every command, by both Redis clients, in both protocols, on each server. */
+/** Every command, in both protocols, on each server. */
 class CommandsTest {
     static Stream<Arguments> everywhere() {
         return Servers.all()
                 .flatMap(
                         server ->
-                                Stream.of("lettuce 3", "lettuce 2", "jedis 3", "jedis 2")
-                                        .map(by -> Arguments.of(server, by)));
+                                Stream.of(ProtocolVersion.values())
+                                        .map(version -> Arguments.of(server, version)));
     }
 
     /** What a test has: a client, and plain commands to look at what it did. */
@@ -46,25 +42,11 @@ class CommandsTest {
         void runs(Shop shop) throws Exception;
     }
 
-    private static void open(String program, String by, Evening evening) throws Exception {
+    private static void open(String program, ProtocolVersion version, Evening evening) throws Exception {
         try (SeckillServer server = Servers.start(program);
                 RedisClient lettuce = RedisClient.create(server.uri())) {
-            if (by.equals("lettuce 2")) {
-                lettuce.setOptions(
-                        ClientOptions.builder().protocolVersion(ProtocolVersion.RESP2).build());
-            }
-            var config = DefaultJedisClientConfig.builder();
-            if (by.equals("jedis 3")) {
-                config.protocol(RedisProtocol.RESP3);
-            }
-            try (var jedis =
-                            new PooledConnectionProvider(
-                                    new HostAndPort(server.host(), server.port()), config.build());
-                    SeckillClient client =
-                            SeckillClient.create(
-                                    by.startsWith("lettuce")
-                                            ? LettuceTransport.of(lettuce)
-                                            : JedisTransport.of(jedis, 2));
+            lettuce.setOptions(ClientOptions.builder().protocolVersion(version).build());
+            try (SeckillClient client = SeckillClient.create(LettuceTransport.of(lettuce));
                     var connection = lettuce.connect(RedisURI.create(server.uri()))) {
                 evening.runs(new Shop(client, connection.sync()));
             }
@@ -73,10 +55,10 @@ class CommandsTest {
 
     @ParameterizedTest
     @MethodSource("everywhere")
-    void a_managed_sale_from_its_creation_to_its_end(String program, String by) throws Exception {
+    void a_managed_sale_from_its_creation_to_its_end(String program, ProtocolVersion version) throws Exception {
         open(
                 program,
-                by,
+                version,
                 shop -> {
                     SeckillClient client = shop.client();
                     SaleRules rules =
@@ -85,50 +67,50 @@ class CommandsTest {
                                     .end(Instant.ofEpochMilli(4_102_444_800_000L))
                                     .limit(3)
                                     .hold(Duration.ofMinutes(5));
-                    client.create("7", 5, rules);
-                    assertThatThrownBy(() -> client.create("7", 5, rules))
+                    client.run(create("7", 5, rules));
+                    assertThatThrownBy(() -> client.run(create("7", 5, rules)))
                             .hasFieldOrPropertyWithValue("code", Code.EXISTS)
                             .hasMessageStartingWith("EXISTS ");
 
-                    Reservation held = client.reserve("7", "alice", "9007199254740993", 2);
+                    Reservation held = client.run(reserve("7", "alice", "9007199254740993", 2));
                     assertThat(held).isInstanceOf(Reservation.Held.class);
-                    assertThat(client.tryBuy("7", "alice", "9007199254740993", 2))
+                    assertThat(client.run(tryBuy("7", "alice", "9007199254740993", 2)))
                             .isEqualTo(Outcome.ACCEPTED);
                     assertThatThrownBy(() -> client.tryBuy("7", "bob", "9007199254740993"))
                             .hasFieldOrPropertyWithValue("code", Code.ORDERID);
-                    assertThat(client.tryBuy("7", "alice", "o2", 2))
+                    assertThat(client.run(tryBuy("7", "alice", "o2", 2)))
                             .isEqualTo(Outcome.ALREADY_BOUGHT);
-                    assertThat(client.tryBuy("7", "bob", "o3", 3)).isEqualTo(Outcome.ACCEPTED);
+                    assertThat(client.run(tryBuy("7", "bob", "o3", 3))).isEqualTo(Outcome.ACCEPTED);
                     assertThat(client.tryBuy("7", "carol", "o4")).isEqualTo(Outcome.SOLD_OUT);
                     assertThat(client.tryBuy("7", "carol"))
                             .isEqualTo(new Purchase.Refused(Outcome.SOLD_OUT));
 
                     OrderRef alices = OrderRef.of("7", "alice", "9007199254740993");
                     OrderRef bobs = OrderRef.of("7", "bob", "o3");
-                    assertThat(client.extend(bobs, Duration.ofMinutes(9)))
+                    assertThat(client.run(extend(bobs, Duration.ofMinutes(9))))
                             .isEqualTo(Extension.EXTENDED);
-                    assertThat(client.confirm(alices, "pay-1")).isEqualTo(Confirmation.CONFIRMED);
-                    assertThat(client.confirm(alices)).isEqualTo(Confirmation.ALREADY_SOLD);
-                    assertThatThrownBy(() -> client.confirm(alices, "pay-2"))
+                    assertThat(client.run(confirm(alices, "pay-1"))).isEqualTo(Confirmation.CONFIRMED);
+                    assertThat(client.run(confirm(alices))).isEqualTo(Confirmation.ALREADY_SOLD);
+                    assertThatThrownBy(() -> client.run(confirm(alices, "pay-2")))
                             .hasFieldOrPropertyWithValue("code", Code.PAID);
-                    assertThat(client.confirm(OrderRef.of("7", "alice", "none")))
+                    assertThat(client.run(confirm(OrderRef.of("7", "alice", "none"))))
                             .isEqualTo(Confirmation.NO_ORDER);
-                    assertThat(client.cancelIf(alices, OrderState.HELD))
+                    assertThat(client.run(cancelIf(alices, OrderState.HELD)))
                             .isEqualTo(Cancellation.OTHER_STATE);
 
-                    Order order = client.order("7", "9007199254740993").orElseThrow();
+                    Order order = client.run(order("7", "9007199254740993")).orElseThrow();
                     assertThat(order.user()).isEqualTo("alice");
                     assertThat(order.units()).isEqualTo(2);
                     assertThat(order.state()).isEqualTo(OrderState.SOLD);
                     assertThat(order.deadline()).isNull();
                     assertThat(order.paymentRef()).isEqualTo("pay-1");
-                    assertThat(client.order("7", "none")).isEmpty();
-                    BuyerStatus status = client.status("7", "bob").orElseThrow();
+                    assertThat(client.run(order("7", "none"))).isEmpty();
+                    BuyerStatus status = client.run(status("7", "bob")).orElseThrow();
                     assertThat(status.state()).isEqualTo(OrderState.HELD);
                     assertThat(status.deadline()).isAfter(Instant.now().plusSeconds(500));
-                    assertThat(client.status("7", "carol")).isEmpty();
+                    assertThat(client.run(status("7", "carol"))).isEmpty();
 
-                    SaleInfo info = client.info("7");
+                    SaleInfo info = client.run(info("7"));
                     assertThat(info.managed()).isTrue();
                     assertThat(info.state()).isEqualTo(SaleState.SOLDOUT);
                     assertThat(info.total()).isEqualTo(5);
@@ -137,27 +119,27 @@ class CommandsTest {
                     assertThat(info.hold()).isEqualTo(Duration.ofMinutes(5));
                     assertThat(info.begin()).isEqualTo(Instant.ofEpochMilli(1));
                     assertThat(order.sale()).isEqualTo(info.sale());
-                    assertThat(client.audit("7").isSound()).isTrue();
+                    assertThat(client.run(audit("7")).isSound()).isTrue();
 
                     long sale = info.sale() == null ? 0 : info.sale();
-                    assertThat(client.cancel(bobs.inSale(sale + 1)))
+                    assertThat(client.run(cancel(bobs.inSale(sale + 1))))
                             .isEqualTo(Cancellation.NO_ORDER);
-                    assertThatThrownBy(() -> client.drop("7"))
+                    assertThatThrownBy(() -> client.run(drop("7")))
                             .hasFieldOrPropertyWithValue("code", Code.HELD);
-                    assertThat(client.cancel(bobs.inSale(sale))).isEqualTo(Cancellation.RELEASED);
-                    assertThat(client.cancel(bobs)).isEqualTo(Cancellation.ALREADY_RELEASED);
-                    assertThat(client.tryBuy("7", "bob", "o3", 3)).isEqualTo(Outcome.RELEASED);
-                    assertThat(client.reserve("7", "bob", "o3", 3))
+                    assertThat(client.run(cancel(bobs.inSale(sale)))).isEqualTo(Cancellation.RELEASED);
+                    assertThat(client.run(cancel(bobs))).isEqualTo(Cancellation.ALREADY_RELEASED);
+                    assertThat(client.run(tryBuy("7", "bob", "o3", 3))).isEqualTo(Outcome.RELEASED);
+                    assertThat(client.run(reserve("7", "bob", "o3", 3)))
                             .isEqualTo(new Reservation.Refused(Outcome.RELEASED));
-                    assertThat(client.restock("7", 4)).isEqualTo(7);
-                    assertThatThrownBy(() -> client.restock("7", -8))
+                    assertThat(client.run(restock("7", 4))).isEqualTo(7);
+                    assertThatThrownBy(() -> client.run(restock("7", -8)))
                             .hasFieldOrPropertyWithValue("code", Code.STOCK);
                     SaleRules over =
                             SaleRules.none().begin(Instant.EPOCH).end(Instant.ofEpochMilli(1));
-                    client.alter("7", over);
+                    client.run(alter("7", over));
                     assertThat(client.tryBuy("7", "dora", "o5")).isEqualTo(Outcome.ENDED);
-                    assertThat(client.drop("7")).isEqualTo(DropResult.DROPPED);
-                    assertThat(client.releaseAndDrop("7")).isEqualTo(DropResult.NO_VOUCHER);
+                    assertThat(client.run(drop("7"))).isEqualTo(DropResult.DROPPED);
+                    assertThat(client.run(releaseAndDrop("7"))).isEqualTo(DropResult.NO_VOUCHER);
                     assertThatThrownBy(() -> client.tryBuy("7", "eve", "o6"))
                             .hasFieldOrPropertyWithValue("code", Code.NOVOUCHER)
                             .hasStackTraceContaining("CommandsTest");
@@ -166,10 +148,10 @@ class CommandsTest {
 
     @ParameterizedTest
     @MethodSource("everywhere")
-    void unmanaged_vouchers_and_bare_stocks(String program, String by) throws Exception {
+    void unmanaged_vouchers_and_bare_stocks(String program, ProtocolVersion version) throws Exception {
         open(
                 program,
-                by,
+                version,
                 shop -> {
                     SeckillClient client = shop.client();
                     shop.plain().set("seckill:stock:8", "3");
@@ -178,21 +160,21 @@ class CommandsTest {
                             .isEqualTo(Outcome.ALREADY_BOUGHT);
                     assertThat(shop.plain().sismember("seckill:order:8", "用户")).isTrue();
                     assertThat(client.tryBuy("8", "bob")).isInstanceOf(Purchase.Accepted.class);
-                    assertThat(client.cancel(OrderRef.of("8", "bob", "any")))
+                    assertThat(client.run(cancel(OrderRef.of("8", "bob", "any"))))
                             .isEqualTo(Cancellation.RELEASED);
-                    SaleInfo info = client.info("8");
+                    SaleInfo info = client.run(info("8"));
                     assertThat(info.managed()).isFalse();
                     assertThat(info.total()).isNull();
                     assertThat(info.left()).isEqualTo(2);
-                    assertThat(client.status("8", "用户").orElseThrow().units()).isNull();
+                    assertThat(client.run(status("8", "用户")).orElseThrow().units()).isNull();
 
                     KeyedTry keyed =
                             new KeyedTry(
                                     "stock", "buyers", "orders", "9", "carol", "o1", 1,
                                     new KeyedTry.Fields("u", "v", "o"), true);
-                    assertThat(client.tryKeys(keyed)).isEqualTo(Outcome.SOLD_OUT);
+                    assertThat(client.run(tryKeys(keyed))).isEqualTo(Outcome.SOLD_OUT);
                     shop.plain().set("stock", "1");
-                    assertThat(client.tryKeys(keyed)).isEqualTo(Outcome.ACCEPTED);
+                    assertThat(client.run(tryKeys(keyed))).isEqualTo(Outcome.ACCEPTED);
                     assertThat(
                                     shop.plain()
                                             .xrange("orders", Range.unbounded())
@@ -200,13 +182,13 @@ class CommandsTest {
                                             .getBody())
                             .isEqualTo(Map.of("u", "carol", "v", "9", "o", "o1"));
 
-                    assertThat(client.deduct("bare", 1)).isEqualTo(new Deduction.NoKey());
+                    assertThat(client.run(deduct("bare", 1))).isEqualTo(new Deduction.NoKey());
                     shop.plain().set("bare", "5");
-                    assertThat(client.deduct("bare", 3)).isEqualTo(new Deduction.Taken(5));
-                    assertThat(client.deduct("bare", 3)).isEqualTo(new Deduction.TooFew());
-                    assertThat(client.restore("bare", 3)).isEqualTo(5);
-                    client.adopt("10", adopted(shop));
-                    assertThat(client.info("10").total()).isEqualTo(4);
+                    assertThat(client.run(deduct("bare", 3))).isEqualTo(new Deduction.Taken(5));
+                    assertThat(client.run(deduct("bare", 3))).isEqualTo(new Deduction.TooFew());
+                    assertThat(client.run(restore("bare", 3))).isEqualTo(5);
+                    client.run(adopt("10", adopted(shop)));
+                    assertThat(client.run(info("10")).total()).isEqualTo(4);
                 });
     }
 
@@ -217,22 +199,22 @@ class CommandsTest {
 
     @ParameterizedTest
     @MethodSource("everywhere")
-    void batches_ids_prizes_and_dead_letters(String program, String by) throws Exception {
+    void batches_ids_prizes_and_dead_letters(String program, ProtocolVersion version) throws Exception {
         open(
                 program,
-                by,
+                version,
                 shop -> {
                     SeckillClient client = shop.client();
-                    client.create("7", 2, SaleRules.none());
+                    client.run(create("7", 2, SaleRules.none()));
                     client.tryBuy("7", "alice", "o1");
                     List<AttemptResult> results =
-                            client.tryAll(
+                            client.run(tryAll(
                                     "7",
                                     List.of(
                                             new Attempt("alice", "o1"),
                                             new Attempt("bob", "o1"),
                                             new Attempt("carol", "o3"),
-                                            new Attempt("dora", "o4")));
+                                            new Attempt("dora", "o4"))));
                     assertThat(results.get(0))
                             .isEqualTo(new AttemptResult.Decided(Outcome.ACCEPTED));
                     assertThat(results.get(1))
@@ -246,20 +228,20 @@ class CommandsTest {
                     assertThat(results.get(3))
                             .isEqualTo(new AttemptResult.Decided(Outcome.SOLD_OUT));
 
-                    List<String> ids = client.nextIds("order", 3);
+                    List<String> ids = client.run(nextIds("order", 3));
                     assertThat(ids).hasSize(3);
                     assertThat(Long.parseLong(ids.get(2)) - Long.parseLong(ids.get(0)))
                             .isEqualTo(2);
-                    assertThat(Long.parseLong(client.nextId("order")))
+                    assertThat(Long.parseLong(client.run(nextId("order"))))
                             .isGreaterThan(Long.parseLong(ids.get(2)));
 
                     shop.plain().rpush("seckill:codes:p", "WIN-1");
-                    assertThat(client.draw("p", "alice")).isEqualTo(new Prize.Drawn("WIN-1"));
-                    assertThat(client.draw("p", "alice"))
+                    assertThat(client.run(draw("p", "alice"))).isEqualTo(new Prize.Drawn("WIN-1"));
+                    assertThat(client.run(draw("p", "alice")))
                             .isEqualTo(new Prize.DrawnBefore("WIN-1"));
-                    assertThat(client.draw("p", "bob")).isEqualTo(new Prize.Empty());
-                    assertThat(client.undraw("p", "alice")).isTrue();
-                    assertThat(client.undraw("p", "alice")).isFalse();
+                    assertThat(client.run(draw("p", "bob"))).isEqualTo(new Prize.Empty());
+                    assertThat(client.run(undraw("p", "alice"))).isTrue();
+                    assertThat(client.run(undraw("p", "alice"))).isFalse();
 
                     rejects(shop);
                 });
@@ -268,7 +250,7 @@ class CommandsTest {
     @SuppressWarnings("unchecked") // a generic array for varargs
     private static void rejects(Shop shop) {
         SeckillClient client = shop.client();
-        assertThatThrownBy(() -> client.reject("stream.orders", "g", "1-1", "no"))
+        assertThatThrownBy(() -> client.run(reject("stream.orders", "g", "1-1", "no")))
                 .hasFieldOrPropertyWithValue("code", Code.NOGROUP);
         shop.plain()
                 .xgroupCreate(
@@ -280,24 +262,24 @@ class CommandsTest {
                                 StreamOffset.lastConsumed(
                                         "stream.orders"));
         String id = entries.get(0).getId();
-        assertThat(client.reject("stream.orders", "g", id, "no such product")).isTrue();
-        assertThat(client.reject("stream.orders", "g", id, "no such product")).isFalse();
-        List<DeadLetter> letters = client.deadLetters("stream.orders", "0", 10);
+        assertThat(client.run(reject("stream.orders", "g", id, "no such product"))).isTrue();
+        assertThat(client.run(reject("stream.orders", "g", id, "no such product"))).isFalse();
+        List<DeadLetter> letters = client.run(deadLetters("stream.orders", "0", 10));
         assertThat(letters).hasSize(1);
         assertThat(letters.get(0).reason()).isEqualTo("no such product");
         assertThat(letters.get(0).order()).isEqualTo("rejected");
         assertThat(letters.get(0).entryId()).isEqualTo(id);
-        assertThat(client.deadLetters("stream.orders", letters.get(0).id(), 10)).isEmpty();
-        assertThat(client.order("7", "o1").map(Order::state))
+        assertThat(client.run(deadLetters("stream.orders", letters.get(0).id(), 10))).isEmpty();
+        assertThat(client.run(order("7", "o1")).map(Order::state))
                 .isEqualTo(Optional.of(OrderState.REJECTED));
     }
 
     @ParameterizedTest
     @MethodSource("everywhere")
-    void mistakes_are_thrown_by_their_code_word(String program, String by) throws Exception {
+    void mistakes_are_thrown_by_their_code_word(String program, ProtocolVersion version) throws Exception {
         open(
                 program,
-                by,
+                version,
                 shop -> {
                     SeckillClient client = shop.client();
                     shop.plain().lpush("seckill:stock:1", "x");
@@ -309,7 +291,7 @@ class CommandsTest {
                             .hasFieldOrPropertyWithValue("word", "ERR");
                     assertThatThrownBy(() -> client.tryBuy("2", "a", "*"))
                             .isInstanceOf(IllegalArgumentException.class);
-                    assertThatThrownBy(() -> client.tryBuy("2", "a", "o", 0))
+                    assertThatThrownBy(() -> client.run(tryBuy("2", "a", "o", 0)))
                             .isInstanceOf(IllegalArgumentException.class);
                 });
     }

@@ -14,10 +14,10 @@ final class FakeTransport implements SeckillTransport {
     private final List<CompletableFuture<@Nullable Long>> stocks = new ArrayList<>();
     private @Nullable StockListener listener;
 
-    record Sent(Command command, CompletableFuture<@Nullable Object> reply) {}
+    record Sent(Request command, CompletableFuture<@Nullable Object> reply) {}
 
     @Override
-    public synchronized CompletionStage<@Nullable Object> send(Command command, Duration timeout) {
+    public synchronized CompletionStage<@Nullable Object> send(Request command, Duration timeout) {
         Sent one = new Sent(command, new CompletableFuture<>());
         sent.add(one);
         return one.reply();

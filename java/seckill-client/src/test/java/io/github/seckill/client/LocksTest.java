@@ -3,7 +3,6 @@ package io.github.seckill.client;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.github.seckill.client.jedis.JedisTransport;
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.KillArgs;
@@ -22,8 +21,6 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import redis.clients.jedis.HostAndPort;
-import redis.clients.jedis.providers.PooledConnectionProvider;
 
 /** Locks: the line, reentrancy, and every way to lose one. */
 class LocksTest {
@@ -32,7 +29,6 @@ class LocksTest {
     private SeckillServer server;
     private RedisClient lettuce;
     private RedisCommands<String, String> plain;
-    private PooledConnectionProvider jedis;
     private final List<SeckillClient> clients = new ArrayList<>();
 
     @BeforeEach
@@ -40,32 +36,24 @@ class LocksTest {
         server = Servers.start();
         lettuce = RedisClient.create(server.uri());
         plain = lettuce.connect().sync();
-        jedis = new PooledConnectionProvider(new HostAndPort(server.host(), server.port()));
     }
 
     @AfterEach
     void stop() {
         clients.forEach(SeckillClient::close);
-        jedis.close();
         lettuce.shutdown(0, 2, TimeUnit.SECONDS);
         server.close();
     }
 
     /** A client as of another process: it shares no lock with the others. */
-    private SeckillClient client(String by) {
+    private SeckillClient client() {
         SeckillOptions options =
                 SeckillOptions.defaults()
                         .commandTimeout(Duration.ofMillis(500))
                         .retryFor(Duration.ofSeconds(2));
-        SeckillTransport transport =
-                by.equals("lettuce") ? LettuceTransport.of(lettuce) : JedisTransport.of(jedis, 2);
-        SeckillClient client = SeckillClient.create(transport, options);
+        SeckillClient client = SeckillClient.create(LettuceTransport.of(lettuce), options);
         clients.add(client);
         return client;
-    }
-
-    private SeckillClient client() {
-        return client("lettuce");
     }
 
     private void awaitWaiters(long count) throws Exception {
@@ -114,10 +102,9 @@ class LocksTest {
         }
     }
 
-    @ParameterizedTest
-    @ValueSource(strings = {"lettuce", "jedis"})
-    void a_lock_is_reentrant_and_keeps_others_out(String by) throws Exception {
-        SeckillClient client = client(by);
+    @Test
+    void a_lock_is_reentrant_and_keeps_others_out() throws Exception {
+        SeckillClient client = client();
         SeckillLock lock = client.lock(KEY);
         lock.lock();
         assertThat(client.lock(KEY).tryLock()).isTrue();
@@ -125,7 +112,7 @@ class LocksTest {
         assertThat(lock.isHeldByCurrentThread()).isTrue();
         long token = lock.fencingToken();
 
-        SeckillLock others = client(by).lock(KEY);
+        SeckillLock others = client().lock(KEY);
         assertThat(others.tryLock()).isFalse();
         assertThat(others.tryLock(30, TimeUnit.MILLISECONDS)).isFalse();
         assertThat(CompletableFuture.supplyAsync(lock::tryLock).get()).isFalse();
@@ -144,14 +131,13 @@ class LocksTest {
         others.unlock();
     }
 
-    @ParameterizedTest
-    @ValueSource(strings = {"lettuce", "jedis"})
-    void waiters_are_served_in_the_order_of_arrival(String by) throws Exception {
-        SeckillLock first = client(by).lock(KEY);
+    @Test
+    void waiters_are_served_in_the_order_of_arrival() throws Exception {
+        SeckillLock first = client().lock(KEY);
         first.lock();
         List<Holder> line = new ArrayList<>();
         for (int i = 0; i < 4; i++) {
-            line.add(new Holder(client(by).lock(KEY)));
+            line.add(new Holder(client().lock(KEY)));
             awaitWaiters(i + 1);
         }
         first.unlock();
@@ -164,12 +150,11 @@ class LocksTest {
         }
     }
 
-    @ParameterizedTest
-    @ValueSource(strings = {"lettuce", "jedis"})
-    void an_interrupted_waiter_leaves_the_line(String by) throws Exception {
-        SeckillLock first = client(by).lock(KEY);
+    @Test
+    void an_interrupted_waiter_leaves_the_line() throws Exception {
+        SeckillLock first = client().lock(KEY);
         first.lock();
-        Holder waiter = new Holder(client(by).lock(KEY));
+        Holder waiter = new Holder(client().lock(KEY));
         awaitWaiters(1);
         waiter.thread.get().interrupt();
         assertThatThrownBy(waiter::token)
@@ -240,6 +225,28 @@ class LocksTest {
         Until.holds("released", () -> plain.exists(KEY) == 0);
     }
 
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void a_closed_client_holds_no_lock(boolean session) {
+        SeckillClient client = client();
+        client.lock(KEY, LockOptions.defaults().session(session)).lock();
+        client.close();
+        assertThat(client().lock(KEY).tryLock()).isTrue();
+    }
+
+    @Test
+    void a_lock_of_a_thread_that_has_ended_is_not_renewed() throws Exception {
+        LockOptions brief = LockOptions.defaults().lease(Duration.ofMillis(500));
+        SeckillLock lock = client().lock(KEY, brief);
+        CompletableFuture<Thread> lost = new CompletableFuture<>();
+        lock.onLost((which, holder) -> lost.complete(holder));
+        Thread careless = new Thread(lock::lock);
+        careless.start();
+        careless.join();
+        assertThat(client().lock(KEY).tryLock(15, TimeUnit.SECONDS)).isTrue();
+        assertThat(lost.get(10, TimeUnit.SECONDS)).isSameAs(careless);
+    }
+
     @Test
     void a_renewal_that_finds_another_holder_is_told() throws Exception {
         LockOptions brief = LockOptions.defaults().lease(Duration.ofMillis(600));
@@ -254,17 +261,18 @@ class LocksTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"lettuce", "jedis"})
-    void a_frozen_server_is_no_lock_and_keeps_none(String by) throws Exception {
-        SeckillLock lock = client(by).lock(KEY);
+    @ValueSource(booleans = {true, false})
+    void a_frozen_server_is_no_lock_and_keeps_none(boolean session) throws Exception {
+        LockOptions options = LockOptions.defaults().session(session).lease(Duration.ofHours(1));
+        SeckillLock lock = client().lock(KEY, options);
         assertThat(lock.tryLock()).isTrue();
         lock.unlock();
         server.freeze();
         assertThatThrownBy(() -> lock.tryLock(100, TimeUnit.MILLISECONDS))
                 .isInstanceOf(SeckillException.class);
         server.thaw();
-        // What the server grants late goes with the connection that was given up.
-        assertThat(client(by).lock(KEY).tryLock(10, TimeUnit.SECONDS)).isTrue();
+        // What the server grants late is released right behind it.
+        assertThat(client().lock(KEY).tryLock(10, TimeUnit.SECONDS)).isTrue();
     }
 
     @Test

@@ -1,5 +1,7 @@
 package io.github.seckill.client;
 
+import static io.github.seckill.client.Commands.cancel;
+import static io.github.seckill.client.Commands.tryBuy;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -30,7 +32,7 @@ class RepetitionTest {
     }
 
     private CompletableFuture<Outcome> buy() {
-        return client.async().tryBuy("7", "alice", "o1").toCompletableFuture();
+        return client.start(tryBuy("7", "alice", "o1"));
     }
 
     private void awaitSent(int count) throws Exception {
@@ -112,7 +114,7 @@ class RepetitionTest {
     @Test
     void a_cancellation_is_repeated_only_if_the_voucher_is_managed() {
         CompletableFuture<Cancellation> cancelled =
-                client.async().cancel(OrderRef.of("7", "alice", "o1")).toCompletableFuture();
+                client.start(cancel(OrderRef.of("7", "alice", "o1")));
         wire.noAnswer(0);
         assertThat(wire.sent(1).command().name()).isEqualTo("SECKILL.INFO");
         wire.answer(1, List.of("managed", 0L, "state", "open", "buyers", 0L, "limit", 1L));

@@ -1,7 +1,5 @@
 package io.github.seckill.client;
 
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
-
 import io.github.seckill.test.SeckillServer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -34,9 +32,8 @@ final class Servers {
     }
 
     static SeckillServer start(String program, String... options) {
-        Path module = SeckillServer.module().orElse(null);
-        assumeTrue(module != null, "SECKILL_MODULE names the module");
-        List<String> all = new ArrayList<>(List.of("--loadmodule", String.valueOf(module)));
+        List<String> all =
+                new ArrayList<>(List.of("--loadmodule", SeckillServer.requiredModule()));
         all.addAll(List.of(options));
         return SeckillServer.start(program, all);
     }

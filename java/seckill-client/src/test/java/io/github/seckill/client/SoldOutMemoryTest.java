@@ -1,8 +1,10 @@
 package io.github.seckill.client;
 
+import static io.github.seckill.client.Commands.tryBuy;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterEach;
@@ -26,7 +28,7 @@ class SoldOutMemoryTest {
     }
 
     private CompletableFuture<Outcome> buy(String orderId) {
-        return client.async().tryBuy("7", "alice", orderId).toCompletableFuture();
+        return client.start(tryBuy("7", "alice", orderId));
     }
 
     private CompletableFuture<Outcome> buy() {
@@ -57,7 +59,20 @@ class SoldOutMemoryTest {
         assertThat(wire.watched()).containsExactly("seckill:stock:7");
         assertThat(buy().join()).isEqualTo(Outcome.SOLD_OUT);
         assertThat(isAsked()).isFalse();
-        client.async().tryBuy("8", "alice", "o1");
+        client.start(tryBuy("8", "alice", "o1"));
+        assertThat(wire.count()).isEqualTo(2);
+    }
+
+    @Test
+    void where_the_server_makes_the_id_sold_out_is_remembered_too() {
+        CompletableFuture<Purchase> first = client.start(tryBuy("7", "alice"));
+        wire.answer(0, Arrays.asList(1L, null));
+        assertThat(first.join()).isEqualTo(new Purchase.Refused(Outcome.SOLD_OUT));
+        wire.stock(0, 0);
+        assertThat(client.tryBuy("7", "bob")).isEqualTo(new Purchase.Refused(Outcome.SOLD_OUT));
+        assertThat(wire.count()).isEqualTo(1);
+        wire.listener().changed("seckill:stock:7");
+        client.start(tryBuy("7", "bob"));
         assertThat(wire.count()).isEqualTo(2);
     }
 
@@ -119,10 +134,10 @@ class SoldOutMemoryTest {
                         SeckillOptions.defaults()
                                 .rememberSoldOut(true)
                                 .soldOutFor(Duration.ofNanos(1)))) {
-            forgetful.async().tryBuy("7", "alice", "o1");
+            forgetful.start(tryBuy("7", "alice", "o1"));
             brief.answer(0, 1L);
             brief.stock(0, 0);
-            forgetful.async().tryBuy("7", "bob", "o2");
+            forgetful.start(tryBuy("7", "bob", "o2"));
             assertThat(brief.count()).isEqualTo(2);
         }
     }
@@ -133,20 +148,20 @@ class SoldOutMemoryTest {
         SeckillOptions options =
                 SeckillOptions.defaults().rememberSoldOut(true).stockNames("s:", true);
         try (SeckillClient tags = SeckillClient.create(tagged, options)) {
-            tags.async().tryBuy("7", "alice", "o1");
+            tags.start(tryBuy("7", "alice", "o1"));
             tagged.answer(0, 1L);
-            tags.async().tryBuy("{shop3}:7", "alice", "o2");
+            tags.start(tryBuy("{shop3}:7", "alice", "o2"));
             tagged.answer(1, 1L);
             assertThat(tagged.watched()).containsExactly("s:{7}", "s:{shop3}:7");
             tagged.stock(0, 0);
             tagged.stock(1, 0);
-            tags.async().tryBuy("7", "bob", "o3");
-            tags.async().tryBuy("{shop3}:7", "bob", "o4");
+            tags.start(tryBuy("7", "bob", "o3"));
+            tags.start(tryBuy("{shop3}:7", "bob", "o4"));
             assertThat(tagged.count()).isEqualTo(2);
             tagged.listener().changed("s:{7}");
             tagged.listener().changed("s:{shop3}:7");
-            tags.async().tryBuy("7", "bob", "o5");
-            tags.async().tryBuy("{shop3}:7", "bob", "o6");
+            tags.start(tryBuy("7", "bob", "o5"));
+            tags.start(tryBuy("{shop3}:7", "bob", "o6"));
             assertThat(tagged.count()).isEqualTo(4);
         }
     }

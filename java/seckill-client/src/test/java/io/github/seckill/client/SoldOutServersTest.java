@@ -1,9 +1,8 @@
 package io.github.seckill.client;
 
+import static io.github.seckill.client.Commands.*;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.github.seckill.client.jedis.JedisTransport;
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.ClientOptions;
@@ -24,8 +23,6 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
-import redis.clients.jedis.HostAndPort;
-import redis.clients.jedis.providers.PooledConnectionProvider;
 
 /** Sold out is remembered in the clients, and forgotten when the server says so. */
 class SoldOutServersTest {
@@ -54,7 +51,7 @@ class SoldOutServersTest {
         Shop(SeckillServer server, String name, SeckillOptions options) {
             this.name = name;
             lettuce = RedisClient.create(server.uri());
-            client = SeckillClient.create(LettuceTransport.of(lettuce), options, this);
+            client = new SeckillClient(LettuceTransport.of(lettuce), options, this);
         }
 
         @Override
@@ -125,7 +122,7 @@ class SoldOutServersTest {
         try (SeckillServer server = Servers.start(program);
                 Shop office = new Shop(server, "office", SeckillOptions.defaults());
                 StatefulRedisConnection<String, String> plain = office.lettuce.connect()) {
-            office.client.create("7", 1, SaleRules.none());
+            office.client.run(create("7", 1, SaleRules.none()));
             office.client.tryBuy("7", "first", "first");
             for (int i = 0; i < CLIENTS; i++) {
                 Shop shop = new Shop(server, "shop" + i + "-", REMEMBER);
@@ -135,8 +132,8 @@ class SoldOutServersTest {
             // A unit that is released, each time in another way, is bought by somebody.
             List<Runnable> ways =
                     List.of(
-                            () -> office.client.cancel(OrderRef.of("7", "first", "first")),
-                            () -> office.client.restock("7", 1),
+                            () -> office.client.run(cancel(OrderRef.of("7", "first", "first"))),
+                            () -> office.client.run(restock("7", 1)),
                             () -> plain.sync().incr("seckill:stock:7"),
                             () -> plain.sync().set("seckill:stock:7", "1"));
             int sold = 0;
@@ -172,7 +169,7 @@ class SoldOutServersTest {
     void a_hold_that_expires_is_on_sale_again(String program) throws Exception {
         try (SeckillServer server = Servers.start(program);
                 Shop shop = new Shop(server, "shop", REMEMBER)) {
-            shop.client.create("7", 1, SaleRules.none().hold(Duration.ofMillis(1_500)));
+            shop.client.run(create("7", 1, SaleRules.none().hold(Duration.ofMillis(1_500))));
             shop.client.tryBuy("7", "first", "first");
             shop.open(1);
             shop.awaitMemory();
@@ -199,9 +196,9 @@ class SoldOutServersTest {
         try (Shop shop = new Shop(server, "shop", options);
                 StatefulRedisConnection<String, String> plain = shop.lettuce.connect()) {
             plain.sync().flushall();
-            shop.client.create("7", 1, SaleRules.none());
+            shop.client.run(create("7", 1, SaleRules.none()));
             shop.client.tryBuy("7", "first", "first");
-            if (options.rememberSoldOut()) {
+            if (options.values.rememberSoldOut) {
                 Until.holds(
                         "remembered",
                         () ->
@@ -248,7 +245,7 @@ class SoldOutServersTest {
                 Shop office = new Shop(replica, "office", SeckillOptions.defaults());
                 StatefulRedisConnection<String, String> plain = office.lettuce.connect();
                 Shop shop = new Shop(primary, "shop", REMEMBER)) {
-            shop.client.create("7", 1, SaleRules.none());
+            shop.client.run(create("7", 1, SaleRules.none()));
             shop.client.tryBuy("7", "first", "first");
             shop.open(1);
             shop.awaitMemory();
@@ -261,7 +258,7 @@ class SoldOutServersTest {
                     "not answered from memory",
                     () -> {
                         int before = shop.remembered.get();
-                        var attempt = shop.client.async().tryBuy("7", "x", "x");
+                        var attempt = shop.client.start(tryBuy("7", "x", "x"));
                         return shop.remembered.get() == before
                                 && !attempt.toCompletableFuture().isDone();
                     });
@@ -283,19 +280,12 @@ class SoldOutServersTest {
                         }
                     };
             try (SeckillClient client =
-                    SeckillClient.create(LettuceTransport.of(old), REMEMBER, observer)) {
-                client.create("7", 1, SaleRules.none());
+                    new SeckillClient(LettuceTransport.of(old), REMEMBER, observer)) {
+                client.run(create("7", 1, SaleRules.none()));
                 for (int i = 0; i < 50; i++) {
                     client.tryBuy("7", "u" + i, "o" + i);
                 }
                 assertThat(remembered).hasValue(0);
-            }
-            try (var jedis =
-                            new PooledConnectionProvider(
-                                    new HostAndPort(server.host(), server.port()));
-                    SeckillTransport transport = JedisTransport.of(jedis, 1)) {
-                assertThatThrownBy(() -> SeckillClient.create(transport, REMEMBER))
-                        .isInstanceOf(IllegalArgumentException.class);
             }
         }
     }

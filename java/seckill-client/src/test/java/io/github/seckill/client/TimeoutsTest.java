@@ -1,10 +1,10 @@
 package io.github.seckill.client;
 
+import static io.github.seckill.client.Commands.*;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.github.seckill.client.SeckillException.Code;
-import io.github.seckill.client.jedis.JedisTransport;
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.KillArgs;
@@ -21,9 +21,6 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
-import org.junit.jupiter.params.provider.ValueSource;
-import redis.clients.jedis.HostAndPort;
-import redis.clients.jedis.providers.PooledConnectionProvider;
 
 /** What a client says when no answer comes, and what is sold meanwhile. */
 class TimeoutsTest {
@@ -35,38 +32,32 @@ class TimeoutsTest {
     private SeckillServer server;
     private RedisClient lettuce;
     private RedisCommands<String, String> plain;
-    private PooledConnectionProvider jedis;
 
     @BeforeEach
     void start() {
         server = Servers.start();
         lettuce = RedisClient.create(server.uri());
         plain = lettuce.connect().sync();
-        jedis = new PooledConnectionProvider(new HostAndPort(server.host(), server.port()));
     }
 
     @AfterEach
     void stop() {
-        jedis.close();
         lettuce.shutdown(0, 2, TimeUnit.SECONDS);
         server.close();
     }
 
-    private SeckillClient client(String by, SeckillOptions options) {
-        return client(by, options, SeckillObserver.none());
+    private SeckillClient client(SeckillOptions options) {
+        return client(options, SeckillObserver.none());
     }
 
-    private SeckillClient client(String by, SeckillOptions options, SeckillObserver observer) {
-        return SeckillClient.create(
-                by.equals("lettuce") ? LettuceTransport.of(lettuce) : JedisTransport.of(jedis, 4),
-                options,
-                observer);
+    private SeckillClient client(SeckillOptions options, SeckillObserver observer) {
+        return new SeckillClient(LettuceTransport.of(lettuce), options, observer);
     }
 
     /** A managed voucher of five. Made with more time than the client under test has. */
     private void openSale(SeckillClient client) throws Exception {
-        try (SeckillClient patient = client("lettuce", SeckillOptions.defaults())) {
-            patient.create("7", 5, SaleRules.none());
+        try (SeckillClient patient = client(SeckillOptions.defaults())) {
+            patient.run(create("7", 5, SaleRules.none()));
         }
         awaitAnswer(client, "7");
     }
@@ -77,7 +68,7 @@ class TimeoutsTest {
                 "answered in time",
                 () -> {
                     try {
-                        client.info(voucher);
+                        client.run(info(voucher));
                         return true;
                     } catch (SeckillException.NotNow | SeckillException.NoAnswer slow) {
                         return false;
@@ -110,11 +101,10 @@ class TimeoutsTest {
         };
     }
 
-    @ParameterizedTest
-    @ValueSource(strings = {"lettuce", "jedis"})
-    void a_managed_try_is_repeated_and_sells_once(String by) throws Exception {
+    @Test
+    void a_managed_try_is_repeated_and_sells_once() throws Exception {
         AtomicInteger repeated = new AtomicInteger();
-        try (SeckillClient client = client(by, SHORT, counting(repeated))) {
+        try (SeckillClient client = client(SHORT, counting(repeated))) {
             openSale(client);
             server.freeze();
             thawLater(repeated);
@@ -125,12 +115,11 @@ class TimeoutsTest {
         }
     }
 
-    @ParameterizedTest
-    @ValueSource(strings = {"lettuce", "jedis"})
-    void an_unmanaged_try_is_sent_once_and_unknown(String by) throws Exception {
+    @Test
+    void an_unmanaged_try_is_sent_once_and_unknown() throws Exception {
         AtomicInteger repeated = new AtomicInteger();
         plain.set("seckill:stock:8", "5");
-        try (SeckillClient client = client(by, SHORT, counting(repeated))) {
+        try (SeckillClient client = client(SHORT, counting(repeated))) {
             awaitAnswer(client, "8");
             server.freeze();
             // Repeated is only the question whether the voucher is managed.
@@ -146,32 +135,18 @@ class TimeoutsTest {
 
     @Test
     void what_cannot_be_repeated_says_so() throws Exception {
-        try (SeckillClient client = client("lettuce", SHORT.retryFor(Duration.ofMillis(400)))) {
+        try (SeckillClient client = client(SHORT.retryFor(Duration.ofMillis(400)))) {
             openSale(client);
             plain.set("bare", "5");
             server.freeze();
-            assertThatThrownBy(() -> client.restock("7", 1))
+            assertThatThrownBy(() -> client.run(restock("7", 1)))
                     .isInstanceOf(SeckillException.NoAnswer.class);
-            assertThat(client.deduct("bare", 1)).isEqualTo(new Deduction.Unknown());
+            assertThat(client.run(deduct("bare", 1))).isEqualTo(new Deduction.Unknown());
             assertThat(client.tryBuy("7", "alice")).isEqualTo(new Purchase.Unknown());
             assertThat(client.tryBuy("7", "alice", "o1")).isEqualTo(Outcome.UNKNOWN);
-            assertThat(client.reserve("7", "alice", "o1", 1)).isEqualTo(new Reservation.Unknown());
-            assertThatThrownBy(() -> client.confirm(OrderRef.of("7", "alice", "o1")))
+            assertThat(client.run(reserve("7", "alice", "o1", 1))).isEqualTo(new Reservation.Unknown());
+            assertThatThrownBy(() -> client.run(confirm(OrderRef.of("7", "alice", "o1"))))
                     .isInstanceOf(SeckillException.NoAnswer.class);
-            server.thaw();
-        }
-    }
-
-    /** Jedis closes a connection on which an answer is overdue, and opens another one. */
-    @Test
-    void jedis_tells_a_lost_answer_from_a_command_that_was_not_sent() throws Exception {
-        try (SeckillClient client = client("jedis", SHORT.retryFor(Duration.ofMillis(400)))) {
-            openSale(client);
-            server.freeze();
-            assertThatThrownBy(() -> client.restock("7", 1))
-                    .isInstanceOf(SeckillException.NoAnswer.class);
-            assertThatThrownBy(() -> client.restock("7", 1))
-                    .isInstanceOf(SeckillException.NotNow.class);
             server.thaw();
         }
     }
@@ -185,21 +160,21 @@ class TimeoutsTest {
                 SeckillOptions.defaults()
                         .coalescing(Coalescing.OFF)
                         .commandTimeout(Duration.ofSeconds(15));
-        try (SeckillClient client = client("lettuce", patient)) {
+        try (SeckillClient client = client(patient)) {
             for (int round = 0; round < 20; round++) {
                 String name = "r" + round + "-";
-                client.info("8");
+                client.run(info("8"));
                 long stock = Long.parseLong(plain.get("seckill:stock:8"));
                 long bare = Long.parseLong(plain.get("bare"));
                 List<CompletableFuture<Outcome>> tries =
                         IntStream.range(0, 10)
                                 .mapToObj(i -> name + i)
-                                .map(user -> client.async().tryBuy("8", user, "o" + user))
+                                .map(user -> client.start(tryBuy("8", user, "o" + user)))
                                 .map(stage -> stage.toCompletableFuture())
                                 .toList();
                 List<CompletableFuture<Deduction>> deductions =
                         IntStream.range(0, 10)
-                                .mapToObj(i -> client.async().deduct("bare", 1))
+                                .mapToObj(i -> client.start(deduct("bare", 1)))
                                 .map(stage -> stage.toCompletableFuture())
                                 .toList();
                 plain.clientKill(KillArgs.Builder.typeNormal().skipme());
@@ -233,14 +208,14 @@ class TimeoutsTest {
     @EnumSource(Coalescing.class)
     void a_killed_connection_sells_each_order_once(Coalescing coalescing) throws Exception {
         SeckillOptions options = SeckillOptions.defaults().coalescing(coalescing);
-        try (SeckillClient client = client("lettuce", options)) {
-            client.create("7", 100_000, SaleRules.none());
+        try (SeckillClient client = client(options)) {
+            client.run(create("7", 100_000, SaleRules.none()));
             for (int round = 0; round < 10; round++) {
                 String name = "r" + round + "-";
                 List<CompletableFuture<Outcome>> tries =
                         IntStream.range(0, 500)
                                 .mapToObj(i -> name + i)
-                                .map(user -> client.async().tryBuy("7", user, "o" + user))
+                                .map(user -> client.start(tryBuy("7", user, "o" + user)))
                                 .map(stage -> stage.toCompletableFuture())
                                 .toList();
                 plain.clientKill(KillArgs.Builder.typeNormal().skipme());
@@ -273,7 +248,7 @@ class TimeoutsTest {
     void while_the_connection_is_lost_nothing_is_unknown() throws Exception {
         plain.set("seckill:stock:8", "5");
         SeckillOptions once = SeckillOptions.defaults().retryFor(Duration.ZERO);
-        try (SeckillClient client = client("lettuce", once)) {
+        try (SeckillClient client = client(once)) {
             assertThat(client.tryBuy("8", "alice", "o1")).isEqualTo(Outcome.ACCEPTED);
             server.kill();
             Until.holds(

@@ -1,7 +1,8 @@
 package io.github.seckill.spring;
 
+import io.github.seckill.client.Command;
 import io.github.seckill.client.Outcome;
-import io.github.seckill.client.SaleRules;
+import io.github.seckill.client.Purchase;
 import io.github.seckill.client.SeckillClient;
 import io.github.seckill.client.SeckillLock;
 import java.time.Duration;
@@ -9,63 +10,39 @@ import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The ways in which an application mostly uses a {@link SeckillClient}: one sale at a time, and
- * work under a lock. It can be used by all threads.
+ * The ways in which an application mostly uses a {@link SeckillClient}: tries, {@link
+ * io.github.seckill.client.Commands}, and work under a lock. It can be used by all threads.
  */
 public class SeckillTemplate {
     private final SeckillClient client;
 
-    /**
-     * Makes a template.
-     *
-     * @param client sends the commands
-     */
+    /** Makes a template. */
     public SeckillTemplate(SeckillClient client) {
         this.client = client;
     }
 
-    /**
-     * All commands.
-     *
-     * @return the client
-     */
+    /** The client, which also runs commands without waiting. */
     public SeckillClient client() {
         return client;
     }
 
-    /**
-     * The sale of a voucher, managed or not.
-     *
-     * @param voucher the voucher
-     * @return its commands
-     */
-    public SaleOperations sale(String voucher) {
-        return new SaleOperations(client, voucher);
-    }
-
-    /**
-     * Makes a managed voucher.
-     *
-     * @param voucher the voucher
-     * @param stock how many units
-     * @param rules its rules
-     * @return its commands
-     */
-    public SaleOperations open(String voucher, long stock, SaleRules rules) {
-        client.create(voucher, stock, rules);
-        return sale(voucher);
+    /** Runs a command of {@link io.github.seckill.client.Commands} and waits for its reply. */
+    public <T> T run(Command<T> command) {
+        return client.run(command);
     }
 
     /**
      * Tries to buy a unit.
      *
-     * @param voucher the voucher
-     * @param user who buys
      * @param orderId the id of the order. Use the same one to try again
-     * @return what became of it
      */
     public Outcome tryBuy(String voucher, String user, String orderId) {
         return client.tryBuy(voucher, user, orderId);
+    }
+
+    /** Tries to buy a unit. The server makes the id of the order, if it accepts. */
+    public Purchase tryBuy(String voucher, String user) {
+        return client.tryBuy(voucher, user);
     }
 
     /**
@@ -74,8 +51,6 @@ public class SeckillTemplate {
      * @param key the lock
      * @param wait how long to wait for it at most
      * @param work what to do
-     * @param <T> what the work returns
-     * @param <E> what the work may throw
      * @return what the work has returned, or empty if another owner held the lock all the time
      * @throws E what the work throws
      * @throws InterruptedException if the thread was interrupted while it waited
@@ -108,21 +83,10 @@ public class SeckillTemplate {
         }
     }
 
-    /**
-     * Work under a lock.
-     *
-     * @param <T> what it returns
-     * @param <E> what it may throw
-     */
+    /** Work under a lock, which has the {@link SeckillLock#fencingToken()}. */
     @FunctionalInterface
     public interface LockedWork<T, E extends Exception> {
-        /**
-         * Works.
-         *
-         * @param lock the lock, which is held. It has the {@link SeckillLock#fencingToken()}
-         * @return the result
-         * @throws E what it may throw
-         */
+        /** Works, while the lock is held. */
         T run(SeckillLock lock) throws E;
     }
 }

@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
@@ -23,7 +24,8 @@ import java.util.stream.Stream;
  *
  * <p>The program is {@code redis-server} of the path, or what the system property {@code
  * seckill.redis-server} or the environment's {@code REDIS_SERVER} says. The module is what {@code
- * seckill.module} or {@code SECKILL_MODULE} says, and there is no default.
+ * seckill.module} or {@code SECKILL_MODULE} says, or what {@code make build} has built in a folder
+ * above.
  */
 public final class SeckillServer implements AutoCloseable {
     private static final int STARTS_MAX = 5;
@@ -51,13 +53,16 @@ public final class SeckillServer implements AutoCloseable {
         return setting("seckill.redis-server", "REDIS_SERVER").orElse("redis-server");
     }
 
-    /**
-     * The module that is loaded by default.
-     *
-     * @return its path, if one is set
-     */
+    /** The module that is loaded by default, if there is one. */
     public static Optional<Path> module() {
-        return setting("seckill.module", "SECKILL_MODULE").map(Path::of);
+        return setting("seckill.module", "SECKILL_MODULE").map(Path::of).or(SeckillServer::built);
+    }
+
+    private static Optional<Path> built() {
+        return Stream.iterate(Path.of("").toAbsolutePath(), Objects::nonNull, Path::getParent)
+                .map(folder -> folder.resolve("target/release/libseckill.so"))
+                .filter(Files::exists)
+                .findFirst();
     }
 
     private static Optional<String> setting(String property, String variable) {
@@ -74,15 +79,19 @@ public final class SeckillServer implements AutoCloseable {
      * @throws IllegalStateException if no module is set, or the server does not start
      */
     public static SeckillServer start(String... options) {
-        Path module =
-                module().orElseThrow(
-                                () ->
-                                        new IllegalStateException(
-                                                "Set SECKILL_MODULE, or the system property"
-                                                        + " seckill.module, to libseckill.so"));
-        List<String> all = new ArrayList<>(List.of("--loadmodule", module.toString()));
+        List<String> all = new ArrayList<>(List.of("--loadmodule", requiredModule()));
         all.addAll(List.of(options));
         return start(program(), all);
+    }
+
+    /** The path of the module that is loaded by default, which must be there. */
+    public static String requiredModule() {
+        return module().orElseThrow(
+                        () ->
+                                new IllegalStateException(
+                                        "No module: `make build`, or set SECKILL_MODULE (or the"
+                                                + " property seckill.module) to libseckill.so"))
+                .toString();
     }
 
     /**
@@ -279,10 +288,13 @@ public final class SeckillServer implements AutoCloseable {
         return process.isAlive();
     }
 
-    /** Ends it and removes its folder. */
+    /** Ends it and removes its folder. A second call does nothing. */
     @Override
     public void close() {
         kill();
+        if (!Files.exists(folder)) {
+            return;
+        }
         try {
             Runtime.getRuntime().removeShutdownHook(atExit);
         } catch (IllegalStateException exiting) {

@@ -1,6 +1,6 @@
 package io.github.seckill.client.lettuce;
 
-import io.github.seckill.client.Command;
+import io.github.seckill.client.Request;
 import io.github.seckill.client.SeckillException;
 import io.github.seckill.client.SeckillTransport.LockConnection;
 import io.lettuce.core.RedisChannelHandler;
@@ -8,14 +8,21 @@ import io.lettuce.core.RedisConnectionStateListener;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /** A connection to one server that ends when it is lost, before Lettuce reopens it. */
-final class LettuceLockConnection extends LockConnection implements RedisConnectionStateListener {
+final class LettuceLockConnection implements LockConnection, RedisConnectionStateListener {
+    private static final Duration LAST_WORDS = Duration.ofSeconds(1);
+
     private final LettuceTransport transport;
     private final String server;
     private final Servers.Single single;
+    private final Lock mutex = new ReentrantLock();
     private volatile @Nullable CompletableFuture<@Nullable Object> underWay;
+    private volatile boolean open = true;
+    private @Nullable Runnable listener;
 
     LettuceLockConnection(LettuceTransport transport, String server, Servers.Single single) {
         this.transport = transport;
@@ -31,32 +38,35 @@ final class LettuceLockConnection extends LockConnection implements RedisConnect
         return server;
     }
 
+    boolean isOpen() {
+        return open;
+    }
+
     @Override
-    public @Nullable Object call(Command command, Duration timeout) throws InterruptedException {
-        if (!isOpen()) {
+    public @Nullable Object call(Request request, Duration timeout) throws InterruptedException {
+        if (!open) {
             throw lost();
         }
-        CompletableFuture<@Nullable Object> reply = Wire.send(single.connection(), command, timeout);
+        CompletableFuture<@Nullable Object> reply =
+                Wire.send(single.connection(), request, timeout);
         underWay = reply;
-        if (!isOpen()) {
+        if (!open) {
             // Lost meanwhile, perhaps before it was known what is under way.
             reply.completeExceptionally(lost());
         }
         try {
             return reply.get();
         } catch (ExecutionException failed) {
-            throw redirected(Wire.failure(failed.getCause()));
-        } catch (InterruptedException interrupted) {
-            close();
-            throw interrupted;
+            SeckillException said = Wire.failure(failed.getCause());
+            if (said.word().equals("MOVED") || said instanceof SeckillException.NoAnswer) {
+                transport.redirected();
+            }
+            throw said;
         }
     }
 
-    private SeckillException redirected(SeckillException said) {
-        if (said.word().equals("MOVED") || said instanceof SeckillException.NoAnswer) {
-            transport.redirected();
-        }
-        return said;
+    private static SeckillException lost() {
+        return new SeckillException.NoAnswer("NOANSWER the connection was lost", null);
     }
 
     @Override
@@ -73,13 +83,49 @@ final class LettuceLockConnection extends LockConnection implements RedisConnect
         if (unanswered != null) {
             unanswered.completeExceptionally(lost());
         }
-        tellLost();
+        onLost(listener);
+    }
+
+    @Override
+    public void onLost(@Nullable Runnable listener) {
+        mutex.lock();
+        try {
+            this.listener = open ? listener : null;
+            if (open) {
+                return;
+            }
+        } finally {
+            mutex.unlock();
+        }
+        if (listener != null) {
+            listener.run();
+        }
+    }
+
+    /** Ends its use, and says whether it was open. */
+    private boolean end() {
+        mutex.lock();
+        try {
+            boolean was = open;
+            open = false;
+            return was;
+        } finally {
+            mutex.unlock();
+        }
     }
 
     @Override
     public void giveBack() {
-        if (!isOpen() || !transport.keep(this)) {
+        if (!open || !transport.keep(this)) {
             close();
+        }
+    }
+
+    @Override
+    public void abandon(Request last) {
+        if (end()) {
+            Wire.send(single.connection(), last, LAST_WORDS);
+            single.owner().closeAsync();
         }
     }
 

@@ -1,6 +1,6 @@
 package io.github.seckill.client.lettuce;
 
-import io.github.seckill.client.Command;
+import io.github.seckill.client.Request;
 import io.github.seckill.client.SeckillException;
 import io.github.seckill.client.SeckillTransport;
 import io.lettuce.core.RedisClient;
@@ -77,10 +77,10 @@ public final class LettuceTransport implements SeckillTransport {
     }
 
     @Override
-    public CompletionStage<@Nullable Object> send(Command command, Duration timeout) {
+    public CompletionStage<@Nullable Object> send(Request request, Duration timeout) {
         StatefulConnection<String, String> present = shared;
         if (present != null && isUsable(present)) {
-            return Wire.send(present, command, timeout);
+            return Wire.send(present, request, timeout);
         }
         return connect()
                 .thenApply(connection -> connection)
@@ -88,7 +88,7 @@ public final class LettuceTransport implements SeckillTransport {
                 .handle(
                         (connection, failed) ->
                                 failed == null
-                                        ? Wire.send(connection, command, timeout)
+                                        ? Wire.send(connection, request, timeout)
                                         : notConnected(failed))
                 .thenCompose(reply -> reply);
     }

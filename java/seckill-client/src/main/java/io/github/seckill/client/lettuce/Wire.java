@@ -1,6 +1,6 @@
 package io.github.seckill.client.lettuce;
 
-import io.github.seckill.client.Command;
+import io.github.seckill.client.Request;
 import io.github.seckill.client.SeckillException;
 import io.lettuce.core.RedisCommandExecutionException;
 import io.lettuce.core.api.StatefulConnection;
@@ -48,8 +48,8 @@ final class Wire {
 
     /** Sends a command. What its stage fails with is made of what Lettuce says. */
     static CompletableFuture<@Nullable Object> send(
-            StatefulConnection<String, String> connection, Command command, Duration timeout) {
-        Sent sent = new Sent(command);
+            StatefulConnection<String, String> connection, Request request, Duration timeout) {
+        Sent sent = new Sent(request);
         AsyncCommand<String, String, @Nullable Object> async = new AsyncCommand<>(sent);
         CompletableFuture<@Nullable Object> reply = new CompletableFuture<>();
         async.whenComplete(
@@ -96,14 +96,14 @@ final class Wire {
         private final boolean repeatable;
         private final AtomicReference<State> state = new AtomicReference<>(State.NEW);
 
-        Sent(Command command) {
-            this(command, new ReplyOutput());
+        Sent(Request request) {
+            this(request, new ReplyOutput());
         }
 
-        private Sent(Command command, ReplyOutput reply) {
-            super(Name.of(command.name()), reply, args(command.arguments()));
+        private Sent(Request request, ReplyOutput reply) {
+            super(Name.of(request.name()), reply, args(request.arguments()));
             this.reply = reply;
-            this.repeatable = command.repeatable();
+            this.repeatable = request.repeatable();
         }
 
         private static CommandArgs<String, String> args(List<String> arguments) {

@@ -1,7 +1,13 @@
 package io.github.seckill.samples.shop;
 
+import static io.github.seckill.client.Commands.confirm;
+import static io.github.seckill.client.Commands.create;
+import static io.github.seckill.client.Commands.reserve;
+
 import io.github.seckill.client.Cancellation;
+import io.github.seckill.client.Commands;
 import io.github.seckill.client.Confirmation;
+import io.github.seckill.client.OrderRef;
 import io.github.seckill.client.Reservation;
 import io.github.seckill.client.Reservation.Held;
 import io.github.seckill.client.Reservation.Refused;
@@ -55,18 +61,18 @@ class SaleController {
     ResponseEntity<Void> open(
             @PathVariable("voucher") String voucher, @RequestBody NewSale sale) {
         Duration hold = Duration.ofSeconds(sale.holdSeconds());
-        seckill.open(voucher, sale.stock(), SaleRules.none().hold(hold));
+        seckill.run(create(voucher, sale.stock(), SaleRules.none().hold(hold)));
         return ResponseEntity.status(HttpStatus.CREATED).build();
     }
 
     @GetMapping
     SaleInfo info(@PathVariable("voucher") String voucher) {
-        return seckill.sale(voucher).info();
+        return seckill.run(Commands.info(voucher));
     }
 
     @GetMapping("/audit")
     SaleAudit audit(@PathVariable("voucher") String voucher) {
-        return seckill.sale(voucher).audit();
+        return seckill.run(Commands.audit(voucher));
     }
 
     @PutMapping("/orders/{orderId}")
@@ -74,7 +80,7 @@ class SaleController {
             @PathVariable("voucher") String voucher,
             @PathVariable("orderId") String orderId,
             @RequestHeader(USER) String user) {
-        Reservation reservation = seckill.sale(voucher).reserve(user, orderId);
+        Reservation reservation = seckill.run(reserve(voucher, user, orderId));
         if (reservation instanceof Held held) {
             return ResponseEntity.ok(Map.of("state", "held", "deadline", held.deadline()));
         }
@@ -98,7 +104,8 @@ class SaleController {
             @PathVariable("orderId") String orderId,
             @RequestHeader(USER) String user,
             @RequestParam("reference") String reference) {
-        Confirmation done = seckill.sale(voucher).confirm(user, orderId, reference);
+        OrderRef order = OrderRef.of(voucher, user, orderId);
+        Confirmation done = seckill.run(confirm(order, reference));
         return status(
                 switch (done) {
                     case CONFIRMED, ALREADY_SOLD -> HttpStatus.NO_CONTENT;
@@ -113,7 +120,7 @@ class SaleController {
             @PathVariable("voucher") String voucher,
             @PathVariable("orderId") String orderId,
             @RequestHeader(USER) String user) {
-        Cancellation done = seckill.sale(voucher).cancel(user, orderId);
+        Cancellation done = seckill.run(Commands.cancel(OrderRef.of(voucher, user, orderId)));
         return status(
                 switch (done) {
                     case RELEASED, ALREADY_RELEASED -> HttpStatus.NO_CONTENT;

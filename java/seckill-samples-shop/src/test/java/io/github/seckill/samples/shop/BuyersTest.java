@@ -1,10 +1,11 @@
 package io.github.seckill.samples.shop;
 
+import static io.github.seckill.client.Commands.audit;
+import static io.github.seckill.client.Commands.info;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.github.seckill.client.SaleAudit;
-import io.github.seckill.spring.SaleOperations;
 import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.spring.test.SeckillServiceConnection;
 import java.time.Duration;
@@ -47,36 +48,35 @@ class BuyersTest {
         assertThat(http.put("/sales/phone", "{\"stock\":" + STOCK + ",\"holdSeconds\":4}", "shop"))
                 .isEqualTo(201);
         List<Buyer> buyers = run(http, "first", BUYERS);
-        SaleOperations sale = seckill.sale("phone");
         assertThat(buyers.stream().filter(Buyer::accepted).count()).isGreaterThanOrEqualTo(STOCK);
 
         // Who has not paid has lost the units, by the deadline alone.
-        await().atMost(SETTLED).until(() -> held(sale) == 0);
+        await().atMost(SETTLED).until(() -> held() == 0);
         for (Buyer buyer : buyers) {
             if (buyer.isLate()) {
                 assertThat(buyer.pay()).as(buyer.orderId()).isEqualTo(409);
             }
         }
         // What was released is on sale again.
-        long left = left(sale);
+        long left = left();
         assertThat(left).isPositive();
         buyers.addAll(run(http, "second", 1_000));
-        await().atMost(SETTLED).until(() -> held(sale) == 0);
+        await().atMost(SETTLED).until(() -> held() == 0);
 
-        prove(buyers, sale.audit());
+        prove(buyers, seckill.run(audit("phone")));
     }
 
     private int pending(String stream) {
         return redis.opsForStream().pending(stream, "shop", Range.unbounded(), 1).size();
     }
 
-    private static long held(SaleOperations sale) {
-        Long held = sale.info().held();
+    private long held() {
+        Long held = seckill.run(info("phone")).held();
         return held == null ? -1 : held;
     }
 
-    private static long left(SaleOperations sale) {
-        Long left = sale.info().left();
+    private long left() {
+        Long left = seckill.run(info("phone")).left();
         return left == null ? -1 : left;
     }
 

@@ -1,6 +1,6 @@
 package io.github.seckill.spring.boot;
 
-import io.github.seckill.client.Command;
+import io.github.seckill.client.Request;
 import io.github.seckill.client.SeckillException;
 import io.github.seckill.client.SeckillTransport;
 import java.time.Duration;
@@ -20,41 +20,22 @@ final class LifecycleTransport implements SeckillTransport, SmartLifecycle {
     /** Stops after the web server and the listeners, and before the connection factory, at 0. */
     private static final int PHASE = 1024;
 
-    private final Supplier<Opened> open;
+    private final Supplier<SeckillTransport> open;
 
     /** Held while connections are opened: no monitor, which would pin a virtual thread. */
     private final Lock mutex = new ReentrantLock();
 
-    private volatile @Nullable Opened opened;
+    private volatile @Nullable SeckillTransport opened;
     private volatile boolean running;
     private boolean stopped;
 
-    LifecycleTransport(Supplier<Opened> open) {
+    LifecycleTransport(Supplier<SeckillTransport> open) {
         this.open = open;
     }
 
-    /**
-     * A transport and what is closed after it.
-     *
-     * @param transport sends
-     * @param owned what it sends by, if nobody else closes that
-     */
-    record Opened(SeckillTransport transport, @Nullable AutoCloseable owned) {
-        private void close() {
-            transport.close();
-            if (owned != null) {
-                try {
-                    owned.close();
-                } catch (Exception failed) {
-                    throw new IllegalStateException("the connections can't be closed", failed);
-                }
-            }
-        }
-    }
-
     private SeckillTransport current() {
-        Opened present = opened;
-        return present == null ? openOnce() : present.transport();
+        SeckillTransport present = opened;
+        return present == null ? openOnce() : present;
     }
 
     private SeckillTransport openOnce() {
@@ -63,26 +44,26 @@ final class LifecycleTransport implements SeckillTransport, SmartLifecycle {
             if (stopped) {
                 throw new IllegalStateException("the application context is stopped");
             }
-            Opened present = opened;
+            SeckillTransport present = opened;
             if (present == null) {
                 present = open.get();
                 opened = present;
             }
-            return present.transport();
+            return present;
         } finally {
             mutex.unlock();
         }
     }
 
     @Override
-    public CompletionStage<@Nullable Object> send(Command command, Duration timeout) {
+    public CompletionStage<@Nullable Object> send(Request request, Duration timeout) {
         SeckillTransport transport;
         try {
             transport = current();
         } catch (IllegalStateException stopped) {
             return CompletableFuture.failedFuture(SeckillException.notConnected(stopped));
         }
-        return transport.send(command, timeout);
+        return transport.send(request, timeout);
     }
 
     @Override
@@ -121,7 +102,7 @@ final class LifecycleTransport implements SeckillTransport, SmartLifecycle {
 
     @Override
     public void stop() {
-        Opened present;
+        SeckillTransport present;
         mutex.lock();
         try {
             running = false;

@@ -1,6 +1,6 @@
 package io.github.seckill.spring.boot;
 
-import io.github.seckill.client.Command;
+import io.github.seckill.client.Request;
 import io.github.seckill.client.SeckillException;
 import io.github.seckill.client.SeckillTransport;
 import java.time.Duration;
@@ -70,7 +70,7 @@ public final class ModuleProbe {
     }
 
     private Found ask(String node, String voucher) {
-        Command info = new Command("SECKILL.INFO", List.of(voucher), Command.Reply.ARRAY, true);
+        Request info = new Request("SECKILL.INFO", List.of(voucher), true);
         try {
             transport.send(info, timeout).toCompletableFuture().join();
         } catch (CompletionException failed) {

@@ -70,7 +70,7 @@ public class SeckillAutoConfiguration {
             SeckillTransport transport,
             SeckillOptions options,
             ObjectProvider<SeckillObserver> observer) {
-        return SeckillClient.create(
+        return new SeckillClient(
                 transport, options, observer.getIfAvailable(SeckillObserver::none));
     }
 

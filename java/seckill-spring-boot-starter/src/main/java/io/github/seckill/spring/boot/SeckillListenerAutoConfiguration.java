@@ -3,9 +3,9 @@ package io.github.seckill.spring.boot;
 import io.github.seckill.spring.listener.OrderFailurePolicy;
 import io.github.seckill.spring.listener.OrderListenerContainer;
 import io.github.seckill.spring.listener.OrderListenerObserver;
-import io.github.seckill.spring.listener.OrderListenerPostProcessor;
 import java.time.Duration;
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
@@ -25,19 +25,9 @@ public class SeckillListenerAutoConfiguration {
     public SeckillListenerAutoConfiguration() {}
 
     /**
-     * Finds the methods.
-     *
-     * @return what looks at every bean
-     */
-    @Bean
-    static OrderListenerPostProcessor seckillOrderListenerPostProcessor() {
-        return new OrderListenerPostProcessor();
-    }
-
-    /**
      * Reads the streams.
      *
-     * @param listeners knows the methods
+     * @param beans have the methods
      * @param factory makes the connections
      * @param properties say how to read
      * @param policy decides on failures, if there is one
@@ -47,7 +37,7 @@ public class SeckillListenerAutoConfiguration {
     @Bean
     @ConditionalOnMissingBean
     public OrderListenerContainer seckillOrderListenerContainer(
-            OrderListenerPostProcessor listeners,
+            ConfigurableListableBeanFactory beans,
             RedisConnectionFactory factory,
             SeckillProperties properties,
             ObjectProvider<OrderFailurePolicy> policy,
@@ -55,9 +45,10 @@ public class SeckillListenerAutoConfiguration {
         // A read that waits longer than the factory's time-out would end as a failure.
         Duration pollMost = Transports.timeoutOf(factory).dividedBy(2);
         return new OrderListenerContainer(
-                listeners,
+                beans,
                 factory,
-                properties.listener().options(pollMost),
+                properties.listener(),
+                pollMost,
                 policy.getIfAvailable(OrderFailurePolicy::retryForever),
                 observer.getIfAvailable(() -> OrderListenerObserver.NONE));
     }

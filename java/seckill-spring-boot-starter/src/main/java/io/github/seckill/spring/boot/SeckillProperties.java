@@ -3,11 +3,10 @@ package io.github.seckill.spring.boot;
 import io.github.seckill.client.Coalescing;
 import io.github.seckill.client.LockOptions;
 import io.github.seckill.client.SeckillOptions;
-import io.github.seckill.spring.listener.OrderListenerContainer.OrderListenerOptions;
+import io.github.seckill.spring.listener.OrderListenerOptions;
 import java.time.Duration;
-import java.util.List;
-import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.NestedConfigurationProperty;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 
 /**
@@ -45,7 +44,7 @@ public record SeckillProperties(
         @DefaultValue("false") boolean hashTags,
         @DefaultValue("warn") CheckOnStart checkOnStart,
         @DefaultValue Metrics metrics,
-        @DefaultValue Listener listener,
+        @NestedConfigurationProperty @DefaultValue OrderListenerOptions listener,
         @DefaultValue Lock lock) {
 
     /** What to do at the start if the server lacks the module. */
@@ -69,45 +68,6 @@ public record SeckillProperties(
             @DefaultValue("true") boolean enabled, @DefaultValue("false") boolean voucherTag) {}
 
     /**
-     * How methods with SeckillOrderListener are served.
-     *
-     * @param enabled Whether they are served
-     * @param group The consumer group of listeners that name none; else spring.application.name
-     * @param stream The server's seckill.order-stream
-     * @param fields The server's seckill.order-fields
-     * @param tags Hash tags whose streams are read, without braces; needed in a cluster
-     * @param concurrency Threads per group and hash tag
-     * @param batch Entries that are read at once
-     * @param poll How long a read waits for new entries
-     * @param claimAfter When entries that another consumer has left are taken over
-     * @param retryFirst When an entry that failed is handed over again; each time is twice as long
-     *     as the one before
-     * @param retryMost The longest time until an entry that failed is handed over again
-     * @param shutdownWithin How long the end of the application waits for the entry in hand
-     */
-    public record Listener(
-            @DefaultValue("true") boolean enabled,
-            @Nullable String group,
-            @DefaultValue("stream.orders") String stream,
-            @DefaultValue("userId voucherId id") String fields,
-            @DefaultValue List<String> tags,
-            @DefaultValue("1") int concurrency,
-            @DefaultValue("100") int batch,
-            @DefaultValue("1s") Duration poll,
-            @DefaultValue("60s") Duration claimAfter,
-            @DefaultValue("1s") Duration retryFirst,
-            @DefaultValue("60s") Duration retryMost,
-            @DefaultValue("20s") Duration shutdownWithin) {
-
-        OrderListenerOptions options(Duration pollMost) {
-            Duration waits = poll.compareTo(pollMost) < 0 ? poll : pollMost;
-            return new OrderListenerOptions(
-                    stream, fields, tags, concurrency, batch, waits, claimAfter, retryFirst,
-                    retryMost, shutdownWithin);
-        }
-    }
-
-    /**
      * How the locks of the lock registry behave.
      *
      * @param prefix What comes before the key in the name of a lock
@@ -129,8 +89,15 @@ public record SeckillProperties(
     }
 
     SeckillOptions options() {
-        return new SeckillOptions(
-                commandTimeout, retryFor, coalescing, coalescingWindow, batchMax, waitingMax,
-                rememberSoldOut, soldOutFor, stockPrefix, hashTags);
+        return SeckillOptions.defaults()
+                .commandTimeout(commandTimeout)
+                .retryFor(retryFor)
+                .coalescing(coalescing)
+                .coalescingWindow(coalescingWindow)
+                .batchMax(batchMax)
+                .waitingMax(waitingMax)
+                .rememberSoldOut(rememberSoldOut)
+                .soldOutFor(soldOutFor)
+                .stockNames(stockPrefix, hashTags);
     }
 }

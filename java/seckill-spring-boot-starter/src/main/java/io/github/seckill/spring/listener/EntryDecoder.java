@@ -48,7 +48,7 @@ final class EntryDecoder {
      *
      * @throws MalformedEntryException if this is not an order
      */
-    OrderEvent decode(OrderStreams.Kind kind, StreamEntry entry, Map<byte[], byte[]> raw) {
+    OrderEvent decode(Kind kind, StreamEntry entry, Map<byte[], byte[]> raw) {
         Map<String, String> fields = new LinkedHashMap<>();
         raw.forEach((name, value) -> fields.put(text(name), text(value)));
         OrderRef order =

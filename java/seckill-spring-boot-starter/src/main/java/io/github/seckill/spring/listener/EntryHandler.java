@@ -2,7 +2,6 @@ package io.github.seckill.spring.listener;
 
 import io.github.seckill.spring.listener.FailureLog.Failures;
 import io.github.seckill.spring.listener.OrderFailurePolicy.Decision;
-import io.github.seckill.spring.listener.OrderStreams.Kind;
 import java.time.Duration;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -32,8 +31,12 @@ final class EntryHandler {
         this.observer = observer;
     }
 
-    /** Throws only what the server or the connection to it is to blame for. */
-    void handle(
+    /**
+     * Hands an entry over. Throws only what the server or the connection to it is to blame for.
+     *
+     * @return whether the entry is to be acknowledged
+     */
+    boolean handle(
             GroupConsumer consumer, String stream, Kind kind, ByteRecord record, long deliveries) {
         StreamEntry entry =
                 new StreamEntry(
@@ -44,18 +47,18 @@ final class EntryHandler {
         } catch (MalformedEntryException malformed) {
             observer.handled(entry, "malformed", false, Duration.ZERO);
             finish(consumer, record, entry, null, malformed);
-            return;
+            return false;
         }
         long startNanos = System.nanoTime();
         Throwable thrown = call(kind, event);
         Duration time = Duration.ofNanos(System.nanoTime() - startNanos);
         observer.handled(entry, event.kind(), thrown == null, time);
         if (thrown == null) {
-            consumer.acknowledge(stream, record.getId());
             failures.handled(stream, entry.id());
-        } else {
-            finish(consumer, record, entry, event, thrown);
+            return true;
         }
+        finish(consumer, record, entry, event, thrown);
+        return false;
     }
 
     private @Nullable Throwable call(Kind kind, OrderEvent event) {

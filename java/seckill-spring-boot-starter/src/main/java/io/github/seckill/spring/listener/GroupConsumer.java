@@ -47,10 +47,19 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
             if sale ~= ARGV[6] then return 0 end
             return redis.call('SECKILL.REJECT', KEYS[1], ARGV[1], ARGV[2], 'REASON', ARGV[5])""";
 
-    /** A consumer that is deleted with pending entries would take them with it. */
+    /**
+     * A consumer that is deleted takes its pending entries with it. So they go to another one
+     * first, as if they had been idle for long enough: others take them over at once.
+     */
     private static final String LEAVE =
             """
-            if #redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, ARGV[2]) > 0 then return 0 end
+            repeat
+                local mine = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 100, ARGV[2])
+                for _, entry in ipairs(mine) do
+                    redis.call('XCLAIM', KEYS[1], ARGV[1], 'returned', 0, entry[1],
+                        'IDLE', ARGV[3], 'JUSTID')
+                end
+            until #mine == 0
             redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2])
             return 1""";
 
@@ -93,9 +102,9 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
         return offsets.toArray(new StreamOffset[0]);
     }
 
-    /** Pending entries of all consumers, from an id on. */
-    List<PendingMessage> pending(String stream, String from, int count) {
-        Range<String> range = Range.rightUnbounded(Range.Bound.inclusive(from));
+    /** Pending entries of all consumers, behind an id. */
+    List<PendingMessage> pending(String stream, String behind, int count) {
+        Range<String> range = Range.rightUnbounded(Range.Bound.exclusive(behind));
         var pending =
                 connection.streamCommands().xPending(bytes(stream), group, range, (long) count);
         return pending == null ? List.of() : pending.toList();
@@ -108,8 +117,8 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
         return claimed == null || claimed.isEmpty() ? null : claimed.get(0);
     }
 
-    void acknowledge(String stream, RecordId id) {
-        connection.streamCommands().xAck(bytes(stream), group, id);
+    void acknowledge(String stream, List<RecordId> ids) {
+        connection.streamCommands().xAck(bytes(stream), group, ids.toArray(RecordId[]::new));
     }
 
     /** Makes an entry a dead letter and releases nothing; false if it is not pending. */
@@ -153,9 +162,9 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
                         sale == null ? "" : sale.toString()));
     }
 
-    /** Deletes this consumer if nothing is pending for it. */
-    void leave(String stream) {
-        eval(LEAVE, 1, texts(stream, group, name));
+    /** Returns what is pending for this consumer to the group, and deletes the consumer. */
+    void leave(String stream, Duration claimAfter) {
+        eval(LEAVE, 1, texts(stream, group, name, String.valueOf(claimAfter.toMillis())));
     }
 
     private boolean eval(String script, int keys, List<byte[]> keysAndArguments) {
@@ -170,10 +179,11 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
         return Long.valueOf(1).equals(done);
     }
 
-    /** Whether an error reply of the server begins so. */
+    /** Whether it is an error reply of the server with this code word, whoever has wrapped it. */
     static boolean hasCode(Throwable failed, String code) {
         for (Throwable cause = failed; cause != null; cause = cause.getCause()) {
-            if (cause.getMessage() != null && cause.getMessage().contains(code)) {
+            String reply = String.valueOf(cause.getMessage());
+            if (reply.startsWith(code + " ")) {
                 return true;
             }
         }

@@ -1,6 +1,8 @@
 package io.github.seckill.spring.listener;
 
 import io.github.seckill.client.OrderRef;
+import java.net.URLEncoder;
+import java.nio.charset.StandardCharsets;
 
 /** What an entry of the streams says of an order. */
 public sealed interface OrderEvent permits OrderPlaced, OrderConfirmed, OrderReleased {
@@ -39,8 +41,13 @@ public sealed interface OrderEvent permits OrderPlaced, OrderConfirmed, OrderRel
                 ":",
                 kind(),
                 order.sale() == null ? "" : order.sale().toString(),
-                IdempotencyKeys.escape(order.voucher()),
-                IdempotencyKeys.escape(order.orderId()));
+                escape(order.voucher()),
+                escape(order.orderId()));
+    }
+
+    /** Without colons, which separate, and without spaces. */
+    private static String escape(String id) {
+        return URLEncoder.encode(id, StandardCharsets.UTF_8);
     }
 
     /**

@@ -1,6 +1,5 @@
 package io.github.seckill.spring.listener;
 
-import io.github.seckill.spring.listener.OrderStreams.Kind;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.time.Duration;
@@ -12,40 +11,61 @@ import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.springframework.beans.factory.SmartInitializingSingleton;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 
-/** Runs the methods with {@link SeckillOrderListener} for as long as the application runs. */
-public final class OrderListenerContainer implements SmartLifecycle {
+/**
+ * Runs the methods with {@link SeckillOrderListener} for as long as the application runs.
+ *
+ * <p>It is not built on the {@code StreamMessageListenerContainer} of Spring Data, which hands over
+ * what {@code XREADGROUP} reads and does nothing else: it makes no group, claims no pending entry,
+ * counts no deliveries, hands over a whole batch even when others have claimed the rest of it, goes
+ * on reading while the database is down, asks a server that is down again without a pause, and has
+ * a thread and a connection for each of the three streams. All of that would stand around it, with
+ * the reading, which is one call here, inside.
+ */
+public final class OrderListenerContainer implements SmartLifecycle, SmartInitializingSingleton {
     private static final Logger LOG = LoggerFactory.getLogger(OrderListenerContainer.class);
 
-    private final OrderListenerPostProcessor listeners;
+    private final ConfigurableListableBeanFactory beans;
     private final RedisConnectionFactory connections;
     private final OrderListenerOptions options;
+    private final Duration pollMost;
     private final OrderFailurePolicy policy;
     private final OrderListenerObserver observer;
     private final Map<OrderListenerLoop, Thread> running = new LinkedHashMap<>();
+    private Map<String, Map<Kind, OrderListenerMethod>> groups = Map.of();
 
     /**
      * Makes a container that is to be started.
      *
-     * @param listeners knows the methods
+     * @param beans some of which have such methods
      * @param connections makes a connection for every thread
      * @param options how to read
+     * @param pollMost bounds how long a read waits, which would end as a failure otherwise
      * @param policy decides on entries that fail
      * @param observer is notified of what happens
      */
     public OrderListenerContainer(
-            OrderListenerPostProcessor listeners,
+            ConfigurableListableBeanFactory beans,
             RedisConnectionFactory connections,
             OrderListenerOptions options,
+            Duration pollMost,
             OrderFailurePolicy policy,
             OrderListenerObserver observer) {
-        this.listeners = listeners;
+        this.beans = beans;
         this.connections = connections;
         this.options = options;
+        this.pollMost = pollMost;
         this.policy = policy;
         this.observer = observer;
+    }
+
+    @Override
+    public synchronized void afterSingletonsInstantiated() {
+        groups = OrderListenerMethod.of(beans);
     }
 
     @Override
@@ -55,18 +75,14 @@ public final class OrderListenerContainer implements SmartLifecycle {
         }
         List<String> tags = options.tags().isEmpty() ? List.of("") : options.tags();
         String process = process();
-        listeners
-                .groups()
-                .forEach(
-                        (group, methods) -> {
-                            for (String tag : tags) {
-                                OrderStreams streams =
-                                        OrderStreams.named(options.stream(), tag);
-                                for (int i = 1; i <= options.concurrency(); i++) {
-                                    launch(group, process + "-" + i, streams, methods);
-                                }
-                            }
-                        });
+        groups.forEach(
+                (group, methods) -> {
+                    for (String tag : tags) {
+                        for (int i = 1; i <= options.concurrency(); i++) {
+                            launch(group, process + "-" + i, tag, methods);
+                        }
+                    }
+                });
     }
 
     /** Two processes with one name would take each other's entries. */
@@ -77,22 +93,16 @@ public final class OrderListenerContainer implements SmartLifecycle {
         } catch (UnknownHostException unnamed) {
             host = "unknown";
         }
-        return String.join(
-                "-",
-                host,
-                String.valueOf(ProcessHandle.current().pid()),
-                UUID.randomUUID().toString().substring(0, 8));
+        String random = UUID.randomUUID().toString().substring(0, 8);
+        return host + "-" + ProcessHandle.current().pid() + "-" + random;
     }
 
     private void launch(
-            String group,
-            String name,
-            OrderStreams streams,
-            Map<Kind, OrderListenerMethod> methods) {
-        Map<String, Kind> kinds = new LinkedHashMap<>();
+            String group, String name, String tag, Map<Kind, OrderListenerMethod> methods) {
+        Map<String, Kind> streams = new LinkedHashMap<>();
         for (Kind kind : Kind.values()) {
             if (methods.containsKey(kind)) {
-                kinds.put(streams.name(kind), kind);
+                streams.put(kind.stream(options.stream(), tag), kind);
             }
         }
         EntryDecoder decoder = new EntryDecoder(options.fields());
@@ -101,9 +111,10 @@ public final class OrderListenerContainer implements SmartLifecycle {
                         connections::getConnection,
                         group,
                         name,
-                        kinds,
+                        streams,
                         new EntryHandler(methods, decoder, policy, observer),
-                        options.settings(),
+                        options,
+                        options.poll().compareTo(pollMost) < 0 ? options.poll() : pollMost,
                         observer);
         Thread thread = new Thread(loop, "seckill-" + group + "-" + (running.size() + 1));
         running.put(loop, thread);
@@ -141,62 +152,5 @@ public final class OrderListenerContainer implements SmartLifecycle {
     @Override
     public synchronized boolean isRunning() {
         return !running.isEmpty();
-    }
-
-    /**
-     * How containers read.
-     *
-     * @param stream the server's {@code seckill.order-stream}
-     * @param fields the server's {@code seckill.order-fields}
-     * @param tags the hash tags whose streams are read, without braces; empty where there are none
-     * @param concurrency threads per group and hash tag
-     * @param batch entries that are read at once
-     * @param poll how long a read waits for new entries
-     * @param claimAfter when entries that another consumer has left are taken over
-     * @param retryFirst when an entry that failed is handed over again
-     * @param retryMost the longest time between two tries
-     * @param shutdownWithin how long the end of the application waits for the entry in hand
-     */
-    public record OrderListenerOptions(
-            String stream,
-            String fields,
-            List<String> tags,
-            int concurrency,
-            int batch,
-            Duration poll,
-            Duration claimAfter,
-            Duration retryFirst,
-            Duration retryMost,
-            Duration shutdownWithin) {
-        /**
-         * Copies what could be changed and refuses what is out of range.
-         *
-         * @param stream the server's {@code seckill.order-stream}
-         * @param fields the server's {@code seckill.order-fields}
-         * @param tags the hash tags whose streams are read, without braces; empty where there are
-         *     none
-         * @param concurrency threads per group and hash tag
-         * @param batch entries that are read at once
-         * @param poll how long a read waits for new entries
-         * @param claimAfter when entries that another consumer has left are taken over
-         * @param retryFirst when an entry that failed is handed over again
-         * @param retryMost the longest time between two tries
-         * @param shutdownWithin how long the end of the application waits for the entry in hand
-         */
-        public OrderListenerOptions {
-            tags = List.copyOf(tags);
-            if (concurrency < 1 || batch < 1) {
-                throw new IllegalArgumentException("concurrency and batch must be at least 1");
-            }
-            for (Duration time : List.of(poll, claimAfter, retryFirst, retryMost)) {
-                if (time.toMillis() < 1) {
-                    throw new IllegalArgumentException("must be at least 1 ms: " + time);
-                }
-            }
-        }
-
-        ListenerSettings settings() {
-            return new ListenerSettings(batch, poll, claimAfter, retryFirst, retryMost);
-        }
     }
 }

@@ -1,6 +1,5 @@
 package io.github.seckill.spring.listener;
 
-import io.github.seckill.spring.listener.OrderStreams.Kind;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -14,10 +13,11 @@ import org.slf4j.LoggerFactory;
 import org.springframework.data.redis.connection.RedisConnection;
 import org.springframework.data.redis.connection.stream.ByteRecord;
 import org.springframework.data.redis.connection.stream.PendingMessage;
+import org.springframework.data.redis.connection.stream.RecordId;
 
 /**
  * One consumer of a group, in a thread: reads what is new, and from time to time what is pending.
- * An entry is acknowledged when its listener has returned; one that failed stays pending on the
+ * An entry is acknowledged soon after its listener has returned; one that failed stays pending on the
  * server, which also remembers when it is due again.
  */
 final class OrderListenerLoop implements Runnable {
@@ -26,7 +26,10 @@ final class OrderListenerLoop implements Runnable {
     private static final Duration PROBE_EVERY = Duration.ofSeconds(10);
     private static final Duration RECONNECT_MOST = Duration.ofSeconds(5);
     private static final int PENDING_PAGE = 256;
-    private static final String FIRST_ID = "0-0";
+    private static final String BEFORE_ALL = "0-0";
+    /** Entries whose listeners return within this time are acknowledged by one command. */
+    private static final long ACKNOWLEDGE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+
     private static final Logger LOG = LoggerFactory.getLogger(OrderListenerLoop.class);
 
     private final Supplier<RedisConnection> connections;
@@ -34,11 +37,16 @@ final class OrderListenerLoop implements Runnable {
     private final String name;
     private final Map<String, Kind> streams;
     private final EntryHandler handler;
-    private final ListenerSettings settings;
+    private final OrderListenerOptions options;
+    private final Duration poll;
     private final OrderListenerObserver observer;
     private final CountDownLatch stopped = new CountDownLatch(1);
-    /** Where the next look at pending entries begins, of each stream. */
-    private final Map<String, String> pendingFrom = new HashMap<>();
+    /** Behind which id the next look at pending entries begins, of each stream. */
+    private final Map<String, String> pendingBehind = new HashMap<>();
+    /** What was handled and is not acknowledged yet, of each stream. */
+    private final Map<String, List<RecordId>> handled = new HashMap<>();
+
+    private long handledNanos;
 
     private long nextPendingNanos = System.nanoTime();
     private long nextProbeNanos;
@@ -50,14 +58,16 @@ final class OrderListenerLoop implements Runnable {
             String name,
             Map<String, Kind> streams,
             EntryHandler handler,
-            ListenerSettings settings,
+            OrderListenerOptions options,
+            Duration poll,
             OrderListenerObserver observer) {
         this.connections = connections;
         this.group = group;
         this.name = name;
         this.streams = streams;
         this.handler = handler;
-        this.settings = settings;
+        this.options = options;
+        this.poll = poll;
         this.observer = observer;
     }
 
@@ -73,11 +83,12 @@ final class OrderListenerLoop implements Runnable {
             try (RedisConnection connection = connections.get()) {
                 GroupConsumer consumer = new GroupConsumer(connection, group, name);
                 streams.keySet().forEach(consumer::createGroup);
+                acknowledge(consumer);
                 while (isRunning()) {
                     step(consumer);
                     pause = Duration.ofMillis(100);
                 }
-                streams.keySet().forEach(consumer::leave);
+                streams.keySet().forEach(stream -> consumer.leave(stream, options.claimAfter()));
             } catch (RuntimeException failed) {
                 if (isRunning()) {
                     LOG.warn("The group {} can't read, and tries again: {}", group, first(failed));
@@ -110,17 +121,17 @@ final class OrderListenerLoop implements Runnable {
 
     private void step(GroupConsumer consumer) {
         if (System.nanoTime() - nextPendingNanos >= 0) {
-            streams.forEach((stream, kind) -> retry(consumer, stream, kind));
-            nextPendingNanos = System.nanoTime() + settings.retryFirst().toNanos() / 2;
+            streams.keySet().forEach(stream -> retry(consumer, stream));
+            nextPendingNanos = System.nanoTime() + options.retryFirst().toNanos() / 2;
         }
         watchIntake();
         if (!intakeStopped) {
-            readNew(consumer, settings.batch(), settings.poll());
+            readNew(consumer, options.batch(), poll);
         } else if (System.nanoTime() - nextProbeNanos >= 0) {
             nextProbeNanos = System.nanoTime() + PROBE_EVERY.toNanos();
-            readNew(consumer, 1, settings.poll());
+            readNew(consumer, 1, poll);
         } else {
-            await(settings.poll());
+            await(poll);
         }
     }
 
@@ -147,7 +158,7 @@ final class OrderListenerLoop implements Runnable {
      * only; what is left of a page is pending, and is claimed one by one when it is due.
      */
     private long handOverUntil() {
-        return System.nanoTime() + settings.claimAfter().toNanos() / 2;
+        return System.nanoTime() + options.claimAfter().toNanos() / 2;
     }
 
     private boolean mayHandOver(long untilNanos) {
@@ -162,34 +173,55 @@ final class OrderListenerLoop implements Runnable {
                 (stream, kind) -> {
                     for (ByteRecord record : found.getOrDefault(stream, List.of())) {
                         if (mayHandOver(until)) {
-                            handler.handle(consumer, stream, kind, record, 1);
+                            handOver(consumer, stream, record, 1);
                         }
                     }
                 });
+        acknowledge(consumer);
+    }
+
+    private void handOver(
+            GroupConsumer consumer, String stream, ByteRecord record, long deliveries) {
+        if (!handler.handle(consumer, stream, streams.get(stream), record, deliveries)) {
+            return;
+        }
+        if (handled.isEmpty()) {
+            handledNanos = System.nanoTime();
+        }
+        handled.computeIfAbsent(stream, absent -> new ArrayList<>()).add(record.getId());
+        if (System.nanoTime() - handledNanos > ACKNOWLEDGE_NANOS) {
+            acknowledge(consumer);
+        }
+    }
+
+    private void acknowledge(GroupConsumer consumer) {
+        handled.forEach(consumer::acknowledge);
+        handled.clear();
     }
 
     /** Hands over what is due of the next page of pending entries. */
-    private void retry(GroupConsumer consumer, String stream, Kind kind) {
-        String from = pendingFrom.getOrDefault(stream, FIRST_ID);
-        List<PendingMessage> page = consumer.pending(stream, from, PENDING_PAGE);
+    private void retry(GroupConsumer consumer, String stream) {
+        String behind = pendingBehind.getOrDefault(stream, BEFORE_ALL);
+        List<PendingMessage> page = consumer.pending(stream, behind, PENDING_PAGE);
         long until = handOverUntil();
-        String next =
-                page.size() < PENDING_PAGE
-                        ? FIRST_ID
-                        : EntryIds.next(page.get(page.size() - 1).getIdAsString());
+        boolean isLast = page.size() < PENDING_PAGE;
         for (PendingMessage pending : page) {
             if (!mayHandOver(until)) {
-                next = pending.getIdAsString();
+                isLast = false;
                 break;
             }
-            retry(consumer, stream, kind, pending);
+            retry(consumer, stream, pending);
+            behind = pending.getIdAsString();
         }
-        pendingFrom.put(stream, next);
+        pendingBehind.put(stream, isLast ? BEFORE_ALL : behind);
+        acknowledge(consumer);
     }
 
-    private void retry(
-            GroupConsumer consumer, String stream, Kind kind, PendingMessage pending) {
-        Duration due = dueAfter(pending);
+    private void retry(GroupConsumer consumer, String stream, PendingMessage pending) {
+        Duration due =
+                name.equals(pending.getConsumerName())
+                        ? options.backoff(pending.getTotalDeliveryCount())
+                        : options.claimAfter();
         if (pending.getElapsedTimeSinceLastDelivery().compareTo(due) < 0) {
             return;
         }
@@ -197,14 +229,7 @@ final class OrderListenerLoop implements Runnable {
         if (record == null) {
             handler.forget(stream, pending.getIdAsString());
         } else {
-            long deliveries = pending.getTotalDeliveryCount() + 1;
-            handler.handle(consumer, stream, kind, record, deliveries);
+            handOver(consumer, stream, record, pending.getTotalDeliveryCount() + 1);
         }
-    }
-
-    private Duration dueAfter(PendingMessage pending) {
-        return name.equals(pending.getConsumerName())
-                ? settings.backoff(pending.getTotalDeliveryCount())
-                : settings.claimAfter();
     }
 }

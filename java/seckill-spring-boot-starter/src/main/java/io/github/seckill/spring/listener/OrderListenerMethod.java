@@ -2,22 +2,35 @@ package io.github.seckill.spring.listener;
 
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import org.springframework.aop.framework.autoproxy.AutoProxyUtils;
+import org.springframework.aop.scope.ScopedProxyUtils;
+import org.springframework.aop.support.AopUtils;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.core.MethodIntrospector;
+import org.springframework.core.annotation.AnnotatedElementUtils;
+import org.springframework.core.annotation.AnnotationUtils;
 import org.springframework.util.ReflectionUtils;
+import org.springframework.util.StringUtils;
 
-/** A method with {@link SeckillOrderListener}, and its bean. */
+/**
+ * A method with {@link SeckillOrderListener}, and the name of its bean. As with the event listeners
+ * of Spring, a lazy bean is made when the first entry comes, and a prototype for each.
+ */
 final class OrderListenerMethod {
-    private final Object bean;
+    private final ConfigurableListableBeanFactory beans;
+    private final String bean;
     private final Method method;
-    private final List<OrderStreams.Kind> kinds;
+    private final List<Kind> kinds;
 
-    OrderListenerMethod(Object bean, Method method) {
+    private OrderListenerMethod(
+            ConfigurableListableBeanFactory beans, String bean, Method method) {
         Class<?>[] parameters = method.getParameterTypes();
         boolean takesKey = parameters.length == 2 && parameters[1] == String.class;
         this.kinds =
-                parameters.length == 1 || takesKey
-                        ? OrderStreams.Kind.takenBy(parameters[0])
-                        : List.of();
+                parameters.length == 1 || takesKey ? Kind.takenBy(parameters[0]) : List.of();
         if (kinds.isEmpty()) {
             throw new IllegalStateException(
                     "A method with @SeckillOrderListener takes an OrderEvent, OrderPlaced,"
@@ -25,22 +38,82 @@ final class OrderListenerMethod {
                             + " idempotency key: "
                             + method);
         }
-        ReflectionUtils.makeAccessible(method);
+        this.beans = beans;
         this.bean = bean;
         this.method = method;
+        if (beans.containsSingleton(bean)) {
+            invocableOf(beans.getBean(bean)); // Refused at the start, if it must be.
+        }
     }
 
-    List<OrderStreams.Kind> kinds() {
-        return kinds;
+    /** Finds the methods of all beans, of which none is made: group, kind of stream, method. */
+    static Map<String, Map<Kind, OrderListenerMethod>> of(ConfigurableListableBeanFactory beans) {
+        Map<String, Map<Kind, OrderListenerMethod>> groups = new LinkedHashMap<>();
+        for (String bean : beans.getBeanNamesForType(Object.class)) {
+            Class<?> type =
+                    ScopedProxyUtils.isScopedTarget(bean)
+                            ? null
+                            : AutoProxyUtils.determineTargetClass(beans, bean);
+            if (type == null
+                    || !AnnotationUtils.isCandidateClass(type, SeckillOrderListener.class)) {
+                continue;
+            }
+            MethodIntrospector.MetadataLookup<SeckillOrderListener> annotation =
+                    method ->
+                            AnnotatedElementUtils.findMergedAnnotation(
+                                    method, SeckillOrderListener.class);
+            MethodIntrospector.selectMethods(type, annotation)
+                    .forEach(
+                            (method, found) ->
+                                    add(
+                                            groups,
+                                            beans.resolveEmbeddedValue(found.group()),
+                                            new OrderListenerMethod(beans, bean, method)));
+        }
+        return groups;
+    }
+
+    private static void add(
+            Map<String, Map<Kind, OrderListenerMethod>> groups,
+            String group,
+            OrderListenerMethod listener) {
+        if (!StringUtils.hasText(group)) {
+            throw new IllegalStateException(
+                    "Name the consumer group: @SeckillOrderListener(group = ...),"
+                            + " seckill.listener.group or spring.application.name: "
+                            + listener);
+        }
+        Map<Kind, OrderListenerMethod> listeners =
+                groups.computeIfAbsent(group, absent -> new LinkedHashMap<>());
+        for (Kind kind : listener.kinds) {
+            OrderListenerMethod other = listeners.putIfAbsent(kind, listener);
+            if (other != null) {
+                throw new IllegalStateException(
+                        "Two listeners of the group "
+                                + group
+                                + " would take each other's orders, give them groups of their own: "
+                                + other
+                                + " and "
+                                + listener);
+            }
+        }
+    }
+
+    /** Through the proxy, if there is one: transactions begin there. */
+    private Method invocableOf(Object target) {
+        Method invocable = AopUtils.selectInvocableMethod(method, target.getClass());
+        ReflectionUtils.makeAccessible(invocable);
+        return invocable;
     }
 
     /** Throws what the method throws. */
     void handle(OrderEvent event) throws Throwable {
+        Object target = beans.getBean(bean);
         try {
             if (method.getParameterCount() == 2) {
-                method.invoke(bean, event, event.idempotencyKey());
+                invocableOf(target).invoke(target, event, event.idempotencyKey());
             } else {
-                method.invoke(bean, event);
+                invocableOf(target).invoke(target, event);
             }
         } catch (InvocationTargetException thrown) {
             throw thrown.getTargetException();

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.github.seckill.client.SeckillException.Code;
-import io.github.seckill.client.SeckillException;
 import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.test.SeckillServer;
 import java.time.Duration;

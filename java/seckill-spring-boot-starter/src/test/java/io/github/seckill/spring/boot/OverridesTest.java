@@ -16,6 +16,7 @@ import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
+import org.springframework.data.redis.connection.jedis.JedisConnectionFactory;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.integration.support.locks.LockRegistry;
 
@@ -64,17 +65,34 @@ class OverridesTest {
                 .run(
                         context -> {
                             SeckillOptions options = context.getBean(SeckillOptions.class);
-                            assertThat(options.commandTimeout()).isEqualTo(Duration.ofMillis(300));
-                            assertThat(options.coalescing()).isEqualTo(Coalescing.ON);
-                            assertThat(options.coalescingWindow()).isEqualTo(Duration.ofMillis(1));
-                            assertThat(options.batchMax()).isEqualTo(64);
-                            assertThat(options.rememberSoldOut()).isTrue();
+                            assertThat(options)
+                                    .usingRecursiveComparison()
+                                    .isEqualTo(
+                                            SeckillOptions.defaults()
+                                                    .commandTimeout(Duration.ofMillis(300))
+                                                    .coalescing(Coalescing.ON)
+                                                    .coalescingWindow(Duration.ofMillis(1))
+                                                    .batchMax(64)
+                                                    .rememberSoldOut(true));
                         });
         withRedis()
                 .run(
                         context ->
                                 assertThat(context.getBean(SeckillOptions.class))
+                                        .usingRecursiveComparison()
                                         .isEqualTo(SeckillOptions.defaults()));
+    }
+
+    @Test
+    void jedisIsRefusedWithTheWayOut() {
+        runner.withBean(JedisConnectionFactory.class)
+                .run(
+                        context ->
+                                assertThat(context)
+                                        .getFailure()
+                                        .rootCause()
+                                        .hasMessageStartingWith(
+                                                "The seckill starter needs Lettuce"));
     }
 
     @Test

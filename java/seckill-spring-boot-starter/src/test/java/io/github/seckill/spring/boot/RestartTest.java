@@ -1,86 +1,86 @@
 package io.github.seckill.spring.boot;
 
+import static io.github.seckill.client.Commands.cancel;
+import static io.github.seckill.client.Commands.create;
+import static io.github.seckill.client.Commands.info;
 import static io.github.seckill.spring.Patience.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.github.seckill.client.OrderRef;
 import io.github.seckill.client.Outcome;
 import io.github.seckill.client.SaleRules;
 import io.github.seckill.client.SeckillException;
-import io.github.seckill.spring.SaleOperations;
 import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.test.SeckillServer;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.time.Duration;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.api.Test;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
 
 /** A context that is stopped and started again, as the contexts of tests are by Spring 7. */
 class RestartTest {
-    private static ConfigurableApplicationContext run(SeckillServer server, String clientType) {
+    private static ConfigurableApplicationContext run(SeckillServer server) {
         return new SpringApplicationBuilder(ShopApplication.class)
                 .web(WebApplicationType.NONE)
                 .properties(
                         "spring.data.redis.url=" + server.uri(),
-                        "spring.data.redis.client-type=" + clientType,
                         "spring.application.name=shop",
                         "seckill.retry-for=100ms",
                         "seckill.sold-out-for=10m",
-                        "seckill.remember-sold-out=" + clientType.equals("lettuce"))
+                        "seckill.remember-sold-out=true")
                 .run();
     }
 
-    @ParameterizedTest
-    @ValueSource(strings = {"lettuce", "jedis"})
-    void itGoesOn(String clientType) throws InterruptedException {
+    @Test
+    void itGoesOn() throws InterruptedException {
         try (SeckillServer server = SeckillServer.start();
-                var context = run(server, clientType)) {
+                var context = run(server)) {
             SeckillTemplate template = context.getBean(SeckillTemplate.class);
-            SaleOperations sale = template.open("7", 2, SaleRules.none());
-            assertThat(sale.tryBuy("alice", "a1")).isEqualTo(Outcome.ACCEPTED);
+            template.run(create("7", 2, SaleRules.none()));
+            assertThat(template.tryBuy("7", "alice", "a1")).isEqualTo(Outcome.ACCEPTED);
 
             context.stop();
-            assertThatThrownBy(() -> sale.tryBuy("bob", "b1"))
+            assertThatThrownBy(() -> template.tryBuy("7", "bob", "b1"))
                     .isInstanceOf(SeckillException.NotNow.class)
                     .hasMessageContaining("stopped");
             assertThatThrownBy(() -> template.underLock("lock", Duration.ofMillis(1), lock -> 1))
                     .isInstanceOf(SeckillException.NotNow.class);
 
             context.start();
-            assertThat(sale.tryBuy("bob", "b1")).isEqualTo(Outcome.ACCEPTED);
+            assertThat(template.tryBuy("7", "bob", "b1")).isEqualTo(Outcome.ACCEPTED);
             assertThat(template.underLock("lock", Duration.ofSeconds(5), lock -> 1)).contains(1);
-            String key = "placed:" + sale.info().sale() + ":7:b1";
+            String key = "placed:" + template.run(info("7")).sale() + ":7:b1";
             await().until(() -> context.getBean(ShopApplication.class).keys.contains(key));
         }
     }
 
-    @ParameterizedTest
-    @ValueSource(strings = "lettuce")
-    void soldOutIsRememberedAgain(String clientType) {
+    @Test
+    void soldOutIsRememberedAgain() {
         try (SeckillServer server = SeckillServer.start();
-                var context = run(server, clientType)) {
+                var context = run(server)) {
             SeckillTemplate template = context.getBean(SeckillTemplate.class);
-            SaleOperations sale = template.open("7", 1, SaleRules.none());
-            assertThat(sale.tryBuy("alice", "a1")).isEqualTo(Outcome.ACCEPTED);
-            await().until(() -> remembers(context, sale));
+            template.run(create("7", 1, SaleRules.none()));
+            assertThat(template.tryBuy("7", "alice", "a1")).isEqualTo(Outcome.ACCEPTED);
+            await().until(() -> remembers(context, "7"));
             context.stop();
             context.start();
-            await().until(() -> remembers(context, sale));
-            sale.cancel("alice", "a1");
+            await().until(() -> remembers(context, "7"));
+            template.run(cancel(OrderRef.of("7", "alice", "a1")));
             // The announcement comes by the new connection.
-            await().until(() -> sale.tryBuy("carol", "c1") == Outcome.ACCEPTED);
+            await().until(() -> template.tryBuy("7", "carol", "c1") == Outcome.ACCEPTED);
         }
     }
 
     /** Whether a try was answered sold out without asking the server. */
-    static boolean remembers(
-            ConfigurableApplicationContext context, SaleOperations sale) {
+    static boolean remembers(ConfigurableApplicationContext context, String voucher) {
+        SeckillTemplate template = context.getBean(SeckillTemplate.class);
         var remembered = context.getBean(MeterRegistry.class).get("seckill.remembered").counter();
         double before = remembered.count();
-        assertThat(sale.tryBuy("bob", "b" + System.nanoTime())).isEqualTo(Outcome.SOLD_OUT);
+        assertThat(template.tryBuy(voucher, "bob", "b" + System.nanoTime()))
+                .isEqualTo(Outcome.SOLD_OUT);
         return remembered.count() > before;
     }
 }

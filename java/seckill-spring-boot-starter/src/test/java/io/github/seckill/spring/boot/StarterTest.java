@@ -1,14 +1,19 @@
 package io.github.seckill.spring.boot;
 
+import static io.github.seckill.client.Commands.audit;
+import static io.github.seckill.client.Commands.confirm;
+import static io.github.seckill.client.Commands.create;
+import static io.github.seckill.client.Commands.info;
+import static io.github.seckill.client.Commands.reserve;
 import static io.github.seckill.spring.Patience.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.github.seckill.client.Confirmation;
+import io.github.seckill.client.OrderRef;
 import io.github.seckill.client.Outcome;
 import io.github.seckill.client.Reservation;
 import io.github.seckill.client.SaleRules;
 import io.github.seckill.client.SeckillClient;
-import io.github.seckill.spring.SaleOperations;
 import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.spring.lock.SeckillLockRegistry;
 import io.github.seckill.spring.test.SeckillServiceConnection;
@@ -28,7 +33,7 @@ import org.springframework.data.redis.core.StringRedisTemplate;
 import org.springframework.test.context.TestPropertySource;
 import org.springframework.test.util.ReflectionTestUtils;
 
-/** What an application gets from the starter alone, by Lettuce. */
+/** What an application gets from the starter alone. */
 @SpringBootTest(classes = ShopApplication.class)
 @SeckillServiceConnection(options = {"--hz", "50"})
 @TestPropertySource(
@@ -52,17 +57,16 @@ class StarterTest {
 
     @Test
     void aSaleIsMadePaidForAndSound() {
-        SaleOperations sale =
-                template.open("phone", 2, SaleRules.none().hold(Duration.ofMinutes(10)));
-        assertThat(sale.reserve("alice", "a1")).isInstanceOf(Reservation.Held.class);
-        assertThat(sale.tryBuy("alice", "a1")).isEqualTo(Outcome.ACCEPTED);
-        assertThat(sale.tryBuy("alice", "a2")).isEqualTo(Outcome.ALREADY_BOUGHT);
-        assertThat(sale.tryBuy("bob", "b1")).isEqualTo(Outcome.ACCEPTED);
-        assertThat(sale.tryBuy("carol", "c1")).isEqualTo(Outcome.SOLD_OUT);
-        assertThat(sale.confirm("alice", "a1", "payment-1")).isEqualTo(Confirmation.CONFIRMED);
-        assertThat(sale.audit().isSound()).isTrue();
-        assertThat(sale.info().sold()).isEqualTo(1);
-        String key = "placed:" + sale.info().sale() + ":phone:a1";
+        template.run(create("phone", 2, SaleRules.none().hold(Duration.ofMinutes(10))));
+        assertThat(template.run(reserve("phone", "alice", "a1"))).isInstanceOf(Reservation.Held.class);
+        assertThat(template.tryBuy("phone", "alice", "a1")).isEqualTo(Outcome.ACCEPTED);
+        assertThat(template.tryBuy("phone", "alice", "a2")).isEqualTo(Outcome.ALREADY_BOUGHT);
+        assertThat(template.tryBuy("phone", "bob", "b1")).isEqualTo(Outcome.ACCEPTED);
+        assertThat(template.tryBuy("phone", "carol", "c1")).isEqualTo(Outcome.SOLD_OUT);
+        assertThat(template.run(confirm(OrderRef.of("phone", "alice", "a1"), "payment-1"))).isEqualTo(Confirmation.CONFIRMED);
+        assertThat(template.run(audit("phone")).isSound()).isTrue();
+        assertThat(template.run(info("phone")).sold()).isEqualTo(1);
+        String key = "placed:" + template.run(info("phone")).sale() + ":phone:a1";
         await().until(() -> application.keys.contains(key));
     }
 
@@ -74,7 +78,7 @@ class StarterTest {
         long acceptedBefore = accepted.count();
         long soldOutBefore = soldOut.count();
         long batchesBefore = meters.get("seckill.batch").summary().count();
-        template.open("measured", 1, SaleRules.none());
+        template.run(create("measured", 1, SaleRules.none()));
         template.tryBuy("measured", "alice", "m1");
         template.tryBuy("measured", "bob", "m2");
         // The observer may be told a moment after the caller.

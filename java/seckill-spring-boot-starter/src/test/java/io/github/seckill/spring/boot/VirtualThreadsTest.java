@@ -1,10 +1,11 @@
 package io.github.seckill.spring.boot;
 
+import static io.github.seckill.client.Commands.audit;
+import static io.github.seckill.client.Commands.create;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.github.seckill.client.Outcome;
 import io.github.seckill.client.SaleRules;
-import io.github.seckill.spring.SaleOperations;
 import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.test.SeckillServer;
 import java.time.Duration;
@@ -13,10 +14,9 @@ import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledForJreRange;
 import org.junit.jupiter.api.condition.JRE;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.builder.SpringApplicationBuilder;
 
@@ -35,9 +35,8 @@ class VirtualThreadsTest {
         return (ExecutorService) executor;
     }
 
-    @ParameterizedTest
-    @ValueSource(strings = {"lettuce", "jedis"})
-    void theyBuyAndTakeTurns(String clientType) throws Exception {
+    @Test
+    void theyBuyAndTakeTurns() throws Exception {
         underLock = 0;
         ExecutorService threads = virtualThreads();
         try (SeckillServer server = SeckillServer.start();
@@ -46,17 +45,16 @@ class VirtualThreadsTest {
                                 .web(WebApplicationType.NONE)
                                 .properties(
                                         "spring.data.redis.url=" + server.uri(),
-                                        "spring.data.redis.client-type=" + clientType,
                                         "spring.application.name=shop",
                                         "spring.threads.virtual.enabled=true",
                                         "seckill.retry-for=60s")
                                 .run()) {
             SeckillTemplate template = context.getBean(SeckillTemplate.class);
-            SaleOperations sale = template.open("7", STOCK, SaleRules.none());
+            template.run(create("7", STOCK, SaleRules.none()));
             List<Future<Outcome>> outcomes = new ArrayList<>();
             for (int i = 0; i < BUYERS; i++) {
                 String buyer = "b" + i;
-                outcomes.add(threads.submit(() -> sale.tryBuy(buyer, buyer)));
+                outcomes.add(threads.submit(() -> template.tryBuy("7", buyer, buyer)));
             }
             List<Future<?>> turns = new ArrayList<>();
             for (int i = 0; i < HOLDERS; i++) {
@@ -77,7 +75,7 @@ class VirtualThreadsTest {
             }
             assertThat(accepted).isEqualTo(STOCK);
             assertThat(underLock).isEqualTo(HOLDERS);
-            assertThat(sale.audit().isSound()).isTrue();
+            assertThat(template.run(audit("7")).isSound()).isTrue();
         } finally {
             threads.shutdownNow();
         }

@@ -1,5 +1,9 @@
 package io.github.seckill.spring.documented;
 
+import static io.github.seckill.client.Commands.confirm;
+import static io.github.seckill.client.Commands.reserve;
+
+import io.github.seckill.client.OrderRef;
 import io.github.seckill.client.Reservation;
 import io.github.seckill.client.Reservation.Held;
 import io.github.seckill.client.Reservation.Refused;
@@ -18,7 +22,7 @@ class Checkout {
 
     /** Answers a buyer. A retry has the order id of the first request. */
     String buy(String voucher, String user, String orderId) {
-        Reservation reservation = seckill.sale(voucher).reserve(user, orderId);
+        Reservation reservation = seckill.run(reserve(voucher, user, orderId));
         if (reservation instanceof Held held) {
             return "pay before " + held.deadline();
         }
@@ -33,7 +37,8 @@ class Checkout {
 
     /** Called back by the payment provider, possibly more than once. */
     String paid(String voucher, String user, String orderId, String reference) {
-        return switch (seckill.sale(voucher).confirm(user, orderId, reference)) {
+        OrderRef order = OrderRef.of(voucher, user, orderId);
+        return switch (seckill.run(confirm(order, reference))) {
             case CONFIRMED, ALREADY_SOLD -> "ship";
             case TOO_LATE, NO_ORDER -> "refund";
         };

@@ -1,5 +1,8 @@
 package io.github.seckill.spring.documented;
 
+import static io.github.seckill.client.Commands.create;
+import static io.github.seckill.client.Commands.info;
+import static io.github.seckill.client.Commands.order;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.github.seckill.client.Outcome;
@@ -46,7 +49,7 @@ class ClientsPageTest {
         lettuce = RedisClient.create(server.uri());
         seckill = SeckillClient.create(LettuceTransport.of(lettuce));
         // All buyers here are one.
-        seckill.create("7", 10, SaleRules.none().limit(10));
+        seckill.run(create("7", 10, SaleRules.none().limit(10)));
     }
 
     @AfterAll
@@ -83,7 +86,7 @@ class ClientsPageTest {
     void theLibrary() throws InterruptedException {
         String orderId = "library";
         Outcome outcome = seckill.tryBuy("7", "alice", orderId);
-        SaleInfo info = seckill.info("7");
+        SaleInfo info = seckill.run(info("7"));
         boolean held = seckill.lock("lock:report").tryLock(5, TimeUnit.SECONDS);
         assertThat(outcome).isEqualTo(Outcome.ACCEPTED);
         assertThat(info.total()).isEqualTo(10);
@@ -152,7 +155,7 @@ class ClientsPageTest {
                         new IntegerOutput<>(ByteArrayCodec.INSTANCE), voucher, user, id);
             }
             assertThat(outcome).isZero();
-            assertThat(seckill.order("7", orderId)).isPresent();
+            assertThat(seckill.run(order("7", orderId))).isPresent();
         } finally {
             lettuceConnectionFactory.destroy();
         }

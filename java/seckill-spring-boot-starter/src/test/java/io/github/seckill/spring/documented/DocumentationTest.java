@@ -1,9 +1,13 @@
 package io.github.seckill.spring.documented;
 
+import static io.github.seckill.client.Commands.audit;
+import static io.github.seckill.client.Commands.cancel;
+import static io.github.seckill.client.Commands.create;
 import static io.github.seckill.spring.Patience.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.github.seckill.client.Cancellation;
+import io.github.seckill.client.OrderRef;
 import io.github.seckill.client.SaleRules;
 import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.spring.documented.first.FirstSale;
@@ -83,9 +87,8 @@ class DocumentationTest {
         try (SeckillServer server = SeckillServer.start();
                 var context = run(Migrated.class, server)) {
             Checkout checkout = context.getBean(Checkout.class);
-            var sale =
-                    context.getBean(SeckillTemplate.class)
-                            .open("7", 2, SaleRules.none().hold(Duration.ofMinutes(15)));
+            SeckillTemplate seckill = context.getBean(SeckillTemplate.class);
+            seckill.run(create("7", 2, SaleRules.none().hold(Duration.ofMinutes(15))));
             String first = checkout.buy("7", "alice", "1001");
             assertThat(first).startsWith("pay before 20");
             assertThat(checkout.buy("7", "alice", "1001")).isEqualTo(first);
@@ -94,10 +97,11 @@ class DocumentationTest {
             assertThat(checkout.paid("7", "alice", "1001", "p-1")).isEqualTo("ship");
             assertThat(checkout.paid("7", "alice", "1001", "p-1")).isEqualTo("ship");
             assertThat(checkout.buy("7", "alice", "1001")).isEqualTo("paid");
-            assertThat(sale.cancel("bob", "1002")).isEqualTo(Cancellation.RELEASED);
+            assertThat(seckill.run(cancel(OrderRef.of("7", "bob", "1002"))))
+                    .isEqualTo(Cancellation.RELEASED);
             assertThat(checkout.paid("7", "bob", "1002", "p-2")).isEqualTo("refund");
             assertThat(checkout.paid("7", "dave", "1004", "p-3")).isEqualTo("refund");
-            assertThat(sale.audit().differences()).isEmpty();
+            assertThat(seckill.run(audit("7")).differences()).isEmpty();
         }
     }
 

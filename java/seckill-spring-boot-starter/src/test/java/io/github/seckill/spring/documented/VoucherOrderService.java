@@ -1,6 +1,11 @@
 package io.github.seckill.spring.documented;
 
+import static io.github.seckill.client.Commands.adopt;
+
 import io.github.seckill.client.Outcome;
+import io.github.seckill.client.Purchase;
+import io.github.seckill.client.Purchase.Accepted;
+import io.github.seckill.client.Purchase.Refused;
 import io.github.seckill.client.SaleRules;
 import io.github.seckill.spring.SeckillTemplate;
 import org.springframework.data.redis.core.StringRedisTemplate;
@@ -19,22 +24,19 @@ class VoucherOrderService {
 
     void openSale(long voucherId, int stock) {
         redis.opsForValue().set("seckill:stock:" + voucherId, String.valueOf(stock));
-        seckill.client().adopt(String.valueOf(voucherId), SaleRules.none());
+        seckill.run(adopt(String.valueOf(voucherId), SaleRules.none()));
     }
 
     /** What a controller would tell the buyer. */
     String buy(long voucherId, long userId) {
-        String orderId = seckill.client().nextId("order");
-        Outcome outcome =
-                seckill.tryBuy(
-                        String.valueOf(voucherId),
-                        String.valueOf(userId),
-                        orderId);
-        return switch (outcome) {
-            case ACCEPTED -> "ordered";
-            case SOLD_OUT -> "sold out";
-            case ALREADY_BOUGHT -> "one order per user";
-            default -> throw new IllegalStateException("outcome " + outcome);
-        };
+        Purchase purchase =
+                seckill.tryBuy(String.valueOf(voucherId), String.valueOf(userId));
+        if (purchase instanceof Accepted) { // It has the order id.
+            return "ordered";
+        }
+        if (purchase instanceof Refused refused) {
+            return refused.outcome() == Outcome.SOLD_OUT ? "sold out" : "one order per user";
+        }
+        return "look at your orders"; // No answer came: status(voucher, user) tells.
     }
 }

@@ -28,7 +28,7 @@ class EntryDecoderTest {
     }
 
     private OrderEvent placed(String... namesAndValues) {
-        return decoder.decode(OrderStreams.Kind.PLACED, ENTRY, fields(namesAndValues));
+        return decoder.decode(Kind.PLACED, ENTRY, fields(namesAndValues));
     }
 
     @Test
@@ -61,7 +61,7 @@ class EntryDecoderTest {
                 .hasMessageContaining("sale");
         Map<byte[], byte[]> noUtf8 = fields("userId", "u", "voucherId", "v");
         noUtf8.put(bytes("id"), new byte[] {(byte) 0xff});
-        assertThatThrownBy(() -> decoder.decode(OrderStreams.Kind.PLACED, ENTRY, noUtf8))
+        assertThatThrownBy(() -> decoder.decode(Kind.PLACED, ENTRY, noUtf8))
                 .hasMessageContaining("UTF-8");
     }
 
@@ -75,22 +75,16 @@ class EntryDecoderTest {
 
     @Test
     void streamsAreNamedAsTheServerNamesThem() {
-        OrderStreams tagged = OrderStreams.named("stream.orders", "shop3");
-        assertThat(tagged.name(OrderStreams.Kind.RELEASED))
+        assertThat(Kind.RELEASED.stream("stream.orders", "shop3"))
                 .isEqualTo("stream.orders.released:{shop3}");
-        assertThat(OrderStreams.named("o", "").name(OrderStreams.Kind.CONFIRMED))
-                .isEqualTo("o.confirmed");
+        assertThat(Kind.CONFIRMED.stream("o", "")).isEqualTo("o.confirmed");
     }
 
     @Test
     void triesComeLaterAndLaterUpToABound() {
-        ListenerSettings settings =
-                new ListenerSettings(
-                        1,
-                        Duration.ofSeconds(1),
-                        Duration.ofSeconds(1),
-                        Duration.ofSeconds(1),
-                        Duration.ofSeconds(60));
+        OrderListenerOptions settings =
+                ListenerShop.options(
+                        Duration.ofSeconds(1), Duration.ofSeconds(1), Duration.ofSeconds(60));
         assertThat(settings.backoff(1)).isEqualTo(Duration.ofSeconds(1));
         assertThat(settings.backoff(2)).isEqualTo(Duration.ofSeconds(2));
         assertThat(settings.backoff(6)).isEqualTo(Duration.ofSeconds(32));
@@ -99,8 +93,10 @@ class EntryDecoderTest {
     }
 
     @Test
-    void theNextIdIsTheSmallestThatIsGreater() {
-        assertThat(EntryIds.next("5-1")).isEqualTo("5-2");
-        assertThat(EntryIds.next("5-18446744073709551615")).isEqualTo("6-0");
+    void aReplyIsKnownByItsFirstWord() {
+        Exception busy = new Exception("wrapped", new Exception("BUSYGROUP the group exists"));
+        assertThat(GroupConsumer.hasCode(busy, "BUSYGROUP")).isTrue();
+        Exception other = new Exception("NOPERM no right to the key BUSYGROUP ");
+        assertThat(GroupConsumer.hasCode(other, "BUSYGROUP")).isFalse();
     }
 }

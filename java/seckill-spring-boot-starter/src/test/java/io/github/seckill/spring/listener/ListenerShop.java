@@ -2,13 +2,13 @@ package io.github.seckill.spring.listener;
 
 import io.github.seckill.client.SeckillClient;
 import io.github.seckill.client.lettuce.LettuceTransport;
-import io.github.seckill.spring.listener.OrderListenerContainer.OrderListenerOptions;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.RedisClient;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.springframework.beans.factory.support.DefaultListableBeanFactory;
 import org.springframework.data.domain.Range;
 import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
@@ -26,6 +26,7 @@ final class ListenerShop implements AutoCloseable {
                     new RedisStandaloneConfiguration(server.host(), server.port()));
     final SeckillClient client;
     final StringRedisTemplate redis;
+    Duration claimAfter = Duration.ofMillis(300);
     private final List<OrderListenerContainer> containers = new ArrayList<>();
 
     ListenerShop() {
@@ -44,29 +45,46 @@ final class ListenerShop implements AutoCloseable {
 
     OrderListenerContainer start(
             OrderFailurePolicy policy, OrderListenerObserver observer, Object... beans) {
-        OrderListenerPostProcessor processor = new OrderListenerPostProcessor();
+        DefaultListableBeanFactory factory = new DefaultListableBeanFactory();
         for (Object bean : beans) {
-            processor.postProcessAfterInitialization(bean, "bean");
+            factory.registerSingleton(bean.getClass().getName(), bean);
         }
+        return start(policy, observer, factory);
+    }
+
+    OrderListenerContainer start(
+            OrderFailurePolicy policy,
+            OrderListenerObserver observer,
+            DefaultListableBeanFactory beans) {
+        Duration retry = Duration.ofMillis(40);
         OrderListenerContainer container =
-                new OrderListenerContainer(processor, factory, options(), policy, observer);
+                new OrderListenerContainer(
+                        beans,
+                        factory,
+                        options(claimAfter, retry, retry.multipliedBy(4)),
+                        Duration.ofSeconds(1),
+                        policy,
+                        observer);
         containers.add(container);
+        container.afterSingletonsInstantiated();
         container.start();
         return container;
     }
 
-    private static OrderListenerOptions options() {
-        Duration retry = Duration.ofMillis(40);
+    static OrderListenerOptions options(
+            Duration claimAfter, Duration retryFirst, Duration retryMost) {
         return new OrderListenerOptions(
+                true,
+                null,
                 ORDERS,
                 "userId voucherId id",
                 List.of(),
                 1,
                 100,
                 Duration.ofMillis(20),
-                Duration.ofMillis(300),
-                retry,
-                retry.multipliedBy(4),
+                claimAfter,
+                retryFirst,
+                retryMost,
                 Duration.ofSeconds(10));
     }
 

@@ -1,5 +1,10 @@
 package io.github.seckill.spring.listener;
 
+import static io.github.seckill.client.Commands.cancel;
+import static io.github.seckill.client.Commands.confirm;
+import static io.github.seckill.client.Commands.create;
+import static io.github.seckill.client.Commands.info;
+import static io.github.seckill.client.Commands.order;
 import static io.github.seckill.spring.Patience.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -13,15 +18,22 @@ import io.lettuce.core.RedisClient;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Properties;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.beans.factory.support.DefaultListableBeanFactory;
+import org.springframework.beans.factory.support.RootBeanDefinition;
 import org.springframework.data.redis.connection.stream.Consumer;
 import org.springframework.data.redis.connection.stream.ReadOffset;
 import org.springframework.data.redis.connection.stream.StreamOffset;
+import org.springframework.data.redis.core.RedisCallback;
 
 class OrderListenerTest {
     private static final OrderFailurePolicy RETRY = OrderFailurePolicy.retryForever();
@@ -41,12 +53,12 @@ class OrderListenerTest {
 
     @Test
     void everyChangeOfAnOrderIsHandedOverAndAcknowledged() {
-        shop.client.create("7", 5, HELD);
+        shop.client.run(create("7", 5, HELD));
         buy("7", "alice", "a1");
         shop.start(RETRY, recorder);
         buy("7", "bob", "b1");
-        shop.client.confirm(OrderRef.of("7", "alice", "a1"), "payment-1");
-        shop.client.cancel(OrderRef.of("7", "bob", "b1"));
+        shop.client.run(confirm(OrderRef.of("7", "alice", "a1"), "payment-1"));
+        shop.client.run(cancel(OrderRef.of("7", "bob", "b1")));
 
         await().untilAsserted(
                         () ->
@@ -54,7 +66,7 @@ class OrderListenerTest {
                                         .containsExactlyInAnyOrder(
                                                 "placed a1", "placed b1", "confirmed a1",
                                                 "released b1"));
-        Long sale = shop.client.info("7").sale();
+        Long sale = shop.client.run(info("7")).sale();
         assertThat(recorder.handled)
                 .allMatch(event -> event.order().sale() != null)
                 .allMatch(event -> event.order().sale().equals(sale))
@@ -79,7 +91,7 @@ class OrderListenerTest {
     void anEntryThatFailsIsRetriedUnderTheSameKeyAndHoldsNoOtherUp() {
         recorder.refuses = event -> event.order().orderId().equals("a1");
         shop.start(RETRY, recorder);
-        shop.client.create("7", 5, SaleRules.none());
+        shop.client.run(create("7", 5, SaleRules.none()));
         buy("7", "alice", "a1");
         buy("7", "bob", "b1");
 
@@ -97,7 +109,7 @@ class OrderListenerTest {
     @Test
     @SuppressWarnings("unchecked") // of read
     void whatADeadConsumerHasLeftIsTakenOver() {
-        shop.client.create("7", 5, SaleRules.none());
+        shop.client.run(create("7", 5, SaleRules.none()));
         buy("7", "alice", "a1");
         var streams = shop.redis.opsForStream();
         streams.createGroup(ListenerShop.ORDERS, ReadOffset.from("0"), ListenerShop.GROUP);
@@ -124,7 +136,7 @@ class OrderListenerTest {
                     }
                     return false;
                 };
-        shop.client.create("7", 5, SaleRules.none());
+        shop.client.run(create("7", 5, SaleRules.none()));
         for (int i = 1; i <= 5; i++) {
             buy("7", "user" + i, "o" + i);
         }
@@ -143,7 +155,7 @@ class OrderListenerTest {
 
     /** Of a voucher that is there as soon as this is called. */
     private void buy(String voucher, String orderId) {
-        shop.client.create(voucher, 1, SaleRules.none());
+        shop.client.run(create(voucher, 1, SaleRules.none()));
         buy(voucher, "user", orderId);
     }
 
@@ -157,7 +169,7 @@ class OrderListenerTest {
 
     @Test
     void aGroupThatIsDestroyedIsMadeAgain() {
-        shop.client.create("7", 5, SaleRules.none());
+        shop.client.run(create("7", 5, SaleRules.none()));
         shop.start(RETRY, recorder);
         buy("7", "alice", "a1");
         await().until(() -> recorder.handledIds().contains("placed a1"));
@@ -168,7 +180,7 @@ class OrderListenerTest {
 
     @Test
     void aListenerWhoseConnectionsAreLostGoesOn() {
-        shop.client.create("7", 5, SaleRules.none());
+        shop.client.run(create("7", 5, SaleRules.none()));
         shop.start(RETRY, recorder);
         buy("7", "alice", "a1");
         await().until(() -> recorder.handledIds().contains("placed a1"));
@@ -187,7 +199,7 @@ class OrderListenerTest {
     void aDeadLetterByPolicyReleasesNothing() {
         recorder.refuses = event -> event.order().orderId().equals("a1");
         shop.start(OrderFailurePolicy.deadLetterAfter(Duration.ofMillis(50)), recorder);
-        shop.client.create("7", 5, SaleRules.none());
+        shop.client.run(create("7", 5, SaleRules.none()));
         buy("7", "alice", "a1");
         // Nothing is given up before another entry was handled, however long it has failed.
         await().until(() -> recorder.refusals("a1") >= 4);
@@ -202,8 +214,8 @@ class OrderListenerTest {
                 .containsEntry("dlqGroup", ListenerShop.GROUP)
                 .containsEntry("dlqOrder", "unknown");
         assertThat(shop.pending(ListenerShop.ORDERS)).isEmpty();
-        assertThat(shop.client.order("7", "a1").orElseThrow().state()).isEqualTo(OrderState.SOLD);
-        assertThat(shop.client.info("7").left()).isEqualTo(3);
+        assertThat(shop.client.run(order("7", "a1")).orElseThrow().state()).isEqualTo(OrderState.SOLD);
+        assertThat(shop.client.run(info("7")).left()).isEqualTo(3);
         assertThat(shop.entries("stream.orders.released")).isEmpty();
     }
 
@@ -213,27 +225,27 @@ class OrderListenerTest {
                 event ->
                         event instanceof OrderPlaced
                                 && Set.of("a1", "b1", "u1").contains(event.order().orderId());
-        shop.client.create("7", 5, HELD);
+        shop.client.run(create("7", 5, HELD));
         shop.redis.opsForValue().set("seckill:stock:8", "1");
         buy("7", "alice", "a1");
         buy("7", "bob", "b1");
         buy("8", "ute", "u1");
-        shop.client.confirm(OrderRef.of("7", "bob", "b1"));
+        shop.client.run(confirm(OrderRef.of("7", "bob", "b1")));
         shop.start(failure -> OrderFailurePolicy.Decision.REJECT_IF_UNSOLD, recorder);
 
         await().until(() -> shop.entries("stream.orders.dlq").size() == 1);
-        assertThat(shop.client.order("7", "a1").orElseThrow().state())
+        assertThat(shop.client.run(order("7", "a1")).orElseThrow().state())
                 .isEqualTo(OrderState.REJECTED);
         await().until(() -> recorder.handledIds().contains("released a1"));
         long before = recorder.refusals("b1");
         await().until(() -> recorder.refusals("b1") >= before + 2);
         long soldWithoutBook = recorder.refusals("u1");
         await().until(() -> recorder.refusals("u1") >= soldWithoutBook + 2);
-        assertThat(shop.client.order("7", "b1").orElseThrow().state()).isEqualTo(OrderState.SOLD);
+        assertThat(shop.client.run(order("7", "b1")).orElseThrow().state()).isEqualTo(OrderState.SOLD);
         assertThat(shop.redis.opsForValue().get("seckill:stock:8")).isEqualTo("0");
         assertThat(shop.entries("stream.orders.dlq")).hasSize(1);
         assertThat(shop.pending(ListenerShop.ORDERS)).hasSize(2);
-        assertThat(shop.client.info("7").left()).isEqualTo(4);
+        assertThat(shop.client.run(info("7")).left()).isEqualTo(4);
     }
 
     @Test
@@ -241,7 +253,7 @@ class OrderListenerTest {
         recorder.refuses = event -> true;
         Intake intake = new Intake();
         shop.start(failure -> OrderFailurePolicy.Decision.REJECT_IF_UNSOLD, intake, recorder);
-        shop.client.create("7", 100, HELD);
+        shop.client.run(create("7", 100, HELD));
         for (int i = 0; i < 20; i++) {
             buy("7", "u" + i, "o" + i);
         }
@@ -253,12 +265,12 @@ class OrderListenerTest {
         assertThat(recorder.refused)
                 .noneMatch(event -> event.order().orderId().equals("o39"));
         assertThat(shop.entries("stream.orders.dlq")).isEmpty();
-        assertThat(shop.client.info("7").held()).isEqualTo(40);
+        assertThat(shop.client.run(info("7")).held()).isEqualTo(40);
 
         recorder.refuses = event -> false;
         await().until(() -> recorder.handled.size() == 40);
         assertThat(intake.ends).isEqualTo(1);
-        assertThat(shop.client.info("7").held()).isEqualTo(40);
+        assertThat(shop.client.run(info("7")).held()).isEqualTo(40);
     }
 
     private static final class Intake implements OrderListenerObserver {
@@ -277,7 +289,7 @@ class OrderListenerTest {
 
     @Test
     void aMalformedEntryStaysPendingAndIsNoOrder() {
-        shop.client.create("7", 5, SaleRules.none());
+        shop.client.run(create("7", 5, SaleRules.none()));
         shop.redis.opsForStream().add(ListenerShop.ORDERS, Map.of("userId", "alice"));
         shop.start(RETRY, recorder);
         buy("7", "bob", "b1");
@@ -287,7 +299,7 @@ class OrderListenerTest {
 
     @Test
     void aStopWaitsForTheEntryInHandAndLeavesTheGroup() {
-        shop.client.create("7", 5, SaleRules.none());
+        shop.client.run(create("7", 5, SaleRules.none()));
         OrderListenerContainer container = shop.start(RETRY, recorder);
         buy("7", "alice", "a1");
         await().until(() -> recorder.handled.size() == 1);
@@ -298,6 +310,84 @@ class OrderListenerTest {
         buy("7", "bob", "b1");
         container.start();
         await().until(() -> recorder.handled.size() == 2);
+    }
+
+    @Test
+    void whatAStoppedConsumerHasReadIsHandedOverByTheNextOneAtOnce() throws Exception {
+        shop.claimAfter = Duration.ofHours(1);
+        CountDownLatch slow = new CountDownLatch(1);
+        AtomicBoolean inHand = new AtomicBoolean();
+        recorder.refuses =
+                event -> {
+                    inHand.set(true);
+                    awaitQuietly(slow);
+                    return event.order().orderId().equals("o1");
+                };
+        shop.client.run(create("7", 5, SaleRules.none()));
+        for (int i = 1; i <= 5; i++) {
+            buy("7", "user" + i, "o" + i);
+        }
+        OrderListenerContainer container = shop.start(RETRY, recorder);
+        await().until(inHand::get);
+        Thread stopper = new Thread(container::stop);
+        stopper.start();
+        await().until(() -> stopper.getState() == Thread.State.TIMED_WAITING);
+        slow.countDown();
+        stopper.join();
+        assertThat(recorder.handled).isEmpty();
+        assertThat(recorder.refused).hasSize(1);
+
+        Recorder next = new Recorder();
+        shop.start(RETRY, next);
+        await().until(() -> next.handled.size() == 5);
+        await().until(() -> shop.pending(ListenerShop.ORDERS).isEmpty());
+        assertThat(shop.redis.opsForStream().consumers(ListenerShop.ORDERS, ListenerShop.GROUP))
+                .hasSize(2); // The new one, and the one that was returned to.
+    }
+
+    @Test
+    void entriesOfABatchAreAcknowledgedTogether() {
+        shop.client.run(create("7", 100, SaleRules.none()));
+        for (int i = 0; i < 100; i++) {
+            buy("7", "user" + i, "o" + i);
+        }
+        shop.start(RETRY, recorder);
+        await().until(() -> recorder.handled.size() == 100);
+        await().until(() -> shop.pending(ListenerShop.ORDERS).isEmpty());
+        var stats = shop.redis.execute((RedisCallback<Properties>) redis ->
+                redis.serverCommands().info("commandstats"));
+        String calls = stats.getProperty("cmdstat_xack").replaceAll("calls=(\\d+),.*", "$1");
+        assertThat(Integer.parseInt(calls)).isLessThan(50);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"prototype", "lazy"})
+    void aBeanThatIsNotMadeAtTheStartListens(String how) {
+        List<Recorder> made = new CopyOnWriteArrayList<>();
+        RootBeanDefinition definition =
+                new RootBeanDefinition(
+                        Recorder.class,
+                        () -> {
+                            made.add(new Recorder());
+                            return made.get(made.size() - 1);
+                        });
+        definition.setScope(how.equals("lazy") ? "singleton" : how);
+        definition.setLazyInit(how.equals("lazy"));
+        DefaultListableBeanFactory beans = new DefaultListableBeanFactory();
+        beans.registerBeanDefinition("recorder", definition);
+        beans.preInstantiateSingletons();
+        if (how.equals("prototype")) {
+            beans.getBean("recorder");
+            beans.getBean("recorder");
+        }
+        shop.client.run(create("7", 5, SaleRules.none()));
+        shop.start(RETRY, OrderListenerObserver.NONE, beans);
+        buy("7", "alice", "a1");
+        await().until(
+                        () ->
+                                made.stream()
+                                        .anyMatch(
+                                                bean -> bean.handledIds().contains("placed a1")));
     }
 
     static class PlacedOnly {

@@ -1,5 +1,8 @@
 package io.github.seckill.spring.documented.first;
 
+import static io.github.seckill.client.Commands.audit;
+import static io.github.seckill.client.Commands.create;
+
 import io.github.seckill.client.SaleRules;
 import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.spring.listener.OrderPlaced;
@@ -20,9 +23,9 @@ public class FirstSale {
     @Bean
     CommandLineRunner sell(SeckillTemplate seckill) {
         return args -> {
-            var sale = seckill.open("phone", 100, SaleRules.none().hold(Duration.ofMinutes(15)));
-            IntStream.range(0, 1_000).parallel().forEach(i -> sale.tryBuy("user" + i, "order" + i));
-            System.out.println(sale.audit());
+            seckill.run(create("phone", 100, SaleRules.none().hold(Duration.ofMinutes(15))));
+            IntStream.range(0, 1_000).parallel().forEach(i -> seckill.tryBuy("phone", "user" + i));
+            System.out.println(seckill.run(audit("phone")));
         };
     }
 

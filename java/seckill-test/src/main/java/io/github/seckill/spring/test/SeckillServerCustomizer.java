@@ -4,9 +4,9 @@ import io.github.seckill.test.SeckillServer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.springframework.beans.factory.support.DefaultSingletonBeanRegistry;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.core.env.MapPropertySource;
-import org.springframework.beans.factory.support.DefaultSingletonBeanRegistry;
 import org.springframework.test.context.ContextCustomizer;
 import org.springframework.test.context.MergedContextConfiguration;
 
@@ -38,20 +38,9 @@ record SeckillServerCustomizer(String module, String server, List<String> option
     }
 
     private SeckillServer start() {
-        String path = module.isEmpty() ? modulePath() : module;
+        String path = module.isEmpty() ? SeckillServer.requiredModule() : module;
         List<String> line = new ArrayList<>(List.of("--loadmodule", path));
         line.addAll(options);
         return SeckillServer.start(server.isEmpty() ? SeckillServer.program() : server, line);
-    }
-
-    private static String modulePath() {
-        return SeckillServer.module()
-                .orElseThrow(
-                        () ->
-                                new IllegalStateException(
-                                        "Set SECKILL_MODULE, the system property seckill.module or"
-                                                + " @SeckillServiceConnection(module = ...) to"
-                                                + " libseckill.so"))
-                .toString();
     }
 }

@@ -1,0 +1,94 @@
+package io.github.seckill.client;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/** One command that is sent as it is. Immutable. */
+final class Call<T> extends Command<T> {
+    /** When a command without an answer may be sent again. */
+    enum Repeat {
+        ALWAYS,
+        /** Its key is a voucher: the server is asked whether it is managed. */
+        IF_MANAGED,
+        NEVER
+    }
+
+    private final String name;
+    private final List<String> arguments;
+    private final Repeat repeat;
+    private final Function<@Nullable Object, T> reader;
+    private final @Nullable T unanswered;
+
+    private Call(
+            String name,
+            List<String> arguments,
+            Repeat repeat,
+            Function<@Nullable Object, T> reader,
+            @Nullable T unanswered) {
+        this.name = name;
+        this.arguments = arguments;
+        this.repeat = repeat;
+        this.reader = reader;
+        this.unanswered = unanswered;
+    }
+
+    /** A command that may be sent again. */
+    static <T> Call<T> of(
+            String name, Function<@Nullable Object, T> reader, Object... arguments) {
+        List<String> texts = new ArrayList<>(arguments.length);
+        for (Object argument : arguments) {
+            texts.add(argument.toString());
+        }
+        return new Call<>(name, texts, Repeat.ALWAYS, reader, null);
+    }
+
+    /** With an option and its value, if there is a value. */
+    Call<T> option(String option, @Nullable Object value) {
+        return value == null ? this : with(option, value.toString());
+    }
+
+    /** With a word, if so. */
+    Call<T> flag(String word, boolean is) {
+        return is ? with(word) : this;
+    }
+
+    Call<T> with(String... more) {
+        List<String> all = new ArrayList<>(arguments);
+        all.addAll(List.of(more));
+        return new Call<>(name, all, repeat, reader, unanswered);
+    }
+
+    Call<T> repeat(Repeat when) {
+        return new Call<>(name, arguments, when, reader, unanswered);
+    }
+
+    /** With a reply for when no answer came. Without one that is {@link SeckillException.NoAnswer}. */
+    Call<T> unanswered(T reply) {
+        return new Call<>(name, arguments, repeat, reader, reply);
+    }
+
+    Request request() {
+        return new Request(name, arguments, repeat == Repeat.ALWAYS);
+    }
+
+    /** The voucher that must be managed for a repetition, if that is what it takes. */
+    @Nullable String managedVoucher() {
+        return repeat == Repeat.IF_MANAGED ? arguments.get(0) : null;
+    }
+
+    T read(@Nullable Object reply) {
+        return reader.apply(reply);
+    }
+
+    @Nullable T unanswered() {
+        return unanswered;
+    }
+
+    @Override
+    CompletableFuture<T> start(Sender sender, Tries tries) {
+        return sender.call(this, () -> {});
+    }
+}

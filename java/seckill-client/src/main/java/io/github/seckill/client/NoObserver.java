@@ -1,6 +1,0 @@
-package io.github.seckill.client;
-
-/** Looks away. */
-enum NoObserver implements SeckillObserver {
-    NONE
-}

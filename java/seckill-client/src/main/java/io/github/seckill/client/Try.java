@@ -1,0 +1,70 @@
+package io.github.seckill.client;
+
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/** A command that buys: {@link Tries} may answer it from memory, or send it with others. */
+final class Try<T> extends Command<T> {
+    /** The order id that has the server make one. */
+    static final String ID_OF_SERVER = "*";
+
+    final String voucher;
+    final String user;
+    final String orderId;
+    final Call<Bought> call;
+    private final Kind kind;
+    private final Function<Bought, T> as;
+
+    /** What may be done with a try besides sending it. */
+    enum Kind {
+        /** One unit of a voucher by its name: sold out is remembered, and it may travel. */
+        SINGLE,
+        /** Several units: it goes alone. */
+        SEVERAL,
+        /** The keys are spelled out: it goes alone, and nothing is remembered. */
+        KEYED
+    }
+
+    Try(
+            String voucher,
+            String user,
+            String orderId,
+            Call<Bought> call,
+            Kind kind,
+            Function<Bought, T> as) {
+        this.voucher = voucher;
+        this.user = user;
+        this.orderId = orderId;
+        this.call = call;
+        this.kind = kind;
+        this.as = as;
+    }
+
+    /**
+     * What became of a try.
+     *
+     * @param outcome its outcome
+     * @param orderId the id that the server has made, if it was asked to and has accepted
+     */
+    record Bought(Outcome outcome, @Nullable String orderId) {
+        static final Bought UNKNOWN = new Bought(Outcome.UNKNOWN, null);
+    }
+
+    T as(Bought bought) {
+        return as.apply(bought);
+    }
+
+    boolean isByName() {
+        return kind != Kind.KEYED;
+    }
+
+    boolean mayTravel() {
+        return kind == Kind.SINGLE;
+    }
+
+    @Override
+    CompletableFuture<T> start(Sender sender, Tries tries) {
+        return tries.start(this);
+    }
+}

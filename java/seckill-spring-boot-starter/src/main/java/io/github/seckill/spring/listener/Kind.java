@@ -1,0 +1,37 @@
+package io.github.seckill.spring.listener;
+
+import java.util.Arrays;
+import java.util.List;
+
+/** What a stream tells. */
+enum Kind {
+    PLACED("", OrderPlaced.class),
+    CONFIRMED(".confirmed", OrderConfirmed.class),
+    RELEASED(".released", OrderReleased.class);
+
+    private final String suffix;
+    private final Class<? extends OrderEvent> type;
+
+    Kind(String suffix, Class<? extends OrderEvent> type) {
+        this.suffix = suffix;
+        this.type = type;
+    }
+
+    /** The kinds that a parameter of this type takes. */
+    static List<Kind> takenBy(Class<?> parameter) {
+        return Arrays.stream(values())
+                .filter(kind -> parameter.isAssignableFrom(kind.type))
+                .filter(kind -> OrderEvent.class.isAssignableFrom(parameter))
+                .toList();
+    }
+
+    /**
+     * Names the stream as the server does.
+     *
+     * @param orders the server's {@code seckill.order-stream}
+     * @param tag a hash tag without braces, or empty for none
+     */
+    String stream(String orders, String tag) {
+        return orders + suffix + (tag.isEmpty() ? "" : ":{" + tag + "}");
+    }
+}
