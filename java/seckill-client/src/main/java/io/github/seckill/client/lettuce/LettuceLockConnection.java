@@ -59,7 +59,7 @@ final class LettuceLockConnection implements LockConnection, RedisConnectionStat
         } catch (ExecutionException failed) {
             SeckillException said = Wire.failure(failed.getCause());
             if (said.word().equals("MOVED") || said instanceof SeckillException.NoAnswer) {
-                transport.redirected();
+                transport.refresh();
             }
             throw said;
         }

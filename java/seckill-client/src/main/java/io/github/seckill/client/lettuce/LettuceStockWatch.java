@@ -29,30 +29,28 @@ import org.jspecify.annotations.Nullable;
 final class LettuceStockWatch implements StockWatch {
     private static final long ANSWER_MS = 1_000;
 
-    private final Servers servers;
+    private final LettuceTransport transport;
     private final StockListener listener;
     private final Map<String, CompletableFuture<Tracked>> tracked = new ConcurrentHashMap<>();
-    private volatile boolean closed;
 
-    LettuceStockWatch(Servers servers, StockListener listener) {
-        this.servers = servers;
+    LettuceStockWatch(LettuceTransport transport, StockListener listener) {
+        this.transport = transport;
         this.listener = listener;
     }
 
     @Override
     public CompletionStage<@Nullable Long> watch(String key) {
         String server;
-        if (closed) {
-            return CompletableFuture.completedFuture(null);
-        }
+        CompletableFuture<Tracked> connected;
         try {
+            Servers servers = transport.servers();
             server = servers.serverOf(key);
-        } catch (RedisException nowhere) {
+            connected =
+                    tracked.computeIfAbsent(
+                            server, name -> servers.connectTo(name).thenApply(Tracked::new));
+        } catch (RedisException | IllegalStateException nowhere) {
             return CompletableFuture.completedFuture(null);
         }
-        CompletableFuture<Tracked> connected =
-                tracked.computeIfAbsent(
-                        server, name -> servers.connectTo(name).thenApply(Tracked::new));
         return connected
                 .whenComplete(
                         (connection, failed) -> {
@@ -65,7 +63,7 @@ final class LettuceStockWatch implements StockWatch {
 
     @Override
     public void close() {
-        closed = true;
+        listener.allChanged();
         for (String server : tracked.keySet()) {
             CompletableFuture<Tracked> connected = tracked.remove(server);
             if (connected != null && connected.isDone()) {
@@ -121,7 +119,7 @@ final class LettuceStockWatch implements StockWatch {
                     .whenComplete(
                             (value, failed) -> {
                                 if (failed != null) {
-                                    servers.refresh();
+                                    transport.refresh();
                                 }
                             });
         }

@@ -3,6 +3,7 @@ package io.github.seckill.client.lettuce;
 import io.github.seckill.client.Request;
 import io.github.seckill.client.SeckillException;
 import io.github.seckill.client.SeckillTransport;
+import io.lettuce.core.AbstractRedisClient;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisException;
 import io.lettuce.core.RedisURI;
@@ -18,6 +19,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -33,25 +35,25 @@ public final class LettuceTransport implements SeckillTransport {
     /** How many lock connections to one server are kept for later. */
     private static final int IDLE_MAX = 8;
 
-    private final Servers servers;
+    private final Supplier<Servers> source;
     private final Map<String, Deque<LettuceLockConnection>> idle = new HashMap<>();
+    private volatile @Nullable Servers servers;
     private volatile @Nullable StatefulConnection<String, String> shared;
     private @Nullable CompletableFuture<StatefulConnection<String, String>> connecting;
     private @Nullable LettuceStockWatch watch;
-    private boolean closed;
+    private volatile boolean closed;
 
-    private LettuceTransport(Servers servers) {
-        this.servers = servers;
+    private LettuceTransport(Supplier<Servers> source) {
+        this.source = source;
     }
 
     /**
      * A transport to the server that the client was made for.
      *
      * @param client an own or the application's client, made with a URI. It is not closed with this
-     * @return the transport
      */
     public static LettuceTransport of(RedisClient client) {
-        return new LettuceTransport(new OneServer(client, null));
+        return new LettuceTransport(() -> new OneServer(client, null));
     }
 
     /**
@@ -59,10 +61,9 @@ public final class LettuceTransport implements SeckillTransport {
      *
      * @param client an own or the application's client. It is not closed with this
      * @param uri where the server or the sentinels are
-     * @return the transport
      */
     public static LettuceTransport of(RedisClient client, RedisURI uri) {
-        return new LettuceTransport(new OneServer(client, uri));
+        return new LettuceTransport(() -> new OneServer(client, uri));
     }
 
     /**
@@ -70,10 +71,41 @@ public final class LettuceTransport implements SeckillTransport {
      * use.
      *
      * @param client an own or the application's client. It is not closed with this
-     * @return the transport
      */
     public static LettuceTransport of(RedisClusterClient client) {
-        return new LettuceTransport(new Cluster(client));
+        return new LettuceTransport(() -> new Cluster(client));
+    }
+
+    /**
+     * A transport by a client that may be another one after each {@link #close()} and {@link
+     * #reopen()}.
+     */
+    public static LettuceTransport of(Supplier<? extends AbstractRedisClient> client) {
+        return new LettuceTransport(
+                () ->
+                        client.get() instanceof RedisClusterClient cluster
+                                ? new Cluster(cluster)
+                                : new OneServer((RedisClient) client.get(), null));
+    }
+
+    Servers servers() {
+        if (closed) {
+            throw new RedisException("the transport is closed");
+        }
+        Servers present = servers;
+        if (present == null) {
+            present = source.get();
+            servers = present;
+        }
+        return present;
+    }
+
+    /** Looks up again where the keys are. */
+    void refresh() {
+        Servers present = servers;
+        if (present != null) {
+            present.refresh();
+        }
     }
 
     @Override
@@ -116,25 +148,23 @@ public final class LettuceTransport implements SeckillTransport {
             return underWay;
         }
         CompletableFuture<StatefulConnection<String, String>> made =
-                Background.run(servers::connect);
+                Background.run(() -> servers().connect());
         connecting = made;
-        made.whenComplete(this::connected);
+        made.whenComplete((connection, failed) -> connected(made, connection));
         return made;
     }
 
     private synchronized void connected(
-            @Nullable StatefulConnection<String, String> made, @Nullable Throwable failed) {
-        connecting = null;
-        if (made == null) {
-            return;
+            CompletableFuture<StatefulConnection<String, String>> attempt,
+            @Nullable StatefulConnection<String, String> made) {
+        boolean isCurrent = connecting == attempt;
+        StatefulConnection<String, String> old = isCurrent ? shared : made;
+        if (isCurrent) {
+            connecting = null;
+            shared = made == null ? shared : made;
         }
-        StatefulConnection<String, String> before = shared;
-        if (before != null) {
-            before.closeAsync();
-        }
-        shared = made;
-        if (closed) {
-            made.closeAsync();
+        if (made != null && old != null) {
+            old.closeAsync();
         }
     }
 
@@ -142,7 +172,7 @@ public final class LettuceTransport implements SeckillTransport {
     public LockConnection openLockConnection(String key, Duration timeout)
             throws InterruptedException {
         try {
-            String server = servers.serverOf(key);
+            String server = servers().serverOf(key);
             while (true) {
                 LettuceLockConnection kept = takeIdle(server);
                 if (kept == null) {
@@ -152,19 +182,19 @@ public final class LettuceTransport implements SeckillTransport {
                     return kept;
                 }
             }
-        } catch (RedisException failed) {
+        } catch (RedisException | IllegalStateException failed) {
             throw SeckillException.notConnected(failed);
         }
     }
 
     private LettuceLockConnection open(String server, Duration timeout)
             throws InterruptedException {
-        CompletableFuture<Servers.Single> opening = servers.connectTo(server);
+        CompletableFuture<Servers.Single> opening = servers().connectTo(server);
         try {
             Servers.Single opened = opening.get(timeout.toNanos(), TimeUnit.NANOSECONDS);
             return new LettuceLockConnection(this, server, opened);
         } catch (ExecutionException failed) {
-            servers.refresh();
+            refresh();
             throw SeckillException.notConnected(failed.getCause());
         } catch (TimeoutException | InterruptedException late) {
             opening.thenAccept(opened -> opened.owner().closeAsync());
@@ -191,19 +221,14 @@ public final class LettuceTransport implements SeckillTransport {
         return !closed && kept.size() < IDLE_MAX && kept.offer(connection);
     }
 
-    /** A server has said that the slots have moved. */
-    void redirected() {
-        servers.refresh();
-    }
-
     @Override
     public boolean isCluster() {
-        return servers.isCluster();
+        return servers().isCluster();
     }
 
     @Override
     public synchronized StockWatch watchStocks(StockListener listener) {
-        LettuceStockWatch made = new LettuceStockWatch(servers, listener);
+        LettuceStockWatch made = new LettuceStockWatch(this, listener);
         watch = made;
         return made;
     }
@@ -216,6 +241,9 @@ public final class LettuceTransport implements SeckillTransport {
         synchronized (this) {
             closed = true;
             connection = shared;
+            connecting = null;
+            shared = null;
+            servers = null;
             watching = watch;
             idle.values().forEach(locks::addAll);
             idle.clear();
@@ -227,5 +255,15 @@ public final class LettuceTransport implements SeckillTransport {
         if (connection != null) {
             connection.close();
         }
+    }
+
+    /** Whether connections may be opened. */
+    public boolean isOpen() {
+        return !closed;
+    }
+
+    /** Allows connections again after {@link #close()}, when they are needed. */
+    public void reopen() {
+        closed = false;
     }
 }

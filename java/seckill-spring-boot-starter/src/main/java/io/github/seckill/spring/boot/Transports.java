@@ -2,9 +2,7 @@ package io.github.seckill.spring.boot;
 
 import io.github.seckill.client.SeckillTransport;
 import io.github.seckill.client.lettuce.LettuceTransport;
-import io.lettuce.core.AbstractRedisClient;
 import io.lettuce.core.RedisClient;
-import io.lettuce.core.cluster.RedisClusterClient;
 import java.time.Duration;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
@@ -20,9 +18,9 @@ final class Transports {
     private Transports() {}
 
     /** Over the factory's native Lettuce client. */
-    static LifecycleTransport over(RedisConnectionFactory factory) {
+    static SeckillTransport over(RedisConnectionFactory factory) {
         if (LETTUCE && factory instanceof LettuceConnectionFactory lettuce) {
-            return new LifecycleTransport(() -> Lettuce.over(lettuce));
+            return Lettuce.over(lettuce);
         }
         throw new IllegalStateException(
                 "The seckill starter needs Lettuce (remove spring.data.redis.client-type=jedis), or"
@@ -40,10 +38,7 @@ final class Transports {
     /** Loaded only where there is Lettuce. */
     private static final class Lettuce {
         static SeckillTransport over(LettuceConnectionFactory factory) {
-            AbstractRedisClient client = factory.getRequiredNativeClient();
-            return client instanceof RedisClusterClient cluster
-                    ? LettuceTransport.of(cluster)
-                    : LettuceTransport.of((RedisClient) client);
+            return new LifecycleTransport(LettuceTransport.of(factory::getRequiredNativeClient));
         }
     }
 }

@@ -45,7 +45,7 @@ class RestartTest {
             context.stop();
             assertThatThrownBy(() -> template.tryBuy("7", "bob", "b1"))
                     .isInstanceOf(SeckillException.NotNow.class)
-                    .hasMessageContaining("stopped");
+                    .hasMessageContaining("the transport is closed");
             assertThatThrownBy(() -> template.underLock("lock", Duration.ofMillis(1), lock -> 1))
                     .isInstanceOf(SeckillException.NotNow.class);
 
