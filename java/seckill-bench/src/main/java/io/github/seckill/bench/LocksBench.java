@@ -66,10 +66,9 @@ final class LocksBench {
                 Config config = new Config();
                 config.useSingleServer().setAddress(uri);
                 RedissonClient client = Redisson.create(config);
-                Function<String, Lock> locks =
-                        name.equals("fair")
-                                ? key -> client.getFairLock("f:" + key)
-                                : key -> client.getLock("r:" + key);
+                Function<String, Lock> locks = name.equals("fair")
+                        ? key -> client.getFairLock("f:" + key)
+                        : key -> client.getLock("r:" + key);
                 return new Locker(name, locks, client::shutdown);
             }
             RedisClient lettuce = RedisClient.create(uri);
@@ -102,20 +101,18 @@ final class LocksBench {
         long end = started + (long) (seconds * 1e9);
         for (int i = 0; i < THREADS; i++) {
             long number = i;
-            Thread thread =
-                    new Thread(
-                            () -> {
-                                Lock lock = locker.locks().apply("handed");
-                                while (System.nanoTime() < end) {
-                                    lock.lock();
-                                    acquisitions.incrementAndGet();
-                                    if (last.getAndSet(number) != number) {
-                                        handOvers.incrementAndGet();
-                                    }
-                                    lock.unlock();
-                                }
-                                done.countDown();
-                            });
+            Thread thread = new Thread(() -> {
+                Lock lock = locker.locks().apply("handed");
+                while (System.nanoTime() < end) {
+                    lock.lock();
+                    acquisitions.incrementAndGet();
+                    if (last.getAndSet(number) != number) {
+                        handOvers.incrementAndGet();
+                    }
+                    lock.unlock();
+                }
+                done.countDown();
+            });
             thread.start();
         }
         done.await();
@@ -132,34 +129,24 @@ final class LocksBench {
         new CountDownLatch(1).await();
     }
 
-    private static void afterKill(SeckillServer server, Locker locker, int kills)
-            throws Exception {
+    private static void afterKill(SeckillServer server, Locker locker, int kills) throws Exception {
         List<Double> millis = new ArrayList<>();
         for (int i = 0; i < kills; i++) {
-            Process holder =
-                    new ProcessBuilder(
-                                    System.getProperty("java.home") + "/bin/java",
-                                    "-XX:TieredStopAtLevel=1",
-                                    "-cp",
-                                    System.getProperty("java.class.path"),
-                                    LocksBench.class.getName(),
-                                    "hold",
-                                    locker.name(),
-                                    server.uri())
-                            .redirectError(ProcessBuilder.Redirect.DISCARD)
-                            .start();
+            Process holder = new ProcessBuilder(
+                            System.getProperty("java.home") + "/bin/java",
+                            "-XX:TieredStopAtLevel=1", "-cp", System.getProperty("java.class.path"),
+                            LocksBench.class.getName(), "hold", locker.name(), server.uri())
+                    .redirectError(ProcessBuilder.Redirect.DISCARD).start();
             awaitHeld(holder);
             CountDownLatch waits = new CountDownLatch(1);
             AtomicLong got = new AtomicLong();
-            Thread waiter =
-                    new Thread(
-                            () -> {
-                                Lock lock = locker.locks().apply("killed");
-                                waits.countDown();
-                                lock.lock();
-                                got.set(System.nanoTime());
-                                lock.unlock();
-                            });
+            Thread waiter = new Thread(() -> {
+                Lock lock = locker.locks().apply("killed");
+                waits.countDown();
+                lock.lock();
+                got.set(System.nanoTime());
+                lock.unlock();
+            });
             waiter.start();
             waits.await();
             Thread.sleep(200); // Long enough to be in line.
@@ -172,9 +159,7 @@ final class LocksBench {
         Collections.sort(millis);
         System.out.printf(
                 "%-9s after kill -9 of the holder, %d times: p50 %.1f ms, p99 %.1f ms%n",
-                locker.name(),
-                kills,
-                millis.get(millis.size() / 2),
+                locker.name(), kills, millis.get(millis.size() / 2),
                 millis.get((int) (millis.size() * 0.99)));
     }
 

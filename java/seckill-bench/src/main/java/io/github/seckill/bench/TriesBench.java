@@ -78,20 +78,15 @@ final class TriesBench implements AutoCloseable {
             List<Figures> all = new ArrayList<>();
             for (int round = 0; round < ROUNDS; round++) {
                 all.add(script("script", soldOut, ""));
-                all.add(
-                        script(
-                                "script, answered natively",
-                                soldOut,
-                                plain.digest(script)
-                                        + " SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]"));
+                all.add(script(
+                        "script, answered natively", soldOut,
+                        plain.digest(script) + " SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]"));
                 all.add(client("`tryBuy`", soldOut, options.coalescing(Coalescing.OFF)));
                 all.add(client("`tryBuy`, coalesced", soldOut, options));
                 if (soldOut) {
-                    all.add(
-                            client(
-                                    "`tryBuy`, coalesced, remembered",
-                                    true,
-                                    options.rememberSoldOut(true)));
+                    all.add(client(
+                            "`tryBuy`, coalesced, remembered", true,
+                            options.rememberSoldOut(true)));
                 }
             }
             print(soldOut ? "sold out" : "accepted", all);
@@ -111,13 +106,9 @@ final class TriesBench implements AutoCloseable {
             double cpu = median(rounds, Figures::cpuMicros);
             base = base == 0 ? cpu : base;
             System.out.printf(
-                    "| %s | %,.0f | %,.0f | %,.0f | %.3f | %.3f |%n",
-                    name,
-                    median(rounds, Figures::perSecond),
-                    median(rounds, Figures::p50),
-                    median(rounds, Figures::p99),
-                    cpu,
-                    cpu / base);
+                    "| %s | %,.0f | %,.0f | %,.0f | %.3f | %.3f |%n", name,
+                    median(rounds, Figures::perSecond), median(rounds, Figures::p50),
+                    median(rounds, Figures::p99), cpu, cpu / base);
         }
     }
 
@@ -130,16 +121,14 @@ final class TriesBench implements AutoCloseable {
         reset(soldOut, natively);
         DefaultRedisScript<Long> usual = new DefaultRedisScript<>(script, Long.class);
         return measure(
-                name,
-                (user, orderId) -> template.execute(usual, List.of(), "7", user, orderId));
+                name, (user, orderId) -> template.execute(usual, List.of(), "7", user, orderId));
     }
 
     private Figures client(String name, boolean soldOut, SeckillOptions options) throws Exception {
         reset(soldOut, "");
         AtomicLong sizes = new AtomicLong();
         AtomicLong batches = new AtomicLong();
-        SeckillObserver observer =
-                new SeckillObserver() {
+        SeckillObserver observer = new SeckillObserver() {
                     @Override
                     public void sent(int size) {
                         sizes.addAndGet(size);
@@ -148,8 +137,7 @@ final class TriesBench implements AutoCloseable {
                 };
         try (SeckillClient client =
                 new SeckillClient(LettuceTransport.of(lettuce), options, observer)) {
-            Figures figures =
-                    measure(name, (user, orderId) -> client.tryBuy("7", user, orderId));
+            Figures figures = measure(name, (user, orderId) -> client.tryBuy("7", user, orderId));
             System.err.printf(
                     "%s, %s: %d tries sent in %d commands%n",
                     name, soldOut ? "sold out" : "accepted", sizes.get(), batches.get());
@@ -162,9 +150,7 @@ final class TriesBench implements AutoCloseable {
         plain.configSet("seckill.scripts", natively);
         plain.set("seckill:stock:7", soldOut ? "0" : String.valueOf(STOCK));
         plain.xgroupCreate(
-                StreamOffset.from("stream.orders", "0"),
-                "g1",
-                XGroupCreateArgs.Builder.mkstream());
+                StreamOffset.from("stream.orders", "0"), "g1", XGroupCreateArgs.Builder.mkstream());
     }
 
     private Figures measure(String name, Try attempt) throws Exception {
@@ -176,11 +162,8 @@ final class TriesBench implements AutoCloseable {
         double cpu = cpuSeconds() - before;
         Arrays.sort(micros);
         return new Figures(
-                name,
-                micros.length / elapsed,
-                micros[micros.length / 2],
-                micros[(int) (micros.length * 0.99)],
-                cpu * 1e6 / micros.length);
+                name, micros.length / elapsed, micros[micros.length / 2],
+                micros[(int) (micros.length * 0.99)], cpu * 1e6 / micros.length);
     }
 
     /** How long each try has taken. */
@@ -189,15 +172,13 @@ final class TriesBench implements AutoCloseable {
         CountDownLatch done = new CountDownLatch(THREADS);
         List<long[]> parts = new ArrayList<>();
         for (int i = 0; i < THREADS; i++) {
-            Thread thread =
-                    new Thread(
-                            () -> {
-                                long[] mine = buyUntil(attempt, end);
-                                synchronized (parts) {
-                                    parts.add(mine);
-                                }
-                                done.countDown();
-                            });
+            Thread thread = new Thread(() -> {
+                long[] mine = buyUntil(attempt, end);
+                synchronized (parts) {
+                    parts.add(mine);
+                }
+                done.countDown();
+            });
             thread.setDaemon(true);
             thread.start();
         }

@@ -1,9 +1,10 @@
 package io.github.seckill.client;
 
 import io.github.seckill.client.Try.Bought;
+import java.util.concurrent.CompletableFuture;
 
-/** A try and who waits for it. One that is cancelled before it is sent is not sent. */
-final class Buying<T> extends java.util.concurrent.CompletableFuture<T> {
+/** A try and who waits for it, in any case. One that is cancelled before it is sent is not sent. */
+final class Buying<T> extends CompletableFuture<T> {
     final Try<T> attempt;
     final long came = System.nanoTime();
     private final Tries tries;
@@ -14,15 +15,24 @@ final class Buying<T> extends java.util.concurrent.CompletableFuture<T> {
     }
 
     void decided(Bought bought) {
-        if (complete(attempt.as(bought))) {
-            tries.decided(this, bought.outcome());
+        try {
+            if (complete(attempt.as(bought))) {
+                tries.decided(this, bought.outcome());
+            }
+        } catch (RuntimeException | LinkageError broken) {
+            failed(broken);
         }
     }
 
+    /** An observer that throws keeps nobody else of a batch from hearing. */
     void failed(Throwable failure) {
         SeckillException said = Sender.unwrapped(failure);
-        if (completeExceptionally(said)) {
-            tries.failed(this, said);
+        try {
+            if (completeExceptionally(said)) {
+                tries.failed(this, said);
+            }
+        } catch (RuntimeException broken) {
+            said.addSuppressed(broken);
         }
     }
 

@@ -36,8 +36,7 @@ final class Call<T> extends Command<T> {
     }
 
     /** A command that may be sent again. */
-    static <T> Call<T> of(
-            String name, Function<@Nullable Object, T> reader, Object... arguments) {
+    static <T> Call<T> of(String name, Function<@Nullable Object, T> reader, Object... arguments) {
         List<String> texts = new ArrayList<>(arguments.length);
         for (Object argument : arguments) {
             texts.add(argument.toString());
@@ -65,7 +64,9 @@ final class Call<T> extends Command<T> {
         return new Call<>(name, arguments, when, reader, unanswered);
     }
 
-    /** With a reply for when no answer came. Without one that is {@link SeckillException.NoAnswer}. */
+    /**
+     * With a reply for when no answer came. Without one that is {@link SeckillException.NoAnswer}.
+     */
     Call<T> unanswered(T reply) {
         return new Call<>(name, arguments, repeat, reader, reply);
     }

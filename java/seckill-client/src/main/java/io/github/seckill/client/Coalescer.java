@@ -95,12 +95,11 @@ final class Coalescer implements AutoCloseable {
                     return line;
                 });
         if (decision.full) {
-            member.failed(
-                    new SeckillException.Busy(
-                            closed
-                                    ? "BUSY the client is closed"
-                                    : "BUSY " + waitingMax + " tries wait to be sent",
-                            null));
+            member.failed(new SeckillException.Busy(
+                    closed
+                            ? "BUSY the client is closed"
+                            : "BUSY " + waitingMax + " tries wait to be sent",
+                    null));
         }
         carryOut(way, decision);
     }
@@ -138,9 +137,9 @@ final class Coalescer implements AutoCloseable {
         }
         if (decision.openWindow) {
             try {
-                timer.schedule(() -> windowEnds(way), windowNanos, TimeUnit.NANOSECONDS);
+                timer.schedule(() -> next(way, false), windowNanos, TimeUnit.NANOSECONDS);
             } catch (RejectedExecutionException closing) {
-                windowEnds(way);
+                next(way, false);
             }
         }
         if (!decision.send.isEmpty()) {
@@ -148,34 +147,22 @@ final class Coalescer implements AutoCloseable {
         }
     }
 
-    private void windowEnds(Way way) {
+    /** The window has ended; or the batch under way was answered or has timed out. */
+    private void next(Way way, boolean landed) {
         Decision decision = new Decision();
         lines.computeIfPresent(
                 way,
                 (name, line) -> {
-                    if (line.underWay) {
-                        return line;
+                    if (landed || !line.underWay) {
+                        decision.send = take(line, decision);
                     }
-                    decision.send = take(line, decision);
-                    return line.underWay ? line : null;
-                });
-        carryOut(way, decision);
-    }
-
-    /** The batch under way was answered or has timed out: the next one may go. */
-    private void landed(Way way) {
-        Decision decision = new Decision();
-        lines.computeIfPresent(
-                way,
-                (name, line) -> {
-                    decision.send = take(line, decision);
                     return line.underWay ? line : null;
                 });
         carryOut(way, decision);
     }
 
     private void send(Way way, List<Buying<?>> batch) {
-        Runnable landed = () -> landed(way);
+        Runnable landed = () -> next(way, true);
         if (batch.size() == 1) {
             Tries.alone(sender, batch.get(0), landed);
             return;
@@ -189,14 +176,13 @@ final class Coalescer implements AutoCloseable {
                 Commands.tryMany(way.voucher(), pairs, Coalescer::result, Bought.UNKNOWN)
                         .repeat(way.idsOfServer() ? Repeat.NEVER : Repeat.IF_MANAGED);
         sender.call(together, landed)
-                .whenComplete(
-                        (results, failure) -> {
-                            if (failure == null) {
-                                deliver(batch, results);
-                            } else {
-                                fail(batch, Sender.unwrapped(failure));
-                            }
-                        });
+                .whenComplete((results, failure) -> {
+                    if (failure == null) {
+                        deliver(batch, results);
+                    } else {
+                        fail(batch, Sender.unwrapped(failure));
+                    }
+                });
     }
 
     /** A {@link Bought}, or the {@link SeckillException} of this member alone. */
@@ -242,9 +228,7 @@ final class Coalescer implements AutoCloseable {
                         return line;
                     });
         }
-        left.forEach(
-                member ->
-                        member.failed(
-                                new SeckillException.Busy("BUSY the client is closed", null)));
+        left.forEach(member ->
+                member.failed(new SeckillException.Busy("BUSY the client is closed", null)));
     }
 }

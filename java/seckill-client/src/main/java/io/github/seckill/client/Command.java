@@ -6,8 +6,8 @@ import java.util.function.Function;
 
 /**
  * A command of {@link Commands}: what is sent, what its reply means, and whether it may be sent
- * again. Making one sends nothing: {@link SeckillClient#run}, {@link SeckillClient#start} and
- * {@link SeckillClient#publish} do, each time that they are called.
+ * again. Making one sends nothing: {@link SeckillClient#run} and {@link SeckillClient#start} do,
+ * each time that they are called.
  *
  * @param <T> what it replies
  */
@@ -18,10 +18,8 @@ public abstract sealed class Command<T> permits Call, Try, Command.Composed {
 
     /** This one, and then another that is made of its reply. */
     <U> Command<U> then(Function<? super T, Command<U>> next) {
-        return new Composed<>(
-                (sender, tries) ->
-                        start(sender, tries)
-                                .thenCompose(reply -> next.apply(reply).start(sender, tries)));
+        return new Composed<>((sender, tries) ->
+                start(sender, tries).thenCompose(reply -> next.apply(reply).start(sender, tries)));
     }
 
     /** A value where a command is expected. */

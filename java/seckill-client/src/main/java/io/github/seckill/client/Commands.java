@@ -13,8 +13,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The commands of the module, for {@link SeckillClient#run}, {@link SeckillClient#start} and {@link
- * SeckillClient#publish}. Meant to be imported statically: {@code seckill.run(confirm(order))}.
+ * The commands of the module, for {@link SeckillClient#run} and {@link SeckillClient#start}. Meant
+ * to be imported statically: {@code seckill.run(confirm(order))}.
  *
  * <p>A command without an answer is sent again unless it says otherwise here. One that is <b>sent
  * once</b> fails as {@link SeckillException.NoAnswer} then, or has a value for that.
@@ -36,17 +36,13 @@ public final class Commands {
     }
 
     /** Tries to buy units, all of them or none. Never coalesced if more than one. */
-    public static Command<Outcome> tryBuy(
-            String voucher, String user, String orderId, long units) {
+    public static Command<Outcome> tryBuy(String voucher, String user, String orderId, long units) {
         Args.orderId(orderId);
         Args.units(units);
         return new Try<>(
-                voucher,
-                user,
-                orderId,
+                voucher, user, orderId,
                 tryOne(voucher, user, orderId).option("UNITS", units == 1 ? null : units),
-                units == 1 ? Kind.SINGLE : Kind.SEVERAL,
-                Bought::outcome);
+                units == 1 ? Kind.SINGLE : Kind.SEVERAL, Bought::outcome);
     }
 
     /**
@@ -61,8 +57,7 @@ public final class Commands {
 
     private static Call<Bought> tryOne(String voucher, String user, String orderId) {
         return Call.of("SECKILL.TRY", Replies::bought, voucher, user, orderId)
-                .repeat(Repeat.IF_MANAGED)
-                .unanswered(Bought.UNKNOWN);
+                .repeat(Repeat.IF_MANAGED).unanswered(Bought.UNKNOWN);
     }
 
     /**
@@ -83,14 +78,11 @@ public final class Commands {
 
     /** Tries pairs of a user and an order id, and reads the result of each. */
     static <T> Call<List<T>> tryMany(
-            String voucher,
-            List<String> pairs,
-            Function<@Nullable Object, T> result,
+            String voucher, List<String> pairs, Function<@Nullable Object, T> result,
             T unanswered) {
         int size = pairs.size() / 2;
         return Call.of("SECKILL.MTRY", reply -> Replies.each(reply, size, result), voucher)
-                .with(pairs.toArray(String[]::new))
-                .repeat(Repeat.NEVER)
+                .with(pairs.toArray(String[]::new)).repeat(Repeat.NEVER)
                 .unanswered(Collections.nCopies(size, unanswered));
     }
 
@@ -101,13 +93,12 @@ public final class Commands {
     public static Command<Reservation> reserve(
             String voucher, String user, String orderId, long units) {
         return tryBuy(voucher, user, orderId, units)
-                .then(
-                        outcome ->
-                                switch (outcome) {
-                                    case ACCEPTED -> reserved(voucher, orderId);
-                                    case UNKNOWN -> Command.value(new Reservation.Unknown());
-                                    default -> Command.value(new Reservation.Refused(outcome));
-                                });
+                .then(outcome ->
+                        switch (outcome) {
+                            case ACCEPTED -> reserved(voucher, orderId);
+                            case UNKNOWN -> Command.value(new Reservation.Unknown());
+                            default -> Command.value(new Reservation.Refused(outcome));
+                        });
     }
 
     /** Reserves one unit. */
@@ -119,8 +110,7 @@ public final class Commands {
     private static Command<Reservation> reserved(String voucher, String orderId) {
         return Call.of(
                         "SECKILL.ORDER",
-                        reply -> Replies.reservation(orderId, Replies.order(reply)),
-                        voucher,
+                        reply -> Replies.reservation(orderId, Replies.order(reply)), voucher,
                         orderId)
                 .unanswered(new Reservation.Unknown());
     }
@@ -129,30 +119,18 @@ public final class Commands {
     public static Command<Outcome> tryKeys(KeyedTry attempt) {
         String stream = attempt.orderStream();
         KeyedTry.Fields fields = attempt.fields();
-        Call<Bought> call =
-                Call.of(
-                                "SECKILL.TRYKEYS",
-                                Replies::bought,
-                                attempt.stockKey(),
-                                attempt.buyersKey(),
-                                stream == null ? attempt.stockKey() : stream,
-                                attempt.voucher(),
-                                attempt.user(),
-                                attempt.orderId())
-                        .option("UNITS", attempt.units() == 1 ? null : attempt.units())
-                        .flag("NOSTREAM", stream == null)
-                        .repeat(Repeat.NEVER)
-                        .unanswered(Bought.UNKNOWN);
+        Call<Bought> call = Call.of(
+                        "SECKILL.TRYKEYS", Replies::bought, attempt.stockKey(),
+                        attempt.buyersKey(), stream == null ? attempt.stockKey() : stream,
+                        attempt.voucher(), attempt.user(), attempt.orderId())
+                .option("UNITS", attempt.units() == 1 ? null : attempt.units())
+                .flag("NOSTREAM", stream == null).repeat(Repeat.NEVER).unanswered(Bought.UNKNOWN);
         if (fields != null) {
             call = call.with("FIELDS", fields.user(), fields.voucher(), fields.orderId());
         }
         call = call.option("MISSING", attempt.missingIsSoldOut() ? "sold-out" : null);
         return new Try<>(
-                attempt.voucher(),
-                attempt.user(),
-                attempt.orderId(),
-                call,
-                Kind.KEYED,
+                attempt.voucher(), attempt.user(), attempt.orderId(), call, Kind.KEYED,
                 Bought::outcome);
     }
 
@@ -176,8 +154,7 @@ public final class Commands {
     private static <T> Call<T> ruled(Call<T> call, SaleRules rules) {
         Duration hold = rules.hold();
         return call.option("BEGIN", millis(rules.begin()))
-                .option("END", millis(rules.end()))
-                .option("LIMIT", rules.limit())
+                .option("END", millis(rules.end())).option("LIMIT", rules.limit())
                 .option("HOLD", hold == null ? null : hold.toMillis());
     }
 
@@ -294,13 +271,12 @@ public final class Commands {
 
     private static Command<SaleAudit> audit(String voucher, String cursor) {
         return Call.of("SECKILL.AUDIT", Replies::list, voucher, "CURSOR", cursor)
-                .then(
-                        step -> {
-                            String next = Replies.text(step.get(0));
-                            return next.equals("0")
-                                    ? Command.value(Replies.audit(step.get(1)))
-                                    : audit(voucher, next);
-                        });
+                .then(step -> {
+                    String next = Replies.text(step.get(0));
+                    return next.equals("0")
+                            ? Command.value(Replies.audit(step.get(1)))
+                            : audit(voucher, next);
+                });
     }
 
     /**
@@ -314,8 +290,7 @@ public final class Commands {
      */
     public static Command<Boolean> reject(
             String stream, String group, String entryId, String reason) {
-        return Call.of(
-                "SECKILL.REJECT", Replies::flag, stream, group, entryId, "REASON", reason);
+        return Call.of("SECKILL.REJECT", Replies::flag, stream, group, entryId, "REASON", reason);
     }
 
     /**
@@ -345,11 +320,12 @@ public final class Commands {
                 "SECKILL.NEXTID", reply -> Replies.ids(reply, count), prefix, "COUNT", count);
     }
 
-    /** Takes units, at least 1, from a bare stock. Sent once, and else {@link Deduction.Unknown}. */
+    /**
+     * Takes units, at least 1, from a bare stock. Sent once, and else {@link Deduction.Unknown}.
+     */
     public static Command<Deduction> deduct(String key, long units) {
         return Call.of("SECKILL.DEDUCT", Replies::deduction, key, Args.units(units))
-                .repeat(Repeat.NEVER)
-                .unanswered(new Deduction.Unknown());
+                .repeat(Repeat.NEVER).unanswered(new Deduction.Unknown());
     }
 
     /**
@@ -373,13 +349,8 @@ public final class Commands {
 
     static Call<Long> acquire(String key, String token, LockOptions options, long waitMs) {
         return Call.of(
-                        "LOCK.ACQUIRE",
-                        Replies::integer,
-                        key,
-                        token,
-                        options.lease().toMillis())
-                .option("WAIT", waitMs > 0 ? waitMs : null)
-                .flag("FENCE", options.fenced())
+                        "LOCK.ACQUIRE", Replies::integer, key, token, options.lease().toMillis())
+                .option("WAIT", waitMs > 0 ? waitMs : null).flag("FENCE", options.fenced())
                 .flag("SESSION", options.session());
     }
 

@@ -15,29 +15,17 @@ public record DeadLetter(String id, Map<String, String> fields) {
         fields = Map.copyOf(fields);
     }
 
-    /**
-     * Why it was rejected.
-     *
-     * @return the reason that the consumer gave
-     */
+    /** Why it was rejected. */
     public @Nullable String reason() {
         return fields.get("dlqReason");
     }
 
-    /**
-     * What became of its order.
-     *
-     * @return {@code rejected}, {@code released} or {@code unknown}
-     */
+    /** What became of its order: {@code rejected}, {@code released} or {@code unknown}. */
     public @Nullable String order() {
         return fields.get("dlqOrder");
     }
 
-    /**
-     * The id of the entry in its stream.
-     *
-     * @return the id
-     */
+    /** The id of the entry in its stream. */
     public @Nullable String entryId() {
         return fields.get("dlqId");
     }

@@ -19,26 +19,22 @@ final class LockHold {
     }
 
     private final Locks locks;
-    private final DefaultSeckillLock lock;
-    private final String token;
-    private final LockConnection connection;
-    private final long fencingToken;
-    private final Locks.Owner owner;
+    private final SeckillLock lock;
+    final String token;
+    final LockConnection connection;
+    final long fencingToken;
+    final Locks.Owner owner;
     private final long leaseNanos;
     private final AtomicReference<State> state = new AtomicReference<>(State.HELD);
     private volatile long leaseEnds;
     private volatile @Nullable ScheduledFuture<?> tick;
 
     /** How often the owner has taken it. Touched by the owner only. */
-    private int count = 1;
+    int count = 1;
 
     LockHold(
-            Locks locks,
-            DefaultSeckillLock lock,
-            String token,
-            LockConnection connection,
-            long fencingToken,
-            long leaseBegan) {
+            Locks locks, SeckillLock lock, String token, LockConnection connection,
+            long fencingToken, long leaseBegan) {
         this.locks = locks;
         this.lock = lock;
         this.token = token;
@@ -53,9 +49,7 @@ final class LockHold {
     void watch(ScheduledExecutorService timer) {
         long period = Math.max(1, leaseNanos / RENEWALS_PER_LEASE);
         try {
-            tick =
-                    timer.scheduleWithFixedDelay(
-                            this::tick, period, period, TimeUnit.NANOSECONDS);
+            tick = timer.scheduleWithFixedDelay(this::tick, period, period, TimeUnit.NANOSECONDS);
         } catch (RejectedExecutionException closed) {
             lose();
             return;
@@ -114,41 +108,7 @@ final class LockHold {
         return state.get() == State.HELD && System.nanoTime() - leaseEnds < 0;
     }
 
-    void takeAgain() {
-        count = Math.addExact(count, 1);
-    }
-
-    /** Whether that was the last time. */
-    boolean giveOnce() {
-        count--;
-        return count == 0;
-    }
-
-    int count() {
-        return count;
-    }
-
-    Locks.Owner owner() {
-        return owner;
-    }
-
-    String key() {
-        return owner.key();
-    }
-
-    String token() {
-        return token;
-    }
-
     LockOptions options() {
         return lock.options();
-    }
-
-    LockConnection connection() {
-        return connection;
-    }
-
-    long fencingToken() {
-        return fencingToken;
     }
 }

@@ -26,49 +26,27 @@ public record LockOptions(Duration lease, boolean renew, boolean session, boolea
     /**
      * The defaults: a lease of 30 seconds that is renewed, tied to the connection, with a fencing
      * token.
-     *
-     * @return the defaults
      */
     public static LockOptions defaults() {
         return DEFAULTS;
     }
 
-    /**
-     * With another lease.
-     *
-     * @param lease how long the lock is kept without a renewal
-     * @return the new options
-     */
+    /** With another lease. */
     public LockOptions lease(Duration lease) {
         return new LockOptions(lease, renew, session, fenced);
     }
 
-    /**
-     * With renewal or without.
-     *
-     * @param renew whether the lease is renewed while the lock is held
-     * @return the new options
-     */
+    /** With renewal or without. */
     public LockOptions renew(boolean renew) {
         return new LockOptions(lease, renew, session, fenced);
     }
 
-    /**
-     * Tied to the connection or not.
-     *
-     * @param session whether the lock is tied to the holder's connection
-     * @return the new options
-     */
+    /** Tied to the connection or not. */
     public LockOptions session(boolean session) {
         return new LockOptions(lease, renew, session, fenced);
     }
 
-    /**
-     * With a fencing token or without.
-     *
-     * @param fenced whether each acquisition has a fencing token
-     * @return the new options
-     */
+    /** With a fencing token or without. */
     public LockOptions fenced(boolean fenced) {
         return new LockOptions(lease, renew, session, fenced);
     }

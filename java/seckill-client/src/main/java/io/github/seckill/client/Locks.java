@@ -30,9 +30,7 @@ final class Locks implements AutoCloseable {
     private volatile boolean closed;
 
     Locks(
-            SeckillTransport transport,
-            Sender sender,
-            SeckillOptions options,
+            SeckillTransport transport, Sender sender, SeckillOptions options,
             ScheduledExecutorService timer) {
         this.transport = transport;
         this.sender = sender;
@@ -49,19 +47,15 @@ final class Locks implements AutoCloseable {
     }
 
     SeckillLock lock(String key, LockOptions options) {
-        return new DefaultSeckillLock(this, key, options);
+        return new SeckillLock(this, key, options);
     }
 
     @Nullable LockHold holdOf(String key) {
         return holds.get(Owner.of(key));
     }
 
-    /**
-     * Waits in the server's line, up to this long.
-     *
-     * @return null if the lock is still held by another owner
-     */
-    @Nullable LockHold acquire(DefaultSeckillLock lock, long waitNanos)
+    /** Waits in the server's line, up to this long. */
+    @Nullable LockHold acquire(SeckillLock lock, long waitNanos)
             throws InterruptedException {
         if (Thread.interrupted()) {
             throw new InterruptedException();
@@ -106,7 +100,7 @@ final class Locks implements AutoCloseable {
                 || failed.word().equals("UNBLOCKED");
     }
 
-    private @Nullable LockHold ask(DefaultSeckillLock lock, String token, long waitMs)
+    private @Nullable LockHold ask(SeckillLock lock, String token, long waitMs)
             throws InterruptedException {
         LockConnection connection = transport.openLockConnection(lock.key(), timeout);
         boolean answered = false;
@@ -123,7 +117,7 @@ final class Locks implements AutoCloseable {
             // After a wait the lease began when the server granted it: the way of its answer ago.
             long began = waitMs == 0 ? asked : System.nanoTime();
             LockHold hold = new LockHold(this, lock, token, connection, reply, began);
-            holds.put(hold.owner(), hold);
+            holds.put(hold.owner, hold);
             hold.watch(timer);
             if (closed) {
                 hold.lose();
@@ -139,37 +133,37 @@ final class Locks implements AutoCloseable {
     }
 
     private static Call<Boolean> releaseOf(LockHold hold) {
-        return Commands.release(hold.key(), hold.token());
+        return Commands.release(hold.owner.key(), hold.token);
     }
 
     void renew(LockHold hold) {
         long asked = System.nanoTime();
         Duration lease = hold.options().lease();
-        sender.call(Commands.renew(hold.key(), hold.token(), lease), () -> {})
-                .whenComplete(
-                        (renewed, failed) -> {
-                            if (failed != null) {
-                                return; // The lease goes on, and so do the renewals until it ends.
-                            }
-                            if (renewed) {
-                                hold.renewed(asked);
-                            } else {
-                                hold.lose();
-                            }
-                        });
+        sender.call(Commands.renew(hold.owner.key(), hold.token, lease), () -> {})
+                .whenComplete((renewed, failed) -> {
+                    if (failed != null) {
+                        return; // The lease goes on, and so do the renewals until it ends.
+                    }
+                    if (renewed) {
+                        hold.renewed(asked);
+                    } else {
+                        hold.lose();
+                    }
+                });
     }
 
     /** Ends a hold, and says whether the lock was still held. */
     boolean release(LockHold hold) {
         forget(hold);
         if (!hold.end()) {
-            hold.connection().close();
+            hold.connection.close();
             return false;
         }
         boolean interrupted = Thread.interrupted();
         try {
-            boolean released = Replies.flag(hold.connection().call(releaseOf(hold).request(), timeout));
-            hold.connection().giveBack();
+            Call<Boolean> release = releaseOf(hold);
+            boolean released = release.read(hold.connection.call(release.request(), timeout));
+            hold.connection.giveBack();
             return released;
         } catch (InterruptedException again) {
             interrupted = true;
@@ -187,12 +181,12 @@ final class Locks implements AutoCloseable {
     }
 
     private CompletableFuture<?> releaseOtherwise(LockHold hold) {
-        hold.connection().close();
+        hold.connection.close();
         return sender.call(releaseOf(hold), () -> {});
     }
 
     void forget(LockHold hold) {
-        holds.remove(hold.owner(), hold);
+        holds.remove(hold.owner, hold);
     }
 
     /** Releases what is held, also what is not tied to a connection, and waits for that a while. */

@@ -21,24 +21,12 @@ public record OrderRef(String voucher, String user, String orderId, @Nullable Lo
         Objects.requireNonNull(orderId, "orderId");
     }
 
-    /**
-     * Names an order of whichever sale.
-     *
-     * @param voucher what was bought
-     * @param user who has bought
-     * @param orderId the id that the try was sent with
-     * @return the name
-     */
+    /** Names an order of whichever sale. */
     public static OrderRef of(String voucher, String user, String orderId) {
         return new OrderRef(voucher, user, orderId, null);
     }
 
-    /**
-     * The same order, if it is of this sale.
-     *
-     * @param sale the id of the sale
-     * @return the name with the sale in it
-     */
+    /** The same order, if it is of this sale. */
     public OrderRef inSale(long sale) {
         return new OrderRef(voucher, user, orderId, sale);
     }

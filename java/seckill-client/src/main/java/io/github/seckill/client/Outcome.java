@@ -31,20 +31,12 @@ public enum Outcome {
         this.code = code;
     }
 
-    /**
-     * The number of this outcome on the wire.
-     *
-     * @return 0 to 5, or -1 for {@link #UNKNOWN}, which no server sends
-     */
+    /** The number of this outcome on the wire. */
     public int code() {
         return code;
     }
 
-    /**
-     * Whether the units are the user's.
-     *
-     * @return true for {@link #ACCEPTED} only
-     */
+    /** Whether the units are the user's. */
     public boolean isAccepted() {
         return this == ACCEPTED;
     }

@@ -131,14 +131,10 @@ final class Replies {
             return Optional.empty();
         }
         Fields fields = new Fields(reply);
-        return Optional.of(
-                new Order(
-                        text(fields.get("user")),
-                        integer(fields.get("units")),
-                        OrderState.of(text(fields.get("state"))),
-                        fields.instant("deadline"),
-                        fields.text("ref"),
-                        fields.number("sale")));
+        return Optional.of(new Order(
+                text(fields.get("user")), integer(fields.get("units")),
+                OrderState.of(text(fields.get("state"))), fields.instant("deadline"),
+                fields.text("ref"), fields.number("sale")));
     }
 
     static Optional<BuyerStatus> status(@Nullable Object reply) {
@@ -147,43 +143,29 @@ final class Replies {
         }
         Fields fields = new Fields(reply);
         String state = fields.text("state");
-        return Optional.of(
-                new BuyerStatus(
-                        fields.number("units"),
-                        fields.text("orderid"),
-                        state == null ? null : OrderState.of(state),
-                        fields.instant("deadline")));
+        return Optional.of(new BuyerStatus(
+                fields.number("units"), fields.text("orderid"),
+                state == null ? null : OrderState.of(state), fields.instant("deadline")));
     }
 
     static SaleInfo info(@Nullable Object reply) {
         Fields fields = new Fields(reply);
         Long hold = fields.number("hold");
         return new SaleInfo(
-                flag(fields.get("managed")),
-                SaleState.of(text(fields.get("state"))),
-                fields.number("total"),
-                fields.number("left"),
-                fields.number("held"),
-                fields.number("sold"),
-                integer(fields.get("buyers")),
-                fields.instant("begin"),
-                fields.instant("end"),
-                integer(fields.get("limit")),
-                hold == null ? null : Duration.ofMillis(hold),
-                fields.text("eviction"),
+                flag(fields.get("managed")), SaleState.of(text(fields.get("state"))),
+                fields.number("total"), fields.number("left"), fields.number("held"),
+                fields.number("sold"), integer(fields.get("buyers")), fields.instant("begin"),
+                fields.instant("end"), integer(fields.get("limit")),
+                hold == null ? null : Duration.ofMillis(hold), fields.text("eviction"),
                 fields.number("sale"));
     }
 
     static SaleAudit audit(@Nullable Object reply) {
         Fields fields = new Fields(reply);
         return new SaleAudit(
-                integer(fields.get("total")),
-                fields.number("left"),
-                integer(fields.get("held")),
-                integer(fields.get("sold")),
-                integer(fields.get("orders")),
-                integer(fields.get("buyers")),
-                flag(fields.get("changed")),
+                integer(fields.get("total")), fields.number("left"), integer(fields.get("held")),
+                integer(fields.get("sold")), integer(fields.get("orders")),
+                integer(fields.get("buyers")), flag(fields.get("changed")),
                 list(fields.get("differences")).stream().map(Replies::text).toList());
     }
 

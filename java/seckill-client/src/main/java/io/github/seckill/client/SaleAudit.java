@@ -29,11 +29,7 @@ public record SaleAudit(
         differences = List.copyOf(differences);
     }
 
-    /**
-     * Whether everything was compared and nothing differs.
-     *
-     * @return true if so
-     */
+    /** Whether everything was compared and nothing differs. */
     public boolean isSound() {
         return !changed && differences.isEmpty();
     }

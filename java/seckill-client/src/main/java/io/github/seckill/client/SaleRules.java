@@ -20,51 +20,27 @@ public record SaleRules(
         @Nullable Duration hold) {
     private static final SaleRules NONE = new SaleRules(null, null, null, null);
 
-    /**
-     * No rule at all: one unit per user, for good, sold at once.
-     *
-     * @return rules to start from
-     */
+    /** No rule at all: one unit per user, for good, sold at once. */
     public static SaleRules none() {
         return NONE;
     }
 
-    /**
-     * These rules with a begin.
-     *
-     * @param begin when the sale begins
-     * @return the new rules
-     */
+    /** These rules with a begin. */
     public SaleRules begin(Instant begin) {
         return new SaleRules(begin, end, limit, hold);
     }
 
-    /**
-     * These rules with an end.
-     *
-     * @param end when the sale ends
-     * @return the new rules
-     */
+    /** These rules with an end. */
     public SaleRules end(Instant end) {
         return new SaleRules(begin, end, limit, hold);
     }
 
-    /**
-     * These rules with a limit.
-     *
-     * @param units how many units one user may have
-     * @return the new rules
-     */
+    /** These rules with a limit. */
     public SaleRules limit(long units) {
         return new SaleRules(begin, end, units, hold);
     }
 
-    /**
-     * These rules with a hold.
-     *
-     * @param hold how long an accepted order is held for its payment
-     * @return the new rules
-     */
+    /** These rules with a hold. */
     public SaleRules hold(Duration hold) {
         return new SaleRules(begin, end, limit, hold);
     }

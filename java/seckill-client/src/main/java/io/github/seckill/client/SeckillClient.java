@@ -4,14 +4,12 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
-import org.reactivestreams.Publisher;
 
 /**
  * Runs {@link Commands} on a server that has the seckill module, and makes locks. Thread-safe; one
  * per application.
  *
- * <p><b>Three ways to run a command.</b> {@link #run} waits for the reply, {@link #start} does not,
- * and {@link #publish} is for reactive streams.
+ * <p><b>Two ways to run a command.</b> {@link #run} waits for the reply, {@link #start} does not.
  *
  * <p><b>What is answered and what is thrown.</b> What a buyer can run into is returned. A mistake
  * is thrown as a {@link SeckillException}, whose code says which.
@@ -42,12 +40,9 @@ public class SeckillClient implements AutoCloseable {
         this.timer = new ScheduledThreadPoolExecutor(1, SeckillClient::timerThread);
         timer.setRemoveOnCancelPolicy(true);
         this.sender = new Sender(transport, options, observer, timer);
-        this.tries =
-                new Tries(
-                        sender,
-                        observer,
-                        SoldOutMemory.of(transport, options),
-                        Coalescer.of(sender, options, timer));
+        this.tries = new Tries(
+                sender, observer, SoldOutMemory.of(transport, options),
+                Coalescer.of(sender, options, timer));
         this.locks = new Locks(transport, sender, options, timer);
     }
 
@@ -97,21 +92,11 @@ public class SeckillClient implements AutoCloseable {
      * Runs a command without waiting. The future fails with a {@link SeckillException}. A try that
      * is cancelled before it was sent is not sent; the server still decides what was.
      *
-     * <p>It completes on a thread of the Redis client: don't block there.
+     * <p>It completes on a thread of the Redis client: don't block there. With Reactor it is {@code
+     * Mono.fromFuture(() -> seckill.start(command))}, sent once for each subscriber.
      */
     public <T> CompletableFuture<T> start(Command<T> command) {
         return command.start(sender, tries);
-    }
-
-    /**
-     * A command for reactive streams: {@code Mono.from(seckill.publish(info("7")))}. It is sent
-     * once for each subscriber that requests something; a try that is cancelled before it is sent
-     * is not sent.
-     *
-     * @return publishes the reply; where that is null, nothing
-     */
-    public <T> Publisher<T> publish(Command<T> command) {
-        return new FuturePublisher<>(() -> start(command));
     }
 
     /** Runs {@link Commands#tryBuy(String, String, String)}. */

@@ -58,11 +58,7 @@ public sealed class SeckillException extends RuntimeException {
         REPLY
     }
 
-    /**
-     * Which mistake or failure it is.
-     *
-     * @return the code
-     */
+    /** Which mistake or failure it is. */
     public final Code code() {
         return code;
     }
@@ -71,30 +67,17 @@ public sealed class SeckillException extends RuntimeException {
      * The name of the code. For {@link Code#OTHER} the first word of the server's error: {@code
      * ERR}, {@code OOM}, {@code NOPERM} and so on. For {@link Code#NOTNOW} the same, or {@code
      * NOCONNECTION}.
-     *
-     * @return a word in capitals
      */
     public final String word() {
         return word;
     }
 
-    /**
-     * Makes the exception of an error reply.
-     *
-     * @param error the whole text of the error, the code word first
-     * @return the exception of its code word
-     */
+    /** Makes the exception of an error reply. */
     public static SeckillException of(String error) {
         return of(error, null);
     }
 
-    /**
-     * Makes the exception of an error reply.
-     *
-     * @param error the whole text of the error, the code word first
-     * @param cause what the Redis client threw
-     * @return the exception of its code word
-     */
+    /** Makes the exception of an error reply. */
     public static SeckillException of(String error, @Nullable Throwable cause) {
         int space = error.indexOf(' ');
         String word = space < 0 ? error : error.substring(0, space);
@@ -116,12 +99,7 @@ public sealed class SeckillException extends RuntimeException {
         return new SeckillException(code, code.name(), message, cause);
     }
 
-    /**
-     * Makes the exception of a command that was not sent, as there is no connection.
-     *
-     * @param cause what the Redis client threw
-     * @return an exception that says that nothing was done
-     */
+    /** Makes the exception of a command that was not sent, as there is no connection. */
     public static SeckillException notConnected(Throwable cause) {
         String message = "NOCONNECTION no connection to the server: " + cause.getMessage();
         return new NotNow("NOCONNECTION", message, cause);
@@ -166,12 +144,7 @@ public sealed class SeckillException extends RuntimeException {
     public static final class NoAnswer extends SeckillException {
         private static final long serialVersionUID = 1L;
 
-        /**
-         * Makes one.
-         *
-         * @param message what was waited for
-         * @param cause what the Redis client threw, if anything
-         */
+        /** Makes one. */
         public NoAnswer(String message, @Nullable Throwable cause) {
             super(Code.NOANSWER, Code.NOANSWER.name(), message, cause);
         }

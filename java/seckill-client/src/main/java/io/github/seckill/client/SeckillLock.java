@@ -1,5 +1,8 @@
 package io.github.seckill.client;
 
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.Lock;
@@ -18,22 +21,51 @@ import java.util.concurrent.locks.Lock;
  * knows. Only a storage that refuses smaller {@link #fencingToken() fencing tokens} excludes that a
  * holder who does not know it yet does damage.
  */
-public interface SeckillLock extends Lock {
-    /**
-     * The name of the lock.
-     *
-     * @return its key
-     */
-    String key();
+public class SeckillLock implements Lock {
+    private final Locks locks;
+    private final String key;
+    private final LockOptions options;
+    private final List<LostListener> listeners = new CopyOnWriteArrayList<>();
+
+    SeckillLock(Locks locks, String key, LockOptions options) {
+        this.locks = locks;
+        this.key = Objects.requireNonNull(key, "key");
+        this.options = options;
+    }
+
+    /** The name of the lock. */
+    public String key() {
+        return key;
+    }
+
+    LockOptions options() {
+        return options;
+    }
 
     /**
-     * Waits for the lock for as long as it takes. A thread that is interrupted in the meantime continues
-     * waiting, at the end of the line, and is interrupted when it returns.
+     * Waits for the lock for as long as it takes. A thread that is interrupted in the meantime
+     * continues waiting, at the end of the line, and is interrupted when it returns.
      *
      * @throws SeckillException if the server can't be asked
      */
     @Override
-    void lock();
+    public void lock() {
+        boolean interrupted = false;
+        try {
+            while (true) {
+                try {
+                    lockInterruptibly();
+                    return;
+                } catch (InterruptedException later) {
+                    interrupted = true;
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
 
     /**
      * Waits for the lock for as long as it takes, or until the thread is interrupted.
@@ -41,26 +73,49 @@ public interface SeckillLock extends Lock {
      * @throws InterruptedException if the thread was interrupted: it is out of the line then
      */
     @Override
-    void lockInterruptibly() throws InterruptedException;
+    public void lockInterruptibly() throws InterruptedException {
+        if (!take(Long.MAX_VALUE)) {
+            throw new IllegalStateException("an endless wait has ended");
+        }
+    }
 
-    /**
-     * Takes the lock if it is free.
-     *
-     * @return whether the current thread holds it
-     */
+    /** Takes the lock if it is free. */
     @Override
-    boolean tryLock();
+    public boolean tryLock() {
+        boolean interrupted = Thread.interrupted();
+        try {
+            return take(0);
+        } catch (InterruptedException during) {
+            interrupted = true;
+            return false;
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
 
     /**
      * Waits for the lock in the server's line.
      *
-     * @param time how long to wait at most
-     * @param unit the unit of the time
-     * @return whether the current thread holds it
      * @throws InterruptedException if the thread was interrupted: it is out of the line then
      */
     @Override
-    boolean tryLock(long time, TimeUnit unit) throws InterruptedException;
+    public boolean tryLock(long time, TimeUnit unit) throws InterruptedException {
+        return take(Math.max(0, unit.toNanos(time)));
+    }
+
+    private boolean take(long waitNanos) throws InterruptedException {
+        LockHold held = locks.holdOf(key);
+        if (held == null) {
+            return locks.acquire(this, waitNanos) != null;
+        }
+        if (!held.isHeld()) {
+            throw lost();
+        }
+        held.count = Math.addExact(held.count, 1);
+        return true;
+    }
 
     /**
      * Releases the lock once for each time that it was taken.
@@ -70,7 +125,26 @@ public interface SeckillLock extends Lock {
      *     another holder's. The current thread does not hold it any more
      */
     @Override
-    void unlock();
+    public void unlock() {
+        LockHold held = mine();
+        held.count--;
+        if (held.count == 0 && !locks.release(held)) {
+            throw lost();
+        }
+    }
+
+    private LockHold mine() {
+        LockHold held = locks.holdOf(key);
+        if (held == null) {
+            throw new IllegalMonitorStateException("this thread does not hold the lock " + key);
+        }
+        return held;
+    }
+
+    private SeckillException lost() {
+        return new SeckillException.LockLost(
+                "LOCKLOST the lock " + key + " was lost before its release", null);
+    }
 
     /**
      * Not supported: no holder can wait for a signal here.
@@ -78,47 +152,58 @@ public interface SeckillLock extends Lock {
      * @throws UnsupportedOperationException always
      */
     @Override
-    Condition newCondition();
+    public Condition newCondition() {
+        throw new UnsupportedOperationException("a lock between processes has no conditions");
+    }
 
     /**
      * The number of this acquisition, greater than those of all earlier ones: send it along with
      * every write, and have the storage refuse a smaller one than it has seen.
      *
-     * @return the fencing token
      * @throws IllegalMonitorStateException if the current thread does not hold the lock, or the
      *     lock has none by its {@link LockOptions}
      */
-    long fencingToken();
+    public long fencingToken() {
+        LockHold held = mine();
+        if (!held.options().fenced()) {
+            throw new IllegalMonitorStateException("the lock " + key + " has no fencing tokens");
+        }
+        return held.fencingToken;
+    }
 
-    /**
-     * Whether the current thread holds the lock, as far as this process knows.
-     *
-     * @return false also if the lock was lost
-     */
-    boolean isHeldByCurrentThread();
+    /** Whether the current thread holds the lock, as far as this process knows. */
+    public boolean isHeldByCurrentThread() {
+        LockHold held = locks.holdOf(key);
+        return held != null && held.isHeld();
+    }
 
-    /**
-     * How often the current thread has taken the lock and not released it.
-     *
-     * @return 0 if it does not hold it
-     */
-    int holdCount();
+    /** How often the current thread has taken the lock and not released it. */
+    public int holdCount() {
+        LockHold held = locks.holdOf(key);
+        return held == null ? 0 : held.count;
+    }
 
-    /**
-     * Adds a listener to be called when a holder's lock is lost before its release.
-     *
-     * @param listener is called when the lock is lost, on a thread that must not be blocked
-     */
-    void onLost(LostListener listener);
+    /** Adds a listener to be called when a holder's lock is lost before its release. */
+    public void onLost(LostListener listener) {
+        listeners.add(Objects.requireNonNull(listener, "listener"));
+    }
+
+    void tellLost(Thread holder) {
+        for (LostListener listener : listeners) {
+            listener.lost(this, holder);
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "SeckillLock " + key;
+    }
 
     /** Is told that a lock was lost. */
     @FunctionalInterface
     interface LostListener {
         /**
-         * The lock is no longer the holder's.
-         *
-         * @param lock the lock
-         * @param holder the thread that held it. It is not interrupted: do that here if it is right
+         * The lock is no longer the holder's, who is not interrupted: do that here if it is right.
          */
         void lost(SeckillLock lock, Thread holder);
     }

@@ -7,37 +7,18 @@ import java.time.Duration;
  * throw.
  */
 public interface SeckillObserver {
-    /**
-     * Nobody.
-     *
-     * @return an observer that does nothing
-     */
+    /** Nobody. */
     static SeckillObserver none() {
         return new SeckillObserver() {};
     }
 
-    /**
-     * A try has an outcome.
-     *
-     * @param voucher what was tried
-     * @param outcome what became of it
-     * @param time from the call to the outcome
-     */
+    /** A try has an outcome, this long after the call. */
     default void tried(String voucher, Outcome outcome, Duration time) {}
 
-    /**
-     * A try ended in a mistake.
-     *
-     * @param voucher what was tried
-     * @param mistake the mistake
-     */
+    /** A try ended in a mistake. */
     default void failed(String voucher, SeckillException mistake) {}
 
-    /**
-     * Tries were sent together.
-     *
-     * @param size how many, 1 if it went alone
-     */
+    /** So many tries were sent together, 1 if it went alone. */
     default void sent(int size) {}
 
     /** A try was answered sold out without the network. */

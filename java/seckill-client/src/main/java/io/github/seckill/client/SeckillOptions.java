@@ -91,8 +91,7 @@ public final class SeckillOptions {
     public SeckillOptions coalescingWindow(Duration window) {
         check(
                 !window.isNegative() && window.compareTo(WINDOW_MAX) <= 0,
-                "coalescingWindow must be from 0 to 1 ms",
-                window);
+                "coalescingWindow must be from 0 to 1 ms", window);
         return with(next -> next.coalescingWindow = window);
     }
 
@@ -134,11 +133,10 @@ public final class SeckillOptions {
      */
     public SeckillOptions stockNames(String prefix, boolean hashTags) {
         Objects.requireNonNull(prefix, "prefix");
-        return with(
-                next -> {
-                    next.stockPrefix = prefix;
-                    next.hashTags = hashTags;
-                });
+        return with(next -> {
+            next.stockPrefix = prefix;
+            next.hashTags = hashTags;
+        });
     }
 
     /** How long an answer is waited for. */

@@ -10,26 +10,18 @@ import org.jspecify.annotations.Nullable;
  * <p>A stage that is returned here completes with the reply: a {@link Long}, a {@link String} (of a
  * status, too), null, or a {@link java.util.List} of these and of lists, with a {@link
  * SeckillException} instead of an element that is an error. Maps of RESP3 are lists of keys and
- * values in turn, as in RESP2. Or it completes exceptionally: with the {@link SeckillException} of an error reply, or with {@link
- * SeckillException.NoAnswer} when the outcome of the command is unknown. All methods may be called
- * by any thread.
+ * values in turn, as in RESP2. Or it completes exceptionally: with the {@link SeckillException} of
+ * an error reply, or with {@link SeckillException.NoAnswer} when the outcome of the command is
+ * unknown. All methods may be called by any thread.
  */
 public interface SeckillTransport extends AutoCloseable {
-    /**
-     * Sends a command. Redirections of a cluster are followed.
-     *
-     * @param request what to send
-     * @param timeout how long to wait for the answer
-     */
+    /** Sends a command. Redirections of a cluster are followed. */
     CompletionStage<@Nullable Object> send(Request request, Duration timeout);
 
     /**
      * Opens a connection that nothing else is sent on, for a lock, or reuses one that was released.
      * It does not reconnect.
      *
-     * @param key the lock, by which a cluster is routed
-     * @param timeout how long opening may take
-     * @return the connection
      * @throws InterruptedException if the thread was interrupted
      */
     LockConnection openLockConnection(String key, Duration timeout) throws InterruptedException;
@@ -37,12 +29,7 @@ public interface SeckillTransport extends AutoCloseable {
     /** Whether it talks to a cluster, where keys have hash tags. */
     boolean isCluster();
 
-    /**
-     * Watches keys for changes by client-side caching.
-     *
-     * @param listener what to tell
-     * @return the watch, or null when this transport can't watch keys
-     */
+    /** Watches keys for changes by client-side caching. */
     @Nullable StockWatch watchStocks(StockListener listener);
 
     /** Closes the connections that this transport has opened, and no client that it was given. */
@@ -54,7 +41,6 @@ public interface SeckillTransport extends AutoCloseable {
         /**
          * Sends a command and waits for its reply.
          *
-         * @param timeout how long to wait for the answer; longer than the wait in line
          * @throws InterruptedException if the thread was interrupted
          */
         @Nullable Object call(Request request, Duration timeout) throws InterruptedException;
@@ -74,19 +60,13 @@ public interface SeckillTransport extends AutoCloseable {
 
         /**
          * Sets what is called once when the connection is lost, at once if it is no longer open.
-         *
-         * @param listener what to call, on a thread that must not be kept; null for nothing
          */
         void onLost(@Nullable Runnable listener);
     }
 
     /** Is told what happens to watched stocks, in the order in which the server says so. */
     interface StockListener {
-        /**
-         * A stock has changed.
-         *
-         * @param key its key
-         */
+        /** A stock has changed. */
         void changed(String key);
 
         /** Anything may have changed: a connection was lost, or all keys were flushed. */
@@ -95,12 +75,7 @@ public interface SeckillTransport extends AutoCloseable {
 
     /** Watches stocks. */
     interface StockWatch extends AutoCloseable {
-        /**
-         * Reads a stock and watches it from that moment until it changes.
-         *
-         * @param key its key
-         * @return the stock; null when there is none, or when it can't be watched now
-         */
+        /** Reads a stock and watches it from that moment until it changes. */
         CompletionStage<@Nullable Long> watch(String key);
 
         /** Ends all watches. */

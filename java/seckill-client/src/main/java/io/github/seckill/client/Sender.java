@@ -26,9 +26,7 @@ final class Sender {
             new ConcurrentHashMap<>();
 
     Sender(
-            SeckillTransport transport,
-            SeckillOptions options,
-            SeckillObserver observer,
+            SeckillTransport transport, SeckillOptions options, SeckillObserver observer,
             ScheduledExecutorService timer) {
         this.transport = transport;
         this.timeout = options.commandTimeout();
@@ -42,23 +40,24 @@ final class Sender {
         CompletableFuture<@Nullable Object> reply = new CompletableFuture<>();
         Attempts attempts = new Attempts(call.request(), call.managedVoucher(), firstAnswer, reply);
         attempts.next();
-        return reply.handle(
-                (value, failure) -> {
-                    if (failure == null) {
-                        return call.read(value);
-                    }
-                    SeckillException said = unwrapped(failure);
-                    T unanswered = call.unanswered();
-                    if (said instanceof SeckillException.NoAnswer && unanswered != null) {
-                        return unanswered;
-                    }
-                    throw said;
-                });
+        return reply.handle((value, failure) -> {
+            if (failure == null) {
+                return call.read(value);
+            }
+            SeckillException said = unwrapped(failure);
+            T unanswered = call.unanswered();
+            if (said instanceof SeckillException.NoAnswer && unanswered != null) {
+                return unanswered;
+            }
+            throw said;
+        });
     }
 
     private final class Attempts {
         private final Request request;
-        /** The voucher that must be managed for a repetition of what is not repeatable by itself. */
+        /**
+         * The voucher that must be managed for a repetition of what is not repeatable by itself.
+         */
         private final @Nullable String voucher;
         private final Runnable firstAnswer;
         private final CompletableFuture<@Nullable Object> result;
@@ -66,7 +65,9 @@ final class Sender {
         private int sent;
         private boolean managed;
 
-        /** Set once something was sent whose outcome is unknown: then only an answer ends it well. */
+        /**
+         * Set once something was sent whose outcome is unknown: then only an answer ends it well.
+         */
         private @Nullable SeckillException unanswered;
 
         Attempts(
@@ -130,15 +131,14 @@ final class Sender {
                 return;
             }
             isManaged(voucher)
-                    .whenComplete(
-                            (is, failed) -> {
-                                if (failed == null && is) {
-                                    managed = true;
-                                    later(noAnswer);
-                                } else {
-                                    result.completeExceptionally(noAnswer);
-                                }
-                            });
+                    .whenComplete((is, failed) -> {
+                        if (failed == null && is) {
+                            managed = true;
+                            later(noAnswer);
+                        } else {
+                            result.completeExceptionally(noAnswer);
+                        }
+                    });
         }
 
         private boolean isOver() {
@@ -151,9 +151,7 @@ final class Sender {
                 return;
             }
             long pause =
-                    Math.min(
-                            PAUSE_MIN_MS << Math.min(sent - 1, PAUSE_DOUBLINGS_MAX),
-                            PAUSE_MAX_MS);
+                    Math.min(PAUSE_MIN_MS << Math.min(sent - 1, PAUSE_DOUBLINGS_MAX), PAUSE_MAX_MS);
             try {
                 timer.schedule(this::next, pause, TimeUnit.MILLISECONDS);
             } catch (RejectedExecutionException closed) {
@@ -170,15 +168,14 @@ final class Sender {
             return earlier;
         }
         call(Call.of("SECKILL.INFO", Replies::info, voucher), () -> {})
-                .whenComplete(
-                        (info, failed) -> {
-                            asked.remove(voucher, question);
-                            if (failed == null) {
-                                question.complete(info.managed());
-                            } else {
-                                question.completeExceptionally(failed);
-                            }
-                        });
+                .whenComplete((info, failed) -> {
+                    asked.remove(voucher, question);
+                    if (failed == null) {
+                        question.complete(info.managed());
+                    } else {
+                        question.completeExceptionally(failed);
+                    }
+                });
         return question;
     }
 

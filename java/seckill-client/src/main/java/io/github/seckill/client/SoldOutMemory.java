@@ -124,16 +124,15 @@ final class SoldOutMemory implements StockListener, AutoCloseable {
         forgetIdleVouchers();
         long asked = System.nanoTime();
         watch.watch(key(voucher))
-                .whenComplete(
-                        (stock, failed) -> {
-                            if (failed == null && stock != null && stock <= 0) {
-                                // If the stock has changed since, this mark is no longer there.
-                                mark.until = asked + longestNanos;
-                                mark.read = true;
-                            } else {
-                                marks.remove(voucher, mark);
-                            }
-                        });
+                .whenComplete((stock, failed) -> {
+                    if (failed == null && stock != null && stock <= 0) {
+                        // If the stock has changed since, this mark is no longer there.
+                        mark.until = asked + longestNanos;
+                        mark.read = true;
+                    } else {
+                        marks.remove(voucher, mark);
+                    }
+                });
     }
 
     private void forgetIdleVouchers() {

@@ -46,14 +46,13 @@ final class Tries implements AutoCloseable {
     /** Sends one try by itself. */
     static void alone(Sender sender, Buying<?> buying, Runnable firstAnswer) {
         sender.call(buying.attempt.call, firstAnswer)
-                .whenComplete(
-                        (bought, failure) -> {
-                            if (failure == null) {
-                                buying.decided(bought);
-                            } else {
-                                buying.failed(failure);
-                            }
-                        });
+                .whenComplete((bought, failure) -> {
+                    if (failure == null) {
+                        buying.decided(bought);
+                    } else {
+                        buying.failed(failure);
+                    }
+                });
     }
 
     private @Nullable SoldOutMemory memory(Try<?> attempt) {
@@ -80,8 +79,7 @@ final class Tries implements AutoCloseable {
     void cancelled(Buying<?> buying) {
         SoldOutMemory remembers = memory(buying.attempt);
         if (remembers != null) {
-            remembers.answered(
-                    buying.attempt.voucher, buying.attempt.orderId, Outcome.UNKNOWN);
+            remembers.answered(buying.attempt.voucher, buying.attempt.orderId, Outcome.UNKNOWN);
         }
     }
 

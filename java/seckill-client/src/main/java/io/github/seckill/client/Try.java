@@ -27,11 +27,7 @@ final class Try<T> extends Command<T> {
     }
 
     Try(
-            String voucher,
-            String user,
-            String orderId,
-            Call<Bought> call,
-            Kind kind,
+            String voucher, String user, String orderId, Call<Bought> call, Kind kind,
             Function<Bought, T> as) {
         this.voucher = voucher;
         this.user = user;

@@ -149,8 +149,7 @@ class ClusterTest {
         int from = cluster.primaryOf("7");
         int to = (from + 1) % 3;
         AtomicInteger remembered = new AtomicInteger();
-        SeckillObserver observer =
-                new SeckillObserver() {
+        SeckillObserver observer = new SeckillObserver() {
                     @Override
                     public void rememberedSoldOut() {
                         remembered.incrementAndGet();

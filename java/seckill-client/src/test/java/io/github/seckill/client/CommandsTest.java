@@ -11,7 +11,6 @@ import io.lettuce.core.ClientOptions;
 import io.lettuce.core.Consumer;
 import io.lettuce.core.Range;
 import io.lettuce.core.RedisClient;
-import io.lettuce.core.RedisURI;
 import io.lettuce.core.XReadArgs.StreamOffset;
 import io.lettuce.core.api.sync.RedisCommands;
 import io.lettuce.core.protocol.ProtocolVersion;
@@ -21,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -29,238 +29,184 @@ import org.junit.jupiter.params.provider.MethodSource;
 class CommandsTest {
     static Stream<Arguments> everywhere() {
         return Servers.all()
-                .flatMap(
-                        server ->
-                                Stream.of(ProtocolVersion.values())
-                                        .map(version -> Arguments.of(server, version)));
+                .flatMap(server ->
+                        Stream.of(ProtocolVersion.values())
+                                .map(version -> Arguments.of(server, version)));
     }
 
-    /** What a test has: a client, and plain commands to look at what it did. */
-    private record Shop(SeckillClient client, RedisCommands<String, String> plain) {}
+    private SeckillServer server;
+    private RedisClient lettuce;
+    private SeckillClient client;
+    private RedisCommands<String, String> plain;
 
-    private interface Evening {
-        void runs(Shop shop) throws Exception;
+    private void open(String program, ProtocolVersion version) {
+        server = Servers.start(program);
+        lettuce = RedisClient.create(server.uri());
+        lettuce.setOptions(ClientOptions.builder().protocolVersion(version).build());
+        client = SeckillClient.create(LettuceTransport.of(lettuce));
+        plain = lettuce.connect().sync();
     }
 
-    private static void open(String program, ProtocolVersion version, Evening evening) throws Exception {
-        try (SeckillServer server = Servers.start(program);
-                RedisClient lettuce = RedisClient.create(server.uri())) {
-            lettuce.setOptions(ClientOptions.builder().protocolVersion(version).build());
-            try (SeckillClient client = SeckillClient.create(LettuceTransport.of(lettuce));
-                    var connection = lettuce.connect(RedisURI.create(server.uri()))) {
-                evening.runs(new Shop(client, connection.sync()));
-            }
-        }
-    }
-
-    @ParameterizedTest
-    @MethodSource("everywhere")
-    void a_managed_sale_from_its_creation_to_its_end(String program, ProtocolVersion version) throws Exception {
-        open(
-                program,
-                version,
-                shop -> {
-                    SeckillClient client = shop.client();
-                    SaleRules rules =
-                            SaleRules.none()
-                                    .begin(Instant.ofEpochMilli(1))
-                                    .end(Instant.ofEpochMilli(4_102_444_800_000L))
-                                    .limit(3)
-                                    .hold(Duration.ofMinutes(5));
-                    client.run(create("7", 5, rules));
-                    assertThatThrownBy(() -> client.run(create("7", 5, rules)))
-                            .hasFieldOrPropertyWithValue("code", Code.EXISTS)
-                            .hasMessageStartingWith("EXISTS ");
-
-                    Reservation held = client.run(reserve("7", "alice", "9007199254740993", 2));
-                    assertThat(held).isInstanceOf(Reservation.Held.class);
-                    assertThat(client.run(tryBuy("7", "alice", "9007199254740993", 2)))
-                            .isEqualTo(Outcome.ACCEPTED);
-                    assertThatThrownBy(() -> client.tryBuy("7", "bob", "9007199254740993"))
-                            .hasFieldOrPropertyWithValue("code", Code.ORDERID);
-                    assertThat(client.run(tryBuy("7", "alice", "o2", 2)))
-                            .isEqualTo(Outcome.ALREADY_BOUGHT);
-                    assertThat(client.run(tryBuy("7", "bob", "o3", 3))).isEqualTo(Outcome.ACCEPTED);
-                    assertThat(client.tryBuy("7", "carol", "o4")).isEqualTo(Outcome.SOLD_OUT);
-                    assertThat(client.tryBuy("7", "carol"))
-                            .isEqualTo(new Purchase.Refused(Outcome.SOLD_OUT));
-
-                    OrderRef alices = OrderRef.of("7", "alice", "9007199254740993");
-                    OrderRef bobs = OrderRef.of("7", "bob", "o3");
-                    assertThat(client.run(extend(bobs, Duration.ofMinutes(9))))
-                            .isEqualTo(Extension.EXTENDED);
-                    assertThat(client.run(confirm(alices, "pay-1"))).isEqualTo(Confirmation.CONFIRMED);
-                    assertThat(client.run(confirm(alices))).isEqualTo(Confirmation.ALREADY_SOLD);
-                    assertThatThrownBy(() -> client.run(confirm(alices, "pay-2")))
-                            .hasFieldOrPropertyWithValue("code", Code.PAID);
-                    assertThat(client.run(confirm(OrderRef.of("7", "alice", "none"))))
-                            .isEqualTo(Confirmation.NO_ORDER);
-                    assertThat(client.run(cancelIf(alices, OrderState.HELD)))
-                            .isEqualTo(Cancellation.OTHER_STATE);
-
-                    Order order = client.run(order("7", "9007199254740993")).orElseThrow();
-                    assertThat(order.user()).isEqualTo("alice");
-                    assertThat(order.units()).isEqualTo(2);
-                    assertThat(order.state()).isEqualTo(OrderState.SOLD);
-                    assertThat(order.deadline()).isNull();
-                    assertThat(order.paymentRef()).isEqualTo("pay-1");
-                    assertThat(client.run(order("7", "none"))).isEmpty();
-                    BuyerStatus status = client.run(status("7", "bob")).orElseThrow();
-                    assertThat(status.state()).isEqualTo(OrderState.HELD);
-                    assertThat(status.deadline()).isAfter(Instant.now().plusSeconds(500));
-                    assertThat(client.run(status("7", "carol"))).isEmpty();
-
-                    SaleInfo info = client.run(info("7"));
-                    assertThat(info.managed()).isTrue();
-                    assertThat(info.state()).isEqualTo(SaleState.SOLDOUT);
-                    assertThat(info.total()).isEqualTo(5);
-                    assertThat(info.held()).isEqualTo(3);
-                    assertThat(info.limit()).isEqualTo(3);
-                    assertThat(info.hold()).isEqualTo(Duration.ofMinutes(5));
-                    assertThat(info.begin()).isEqualTo(Instant.ofEpochMilli(1));
-                    assertThat(order.sale()).isEqualTo(info.sale());
-                    assertThat(client.run(audit("7")).isSound()).isTrue();
-
-                    long sale = info.sale() == null ? 0 : info.sale();
-                    assertThat(client.run(cancel(bobs.inSale(sale + 1))))
-                            .isEqualTo(Cancellation.NO_ORDER);
-                    assertThatThrownBy(() -> client.run(drop("7")))
-                            .hasFieldOrPropertyWithValue("code", Code.HELD);
-                    assertThat(client.run(cancel(bobs.inSale(sale)))).isEqualTo(Cancellation.RELEASED);
-                    assertThat(client.run(cancel(bobs))).isEqualTo(Cancellation.ALREADY_RELEASED);
-                    assertThat(client.run(tryBuy("7", "bob", "o3", 3))).isEqualTo(Outcome.RELEASED);
-                    assertThat(client.run(reserve("7", "bob", "o3", 3)))
-                            .isEqualTo(new Reservation.Refused(Outcome.RELEASED));
-                    assertThat(client.run(restock("7", 4))).isEqualTo(7);
-                    assertThatThrownBy(() -> client.run(restock("7", -8)))
-                            .hasFieldOrPropertyWithValue("code", Code.STOCK);
-                    SaleRules over =
-                            SaleRules.none().begin(Instant.EPOCH).end(Instant.ofEpochMilli(1));
-                    client.run(alter("7", over));
-                    assertThat(client.tryBuy("7", "dora", "o5")).isEqualTo(Outcome.ENDED);
-                    assertThat(client.run(drop("7"))).isEqualTo(DropResult.DROPPED);
-                    assertThat(client.run(releaseAndDrop("7"))).isEqualTo(DropResult.NO_VOUCHER);
-                    assertThatThrownBy(() -> client.tryBuy("7", "eve", "o6"))
-                            .hasFieldOrPropertyWithValue("code", Code.NOVOUCHER)
-                            .hasStackTraceContaining("CommandsTest");
-                });
+    @AfterEach
+    void close() {
+        client.close();
+        lettuce.close();
+        server.close();
     }
 
     @ParameterizedTest
     @MethodSource("everywhere")
-    void unmanaged_vouchers_and_bare_stocks(String program, ProtocolVersion version) throws Exception {
-        open(
-                program,
-                version,
-                shop -> {
-                    SeckillClient client = shop.client();
-                    shop.plain().set("seckill:stock:8", "3");
-                    assertThat(client.tryBuy("8", "用户", "订单")).isEqualTo(Outcome.ACCEPTED);
-                    assertThat(client.tryBuy("8", "用户", "订单"))
-                            .isEqualTo(Outcome.ALREADY_BOUGHT);
-                    assertThat(shop.plain().sismember("seckill:order:8", "用户")).isTrue();
-                    assertThat(client.tryBuy("8", "bob")).isInstanceOf(Purchase.Accepted.class);
-                    assertThat(client.run(cancel(OrderRef.of("8", "bob", "any"))))
-                            .isEqualTo(Cancellation.RELEASED);
-                    SaleInfo info = client.run(info("8"));
-                    assertThat(info.managed()).isFalse();
-                    assertThat(info.total()).isNull();
-                    assertThat(info.left()).isEqualTo(2);
-                    assertThat(client.run(status("8", "用户")).orElseThrow().units()).isNull();
+    void a_managed_sale_from_its_creation_to_its_end(String program, ProtocolVersion version) {
+        open(program, version);
+        SaleRules rules = SaleRules.none()
+                .begin(Instant.ofEpochMilli(1)).end(Instant.ofEpochMilli(4_102_444_800_000L))
+                .limit(3).hold(Duration.ofMinutes(5));
+        client.run(create("7", 5, rules));
+        assertThatThrownBy(() -> client.run(create("7", 5, rules)))
+                .hasFieldOrPropertyWithValue("code", Code.EXISTS).hasMessageStartingWith("EXISTS ");
 
-                    KeyedTry keyed =
-                            new KeyedTry(
-                                    "stock", "buyers", "orders", "9", "carol", "o1", 1,
-                                    new KeyedTry.Fields("u", "v", "o"), true);
-                    assertThat(client.run(tryKeys(keyed))).isEqualTo(Outcome.SOLD_OUT);
-                    shop.plain().set("stock", "1");
-                    assertThat(client.run(tryKeys(keyed))).isEqualTo(Outcome.ACCEPTED);
-                    assertThat(
-                                    shop.plain()
-                                            .xrange("orders", Range.unbounded())
-                                            .get(0)
-                                            .getBody())
-                            .isEqualTo(Map.of("u", "carol", "v", "9", "o", "o1"));
+        Reservation held = client.run(reserve("7", "alice", "9007199254740993", 2));
+        assertThat(held).isInstanceOf(Reservation.Held.class);
+        assertThat(client.run(tryBuy("7", "alice", "9007199254740993", 2)))
+                .isEqualTo(Outcome.ACCEPTED);
+        Until.fails(() -> client.tryBuy("7", "bob", "9007199254740993"), Code.ORDERID);
+        assertThat(client.run(tryBuy("7", "alice", "o2", 2))).isEqualTo(Outcome.ALREADY_BOUGHT);
+        assertThat(client.run(tryBuy("7", "bob", "o3", 3))).isEqualTo(Outcome.ACCEPTED);
+        assertThat(client.tryBuy("7", "carol", "o4")).isEqualTo(Outcome.SOLD_OUT);
+        assertThat(client.tryBuy("7", "carol")).isEqualTo(new Purchase.Refused(Outcome.SOLD_OUT));
 
-                    assertThat(client.run(deduct("bare", 1))).isEqualTo(new Deduction.NoKey());
-                    shop.plain().set("bare", "5");
-                    assertThat(client.run(deduct("bare", 3))).isEqualTo(new Deduction.Taken(5));
-                    assertThat(client.run(deduct("bare", 3))).isEqualTo(new Deduction.TooFew());
-                    assertThat(client.run(restore("bare", 3))).isEqualTo(5);
-                    client.run(adopt("10", adopted(shop)));
-                    assertThat(client.run(info("10")).total()).isEqualTo(4);
-                });
-    }
+        OrderRef alices = OrderRef.of("7", "alice", "9007199254740993");
+        OrderRef bobs = OrderRef.of("7", "bob", "o3");
+        assertThat(client.run(extend(bobs, Duration.ofMinutes(9)))).isEqualTo(Extension.EXTENDED);
+        assertThat(client.run(confirm(alices, "pay-1"))).isEqualTo(Confirmation.CONFIRMED);
+        assertThat(client.run(confirm(alices))).isEqualTo(Confirmation.ALREADY_SOLD);
+        Until.fails(() -> client.run(confirm(alices, "pay-2")), Code.PAID);
+        assertThat(client.run(confirm(OrderRef.of("7", "alice", "none"))))
+                .isEqualTo(Confirmation.NO_ORDER);
+        assertThat(client.run(cancelIf(alices, OrderState.HELD)))
+                .isEqualTo(Cancellation.OTHER_STATE);
 
-    private static SaleRules adopted(Shop shop) {
-        shop.plain().set("seckill:stock:10", "4");
-        return SaleRules.none();
+        Order order = client.run(order("7", "9007199254740993")).orElseThrow();
+        assertThat(order.user()).isEqualTo("alice");
+        assertThat(order.units()).isEqualTo(2);
+        assertThat(order.state()).isEqualTo(OrderState.SOLD);
+        assertThat(order.deadline()).isNull();
+        assertThat(order.paymentRef()).isEqualTo("pay-1");
+        assertThat(client.run(order("7", "none"))).isEmpty();
+        BuyerStatus status = client.run(status("7", "bob")).orElseThrow();
+        assertThat(status.state()).isEqualTo(OrderState.HELD);
+        assertThat(status.deadline()).isAfter(Instant.now().plusSeconds(500));
+        assertThat(client.run(status("7", "carol"))).isEmpty();
+
+        SaleInfo info = client.run(info("7"));
+        assertThat(info.managed()).isTrue();
+        assertThat(info.state()).isEqualTo(SaleState.SOLDOUT);
+        assertThat(info.total()).isEqualTo(5);
+        assertThat(info.held()).isEqualTo(3);
+        assertThat(info.limit()).isEqualTo(3);
+        assertThat(info.hold()).isEqualTo(Duration.ofMinutes(5));
+        assertThat(info.begin()).isEqualTo(Instant.ofEpochMilli(1));
+        assertThat(order.sale()).isEqualTo(info.sale());
+        assertThat(client.run(audit("7")).isSound()).isTrue();
+
+        long sale = info.sale() == null ? 0 : info.sale();
+        assertThat(client.run(cancel(bobs.inSale(sale + 1)))).isEqualTo(Cancellation.NO_ORDER);
+        Until.fails(() -> client.run(drop("7")), Code.HELD);
+        assertThat(client.run(cancel(bobs.inSale(sale)))).isEqualTo(Cancellation.RELEASED);
+        assertThat(client.run(cancel(bobs))).isEqualTo(Cancellation.ALREADY_RELEASED);
+        assertThat(client.run(tryBuy("7", "bob", "o3", 3))).isEqualTo(Outcome.RELEASED);
+        assertThat(client.run(reserve("7", "bob", "o3", 3)))
+                .isEqualTo(new Reservation.Refused(Outcome.RELEASED));
+        assertThat(client.run(restock("7", 4))).isEqualTo(7);
+        Until.fails(() -> client.run(restock("7", -8)), Code.STOCK);
+        SaleRules over = SaleRules.none().begin(Instant.EPOCH).end(Instant.ofEpochMilli(1));
+        client.run(alter("7", over));
+        assertThat(client.tryBuy("7", "dora", "o5")).isEqualTo(Outcome.ENDED);
+        assertThat(client.run(drop("7"))).isEqualTo(DropResult.DROPPED);
+        assertThat(client.run(releaseAndDrop("7"))).isEqualTo(DropResult.NO_VOUCHER);
+        assertThatThrownBy(() -> client.tryBuy("7", "eve", "o6"))
+                .hasFieldOrPropertyWithValue("code", Code.NOVOUCHER)
+                .hasStackTraceContaining("CommandsTest");
     }
 
     @ParameterizedTest
     @MethodSource("everywhere")
-    void batches_ids_prizes_and_dead_letters(String program, ProtocolVersion version) throws Exception {
-        open(
-                program,
-                version,
-                shop -> {
-                    SeckillClient client = shop.client();
-                    client.run(create("7", 2, SaleRules.none()));
-                    client.tryBuy("7", "alice", "o1");
-                    List<AttemptResult> results =
-                            client.run(tryAll(
-                                    "7",
-                                    List.of(
-                                            new Attempt("alice", "o1"),
-                                            new Attempt("bob", "o1"),
-                                            new Attempt("carol", "o3"),
-                                            new Attempt("dora", "o4"))));
-                    assertThat(results.get(0))
-                            .isEqualTo(new AttemptResult.Decided(Outcome.ACCEPTED));
-                    assertThat(results.get(1))
-                            .isInstanceOfSatisfying(
-                                    AttemptResult.Mistaken.class,
-                                    mistaken ->
-                                            assertThat(mistaken.mistake().code())
-                                                    .isEqualTo(Code.ORDERID));
-                    assertThat(results.get(2))
-                            .isEqualTo(new AttemptResult.Decided(Outcome.ACCEPTED));
-                    assertThat(results.get(3))
-                            .isEqualTo(new AttemptResult.Decided(Outcome.SOLD_OUT));
+    void unmanaged_vouchers_and_bare_stocks(String program, ProtocolVersion version) {
+        open(program, version);
+        plain.set("seckill:stock:8", "3");
+        assertThat(client.tryBuy("8", "用户", "订单")).isEqualTo(Outcome.ACCEPTED);
+        assertThat(client.tryBuy("8", "用户", "订单")).isEqualTo(Outcome.ALREADY_BOUGHT);
+        assertThat(plain.sismember("seckill:order:8", "用户")).isTrue();
+        assertThat(client.tryBuy("8", "bob")).isInstanceOf(Purchase.Accepted.class);
+        assertThat(client.run(cancel(OrderRef.of("8", "bob", "any"))))
+                .isEqualTo(Cancellation.RELEASED);
+        SaleInfo info = client.run(info("8"));
+        assertThat(info.managed()).isFalse();
+        assertThat(info.total()).isNull();
+        assertThat(info.left()).isEqualTo(2);
+        assertThat(client.run(status("8", "用户")).orElseThrow().units()).isNull();
 
-                    List<String> ids = client.run(nextIds("order", 3));
-                    assertThat(ids).hasSize(3);
-                    assertThat(Long.parseLong(ids.get(2)) - Long.parseLong(ids.get(0)))
-                            .isEqualTo(2);
-                    assertThat(Long.parseLong(client.run(nextId("order"))))
-                            .isGreaterThan(Long.parseLong(ids.get(2)));
+        KeyedTry keyed = new KeyedTry(
+                "stock", "buyers", "orders", "9", "carol", "o1", 1,
+                new KeyedTry.Fields("u", "v", "o"), true);
+        assertThat(client.run(tryKeys(keyed))).isEqualTo(Outcome.SOLD_OUT);
+        plain.set("stock", "1");
+        assertThat(client.run(tryKeys(keyed))).isEqualTo(Outcome.ACCEPTED);
+        assertThat(
+                        plain.xrange("orders", Range.unbounded()).get(0).getBody())
+                .isEqualTo(Map.of("u", "carol", "v", "9", "o", "o1"));
 
-                    shop.plain().rpush("seckill:codes:p", "WIN-1");
-                    assertThat(client.run(draw("p", "alice"))).isEqualTo(new Prize.Drawn("WIN-1"));
-                    assertThat(client.run(draw("p", "alice")))
-                            .isEqualTo(new Prize.DrawnBefore("WIN-1"));
-                    assertThat(client.run(draw("p", "bob"))).isEqualTo(new Prize.Empty());
-                    assertThat(client.run(undraw("p", "alice"))).isTrue();
-                    assertThat(client.run(undraw("p", "alice"))).isFalse();
+        assertThat(client.run(deduct("bare", 1))).isEqualTo(new Deduction.NoKey());
+        plain.set("bare", "5");
+        assertThat(client.run(deduct("bare", 3))).isEqualTo(new Deduction.Taken(5));
+        assertThat(client.run(deduct("bare", 3))).isEqualTo(new Deduction.TooFew());
+        assertThat(client.run(restore("bare", 3))).isEqualTo(5);
+        plain.set("seckill:stock:10", "4");
+        client.run(adopt("10", SaleRules.none()));
+        assertThat(client.run(info("10")).total()).isEqualTo(4);
+    }
 
-                    rejects(shop);
-                });
+    @ParameterizedTest
+    @MethodSource("everywhere")
+    void batches_ids_prizes_and_dead_letters(String program, ProtocolVersion version) {
+        open(program, version);
+        client.run(create("7", 2, SaleRules.none()));
+        client.tryBuy("7", "alice", "o1");
+        List<AttemptResult> results = client.run(tryAll(
+                "7",
+                List.of(
+                        new Attempt("alice", "o1"), new Attempt("bob", "o1"),
+                        new Attempt("carol", "o3"), new Attempt("dora", "o4"))));
+        assertThat(results.get(0)).isEqualTo(new AttemptResult.Decided(Outcome.ACCEPTED));
+        assertThat(results.get(1))
+                .isInstanceOfSatisfying(
+                        AttemptResult.Mistaken.class,
+                        mistaken -> assertThat(mistaken.mistake().code()).isEqualTo(Code.ORDERID));
+        assertThat(results.get(2)).isEqualTo(new AttemptResult.Decided(Outcome.ACCEPTED));
+        assertThat(results.get(3)).isEqualTo(new AttemptResult.Decided(Outcome.SOLD_OUT));
+
+        List<String> ids = client.run(nextIds("order", 3));
+        assertThat(ids).hasSize(3);
+        assertThat(Long.parseLong(ids.get(2)) - Long.parseLong(ids.get(0))).isEqualTo(2);
+        assertThat(Long.parseLong(client.run(nextId("order"))))
+                .isGreaterThan(Long.parseLong(ids.get(2)));
+
+        plain.rpush("seckill:codes:p", "WIN-1");
+        assertThat(client.run(draw("p", "alice"))).isEqualTo(new Prize.Drawn("WIN-1"));
+        assertThat(client.run(draw("p", "alice"))).isEqualTo(new Prize.DrawnBefore("WIN-1"));
+        assertThat(client.run(draw("p", "bob"))).isEqualTo(new Prize.Empty());
+        assertThat(client.run(undraw("p", "alice"))).isTrue();
+        assertThat(client.run(undraw("p", "alice"))).isFalse();
+
+        rejects();
     }
 
     @SuppressWarnings("unchecked") // a generic array for varargs
-    private static void rejects(Shop shop) {
-        SeckillClient client = shop.client();
-        assertThatThrownBy(() -> client.run(reject("stream.orders", "g", "1-1", "no")))
-                .hasFieldOrPropertyWithValue("code", Code.NOGROUP);
-        shop.plain()
-                .xgroupCreate(
-                        StreamOffset.from("stream.orders", "0"), "g");
-        var entries =
-                shop.plain()
-                        .xreadgroup(
-                                Consumer.from("g", "c"),
-                                StreamOffset.lastConsumed(
-                                        "stream.orders"));
+    private void rejects() {
+        Until.fails(() -> client.run(reject("stream.orders", "g", "1-1", "no")), Code.NOGROUP);
+        plain.xgroupCreate(StreamOffset.from("stream.orders", "0"), "g");
+        var entries = plain
+                .xreadgroup(Consumer.from("g", "c"), StreamOffset.lastConsumed("stream.orders"));
         String id = entries.get(0).getId();
         assertThat(client.run(reject("stream.orders", "g", id, "no such product"))).isTrue();
         assertThat(client.run(reject("stream.orders", "g", id, "no such product"))).isFalse();
@@ -276,23 +222,17 @@ class CommandsTest {
 
     @ParameterizedTest
     @MethodSource("everywhere")
-    void mistakes_are_thrown_by_their_code_word(String program, ProtocolVersion version) throws Exception {
-        open(
-                program,
-                version,
-                shop -> {
-                    SeckillClient client = shop.client();
-                    shop.plain().lpush("seckill:stock:1", "x");
-                    assertThatThrownBy(() -> client.tryBuy("1", "a", "o"))
-                            .hasFieldOrPropertyWithValue("code", Code.WRONGTYPE);
-                    shop.plain().set("seckill:stock:2", "5.5");
-                    assertThatThrownBy(() -> client.tryBuy("2", "a", "o"))
-                            .hasFieldOrPropertyWithValue("code", Code.OTHER)
-                            .hasFieldOrPropertyWithValue("word", "ERR");
-                    assertThatThrownBy(() -> client.tryBuy("2", "a", "*"))
-                            .isInstanceOf(IllegalArgumentException.class);
-                    assertThatThrownBy(() -> client.run(tryBuy("2", "a", "o", 0)))
-                            .isInstanceOf(IllegalArgumentException.class);
-                });
+    void mistakes_are_thrown_by_their_code_word(String program, ProtocolVersion version) {
+        open(program, version);
+        plain.lpush("seckill:stock:1", "x");
+        Until.fails(() -> client.tryBuy("1", "a", "o"), Code.WRONGTYPE);
+        plain.set("seckill:stock:2", "5.5");
+        assertThatThrownBy(() -> client.tryBuy("2", "a", "o"))
+                .hasFieldOrPropertyWithValue("code", Code.OTHER)
+                .hasFieldOrPropertyWithValue("word", "ERR");
+        assertThatThrownBy(() -> client.tryBuy("2", "a", "*"))
+                .isInstanceOf(IllegalArgumentException.class);
+        assertThatThrownBy(() -> client.run(tryBuy("2", "a", "o", 0)))
+                .isInstanceOf(IllegalArgumentException.class);
     }
 }

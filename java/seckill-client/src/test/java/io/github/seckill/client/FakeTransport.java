@@ -46,8 +46,7 @@ final class FakeTransport implements SeckillTransport {
     }
 
     void noAnswer(int index) {
-        sent(index).reply()
-                .completeExceptionally(new SeckillException.NoAnswer("NOANSWER", null));
+        sent(index).reply().completeExceptionally(new SeckillException.NoAnswer("NOANSWER", null));
     }
 
     @Override

@@ -47,10 +47,8 @@ class LocksTest {
 
     /** A client as of another process: it shares no lock with the others. */
     private SeckillClient client() {
-        SeckillOptions options =
-                SeckillOptions.defaults()
-                        .commandTimeout(Duration.ofMillis(500))
-                        .retryFor(Duration.ofSeconds(2));
+        SeckillOptions options = SeckillOptions.defaults()
+                .commandTimeout(Duration.ofMillis(500)).retryFor(Duration.ofSeconds(2));
         SeckillClient client = SeckillClient.create(LettuceTransport.of(lettuce), options);
         clients.add(client);
         return client;
@@ -277,18 +275,12 @@ class LocksTest {
 
     @Test
     void a_holder_that_is_killed_frees_the_lock_at_once() throws Exception {
-        Process holder =
-                new ProcessBuilder(
-                                System.getProperty("java.home") + "/bin/java",
-                                "-XX:TieredStopAtLevel=1",
-                                "-cp",
-                                System.getProperty("java.class.path"),
-                                LockHolderMain.class.getName(),
-                                server.uri(),
-                                KEY)
-                        .redirectErrorStream(true)
-                        .redirectOutput(server.folder().resolve("holder").toFile())
-                        .start();
+        Process holder = new ProcessBuilder(
+                        System.getProperty("java.home") + "/bin/java",
+                        "-XX:TieredStopAtLevel=1", "-cp", System.getProperty("java.class.path"),
+                        LockHolderMain.class.getName(), server.uri(), KEY)
+                .redirectErrorStream(true)
+                .redirectOutput(server.folder().resolve("holder").toFile()).start();
         try {
             Until.holds("held by the other process", () -> plain.exists(KEY) == 1);
             SeckillLock lock = client().lock(KEY);

@@ -32,8 +32,7 @@ final class Servers {
     }
 
     static SeckillServer start(String program, String... options) {
-        List<String> all =
-                new ArrayList<>(List.of("--loadmodule", SeckillServer.requiredModule()));
+        List<String> all = new ArrayList<>(List.of("--loadmodule", SeckillServer.requiredModule()));
         all.addAll(List.of(options));
         return SeckillServer.start(program, all);
     }

@@ -13,13 +13,11 @@ import org.junit.jupiter.api.Test;
 /** When sold out is answered without the network. No server: every answer is the test's. */
 class SoldOutMemoryTest {
     private final FakeTransport wire = new FakeTransport();
-    private final SeckillClient client =
-            SeckillClient.create(
-                    wire,
-                    SeckillOptions.defaults()
-                            .coalescing(Coalescing.OFF)
-                            .rememberSoldOut(true)
-                            .soldOutFor(Duration.ofHours(1)));
+    private final SeckillClient client = SeckillClient.create(
+            wire,
+            SeckillOptions.defaults()
+                    .coalescing(Coalescing.OFF).rememberSoldOut(true)
+                    .soldOutFor(Duration.ofHours(1)));
     private int orders;
 
     @AfterEach
@@ -132,8 +130,7 @@ class SoldOutMemoryTest {
                 SeckillClient.create(
                         brief,
                         SeckillOptions.defaults()
-                                .rememberSoldOut(true)
-                                .soldOutFor(Duration.ofNanos(1)))) {
+                                .rememberSoldOut(true).soldOutFor(Duration.ofNanos(1)))) {
             forgetful.start(tryBuy("7", "alice", "o1"));
             brief.answer(0, 1L);
             brief.stock(0, 0);

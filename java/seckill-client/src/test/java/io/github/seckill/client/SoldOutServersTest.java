@@ -3,30 +3,37 @@ package io.github.seckill.client;
 import static io.github.seckill.client.Commands.*;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.github.seckill.client.SeckillTransport.StockWatch;
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.KillArgs;
 import io.lettuce.core.RedisClient;
-import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.api.sync.RedisCommands;
 import io.lettuce.core.protocol.ProtocolVersion;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Sold out is remembered in the clients, and forgotten when the server says so. */
+/**
+ * Sold out is remembered in the clients, and forgotten when the server says so: it writes the
+ * announcement of a change to every watching connection before it answers who has made the change.
+ * What is asked on such a connection after that answer is answered behind the announcement.
+ */
 class SoldOutServersTest {
     private static final int CLIENTS = 4;
+    private static final AtomicLong ORDERS = new AtomicLong();
 
     /** So long that nothing here ends by the time alone. */
     private static final SeckillOptions REMEMBER =
@@ -36,22 +43,32 @@ class SoldOutServersTest {
         return Servers.all();
     }
 
-    /** A client whose threads buy all the time, each try under a new order id. */
-    private static final class Shop implements AutoCloseable, SeckillObserver {
+    /**
+     * A client each of whose tries has a new order id, and whose watching connection can be asked.
+     */
+    private static final class Buyer implements AutoCloseable, SeckillObserver {
+        private final AtomicInteger remembered = new AtomicInteger();
         private final RedisClient lettuce;
         private final SeckillClient client;
-        private final String name;
-        private final AtomicInteger remembered = new AtomicInteger();
-        private final AtomicLong orders = new AtomicLong();
-        private final AtomicBoolean over = new AtomicBoolean();
-        private final List<Thread> threads = new ArrayList<>();
-        private final List<String> accepted = new ArrayList<>();
-        private final CompletableFuture<Void> failed = new CompletableFuture<>();
+        private volatile StockWatch watch;
 
-        Shop(SeckillServer server, String name, SeckillOptions options) {
-            this.name = name;
+        Buyer(SeckillServer server, SeckillOptions options) {
             lettuce = RedisClient.create(server.uri());
-            client = new SeckillClient(LettuceTransport.of(lettuce), options, this);
+            client = new SeckillClient(overheard(LettuceTransport.of(lettuce)), options, this);
+        }
+
+        private SeckillTransport overheard(SeckillTransport transport) {
+            return (SeckillTransport) Proxy.newProxyInstance(
+                    getClass().getClassLoader(), new Class<?>[] {SeckillTransport.class},
+                    (proxy, method, arguments) -> {
+                        try {
+                            Object result = method.invoke(transport, arguments);
+                            watch = result instanceof StockWatch made ? made : watch;
+                            return result;
+                        } catch (InvocationTargetException failed) {
+                            throw failed.getCause();
+                        }
+                    });
         }
 
         @Override
@@ -59,108 +76,89 @@ class SoldOutServersTest {
             remembered.incrementAndGet();
         }
 
-        void open(int count) {
-            for (int i = 0; i < count; i++) {
-                Thread thread = new Thread(this::buy);
-                threads.add(thread);
-                thread.start();
-            }
+        /** Asks the server something else on the connection that watches, and has the answer. */
+        void roundTrip() {
+            watch.watch("seckill:stock:other").toCompletableFuture().join();
         }
 
-        private void buy() {
-            try {
-                while (!over.get()) {
-                    String order = name + orders.incrementAndGet();
-                    if (client.tryBuy("7", order, order).isAccepted()) {
-                        synchronized (accepted) {
-                            accepted.add(order);
-                        }
-                    }
-                    // Not as fast as a machine can: other threads here are the ones that matter.
-                    Thread.sleep(1);
-                }
-            } catch (InterruptedException | RuntimeException problem) {
-                failed.completeExceptionally(problem);
-            }
+        Outcome buy() {
+            String order = "o" + ORDERS.incrementAndGet();
+            return client.tryBuy("7", order, order);
         }
 
+        /** Buys until it answers by itself. */
         void awaitMemory() throws Exception {
-            int before = remembered.get();
-            Until.holds("remembered by " + name, () -> remembered.get() > before + 5);
+            Until.holds("remembered", () -> {
+                int before = remembered.get();
+                assertThat(buy()).isEqualTo(Outcome.SOLD_OUT);
+                return remembered.get() > before;
+            });
         }
 
-        void stop() throws InterruptedException {
-            over.set(true);
-            for (Thread thread : threads) {
-                thread.join();
-            }
-            assertThat(failed).isNotCompletedExceptionally();
+        /** Buys until the server sells, once. */
+        void awaitSold() throws Exception {
+            Until.holds("sold again", () -> buy() == Outcome.ACCEPTED);
         }
 
         @Override
         public void close() {
-            over.set(true);
             client.close();
             lettuce.shutdown(Duration.ZERO, Duration.ofSeconds(2));
         }
     }
 
-    private static int accepted(List<Shop> shops) {
-        int all = 0;
-        for (Shop shop : shops) {
-            synchronized (shop.accepted) {
-                all += shop.accepted.size();
-            }
-        }
-        return all;
+    private static void sellOut(SeckillClient office, SaleRules rules) {
+        office.run(create("7", 1, rules));
+        assertThat(office.tryBuy("7", "first", "first")).isEqualTo(Outcome.ACCEPTED);
     }
 
     @ParameterizedTest
     @MethodSource("servers")
-    void a_released_unit_is_on_sale_again_in_every_client(String program) throws Exception {
-        List<Shop> shops = new ArrayList<>();
+    void a_released_unit_is_on_sale_again_one_round_trip_after_the_answer(String program)
+            throws Exception {
+        List<Buyer> buyers = new ArrayList<>();
         try (SeckillServer server = Servers.start(program);
-                Shop office = new Shop(server, "office", SeckillOptions.defaults());
-                StatefulRedisConnection<String, String> plain = office.lettuce.connect()) {
-            office.client.run(create("7", 1, SaleRules.none()));
-            office.client.tryBuy("7", "first", "first");
+                Buyer office = new Buyer(server, SeckillOptions.defaults());
+                var connection = office.lettuce.connect()) {
+            RedisCommands<String, String> plain = connection.sync();
+            sellOut(office.client, SaleRules.none());
+            String bought = "first";
             for (int i = 0; i < CLIENTS; i++) {
-                Shop shop = new Shop(server, "shop" + i + "-", REMEMBER);
-                shops.add(shop);
-                shop.open(2);
+                buyers.add(new Buyer(server, REMEMBER));
             }
-            // A unit that is released, each time in another way, is bought by somebody.
-            List<Runnable> ways =
-                    List.of(
-                            () -> office.client.run(cancel(OrderRef.of("7", "first", "first"))),
-                            () -> office.client.run(restock("7", 1)),
-                            () -> plain.sync().incr("seckill:stock:7"),
-                            () -> plain.sync().set("seckill:stock:7", "1"));
-            int sold = 0;
-            for (Runnable way : ways) {
-                for (Shop shop : shops) {
-                    shop.awaitMemory();
+            for (int round = 0; round < 4 * CLIENTS; round++) {
+                for (Buyer buyer : buyers) {
+                    buyer.awaitMemory();
                 }
-                way.run();
-                sold++;
-                int wanted = sold;
-                Until.holds("sold again: " + wanted, () -> accepted(shops) == wanted);
+                // Each way of release returns when its answer is here.
+                switch (round % 4) {
+                    case 0 -> office.client.run(cancel(OrderRef.of("7", bought, bought)));
+                    case 1 -> office.client.run(restock("7", 1));
+                    case 2 -> plain.incr("seckill:stock:7");
+                    default -> plain.set("seckill:stock:7", "1");
+                }
+                buyers.forEach(Buyer::roundTrip);
+
+                // Every client asks the server now. Another one is the first each time.
+                long refused = soldOut(plain);
+                int fromMemory = buyers.stream().mapToInt(buyer -> buyer.remembered.get()).sum();
+                List<Outcome> outcomes = new ArrayList<>();
+                for (int i = 0; i < CLIENTS; i++) {
+                    outcomes.add(buyers.get((round / 4 + i) % CLIENTS).buy());
+                    bought = i == 0 ? "o" + ORDERS.get() : bought;
+                }
+                assertThat(outcomes).containsExactly(
+                        Outcome.ACCEPTED, Outcome.SOLD_OUT, Outcome.SOLD_OUT, Outcome.SOLD_OUT);
+                assertThat(soldOut(plain) - refused).isEqualTo(CLIENTS - 1);
+                assertThat(buyers.stream().mapToInt(buyer -> buyer.remembered.get()).sum())
+                        .isEqualTo(fromMemory);
             }
             // All connections die, and with them what was remembered.
-            for (Shop shop : shops) {
-                shop.awaitMemory();
-            }
-            plain.sync().clientKill(KillArgs.Builder.typeNormal().skipme());
-            plain.sync().incr("seckill:stock:7");
-            int wanted = sold + 1;
-            Until.holds("sold after the connections died", () -> accepted(shops) == wanted);
-            for (Shop shop : shops) {
-                shop.awaitMemory();
-                shop.stop();
-            }
-            assertThat(accepted(shops)).isEqualTo(wanted);
+            plain.clientKill(KillArgs.Builder.typeNormal().skipme());
+            plain.incr("seckill:stock:7");
+            buyers.get(0).awaitSold();
         } finally {
-            shops.forEach(Shop::close);
+            buyers.forEach(Buyer::close);
         }
     }
 
@@ -168,13 +166,10 @@ class SoldOutServersTest {
     @MethodSource("servers")
     void a_hold_that_expires_is_on_sale_again(String program) throws Exception {
         try (SeckillServer server = Servers.start(program);
-                Shop shop = new Shop(server, "shop", REMEMBER)) {
-            shop.client.run(create("7", 1, SaleRules.none().hold(Duration.ofMillis(1_500))));
-            shop.client.tryBuy("7", "first", "first");
-            shop.open(1);
-            shop.awaitMemory();
-            Until.holds("expired and sold again", () -> accepted(List.of(shop)) == 1);
-            shop.stop();
+                Buyer buyer = new Buyer(server, REMEMBER)) {
+            sellOut(buyer.client, SaleRules.none().hold(Duration.ofMillis(1_500)));
+            buyer.awaitMemory();
+            buyer.awaitSold();
         }
     }
 
@@ -183,8 +178,7 @@ class SoldOutServersTest {
         int tries = 20_000;
         try (SeckillServer server = Servers.start()) {
             long without = callsOf(server, SeckillOptions.defaults(), tries);
-            long with =
-                    callsOf(server, SeckillOptions.defaults().rememberSoldOut(true), tries);
+            long with = callsOf(server, SeckillOptions.defaults().rememberSoldOut(true), tries);
             assertThat(without).isEqualTo(tries);
             assertThat(with).isLessThan(without / 50);
         }
@@ -193,75 +187,38 @@ class SoldOutServersTest {
     /** How many tries reach the server. */
     private static long callsOf(SeckillServer server, SeckillOptions options, int tries)
             throws Exception {
-        try (Shop shop = new Shop(server, "shop", options);
-                StatefulRedisConnection<String, String> plain = shop.lettuce.connect()) {
-            plain.sync().flushall();
-            shop.client.run(create("7", 1, SaleRules.none()));
-            shop.client.tryBuy("7", "first", "first");
-            if (options.values.rememberSoldOut) {
-                Until.holds(
-                        "remembered",
-                        () ->
-                                shop.client.tryBuy("7", "second", "second") == Outcome.SOLD_OUT
-                                        && shop.remembered.get() > 0);
+        try (Buyer buyer = new Buyer(server, options);
+                var connection = buyer.lettuce.connect()) {
+            connection.sync().flushall();
+            sellOut(buyer.client, SaleRules.none());
+            if (!options.equals(SeckillOptions.defaults())) {
+                buyer.awaitMemory();
             }
-            long before = soldOut(plain);
-            List<Thread> threads = new ArrayList<>();
-            for (int t = 0; t < 20; t++) {
-                int thread = t;
-                threads.add(
-                        new Thread(
-                                () -> {
-                                    for (int i = 0; i < tries / 20; i++) {
-                                        String order = thread + "-" + i;
-                                        shop.client.tryBuy("7", order, order);
-                                    }
-                                }));
-            }
-            threads.forEach(Thread::start);
-            for (Thread thread : threads) {
-                thread.join();
-            }
-            return soldOut(plain) - before;
+            long before = soldOut(connection.sync());
+            IntStream.range(0, tries).parallel().forEach(i -> buyer.buy());
+            return soldOut(connection.sync()) - before;
         }
     }
 
-    private static long soldOut(StatefulRedisConnection<String, String> plain) {
+    private static long soldOut(RedisCommands<String, String> plain) {
         Matcher field =
-                Pattern.compile("seckill_tries_sold_out:(\\d+)")
-                        .matcher(plain.sync().info("seckill"));
+                Pattern.compile("seckill_tries_sold_out:(\\d+)").matcher(plain.info("seckill"));
         assertThat(field.find()).isTrue();
         return Long.parseLong(field.group(1));
     }
 
     @Test
-    void a_failover_ends_what_was_remembered() throws Exception {
-        try (SeckillServer primary = Servers.start();
-                SeckillServer replica =
-                        Servers.start(
-                                SeckillServer.program(),
-                                "--replicaof", primary.host(), String.valueOf(primary.port()),
-                                "--repl-diskless-sync-delay", "0");
-                Shop office = new Shop(replica, "office", SeckillOptions.defaults());
-                StatefulRedisConnection<String, String> plain = office.lettuce.connect();
-                Shop shop = new Shop(primary, "shop", REMEMBER)) {
-            shop.client.run(create("7", 1, SaleRules.none()));
-            shop.client.tryBuy("7", "first", "first");
-            shop.open(1);
-            shop.awaitMemory();
-            Until.holds(
-                    "replicated", () -> "0".equals(plain.sync().get("seckill:stock:7")));
-            shop.stop();
-            // The server is gone: what is remembered goes with its connection.
-            primary.kill();
-            Until.holds(
-                    "not answered from memory",
-                    () -> {
-                        int before = shop.remembered.get();
-                        var attempt = shop.client.start(tryBuy("7", "x", "x"));
-                        return shop.remembered.get() == before
-                                && !attempt.toCompletableFuture().isDone();
-                    });
+    void a_lost_server_ends_what_was_remembered() throws Exception {
+        try (SeckillServer server = Servers.start();
+                Buyer buyer = new Buyer(server, REMEMBER)) {
+            sellOut(buyer.client, SaleRules.none());
+            buyer.awaitMemory();
+            server.kill();
+            Until.holds("not answered from memory", () -> {
+                int before = buyer.remembered.get();
+                var attempt = buyer.client.start(tryBuy("7", "x", "x"));
+                return buyer.remembered.get() == before && !attempt.isDone();
+            });
         }
     }
 
@@ -269,24 +226,14 @@ class SoldOutServersTest {
     @Test
     void without_resp3_every_try_goes_to_the_server() throws Exception {
         try (SeckillServer server = Servers.start();
-                RedisClient old = RedisClient.create(server.uri())) {
-            old.setOptions(ClientOptions.builder().protocolVersion(ProtocolVersion.RESP2).build());
-            AtomicInteger remembered = new AtomicInteger();
-            SeckillObserver observer =
-                    new SeckillObserver() {
-                        @Override
-                        public void rememberedSoldOut() {
-                            remembered.incrementAndGet();
-                        }
-                    };
-            try (SeckillClient client =
-                    new SeckillClient(LettuceTransport.of(old), REMEMBER, observer)) {
-                client.run(create("7", 1, SaleRules.none()));
-                for (int i = 0; i < 50; i++) {
-                    client.tryBuy("7", "u" + i, "o" + i);
-                }
-                assertThat(remembered).hasValue(0);
+                Buyer buyer = new Buyer(server, REMEMBER)) {
+            buyer.lettuce.setOptions(
+                    ClientOptions.builder().protocolVersion(ProtocolVersion.RESP2).build());
+            sellOut(buyer.client, SaleRules.none());
+            for (int i = 0; i < 50; i++) {
+                assertThat(buyer.buy()).isEqualTo(Outcome.SOLD_OUT);
             }
+            assertThat(buyer.remembered).hasValue(0);
         }
     }
 }

@@ -40,21 +40,17 @@ final class TestCluster implements AutoCloseable {
     @SuppressWarnings("unchecked") // a generic array for varargs
     private void open() throws Exception {
         for (int i = 0; i <= PRIMARIES; i++) {
-            SeckillServer server =
-                    Servers.start(
-                            SeckillServer.program(),
-                            "--cluster-enabled", "yes",
-                            "--cluster-node-timeout", "1000",
-                            "--cluster-require-full-coverage", "no",
-                            "--repl-diskless-sync-delay", "0");
+            SeckillServer server = Servers.start(
+                    SeckillServer.program(), "--cluster-enabled", "yes",
+                    "--cluster-node-timeout", "1000", "--cluster-require-full-coverage", "no",
+                    "--repl-diskless-sync-delay", "0");
             servers.add(server);
             nodes.add(plain.connect(RedisURI.create(server.uri())).sync());
         }
         for (int i = 0; i < PRIMARIES; i++) {
             nodes.get(i)
                     .clusterAddSlotsRange(
-                            Range.create(
-                                    i * SLOTS / PRIMARIES, (i + 1) * SLOTS / PRIMARIES - 1));
+                            Range.create(i * SLOTS / PRIMARIES, (i + 1) * SLOTS / PRIMARIES - 1));
         }
         for (SeckillServer server : servers) {
             nodes.get(0).clusterMeet(server.host(), server.port());
@@ -125,10 +121,7 @@ final class TestCluster implements AutoCloseable {
                 break;
             }
             source.migrate(
-                    servers.get(to).host(),
-                    servers.get(to).port(),
-                    0,
-                    5_000,
+                    servers.get(to).host(), servers.get(to).port(), 0, 5_000,
                     MigrateArgs.Builder.key(keys.get(0)));
         }
         for (int i : new int[] {to, from, PRIMARIES - from - to}) {

@@ -1,7 +1,12 @@
 package io.github.seckill.client;
 
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.github.seckill.client.SeckillException.Code;
 import java.time.Duration;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 
 /** Waits for what will be, with a deadline. */
 final class Until {
@@ -17,5 +22,13 @@ final class Until {
             }
             Thread.sleep(2);
         }
+    }
+
+    static void fails(CompletableFuture<?> future, Code code) {
+        assertThatThrownBy(future::join).cause().hasFieldOrPropertyWithValue("code", code);
+    }
+
+    static void fails(ThrowingCallable call, Code code) {
+        assertThatThrownBy(call).hasFieldOrPropertyWithValue("code", code);
     }
 }

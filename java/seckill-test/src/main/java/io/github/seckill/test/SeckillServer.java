@@ -1,8 +1,6 @@
 package io.github.seckill.test;
 
-import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.InputStreamReader;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -44,11 +42,7 @@ public final class SeckillServer implements AutoCloseable {
         Runtime.getRuntime().addShutdownHook(atExit);
     }
 
-    /**
-     * The program that is started by default.
-     *
-     * @return its path, or its name if it is looked up in the path
-     */
+    /** The program that is started by default. */
     public static String program() {
         return setting("seckill.redis-server", "REDIS_SERVER").orElse("redis-server");
     }
@@ -60,8 +54,7 @@ public final class SeckillServer implements AutoCloseable {
 
     private static Optional<Path> built() {
         return Stream.iterate(Path.of("").toAbsolutePath(), Objects::nonNull, Path::getParent)
-                .map(folder -> folder.resolve("target/release/libseckill.so"))
-                .filter(Files::exists)
+                .map(folder -> folder.resolve("target/release/libseckill.so")).filter(Files::exists)
                 .findFirst();
     }
 
@@ -74,8 +67,6 @@ public final class SeckillServer implements AutoCloseable {
     /**
      * Starts a server with the module and waits until it answers.
      *
-     * @param options more of its options, as on its command line: {@code --appendonly yes}
-     * @return the server
      * @throws IllegalStateException if no module is set, or the server does not start
      */
     public static SeckillServer start(String... options) {
@@ -86,20 +77,16 @@ public final class SeckillServer implements AutoCloseable {
 
     /** The path of the module that is loaded by default, which must be there. */
     public static String requiredModule() {
-        return module().orElseThrow(
-                        () ->
-                                new IllegalStateException(
-                                        "No module: `make build`, or set SECKILL_MODULE (or the"
-                                                + " property seckill.module) to libseckill.so"))
+        return module().orElseThrow(() ->
+                new IllegalStateException(
+                        "No module: `make build`, or set SECKILL_MODULE (or the"
+                                + " property seckill.module) to libseckill.so"))
                 .toString();
     }
 
     /**
      * Starts a server and waits until it answers. The module is loaded only if an option says so.
      *
-     * @param program the server to start
-     * @param options its options, as on its command line
-     * @return the server
      * @throws IllegalStateException if it does not start
      */
     public static SeckillServer start(String program, List<String> options) {
@@ -123,11 +110,9 @@ public final class SeckillServer implements AutoCloseable {
             line.addAll(List.of(program, "--port", String.valueOf(port), "--bind", "127.0.0.1"));
             line.addAll(List.of("--save", "", "--dir", folder.toString()));
             line.addAll(options);
-            Process process =
-                    new ProcessBuilder(line)
-                            .redirectErrorStream(true)
-                            .redirectOutput(folder.resolve("log").toFile())
-                            .start();
+            Process process = new ProcessBuilder(line)
+                    .redirectErrorStream(true).redirectOutput(folder.resolve("log").toFile())
+                    .start();
             SeckillServer server = new SeckillServer(folder, port, process);
             server.awaitAnswer();
             return server;
@@ -139,8 +124,7 @@ public final class SeckillServer implements AutoCloseable {
     /** A port that was free a moment ago, and whose cluster port is in range. */
     private static int freePort() throws IOException {
         while (true) {
-            try (ServerSocket socket =
-                    new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
                 if (socket.getLocalPort() < 55_000) {
                     return socket.getLocalPort();
                 }
@@ -161,24 +145,13 @@ public final class SeckillServer implements AutoCloseable {
     }
 
     private boolean answers() {
-        try {
-            return inline("PING").equals("+PONG");
-        } catch (IOException notYet) {
-            return false;
-        }
-    }
-
-    private String inline(String command) throws IOException {
         try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
             socket.setSoTimeout(1_000);
-            socket.getOutputStream()
-                    .write((command + "\r\n").getBytes(StandardCharsets.US_ASCII));
-            String line =
-                    new BufferedReader(
-                                    new InputStreamReader(
-                                            socket.getInputStream(), StandardCharsets.UTF_8))
-                            .readLine();
-            return line == null ? "" : line;
+            socket.getOutputStream().write("PING\r\n".getBytes(StandardCharsets.US_ASCII));
+            return new String(socket.getInputStream().readNBytes(5), StandardCharsets.US_ASCII)
+                    .equals("+PONG");
+        } catch (IOException notYet) {
+            return false;
         }
     }
 
@@ -191,56 +164,32 @@ public final class SeckillServer implements AutoCloseable {
         }
     }
 
-    /**
-     * The port that it listens on.
-     *
-     * @return the port
-     */
+    /** The port that it listens on. */
     public int port() {
         return port;
     }
 
-    /**
-     * The address that it listens on.
-     *
-     * @return {@code 127.0.0.1}
-     */
+    /** The address that it listens on. */
     public String host() {
         return "127.0.0.1";
     }
 
-    /**
-     * Where clients connect to.
-     *
-     * @return {@code redis://127.0.0.1:port}
-     */
+    /** Where clients connect to. */
     public String uri() {
         return "redis://127.0.0.1:" + port;
     }
 
-    /**
-     * The process.
-     *
-     * @return its id
-     */
+    /** The process. */
     public long pid() {
         return process.pid();
     }
 
-    /**
-     * Its folder, in which it keeps its files.
-     *
-     * @return the folder
-     */
+    /** Its folder, in which it keeps its files. */
     public Path folder() {
         return folder;
     }
 
-    /**
-     * What it has printed.
-     *
-     * @return its log
-     */
+    /** What it has printed. */
     public String log() {
         try {
             return Files.readString(folder.resolve("log"));
@@ -251,8 +200,7 @@ public final class SeckillServer implements AutoCloseable {
 
     /** Kills it at once, as SIGKILL does, and waits until it is gone. Its folder stays. */
     public void kill() {
-        process.destroyForcibly();
-        awaitEnd();
+        process.destroyForcibly().onExit().join();
     }
 
     /** Freezes it, as SIGSTOP does: its connections stay open, and nothing is answered. */
@@ -267,8 +215,7 @@ public final class SeckillServer implements AutoCloseable {
 
     private void signal(String name) {
         try {
-            Process kill =
-                    new ProcessBuilder("kill", "-" + name, String.valueOf(pid())).start();
+            Process kill = new ProcessBuilder("kill", "-" + name, String.valueOf(pid())).start();
             if (kill.waitFor() != 0) {
                 throw new IllegalStateException("kill -" + name + " " + pid() + " failed");
             }
@@ -279,11 +226,7 @@ public final class SeckillServer implements AutoCloseable {
         }
     }
 
-    /**
-     * Whether its process is there.
-     *
-     * @return false once it has ended
-     */
+    /** Whether its process is there. */
     public boolean isAlive() {
         return process.isAlive();
     }
@@ -306,21 +249,6 @@ public final class SeckillServer implements AutoCloseable {
             }
         } catch (IOException failed) {
             throw new UncheckedIOException(failed);
-        }
-    }
-
-    private void awaitEnd() {
-        boolean interrupted = false;
-        while (true) {
-            try {
-                process.waitFor();
-                break;
-            } catch (InterruptedException retry) {
-                interrupted = true;
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
         }
     }
 }

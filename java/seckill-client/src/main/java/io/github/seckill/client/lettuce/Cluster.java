@@ -44,15 +44,13 @@ final class Cluster implements Servers {
 
     private static CompletableFuture<Single> connect(
             StatefulRedisClusterConnection<String, String> owner, String server) {
-        CompletableFuture<Single> single =
-                owner.getConnectionAsync(server)
-                        .thenApply(connection -> new Single(connection, owner));
-        single.whenComplete(
-                (made, failed) -> {
-                    if (failed != null) {
-                        owner.closeAsync();
-                    }
-                });
+        CompletableFuture<Single> single = owner.getConnectionAsync(server)
+                .thenApply(connection -> new Single(connection, owner));
+        single.whenComplete((made, failed) -> {
+            if (failed != null) {
+                owner.closeAsync();
+            }
+        });
         return single;
     }
 

@@ -45,19 +45,17 @@ final class LettuceStockWatch implements StockWatch {
         try {
             Servers servers = transport.servers();
             server = servers.serverOf(key);
-            connected =
-                    tracked.computeIfAbsent(
-                            server, name -> servers.connectTo(name).thenApply(Tracked::new));
+            connected = tracked.computeIfAbsent(
+                    server, name -> servers.connectTo(name).thenApply(Tracked::new));
         } catch (RedisException | IllegalStateException nowhere) {
             return CompletableFuture.completedFuture(null);
         }
         return connected
-                .whenComplete(
-                        (connection, failed) -> {
-                            if (failed != null) {
-                                tracked.remove(server, connected);
-                            }
-                        })
+                .whenComplete((connection, failed) -> {
+                    if (failed != null) {
+                        tracked.remove(server, connected);
+                    }
+                })
                 .thenCompose(connection -> connection.read(key));
     }
 
@@ -104,10 +102,8 @@ final class LettuceStockWatch implements StockWatch {
                     // A server takes the command also from a connection of RESP2, and tells it
                     // nothing.
                     CompletableFuture<Void> spoken = resp3();
-                    tracking =
-                            commands.clientTracking(TrackingArgs.Builder.enabled())
-                                    .toCompletableFuture()
-                                    .thenCombine(spoken, (ok, nothing) -> ok);
+                    tracking = commands.clientTracking(TrackingArgs.Builder.enabled())
+                            .toCompletableFuture().thenCombine(spoken, (ok, nothing) -> ok);
                 }
                 on = tracking;
                 // Sent behind it, on the same connection.
@@ -116,31 +112,25 @@ final class LettuceStockWatch implements StockWatch {
             return on.thenCombine(stock, (ok, value) -> value)
                     .orTimeout(ANSWER_MS, TimeUnit.MILLISECONDS)
                     .thenApply(value -> during == connecting() ? number(value) : null)
-                    .whenComplete(
-                            (value, failed) -> {
-                                if (failed != null) {
-                                    transport.refresh();
-                                }
-                            });
+                    .whenComplete((value, failed) -> {
+                        if (failed != null) {
+                            transport.refresh();
+                        }
+                    });
         }
 
         /** Fails if the connection does not speak RESP3. */
         private CompletableFuture<Void> resp3() {
-            AsyncCommand<String, String, @Nullable Object> hello =
-                    new AsyncCommand<>(
-                            new Command<>(
-                                    CommandType.HELLO,
-                                    new ReplyOutput(),
-                                    new CommandArgs<>(StringCodec.UTF8)));
+            AsyncCommand<String, String, @Nullable Object> hello = new AsyncCommand<>(new Command<>(
+                    CommandType.HELLO, new ReplyOutput(), new CommandArgs<>(StringCodec.UTF8)));
             single.connection().dispatch(hello);
-            return hello.thenAccept(
-                    reply -> {
-                        List<?> fields = reply instanceof List<?> list ? list : List.of();
-                        int proto = fields.indexOf("proto");
-                        if (proto < 0 || !fields.get(proto + 1).equals(3L)) {
-                            throw new RedisException("watching stocks needs RESP3");
-                        }
-                    });
+            return hello.thenAccept(reply -> {
+                List<?> fields = reply instanceof List<?> list ? list : List.of();
+                int proto = fields.indexOf("proto");
+                if (proto < 0 || !fields.get(proto + 1).equals(3L)) {
+                    throw new RedisException("watching stocks needs RESP3");
+                }
+            });
         }
 
         private synchronized long connecting() {

@@ -47,21 +47,12 @@ public final class LettuceTransport implements SeckillTransport {
         this.source = source;
     }
 
-    /**
-     * A transport to the server that the client was made for.
-     *
-     * @param client an own or the application's client, made with a URI. It is not closed with this
-     */
+    /** A transport to the server that the client was made for, which is not closed with this. */
     public static LettuceTransport of(RedisClient client) {
         return new LettuceTransport(() -> new OneServer(client, null));
     }
 
-    /**
-     * A transport to a server, or to the primary that sentinels name.
-     *
-     * @param client an own or the application's client. It is not closed with this
-     * @param uri where the server or the sentinels are
-     */
+    /** A transport to a server, or to the primary that sentinels name. */
     public static LettuceTransport of(RedisClient client, RedisURI uri) {
         return new LettuceTransport(() -> new OneServer(client, uri));
     }
@@ -69,8 +60,6 @@ public final class LettuceTransport implements SeckillTransport {
     /**
      * A transport to a cluster. Let the client refresh its topology by itself, as for any other
      * use.
-     *
-     * @param client an own or the application's client. It is not closed with this
      */
     public static LettuceTransport of(RedisClusterClient client) {
         return new LettuceTransport(() -> new Cluster(client));
@@ -81,11 +70,10 @@ public final class LettuceTransport implements SeckillTransport {
      * #reopen()}.
      */
     public static LettuceTransport of(Supplier<? extends AbstractRedisClient> client) {
-        return new LettuceTransport(
-                () ->
-                        client.get() instanceof RedisClusterClient cluster
-                                ? new Cluster(cluster)
-                                : new OneServer((RedisClient) client.get(), null));
+        return new LettuceTransport(() ->
+                client.get() instanceof RedisClusterClient cluster
+                        ? new Cluster(cluster)
+                        : new OneServer((RedisClient) client.get(), null));
     }
 
     Servers servers() {
@@ -116,12 +104,10 @@ public final class LettuceTransport implements SeckillTransport {
         }
         return connect()
                 .thenApply(connection -> connection)
-                .orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS)
-                .handle(
-                        (connection, failed) ->
-                                failed == null
-                                        ? Wire.send(connection, request, timeout)
-                                        : notConnected(failed))
+                .orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS).handle((connection, failed) ->
+                        failed == null
+                                ? Wire.send(connection, request, timeout)
+                                : notConnected(failed))
                 .thenCompose(reply -> reply);
     }
 
@@ -148,7 +134,7 @@ public final class LettuceTransport implements SeckillTransport {
             return underWay;
         }
         CompletableFuture<StatefulConnection<String, String>> made =
-                Background.run(() -> servers().connect());
+                Servers.run(() -> servers().connect());
         connecting = made;
         made.whenComplete((connection, failed) -> connected(made, connection));
         return made;

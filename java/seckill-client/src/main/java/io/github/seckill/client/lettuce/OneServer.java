@@ -30,20 +30,9 @@ final class OneServer implements Servers {
     }
 
     @Override
-    public String serverOf(String key) {
-        return "";
-    }
-
-    @Override
     public CompletableFuture<Single> connectTo(String server) {
         // Lettuce connects without waiting only to a URI that is given in the call.
-        return Background.run(this::open)
-                .thenApply(connection -> new Single(connection, connection));
-    }
-
-    @Override
-    public void refresh() {
-        // There is one place where the keys can be.
+        return Servers.run(this::open).thenApply(connection -> new Single(connection, connection));
     }
 
     @Override

@@ -90,9 +90,6 @@ final class ReplyOutput extends CommandOutput<String, String, @Nullable Object> 
     /**
      * Makes it ready for the reply to a command that is written now, perhaps for the second time,
      * when a part of an earlier reply may be here.
-     *
-     * @return whether the server has answered the earlier one by an error. In a cluster a command
-     *     is then sent to where the error says
      */
     boolean begin() {
         boolean wasRefused = refused;

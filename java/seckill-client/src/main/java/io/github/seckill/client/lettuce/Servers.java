@@ -3,6 +3,7 @@ package io.github.seckill.client.lettuce;
 import io.lettuce.core.api.StatefulConnection;
 import io.lettuce.core.api.StatefulRedisConnection;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
 
 /** The one server, or those of a cluster. */
 interface Servers {
@@ -10,15 +11,28 @@ interface Servers {
     StatefulConnection<String, String> connect();
 
     /** The server that has this key, by a name that only this object knows. */
-    String serverOf(String key);
+    default String serverOf(String key) {
+        return "";
+    }
 
     /** Opens a connection to one server, without waiting for it. */
     CompletableFuture<Single> connectTo(String server);
 
     /** Looks up again where the keys are. */
-    void refresh();
+    default void refresh() {}
 
     boolean isCluster();
+
+    /** Runs what Lettuce can only wait for, on a thread made for it. */
+    static <T> CompletableFuture<T> run(Supplier<T> work) {
+        return CompletableFuture.supplyAsync(
+                work,
+                task -> {
+                    Thread thread = new Thread(task, "seckill-connect");
+                    thread.setDaemon(true);
+                    thread.start();
+                });
+    }
 
     /**
      * A connection to one server and how it is closed.

@@ -52,17 +52,16 @@ final class Wire {
         Sent sent = new Sent(request);
         AsyncCommand<String, String, @Nullable Object> async = new AsyncCommand<>(sent);
         CompletableFuture<@Nullable Object> reply = new CompletableFuture<>();
-        async.whenComplete(
-                (value, failed) -> {
-                    if (sent.state.get() == State.REPEATED) {
-                        reply.completeExceptionally(
-                                new SeckillException.NoAnswer("NOANSWER connection lost", failed));
-                    } else if (failed != null) {
-                        reply.completeExceptionally(sent.failure(failed));
-                    } else {
-                        reply.complete(value);
-                    }
-                });
+        async.whenComplete((value, failed) -> {
+            if (sent.state.get() == State.REPEATED) {
+                reply.completeExceptionally(
+                        new SeckillException.NoAnswer("NOANSWER connection lost", failed));
+            } else if (failed != null) {
+                reply.completeExceptionally(sent.failure(failed));
+            } else {
+                reply.complete(value);
+            }
+        });
         try {
             connection.dispatch(async);
         } catch (RuntimeException failed) {

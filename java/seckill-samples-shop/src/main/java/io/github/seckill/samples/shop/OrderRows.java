@@ -26,40 +26,26 @@ public class OrderRows {
         this.database = database;
     }
 
-    /**
-     * A new order.
-     *
-     * @param placed the order
-     */
+    /** A new order. */
     @SeckillOrderListener
     @Transactional
     public void placed(OrderPlaced placed) {
         insertIfAbsent(placed, placed.isHeld() ? "held" : "sold", null);
     }
 
-    /**
-     * A payment.
-     *
-     * @param paid the order
-     */
+    /** A payment. */
     @SeckillOrderListener
     @Transactional
     public void confirmed(OrderConfirmed paid) {
         String set = "UPDATE orders SET state = 'sold', payment = :payment WHERE ";
-        int changed =
-                of(paid, set + KEY + " AND user_id = :user AND state = 'held'")
-                        .param("payment", paid.paymentRef())
-                        .update();
+        int changed = of(paid, set + KEY + " AND user_id = :user AND state = 'held'")
+                .param("payment", paid.paymentRef()).update();
         if (changed == 0) {
             insertIfAbsent(paid, "sold", paid.paymentRef());
         }
     }
 
-    /**
-     * Units that are on sale again.
-     *
-     * @param released the order
-     */
+    /** Units that are on sale again. */
     @SeckillOrderListener
     @Transactional
     public void released(OrderReleased released) {
@@ -75,9 +61,7 @@ public class OrderRows {
     private void insertIfAbsent(OrderEvent event, String state, @Nullable String payment) {
         OrderRef order = event.order();
         var known =
-                of(event, "SELECT user_id FROM orders WHERE " + KEY)
-                        .query(String.class)
-                        .optional();
+                of(event, "SELECT user_id FROM orders WHERE " + KEY).query(String.class).optional();
         if (known.isEmpty()) {
             of(
                             event,
@@ -86,9 +70,7 @@ public class OrderRows {
                                 (voucher, sale, order_id, user_id, units, state, payment)
                             VALUES (:voucher, :sale, :id, :user, :units, :state, :payment)
                             """)
-                    .param("units", event.units())
-                    .param("state", state)
-                    .param("payment", payment)
+                    .param("units", event.units()).param("state", state).param("payment", payment)
                     .update();
         } else if (!known.get().equals(order.user())) {
             // No repetition but a mistake: the entry stays pending until a person has looked at it.
@@ -100,9 +82,7 @@ public class OrderRows {
         OrderRef order = event.order();
         Long sale = order.sale();
         return database.sql(sql)
-                .param("voucher", order.voucher())
-                .param("sale", sale == null ? 0 : sale)
-                .param("id", order.orderId())
-                .param("user", order.user());
+                .param("voucher", order.voucher()).param("sale", sale == null ? 0 : sale)
+                .param("id", order.orderId()).param("user", order.user());
     }
 }

@@ -93,8 +93,7 @@ class SaleController {
         }
         // Unknown: the same request again is safe.
         return ResponseEntity.status(HttpStatus.SERVICE_UNAVAILABLE)
-                .header("Retry-After", "1")
-                .build();
+                .header("Retry-After", "1").build();
     }
 
     /** What the payment provider calls, perhaps several times. */
@@ -121,12 +120,11 @@ class SaleController {
             @PathVariable("orderId") String orderId,
             @RequestHeader(USER) String user) {
         Cancellation done = seckill.run(Commands.cancel(OrderRef.of(voucher, user, orderId)));
-        return status(
-                switch (done) {
-                    case RELEASED, ALREADY_RELEASED -> HttpStatus.NO_CONTENT;
-                    case OTHER_STATE -> HttpStatus.CONFLICT;
-                    case NO_ORDER -> HttpStatus.NOT_FOUND;
-                });
+        return status(switch (done) {
+            case RELEASED, ALREADY_RELEASED -> HttpStatus.NO_CONTENT;
+            case OTHER_STATE -> HttpStatus.CONFLICT;
+            case NO_ORDER -> HttpStatus.NOT_FOUND;
+        });
     }
 
     private static ResponseEntity<Void> status(HttpStatus status) {
@@ -135,8 +133,7 @@ class SaleController {
 
     @ExceptionHandler
     ResponseEntity<Map<String, String>> mistake(SeckillException mistake) {
-        HttpStatus status =
-                switch (mistake.code()) {
+        HttpStatus status = switch (mistake.code()) {
                     case NOVOUCHER -> HttpStatus.NOT_FOUND;
                     case EXISTS, ORDERID, PAID -> HttpStatus.CONFLICT;
                     case BUSY -> HttpStatus.TOO_MANY_REQUESTS;

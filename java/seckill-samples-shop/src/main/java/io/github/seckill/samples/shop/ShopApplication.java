@@ -6,14 +6,7 @@ import org.springframework.boot.autoconfigure.SpringBootApplication;
 /** The shop. It needs a server with the module: {@code spring.data.redis.url}. */
 @SpringBootApplication
 public class ShopApplication {
-    /** Makes the application. */
-    public ShopApplication() {}
-
-    /**
-     * Starts it.
-     *
-     * @param arguments properties of Spring Boot
-     */
+    /** Starts it. */
     public static void main(String[] arguments) {
         SpringApplication.run(ShopApplication.class, arguments);
     }

@@ -117,12 +117,9 @@ final class Buyer implements Callable<Buyer> {
 
         int send(String method, String path, String json, String user)
                 throws IOException, InterruptedException {
-            HttpRequest request =
-                    HttpRequest.newBuilder(URI.create(shop + path))
-                            .header("X-User", user)
-                            .header("Content-Type", "application/json")
-                            .method(method, BodyPublishers.ofString(json))
-                            .build();
+            HttpRequest request = HttpRequest.newBuilder(URI.create(shop + path))
+                    .header("X-User", user).header("Content-Type", "application/json")
+                    .method(method, BodyPublishers.ofString(json)).build();
             return client.send(request, BodyHandlers.ofString()).statusCode();
         }
     }

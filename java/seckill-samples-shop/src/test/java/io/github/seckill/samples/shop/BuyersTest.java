@@ -133,22 +133,18 @@ class BuyersTest {
 
     private long units(String state) {
         return database.sql("SELECT COALESCE(SUM(units), 0) FROM orders WHERE state = ?")
-                .param(state)
-                .query(Long.class)
-                .single();
+                .param(state).query(Long.class).single();
     }
 
     private List<String> usersWithTwoSoldOrders() {
-        String sql =
-                "SELECT user_id FROM orders WHERE state = 'sold' GROUP BY user_id"
-                        + " HAVING COUNT(*) > 1";
+        String sql = "SELECT user_id FROM orders WHERE state = 'sold' GROUP BY user_id"
+                + " HAVING COUNT(*) > 1";
         return database.sql(sql).query(String.class).list();
     }
 
     private List<String> paymentsThatDiffer() {
-        String sql =
-                "SELECT order_id FROM orders WHERE state = 'sold'"
-                        + " AND (payment IS NULL OR payment <> CONCAT('payment-', order_id))";
+        String sql = "SELECT order_id FROM orders WHERE state = 'sold'"
+                + " AND (payment IS NULL OR payment <> CONCAT('payment-', order_id))";
         return database.sql(sql).query(String.class).list();
     }
 }

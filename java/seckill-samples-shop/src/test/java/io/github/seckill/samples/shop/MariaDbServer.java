@@ -32,14 +32,9 @@ final class MariaDbServer implements AutoCloseable {
         if (install.waitFor() != 0) {
             throw new IllegalStateException("mariadb-install-db failed:\n" + log());
         }
-        process =
-                start(
-                        PROGRAM.toString(),
-                        data,
-                        "--port=" + port,
-                        "--bind-address=127.0.0.1",
-                        "--socket=" + folder.resolve("socket"),
-                        "--pid-file=" + folder.resolve("pid"));
+        process = start(
+                PROGRAM.toString(), data, "--port=" + port, "--bind-address=127.0.0.1",
+                "--socket=" + folder.resolve("socket"), "--pid-file=" + folder.resolve("pid"));
         Awaitility.await().atMost(Duration.ofSeconds(60)).until(this::accepts);
     }
 
@@ -48,15 +43,12 @@ final class MariaDbServer implements AutoCloseable {
     }
 
     private Process start(String program, String... options) throws IOException {
-        List<String> line =
-                Stream.concat(
-                                Stream.of(program, "--no-defaults", "--user=" + USER),
-                                Stream.of(options))
-                        .toList();
+        List<String> line = Stream.concat(
+                        Stream.of(program, "--no-defaults", "--user=" + USER), Stream.of(options))
+                .toList();
         return new ProcessBuilder(line)
                 .redirectErrorStream(true)
-                .redirectOutput(
-                        ProcessBuilder.Redirect.appendTo(folder.resolve("log").toFile()))
+                .redirectOutput(ProcessBuilder.Redirect.appendTo(folder.resolve("log").toFile()))
                 .start();
     }
 

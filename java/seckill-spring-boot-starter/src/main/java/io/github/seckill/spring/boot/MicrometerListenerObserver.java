@@ -25,21 +25,16 @@ final class MicrometerListenerObserver implements OrderListenerObserver {
     public void handled(StreamEntry entry, String kind, boolean handled, Duration time) {
         Timer.builder("seckill.listener")
                 .description("Entries of the streams that listeners were handed")
-                .tag("group", entry.group())
-                .tag("kind", kind)
-                .tag("result", handled ? "handled" : "failed")
-                .register(registry)
-                .record(time);
+                .tag("group", entry.group()).tag("kind", kind)
+                .tag("result", handled ? "handled" : "failed").register(registry).record(time);
     }
 
     @Override
     public void deadLetter(StreamEntry entry, boolean released) {
         Counter.builder("seckill.listener.dead.letters")
                 .description("Entries that a policy has made dead letters")
-                .tag("group", entry.group())
-                .tag("rejected", String.valueOf(released))
-                .register(registry)
-                .increment();
+                .tag("group", entry.group()).tag("rejected", String.valueOf(released))
+                .register(registry).increment();
     }
 
     @Override
@@ -51,8 +46,7 @@ final class MicrometerListenerObserver implements OrderListenerObserver {
         AtomicInteger consumers = new AtomicInteger();
         Gauge.builder("seckill.listener.intake.stopped", consumers, AtomicInteger::get)
                 .description("Consumers that fail at everything and read nothing new")
-                .tag("group", group)
-                .register(registry);
+                .tag("group", group).register(registry);
         return consumers;
     }
 }

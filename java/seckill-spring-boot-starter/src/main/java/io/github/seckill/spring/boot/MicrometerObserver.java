@@ -29,19 +29,12 @@ final class MicrometerObserver implements SeckillObserver {
                 tries.put(outcome, timer(outcome).register(registry));
             }
         }
-        this.batches =
-                DistributionSummary.builder("seckill.batch")
-                        .description("Tries that were sent together")
-                        .baseUnit("tries")
-                        .register(registry);
-        this.remembered =
-                Counter.builder("seckill.remembered")
-                        .description("Tries answered sold out without the network")
-                        .register(registry);
-        this.repeated =
-                Counter.builder("seckill.repeated")
-                        .description("Commands that were sent again")
-                        .register(registry);
+        this.batches = DistributionSummary.builder("seckill.batch")
+                .description("Tries that were sent together").baseUnit("tries").register(registry);
+        this.remembered = Counter.builder("seckill.remembered")
+                .description("Tries answered sold out without the network").register(registry);
+        this.repeated = Counter.builder("seckill.repeated")
+                .description("Commands that were sent again").register(registry);
     }
 
     private static Timer.Builder timer(Outcome outcome) {
@@ -62,10 +55,8 @@ final class MicrometerObserver implements SeckillObserver {
     @Override
     public void failed(String voucher, SeckillException mistake) {
         Counter.builder("seckill.mistakes")
-                .description("Tries that ended in a mistake")
-                .tag("code", mistake.word())
-                .register(registry)
-                .increment();
+                .description("Tries that ended in a mistake").tag("code", mistake.word())
+                .register(registry).increment();
     }
 
     @Override

@@ -27,6 +27,8 @@ public final class ModuleProbe {
             "the server lacks the seckill module: add 'loadmodule <path>/libseckill.so' to its"
                     + " redis.conf, or MODULE LOAD it; every try would fail";
 
+    static final String AWAY = "The server can't be asked whether it has the seckill module";
+
     private static final Logger LOG = LoggerFactory.getLogger(ModuleProbe.class);
     private static final String VOUCHER = "seckill-health";
 
@@ -34,13 +36,7 @@ public final class ModuleProbe {
     private final Duration timeout;
     private final RedisConnectionFactory factory;
 
-    /**
-     * Makes a probe, which asks once: a health check has no time to ask again.
-     *
-     * @param transport asks
-     * @param timeout how long an answer is waited for
-     * @param factory knows the nodes of a cluster
-     */
+    /** Makes a probe, which asks once: a health check has no time to ask again. */
     public ModuleProbe(
             SeckillTransport transport, Duration timeout, RedisConnectionFactory factory) {
         this.transport = transport;
@@ -59,7 +55,6 @@ public final class ModuleProbe {
     /**
      * Asks the server, or each primary of a cluster that has slots.
      *
-     * @return what was found, at least one
      * @throws SeckillException if a server can't be asked
      * @throws org.springframework.dao.DataAccessException likewise
      */
@@ -67,6 +62,19 @@ public final class ModuleProbe {
         List<Found> found = new ArrayList<>();
         vouchersOfNodes().forEach((node, voucher) -> found.add(ask(node, voucher)));
         return found;
+    }
+
+    /** Which nodes have the module. */
+    static Map<String, Object> details(List<Found> found) {
+        Map<String, Object> details = new LinkedHashMap<>();
+        for (Found node : found) {
+            details.put(node.node(), node.hasModule() ? "module loaded" : ADVICE);
+        }
+        return details;
+    }
+
+    static String status(List<Found> found) {
+        return !found.isEmpty() && found.stream().allMatch(Found::hasModule) ? "UP" : "DOWN";
     }
 
     private Found ask(String node, String voucher) {
@@ -115,11 +123,7 @@ public final class ModuleProbe {
     void check(boolean fail) {
         List<String> without;
         try {
-            without =
-                    look().stream()
-                            .filter(found -> !found.hasModule())
-                            .map(Found::node)
-                            .toList();
+            without = look().stream().filter(found -> !found.hasModule()).map(Found::node).toList();
         } catch (RuntimeException away) {
             LOG.warn("Can't ask the server whether it has the seckill module: {}", away.toString());
             return;

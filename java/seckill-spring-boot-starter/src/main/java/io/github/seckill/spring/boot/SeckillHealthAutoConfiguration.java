@@ -1,10 +1,10 @@
 package io.github.seckill.spring.boot;
 
 import io.github.seckill.spring.boot.ModuleProbe.Found;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import org.springframework.boot.actuate.autoconfigure.health.ConditionalOnEnabledHealthIndicator;
+import org.springframework.boot.actuate.health.AbstractHealthIndicator;
+import org.springframework.boot.actuate.health.Health;
 import org.springframework.boot.actuate.health.HealthIndicator;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
@@ -17,22 +17,6 @@ import org.springframework.context.annotation.Configuration;
 @AutoConfiguration(after = SeckillAutoConfiguration.class)
 @ConditionalOnBean(ModuleProbe.class)
 public class SeckillHealthAutoConfiguration {
-    /** Makes the beans below. */
-    public SeckillHealthAutoConfiguration() {}
-
-    /** Which nodes have the module. */
-    static Map<String, Object> details(List<Found> found) {
-        Map<String, Object> details = new LinkedHashMap<>();
-        for (Found node : found) {
-            details.put(node.node(), node.hasModule() ? "module loaded" : ModuleProbe.ADVICE);
-        }
-        return details;
-    }
-
-    static boolean isUp(List<Found> found) {
-        return !found.isEmpty() && found.stream().allMatch(Found::hasModule);
-    }
-
     /** For Spring Boot 3. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass(name = "org.springframework.boot.actuate.health.HealthIndicator")
@@ -41,7 +25,14 @@ public class SeckillHealthAutoConfiguration {
         @Bean
         @ConditionalOnMissingBean(name = "seckillHealthIndicator")
         HealthIndicator seckillHealthIndicator(ModuleProbe probe) {
-            return new SeckillBoot3Health(probe);
+            return new AbstractHealthIndicator(ModuleProbe.AWAY) {
+                @Override
+                protected void doHealthCheck(Health.Builder builder) {
+                    List<Found> found = probe.look();
+                    builder.status(ModuleProbe.status(found))
+                            .withDetails(ModuleProbe.details(found));
+                }
+            };
         }
     }
 
@@ -55,7 +46,16 @@ public class SeckillHealthAutoConfiguration {
         @ConditionalOnMissingBean(name = "seckillHealthIndicator")
         org.springframework.boot.health.contributor.HealthIndicator seckillHealthIndicator(
                 ModuleProbe probe) {
-            return new SeckillBoot4Health(probe);
+            return new org.springframework.boot.health.contributor.AbstractHealthIndicator(
+                    ModuleProbe.AWAY) {
+                @Override
+                protected void doHealthCheck(
+                        org.springframework.boot.health.contributor.Health.Builder builder) {
+                    List<Found> found = probe.look();
+                    builder.status(ModuleProbe.status(found))
+                            .withDetails(ModuleProbe.details(found));
+                }
+            };
         }
     }
 }

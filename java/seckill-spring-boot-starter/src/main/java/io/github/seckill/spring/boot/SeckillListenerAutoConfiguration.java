@@ -21,34 +21,17 @@ import org.springframework.data.redis.connection.RedisConnectionFactory;
         havingValue = "true",
         matchIfMissing = true)
 public class SeckillListenerAutoConfiguration {
-    /** Makes the beans below. */
-    public SeckillListenerAutoConfiguration() {}
-
-    /**
-     * Reads the streams.
-     *
-     * @param beans have the methods
-     * @param factory makes the connections
-     * @param properties say how to read
-     * @param policy decides on failures, if there is one
-     * @param observer is notified of what happens, if there is one
-     * @return the container
-     */
+    /** Reads the streams. */
     @Bean
     @ConditionalOnMissingBean
     public OrderListenerContainer seckillOrderListenerContainer(
-            ConfigurableListableBeanFactory beans,
-            RedisConnectionFactory factory,
-            SeckillProperties properties,
-            ObjectProvider<OrderFailurePolicy> policy,
+            ConfigurableListableBeanFactory beans, RedisConnectionFactory factory,
+            SeckillProperties properties, ObjectProvider<OrderFailurePolicy> policy,
             ObjectProvider<OrderListenerObserver> observer) {
         // A read that waits longer than the factory's time-out would end as a failure.
         Duration pollMost = Transports.timeoutOf(factory).dividedBy(2);
         return new OrderListenerContainer(
-                beans,
-                factory,
-                properties.listener(),
-                pollMost,
+                beans, factory, properties.listener(), pollMost,
                 policy.getIfAvailable(OrderFailurePolicy::retryForever),
                 observer.getIfAvailable(() -> OrderListenerObserver.NONE));
     }

@@ -14,16 +14,7 @@ import org.springframework.integration.support.locks.LockRegistry;
 @ConditionalOnClass(LockRegistry.class)
 @ConditionalOnBean(SeckillClient.class)
 public class SeckillLockAutoConfiguration {
-    /** Makes the beans below. */
-    public SeckillLockAutoConfiguration() {}
-
-    /**
-     * The registry.
-     *
-     * @param client makes the locks
-     * @param properties say how they behave
-     * @return the registry
-     */
+    /** The registry. */
     @Bean
     @ConditionalOnMissingBean(LockRegistry.class)
     public SeckillLockRegistry seckillLockRegistry(

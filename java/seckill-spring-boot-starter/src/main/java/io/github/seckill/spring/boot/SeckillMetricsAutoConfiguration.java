@@ -28,29 +28,14 @@ import org.springframework.context.annotation.Bean;
         matchIfMissing = true)
 @EnableConfigurationProperties(SeckillProperties.class)
 public class SeckillMetricsAutoConfiguration {
-    /** Makes the beans below. */
-    public SeckillMetricsAutoConfiguration() {}
-
-    /**
-     * Meters of the client.
-     *
-     * @param registry has the meters
-     * @param properties say which tags
-     * @return what the client tells
-     */
+    /** Meters of the client. */
     @Bean
     @ConditionalOnMissingBean
-    public SeckillObserver seckillObserver(
-            MeterRegistry registry, SeckillProperties properties) {
+    public SeckillObserver seckillObserver(MeterRegistry registry, SeckillProperties properties) {
         return new MicrometerObserver(registry, properties.metrics().voucherTag());
     }
 
-    /**
-     * Meters of the listeners.
-     *
-     * @param registry has the meters
-     * @return what the listeners tell
-     */
+    /** Meters of the listeners. */
     @Bean
     @ConditionalOnMissingBean
     public OrderListenerObserver seckillOrderListenerObserver(MeterRegistry registry) {

@@ -90,14 +90,9 @@ public record SeckillProperties(
 
     SeckillOptions options() {
         return SeckillOptions.defaults()
-                .commandTimeout(commandTimeout)
-                .retryFor(retryFor)
-                .coalescing(coalescing)
-                .coalescingWindow(coalescingWindow)
-                .batchMax(batchMax)
-                .waitingMax(waitingMax)
-                .rememberSoldOut(rememberSoldOut)
-                .soldOutFor(soldOutFor)
+                .commandTimeout(commandTimeout).retryFor(retryFor).coalescing(coalescing)
+                .coalescingWindow(coalescingWindow).batchMax(batchMax).waitingMax(waitingMax)
+                .rememberSoldOut(rememberSoldOut).soldOutFor(soldOutFor)
                 .stockNames(stockPrefix, hashTags);
     }
 }

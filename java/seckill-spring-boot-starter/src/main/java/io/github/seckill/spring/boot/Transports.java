@@ -12,8 +12,7 @@ import org.springframework.util.ClassUtils;
 final class Transports {
     private static final Duration TIMEOUT_UNKNOWN = Duration.ofSeconds(2);
     private static final boolean LETTUCE =
-            ClassUtils.isPresent(
-                    "io.lettuce.core.RedisClient", Transports.class.getClassLoader());
+            ClassUtils.isPresent("io.lettuce.core.RedisClient", Transports.class.getClassLoader());
 
     private Transports() {}
 

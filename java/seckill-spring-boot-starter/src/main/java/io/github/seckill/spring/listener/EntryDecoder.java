@@ -35,11 +35,10 @@ final class EntryDecoder {
     /** For people only: bytes that are no UTF-8 are replaced. */
     static Map<String, String> readable(Map<byte[], byte[]> raw) {
         Map<String, String> fields = new LinkedHashMap<>();
-        raw.forEach(
-                (name, value) ->
-                        fields.put(
-                                new String(name, StandardCharsets.UTF_8),
-                                new String(value, StandardCharsets.UTF_8)));
+        raw.forEach((name, value) ->
+                fields.put(
+                        new String(name, StandardCharsets.UTF_8),
+                        new String(value, StandardCharsets.UTF_8)));
         return fields;
     }
 
@@ -51,12 +50,9 @@ final class EntryDecoder {
     OrderEvent decode(Kind kind, StreamEntry entry, Map<byte[], byte[]> raw) {
         Map<String, String> fields = new LinkedHashMap<>();
         raw.forEach((name, value) -> fields.put(text(name), text(value)));
-        OrderRef order =
-                new OrderRef(
-                        required(fields, voucher),
-                        required(fields, user),
-                        required(fields, orderId),
-                        number(fields, "sale"));
+        OrderRef order = new OrderRef(
+                required(fields, voucher), required(fields, user),
+                required(fields, orderId), number(fields, "sale"));
         Long units = number(fields, "units");
         long count = units == null ? 1 : units;
         if (count < 1) {
@@ -66,9 +62,7 @@ final class EntryDecoder {
             case PLACED -> {
                 Long deadline = number(fields, "deadline");
                 yield new OrderPlaced(
-                        order,
-                        count,
-                        deadline == null ? null : Instant.ofEpochMilli(deadline),
+                        order, count, deadline == null ? null : Instant.ofEpochMilli(deadline),
                         entry);
             }
             case CONFIRMED -> new OrderConfirmed(order, count, fields.get("ref"), entry);

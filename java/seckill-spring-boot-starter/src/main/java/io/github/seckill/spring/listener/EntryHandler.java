@@ -21,26 +21,19 @@ final class EntryHandler {
     private final FailureLog failures = new FailureLog();
 
     EntryHandler(
-            Map<Kind, OrderListenerMethod> listeners,
-            EntryDecoder decoder,
-            OrderFailurePolicy policy,
-            OrderListenerObserver observer) {
+            Map<Kind, OrderListenerMethod> listeners, EntryDecoder decoder,
+            OrderFailurePolicy policy, OrderListenerObserver observer) {
         this.listeners = Map.copyOf(listeners);
         this.decoder = decoder;
         this.policy = policy;
         this.observer = observer;
     }
 
-    /**
-     * Hands an entry over. Throws only what the server or the connection to it is to blame for.
-     *
-     * @return whether the entry is to be acknowledged
-     */
+    /** Hands an entry over. Throws only what the server or the connection to it is to blame for. */
     boolean handle(
             GroupConsumer consumer, String stream, Kind kind, ByteRecord record, long deliveries) {
         StreamEntry entry =
-                new StreamEntry(
-                        stream, consumer.group(), record.getId().getValue(), deliveries);
+                new StreamEntry(stream, consumer.group(), record.getId().getValue(), deliveries);
         OrderEvent event;
         try {
             event = decoder.decode(kind, entry, record.getValue());
@@ -84,18 +77,11 @@ final class EntryHandler {
             @Nullable OrderEvent event,
             Throwable cause) {
         Failures failed = failures.failed(entry.stream(), entry.id(), System.nanoTime());
-        OrderFailure failure =
-                new OrderFailure(
-                        event,
-                        entry,
-                        EntryDecoder.readable(record.getValue()),
-                        cause,
-                        failed.count(),
-                        failed.time());
+        OrderFailure failure = new OrderFailure(
+                event, entry, EntryDecoder.readable(record.getValue()), cause,
+                failed.count(), failed.time());
         LOG.warn(
-                "Entry {} of {} failed and stays pending: {}",
-                entry.id(),
-                entry.stream(),
+                "Entry {} of {} failed and stays pending: {}", entry.id(), entry.stream(),
                 cause.toString());
         LOG.debug("Entry {} of {} failed", entry.id(), entry.stream(), cause);
         if (failed.othersHandled() && giveUp(consumer, record, failure)) {
@@ -107,8 +93,7 @@ final class EntryHandler {
         Decision decision = decide(failure);
         boolean reject = decision == Decision.REJECT_IF_UNSOLD;
         String reason = reason(failure.cause());
-        boolean left =
-                switch (decision) {
+        boolean left = switch (decision) {
                     case RETRY -> false;
                     case DEAD_LETTER -> consumer.bury(failure.entry(), record, reason);
                     case REJECT_IF_UNSOLD ->
@@ -118,8 +103,7 @@ final class EntryHandler {
         if (left) {
             observer.deadLetter(failure.entry(), reject);
             LOG.error(
-                    "Entry {} of {} is a dead letter, {}",
-                    failure.entry().id(),
+                    "Entry {} of {} is a dead letter, {}", failure.entry().id(),
                     failure.entry().stream(),
                     reject ? "its order is rejected" : "nothing is released");
         }

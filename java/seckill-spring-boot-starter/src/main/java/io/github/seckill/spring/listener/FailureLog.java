@@ -51,8 +51,7 @@ final class FailureLog {
         }
         known.count++;
         return new Failures(
-                known.count,
-                Duration.ofNanos(nowNanos - known.firstNanos),
+                known.count, Duration.ofNanos(nowNanos - known.firstNanos),
                 handled > known.handledBefore);
     }
 

@@ -53,14 +53,16 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
      */
     private static final String LEAVE =
             """
-            repeat
+            for _ = 1, 1000 do
                 local mine = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 100, ARGV[2])
+                if #mine == 0 then
+                    return redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2])
+                end
                 for _, entry in ipairs(mine) do
                     redis.call('XCLAIM', KEYS[1], ARGV[1], 'returned', 0, entry[1],
                         'IDLE', ARGV[3], 'JUSTID')
                 end
-            until #mine == 0
-            redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2])
+            end
             return 1""";
 
     /** Makes the group where it is missing, to read the stream from its beginning. */
@@ -83,10 +85,8 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
             offsets.add(StreamOffset.create(bytes(stream), ReadOffset.lastConsumed()));
         }
         StreamReadOptions options = StreamReadOptions.empty().count(count).block(poll);
-        List<ByteRecord> records =
-                connection
-                        .streamCommands()
-                        .xReadGroup(Consumer.from(group, name), options, array(offsets));
+        List<ByteRecord> records = connection
+                .streamCommands().xReadGroup(Consumer.from(group, name), options, array(offsets));
         Map<String, List<ByteRecord>> found = new LinkedHashMap<>();
         if (records != null) {
             for (ByteRecord read : records) {
@@ -129,11 +129,10 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
         arguments.add(bytes(group));
         arguments.add(bytes(entry.id()));
         record.getValue()
-                .forEach(
-                        (field, value) -> {
-                            arguments.add(field);
-                            arguments.add(value);
-                        });
+                .forEach((field, value) -> {
+                    arguments.add(field);
+                    arguments.add(value);
+                });
         for (String text :
                 List.of(
                         "dlqStream", entry.stream(), "dlqGroup", group, "dlqId", entry.id(),
@@ -152,13 +151,8 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
                 REJECT_UNSOLD,
                 2,
                 texts(
-                        entry.stream(),
-                        placed.order().voucher(),
-                        group,
-                        entry.id(),
-                        placed.order().orderId(),
-                        placed.order().user(),
-                        reason,
+                        entry.stream(), placed.order().voucher(), group, entry.id(),
+                        placed.order().orderId(), placed.order().user(), reason,
                         sale == null ? "" : sale.toString()));
     }
 
@@ -168,14 +162,10 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
     }
 
     private boolean eval(String script, int keys, List<byte[]> keysAndArguments) {
-        Long done =
-                connection
-                        .scriptingCommands()
-                        .eval(
-                                bytes(script),
-                                ReturnType.INTEGER,
-                                keys,
-                                keysAndArguments.toArray(new byte[0][]));
+        Long done = connection
+                .scriptingCommands().eval(
+                        bytes(script), ReturnType.INTEGER, keys,
+                        keysAndArguments.toArray(new byte[0][]));
         return Long.valueOf(1).equals(done);
     }
 

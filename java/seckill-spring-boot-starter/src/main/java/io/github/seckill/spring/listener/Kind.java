@@ -21,16 +21,10 @@ enum Kind {
     static List<Kind> takenBy(Class<?> parameter) {
         return Arrays.stream(values())
                 .filter(kind -> parameter.isAssignableFrom(kind.type))
-                .filter(kind -> OrderEvent.class.isAssignableFrom(parameter))
-                .toList();
+                .filter(kind -> OrderEvent.class.isAssignableFrom(parameter)).toList();
     }
 
-    /**
-     * Names the stream as the server does.
-     *
-     * @param orders the server's {@code seckill.order-stream}
-     * @param tag a hash tag without braces, or empty for none
-     */
+    /** Names the stream as the server does. */
     String stream(String orders, String tag) {
         return orders + suffix + (tag.isEmpty() ? "" : ":{" + tag + "}");
     }

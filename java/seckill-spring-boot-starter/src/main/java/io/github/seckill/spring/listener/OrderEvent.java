@@ -6,25 +6,13 @@ import java.nio.charset.StandardCharsets;
 
 /** What an entry of the streams says of an order. */
 public sealed interface OrderEvent permits OrderPlaced, OrderConfirmed, OrderReleased {
-    /**
-     * The order: voucher, user, order id, and the sale if the voucher is managed.
-     *
-     * @return the order, as the commands of the client take it
-     */
+    /** The order: voucher, user, order id, and the sale if the voucher is managed. */
     OrderRef order();
 
-    /**
-     * How many units the order has.
-     *
-     * @return at least 1
-     */
+    /** How many units the order has. */
     long units();
 
-    /**
-     * Where this comes from.
-     *
-     * @return the entry
-     */
+    /** Where this comes from. */
     StreamEntry entry();
 
     /**
@@ -32,17 +20,12 @@ public sealed interface OrderEvent permits OrderPlaced, OrderConfirmed, OrderRel
      * with a unique index, or an HTTP header. It consists of the kind, the sale, the voucher and
      * the order id. The user is not in it: an order id that another user has is a mistake, not a
      * repetition.
-     *
-     * @return the key, without spaces
      */
     default String idempotencyKey() {
         OrderRef order = order();
         return String.join(
-                ":",
-                kind(),
-                order.sale() == null ? "" : order.sale().toString(),
-                escape(order.voucher()),
-                escape(order.orderId()));
+                ":", kind(), order.sale() == null ? "" : order.sale().toString(),
+                escape(order.voucher()), escape(order.orderId()));
     }
 
     /** Without colons, which separate, and without spaces. */
@@ -50,11 +33,7 @@ public sealed interface OrderEvent permits OrderPlaced, OrderConfirmed, OrderRel
         return URLEncoder.encode(id, StandardCharsets.UTF_8);
     }
 
-    /**
-     * The kind of this event.
-     *
-     * @return {@code placed}, {@code confirmed} or {@code released}
-     */
+    /** The kind of this event. */
     default String kind() {
         if (this instanceof OrderPlaced) {
             return "placed";

@@ -21,25 +21,12 @@ public record OrderFailure(
         Throwable cause,
         long failures,
         Duration failingFor) {
-    /**
-     * Copies what could be changed.
-     *
-     * @param event what it says, or null if it is not an order: a field is missing or malformed
-     * @param entry where it comes from
-     * @param fields its fields
-     * @param cause what the listener threw
-     * @param failures how often it has failed in this process
-     * @param failingFor for how long it has been failing in this process
-     */
+    /** Copies what could be changed. */
     public OrderFailure {
         fields = Map.copyOf(fields);
     }
 
-    /**
-     * Whether this is a new order that was held when it was placed. It may be sold by now.
-     *
-     * @return false for sold orders, confirmations, releases and malformed entries
-     */
+    /** Whether this is a new order that was held when it was placed. It may be sold by now. */
     public boolean isHeldOrder() {
         return event instanceof OrderPlaced placed && placed.isHeld();
     }

@@ -29,29 +29,15 @@ public interface OrderFailurePolicy {
         REJECT_IF_UNSOLD
     }
 
-    /**
-     * Decides.
-     *
-     * @param failure what has failed
-     * @return what becomes of it
-     */
+    /** Decides. */
     Decision decide(OrderFailure failure);
 
-    /**
-     * Never gives anything up. A person does, by {@code SECKILL.REJECT}.
-     *
-     * @return the policy
-     */
+    /** Never gives anything up. A person does, by {@code SECKILL.REJECT}. */
     static OrderFailurePolicy retryForever() {
         return failure -> Decision.RETRY;
     }
 
-    /**
-     * Rejects held orders that have been failing for so long, and retries all else.
-     *
-     * @param time how long an order is tried at least
-     * @return the policy
-     */
+    /** Rejects held orders that have been failing for so long, and retries all else. */
     static OrderFailurePolicy rejectHeldAfter(Duration time) {
         return failure ->
                 failure.isHeldOrder() && failure.failingFor().compareTo(time) >= 0
@@ -59,16 +45,9 @@ public interface OrderFailurePolicy {
                         : Decision.RETRY;
     }
 
-    /**
-     * Makes dead letters, which release nothing, of entries that have been failing for so long.
-     *
-     * @param time how long an entry is tried at least
-     * @return the policy
-     */
+    /** Makes dead letters, which release nothing, of entries that have been failing for so long. */
     static OrderFailurePolicy deadLetterAfter(Duration time) {
         return failure ->
-                failure.failingFor().compareTo(time) >= 0
-                        ? Decision.DEAD_LETTER
-                        : Decision.RETRY;
+                failure.failingFor().compareTo(time) >= 0 ? Decision.DEAD_LETTER : Decision.RETRY;
     }
 }

@@ -38,22 +38,10 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
     private final Map<OrderListenerLoop, Thread> running = new LinkedHashMap<>();
     private Map<String, Map<Kind, OrderListenerMethod>> groups = Map.of();
 
-    /**
-     * Makes a container that is to be started.
-     *
-     * @param beans some of which have such methods
-     * @param connections makes a connection for every thread
-     * @param options how to read
-     * @param pollMost bounds how long a read waits, which would end as a failure otherwise
-     * @param policy decides on entries that fail
-     * @param observer is notified of what happens
-     */
+    /** Makes a container that is to be started. */
     public OrderListenerContainer(
-            ConfigurableListableBeanFactory beans,
-            RedisConnectionFactory connections,
-            OrderListenerOptions options,
-            Duration pollMost,
-            OrderFailurePolicy policy,
+            ConfigurableListableBeanFactory beans, RedisConnectionFactory connections,
+            OrderListenerOptions options, Duration pollMost, OrderFailurePolicy policy,
             OrderListenerObserver observer) {
         this.beans = beans;
         this.connections = connections;
@@ -75,14 +63,13 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
         }
         List<String> tags = options.tags().isEmpty() ? List.of("") : options.tags();
         String process = process();
-        groups.forEach(
-                (group, methods) -> {
-                    for (String tag : tags) {
-                        for (int i = 1; i <= options.concurrency(); i++) {
-                            launch(group, process + "-" + i, tag, methods);
-                        }
-                    }
-                });
+        groups.forEach((group, methods) -> {
+            for (String tag : tags) {
+                for (int i = 1; i <= options.concurrency(); i++) {
+                    launch(group, process + "-" + i, tag, methods);
+                }
+            }
+        });
     }
 
     /** Two processes with one name would take each other's entries. */
@@ -106,16 +93,10 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
             }
         }
         EntryDecoder decoder = new EntryDecoder(options.fields());
-        OrderListenerLoop loop =
-                new OrderListenerLoop(
-                        connections::getConnection,
-                        group,
-                        name,
-                        streams,
-                        new EntryHandler(methods, decoder, policy, observer),
-                        options,
-                        options.poll().compareTo(pollMost) < 0 ? options.poll() : pollMost,
-                        observer);
+        OrderListenerLoop loop = new OrderListenerLoop(
+                connections::getConnection, group, name, streams,
+                new EntryHandler(methods, decoder, policy, observer), options,
+                options.poll().compareTo(pollMost) < 0 ? options.poll() : pollMost, observer);
         Thread thread = new Thread(loop, "seckill-" + group + "-" + (running.size() + 1));
         running.put(loop, thread);
         thread.start();

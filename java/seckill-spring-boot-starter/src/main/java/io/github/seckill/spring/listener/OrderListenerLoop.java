@@ -17,8 +17,8 @@ import org.springframework.data.redis.connection.stream.RecordId;
 
 /**
  * One consumer of a group, in a thread: reads what is new, and from time to time what is pending.
- * An entry is acknowledged soon after its listener has returned; one that failed stays pending on the
- * server, which also remembers when it is due again.
+ * An entry is acknowledged soon after its listener has returned; one that failed stays pending on
+ * the server, which also remembers when it is due again.
  */
 final class OrderListenerLoop implements Runnable {
     /** When so many entries fail and none is handled, new ones are read but now and then. */
@@ -53,14 +53,9 @@ final class OrderListenerLoop implements Runnable {
     private boolean intakeStopped;
 
     OrderListenerLoop(
-            Supplier<RedisConnection> connections,
-            String group,
-            String name,
-            Map<String, Kind> streams,
-            EntryHandler handler,
-            OrderListenerOptions options,
-            Duration poll,
-            OrderListenerObserver observer) {
+            Supplier<RedisConnection> connections, String group, String name,
+            Map<String, Kind> streams, EntryHandler handler, OrderListenerOptions options,
+            Duration poll, OrderListenerObserver observer) {
         this.connections = connections;
         this.group = group;
         this.name = name;
@@ -169,14 +164,13 @@ final class OrderListenerLoop implements Runnable {
         Map<String, List<ByteRecord>> found =
                 consumer.readNew(new ArrayList<>(streams.keySet()), count, poll);
         long until = handOverUntil();
-        streams.forEach(
-                (stream, kind) -> {
-                    for (ByteRecord record : found.getOrDefault(stream, List.of())) {
-                        if (mayHandOver(until)) {
-                            handOver(consumer, stream, record, 1);
-                        }
-                    }
-                });
+        streams.forEach((stream, kind) -> {
+            for (ByteRecord record : found.getOrDefault(stream, List.of())) {
+                if (mayHandOver(until)) {
+                    handOver(consumer, stream, record, 1);
+                }
+            }
+        });
         acknowledge(consumer);
     }
 
@@ -218,10 +212,9 @@ final class OrderListenerLoop implements Runnable {
     }
 
     private void retry(GroupConsumer consumer, String stream, PendingMessage pending) {
-        Duration due =
-                name.equals(pending.getConsumerName())
-                        ? options.backoff(pending.getTotalDeliveryCount())
-                        : options.claimAfter();
+        Duration due = name.equals(pending.getConsumerName())
+                ? options.backoff(pending.getTotalDeliveryCount())
+                : options.claimAfter();
         if (pending.getElapsedTimeSinceLastDelivery().compareTo(due) < 0) {
             return;
         }

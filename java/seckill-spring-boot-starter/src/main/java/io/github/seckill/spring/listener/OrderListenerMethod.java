@@ -25,12 +25,10 @@ final class OrderListenerMethod {
     private final Method method;
     private final List<Kind> kinds;
 
-    private OrderListenerMethod(
-            ConfigurableListableBeanFactory beans, String bean, Method method) {
+    private OrderListenerMethod(ConfigurableListableBeanFactory beans, String bean, Method method) {
         Class<?>[] parameters = method.getParameterTypes();
         boolean takesKey = parameters.length == 2 && parameters[1] == String.class;
-        this.kinds =
-                parameters.length == 1 || takesKey ? Kind.takenBy(parameters[0]) : List.of();
+        this.kinds = parameters.length == 1 || takesKey ? Kind.takenBy(parameters[0]) : List.of();
         if (kinds.isEmpty()) {
             throw new IllegalStateException(
                     "A method with @SeckillOrderListener takes an OrderEvent, OrderPlaced,"
@@ -50,32 +48,26 @@ final class OrderListenerMethod {
     static Map<String, Map<Kind, OrderListenerMethod>> of(ConfigurableListableBeanFactory beans) {
         Map<String, Map<Kind, OrderListenerMethod>> groups = new LinkedHashMap<>();
         for (String bean : beans.getBeanNamesForType(Object.class)) {
-            Class<?> type =
-                    ScopedProxyUtils.isScopedTarget(bean)
-                            ? null
-                            : AutoProxyUtils.determineTargetClass(beans, bean);
+            Class<?> type = ScopedProxyUtils.isScopedTarget(bean)
+                    ? null
+                    : AutoProxyUtils.determineTargetClass(beans, bean);
             if (type == null
                     || !AnnotationUtils.isCandidateClass(type, SeckillOrderListener.class)) {
                 continue;
             }
-            MethodIntrospector.MetadataLookup<SeckillOrderListener> annotation =
-                    method ->
-                            AnnotatedElementUtils.findMergedAnnotation(
-                                    method, SeckillOrderListener.class);
+            MethodIntrospector.MetadataLookup<SeckillOrderListener> annotation = method ->
+                    AnnotatedElementUtils.findMergedAnnotation(method, SeckillOrderListener.class);
             MethodIntrospector.selectMethods(type, annotation)
-                    .forEach(
-                            (method, found) ->
-                                    add(
-                                            groups,
-                                            beans.resolveEmbeddedValue(found.group()),
-                                            new OrderListenerMethod(beans, bean, method)));
+                    .forEach((method, found) ->
+                            add(
+                                    groups, beans.resolveEmbeddedValue(found.group()),
+                                    new OrderListenerMethod(beans, bean, method)));
         }
         return groups;
     }
 
     private static void add(
-            Map<String, Map<Kind, OrderListenerMethod>> groups,
-            String group,
+            Map<String, Map<Kind, OrderListenerMethod>> groups, String group,
             OrderListenerMethod listener) {
         if (!StringUtils.hasText(group)) {
             throw new IllegalStateException(

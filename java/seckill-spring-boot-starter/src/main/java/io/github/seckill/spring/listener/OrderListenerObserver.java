@@ -7,29 +7,12 @@ public interface OrderListenerObserver {
     /** Looks away. */
     OrderListenerObserver NONE = new OrderListenerObserver() {};
 
-    /**
-     * A listener has returned or thrown.
-     *
-     * @param entry what it was handed
-     * @param kind {@code placed}, {@code confirmed}, {@code released} or {@code malformed}
-     * @param handled whether it has returned
-     * @param time how long it took
-     */
+    /** A listener has returned or thrown; of the kind {@code malformed} none was called. */
     default void handled(StreamEntry entry, String kind, boolean handled, Duration time) {}
 
-    /**
-     * An entry became a dead letter.
-     *
-     * @param entry the entry
-     * @param released whether its order was given to {@code SECKILL.REJECT}
-     */
+    /** An entry became a dead letter, and was released if its order was rejected. */
     default void deadLetter(StreamEntry entry, boolean released) {}
 
-    /**
-     * A listener fails at everything, so that no new entries are read, or it works again.
-     *
-     * @param group the consumer group
-     * @param stopped whether reading has stopped
-     */
+    /** A listener fails at everything, so that no new entries are read, or it works again. */
     default void intake(String group, boolean stopped) {}
 }

@@ -15,11 +15,7 @@ import org.jspecify.annotations.Nullable;
 public record OrderPlaced(
         OrderRef order, long units, @Nullable Instant deadline, StreamEntry entry)
         implements OrderEvent {
-    /**
-     * Whether the order waits to be paid.
-     *
-     * @return true if it has a deadline
-     */
+    /** Whether the order waits to be paid. */
     public boolean isHeld() {
         return deadline != null;
     }

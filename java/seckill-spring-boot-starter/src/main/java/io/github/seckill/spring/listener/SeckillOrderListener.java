@@ -34,8 +34,6 @@ public @interface SeckillOrderListener {
     /**
      * The consumer group. Every group gets every order, the consumers of one group share them. All
      * methods of an application with the same group must listen to different streams.
-     *
-     * @return the name; by default that of {@code seckill.listener.group}
      */
     String group() default "${seckill.listener.group:${spring.application.name:}}";
 }

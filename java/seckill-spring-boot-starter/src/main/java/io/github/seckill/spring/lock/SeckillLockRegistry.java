@@ -16,25 +16,14 @@ public final class SeckillLockRegistry implements LockRegistry {
     private final String prefix;
     private final LockOptions options;
 
-    /**
-     * Makes a registry.
-     *
-     * @param client makes the locks
-     * @param prefix comes before the key in the name of a lock
-     * @param options how the locks behave
-     */
+    /** Makes a registry. */
     public SeckillLockRegistry(SeckillClient client, String prefix, LockOptions options) {
         this.client = client;
         this.prefix = prefix;
         this.options = options;
     }
 
-    /**
-     * The lock of a key.
-     *
-     * @param lockKey its {@code toString()} names the lock
-     * @return a lock, whose {@code newCondition()} is not supported
-     */
+    /** The lock of a key. */
     @Override
     public SeckillLock obtain(Object lockKey) {
         return client.lock(prefix + lockKey, options);

@@ -26,13 +26,12 @@ record Certificate(Path certificate, Path key, int tlsPort) {
     static Certificate make(Path folder)
             throws IOException, GeneralSecurityException, InterruptedException {
         Path store = folder.resolve("store.p12");
-        List<String> line =
-                List.of(
-                        Path.of(System.getProperty("java.home"), "bin", "keytool").toString(),
-                        "-genkeypair", "-alias", "shop", "-keyalg", "EC", "-groupname", "secp256r1",
-                        "-dname", "CN=shop", "-ext", "san=ip:127.0.0.1", "-ext", "bc=ca:true",
-                        "-startdate", "-1d", "-validity", "3", "-storetype", "PKCS12",
-                        "-keystore", store.toString(), "-storepass", PASSWORD);
+        List<String> line = List.of(
+                Path.of(System.getProperty("java.home"), "bin", "keytool").toString(),
+                "-genkeypair", "-alias", "shop", "-keyalg", "EC", "-groupname", "secp256r1",
+                "-dname", "CN=shop", "-ext", "san=ip:127.0.0.1", "-ext", "bc=ca:true",
+                "-startdate", "-1d", "-validity", "3", "-storetype", "PKCS12",
+                "-keystore", store.toString(), "-storepass", PASSWORD);
         Process keytool = new ProcessBuilder(line).redirectErrorStream(true).start();
         String printed =
                 new String(keytool.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
@@ -47,8 +46,7 @@ record Certificate(Path certificate, Path key, int tlsPort) {
         byte[] certificate = keys.getCertificate("shop").getEncoded();
         return new Certificate(
                 Files.writeString(folder.resolve("cert.pem"), pem("CERTIFICATE", certificate)),
-                Files.writeString(folder.resolve("key.pem"), pem("PRIVATE KEY", key)),
-                freePort());
+                Files.writeString(folder.resolve("key.pem"), pem("PRIVATE KEY", key)), freePort());
     }
 
     private static String pem(String label, byte[] content) {

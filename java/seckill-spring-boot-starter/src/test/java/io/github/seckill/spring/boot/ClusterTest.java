@@ -66,11 +66,9 @@ class ClusterTest {
         List<String> addresses =
                 nodes.stream().map(node -> node.host() + ":" + node.port()).toList();
         return new SpringApplicationBuilder(ShopApplication.class)
-                .web(WebApplicationType.NONE)
-                .properties(
+                .web(WebApplicationType.NONE).properties(
                         "spring.data.redis.cluster.nodes=" + String.join(",", addresses),
-                        "spring.application.name=shop",
-                        "seckill.listener.tags=shop1,shop2",
+                        "spring.application.name=shop", "seckill.listener.tags=shop1,shop2",
                         "seckill.listener.poll=50ms")
                 .run();
     }
@@ -100,8 +98,7 @@ class ClusterTest {
             ShopApplication application = context.getBean(ShopApplication.class);
             await().until(() -> application.keys.containsAll(expected));
             assertThat(health(context))
-                    .startsWith("UP")
-                    .matches(".*module loaded.*module loaded.*");
+                    .startsWith("UP").matches(".*module loaded.*module loaded.*");
         }
     }
 
@@ -112,8 +109,7 @@ class ClusterTest {
         join();
         try (var context = run()) {
             assertThat(health(context))
-                    .startsWith("DOWN")
-                    .contains(nodes.get(0).port() + "=module loaded")
+                    .startsWith("DOWN").contains(nodes.get(0).port() + "=module loaded")
                     .contains(nodes.get(1).port() + "=" + ModuleProbe.ADVICE);
         }
     }

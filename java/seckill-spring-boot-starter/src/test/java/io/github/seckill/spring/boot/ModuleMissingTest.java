@@ -32,14 +32,10 @@ class ModuleMissingTest {
     /** The client asks again for a minute, which no health check may take. */
     private static ConfigurableApplicationContext run(SeckillServer server, String check) {
         return new SpringApplicationBuilder(ShopApplication.class)
-                .web(WebApplicationType.NONE)
-                .properties(
-                        "spring.data.redis.url=" + server.uri(),
-                        "spring.data.redis.timeout=500ms",
-                        "spring.application.name=shop",
-                        "seckill.command-timeout=200ms",
-                        "seckill.retry-for=60s",
-                        "seckill.check-on-start=" + check)
+                .web(WebApplicationType.NONE).properties(
+                        "spring.data.redis.url=" + server.uri(), "spring.data.redis.timeout=500ms",
+                        "spring.application.name=shop", "seckill.command-timeout=200ms",
+                        "seckill.retry-for=60s", "seckill.check-on-start=" + check)
                 .run();
     }
 
@@ -55,10 +51,8 @@ class ModuleMissingTest {
             assertThat(health(context))
                     .startsWith("DOWN {server=the server lacks the seckill module")
                     .contains("loadmodule");
-            assertThatThrownBy(
-                            () ->
-                                    context.getBean(SeckillTemplate.class)
-                                            .tryBuy("7", "alice", "a1"))
+            assertThatThrownBy(() ->
+                    context.getBean(SeckillTemplate.class).tryBuy("7", "alice", "a1"))
                     .hasFieldOrPropertyWithValue("code", Code.NOMODULE);
         }
     }

@@ -22,15 +22,11 @@ import org.springframework.integration.support.locks.LockRegistry;
 
 /** What an application has of its own comes first, and what it has not is not needed. */
 class OverridesTest {
-    private final ApplicationContextRunner runner =
-            new ApplicationContextRunner()
-                    .withConfiguration(
-                            AutoConfigurations.of(
-                                    SeckillAutoConfiguration.class,
-                                    SeckillListenerAutoConfiguration.class,
-                                    SeckillLockAutoConfiguration.class,
-                                    SeckillMetricsAutoConfiguration.class))
-                    .withPropertyValues("seckill.check-on-start=off");
+    private final ApplicationContextRunner runner = new ApplicationContextRunner()
+            .withConfiguration(AutoConfigurations.of(
+                    SeckillAutoConfiguration.class, SeckillListenerAutoConfiguration.class,
+                    SeckillLockAutoConfiguration.class, SeckillMetricsAutoConfiguration.class))
+            .withPropertyValues("seckill.check-on-start=off");
 
     private ApplicationContextRunner withRedis() {
         return runner.withBean(LettuceConnectionFactory.class);
@@ -44,55 +40,42 @@ class OverridesTest {
     @Test
     void itCanBeSwitchedOff() {
         withRedis()
-                .withPropertyValues("seckill.enabled=false")
-                .run(
-                        context ->
-                                assertThat(context)
-                                        .hasNotFailed()
-                                        .doesNotHaveBean(SeckillClient.class)
-                                        .doesNotHaveBean(OrderListenerContainer.class));
+                .withPropertyValues("seckill.enabled=false").run(context ->
+                        assertThat(context)
+                                .hasNotFailed().doesNotHaveBean(SeckillClient.class)
+                                .doesNotHaveBean(OrderListenerContainer.class));
     }
 
     @Test
     void propertiesBecomeOptions() {
         withRedis()
                 .withPropertyValues(
-                        "seckill.command-timeout=300ms",
-                        "seckill.coalescing=on",
-                        "seckill.coalescing-window=1ms",
-                        "seckill.batch-max=64",
+                        "seckill.command-timeout=300ms", "seckill.coalescing=on",
+                        "seckill.coalescing-window=1ms", "seckill.batch-max=64",
                         "seckill.remember-sold-out=true")
-                .run(
-                        context -> {
-                            SeckillOptions options = context.getBean(SeckillOptions.class);
-                            assertThat(options)
-                                    .usingRecursiveComparison()
-                                    .isEqualTo(
-                                            SeckillOptions.defaults()
-                                                    .commandTimeout(Duration.ofMillis(300))
-                                                    .coalescing(Coalescing.ON)
-                                                    .coalescingWindow(Duration.ofMillis(1))
-                                                    .batchMax(64)
-                                                    .rememberSoldOut(true));
-                        });
+                .run(context -> {
+                    SeckillOptions options = context.getBean(SeckillOptions.class);
+                    assertThat(options)
+                            .usingRecursiveComparison().isEqualTo(
+                                    SeckillOptions.defaults()
+                                            .commandTimeout(Duration.ofMillis(300))
+                                            .coalescing(Coalescing.ON)
+                                            .coalescingWindow(Duration.ofMillis(1)).batchMax(64)
+                                            .rememberSoldOut(true));
+                });
         withRedis()
-                .run(
-                        context ->
-                                assertThat(context.getBean(SeckillOptions.class))
-                                        .usingRecursiveComparison()
-                                        .isEqualTo(SeckillOptions.defaults()));
+                .run(context ->
+                        assertThat(context.getBean(SeckillOptions.class))
+                                .usingRecursiveComparison().isEqualTo(SeckillOptions.defaults()));
     }
 
     @Test
     void jedisIsRefusedWithTheWayOut() {
         runner.withBean(JedisConnectionFactory.class)
-                .run(
-                        context ->
-                                assertThat(context)
-                                        .getFailure()
-                                        .rootCause()
-                                        .hasMessageStartingWith(
-                                                "The seckill starter needs Lettuce"));
+                .run(context ->
+                        assertThat(context)
+                                .getFailure().rootCause()
+                                .hasMessageStartingWith("The seckill starter needs Lettuce"));
     }
 
     @Test
@@ -101,22 +84,17 @@ class OverridesTest {
         SeckillTransport transport = Mockito.mock(SeckillTransport.class);
         withRedis()
                 .withBean(SeckillTransport.class, () -> transport)
-                .withBean(SeckillClient.class, () -> own)
-                .run(
-                        context ->
-                                assertThat(context.getBean(SeckillTemplate.class).client())
-                                        .isSameAs(own));
+                .withBean(SeckillClient.class, () -> own).run(context ->
+                        assertThat(context.getBean(SeckillTemplate.class).client()).isSameAs(own));
     }
 
     @Test
     void micrometerAndSpringIntegrationMayBeAbsent() {
         withRedis()
                 .withClassLoader(new FilteredClassLoader(MeterRegistry.class, LockRegistry.class))
-                .run(
-                        context ->
-                                assertThat(context)
-                                        .hasNotFailed()
-                                        .hasSingleBean(RedisConnectionFactory.class)
-                                        .hasSingleBean(SeckillTemplate.class));
+                .run(context ->
+                        assertThat(context)
+                                .hasNotFailed().hasSingleBean(RedisConnectionFactory.class)
+                                .hasSingleBean(SeckillTemplate.class));
     }
 }

@@ -24,12 +24,9 @@ import org.springframework.context.ConfigurableApplicationContext;
 class RestartTest {
     private static ConfigurableApplicationContext run(SeckillServer server) {
         return new SpringApplicationBuilder(ShopApplication.class)
-                .web(WebApplicationType.NONE)
-                .properties(
-                        "spring.data.redis.url=" + server.uri(),
-                        "spring.application.name=shop",
-                        "seckill.retry-for=100ms",
-                        "seckill.sold-out-for=10m",
+                .web(WebApplicationType.NONE).properties(
+                        "spring.data.redis.url=" + server.uri(), "spring.application.name=shop",
+                        "seckill.retry-for=100ms", "seckill.sold-out-for=10m",
                         "seckill.remember-sold-out=true")
                 .run();
     }

@@ -52,7 +52,9 @@ class SecuredServerTest {
     private static final String DATABASE = "3";
     private static final String NAME = "shop-app";
 
-    /** Its listener fails at everything once. Not found by the other applications of this folder. */
+    /**
+     * Its listener fails at everything once. Not found by the other applications of this folder.
+     */
     @EnableAutoConfiguration
     static class FailsOnce {
         final Set<String> failed = ConcurrentHashMap.newKeySet();
@@ -86,25 +88,17 @@ class SecuredServerTest {
 
     private static ConfigurableApplicationContext run(Certificate certificate) {
         List<String> properties = new ArrayList<>(certificate.bundle("shop"));
-        properties.addAll(
-                List.of(
-                        "spring.data.redis.ssl.bundle=shop",
-                        "spring.data.redis.host=127.0.0.1",
-                        "spring.data.redis.port=" + certificate.tlsPort(),
-                        "spring.data.redis.username=shop",
-                        "spring.data.redis.password=secret",
-                        "spring.data.redis.client-name=" + NAME,
-                        "spring.data.redis.database=" + DATABASE,
-                        "seckill.coalescing=on",
-                        "seckill.coalescing-window=1ms",
-                        "seckill.sold-out-for=10m",
-                        "seckill.remember-sold-out=true",
-                        "seckill.listener.retry-first=10ms",
-                        "seckill.listener.poll=50ms"));
+        properties.addAll(List.of(
+                "spring.data.redis.ssl.bundle=shop", "spring.data.redis.host=127.0.0.1",
+                "spring.data.redis.port=" + certificate.tlsPort(),
+                "spring.data.redis.username=shop", "spring.data.redis.password=secret",
+                "spring.data.redis.client-name=" + NAME,
+                "spring.data.redis.database=" + DATABASE, "seckill.coalescing=on",
+                "seckill.coalescing-window=1ms", "seckill.sold-out-for=10m",
+                "seckill.remember-sold-out=true", "seckill.listener.retry-first=10ms",
+                "seckill.listener.poll=50ms"));
         return new SpringApplicationBuilder(FailsOnce.class)
-                .web(WebApplicationType.NONE)
-                .properties(properties.toArray(new String[0]))
-                .run();
+                .web(WebApplicationType.NONE).properties(properties.toArray(new String[0])).run();
     }
 
     @Test
@@ -123,8 +117,7 @@ class SecuredServerTest {
             }
             // Clients name themselves where the server knows how, since 7.2, and may fail in it.
             assertThat(plain.aclLog())
-                    .extracting(entry -> entry.get("object"))
-                    .as("what was refused")
+                    .extracting(entry -> entry.get("object")).as("what was refused")
                     .allMatch("client|setinfo"::equals);
             assertThat(notUsed(plain, rights)).as("rights that nobody needs").isEmpty();
         }
@@ -137,32 +130,30 @@ class SecuredServerTest {
     }
 
     private static void sell(
-            ConfigurableApplicationContext context,
-            RedisCommands<String, String> plain,
+            ConfigurableApplicationContext context, RedisCommands<String, String> plain,
             String voucher) {
         SeckillTemplate template = context.getBean(SeckillTemplate.class);
         template.run(create(voucher, 3, SaleRules.none().hold(Duration.ofMinutes(10))));
         assertThat(template.tryBuy(voucher, "alice", voucher + "1")).isEqualTo(Outcome.ACCEPTED);
         SeckillClient client = template.client();
         // Both travel together, unless this machine is slow.
-        await().until(
-                        () -> {
-                            var bobs = client.start(tryBuy(voucher, "bob", voucher + "2"));
-                            var carols = client.start(tryBuy(voucher, "carol", voucher + "3"));
-                            assertThat(bobs.join()).isEqualTo(Outcome.ACCEPTED);
-                            assertThat(carols.join()).isEqualTo(Outcome.ACCEPTED);
-                            return calls(plain, "seckill.mtry") > 0;
-                        });
+        await().until(() -> {
+            var bobs = client.start(tryBuy(voucher, "bob", voucher + "2"));
+            var carols = client.start(tryBuy(voucher, "carol", voucher + "3"));
+            assertThat(bobs.join()).isEqualTo(Outcome.ACCEPTED);
+            assertThat(carols.join()).isEqualTo(Outcome.ACCEPTED);
+            return calls(plain, "seckill.mtry") > 0;
+        });
         assertThat(template.run(confirm(OrderRef.of(voucher, "alice", voucher + "1"), "pay-1")))
                 .isEqualTo(Confirmation.CONFIRMED);
         var remembered = context.getBean(MeterRegistry.class).get("seckill.remembered").counter();
-        await().until(
-                        () -> {
-                            template.tryBuy(voucher, "eve", "e" + System.nanoTime());
-                            return remembered.count() > 0;
-                        });
+        await().until(() -> {
+            template.tryBuy(voucher, "eve", "e" + System.nanoTime());
+            return remembered.count() > 0;
+        });
         // The announcement comes by TLS, too.
-        assertThat(template.run(cancel(OrderRef.of(voucher, "bob", voucher + "2")))).isEqualTo(Cancellation.RELEASED);
+        assertThat(template.run(cancel(OrderRef.of(voucher, "bob", voucher + "2"))))
+                .isEqualTo(Cancellation.RELEASED);
         await().until(() -> template.tryBuy(voucher, "dave", voucher + "4") == Outcome.ACCEPTED);
         FailsOnce application = context.getBean(FailsOnce.class);
         await().until(() -> application.handled.contains(voucher + "4"));
@@ -170,15 +161,12 @@ class SecuredServerTest {
 
     /** Holds a lock until it was renewed, and meanwhile looks. */
     private static void withLock(
-            ConfigurableApplicationContext context,
-            RedisCommands<String, String> plain,
+            ConfigurableApplicationContext context, RedisCommands<String, String> plain,
             Runnable look)
             throws InterruptedException {
         long before = calls(plain, "lock.renew");
-        SeckillLock lock =
-                context.getBean(SeckillTemplate.class)
-                        .client()
-                        .lock("lock:report", LockOptions.defaults().lease(Duration.ofSeconds(3)));
+        SeckillLock lock = context.getBean(SeckillTemplate.class)
+                .client().lock("lock:report", LockOptions.defaults().lease(Duration.ofSeconds(3)));
         assertThat(lock.tryLock(10, TimeUnit.SECONDS)).isTrue();
         look.run();
         await().until(() -> calls(plain, "lock.renew") > before);
@@ -186,22 +174,16 @@ class SecuredServerTest {
     }
 
     private static void check(RedisCommands<String, String> plain, int tlsPort) {
-        List<Map<String, String>> connections =
-                plain.clientList().lines()
-                        .map(SecuredServerTest::fields)
-                        .filter(fields -> "shop".equals(fields.get("user")))
-                        .toList();
+        List<Map<String, String>> connections = plain.clientList().lines()
+                .map(SecuredServerTest::fields).filter(fields -> "shop".equals(fields.get("user")))
+                .toList();
         assertThat(connections)
-                .isNotEmpty()
-                .allSatisfy(
-                        fields ->
-                                assertThat(fields)
-                                        .containsEntry("laddr", "127.0.0.1:" + tlsPort)
-                                        .containsEntry("name", NAME)
-                                        .containsEntry("db", DATABASE));
+                .isNotEmpty().allSatisfy(fields ->
+                        assertThat(fields)
+                                .containsEntry("laddr", "127.0.0.1:" + tlsPort)
+                                .containsEntry("name", NAME).containsEntry("db", DATABASE));
         assertThat(connections)
-                .as("a lock has a connection of its own")
-                .extracting(fields -> fields.get("cmd"))
+                .as("a lock has a connection of its own").extracting(fields -> fields.get("cmd"))
                 .contains("lock.acquire");
         assertThat(connections)
                 .as("one watches stocks")
@@ -216,10 +198,8 @@ class SecuredServerTest {
 
     private static List<String> notUsed(RedisCommands<String, String> plain, String rights) {
         return Arrays.stream(rights.split(" "))
-                .filter(right -> right.startsWith("+"))
-                .map(right -> right.substring(1))
-                .filter(command -> calls(plain, command) == 0)
-                .toList();
+                .filter(right -> right.startsWith("+")).map(right -> right.substring(1))
+                .filter(command -> calls(plain, command) == 0).toList();
     }
 
     private static long calls(RedisCommands<String, String> plain, String command) {
@@ -227,7 +207,6 @@ class SecuredServerTest {
         return plain.info("commandstats").lines()
                 .filter(line -> line.startsWith(field))
                 .map(line -> line.substring(field.length()).split(",")[0])
-                .mapToLong(Long::parseLong)
-                .sum();
+                .mapToLong(Long::parseLong).sum();
     }
 }

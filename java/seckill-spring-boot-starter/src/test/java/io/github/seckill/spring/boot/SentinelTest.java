@@ -5,6 +5,7 @@ import static io.github.seckill.client.Commands.create;
 import static io.github.seckill.client.Commands.order;
 import static io.github.seckill.client.Commands.restock;
 import static io.github.seckill.spring.Patience.await;
+import static java.util.concurrent.CompletableFuture.runAsync;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.github.seckill.client.Outcome;
@@ -46,21 +47,17 @@ class SentinelTest {
             try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
                 port = free.getLocalPort();
             }
-            Path file =
-                    Files.write(
-                            folder.resolve("sentinel.conf"),
-                            List.of(
-                                    "port " + port,
-                                    "bind 127.0.0.1",
-                                    "dir " + folder,
-                                    "sentinel monitor shop 127.0.0.1 " + primary.port() + " 1",
-                                    "sentinel down-after-milliseconds shop 500",
-                                    "sentinel failover-timeout shop 5000"));
+            Path file = Files.write(
+                    folder.resolve("sentinel.conf"),
+                    List.of(
+                            "port " + port, "bind 127.0.0.1", "dir " + folder,
+                            "sentinel monitor shop 127.0.0.1 " + primary.port() + " 1",
+                            "sentinel down-after-milliseconds shop 500",
+                            "sentinel failover-timeout shop 5000"));
             Process process =
                     new ProcessBuilder(SeckillServer.program(), file.toString(), "--sentinel")
                             .redirectErrorStream(true)
-                            .redirectOutput(folder.resolve("sentinel.log").toFile())
-                            .start();
+                            .redirectOutput(folder.resolve("sentinel.log").toFile()).start();
             await().until(() -> listens(port));
             return new Sentinel(process, port);
         }
@@ -87,14 +84,11 @@ class SentinelTest {
 
     private static ConfigurableApplicationContext run(Sentinel sentinel) {
         return new SpringApplicationBuilder(ShopApplication.class)
-                .web(WebApplicationType.NONE)
-                .properties(
+                .web(WebApplicationType.NONE).properties(
                         "spring.data.redis.sentinel.master=shop",
                         "spring.data.redis.sentinel.nodes=127.0.0.1:" + sentinel.port(),
-                        "spring.application.name=shop",
-                        "seckill.retry-for=60s",
-                        "seckill.sold-out-for=1h",
-                        "seckill.remember-sold-out=true")
+                        "spring.application.name=shop", "seckill.retry-for=60s",
+                        "seckill.sold-out-for=1h", "seckill.remember-sold-out=true")
                 .run();
     }
 
@@ -109,7 +103,7 @@ class SentinelTest {
         Buyers(SeckillTemplate template) {
             this.template = template;
             for (int i = 0; i < BUYERS; i++) {
-                threads.add(CompletableFuture.runAsync(this::buy, work -> new Thread(work).start()));
+                threads.add(runAsync(this::buy, work -> new Thread(work).start()));
             }
         }
 
@@ -139,13 +133,11 @@ class SentinelTest {
     }
 
     @Test
-    void theSaleGoesOnAndWhatWasRememberedIsForgotten(@TempDir Path folder)
-            throws Exception {
+    void theSaleGoesOnAndWhatWasRememberedIsForgotten(@TempDir Path folder) throws Exception {
         try (SeckillServer primary = SeckillServer.start();
-                SeckillServer replica =
-                        SeckillServer.start(
-                                "--replicaof", primary.host(), String.valueOf(primary.port()),
-                                "--repl-diskless-sync-delay", "0");
+                SeckillServer replica = SeckillServer.start(
+                        "--replicaof", primary.host(), String.valueOf(primary.port()),
+                        "--repl-diskless-sync-delay", "0");
                 RedisClient lettuce = RedisClient.create(replica.uri());
                 var connection = lettuce.connect()) {
             var plain = connection.sync();
@@ -166,7 +158,7 @@ class SentinelTest {
                 await().until(() -> plain.exists("seckill:stock:7") == 1);
 
                 primary.kill();
-                // Whoever promotes a replica has its connections closed: this one, too, while it asks.
+                // Whoever promotes a replica has its connections closed, also this one.
                 await().ignoreExceptionsInstanceOf(RedisException.class)
                         .until(() -> plain.info("replication").contains("role:master"));
                 // On the new primary, and before the application is connected to it, perhaps.
@@ -177,10 +169,8 @@ class SentinelTest {
                         .hasSizeGreaterThanOrEqualTo(20)
                         .allSatisfy(order -> assertThat(office.run(order("7", order))).isPresent());
                 assertThat(office.run(audit("7")).isSound()).isTrue();
-                await().until(
-                                () ->
-                                        template.tryBuy("gone", "second", "second")
-                                                == Outcome.ACCEPTED);
+                await().until(() ->
+                        template.tryBuy("gone", "second", "second") == Outcome.ACCEPTED);
             }
         }
     }

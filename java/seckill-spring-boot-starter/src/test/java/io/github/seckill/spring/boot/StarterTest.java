@@ -36,20 +36,18 @@ import org.springframework.test.util.ReflectionTestUtils;
 /** What an application gets from the starter alone. */
 @SpringBootTest(classes = ShopApplication.class)
 @SeckillServiceConnection(options = {"--hz", "50"})
-@TestPropertySource(
-        properties = {
-            "spring.application.name=shop",
-            "seckill.listener.poll=50ms",
-            "seckill.check-on-start=fail"
-        })
+@TestPropertySource(properties = {
+    "spring.application.name=shop",
+    "seckill.listener.poll=50ms",
+    "seckill.check-on-start=fail"
+})
 class StarterTest {
     private final SeckillTemplate template;
     private final ApplicationContext context;
     private final ShopApplication application;
 
     @Autowired
-    StarterTest(
-            SeckillTemplate template, ApplicationContext context, ShopApplication application) {
+    StarterTest(SeckillTemplate template, ApplicationContext context, ShopApplication application) {
         this.template = template;
         this.context = context;
         this.application = application;
@@ -58,12 +56,14 @@ class StarterTest {
     @Test
     void aSaleIsMadePaidForAndSound() {
         template.run(create("phone", 2, SaleRules.none().hold(Duration.ofMinutes(10))));
-        assertThat(template.run(reserve("phone", "alice", "a1"))).isInstanceOf(Reservation.Held.class);
+        assertThat(template.run(reserve("phone", "alice", "a1")))
+                .isInstanceOf(Reservation.Held.class);
         assertThat(template.tryBuy("phone", "alice", "a1")).isEqualTo(Outcome.ACCEPTED);
         assertThat(template.tryBuy("phone", "alice", "a2")).isEqualTo(Outcome.ALREADY_BOUGHT);
         assertThat(template.tryBuy("phone", "bob", "b1")).isEqualTo(Outcome.ACCEPTED);
         assertThat(template.tryBuy("phone", "carol", "c1")).isEqualTo(Outcome.SOLD_OUT);
-        assertThat(template.run(confirm(OrderRef.of("phone", "alice", "a1"), "payment-1"))).isEqualTo(Confirmation.CONFIRMED);
+        assertThat(template.run(confirm(OrderRef.of("phone", "alice", "a1"), "payment-1")))
+                .isEqualTo(Confirmation.CONFIRMED);
         assertThat(template.run(audit("phone")).isSound()).isTrue();
         assertThat(template.run(info("phone")).sold()).isEqualTo(1);
         String key = "placed:" + template.run(info("phone")).sale() + ":phone:a1";
@@ -86,16 +86,12 @@ class StarterTest {
         await().until(() -> soldOut.count() == soldOutBefore + 1);
         assertThat(soldOut.totalTime(TimeUnit.NANOSECONDS)).isPositive();
         assertThat(meters.get("seckill.batch").summary().count()).isEqualTo(batchesBefore + 2);
-        await().untilAsserted(
-                        () ->
-                                assertThat(
-                                                meters.get("seckill.listener")
-                                                        .tag("group", "shop")
-                                                        .tag("kind", "placed")
-                                                        .tag("result", "handled")
-                                                        .timer()
-                                                        .count())
-                                        .isPositive());
+        await().untilAsserted(() ->
+                assertThat(
+                                meters.get("seckill.listener")
+                                        .tag("group", "shop").tag("kind", "placed")
+                                        .tag("result", "handled").timer().count())
+                        .isPositive());
     }
 
     @Test
@@ -115,29 +111,25 @@ class StarterTest {
 
     @Test
     void workUnderALockExcludesOthers() throws Exception {
-        Optional<Long> token =
-                template.underLock(
-                        "lock:report",
-                        Duration.ofSeconds(1),
-                        lock -> {
-                            assertThat(elsewhere("lock:report")).isEmpty();
-                            return lock.fencingToken();
-                        });
+        Optional<Long> token = template.underLock(
+                "lock:report",
+                Duration.ofSeconds(1),
+                lock -> {
+                    assertThat(elsewhere("lock:report")).isEmpty();
+                    return lock.fencingToken();
+                });
         assertThat(token).hasValueSatisfying(fence -> assertThat(fence).isPositive());
         assertThat(elsewhere("lock:report")).contains("done");
     }
 
     private Optional<String> elsewhere(String key) {
-        return CompletableFuture.supplyAsync(
-                        () -> {
-                            try {
-                                return template.underLock(
-                                        key, Duration.ofMillis(1), lock -> "done");
-                            } catch (InterruptedException interrupted) {
-                                throw new IllegalStateException(interrupted);
-                            }
-                        })
-                .join();
+        return CompletableFuture.supplyAsync(() -> {
+            try {
+                return template.underLock(key, Duration.ofMillis(1), lock -> "done");
+            } catch (InterruptedException interrupted) {
+                throw new IllegalStateException(interrupted);
+            }
+        }).join();
     }
 
     @Test

@@ -42,8 +42,7 @@ class VirtualThreadsTest {
         try (SeckillServer server = SeckillServer.start();
                 var context =
                         new SpringApplicationBuilder(ShopApplication.class)
-                                .web(WebApplicationType.NONE)
-                                .properties(
+                                .web(WebApplicationType.NONE).properties(
                                         "spring.data.redis.url=" + server.uri(),
                                         "spring.application.name=shop",
                                         "spring.threads.virtual.enabled=true",
@@ -58,13 +57,9 @@ class VirtualThreadsTest {
             }
             List<Future<?>> turns = new ArrayList<>();
             for (int i = 0; i < HOLDERS; i++) {
-                turns.add(
-                        threads.submit(
-                                () ->
-                                        template.underLock(
-                                                "lock:turns",
-                                                Duration.ofSeconds(60),
-                                                lock -> underLock++)));
+                turns.add(threads.submit(() ->
+                        template.underLock(
+                                "lock:turns", Duration.ofSeconds(60), lock -> underLock++)));
             }
             int accepted = 0;
             for (Future<Outcome> outcome : outcomes) {

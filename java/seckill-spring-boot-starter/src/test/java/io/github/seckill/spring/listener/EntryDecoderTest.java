@@ -37,12 +37,10 @@ class EntryDecoderTest {
         assertThat(sold.units()).isEqualTo(1);
         assertThat(sold.isHeld()).isFalse();
         assertThat(sold.order().sale()).isNull();
-        OrderPlaced held =
-                (OrderPlaced)
-                        placed(
-                                "userId", "u", "voucherId", "v", "id", "1", "units", "3",
-                                "deadline", "1795344856123", "sale", "1795344856123456",
-                                "later", "field");
+        OrderPlaced held = (OrderPlaced)
+                placed(
+                        "userId", "u", "voucherId", "v", "id", "1", "units", "3",
+                        "deadline", "1795344856123", "sale", "1795344856123456", "later", "field");
         assertThat(held.units()).isEqualTo(3);
         assertThat(held.deadline()).isEqualTo(Instant.ofEpochMilli(1795344856123L));
         assertThat(held.order().sale()).isEqualTo(1795344856123456L);
@@ -51,8 +49,7 @@ class EntryDecoderTest {
     @Test
     void whatIsNoOrderIsRefused() {
         assertThatThrownBy(() -> placed("userId", "u", "voucherId", "v"))
-                .isInstanceOf(MalformedEntryException.class)
-                .hasMessage("no field id");
+                .isInstanceOf(MalformedEntryException.class).hasMessage("no field id");
         assertThatThrownBy(
                         () -> placed("userId", "u", "voucherId", "v", "id", "1", "units", "0"))
                 .hasMessageContaining("units");
@@ -82,9 +79,8 @@ class EntryDecoderTest {
 
     @Test
     void triesComeLaterAndLaterUpToABound() {
-        OrderListenerOptions settings =
-                ListenerShop.options(
-                        Duration.ofSeconds(1), Duration.ofSeconds(1), Duration.ofSeconds(60));
+        OrderListenerOptions settings = ListenerShop.options(
+                Duration.ofSeconds(1), Duration.ofSeconds(1), Duration.ofSeconds(60));
         assertThat(settings.backoff(1)).isEqualTo(Duration.ofSeconds(1));
         assertThat(settings.backoff(2)).isEqualTo(Duration.ofSeconds(2));
         assertThat(settings.backoff(6)).isEqualTo(Duration.ofSeconds(32));

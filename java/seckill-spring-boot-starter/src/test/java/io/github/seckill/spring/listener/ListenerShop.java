@@ -21,9 +21,8 @@ final class ListenerShop implements AutoCloseable {
     static final String GROUP = "rows";
 
     final SeckillServer server = SeckillServer.start();
-    final LettuceConnectionFactory factory =
-            new LettuceConnectionFactory(
-                    new RedisStandaloneConfiguration(server.host(), server.port()));
+    final LettuceConnectionFactory factory = new LettuceConnectionFactory(
+            new RedisStandaloneConfiguration(server.host(), server.port()));
     final SeckillClient client;
     final StringRedisTemplate redis;
     Duration claimAfter = Duration.ofMillis(300);
@@ -32,9 +31,8 @@ final class ListenerShop implements AutoCloseable {
     ListenerShop() {
         factory.afterPropertiesSet();
         factory.start();
-        client =
-                SeckillClient.create(
-                        LettuceTransport.of((RedisClient) factory.getRequiredNativeClient()));
+        client = SeckillClient.create(
+                LettuceTransport.of((RedisClient) factory.getRequiredNativeClient()));
         redis = new StringRedisTemplate(factory);
     }
 
@@ -53,18 +51,12 @@ final class ListenerShop implements AutoCloseable {
     }
 
     OrderListenerContainer start(
-            OrderFailurePolicy policy,
-            OrderListenerObserver observer,
+            OrderFailurePolicy policy, OrderListenerObserver observer,
             DefaultListableBeanFactory beans) {
         Duration retry = Duration.ofMillis(40);
-        OrderListenerContainer container =
-                new OrderListenerContainer(
-                        beans,
-                        factory,
-                        options(claimAfter, retry, retry.multipliedBy(4)),
-                        Duration.ofSeconds(1),
-                        policy,
-                        observer);
+        OrderListenerContainer container = new OrderListenerContainer(
+                beans, factory, options(claimAfter, retry, retry.multipliedBy(4)),
+                Duration.ofSeconds(1), policy, observer);
         containers.add(container);
         container.afterSingletonsInstantiated();
         container.start();
@@ -74,18 +66,8 @@ final class ListenerShop implements AutoCloseable {
     static OrderListenerOptions options(
             Duration claimAfter, Duration retryFirst, Duration retryMost) {
         return new OrderListenerOptions(
-                true,
-                null,
-                ORDERS,
-                "userId voucherId id",
-                List.of(),
-                1,
-                100,
-                Duration.ofMillis(20),
-                claimAfter,
-                retryFirst,
-                retryMost,
-                Duration.ofSeconds(10));
+                true, null, ORDERS, "userId voucherId id", List.of(), 1, 100, Duration.ofMillis(20),
+                claimAfter, retryFirst, retryMost, Duration.ofSeconds(10));
     }
 
     List<PendingMessage> pending(String stream) {

@@ -60,27 +60,23 @@ class OrderListenerTest {
         shop.client.run(confirm(OrderRef.of("7", "alice", "a1"), "payment-1"));
         shop.client.run(cancel(OrderRef.of("7", "bob", "b1")));
 
-        await().untilAsserted(
-                        () ->
-                                assertThat(recorder.handledIds())
-                                        .containsExactlyInAnyOrder(
-                                                "placed a1", "placed b1", "confirmed a1",
-                                                "released b1"));
+        await().untilAsserted(() ->
+                assertThat(recorder.handledIds())
+                        .containsExactlyInAnyOrder(
+                                "placed a1", "placed b1", "confirmed a1", "released b1"));
         Long sale = shop.client.run(info("7")).sale();
         assertThat(recorder.handled)
                 .allMatch(event -> event.order().sale() != null)
                 .allMatch(event -> event.order().sale().equals(sale))
                 .allMatch(event -> event.units() == 1)
                 .anyMatch(event -> event instanceof OrderPlaced placed && placed.isHeld())
-                .anyMatch(
-                        event ->
-                                event instanceof OrderConfirmed paid
-                                        && "payment-1".equals(paid.paymentRef()))
-                .anyMatch(
-                        event ->
-                                event instanceof OrderReleased released
-                                        && released.reason() == OrderState.CANCELLED
-                                        && released.was() == OrderState.HELD);
+                .anyMatch(event ->
+                        event instanceof OrderConfirmed paid
+                                && "payment-1".equals(paid.paymentRef()))
+                .anyMatch(event ->
+                        event instanceof OrderReleased released
+                                && released.reason() == OrderState.CANCELLED
+                                && released.was() == OrderState.HELD);
         assertThat(new TreeSet<>(recorder.keys)).hasSize(4);
         for (String stream : List.of("", ".confirmed", ".released")) {
             await().until(() -> shop.pending(ListenerShop.ORDERS + stream).isEmpty());
@@ -113,10 +109,9 @@ class OrderListenerTest {
         buy("7", "alice", "a1");
         var streams = shop.redis.opsForStream();
         streams.createGroup(ListenerShop.ORDERS, ReadOffset.from("0"), ListenerShop.GROUP);
-        var left =
-                streams.read(
-                        Consumer.from(ListenerShop.GROUP, "dead"),
-                        StreamOffset.create(ListenerShop.ORDERS, ReadOffset.lastConsumed()));
+        var left = streams.read(
+                Consumer.from(ListenerShop.GROUP, "dead"),
+                StreamOffset.create(ListenerShop.ORDERS, ReadOffset.lastConsumed()));
         assertThat(left).hasSize(1);
 
         shop.start(RETRY, recorder);
@@ -129,13 +124,12 @@ class OrderListenerTest {
     void whatASlowConsumerHasReadAndOthersHaveTakenOverIsNotHandledTwice() throws Exception {
         CountDownLatch slow = new CountDownLatch(1);
         AtomicBoolean first = new AtomicBoolean(true);
-        recorder.refuses =
-                event -> {
-                    if (first.compareAndSet(true, false)) {
-                        awaitQuietly(slow);
-                    }
-                    return false;
-                };
+        recorder.refuses = event -> {
+            if (first.compareAndSet(true, false)) {
+                awaitQuietly(slow);
+            }
+            return false;
+        };
         shop.client.run(create("7", 5, SaleRules.none()));
         for (int i = 1; i <= 5; i++) {
             buy("7", "user" + i, "o" + i);
@@ -208,23 +202,21 @@ class OrderListenerTest {
 
         await().until(() -> shop.entries("stream.orders.dlq").size() == 1);
         assertThat(shop.entries("stream.orders.dlq").get(0))
-                .containsEntry("userId", "alice")
-                .containsEntry("id", "a1")
+                .containsEntry("userId", "alice").containsEntry("id", "a1")
                 .containsEntry("dlqStream", "stream.orders")
-                .containsEntry("dlqGroup", ListenerShop.GROUP)
-                .containsEntry("dlqOrder", "unknown");
+                .containsEntry("dlqGroup", ListenerShop.GROUP).containsEntry("dlqOrder", "unknown");
         assertThat(shop.pending(ListenerShop.ORDERS)).isEmpty();
-        assertThat(shop.client.run(order("7", "a1")).orElseThrow().state()).isEqualTo(OrderState.SOLD);
+        assertThat(shop.client.run(order("7", "a1")).orElseThrow().state())
+                .isEqualTo(OrderState.SOLD);
         assertThat(shop.client.run(info("7")).left()).isEqualTo(3);
         assertThat(shop.entries("stream.orders.released")).isEmpty();
     }
 
     @Test
     void onlyAnOrderThatIsNotSoldIsRejectedByPolicy() {
-        recorder.refuses =
-                event ->
-                        event instanceof OrderPlaced
-                                && Set.of("a1", "b1", "u1").contains(event.order().orderId());
+        recorder.refuses = event ->
+                event instanceof OrderPlaced
+                        && Set.of("a1", "b1", "u1").contains(event.order().orderId());
         shop.client.run(create("7", 5, HELD));
         shop.redis.opsForValue().set("seckill:stock:8", "1");
         buy("7", "alice", "a1");
@@ -241,7 +233,8 @@ class OrderListenerTest {
         await().until(() -> recorder.refusals("b1") >= before + 2);
         long soldWithoutBook = recorder.refusals("u1");
         await().until(() -> recorder.refusals("u1") >= soldWithoutBook + 2);
-        assertThat(shop.client.run(order("7", "b1")).orElseThrow().state()).isEqualTo(OrderState.SOLD);
+        assertThat(shop.client.run(order("7", "b1")).orElseThrow().state())
+                .isEqualTo(OrderState.SOLD);
         assertThat(shop.redis.opsForValue().get("seckill:stock:8")).isEqualTo("0");
         assertThat(shop.entries("stream.orders.dlq")).hasSize(1);
         assertThat(shop.pending(ListenerShop.ORDERS)).hasSize(2);
@@ -262,8 +255,7 @@ class OrderListenerTest {
             buy("7", "u" + i, "o" + i);
         }
         await().until(() -> recorder.refused.size() > 100);
-        assertThat(recorder.refused)
-                .noneMatch(event -> event.order().orderId().equals("o39"));
+        assertThat(recorder.refused).noneMatch(event -> event.order().orderId().equals("o39"));
         assertThat(shop.entries("stream.orders.dlq")).isEmpty();
         assertThat(shop.client.run(info("7")).held()).isEqualTo(40);
 
@@ -317,12 +309,11 @@ class OrderListenerTest {
         shop.claimAfter = Duration.ofHours(1);
         CountDownLatch slow = new CountDownLatch(1);
         AtomicBoolean inHand = new AtomicBoolean();
-        recorder.refuses =
-                event -> {
-                    inHand.set(true);
-                    awaitQuietly(slow);
-                    return event.order().orderId().equals("o1");
-                };
+        recorder.refuses = event -> {
+            inHand.set(true);
+            awaitQuietly(slow);
+            return event.order().orderId().equals("o1");
+        };
         shop.client.run(create("7", 5, SaleRules.none()));
         for (int i = 1; i <= 5; i++) {
             buy("7", "user" + i, "o" + i);
@@ -364,13 +355,12 @@ class OrderListenerTest {
     @ValueSource(strings = {"prototype", "lazy"})
     void aBeanThatIsNotMadeAtTheStartListens(String how) {
         List<Recorder> made = new CopyOnWriteArrayList<>();
-        RootBeanDefinition definition =
-                new RootBeanDefinition(
-                        Recorder.class,
-                        () -> {
-                            made.add(new Recorder());
-                            return made.get(made.size() - 1);
-                        });
+        RootBeanDefinition definition = new RootBeanDefinition(
+                Recorder.class,
+                () -> {
+                    made.add(new Recorder());
+                    return made.get(made.size() - 1);
+                });
         definition.setScope(how.equals("lazy") ? "singleton" : how);
         definition.setLazyInit(how.equals("lazy"));
         DefaultListableBeanFactory beans = new DefaultListableBeanFactory();
@@ -383,11 +373,8 @@ class OrderListenerTest {
         shop.client.run(create("7", 5, SaleRules.none()));
         shop.start(RETRY, OrderListenerObserver.NONE, beans);
         buy("7", "alice", "a1");
-        await().until(
-                        () ->
-                                made.stream()
-                                        .anyMatch(
-                                                bean -> bean.handledIds().contains("placed a1")));
+        await().until(() ->
+                made.stream().anyMatch(bean -> bean.handledIds().contains("placed a1")));
     }
 
     static class PlacedOnly {

@@ -31,10 +31,8 @@ record SeckillServerCustomizer(String module, String server, List<String> option
         // What is registered first is destroyed last: after all who are connected.
         beans.registerDisposableBean(NAME, started::close);
         context.getEnvironment()
-                .getPropertySources()
-                .addFirst(
-                        new MapPropertySource(
-                                NAME, Map.of("spring.data.redis.url", started.uri())));
+                .getPropertySources().addFirst(new MapPropertySource(
+                        NAME, Map.of("spring.data.redis.url", started.uri())));
     }
 
     private SeckillServer start() {

@@ -14,9 +14,8 @@ final class SeckillServerCustomizerFactory implements ContextCustomizerFactory {
     @Override
     public @Nullable ContextCustomizer createContextCustomizer(
             Class<?> testClass, List<ContextConfigurationAttributes> attributes) {
-        SeckillServiceConnection found =
-                TestContextAnnotationUtils.findMergedAnnotation(
-                        testClass, SeckillServiceConnection.class);
+        SeckillServiceConnection found = TestContextAnnotationUtils.findMergedAnnotation(
+                testClass, SeckillServiceConnection.class);
         return found == null
                 ? null
                 : new SeckillServerCustomizer(

@@ -21,26 +21,12 @@ import java.lang.annotation.Target;
 @Documented
 @Inherited
 public @interface SeckillServiceConnection {
-    /**
-     * The path of the module, {@code libseckill.so}. Placeholders are not resolved.
-     *
-     * @return the path; by default what the system property {@code seckill.module} or the
-     *     environment's {@code SECKILL_MODULE} says
-     */
+    /** The path of the module, {@code libseckill.so}. Placeholders are not resolved. */
     String module() default "";
 
-    /**
-     * The path of redis-server or valkey-server.
-     *
-     * @return the path; by default what the system property {@code seckill.redis-server} or the
-     *     environment's {@code REDIS_SERVER} says, or redis-server of the path
-     */
+    /** The path of redis-server or valkey-server. */
     String server() default "";
 
-    /**
-     * More options of the server, as on its command line.
-     *
-     * @return the options, none by default
-     */
+    /** More options of the server, as on its command line. */
     String[] options() default {};
 }
