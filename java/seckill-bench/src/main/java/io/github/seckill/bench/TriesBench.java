@@ -31,7 +31,7 @@ import org.springframework.data.redis.core.script.DefaultRedisScript;
  * coalesced, and sold out remembered. Prints the tables of java/README.md, and what it does
  * meanwhile to the standard error.
  *
- * <p>Arguments: the script, and how many seconds each measurement takes. There are 27, and each is
+ * <p>Arguments: the script, and how many seconds each measurement takes. There are 33, and each is
  * preceded by a quarter of that time unmeasured. Not run by the tests.
  */
 final class TriesBench implements AutoCloseable {
@@ -81,12 +81,13 @@ final class TriesBench implements AutoCloseable {
                 all.add(script(
                         "script, answered natively", soldOut,
                         plain.digest(script) + " SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]"));
-                all.add(client("`tryBuy`", soldOut, options.coalescing(Coalescing.OFF)));
-                all.add(client("`tryBuy`, coalesced", soldOut, options));
+                all.add(client("`tryBuy`", soldOut, options.coalescing(Coalescing.OFF), true));
+                all.add(client("`tryBuy`, coalesced", soldOut, options, true));
+                all.add(client("`tryBuy`, coalesced, id of the server", soldOut, options, false));
                 if (soldOut) {
                     all.add(client(
                             "`tryBuy`, coalesced, remembered", true,
-                            options.rememberSoldOut(true)));
+                            options.rememberSoldOut(true), true));
                 }
             }
             print(soldOut ? "sold out" : "accepted", all);
@@ -124,20 +125,22 @@ final class TriesBench implements AutoCloseable {
                 name, (user, orderId) -> template.execute(usual, List.of(), "7", user, orderId));
     }
 
-    private Figures client(String name, boolean soldOut, SeckillOptions options) throws Exception {
+    private Figures client(
+            String name, boolean soldOut, SeckillOptions options, boolean ownId) throws Exception {
         reset(soldOut, "");
         AtomicLong sizes = new AtomicLong();
         AtomicLong batches = new AtomicLong();
         SeckillObserver observer = new SeckillObserver() {
-                    @Override
-                    public void sent(int size) {
-                        sizes.addAndGet(size);
-                        batches.incrementAndGet();
-                    }
-                };
+            @Override
+            public void sent(int size) {
+                sizes.addAndGet(size);
+                batches.incrementAndGet();
+            }
+        };
         try (SeckillClient client =
                 new SeckillClient(LettuceTransport.of(lettuce), options, observer)) {
-            Figures figures = measure(name, (user, orderId) -> client.tryBuy("7", user, orderId));
+            Try own = (user, orderId) -> client.tryBuy("7", user, orderId);
+            Figures figures = measure(name, ownId ? own : (user, id) -> client.tryBuy("7", user));
             System.err.printf(
                     "%s, %s: %d tries sent in %d commands%n",
                     name, soldOut ? "sold out" : "accepted", sizes.get(), batches.get());
