@@ -92,14 +92,16 @@ impl<'a> Batch<'a> {
         Some(Order { user: Name::Given(user.0), id, units: Units::ONE })
     }
 
+    /// Does the answer to the try with this number use a generated id?
+    fn uses(&self, number: usize, answer: &Answer) -> bool {
+        let is_wanted = || self.pairs.get(number).is_some_and(|(_, id)| is_wanted(*id));
+        self.ids.is_some() && is_new(answer) && is_wanted()
+    }
+
     /// How many generated ids these first answers use.
     fn used(&self, answers: &[Answer]) -> u32 {
-        if self.ids.is_none() {
-            return 0;
-        }
-        let pairs = self.pairs.iter().zip(answers);
-        let used = pairs.filter(|((_, id), answer)| is_wanted(*id) && is_new(answer)).count();
-        u32::try_from(used).unwrap_or(u32::MAX)
+        let used = answers.iter().enumerate().filter(|(number, answer)| self.uses(*number, answer));
+        u32::try_from(used.count()).unwrap_or(u32::MAX)
     }
 
     /// Takes the ids that were used, and makes the reply.
@@ -147,6 +149,8 @@ struct Tries<'s, 'a> {
     /// Orders of the book that were tried again.
     again: Vec<Plan<Name<'a>>>,
     has_written: bool,
+    /// Why no user can be added to the buyers, once that is known.
+    no_admission: Option<CommandError>,
     /// How many overdue orders may still be released. Bounds the time; the timer releases the rest.
     releases_left: usize,
 }
@@ -169,6 +173,7 @@ pub(super) fn sell<'a>(sale: &Sale<'a>, batch: &'a Batch<'a>) -> Result<Vec<Answ
         numbers: Vec::with_capacity(batch.pairs.len()),
         again: Vec::new(),
         has_written: false,
+        no_admission: None,
         releases_left: SETTLED_MAX,
     };
     let mut used = 0;
@@ -183,15 +188,11 @@ pub(super) fn sell<'a>(sale: &Sale<'a>, batch: &'a Batch<'a>) -> Result<Vec<Answ
         };
         match tries.answer(&order) {
             Ok(Some(answer)) => {
+                used = used.saturating_add(batch.uses(number, &Ok(answer)).into());
                 tries.answers.push(Ok(answer));
-                if batch.ids.is_some() {
-                    used = batch.used(&tries.answers);
-                }
             }
             Ok(None) => used = batch.used(&tries.answers),
-            Err(error) if tries.has_changed() || error.is_of_one_try() => {
-                tries.answers.push(Err(error));
-            }
+            Err(error) if tries.concerns_one(error, &order) => tries.answers.push(Err(error)),
             Err(error) => return Err(error),
         }
     }
@@ -203,9 +204,14 @@ pub(super) fn sell<'a>(sale: &Sale<'a>, batch: &'a Batch<'a>) -> Result<Vec<Answ
 }
 
 impl<'a> Tries<'_, 'a> {
-    /// Was anything changed, or will it be?
-    fn has_changed(&self) -> bool {
-        self.has_written || !self.accepted.is_empty()
+    /// Does an error concern one try, and not the whole command? All errors do once something was
+    /// changed, and so do those about an order that is in the book.
+    fn concerns_one(&self, error: CommandError, order: &Order<Name<'a>>) -> bool {
+        self.has_written
+            || !self.accepted.is_empty()
+            || self.no_admission == Some(error)
+            || error.is_of_one_try()
+            || matches!(self.accepted.entry(&order.id), Ok(Some(_)))
     }
 
     /// Answers the next try. None if earlier tries have to be answered again first.
@@ -228,9 +234,16 @@ impl<'a> Tries<'_, 'a> {
                     return Ok(Some(answer));
                 }
                 Ok(Decision::Do(answer, plan)) if answer.outcome == Outcome::Accepted => {
-                    self.numbers.push(self.answers.len());
-                    self.accepted.push(plan);
-                    return Ok(Some(answer));
+                    match self.no_admission.filter(|_| plan.admit.is_some()) {
+                        None => {
+                            self.numbers.push(self.answers.len());
+                            self.accepted.push(plan);
+                            return Ok(Some(answer));
+                        }
+                        // As for a try alone, which finds the stream full first.
+                        Some(error) if self.accepted.is_empty() => return Err(error),
+                        Some(_) => {}
+                    }
                 }
                 // An overdue order is released, which can change no more except by that.
                 Ok(Decision::Do(answer, _)) if self.releases_left == 0 => return Ok(Some(answer)),
@@ -250,7 +263,7 @@ impl<'a> Tries<'_, 'a> {
                     }
                 }
             }
-            // A release is decided over what is applied.
+            // A release, and a refusal, are decided over what is applied.
             if !self.write()? {
                 return Ok(None);
             }
@@ -279,10 +292,17 @@ impl<'a> Tries<'_, 'a> {
                 return Ok(true);
             }
             Ok(Applied::First(count, error)) => (count, error),
-            Err(error) if self.has_written => (0, error),
-            Err(error) => return Err(error),
+            // The buyers take nobody. Users who need no admission buy all the same.
+            Err(error) => {
+                self.no_admission = Some(error);
+                let count = plans.iter().position(|plan| plan.admit.is_some()).unwrap_or(0);
+                match apply(self.sale, plans.get(..count).unwrap_or_default())? {
+                    Applied::First(fewer, error) => (fewer, error),
+                    Applied::All | Applied::HasBought => (count, error),
+                }
+            }
         };
-        self.has_written = true;
+        self.has_written |= count > 0;
         self.answers.truncate(numbers.get(count).copied().unwrap_or(0));
         self.answers.push(Err(error));
         Ok(false)

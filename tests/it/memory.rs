@@ -76,8 +76,6 @@
 //! | F4 | `reported::a_setting_that_changes_scans_no_keys` |
 //! | O1 | `rules_appear::rules_that_appear_by_any_means_count_at_once` |
 //! | O2 | `rules_appear::rules_that_come_from_elsewhere_count_at_once` |
-//! | O3 | `other_writers::a_buyer_who_was_added_by_others_has_bought` |
-//! | O4 | `other_writers::a_buyer_who_was_removed_can_buy_again` |
 //! | O5 | `survival::keys_that_are_restored_copied_or_moved` |
 //! | O6 | `survival::keys_that_go_away_and_come_back` |
 //! | O7 | `survival::holds_whose_key_was_lost_can_still_be_settled` |

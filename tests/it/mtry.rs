@@ -194,12 +194,10 @@ fn a_full_stream_is_told_before_buyers_of_another_kind() {
     server.check(
         "
         > SECKILL.MTRY 7 bob o2 alice o3 carol o4 alice o5
-        (error) WRONGTYPE Operation against a key holding the wrong kind of value
-        > SECKILL.MTRY 7 alice o3 bob o2 alice o5
-        (error) WRONGTYPE Operation against a key holding the wrong kind of value
-        > SECKILL.MTRY 7 alice o3 alice o5
-        1) 0
-        2) (error) ERR the order stream has used up its ids
+        1) (error) WRONGTYPE Operation against a key holding the wrong kind of value
+        2) 0
+        3) (error) ERR the order stream has used up its ids
+        4) (error) ERR the order stream has used up its ids
         > SECKILL.TRY 7 carol o4
         (error) ERR the order stream has used up its ids
         ",
@@ -313,4 +311,23 @@ fn a_batch_waits_for_a_slot_that_is_moved() {
     let reply = text(&asking.run("SECKILL.MTRY 7 a o3 c o4"));
     assert!(reply.starts_with("TRYAGAIN "), "{reply}");
     source.check("> GET seckill:stock:{7}\n7\n> XLEN stream.orders:{7}\n2");
+}
+
+/// What is wrong with an order of the book concerns the pairs that name it.
+#[test]
+fn an_overdue_order_that_cannot_be_released_is_an_error_of_its_own_pair() {
+    let server = Server::start();
+    server.run("SECKILL.CREATE 7 9 HOLD 1");
+    server.run("SET stream.orders.released text");
+    let deadline = server.place_hold("7 alice o1");
+    server.wait_until(deadline);
+    server.run("SECKILL.ALTER 7 HOLD 900000");
+    server.check(
+        "
+        > SECKILL.MTRY 7 alice o1 bob o2 alice o1
+        1) (error) WRONGTYPE Operation against a key holding the wrong kind of value
+        2) 0
+        3) (error) WRONGTYPE Operation against a key holding the wrong kind of value
+        ",
+    );
 }

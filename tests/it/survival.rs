@@ -287,7 +287,7 @@ fn keys_that_go_away_and_come_back() {
     for (kind, difference) in [
         ("units", "users' units differ from those of their live orders"),
         ("stock", "total is 9, but left 5 + held 2 + sold 1 is 8"),
-        ("order", "1 buyers have no live order"),
+        ("order", "1 buyers have no units on record"),
     ] {
         server.wait_for_state(kind, "due", "expired");
         server.check(&format!("> RENAME away-{kind} seckill:{kind}:{kind}\nOK"));
