@@ -100,6 +100,9 @@ impl<'a> Batch<'a> {
 
     /// How many generated ids these first answers use.
     fn used(&self, answers: &[Answer]) -> u32 {
+        if self.ids.is_none() {
+            return 0;
+        }
         let used = answers.iter().enumerate().filter(|(number, answer)| self.uses(*number, answer));
         u32::try_from(used.count()).unwrap_or(u32::MAX)
     }
