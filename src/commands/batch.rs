@@ -295,7 +295,7 @@ impl<'a> Tries<'_, 'a> {
                 return Ok(true);
             }
             Ok(Applied::First(count, error)) => (count, error),
-            // The buyers take nobody. Users who need no admission buy all the same.
+            // The buyers take nobody. Users who need no admission still buy.
             Err(error) => {
                 self.no_admission = Some(error);
                 let count = plans.iter().position(|plan| plan.admit.is_some()).unwrap_or(0);

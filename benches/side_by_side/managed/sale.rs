@@ -86,8 +86,15 @@ impl Sale {
 
     /// Fails unless the audit of the sale finds no difference, and these units.
     pub fn prove(self, stand: &mut Stand, left: usize, held: usize, sold: usize) -> Result<()> {
-        let found: HashMap<String, Value> =
-            stand.run(&["SECKILL.AUDIT", &self.voucher.to_string()])?;
+        let (voucher, mut cursor) = (self.voucher.to_string(), "0".to_owned());
+        let found = loop {
+            let step = ["SECKILL.AUDIT", &voucher, "CURSOR", &cursor];
+            let (next, found): (String, HashMap<String, Value>) = stand.run(&step)?;
+            if next == "0" {
+                break found;
+            }
+            cursor = next;
+        };
         let number = |name: &str| match found.get(name) {
             Some(Value::Int(number)) => usize::try_from(*number).ok(),
             _ => None,
