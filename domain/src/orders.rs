@@ -49,6 +49,14 @@ impl<N: Clone> Found<N> {
     fn again<A>(&self, answer: A) -> Decision<A, N> {
         Decision::Do(answer, Plan { again: true, ..self.plan() })
     }
+
+    fn release<F: Facts<Name = N>>(&self, facts: &F, reason: Reason) -> Result<Plan<N>, F::Error> {
+        release(facts, &self.rules, &self.order.id, &self.entry, reason)
+    }
+
+    fn expire<F: Facts<Name = N>>(&self, facts: &F) -> Result<Option<Plan<N>>, F::Error> {
+        expire(facts, &self.rules, &self.order.id, &self.entry)
+    }
 }
 
 /// The order that a request is about; None if there is none, or it is another user's or of another
@@ -72,8 +80,7 @@ fn managed<F: Facts>(facts: &F) -> Result<Rules, F::Error> {
     facts.rules()?.ok_or(Refusal::NotManaged.into())
 }
 
-/// Decides a confirmation. A late one releases the order if the timer has not yet, so that the
-/// answer is final.
+/// Decides a confirmation.
 pub fn confirm<F: Facts>(
     facts: &F,
     request: &Request<F::Name>,
@@ -82,9 +89,11 @@ pub fn confirm<F: Facts>(
     let Some(found) = find(facts, managed(facts)?, request)? else {
         return Ok(Decision::Answer(Confirmation::NoSuchOrder));
     };
+    if let Some(plan) = found.expire(facts)? {
+        return Ok(Decision::Do(Confirmation::TooLate, plan));
+    }
     let entry = &found.entry;
     match entry.state {
-        State::Held if entry.is_overdue(facts.now()) => too_late(facts, &found),
         State::Held => {
             facts.writable(entry.units)?;
             facts.room(Stream::Confirmed)?;
@@ -110,14 +119,6 @@ pub fn confirm<F: Facts>(
     }
 }
 
-fn too_late<F: Facts>(
-    facts: &F,
-    found: &Found<F::Name>,
-) -> Result<Decision<Confirmation, F::Name>, F::Error> {
-    let plan = expired(facts, &found.rules, &found.order.id, &found.entry)?;
-    Ok(Decision::Do(Confirmation::TooLate, plan))
-}
-
 /// Decides a request for `ms` more from now; a deadline never moves to earlier. Only an order that
 /// could be confirmed now gets more time.
 pub fn extend<F: Facts>(
@@ -128,9 +129,11 @@ pub fn extend<F: Facts>(
     let Some(found) = find(facts, managed(facts)?, request)? else {
         return Ok(Decision::Answer(Confirmation::NoSuchOrder));
     };
+    if let Some(plan) = found.expire(facts)? {
+        return Ok(Decision::Do(Confirmation::TooLate, plan));
+    }
     let entry = &found.entry;
     match entry.state {
-        State::Held if entry.is_overdue(facts.now()) => too_late(facts, &found),
         State::Held => {
             let deadline = facts.now().saturating_add(ms);
             if deadline <= entry.deadline {
@@ -168,19 +171,16 @@ pub fn cancel<F: Facts>(
     let Some(found) = find(facts, rules, request)? else {
         return Ok(Decision::Answer(Cancellation::NoSuchOrder));
     };
-    let entry = &found.entry;
-    if entry.is_overdue(facts.now()) {
-        let plan = expired(facts, &found.rules, &request.id, entry)?;
+    if let Some(plan) = found.expire(facts)? {
         return Ok(Decision::Do(Cancellation::WasReleased, plan));
     }
-    if !entry.state.is_live() {
+    if !found.entry.state.is_live() {
         return Ok(found.again(Cancellation::WasReleased));
     }
-    if only.is_some_and(|only| only != entry.state) {
+    if only.is_some_and(|only| only != found.entry.state) {
         return Ok(found.again(Cancellation::InAnotherState));
     }
-    let plan = release(facts, &found.rules, &request.id, entry, Reason::Cancelled)?;
-    Ok(Decision::Do(Cancellation::Released, plan))
+    Ok(Decision::Do(Cancellation::Released, found.release(facts, Reason::Cancelled)?))
 }
 
 /// Decides the rejection of an entry by a consumer: it becomes a dead letter whatever it is about,
@@ -222,17 +222,16 @@ fn rejected<F: Facts>(
         let plan = release_unmanaged(facts, order, Reason::Rejected)?;
         return Ok((if plan.is_some() { Fate::Rejected } else { Fate::Unknown }, plan));
     };
-    let Some(Found { rules, entry, .. }) = find(facts, rules, request)? else {
+    let Some(found) = find(facts, rules, request)? else {
         return Ok((Fate::Unknown, None));
     };
-    if entry.is_overdue(facts.now()) {
-        return Ok((Fate::Released, Some(expired(facts, &rules, &request.id, &entry)?)));
+    if let Some(plan) = found.expire(facts)? {
+        return Ok((Fate::Released, Some(plan)));
     }
-    if !entry.state.is_live() {
+    if !found.entry.state.is_live() {
         return Ok((Fate::Released, None));
     }
-    let plan = release(facts, &rules, &request.id, &entry, Reason::Rejected)?;
-    Ok((Fate::Rejected, Some(plan)))
+    Ok((Fate::Rejected, Some(found.release(facts, Reason::Rejected)?)))
 }
 
 /// Ends a hold, because its deadline has passed or its sale is dropped. What is no order that is
@@ -255,14 +254,16 @@ pub fn end_hold<F: Facts>(
     }
 }
 
-/// Releases an order whose deadline has passed.
-pub(crate) fn expired<F: Facts>(
+/// Releases an order whose deadline has passed, if the timer has not yet: asked before anything
+/// else is decided of an order, so that what comes too late is too late for good.
+pub(crate) fn expire<F: Facts>(
     facts: &F,
     rules: &Rules,
     id: &F::Name,
     entry: &Entry<F::Name>,
-) -> Result<Plan<F::Name>, F::Error> {
-    release(facts, rules, id, entry, Reason::Expired)
+) -> Result<Option<Plan<F::Name>>, F::Error> {
+    let is_overdue = entry.is_overdue(facts.now());
+    is_overdue.then(|| release(facts, rules, id, entry, Reason::Expired)).transpose()
 }
 
 /// Releases a live order: its units, and its user's right to buy.

@@ -2,7 +2,7 @@
 
 use crate::book::{Entry, State, UserUnits};
 use crate::facts::{Facts, Refusal, Stream};
-use crate::orders::expired;
+use crate::orders::expire;
 use crate::plan::{Admission, Append, Change, Decision, Hold, Order, Plan};
 use crate::rules::{Rules, Window};
 use crate::sale::{NoStock, Offer, Outcome, Stock, Units, offer};
@@ -155,8 +155,7 @@ fn repeat<F: Facts>(
         return Err(Refusal::OrderId.into());
     }
     let again = |outcome| Answer { outcome, is_repeat: true };
-    if entry.is_overdue(facts.now()) {
-        let plan = expired(facts, rules, &order.id, entry)?;
+    if let Some(plan) = expire(facts, rules, &order.id, entry)? {
         return Ok(Decision::Do(again(Outcome::Released), plan));
     }
     let outcome = match entry.state {

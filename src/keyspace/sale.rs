@@ -341,28 +341,19 @@ impl<'a> Facts for Sale<'a> {
     }
 
     fn room(&self, stream: Stream) -> Result<(), CommandError> {
-        for place in self.more().streams.borrow_mut().iter_mut() {
-            match place {
-                Some((open, _)) if *open == stream => break,
-                Some(_) => {}
-                None => {
-                    let Some(key) = self.stream_key(stream)? else { break };
-                    *place = Some((
-                        stream,
-                        Orders::open(self.ctx, key).map_err(|error| {
-                            let is_letter = stream == Stream::DeadLetters;
-                            match error {
-                                CommandError::StreamExhausted if is_letter => {
-                                    CommandError::DeadLettersExhausted
-                                }
-                                error => error,
-                            }
-                        })?,
-                    ));
-                    break;
-                }
-            }
+        let mut streams = self.more().streams.borrow_mut();
+        if streams.iter().flatten().any(|(open, _)| *open == stream) {
+            return Ok(());
         }
+        let Some(place) = streams.iter_mut().find(|place| place.is_none()) else { return Ok(()) };
+        let Some(key) = self.stream_key(stream)? else { return Ok(()) };
+        let orders = Orders::open(self.ctx, key).map_err(|error| match error {
+            CommandError::StreamExhausted if stream == Stream::DeadLetters => {
+                CommandError::DeadLettersExhausted
+            }
+            error => error,
+        })?;
+        *place = Some((stream, orders));
         Ok(())
     }
 
