@@ -23,6 +23,7 @@ local ID_LEN_MAX = 512 -- seckill.id-bytes-max
 local FIELD_LEN_MAX = 1024
 local OWN_FIELDS = {
     units = true, deadline = true, reason = true, was = true, sale = true, ref = true,
+    payment = true, kept = true, waited = true,
 }
 local PAIRS_MAX = 1024
 -- How long a fence key outlives the lease.
@@ -188,7 +189,7 @@ local function bad_fields(names)
     elseif have_equals(names) then
         return 'must be three different words'
     elseif any(names, function(name) return OWN_FIELDS[name] end) then
-        return 'must not use units, deadline, reason, was, sale or ref, which have their own meaning'
+        return 'must not use units, deadline, reason, was, sale, ref, payment, kept or waited'
     elseif any(names, function(name) return string.sub(name, 1, 3) == 'dlq' end) then
         return 'must not begin with dlq, as the fields of dead letters do'
     end

@@ -194,9 +194,11 @@ fn callable(spec: &CommandSpec) -> Callable {
     let any = |name: &CStr| Word::Any(text(name));
     let words = |words: &[&CStr]| Word::OneOf(words.iter().map(|word| text(word)).collect());
     let argument = |arg: &ArgSpec| match arg.kind {
-        ArgKind::Key(_) | ArgKind::String | ArgKind::Integer | ArgKind::IntegerOr(_) => {
-            Argument::Required(any(arg.name))
-        }
+        ArgKind::Key(_)
+        | ArgKind::String
+        | ArgKind::Integer
+        | ArgKind::IntegerOr(_)
+        | ArgKind::IntegerOrNamed(..) => Argument::Required(any(arg.name)),
         ArgKind::OptionalBareInteger => Argument::Optional(vec![any(arg.name)]),
         ArgKind::OptionalToken(token) => Argument::Optional(vec![words(&[token])]),
         ArgKind::OptionalInteger(token) | ArgKind::OptionalString(token) => {

@@ -43,6 +43,9 @@ pub(crate) enum Effect<'a> {
     AcknowledgedAgain { key: Str<'a>, group: Str<'a>, id: Str<'a> },
     /// `DEL key`
     Deleted { key: Str<'a> },
+    /// `UNLINK key` of a key that is missing: nothing is written here, as with
+    /// [`Effect::FieldsAgain`]
+    UnlinkedAgain { key: Str<'a> },
 }
 
 impl Effect<'_> {
@@ -115,6 +118,7 @@ impl Effect<'_> {
             Self::AcknowledgedAgain { key, group, id } => {
                 ctx.replicate(c"XACK", &[key, group, id]);
             }
+            Self::UnlinkedAgain { key } => ctx.replicate(c"UNLINK", &[key]),
             Self::Deleted { key } => {
                 ctx.replicate(c"DEL", &[key]);
                 ctx.notify(EventClass::Generic, c"del", key);

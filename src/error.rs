@@ -52,10 +52,12 @@ errors! {
     OrderId "ORDERID" "this orderid is already used by another user or for other units";
     /// Orders of the voucher are held.
     Held "HELD" "this voucher has held orders, FORCE releases them first";
-    /// The order was confirmed under another reference.
-    Paid "PAID" "this order was confirmed with another reference, see SECKILL.ORDER";
+    /// The payment is on record for another order, or for another sale of the voucher.
+    Reference "REF" "this payment is on record for another order or sale";
+    /// The request names another sale of the voucher.
+    Sale "SALE" "this voucher has another sale than the one named, see SECKILL.INFO";
     /// Fewer units are left than the command removes.
-    Stock "STOCK" "fewer units are left than delta removes";
+    Stock "STOCK" "fewer units are left than this removes";
     /// Stock or total would not fit 64 bits.
     StockOverflow "ERR" "stock or total would be out of range";
     /// The voucher's rules key holds no rules.
@@ -123,6 +125,8 @@ errors! {
     Cursor "ERR" "cursor must be 0 or the cursor of the last reply";
     /// A sale that is too large to be audited by one command.
     TooManyAtOnce { max: i64 } "ERR" "more than {max} orders are audited in steps, by CURSOR 0";
+    /// An order that keeps nothing is simply cancelled.
+    KeepNone "ERR" "KEEP 0 keeps nothing, leave KEEP out to release all units";
     /// An option that the command does not have.
     Syntax "ERR" "syntax error";
     /// An argument is missing, or is not an integer in `min..=max`.
@@ -196,7 +200,8 @@ impl From<Refusal> for CommandError {
             Refusal::NotManaged => Self::NotManaged,
             Refusal::OrderId => Self::OrderId,
             Refusal::Garbled => Self::Garbled,
-            Refusal::Paid => Self::Paid,
+            Refusal::Reference => Self::Reference,
+            Refusal::Sale => Self::Sale,
             Refusal::TooFew => Self::Stock,
             Refusal::Overflow => Self::StockOverflow,
             Refusal::NotAdoptable => Self::NotInRange { argument: "stock", min: 0, max: i64::MAX },

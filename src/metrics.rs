@@ -48,6 +48,8 @@ pub(crate) static ORDERS_CONFIRMED: Counter = Counter::new();
 pub(crate) static ORDERS_CANCELLED: Counter = Counter::new();
 pub(crate) static ORDERS_EXPIRED: Counter = Counter::new();
 pub(crate) static ORDERS_REJECTED: Counter = Counter::new();
+/// Those that don't pay their order.
+pub(crate) static PAYMENTS_TO_REFUND: Counter = Counter::new();
 pub(crate) static LOCKS_ACQUIRED: Counter = Counter::new();
 pub(crate) static LOCKS_REFUSED: Counter = Counter::new();
 pub(crate) static LOCKS_RELEASED: Counter = Counter::new();
@@ -60,7 +62,7 @@ pub(crate) static PRIZES_DRAWN: Counter = Counter::new();
 pub(crate) static SCRIPTS_REPLACED: Counter = Counter::new();
 
 /// Every counter with its field, in the order shown.
-pub(crate) static FIELDS: [(&Field, &Counter); 17] = [
+pub(crate) static FIELDS: [(&Field, &Counter); 18] = [
     (&info::TRIES_ACCEPTED, &TRIES_ACCEPTED),
     (&info::TRIES_SOLD_OUT, &TRIES_SOLD_OUT),
     (&info::TRIES_ALREADY_BOUGHT, &TRIES_ALREADY_BOUGHT),
@@ -71,6 +73,7 @@ pub(crate) static FIELDS: [(&Field, &Counter); 17] = [
     (&info::ORDERS_CANCELLED, &ORDERS_CANCELLED),
     (&info::ORDERS_EXPIRED, &ORDERS_EXPIRED),
     (&info::ORDERS_REJECTED, &ORDERS_REJECTED),
+    (&info::PAYMENTS_TO_REFUND, &PAYMENTS_TO_REFUND),
     (&info::LOCKS_ACQUIRED, &LOCKS_ACQUIRED),
     (&info::LOCKS_REFUSED, &LOCKS_REFUSED),
     (&info::LOCKS_RELEASED, &LOCKS_RELEASED),

@@ -68,23 +68,33 @@ impl State {
     }
 }
 
-/// An order in the book: `state:units:deadline:user`, or `state:units:ref<n>:reference:user` if its
-/// payment has a reference, of `n` bytes.
+/// An order in the book: `state:units:deadline:user`.
 ///
-/// The user is last, so it may be any bytes. The deadline is 0 unless the order is held. A held
-/// order has no reference. A sold order keeps it when it is released, since the payment must be
-/// refunded.
+/// The deadline is 0 unless the order is held. What few orders have follows it, in this order, each
+/// part after a comma: `sold` of a released order that was, `asked` and the units that were asked
+/// for, if some of them were released; `ref` and the length of the payment's reference, which then
+/// stands before the user: `cancelled:1:0,sold,asked3,ref5:pay:1:ann`.
+///
+/// The user is last, so it may be any bytes. A held order has no reference. A sold order keeps it
+/// when it is released, since the payment must be refunded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Entry<N> {
     pub state: State,
+    /// What the order has, or had when it was released.
     pub units: Units,
+    /// What the try asked for: as much, or more.
+    pub asked: Units,
     pub deadline: Millis,
+    /// The order was released, and was sold before.
+    pub was_sold: bool,
     /// The payment's reference; never empty.
     pub reference: Option<N>,
     pub user: N,
 }
 
-/// Precedes the length of a reference.
+/// What the parts behind the deadline begin with.
+const SOLD: &[u8] = b"sold";
+const ASKED: &[u8] = b"asked";
 const REFERENCE: &[u8] = b"ref";
 
 /// Bytes that are not an entry: another client wrote them.
@@ -92,16 +102,27 @@ const REFERENCE: &[u8] = b"ref";
 pub struct Garbled;
 
 impl<N> Entry<N> {
+    /// An order as it is made.
+    pub fn made(state: State, units: Units, deadline: Millis, user: N) -> Self {
+        Self { state, units, asked: units, deadline, was_sold: false, reference: None, user }
+    }
+
     /// Is the order held, and its deadline over? Then it counts as released, even if the timer has
     /// not processed it yet: what is answered must not depend on how busy the server is.
     pub fn is_overdue(&self, now: Millis) -> bool {
         self.state == State::Held && now >= self.deadline
     }
 
+    /// The state that a released order was in; none while it is live.
+    pub fn was(&self) -> Option<State> {
+        (!self.state.is_live()).then_some(if self.was_sold { State::Sold } else { State::Held })
+    }
+
     /// The same with other names.
     pub fn map<M>(self, name: impl Fn(N) -> M) -> Entry<M> {
-        let Self { state, units, deadline, reference, user } = self;
-        Entry { state, units, deadline, reference: reference.map(&name), user: name(user) }
+        let Self { state, units, asked, deadline, was_sold, reference, user } = self;
+        let reference = reference.map(&name);
+        Entry { state, units, asked, deadline, was_sold, reference, user: name(user) }
     }
 }
 
@@ -109,36 +130,65 @@ impl<'a> Entry<&'a [u8]> {
     pub fn parse(text: &'a [u8]) -> Result<Self, Garbled> {
         let mut parts = text.splitn(4, |byte| *byte == b':');
         let mut next = || parts.next().ok_or(Garbled);
-        let (word, units, deadline, rest) = (next()?, next()?, next()?, next()?);
+        let (word, units, more, user) = (next()?, next()?, next()?, next()?);
         let state = State::parse(word).ok_or(Garbled)?;
         let units = integer::parse(units).and_then(Units::new).ok_or(Garbled)?;
-        if let Some(len) = deadline.strip_prefix(REFERENCE) {
-            let len = integer::parse(len).filter(|len| *len > 0 && state != State::Held);
-            let len = len.and_then(|len| usize::try_from(len).ok()).ok_or(Garbled)?;
-            let (reference, rest) = rest.split_at_checked(len).ok_or(Garbled)?;
-            let user = rest.strip_prefix(b":").ok_or(Garbled)?;
-            return Ok(Self { state, units, deadline: 0, reference: Some(reference), user });
-        }
-        let deadline = integer::parse(deadline).ok_or(Garbled)?;
+        let mut more = more.split(|byte| *byte == b',');
+        let deadline = more.next().and_then(integer::parse).ok_or(Garbled)?;
         let is_sound = match state {
             State::Held => (1..=2 * MILLIS_MAX).contains(&deadline),
             _ => deadline == 0,
         };
-        let entry = Self { state, units, deadline, reference: None, user: rest };
+        let entry = Self::made(state, units, deadline, user);
+        let entry = more.try_fold(entry, Self::with)?;
         if is_sound { Ok(entry) } else { Err(Garbled) }
+    }
+
+    /// The entry with one of the parts behind the deadline.
+    fn with(self, part: &'a [u8]) -> Result<Self, Garbled> {
+        let number = |prefix| part.strip_prefix(prefix).and_then(integer::parse);
+        let has_asked = self.asked != self.units;
+        if part == SOLD && !self.state.is_live() {
+            let is_next = !self.was_sold && !has_asked && self.reference.is_none();
+            return if is_next { Ok(Self { was_sold: true, ..self }) } else { Err(Garbled) };
+        }
+        if let Some(asked) = number(ASKED) {
+            let asked = Units::new(asked).filter(|asked| *asked > self.units).ok_or(Garbled)?;
+            let is_next = !has_asked && self.reference.is_none();
+            return if is_next { Ok(Self { asked, ..self }) } else { Err(Garbled) };
+        }
+        let len = number(REFERENCE).filter(|len| *len > 0 && self.state != State::Held);
+        let len = len.filter(|_| self.reference.is_none()).and_then(|len| len.try_into().ok());
+        let (reference, rest) = self.user.split_at_checked(len.ok_or(Garbled)?).ok_or(Garbled)?;
+        let user = rest.strip_prefix(b":").ok_or(Garbled)?;
+        Ok(Self { reference: Some(reference), user, ..self })
     }
 }
 
 impl<N: AsRef<[u8]>> Entry<N> {
     pub fn write(&self) -> Vec<u8> {
         let (units, deadline) = (Decimal::new(self.units.get()), Decimal::new(self.deadline));
-        let (word, user) = (self.state.word().as_bytes(), self.user.as_ref());
-        if let Some(reference) = self.reference.as_ref().map(N::as_ref) {
-            let len = Decimal::new(i64::try_from(reference.len()).unwrap_or(i64::MAX));
-            let len = [REFERENCE, len.bytes()].concat();
-            return [word, units.bytes(), &len, reference, user].join(&b':');
+        let mut text = [self.state.word().as_bytes(), units.bytes(), deadline.bytes()].join(&b':');
+        let mut more = |prefix: &[u8], number: Option<i64>| {
+            text.push(b',');
+            text.extend(prefix);
+            text.extend(number.map(Decimal::new).iter().flat_map(Decimal::bytes));
+        };
+        if self.was_sold {
+            more(SOLD, None);
         }
-        [word, units.bytes(), deadline.bytes(), user].join(&b':')
+        if self.asked != self.units {
+            more(ASKED, Some(self.asked.get()));
+        }
+        let reference = self.reference.as_ref().map(N::as_ref);
+        if let Some(reference) = reference {
+            more(REFERENCE, Some(i64::try_from(reference.len()).unwrap_or(i64::MAX)));
+        }
+        for name in reference.into_iter().chain([self.user.as_ref()]) {
+            text.push(b':');
+            text.extend(name);
+        }
+        text
     }
 }
 
@@ -166,7 +216,7 @@ impl<N: AsRef<[u8]>> UserUnits<N> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Entry, Garbled, State, UserUnits};
+    use super::{Entry, Garbled, Reason, State, UserUnits};
     use crate::sale::Units;
 
     fn units(units: i64) -> Units {
@@ -175,28 +225,36 @@ mod tests {
 
     #[test]
     fn entries_are_read_as_written() {
-        let user: &[u8] = b"a:b\0:";
-        let entry =
-            Entry { state: State::Held, units: units(2), deadline: 99, reference: None, user };
-        assert_eq!(entry.write(), b"held:2:99:a:b\0:");
+        let made =
+            |state, count, deadline| Entry::made(state, units(count), deadline, &b"a:b\0:"[..]);
+        assert_eq!(made(State::Held, 2, 99).write(), b"held:2:99:a:b\0:");
         for state in State::ALL {
-            let deadline = if state == State::Held { 7 } else { 0 };
-            for user in [&b""[..], b"alice", b":", b"\xff\0"] {
-                let units = units(i64::MAX);
-                let entry = Entry { state, units, deadline, reference: None, user };
-                assert_eq!(Entry::parse(&entry.write()), Ok(entry));
+            let (is_held, is_live) = (state == State::Held, state.is_live());
+            for (was_sold, asked, user) in [
+                (false, 1, &b""[..]),
+                (true, 1, b"alice"),
+                (false, 2, b":"),
+                (true, i64::MAX, b"\xff\0"),
+            ] {
+                let entry = Entry { user, ..made(state, 1, if is_held { 7 } else { 0 }) };
+                let entry = Entry { was_sold, asked: units(asked), ..entry };
+                let wanted = if was_sold && is_live { Err(Garbled) } else { Ok(entry) };
+                assert_eq!(Entry::parse(&entry.write()), wanted);
                 for reference in [&b"p"[..], b"pay:1", b":", b"12:", b"\xff\0"] {
-                    let paid = Entry { reference: Some(reference), deadline: 0, ..entry };
-                    let wanted = if state == State::Held { Err(Garbled) } else { Ok(paid) };
+                    let paid = Entry { reference: Some(reference), ..entry };
+                    let wanted = wanted.map(|_| paid).ok().filter(|_| !is_held).ok_or(Garbled);
                     assert_eq!(Entry::parse(&paid.write()), wanted);
                 }
             }
         }
-        let user: &[u8] = b"ann";
-        let paid =
-            Entry { state: State::Sold, units: units(2), deadline: 0, reference: None, user };
-        let paid = Entry { reference: Some(&b"pay:1"[..]), ..paid };
-        assert_eq!(paid.write(), b"sold:2:ref5:pay:1:ann");
+        let paid = Entry { reference: Some(&b"pay:1"[..]), ..made(State::Sold, 2, 0) };
+        let paid = Entry { user: &b"ann"[..], ..paid };
+        assert_eq!(paid.write(), b"sold:2:0,ref5:pay:1:ann");
+        let state = State::Released(Reason::Cancelled);
+        let part = Entry { state, was_sold: true, units: units(1), asked: units(3), ..paid };
+        assert_eq!(part.write(), b"cancelled:1:0,sold,asked3,ref5:pay:1:ann");
+        assert_eq!((part.was(), paid.was()), (Some(State::Sold), None));
+        assert_eq!(Entry { was_sold: false, ..part }.was(), Some(State::Held));
     }
 
     #[test]
@@ -224,15 +282,28 @@ mod tests {
             "sold:1:5:u",
             "sold:1::u",
             "Sold:1:0:u",
-            "sold:1:ref",
-            "sold:1:ref:u",
-            "sold:1:ref0::u",
-            "sold:1:ref1:u",
-            "sold:1:ref1:pu",
-            "sold:1:ref01:p:u",
-            "sold:1:ref-1:p:u",
-            "sold:1:ref9223372036854775807:p:u",
-            "held:1:ref1:p:u",
+            "sold:1:0,",
+            "sold:1:0,ref",
+            "sold:1:0,ref:u",
+            "sold:1:0,ref0::u",
+            "sold:1:0,ref1:u",
+            "sold:1:0,ref1:pu",
+            "sold:1:0,ref01:p:u",
+            "sold:1:0,ref-1:p:u",
+            "sold:1:0,ref9223372036854775807:p:u",
+            "sold:1:0,ref1,ref1:p:u",
+            "sold:1:0,ref1,asked2:p:u",
+            "sold:1:ref1:p:u",
+            "sold:1:0,sold:u",
+            "sold:1:0,asked1:u",
+            "sold:2:0,asked1:u",
+            "sold:1:0,asked0:u",
+            "sold:1:0,asked2,asked3:u",
+            "expired:1:0,sold,sold:u",
+            "expired:1:0,asked2,sold:u",
+            "expired:1:0,ref1,sold:p:u",
+            "held:1:7,sold:u",
+            "held:1:7,ref1:p:u",
         ] {
             assert_eq!(Entry::parse(text.as_bytes()), Err(Garbled), "{text}");
         }

@@ -2,6 +2,7 @@
 //! most tries lose, and a losing try must be cheap.
 
 use crate::book::{Entry, UserUnits};
+use crate::payments::Payment;
 use crate::rules::{Millis, Rules};
 use crate::sale::{Policy, Stock, Units};
 use std::rc::Rc;
@@ -26,8 +27,10 @@ pub enum Refusal {
     OrderId,
     /// The book is missing, or was written by another client.
     Garbled,
-    /// The order was confirmed with another reference.
-    Paid,
+    /// The payment is on record for another order, or another sale.
+    Reference,
+    /// The request names another sale of the voucher.
+    Sale,
     /// Stock or total would be less than nothing.
     TooFew,
     /// Stock or total would not fit 64 bits.
@@ -89,6 +92,9 @@ pub trait Facts {
 
     /// The same, with the user's latest order.
     fn user_units(&self, user: &Self::Name) -> Result<Option<UserUnits<Self::Name>>, Self::Error>;
+
+    /// The payment with this reference, if it is on record.
+    fn payment(&self, reference: &Self::Name) -> Result<Option<Payment<Self::Name>>, Self::Error>;
 
     /// The first `most` orders that are held and overdue, the earliest deadline first. May be None
     /// although some are, while they can't be released.

@@ -15,9 +15,15 @@ pub const WAS: &[u8] = b"was";
 pub const SALE: &[u8] = b"sale";
 /// The reference of a confirmed order's payment, as given with the confirmation.
 pub const REFERENCE: &[u8] = b"ref";
+/// What a payment is to its order: the first, or one to be refunded.
+pub const PAYMENT: &[u8] = b"payment";
+/// Units that an order keeps of which the others were released.
+pub const KEPT: &[u8] = b"kept";
+/// Milliseconds that an order waited in line for its units.
+pub const WAITED: &[u8] = b"waited";
 
 /// The fields whose names can't be configured.
-const OWN_FIELDS: [&[u8]; 6] = [UNITS, DEADLINE, REASON, WAS, SALE, REFERENCE];
+const OWN_FIELDS: [&[u8]; 8] = [UNITS, DEADLINE, REASON, WAS, SALE, REFERENCE, PAYMENT, KEPT];
 
 /// The prefix of the fields that a dead letter has in addition to those of its entry.
 pub const DEAD_LETTER_PREFIX: &[u8] = b"dlq";
@@ -64,7 +70,7 @@ pub fn check_order_fields(words: [&[u8]; 3]) -> Result<(), &'static str> {
     }
     if words.iter().any(|word| OWN_FIELDS.contains(word)) {
         return Err(
-            "must not use units, deadline, reason, was, sale or ref, which have their own meaning",
+            "must not use units, deadline, reason, was, sale, ref, payment, kept or waited",
         );
     }
     if words.iter().any(|word| word.starts_with(DEAD_LETTER_PREFIX)) {
@@ -115,6 +121,8 @@ mod tests {
             [b"a", b"b", b"was"],
             [b"a", b"sale", b"c"],
             [b"ref", b"b", b"c"],
+            [b"a", b"payment", b"c"],
+            [b"a", b"b", b"kept"],
             [b"a", b"b", b"dlq"],
             [&too_long, b"b", b"c"],
         ] {

@@ -51,6 +51,10 @@ pub static ORDERS_EXPIRED: Field =
     counter(c"orders_expired", "Held orders that were released at their deadline");
 pub static ORDERS_REJECTED: Field =
     counter(c"orders_rejected", "Orders that SECKILL.REJECT released");
+pub static PAYMENTS_TO_REFUND: Field = counter(
+    c"payments_to_refund",
+    "Payments that were late, second or of no known order, each counted once",
+);
 pub static LOCKS_ACQUIRED: Field =
     counter(c"locks_acquired", "Locks acquired, including those granted to waiters");
 pub static LOCKS_REFUSED: Field = counter(c"locks_refused", "Calls of LOCK.ACQUIRE answered 0");
@@ -84,7 +88,7 @@ pub static HASH_TAGS: Field =
     name(c"hash_tags", "yes if keys have hash tags, as they always do in a cluster");
 
 /// Every field, in the order shown.
-pub static FIELDS: [&Field; 25] = [
+pub static FIELDS: [&Field; 26] = [
     &TRIES_ACCEPTED,
     &TRIES_SOLD_OUT,
     &TRIES_ALREADY_BOUGHT,
@@ -95,6 +99,7 @@ pub static FIELDS: [&Field; 25] = [
     &ORDERS_CANCELLED,
     &ORDERS_EXPIRED,
     &ORDERS_REJECTED,
+    &PAYMENTS_TO_REFUND,
     &LOCKS_ACQUIRED,
     &LOCKS_REFUSED,
     &LOCKS_RELEASED,

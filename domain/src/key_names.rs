@@ -19,6 +19,8 @@ pub const UNITS_PREFIX: &[u8] = b"seckill:units:";
 pub const HOLDS_PREFIX: &[u8] = b"seckill:hold:";
 /// Units of held orders beyond the first of each, a string; absent while every held order has one.
 pub const EXTRA_PREFIX: &[u8] = b"seckill:extra:";
+/// Payments by reference, a hash. Outlives the sale, so that none pays twice.
+pub const PAYMENTS_PREFIX: &[u8] = b"seckill:payments:";
 
 /// The prefixes before the pool in the names of its keys.
 pub const CODES_PREFIX: &[u8] = b"seckill:codes:";
@@ -31,12 +33,13 @@ pub const JOURNAL_PREFIX: &[u8] = b"seckill:shard:";
 pub const COUNTER_PREFIX: &[u8] = b"icr:";
 
 /// The prefixes that no setting changes.
-const FIXED_PREFIXES: [&[u8]; 9] = [
+const FIXED_PREFIXES: [&[u8]; 10] = [
     RULES_PREFIX,
     BOOK_PREFIX,
     UNITS_PREFIX,
     HOLDS_PREFIX,
     EXTRA_PREFIX,
+    PAYMENTS_PREFIX,
     CODES_PREFIX,
     WINNERS_PREFIX,
     JOURNAL_PREFIX,
@@ -323,6 +326,7 @@ mod tests {
             "seckill:units:",
             "seckill:hold:7",
             "seckill:extra:7",
+            "seckill:payments:7",
             "seckill:codes:7",
             "seckill:winners:7",
             "seckill:shard:{7}",

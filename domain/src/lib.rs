@@ -21,6 +21,7 @@
 
 pub mod audit;
 pub mod book;
+pub mod confirm;
 pub mod counts;
 pub mod db_key;
 pub mod deduction;
@@ -37,6 +38,7 @@ pub mod lock;
 pub mod order_id;
 pub mod orders;
 pub mod overlay;
+pub mod payments;
 pub mod plan;
 pub mod rejection;
 pub mod rules;

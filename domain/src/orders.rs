@@ -1,20 +1,12 @@
-//! Decides what becomes of orders that are made: confirmation, more time, release.
+//! Decides what becomes of orders that are made, but for their confirmation: release.
 
 use crate::book::{Entry, Reason, State, UserUnits};
 use crate::facts::{Facts, Refusal, Stream};
-use crate::plan::{Append, Change, Decision, Hold, Order, Plan};
+use crate::payments::{Outcome, Payment};
+use crate::plan::{Append, Change, Decision, Hold, Order, Paid, Plan};
 use crate::rejection::Fate;
-use crate::rules::{Meant, Millis, Rules};
+use crate::rules::{Meant, Rules};
 use crate::sale::{Stock, Units};
-
-/// The answer to a confirmation, and to a request for more time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Confirmation {
-    NoSuchOrder = 0,
-    Confirmed = 1,
-    WasSold = 2,
-    TooLate = 3,
-}
 
 /// The answer to a cancellation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,34 +26,37 @@ pub struct Request<N> {
 }
 
 /// An order of the book, for what is decided of it.
-struct Found<N> {
-    rules: Rules,
-    order: Order<N>,
-    entry: Entry<N>,
+pub(crate) struct Found<N> {
+    pub(crate) rules: Rules,
+    pub(crate) order: Order<N>,
+    pub(crate) entry: Entry<N>,
 }
 
 impl<N: Clone> Found<N> {
-    fn plan(&self) -> Plan<N> {
+    pub(crate) fn plan(&self) -> Plan<N> {
         Plan::about(self.order.clone(), Some(self.rules.sale))
     }
 
     /// The answer tells what has become of the order, so that is replicated again.
-    fn again<A>(&self, answer: A) -> Decision<A, N> {
+    pub(crate) fn again<A>(&self, answer: A) -> Decision<A, N> {
         Decision::Do(answer, Plan { again: true, ..self.plan() })
     }
 
     fn release<F: Facts<Name = N>>(&self, facts: &F, reason: Reason) -> Result<Plan<N>, F::Error> {
-        release(facts, &self.rules, &self.order.id, &self.entry, reason)
+        release(facts, &self.rules, &self.order.id, &self.entry, reason, None)
     }
 
-    fn expire<F: Facts<Name = N>>(&self, facts: &F) -> Result<Option<Plan<N>>, F::Error> {
+    pub(crate) fn expire<F: Facts<Name = N>>(
+        &self,
+        facts: &F,
+    ) -> Result<Option<Plan<N>>, F::Error> {
         expire(facts, &self.rules, &self.order.id, &self.entry)
     }
 }
 
 /// The order that a request is about; None if there is none, or it is another user's or of another
 /// sale.
-fn find<F: Facts>(
+pub(crate) fn find<F: Facts>(
     facts: &F,
     rules: Rules,
     request: &Request<F::Name>,
@@ -76,89 +71,21 @@ fn find<F: Facts>(
     }))
 }
 
-fn managed<F: Facts>(facts: &F) -> Result<Rules, F::Error> {
+pub(crate) fn managed<F: Facts>(facts: &F) -> Result<Rules, F::Error> {
     facts.rules()?.ok_or(Refusal::NotManaged.into())
 }
 
-/// Decides a confirmation.
-pub fn confirm<F: Facts>(
-    facts: &F,
-    request: &Request<F::Name>,
-    reference: Option<F::Name>,
-) -> Result<Decision<Confirmation, F::Name>, F::Error> {
-    let Some(found) = find(facts, managed(facts)?, request)? else {
-        return Ok(Decision::Answer(Confirmation::NoSuchOrder));
-    };
-    if let Some(plan) = found.expire(facts)? {
-        return Ok(Decision::Do(Confirmation::TooLate, plan));
-    }
-    let entry = &found.entry;
-    match entry.state {
-        State::Held => {
-            facts.writable(entry.units)?;
-            facts.room(Stream::Confirmed)?;
-            let mut plan = found.plan();
-            let sold = Append { reference: reference.clone(), ..Append::to(Stream::Confirmed) };
-            plan.appends[0] = Some(sold);
-            plan.entry =
-                Some(Entry { state: State::Sold, deadline: 0, reference, ..entry.clone() });
-            plan.hold = Some(Hold::Lift);
-            Ok(Decision::Do(Confirmation::Confirmed, plan))
-        }
-        State::Sold => match (&entry.reference, reference) {
-            (Some(known), Some(given)) if *known != given => Err(Refusal::Paid.into()),
-            (None, Some(given)) => {
-                facts.writable(Units::ONE)?;
-                let mut plan = found.plan();
-                plan.entry = Some(Entry { reference: Some(given), ..entry.clone() });
-                Ok(Decision::Do(Confirmation::WasSold, plan))
-            }
-            _ => Ok(found.again(Confirmation::WasSold)),
-        },
-        State::Released(_) => Ok(found.again(Confirmation::TooLate)),
-    }
-}
-
-/// Decides a request for `ms` more from now; a deadline never moves to earlier. Only an order that
-/// could be confirmed now gets more time.
-pub fn extend<F: Facts>(
-    facts: &F,
-    request: &Request<F::Name>,
-    ms: Millis,
-) -> Result<Decision<Confirmation, F::Name>, F::Error> {
-    let Some(found) = find(facts, managed(facts)?, request)? else {
-        return Ok(Decision::Answer(Confirmation::NoSuchOrder));
-    };
-    if let Some(plan) = found.expire(facts)? {
-        return Ok(Decision::Do(Confirmation::TooLate, plan));
-    }
-    let entry = &found.entry;
-    match entry.state {
-        State::Held => {
-            let deadline = facts.now().saturating_add(ms);
-            if deadline <= entry.deadline {
-                return Ok(found.again(Confirmation::Confirmed));
-            }
-            facts.writable(entry.units)?;
-            let mut plan = found.plan();
-            plan.entry = Some(Entry { deadline, ..entry.clone() });
-            plan.hold = Some(Hold::Move(deadline));
-            Ok(Decision::Do(Confirmation::Confirmed, plan))
-        }
-        State::Sold => Ok(found.again(Confirmation::WasSold)),
-        State::Released(_) => Ok(found.again(Confirmation::TooLate)),
-    }
-}
-
-/// Decides a cancellation, of an order in any live state, or `only` in one. Of an unmanaged voucher
-/// the membership of the set is all there is: the order id only travels into the entry.
+/// Decides a cancellation, of an order in any live state, or `only` in one; of all its units but
+/// `kept`. Of an unmanaged voucher the membership of the set is all there is: the order id only
+/// travels into the entry.
 pub fn cancel<F: Facts>(
     facts: &F,
     request: &Request<F::Name>,
     only: Option<State>,
+    kept: Option<Units>,
 ) -> Result<Decision<Cancellation, F::Name>, F::Error> {
     let Some(rules) = facts.rules()? else {
-        if only.is_some() || request.sale != Meant::Any {
+        if only.is_some() || kept.is_some() || request.sale != Meant::Any {
             // There is no record of its orders.
             return Err(Refusal::NotManaged.into());
         }
@@ -180,7 +107,12 @@ pub fn cancel<F: Facts>(
     if only.is_some_and(|only| only != found.entry.state) {
         return Ok(found.again(Cancellation::InAnotherState));
     }
-    Ok(Decision::Do(Cancellation::Released, found.release(facts, Reason::Cancelled)?))
+    if kept.is_some_and(|kept| kept >= found.entry.units) {
+        return Ok(found.again(Cancellation::WasReleased));
+    }
+    let Found { rules, order, entry } = &found;
+    let plan = release(facts, rules, &order.id, entry, Reason::Cancelled, kept)?;
+    Ok(Decision::Do(Cancellation::Released, plan))
 }
 
 /// Decides the rejection of an entry by a consumer: it becomes a dead letter whatever it is about,
@@ -196,10 +128,12 @@ pub fn reject<F: Facts>(
         Some((request, units)) => rejected(facts, &request, units)?,
     };
     let released = release.as_ref().filter(|_| fate == Fate::Rejected);
-    let was = released.and_then(|plan| plan.appends[0].as_ref()).and_then(|it| it.was);
-    let letter = Append { fate: Some(fate), was, ..Append::to(Stream::DeadLetters) };
+    let was = released.and_then(|plan| match plan.appends[0] {
+        Some(Append::Release { was, .. }) => was,
+        _ => None,
+    });
     let mut plan = release.unwrap_or_else(|| Plan::about(unknown(), None));
-    plan.appends = [Some(letter), plan.appends[0].take()];
+    plan.appends = [Some(Append::DeadLetter { fate, was }), plan.appends[0].take()];
     plan.acknowledge = true;
     Ok(Decision::Do(fate, plan))
 }
@@ -234,8 +168,8 @@ fn rejected<F: Facts>(
     Ok((Fate::Rejected, Some(found.release(facts, Reason::Rejected)?)))
 }
 
-/// Ends a hold, because its deadline has passed or its sale is dropped. What is no order that is
-/// held has no units to release: somebody edited the holds.
+/// Ends a hold, because its deadline has passed or, for the reason given, before. What is no order
+/// that is held has no units to release: somebody edited the holds.
 pub fn end_hold<F: Facts>(
     facts: &F,
     id: &F::Name,
@@ -243,7 +177,10 @@ pub fn end_hold<F: Facts>(
 ) -> Result<Plan<F::Name>, F::Error> {
     let rules = managed(facts)?;
     match facts.entry(id)? {
-        Some(entry) if entry.state == State::Held => release(facts, &rules, id, &entry, reason),
+        Some(entry) if entry.state == State::Held => match expire(facts, &rules, id, &entry)? {
+            Some(plan) => Ok(plan),
+            None => release(facts, &rules, id, &entry, reason, None),
+        },
         // The whole book is missing, and may return: RENAME, or RESTORE of key after key.
         None if !facts.has_book()? => Err(Refusal::Garbled.into()),
         _ => {
@@ -263,24 +200,34 @@ pub(crate) fn expire<F: Facts>(
     entry: &Entry<F::Name>,
 ) -> Result<Option<Plan<F::Name>>, F::Error> {
     let is_overdue = entry.is_overdue(facts.now());
-    is_overdue.then(|| release(facts, rules, id, entry, Reason::Expired)).transpose()
+    is_overdue.then(|| release(facts, rules, id, entry, Reason::Expired, None)).transpose()
 }
 
-/// Releases a live order: its units, and its user's right to buy.
+/// The units of an order beyond its first.
+pub(crate) fn beyond_first(units: Units) -> i64 {
+    units.get().saturating_sub(1)
+}
+
+/// Releases a live order: its units, and its user's right to buy; or all its units but those that
+/// are kept, which are fewer.
 fn release<F: Facts>(
     facts: &F,
     rules: &Rules,
     id: &F::Name,
     entry: &Entry<F::Name>,
     reason: Reason,
+    kept: Option<Units>,
 ) -> Result<Plan<F::Name>, F::Error> {
+    let left = kept.map_or(0, Units::get);
+    let units = Units::new(entry.units.get().saturating_sub(left)).ok_or(Refusal::Garbled)?;
     facts.releasable()?;
+    let payment = if kept.is_none() { refunded(facts, rules, id, entry)? } else { None };
     let has = facts.user_units(&entry.user)?;
     let stock = match facts.stock()? {
         // A stock that was deleted is never created again.
         Stock::Missing => None,
         Stock::Left(before) => {
-            let after = stock_after_release(before, entry.units, rules.total);
+            let after = stock_after_release(before, units, rules.total);
             (after != before).then_some(Change { before, after })
         }
     };
@@ -288,27 +235,47 @@ fn release<F: Facts>(
     facts.writable(if is_held { entry.units } else { Units::ONE })?;
     facts.room(Stream::Released)?;
     let remaining = has.as_ref().and_then(|has| {
-        let units = Units::new(has.units.get().saturating_sub(entry.units.get()))?;
+        let units = Units::new(has.units.get().saturating_sub(units.get()))?;
         Some(UserUnits { units, latest: has.latest.clone() })
     });
-    let order = Order { user: entry.user.clone(), id: id.clone(), units: entry.units };
+    let order = Order { user: entry.user.clone(), id: id.clone(), units };
     let mut plan = Plan::about(order, Some(rules.sale));
-    plan.appends[0] = Some(Append {
-        reference: entry.reference.clone(),
-        reason: Some(reason),
-        was: Some(entry.state),
-        ..Append::to(Stream::Released)
-    });
+    plan.appends[0] = Some(Append::Release { reason, was: Some(entry.state), kept });
     plan.stock = stock;
-    plan.entry = Some(Entry { state: State::Released(reason), deadline: 0, ..entry.clone() });
-    plan.hold = is_held.then_some(Hold::Lift);
-    plan.dismiss = remaining.is_none();
+    if is_held {
+        let was_beyond = beyond_first(entry.units);
+        plan.extra = kept.map_or(0, beyond_first).saturating_sub(was_beyond);
+    }
+    plan.payment = payment;
     // Without units on record, none are written.
-    plan.units = has.map(|_| remaining);
+    plan.units = has.map(|_| remaining.clone());
+    plan.entry = Some(match kept {
+        Some(units) => Entry { units, ..entry.clone() },
+        None => {
+            plan.hold = is_held.then_some(Hold::Lift);
+            plan.dismiss = remaining.is_none();
+            let (state, was_sold) = (State::Released(reason), entry.state == State::Sold);
+            Entry { state, was_sold, deadline: 0, ..entry.clone() }
+        }
+    });
     Ok(plan)
 }
 
-fn unmanaged_order<N: Clone>(request: &Request<N>, units: Units) -> Order<N> {
+/// The payment of an order that is released, if it is on record: its refund is announced now.
+fn refunded<F: Facts>(
+    facts: &F,
+    rules: &Rules,
+    id: &F::Name,
+    entry: &Entry<F::Name>,
+) -> Result<Option<Paid<F::Name>>, F::Error> {
+    let Some(reference) = &entry.reference else { return Ok(None) };
+    let known = facts.payment(reference)?.filter(|it| it.sale == rules.sale && it.id == *id);
+    let first = known.filter(|it| it.outcome == Outcome::First);
+    let released = |it| Payment { outcome: Outcome::Released, ..it };
+    Ok(first.map(|it| (reference.clone(), released(it))))
+}
+
+pub(crate) fn unmanaged_order<N: Clone>(request: &Request<N>, units: Units) -> Order<N> {
     Order { user: request.user.clone(), id: request.id.clone(), units }
 }
 
@@ -331,7 +298,7 @@ fn release_unmanaged<F: Facts>(
     };
     facts.room(Stream::Released)?;
     let mut plan = Plan::about(order, None);
-    plan.appends[0] = Some(Append { reason: Some(reason), ..Append::to(Stream::Released) });
+    plan.appends[0] = Some(Append::Release { reason, was: None, kept: None });
     plan.stock = stock;
     plan.dismiss = true;
     Ok(Some(plan))

@@ -3,6 +3,7 @@
 
 use crate::book::{Entry, UserUnits};
 use crate::facts::{Facts, FirstDue, Stream};
+use crate::payments::Payment;
 use crate::plan::Plan;
 use crate::rules::{Millis, Rules};
 use crate::sale::{Policy, Stock, Units};
@@ -144,6 +145,10 @@ impl<F: Facts<Name: Hash>> Facts for Overlay<'_, F> {
             Some(units) => Ok(units),
             None => self.base.user_units(user),
         }
+    }
+
+    fn payment(&self, reference: &F::Name) -> Result<Option<Payment<F::Name>>, F::Error> {
+        self.base.payment(reference)
     }
 
     /// No order of this command is due, since its deadline lies ahead.

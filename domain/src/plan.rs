@@ -5,6 +5,7 @@
 
 use crate::book::{Entry, Reason, State, UserUnits};
 use crate::facts::Stream;
+use crate::payments::{Outcome, Payment};
 use crate::rejection::Fate;
 use crate::rules::{Millis, Rules, SaleId};
 use crate::sale::Units;
@@ -53,25 +54,40 @@ pub enum Hold {
     Lift,
 }
 
-/// An entry to be appended: the fields of the plan's order, and these.
+/// An entry to be appended: the fields of the plan's order, and those that say what it is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Append<N> {
-    pub stream: Stream,
-    pub deadline: Option<Millis>,
-    pub reference: Option<N>,
-    pub reason: Option<Reason>,
-    /// The state that a released order was in.
-    pub was: Option<State>,
-    /// What a dead letter says of its order.
-    pub fate: Option<Fate>,
+pub enum Append {
+    /// An accepted try, with the deadline of an order that is held.
+    Order,
+    /// A confirmation without a reference.
+    Confirmation,
+    /// The plan's payment, and what it is to the order.
+    Payment(Outcome),
+    /// A release of the plan's units, with the reference of an order that was paid.
+    Release {
+        reason: Reason,
+        /// The state that the order of a managed voucher was in.
+        was: Option<State>,
+        /// What the order keeps, if not everything is released.
+        kept: Option<Units>,
+    },
+    /// The entry that a consumer rejects, and what became of its order.
+    DeadLetter { fate: Fate, was: Option<State> },
 }
 
-impl<N> Append<N> {
-    /// An entry with the order's own fields only.
-    pub fn to(stream: Stream) -> Self {
-        Self { stream, deadline: None, reference: None, reason: None, was: None, fate: None }
+impl Append {
+    pub fn stream(self) -> Stream {
+        match self {
+            Self::Order => Stream::Orders,
+            Self::Confirmation | Self::Payment(_) => Stream::Confirmed,
+            Self::Release { .. } => Stream::Released,
+            Self::DeadLetter { .. } => Stream::DeadLetters,
+        }
     }
 }
+
+/// A payment, by its reference.
+pub type Paid<N> = (N, Payment<N>);
 
 /// What is written about one order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +98,7 @@ pub struct Plan<N> {
     /// The buyers. Can be refused; undone by removing the user.
     pub admit: Option<Admission>,
     /// Entries, each of which can be refused; undone by deleting those before it.
-    pub appends: [Option<Append<N>>; 2],
+    pub appends: [Option<Append>; 2],
     /// The entry that a consumer rejects is acknowledged. The last step that can be refused.
     pub acknowledge: bool,
     pub stock: Option<Change>,
@@ -91,10 +107,14 @@ pub struct Plan<N> {
     /// What the user has from now on; of None, nothing.
     pub units: Option<Option<UserUnits<N>>>,
     pub hold: Option<Hold>,
+    /// How many more units beyond the first of each order are held.
+    pub extra: i64,
+    pub payment: Option<Paid<N>>,
     /// The user leaves the buyers.
     pub dismiss: bool,
-    /// The order in the book stays as it is, and is replicated once more: a client that asks again
-    /// may not know that it was changed, and the replicas may not either. A `WAIT` waits for that.
+    /// Everything stays as it is, and the payment, or else the order in the book, is replicated
+    /// once more: a client that asks again may not know that it was changed, and the replicas may
+    /// not either. A `WAIT` waits for that.
     pub again: bool,
 }
 
@@ -111,12 +131,14 @@ impl<N> Plan<N> {
             entry: None,
             units: None,
             hold: None,
+            extra: 0,
+            payment: None,
             dismiss: false,
             again: false,
         }
     }
 
-    /// Only repeats what the book has of an order.
+    /// Only repeats what is on record of an order.
     pub fn again(order: Order<N>, sale: Option<SaleId>) -> Self {
         Self { again: true, ..Self::about(order, sale) }
     }

@@ -1,8 +1,9 @@
 //! Reads an order from the entry of a stream, and decides what happens to it when a consumer gives
 //! it up.
 
-use crate::fields::{DEAD_LETTER_PREFIX, REASON, SALE, UNITS};
+use crate::fields::{DEAD_LETTER_PREFIX, PAYMENT, REASON, SALE, UNITS};
 use crate::integer;
+use crate::payments;
 use crate::rules::SaleId;
 use crate::sale::Units;
 
@@ -29,8 +30,8 @@ pub struct OrderEntry<V> {
 /// once each, units, which default to 1, and the sale. Other fields are ignored, also a field
 /// `sale` whose value is not a sale's id.
 ///
-/// None for entries that no try has appended, such as releases and dead letters: they have the
-/// fields of an order, but that order is finished.
+/// None for entries that no try has appended, such as releases, payments to be refunded and dead
+/// letters: they have the fields of an order, but that order is finished, or not this one's.
 pub fn parse_order_entry<V: Copy + AsRef<[u8]>>(
     fields: &[V],
     names: FieldNames<'_>,
@@ -40,7 +41,8 @@ pub fn parse_order_entry<V: Copy + AsRef<[u8]>>(
     for pair in fields.chunks(2) {
         let [name, value] = pair else { return None };
         let name = name.as_ref();
-        if name == REASON || name.starts_with(DEAD_LETTER_PREFIX) {
+        let is_refund = name == PAYMENT && value.as_ref() != payments::FIRST;
+        if name == REASON || is_refund || name.starts_with(DEAD_LETTER_PREFIX) {
             return None;
         }
         for (place, _) in found.iter_mut().zip(words).filter(|(_, word)| *word == name) {

@@ -18,7 +18,7 @@ pub fn is_in_seconds(moment: Millis) -> bool {
 
 /// The id that distinguishes the sales of one voucher: its time of creation, in microseconds since
 /// 1970-01-01 UTC. Below 2^53, so that every JSON parser reads it exactly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SaleId(i64);
 

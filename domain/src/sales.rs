@@ -2,7 +2,7 @@
 
 use crate::facts::{Facts, Refusal};
 use crate::plan::{Change, SalePlan};
-use crate::rules::Rules;
+use crate::rules::{Meant, Rules};
 use crate::sale::Stock;
 
 /// Makes an unmanaged voucher managed: with a new stock of the rules' total, or, `adopted`, with
@@ -23,19 +23,51 @@ pub fn create<F: Facts>(facts: &F, rules: Rules, adopted: bool) -> Result<SalePl
     if facts.has_own_keys(!adopted)? { Err(Refusal::Exists.into()) } else { Ok(plan) }
 }
 
-/// Adds units to stock and total, or removes some. Returns the stock after it.
-pub fn restock<F: Facts>(facts: &F, delta: i64) -> Result<(i64, SalePlan), F::Error> {
+/// How the total changes, and the stock with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restock {
+    By(i64),
+    /// To this total. Asked again it changes nothing.
+    To(i64),
+}
+
+/// The rules of the sale that is meant.
+fn meant<F: Facts>(facts: &F, sale: Meant) -> Result<Rules, F::Error> {
     let rules = facts.rules()?.ok_or(Refusal::NotManaged)?;
+    if sale.is(Some(&rules)) { Ok(rules) } else { Err(Refusal::Sale.into()) }
+}
+
+/// Changes the rules as the request says.
+pub fn alter<F: Facts>(
+    facts: &F,
+    sale: Meant,
+    change: impl FnOnce(Rules) -> Result<Rules, F::Error>,
+) -> Result<SalePlan, F::Error> {
+    let rules = change(meant(facts, sale)?)?;
+    Ok(SalePlan { rules: Some(rules), ..SalePlan::default() })
+}
+
+/// Adds units to stock and total, or removes some. Returns the stock after it.
+pub fn restock<F: Facts>(
+    facts: &F,
+    sale: Meant,
+    restock: Restock,
+) -> Result<(i64, SalePlan), F::Error> {
+    let rules = meant(facts, sale)?;
     let Stock::Left(before) = facts.stock()? else { return Err(Refusal::NoVoucher.into()) };
+    let delta = match restock {
+        Restock::By(0) => return Ok((before, SalePlan::default())),
+        Restock::By(delta) => delta,
+        Restock::To(total) => total.checked_sub(rules.total).ok_or(Refusal::Overflow)?,
+    };
     let grown = |number: i64| number.checked_add(delta).ok_or(Refusal::Overflow);
     let (after, total) = (grown(before)?, grown(rules.total)?);
     if after < 0 || total < 0 {
         return Err(Refusal::TooFew.into());
     }
-    if delta == 0 {
-        return Ok((after, SalePlan::default()));
-    }
-    let (rules, stock) = (Some(Rules { total, ..rules }), Some(Change { before, after }));
+    // Rules that stay are replicated again, for the client of a repeat to wait for.
+    let stock = (delta != 0).then_some(Change { before, after });
+    let rules = Some(Rules { total, ..rules });
     Ok((after, SalePlan { rules, stock, ..SalePlan::default() }))
 }
 
@@ -51,8 +83,21 @@ pub enum End<N> {
 
 /// Decides the end of a sale, of which `most` orders are released at once at the most. Rules that
 /// can't be read don't prevent an end, but without rules no order can be released.
-pub fn drop<F: Facts>(facts: &F, forced: bool, most: usize) -> Result<End<F::Name>, F::Error> {
+pub fn drop<F: Facts>(
+    facts: &F,
+    sale: Meant,
+    forced: bool,
+    most: usize,
+) -> Result<End<F::Name>, F::Error> {
     let delete = SalePlan { delete: true, ..SalePlan::default() };
+    if sale != Meant::Any {
+        let rules = facts.rules()?;
+        // The sale that is meant may have been dropped by this very request.
+        let is_gone = rules.is_none() && !facts.has_own_keys(true)?;
+        if !is_gone && !sale.is(rules.as_ref()) {
+            return Err(Refusal::Sale.into());
+        }
+    }
     let (ids, held) = facts.held(most)?;
     let rules = match facts.rules() {
         Ok(None) => return Ok(End::Delete(delete)),

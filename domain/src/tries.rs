@@ -2,9 +2,9 @@
 
 use crate::book::{Entry, State, UserUnits};
 use crate::facts::{Facts, Refusal, Stream};
-use crate::orders::expire;
+use crate::orders::{beyond_first, expire};
 use crate::plan::{Admission, Append, Change, Decision, Hold, Order, Plan};
-use crate::rules::{Rules, Window};
+use crate::rules::{Meant, Rules, Window};
 use crate::sale::{NoStock, Offer, Outcome, Stock, Units, offer};
 
 /// How many overdue orders a try settles before it is answered that it lost. Bounds its time; the
@@ -29,6 +29,22 @@ type Decided<F> = Result<Decision<Answer, <F as Facts>::Name>, <F as Facts>::Err
 
 fn answer<N>(outcome: Outcome) -> Decision<Answer, N> {
     Decision::Answer(outcome.into())
+}
+
+/// Decides a try that names the sale that it is for: any other is over, and so is one that was
+/// dropped. `settled` as for [`decide`].
+#[inline(always)]
+pub fn decide_for<F: Facts>(
+    facts: &F,
+    sale: Meant,
+    order: &Order<F::Name>,
+    settled: bool,
+) -> Decided<F> {
+    if sale == Meant::Any || sale.is(facts.rules()?.as_ref()) {
+        decide(facts, order, settled)
+    } else {
+        Ok(answer(Outcome::Ended))
+    }
 }
 
 /// Decides a try. `settled` if overdue orders were released for it already.
@@ -74,7 +90,7 @@ fn unmanaged_sale<F: Facts>(
     let admit = if known.is_some() { Admission::Add } else { Admission::Ask };
     let mut plan = Plan::about(order.clone(), None);
     plan.admit = Some(admit);
-    plan.appends[0] = Some(Append::to(Stream::Orders));
+    plan.appends[0] = Some(Append::Order);
     plan.stock = stock;
     Ok(Decision::Do(Outcome::Accepted.into(), plan))
 }
@@ -129,17 +145,19 @@ fn accept<F: Facts>(
     };
     facts.writable(if rules.hold.is_some() { units } else { Units::ONE })?;
     facts.room(Stream::Orders)?;
-    let held_until = rules.hold.map(|_| deadline);
     // Both fit: the limit, which bounds the sum, is an i64.
     let all = Units::new(has.saturating_add(units.get())).unwrap_or(units);
     let mut plan = Plan::about(order.clone(), Some(rules.sale));
     // A user who has units is among the buyers already.
     plan.admit = (has == 0).then_some(Admission::Add);
-    plan.appends[0] = Some(Append { deadline: held_until, ..Append::to(Stream::Orders) });
+    plan.appends[0] = Some(Append::Order);
     plan.stock = Some(stock);
-    plan.entry = Some(Entry { state, units, deadline, reference: None, user });
+    plan.entry = Some(Entry::made(state, units, deadline, user));
     plan.units = Some(Some(UserUnits { units: all, latest: id }));
-    plan.hold = held_until.map(Hold::Place);
+    if rules.hold.is_some() {
+        plan.hold = Some(Hold::Place(deadline));
+        plan.extra = beyond_first(units);
+    }
     Ok(Decision::Do(Outcome::Accepted.into(), plan))
 }
 
@@ -160,7 +178,7 @@ fn repeat<F: Facts>(
     }
     let outcome = match entry.state {
         State::Released(_) => Outcome::Released,
-        _ if entry.units != order.units => return Err(Refusal::OrderId.into()),
+        _ if entry.asked != order.units => return Err(Refusal::OrderId.into()),
         _ => Outcome::Accepted,
     };
     Ok(Decision::Do(again(outcome), Plan::again(order.clone(), Some(rules.sale))))

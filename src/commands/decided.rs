@@ -9,9 +9,10 @@ use crate::metrics;
 use crate::server::Str;
 use crate::typed::{OrderId, User};
 use domain::book::Reason;
-use domain::facts::{Facts, Stream};
+use domain::facts::Facts;
 use domain::orders::{self, Request};
-use domain::plan::{Decision, Order, Plan};
+use domain::payments::Outcome as Paid;
+use domain::plan::{Append, Decision, Order, Plan};
 use domain::rules::Meant;
 use domain::sale::{Outcome, Units};
 use domain::tries::{self, Answer};
@@ -41,13 +42,20 @@ pub(super) fn apply<'a>(
         Applied::First(count, _) => count,
     };
     for plan in plans.iter().take(written) {
-        for append in &plan.appends {
-            match append.as_ref().map(|append| (append.stream, append.reason)) {
-                Some((Stream::Confirmed, _)) => metrics::ORDERS_CONFIRMED.count(),
-                Some((_, Some(Reason::Cancelled))) => metrics::ORDERS_CANCELLED.count(),
-                Some((_, Some(Reason::Expired))) => metrics::ORDERS_EXPIRED.count(),
-                Some((_, Some(Reason::Rejected))) => metrics::ORDERS_REJECTED.count(),
-                _ => {}
+        for append in plan.appends.iter().flatten() {
+            match *append {
+                Append::Confirmation => metrics::ORDERS_CONFIRMED.count(),
+                // The first payment of an order that was sold at once confirms nothing.
+                Append::Payment(Paid::First) if plan.hold.is_none() => {}
+                Append::Payment(Paid::First) => metrics::ORDERS_CONFIRMED.count(),
+                Append::Payment(_) => metrics::PAYMENTS_TO_REFUND.count(),
+                Append::Release { kept: Some(_), .. } => {}
+                Append::Release { reason, .. } => match reason {
+                    Reason::Cancelled => metrics::ORDERS_CANCELLED.count(),
+                    Reason::Expired => metrics::ORDERS_EXPIRED.count(),
+                    Reason::Rejected => metrics::ORDERS_REJECTED.count(),
+                },
+                Append::Order | Append::DeadLetter { .. } => {}
             }
         }
     }
@@ -67,17 +75,18 @@ pub(super) fn done<'a, A>(
     }
 }
 
-/// Tries once.
+/// Tries once, for the sale that is meant.
 #[inline]
 pub(super) fn try_once<'a>(
     sale: &Sale<'a>,
+    meant: Meant,
     order: &Order<Name<'a>>,
 ) -> Result<Outcome, CommandError> {
     // Most tries lose: what they don't need is kept out of their way.
-    match tries::decide(sale, order, false) {
+    match tries::decide_for(sale, meant, order, false) {
         Ok(Decision::Answer(answer)) => Ok(counted(answer)),
         Ok(Decision::Do(answer, ref plan)) => carry_out(sale, answer, plan),
-        Ok(Decision::Settle(ref ids)) => try_settled(sale, order, ids),
+        Ok(Decision::Settle(ref ids)) => try_settled(sale, meant, order, ids),
         Err(error) => Err(error),
     }
 }
@@ -85,11 +94,12 @@ pub(super) fn try_once<'a>(
 #[cold]
 fn try_settled<'a>(
     sale: &Sale<'a>,
+    meant: Meant,
     order: &Order<Name<'a>>,
     ids: &[Name<'a>],
 ) -> Result<Outcome, CommandError> {
     let settled = settle(sale, ids);
-    match tries::decide(sale, order, true)? {
+    match tries::decide_for(sale, meant, order, true)? {
         Decision::Do(answer, ref plan) => carry_out(sale, answer, plan),
         Decision::Answer(answer) => {
             if settled == 0 && answer.outcome == Outcome::SoldOut {

@@ -2,27 +2,66 @@
 
 use crate::args::Args;
 use crate::error::CommandError;
-use domain::rules::{MILLIS_MAX, Millis, Rules, is_in_seconds};
+use domain::rules::{MILLIS_MAX, Meant, Millis, Rules, SaleId, is_in_seconds};
 
-/// Reads `[BEGIN ms] [END ms] [LIMIT n] [HOLD ms]`, each at most once and in any order, and applies
-/// them to `rules`. A value of 0 means none.
-pub(super) fn rules_from(mut args: Args<'_>, mut rules: Rules) -> Result<Rules, CommandError> {
-    let mut seen = Vec::new();
-    while !args.is_empty() {
-        let word = args.next_word(&["BEGIN", "END", "LIMIT", "HOLD"])?;
-        if seen.contains(&word) {
-            return Err(CommandError::Syntax);
-        }
-        seen.push(word);
-        let bound = |value: i64| (value != 0).then_some(value);
-        match word {
-            "BEGIN" => rules.begin = bound(next_moment(&mut args, "begin")?),
-            "END" => rules.end = bound(next_moment(&mut args, "end")?),
-            "HOLD" => rules.hold = bound(args.next_integer("hold", 0..=MILLIS_MAX)?),
-            _ => rules.limit = args.next_integer("limit", 1..=i64::MAX)?,
-        }
+/// `[BEGIN ms] [END ms] [LIMIT n] [HOLD ms]`, in any order, each at most once. A value of 0 means
+/// none.
+#[derive(Default)]
+pub(super) struct RulesGiven {
+    begin: Option<Millis>,
+    end: Option<Millis>,
+    limit: Option<i64>,
+    hold: Option<Millis>,
+    sale: Option<SaleId>,
+}
+
+impl RulesGiven {
+    /// For a new sale.
+    pub(super) fn parse(args: Args<'_>) -> Result<Self, CommandError> {
+        Self::parse_words(args, &["BEGIN", "END", "LIMIT", "HOLD"])
     }
-    Ok(rules.checked()?)
+
+    /// For the sale that there is, which may be named: `[SALE id]`.
+    pub(super) fn parse_change(args: Args<'_>) -> Result<Self, CommandError> {
+        Self::parse_words(args, &["BEGIN", "END", "LIMIT", "HOLD", "SALE"])
+    }
+
+    fn parse_words(mut args: Args<'_>, words: &[&'static str]) -> Result<Self, CommandError> {
+        let mut given = Self::default();
+        while !args.is_empty() {
+            let is_new = match args.next_word(words)? {
+                "BEGIN" => given.begin.replace(next_moment(&mut args, "begin")?).is_none(),
+                "END" => given.end.replace(next_moment(&mut args, "end")?).is_none(),
+                "LIMIT" => given.limit.replace(args.next_integer("limit", 1..=i64::MAX)?).is_none(),
+                "HOLD" => given.hold.replace(args.next_integer("hold", 0..=MILLIS_MAX)?).is_none(),
+                _ => given.sale.replace(args.next_sale()?).is_none(),
+            };
+            if !is_new {
+                return Err(CommandError::Syntax);
+            }
+        }
+        Ok(given)
+    }
+
+    pub(super) fn sale(&self) -> Meant {
+        Meant::by_request(self.sale)
+    }
+
+    /// The rules with these changes.
+    pub(super) fn apply(&self, rules: Rules) -> Result<Rules, CommandError> {
+        let bound = |given: Option<Millis>, now| match given {
+            None => now,
+            Some(value) => (value != 0).then_some(value),
+        };
+        let rules = Rules {
+            begin: bound(self.begin, rules.begin),
+            end: bound(self.end, rules.end),
+            hold: bound(self.hold, rules.hold),
+            limit: self.limit.unwrap_or(rules.limit),
+            ..rules
+        };
+        Ok(rules.checked()?)
+    }
 }
 
 fn next_moment(args: &mut Args<'_>, argument: &'static str) -> Result<Millis, CommandError> {

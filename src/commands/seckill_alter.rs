@@ -1,6 +1,7 @@
-//! `SECKILL.ALTER voucher [BEGIN ms] [END ms] [LIMIT n] [HOLD ms]`: changes a sale's rules.
+//! `SECKILL.ALTER voucher [BEGIN ms] [END ms] [LIMIT n] [HOLD ms] [SALE id]`: changes a sale's
+//! rules.
 
-use super::rules::rules_from;
+use super::rules::RulesGiven;
 use super::{Answering, Command, UPDATES_VOUCHER};
 use crate::args::Args;
 use crate::error::CommandError;
@@ -9,8 +10,7 @@ use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
-use domain::facts::Facts;
-use domain::plan::SalePlan;
+use domain::sales::alter;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.alter",
@@ -28,6 +28,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
         ArgSpec { name: c"end", kind: ArgKind::OptionalInteger(c"END") },
         ArgSpec { name: c"limit", kind: ArgKind::OptionalInteger(c"LIMIT") },
         ArgSpec { name: c"hold", kind: ArgKind::OptionalInteger(c"HOLD") },
+        ArgSpec { name: c"sale", kind: ArgKind::OptionalInteger(c"SALE") },
     ],
 };
 
@@ -36,11 +37,11 @@ struct Alter;
 impl Command for Alter {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let voucher = args.next()?;
+        let given = RulesGiven::parse_change(args)?;
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
         let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
-        let rules = rules_from(args, sale.rules()?.ok_or(CommandError::NotManaged)?)?;
-        sale.apply_to_all(&SalePlan { rules: Some(rules), ..SalePlan::default() })?;
+        sale.apply_to_all(&alter(&sale, given.sale(), |rules| given.apply(rules))?)?;
         Ok(Reply::Ok)
     }
 }

@@ -1,5 +1,6 @@
 //! `SECKILL.CONFIRM voucher user orderid [REF reference] [SALE id]`: makes a held order sold, and
-//! appends it to the stream of confirmed orders.
+//! appends it to the stream of confirmed orders. A payment with a reference is recorded once,
+//! whatever has become of the order.
 
 use super::decided::{done, next_order, request};
 use super::{Answering, Command, UPDATES_VOUCHER};
@@ -12,7 +13,7 @@ use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
 use crate::typed::Reference;
-use domain::orders::confirm;
+use domain::confirm::confirm;
 use domain::rules::{Meant, SaleId};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {

@@ -1,7 +1,7 @@
 //! `SECKILL.CREATE voucher stock|ADOPT [BEGIN ms] [END ms] [LIMIT n] [HOLD ms]`: makes a managed
 //! voucher, with a new stock or with the existing one.
 
-use super::rules::rules_from;
+use super::rules::RulesGiven;
 use super::{Answering, Command, UPDATES_VOUCHER};
 use crate::args::Args;
 use crate::error::CommandError;
@@ -42,7 +42,7 @@ impl Command for Create {
         let total = if is_adopted { 0 } else { args.next_integer("stock", 0..=i64::MAX)? };
         let sale = SaleId::created_at(ctx.now_us());
         let rules = Rules { total, begin: None, end: None, limit: 1, hold: None, sale };
-        let rules = rules_from(args, rules)?;
+        let rules = RulesGiven::parse(args)?.apply(rules)?;
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
         let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);

@@ -1,5 +1,5 @@
-//! `SECKILL.DROP voucher [FORCE]`: deletes all keys of a voucher, never a stream. Refused while
-//! orders are held, unless FORCE releases them first.
+//! `SECKILL.DROP voucher [FORCE] [SALE id]`: deletes all keys of a voucher, never a stream. Refused
+//! while orders are held, unless FORCE releases them first.
 
 use super::decided::end_hold;
 use super::{Answering, Command, UPDATES_VOUCHER};
@@ -12,6 +12,7 @@ use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
 use domain::book::Reason;
+use domain::rules::Meant;
 use domain::sales::{End, drop};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
@@ -27,6 +28,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     args: &[
         ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },
         ArgSpec { name: c"force", kind: ArgKind::OptionalToken(c"FORCE") },
+        ArgSpec { name: c"sale", kind: ArgKind::OptionalInteger(c"SALE") },
     ],
 };
 
@@ -41,13 +43,19 @@ struct Drop;
 impl Command for Drop {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let voucher = args.next()?;
-        let is_forced = args.take_word("FORCE");
-        args.finish()?;
+        let (mut is_forced, mut meant) = (false, None);
+        while !args.is_empty() {
+            match args.next_word(&["FORCE", "SALE"])? {
+                "FORCE" if !is_forced => is_forced = true,
+                "SALE" if meant.is_none() => meant = Some(args.next_sale()?),
+                _ => return Err(CommandError::Syntax),
+            }
+        }
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
         check_primary(ctx)?;
         let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
-        let plan = match drop(&sale, is_forced, RELEASES_MAX)? {
+        let plan = match drop(&sale, Meant::by_request(meant), is_forced, RELEASES_MAX)? {
             End::Delete(plan) => plan,
             End::Cancel { ids, delete, end } => {
                 let mut plan = delete.unwrap_or(end);

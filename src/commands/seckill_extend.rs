@@ -10,7 +10,7 @@ use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
-use domain::orders::extend;
+use domain::confirm::extend;
 use domain::rules::{MILLIS_MAX, Meant};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {

@@ -52,6 +52,13 @@ impl Command for Info {
     }
 }
 
+/// Can these figures be those of one sale? False where somebody has set the stock, for example.
+fn is_consistent(total: i64, left: Option<i64>, held: i64, buyers: i64) -> bool {
+    let Some(left) = left else { return false };
+    let taken = total.saturating_sub(left);
+    left >= 0 && taken >= held && taken >= buyers && (taken == 0) == (buyers == 0)
+}
+
 fn unmanaged(left: i64, buyers: i64, eviction: Reply) -> Reply {
     let state = if left > 0 { "open" } else { "soldout" };
     Reply::Map(vec![
@@ -68,6 +75,7 @@ fn unmanaged(left: i64, buyers: i64, eviction: Reply) -> Reply {
         ("hold", Reply::Null),
         ("eviction", eviction),
         ("sale", Reply::Null),
+        ("consistent", Reply::Null),
     ])
 }
 
@@ -101,5 +109,6 @@ fn managed(
         ("hold", Reply::integer_or_null(rules.hold)),
         ("eviction", eviction),
         ("sale", Reply::Integer(rules.sale.get())),
+        ("consistent", Reply::Integer(is_consistent(rules.total, left, held, buyers).into())),
     ])
 }

@@ -54,6 +54,8 @@ impl Command for Order {
                     .map_or(Reply::Null, |name| Reply::Bytes(name.as_ref().to_vec())),
             ),
             ("sale", Reply::integer_or_null(rules.map(|rules| rules.sale.get()))),
+            ("asked", Reply::Integer(entry.asked.get())),
+            ("was", entry.was().map_or(Reply::Null, |was| Reply::text(was.word()))),
         ]))
     }
 }

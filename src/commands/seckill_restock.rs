@@ -1,4 +1,5 @@
-//! SECKILL.RESTOCK voucher delta: adds units to a managed voucher, or takes some away.
+//! `SECKILL.RESTOCK voucher delta|TOTAL n [SALE id]`: adds units to a managed voucher, or takes
+//! some away.
 
 use super::{Answering, Command, UPDATES_VOUCHER};
 use crate::args::Args;
@@ -8,35 +9,42 @@ use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
-use domain::sales::restock;
+use domain::rules::Meant;
+use domain::sales::{Restock, restock};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.restock",
-    handler: handler::<Answering<Restock>>(),
+    handler: handler::<Answering<Run>>(),
     flags: c"write deny-oom fast",
     categories: c"write fast seckill",
-    arity: 3,
+    arity: -3,
     summary: c"Adds units to the stock and total of a managed voucher, or removes some",
     complexity: c"O(1)",
     since: c"0.2.0",
     keys: UPDATES_VOUCHER,
     args: &[
         ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },
-        ArgSpec { name: c"delta", kind: ArgKind::Integer },
+        ArgSpec { name: c"delta", kind: ArgKind::IntegerOrNamed(c"TOTAL", c"total") },
+        ArgSpec { name: c"sale", kind: ArgKind::OptionalInteger(c"SALE") },
     ],
 };
 
-struct Restock;
+struct Run;
 
-impl Command for Restock {
+impl Command for Run {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let voucher = args.next()?;
-        let delta = args.next_integer("delta", i64::MIN..=i64::MAX)?;
+        let how = if args.take_word("TOTAL") {
+            Restock::To(args.next_integer("TOTAL", 0..=i64::MAX)?)
+        } else {
+            Restock::By(args.next_integer("delta", i64::MIN..=i64::MAX)?)
+        };
+        let meant = if args.take_word("SALE") { Some(args.next_sale()?) } else { None };
         args.finish()?;
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
         let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
-        let (left, plan) = restock(&sale, delta)?;
+        let (left, plan) = restock(&sale, Meant::by_request(meant), how)?;
         sale.apply_to_all(&plan)?;
         Ok(Reply::Integer(left))
     }

@@ -1,4 +1,4 @@
-//! `SECKILL.TRY voucher user orderid [UNITS n]`: sells to a user, at most once per user.
+//! `SECKILL.TRY voucher user orderid [UNITS n] [SALE id]`: sells to a user, at most once per user.
 
 use super::decided::{is_managed, next_order, try_once};
 use super::{Answering, Command};
@@ -16,7 +16,8 @@ use crate::typed::Voucher;
 use domain::facts::Facts;
 use domain::order_id::{Count, Id};
 use domain::plan::Order;
-use domain::sale::Outcome;
+use domain::rules::{Meant, SaleId};
+use domain::sale::{Outcome, Units};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.try",
@@ -37,6 +38,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
         ArgSpec { name: c"user", kind: ArgKind::String },
         ArgSpec { name: c"orderid", kind: ArgKind::String },
         ArgSpec { name: c"units", kind: ArgKind::OptionalInteger(c"UNITS") },
+        ArgSpec { name: c"sale", kind: ArgKind::OptionalInteger(c"SALE") },
     ],
 };
 
@@ -46,26 +48,46 @@ impl Command for Try {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let voucher: Voucher<'_> = args.next()?;
         let mut order = next_order(&mut args)?;
-        if !args.is_empty() {
-            args.next_word(&["UNITS"])?;
-            order.units = args.next_units()?;
-        }
-        args.finish()?;
+        let Options { units, sale: meant } = Options::parse(args)?;
+        order.units = units.unwrap_or(Units::ONE);
+        let meant = Meant::by_request(meant);
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         let reach = keys.reach(&memory.vouchers, ctx)?;
         let sale = Sale::reached(ctx, &memory.vouchers, &keys, voucher, reach);
         if order.id.as_ref() != GENERATE {
-            return try_once(&sale, &order).map(Reply::from);
+            return try_once(&sale, meant, &order).map(Reply::from);
         }
         // Tries with the next free id, and takes the id only if the try is accepted. Replies both.
         let next = free_ids(ctx, memory, &keys, &sale, voucher, Count::ONE, |_| false)?;
         let id = Name::read(next.first().text().bytes());
-        let outcome = try_once(&sale, &Order { id, ..order })?;
+        let outcome = try_once(&sale, meant, &Order { id, ..order })?;
         let id = match outcome {
             Outcome::Accepted => Reply::Id(next.take(ctx)),
             _ => Reply::Null,
         };
         Ok(Reply::Array(vec![outcome.into(), id]))
+    }
+}
+
+/// What may follow the order id, in any order, each at most once.
+#[derive(Default)]
+struct Options {
+    units: Option<Units>,
+    sale: Option<SaleId>,
+}
+
+impl Options {
+    #[inline]
+    fn parse(mut args: Args<'_>) -> Result<Self, CommandError> {
+        let mut options = Self::default();
+        while !args.is_empty() {
+            match args.next_word(&["UNITS", "SALE"])? {
+                "UNITS" if options.units.is_none() => options.units = Some(args.next_units()?),
+                "SALE" if options.sale.is_none() => options.sale = Some(args.next_sale()?),
+                _ => return Err(CommandError::Syntax),
+            }
+        }
+        Ok(options)
     }
 }
 

@@ -15,6 +15,7 @@ use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
 use crate::typed::{FieldName, KeyName};
+use domain::rules::Meant;
 use domain::sale::{Policy, Units};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
@@ -80,7 +81,8 @@ impl Command for TryKeys {
         let configured = Configured::now(&memory.vouchers.configured);
         let names = EntryNames::configured(&configured.fields);
         let names = options.names.map_or(names, |client| names.renamed(client));
-        try_once(&Sale::on(ctx, voucher, keys, names, options.policy()), &order).map(Reply::from)
+        try_once(&Sale::on(ctx, voucher, keys, names, options.policy()), Meant::Any, &order)
+            .map(Reply::from)
     }
 }
 

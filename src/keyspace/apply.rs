@@ -11,7 +11,7 @@ use crate::keyspace::sale::Sale;
 use crate::keyspace::{rules, stock};
 use crate::server::{Call, Kind, OwnedStr, Str};
 use crate::typed::User;
-use domain::plan::{Admission, Change, Hold, Plan, SalePlan};
+use domain::plan::{Admission, Append, Change, Hold, Plan, SalePlan};
 
 /// What came of plans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,10 @@ impl<'a> Sale<'a> {
     /// fields.
     pub(crate) fn apply(&self, plans: &[Plan<Name<'a>>]) -> Result<Applied, CommandError> {
         let Some(first) = plans.first() else { return Ok(Applied::All) };
+        if plans.iter().any(|plan| plan.payment.is_some() && !plan.again) {
+            let payments = self.managed_keys()?.payments;
+            self.opened().payments.open(self.ctx, payments, Kind::Hash)?;
+        }
         let texts = self.texts(first)?;
         let is_new = self.admit(plans)?;
         if !is_new && first.admit == Some(Admission::Ask) {
@@ -107,9 +111,9 @@ impl<'a> Sale<'a> {
         for (number, (plan, appended)) in plans.iter().zip(appended).enumerate() {
             if let Err(error) = self.append(plan, appended, entries) {
                 self.close_streams();
-                for (append, added) in plan.appends.iter().zip(appended) {
-                    if let (Some(append), Some(added)) = (append, added.take()) {
-                        added.take_back(self.ctx, entries.of(append.stream, &plan.order));
+                for (number, added) in appended.iter_mut().enumerate() {
+                    if let Some(added) = added.take() {
+                        added.take_back(self.ctx, entries.of(number, &plan.order));
                     }
                 }
                 return Some((number, error));
@@ -124,12 +128,12 @@ impl<'a> Sale<'a> {
         appended: &mut Appended<'a>,
         entries: &mut Entries<'t>,
     ) -> Result<(), CommandError> {
-        for (append, added) in plan.appends.iter().zip(appended) {
-            let Some(append) = append else { continue };
+        for (number, (append, added)) in plan.appends.iter().zip(appended).enumerate() {
+            let Some(append) = append.map(Append::stream) else { continue };
             let mut streams = self.more().streams.borrow_mut();
-            let stream = streams.iter_mut().flatten().find(|(stream, _)| *stream == append.stream);
+            let stream = streams.iter_mut().flatten().find(|(stream, _)| *stream == append);
             if let Some((_, stream)) = stream {
-                *added = Some(stream.add(entries.of(append.stream, &plan.order))?);
+                *added = Some(stream.add(entries.of(number, &plan.order))?);
             }
         }
         match self.rejected.filter(|_| plan.acknowledge) {
@@ -163,9 +167,9 @@ impl<'a> Sale<'a> {
             stock.publish(ctx);
         }
         for (plan, appended) in plans.iter().zip(appended) {
-            for (append, added) in plan.appends.iter().zip(appended) {
-                if let (Some(append), Some(added)) = (append, added) {
-                    added.effect(entries.of(append.stream, &plan.order)).publish(ctx);
+            for (number, added) in appended.iter().enumerate() {
+                if let Some(added) = added {
+                    added.effect(entries.of(number, &plan.order)).publish(ctx);
                 }
             }
         }
@@ -185,12 +189,13 @@ impl<'a> Sale<'a> {
     }
 
     /// Writes the keys of a managed sale.
-    fn write_book<'p>(&self, plans: &'p [Plan<Name<'a>>]) -> [Option<Effect<'p>>; 4]
+    fn write_book<'p>(&self, plans: &'p [Plan<Name<'a>>]) -> [Option<Effect<'p>>; 5]
     where
         'a: 'p,
     {
         let [orders, units] = [self.write_orders(plans), self.write_units(plans)];
-        [orders, units, self.write_holds(plans), self.read_again(plans)]
+        let payment = plans.first().and_then(|plan| self.write_payment(plan));
+        [orders, units, self.write_holds(plans), payment, self.read_again(plans)]
     }
 
     fn write_orders<'p>(&self, plans: &'p [Plan<Name<'a>>]) -> Option<Effect<'p>>
@@ -228,6 +233,21 @@ impl<'a> Sale<'a> {
             Some((user, value))
         });
         fields_set(key, plans, written)
+    }
+
+    fn write_payment<'p>(&self, plan: &'p Plan<Name<'a>>) -> Option<Effect<'p>>
+    where
+        'a: 'p,
+    {
+        let (reference, payment) = plan.payment.as_ref()?;
+        let key = self.managed_keys().ok()?.payments;
+        let (field, value) = (reference.as_str(), OwnedStr::new(&payment.write()));
+        if plan.again {
+            return Some(Effect::FieldsAgain { key, fields: vec![(field, value)] });
+        }
+        let mut payments = self.opened().payments.writing()?;
+        payments.hash_set(field, value.as_str()).ok()?;
+        Some(Effect::FieldSet { key, field, value })
     }
 
     /// Deadlines are below 2^53, which a double holds exactly.
@@ -269,7 +289,7 @@ impl<'a> Sale<'a> {
     where
         'a: 'p,
     {
-        let again = plans.iter().filter(|plan| plan.again);
+        let again = plans.iter().filter(|plan| plan.again && plan.payment.is_none());
         let texts = again.filter_map(|plan| {
             let text = self.entry_text(&plan.order.id).ok().flatten()?;
             Some((plan.order.id.as_str(), text))
@@ -287,12 +307,7 @@ impl<'a> Sale<'a> {
     /// The key was seen to be an integer before, and is deleted when it would be 0. A sum that does
     /// not fit, of a key that somebody has edited, is left for SECKILL.AUDIT.
     fn count_extra(&self, plan: &Plan<Name<'a>>, is_none_held: bool) {
-        let more = plan.order.units.get().saturating_sub(1);
-        let by = match plan.hold {
-            Some(Hold::Place(_)) => more,
-            Some(Hold::Lift) => more.saturating_neg(),
-            _ => return,
-        };
+        let by = plan.extra;
         if by == 0 && !is_none_held {
             return;
         }
@@ -330,7 +345,12 @@ impl<'a> Sale<'a> {
         }
         rules::check_primary(ctx)?;
         match Call::write_all(ctx, c"UNLINK", &keys.own()) {
-            Ok(unlinked) => Ok(unlinked.integer() > 0),
+            Ok(unlinked) if unlinked.integer() > 0 => Ok(true),
+            Ok(_) => {
+                // They are gone, and the client of a repeat may wait until the replicas know it.
+                Effect::UnlinkedAgain { key: keys.rules }.publish(ctx);
+                Ok(false)
+            }
             Err(error) => Err(CommandError::of_call(error, "UNLINK")),
         }
     }

@@ -5,9 +5,9 @@ use crate::keyspace::fields::{EntryFields, EntryValues};
 use crate::keyspace::names::Name;
 use crate::keyspace::sale::Sale;
 use crate::server::{OwnedStr, Str};
-use domain::facts::Stream;
+use domain::book::State;
 use domain::integer::Decimal;
-use domain::plan::{Order, Plan};
+use domain::plan::{Append, Order, Plan};
 use domain::sale::Units;
 
 /// The texts that the entries of plans are made of. Several plans are tries of one command, whose
@@ -16,34 +16,73 @@ pub(super) struct Texts<'a> {
     voucher: Str<'a>,
     sale: Option<OwnedStr>,
     units: Option<OwnedStr>,
-    deadline: Option<OwnedStr>,
-    reference: Option<Str<'a>>,
-    reason: Option<OwnedStr>,
-    was: Option<OwnedStr>,
+    appends: [AppendTexts<'a>; 2],
     /// What a dead letter says beside the entry.
     letter: Vec<OwnedStr>,
 }
 
-/// The fields of entries, names and values in turn.
+/// What one entry says beside the fields of every order.
+#[derive(Default)]
+struct AppendTexts<'a> {
+    deadline: Option<OwnedStr>,
+    reference: Option<Str<'a>>,
+    payment: Option<OwnedStr>,
+    reason: Option<OwnedStr>,
+    was: Option<OwnedStr>,
+    kept: Option<OwnedStr>,
+}
+
+/// The fields of the entries of a plan, names and values in turn.
 pub(super) struct Entries<'t> {
-    order: EntryFields<'t>,
+    fields: [Option<EntryFields<'t>>; 2],
     letter: Vec<Str<'t>>,
 }
 
 impl<'t> Entries<'t> {
-    /// The entry about an order.
+    /// The entry of a plan with this number, about an order.
     #[inline]
-    pub(super) fn of(&mut self, stream: Stream, order: &'t Order<Name<'_>>) -> &[Str<'t>] {
-        if stream == Stream::DeadLetters {
-            return &self.letter;
+    pub(super) fn of(&mut self, number: usize, order: &'t Order<Name<'_>>) -> &[Str<'t>] {
+        match self.fields.get_mut(number) {
+            Some(Some(fields)) => {
+                fields.set_order(order.user.as_str(), order.id.as_str());
+                fields.as_slice()
+            }
+            _ => &self.letter,
         }
-        self.order.set_order(order.user.as_str(), order.id.as_str());
-        self.order.as_slice()
     }
 }
 
 pub(super) fn decimal(number: i64) -> OwnedStr {
     OwnedStr::new(Decimal::new(number).bytes())
+}
+
+fn word(word: &str) -> OwnedStr {
+    OwnedStr::new(word.as_bytes())
+}
+
+impl<'t> AppendTexts<'t> {
+    fn of(append: Append, plan: &'t Plan<Name<'_>>) -> Self {
+        let entry = plan.entry.as_ref();
+        match append {
+            Append::Order => {
+                let deadline = entry.filter(|entry| entry.state == State::Held);
+                Self { deadline: deadline.map(|it| decimal(it.deadline)), ..Self::default() }
+            }
+            Append::Payment(outcome) => Self {
+                reference: plan.payment.as_ref().map(|(reference, _)| reference.as_str()),
+                payment: Some(word(outcome.word())),
+                ..Self::default()
+            },
+            Append::Release { reason, was, kept } => Self {
+                reference: entry.and_then(|it| it.reference.as_ref()).map(Name::as_str),
+                reason: Some(word(reason.word())),
+                was: was.map(|was| word(was.word())),
+                kept: kept.map(|kept| decimal(kept.get())),
+                ..Self::default()
+            },
+            Append::Confirmation | Append::DeadLetter { .. } => Self::default(),
+        }
+    }
 }
 
 impl<'a> Sale<'a> {
@@ -52,30 +91,23 @@ impl<'a> Sale<'a> {
     where
         'a: 't,
     {
-        let word = |word: &str| OwnedStr::new(word.as_bytes());
         let units = plan.order.units;
-        let mut texts = Texts {
+        let mut letter = Vec::new();
+        let appends = plan.appends.map(|append| {
+            if let (Some(Append::DeadLetter { fate, was }), Some(rejected)) =
+                (append, self.rejected)
+            {
+                letter = rejected.letter(fate, was);
+            }
+            append.map_or_else(AppendTexts::default, |append| AppendTexts::of(append, plan))
+        });
+        Ok(Texts {
             voucher: self.entry_voucher(plan.sale.is_some())?,
             sale: plan.sale.map(|sale| decimal(sale.get())),
             units: (units != Units::ONE).then(|| decimal(units.get())),
-            deadline: None,
-            reference: None,
-            reason: None,
-            was: None,
-            letter: Vec::new(),
-        };
-        for append in &plan.appends {
-            let Some(append) = append else { continue };
-            if let (Some(fate), Some(rejected)) = (append.fate, self.rejected) {
-                texts.letter = rejected.letter(fate, append.was);
-            } else {
-                texts.deadline = append.deadline.map(decimal);
-                texts.reference = append.reference.as_ref().map(Name::as_str);
-                texts.reason = append.reason.map(|reason| word(reason.word()));
-                texts.was = append.was.map(|was| word(was.word()));
-            }
-        }
-        Ok(texts)
+            appends,
+            letter,
+        })
     }
 
     /// The entries, to be asked for order by order.
@@ -84,22 +116,29 @@ impl<'a> Sale<'a> {
         'a: 't,
     {
         let text = |text: &'t Option<OwnedStr>| text.as_ref().map(OwnedStr::as_str);
-        let order = self.entry_names().entry(&EntryValues {
-            user: plan.order.user.as_str(),
-            voucher: texts.voucher,
-            id: plan.order.id.as_str(),
-            units: text(&texts.units),
-            deadline: text(&texts.deadline),
-            sale: text(&texts.sale),
-            reference: texts.reference,
-            reason: text(&texts.reason),
-            was: text(&texts.was),
-        });
+        let Texts { voucher, sale, units, .. } = texts;
+        let fields = |append: Option<Append>, texts: &'t AppendTexts<'_>| match append? {
+            Append::DeadLetter { .. } => None,
+            _ => Some(self.entry_names().entry(&EntryValues {
+                user: plan.order.user.as_str(),
+                voucher: *voucher,
+                id: plan.order.id.as_str(),
+                units: text(units),
+                deadline: text(&texts.deadline),
+                sale: text(sale),
+                reference: texts.reference,
+                reason: text(&texts.reason),
+                was: text(&texts.was),
+                payment: text(&texts.payment),
+                kept: text(&texts.kept),
+            })),
+        };
         let letter = self.rejected.map_or_else(Vec::new, |rejected| {
             // What is ours is always the last.
             let own = texts.letter.iter().map(OwnedStr::as_str);
             rejected.entry.iter().copied().chain(own).collect()
         });
-        Entries { order, letter }
+        let ([first, second], [one, two]) = (plan.appends, &texts.appends);
+        Entries { fields: [fields(first, one), fields(second, two)], letter }
     }
 }

@@ -3,7 +3,7 @@
 use crate::error::CommandError;
 use crate::server::{OwnedStr, Str};
 use domain::fields::{
-    DEADLINE, DRAW_FIELDS, REASON, REFERENCE, SALE, UNITS, WAS, check_order_fields,
+    DEADLINE, DRAW_FIELDS, KEPT, PAYMENT, REASON, REFERENCE, SALE, UNITS, WAS, check_order_fields,
     parse_order_fields,
 };
 use domain::rejection::FieldNames;
@@ -19,6 +19,8 @@ pub(crate) struct OrderFields {
     reference: OwnedStr,
     reason: OwnedStr,
     was: OwnedStr,
+    payment: OwnedStr,
+    kept: OwnedStr,
 }
 
 impl OrderFields {
@@ -29,7 +31,8 @@ impl OrderFields {
         let [user, voucher, id] = words.map(OwnedStr::new);
         let [units, deadline, sale] = [UNITS, DEADLINE, SALE].map(OwnedStr::new);
         let [reference, reason, was] = [REFERENCE, REASON, WAS].map(OwnedStr::new);
-        Self { user, voucher, id, units, deadline, sale, reference, reason, was }
+        let [payment, kept] = [PAYMENT, KEPT].map(OwnedStr::new);
+        Self { user, voucher, id, units, deadline, sale, reference, reason, was, payment, kept }
     }
 
     /// The names by which the entry of an order is known.
@@ -78,7 +81,9 @@ impl<'n> EntryNames<'n> {
             (&own.sale, values.sale),
             (&own.reference, values.reference),
             (&own.reason, values.reason),
+            (&own.payment, values.payment),
             (&own.was, values.was),
+            (&own.kept, values.kept),
         ] {
             if let Some(value) = value {
                 fields.push(name.as_str());
@@ -101,10 +106,12 @@ pub(crate) struct EntryValues<'a> {
     pub(crate) reference: Option<Str<'a>>,
     pub(crate) reason: Option<Str<'a>>,
     pub(crate) was: Option<Str<'a>>,
+    pub(crate) payment: Option<Str<'a>>,
+    pub(crate) kept: Option<Str<'a>>,
 }
 
 /// How many fields an entry of an order can have.
-const FIELDS_MAX: usize = 9;
+const FIELDS_MAX: usize = 11;
 
 /// The fields of an entry, names and values in turn. Costs no allocation.
 #[derive(Clone, Copy)]

@@ -44,6 +44,12 @@ pub(crate) fn check_confirmed_here(
     keys.confirmed.map_or(Ok(()), |stream| check_one_here(ctx, keys, stream))
 }
 
+/// Refuses, in cluster mode, payments that may be on the other node of a moving slot. Only orders
+/// that are paid need them.
+pub(super) fn check_payments_here(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Result<(), CommandError> {
+    check_one_here(ctx, keys, keys.payments)
+}
+
 fn check_one_here(ctx: Ctx<'_>, keys: ManagedKeys<'_>, key: Str<'_>) -> Result<(), CommandError> {
     // For one missing key the target of a move answers that it is new; for two, that not all are
     // here.
@@ -65,8 +71,9 @@ impl VoucherKeys {
         // first.
         let mut all = vec![stock, buyers, orders.unwrap_or(stock), self.rules()];
         if rules::exists(ctx, self.rules()) {
-            // Not the extra units, which most vouchers never have, and not the stream of confirmed
-            // orders, which sales and releases don't touch. See `check_one_here`.
+            // Not the extra units and the payments, which most vouchers never have, and not the
+            // stream of confirmed orders, which sales and releases don't touch. See
+            // `check_one_here`.
             let ManagedKeys { book, units, holds, released, .. } = self.managed()?;
             all.extend([book, units, holds, released.unwrap_or(book)]);
         }

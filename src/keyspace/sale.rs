@@ -9,7 +9,7 @@ use crate::keyspace::fields::EntryNames;
 use crate::keyspace::names::Name;
 use crate::keyspace::opened::Opened;
 use crate::keyspace::orders::Orders;
-use crate::keyspace::presence::{Reach, check_confirmed_here};
+use crate::keyspace::presence::{Reach, check_confirmed_here, check_payments_here};
 use crate::keyspace::rules::{self, check_primary};
 use crate::keyspace::sale_keys::{ManagedKeys, SaleKeys};
 use crate::keyspace::stock;
@@ -18,6 +18,7 @@ use crate::server::{Ctx, Kind, OwnedStr, Str};
 use crate::typed::{User, Voucher};
 use domain::book::{Entry, UserUnits};
 use domain::facts::{Due, Facts, FirstDue, Stream};
+use domain::payments::Payment;
 use domain::plan::Plan;
 use domain::rules::{Millis, Rules};
 use domain::sale::{Policy, Stock, Units};
@@ -55,6 +56,7 @@ pub(super) struct OpenedBook<'a> {
     pub(super) book: Opened<'a>,
     pub(super) units: Opened<'a>,
     pub(super) holds: Opened<'a>,
+    pub(super) payments: Opened<'a>,
 }
 
 /// Where the keys of a sale are.
@@ -185,6 +187,7 @@ impl<'a> Sale<'a> {
             opened.book.close();
             opened.units.close();
             opened.holds.close();
+            opened.payments.close();
         }
         self.close_streams();
     }
@@ -291,6 +294,16 @@ impl<'a> Facts for Sale<'a> {
         let Some(text) = self.units_text(user)? else { return Ok(None) };
         let UserUnits { units, latest } = UserUnits::parse(text.as_str().bytes())?;
         Ok(Some(UserUnits { units, latest: Name::read(latest) }))
+    }
+
+    fn payment(&self, reference: &Name<'a>) -> Result<Option<Payment<Name<'a>>>, CommandError> {
+        let (opened, keys) = (self.opened(), self.managed_keys()?);
+        // In a cluster this asks for the book, which in the background can expire it.
+        opened.book.close();
+        check_payments_here(self.ctx, keys)?;
+        let text = opened.payments.field(self.ctx, keys.payments, reference.as_str())?;
+        let Some(text) = text else { return Ok(None) };
+        Ok(Some(Payment::parse(text.as_str().bytes())?.map(Name::read)))
     }
 
     fn due(&self, most: usize) -> Result<Option<FirstDue<Name<'a>>>, CommandError> {

@@ -39,6 +39,8 @@ pub(crate) struct ManagedKeys<'k> {
     pub(crate) holds: Str<'k>,
     /// Units of held orders beyond the first of each.
     pub(crate) extra: Str<'k>,
+    /// Reference to payment.
+    pub(crate) payments: Str<'k>,
     /// The stream of releases; none where no stream is kept.
     pub(crate) released: Option<Str<'k>>,
     /// The stream of confirmed orders; none where none is kept.
@@ -46,7 +48,7 @@ pub(crate) struct ManagedKeys<'k> {
 }
 
 impl<'k> ManagedKeys<'k> {
-    /// Every key but the streams, which vouchers share.
+    /// Every key but the streams, which vouchers share, and the payments, which outlive a sale.
     pub(crate) fn own(self) -> [Str<'k>; 7] {
         let Self { sale: SaleKeys { stock, buyers, .. }, rules, book, units, holds, extra, .. } =
             self;

@@ -12,7 +12,8 @@ use crate::keyspace::{rules, stock};
 use crate::server::{Ctx, OwnedStr, Str};
 use crate::typed::Voucher;
 use domain::key_names::{
-    BOOK_PREFIX, EXTRA_PREFIX, HOLDS_PREFIX, RULES_PREFIX, UNITS_PREFIX, entry_name,
+    BOOK_PREFIX, EXTRA_PREFIX, HOLDS_PREFIX, PAYMENTS_PREFIX, RULES_PREFIX, UNITS_PREFIX,
+    entry_name,
 };
 use domain::rules::{Millis, Rules};
 use domain::sale::Stock;
@@ -75,6 +76,7 @@ struct ManagedNames {
     units: OwnedStr,
     holds: OwnedStr,
     extra: OwnedStr,
+    payments: OwnedStr,
     released: Option<OwnedStr>,
     confirmed: Option<OwnedStr>,
 }
@@ -232,6 +234,7 @@ impl VoucherKeys {
             units: key(UNITS_PREFIX),
             holds: key(HOLDS_PREFIX),
             extra: key(EXTRA_PREFIX),
+            payments: key(PAYMENTS_PREFIX),
             released,
             confirmed,
         })
@@ -247,6 +250,7 @@ impl VoucherKeys {
             units: names.units.as_str(),
             holds: names.holds.as_str(),
             extra: names.extra.as_str(),
+            payments: names.payments.as_str(),
             released: names.released.as_ref().map(OwnedStr::as_str),
             confirmed: names.confirmed.as_ref().map(OwnedStr::as_str),
         }
@@ -257,11 +261,8 @@ impl VoucherKeys {
 fn check_all_differ(keys: ManagedKeys<'_>) -> Result<(), CommandError> {
     let streams = keys.sale.orders.into_iter().chain(keys.released).chain(keys.confirmed);
     let mut seen = HashSet::new();
-    if keys.own().into_iter().chain(streams).all(|key| seen.insert(key.bytes())) {
-        Ok(())
-    } else {
-        Err(CommandError::SameKeys)
-    }
+    let mut all = keys.own().into_iter().chain([keys.payments]).chain(streams);
+    if all.all(|key| seen.insert(key.bytes())) { Ok(()) } else { Err(CommandError::SameKeys) }
 }
 
 /// The events of a key that leaves this node, or at least this name.

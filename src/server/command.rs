@@ -91,6 +91,8 @@ pub(crate) enum ArgKind {
     Integer,
     /// An integer, or `TOKEN` in its place.
     IntegerOr(&'static CStr),
+    /// An integer, or `TOKEN n` in its place, under the name given.
+    IntegerOrNamed(&'static CStr, &'static CStr),
     /// An integer that may be left out, without a token before it.
     OptionalBareInteger,
     /// `TOKEN n`, may be left out.
@@ -131,6 +133,13 @@ impl ArgSpec {
             ArgKind::IntegerOr(word) => {
                 vec![part(self.name, ArgKind::Integer), token(word, word)]
             }
+            ArgKind::IntegerOrNamed(word, name) => {
+                let named = raw::RedisModuleCommandArg {
+                    flags: 0,
+                    ..part(name, ArgKind::OptionalInteger(word))
+                };
+                vec![part(self.name, ArgKind::Integer), named]
+            }
             ArgKind::Repeated(parts, _) => parts.iter().map(|part| part.raw(&mut [])).collect(),
             _ => return Vec::new(),
         };
@@ -154,7 +163,7 @@ impl ArgSpec {
             ArgKind::Key(index) => (KEY, index, ptr::null(), 0),
             ArgKind::String => (STRING, -1, ptr::null(), 0),
             ArgKind::Integer => (INTEGER, -1, ptr::null(), 0),
-            ArgKind::IntegerOr(_) => (ONEOF, -1, ptr::null(), 0),
+            ArgKind::IntegerOr(_) | ArgKind::IntegerOrNamed(..) => (ONEOF, -1, ptr::null(), 0),
             ArgKind::OptionalBareInteger => (INTEGER, -1, ptr::null(), optional),
             ArgKind::OptionalInteger(token) => (INTEGER, -1, token.as_ptr(), optional),
             ArgKind::OptionalString(token) => (STRING, -1, token.as_ptr(), optional),

@@ -39,8 +39,7 @@ fn held_orders_are_released_before_their_voucher_is_dropped() {
     let mut released = named(&server, "stream.orders.released");
     released.sort();
     assert_eq!(released, ["alice 7 o1", "carol 7 o3"]);
-    assert_eq!(server.silent("SECKILL.DROP 7"), Value::Int(0));
-    assert_eq!(server.silent("SECKILL.DROP 7 FORCE"), Value::Int(0));
+    server.check("> SECKILL.DROP 7\n0\n> SECKILL.DROP 7 FORCE\n0\n> SECKILL.DROP 7 SALE 5\n0");
     // A managed voucher without held orders, and an unmanaged one, are dropped as before.
     server.check("> SECKILL.CREATE 8 5\nOK\n> SECKILL.TRY 8 alice o1\n0\n> SECKILL.DROP 8\n1");
     server
@@ -94,4 +93,56 @@ fn entries_name_a_voucher_one_way() {
     server.run("CONFIG SET seckill.hash-tags no");
     server.check("> SECKILL.CREATE {8} 9\nOK\n> SECKILL.TRY {8} ann o1\n0");
     assert_eq!(named(&server, "stream.orders"), ["ann {8} o1"]);
+}
+
+/// A command that was delayed must not end the next sale.
+#[test]
+fn commands_that_name_another_sale_change_nothing() {
+    let server = Server::observed().start();
+    server.check("> SECKILL.CREATE 7 5 HOLD 900000\nOK\n> SECKILL.TRY 7 alice o1\n0");
+    let sale = server.sale_of("7");
+    for command in ["DROP 7 FORCE", "DROP 7", "ALTER 7 END 1", "RESTOCK 7 5", "RESTOCK 7 TOTAL 9"] {
+        server.refused(&format!("SECKILL.{command} SALE 5"), "SALE");
+    }
+    assert_eq!(server.silent("SECKILL.TRY 7 bob o2 SALE 5"), Value::Int(4));
+    assert_eq!(server.silent("SECKILL.TRY 7 alice o1 SALE 5"), Value::Int(4));
+    for wrong in ["SALE 0", "SALE", "SALE 5 SALE 5", "SALE x"] {
+        for command in ["DROP 7", "ALTER 7 LIMIT 2", "RESTOCK 7 5", "TRY 7 bob o2"] {
+            server.refused(&format!("SECKILL.{command} {wrong}"), "ERR");
+        }
+    }
+    server.check(&format!(
+        "
+        > SECKILL.TRY 7 bob o2 SALE {sale} UNITS 1
+        0
+        > SECKILL.ALTER 7 SALE {sale} LIMIT 2
+        OK
+        > SECKILL.RESTOCK 7 TOTAL 9 SALE {sale}
+        7
+        > SECKILL.DROP 7 SALE {sale} FORCE
+        1
+        > SECKILL.DROP 7 SALE {sale}
+        0
+        > SECKILL.TRY 7 bob o3 SALE {sale}
+        4
+        > SET seckill:stock:7 5
+        OK
+        "
+    ));
+    // Another client sells the name without rules.
+    server.refused(&format!("SECKILL.DROP 7 SALE {sale}"), "SALE");
+    server.check(&format!("> SECKILL.TRY 7 bob o3 SALE {sale}\n4\n> SECKILL.TRY 7 bob o3\n0"));
+}
+
+#[test]
+fn a_total_is_asked_for_again_without_effect() {
+    let server = Server::observed().start();
+    server.check("> SECKILL.CREATE 7 5\nOK\n> SECKILL.TRY 7 alice o1\n0");
+    server.check("> SECKILL.RESTOCK 7 TOTAL 8\n7\n> SECKILL.RESTOCK 7 TOTAL 8\n7");
+    server.check("> SECKILL.RESTOCK 7 total 1\n0\n> GET seckill:stock:7\n0");
+    server.refused("SECKILL.RESTOCK 7 TOTAL 0", "STOCK");
+    for wrong in ["TOTAL", "TOTAL -1", "TOTAL x", "TOTAL 1 2", "1 2", "1 SALE"] {
+        server.refused(&format!("SECKILL.RESTOCK 7 {wrong}"), "ERR");
+    }
+    server.assert_book("7", [0, 0, 1]);
 }

@@ -109,7 +109,7 @@ fn a_held_order_through_its_life() {
         written(&server, "SECKILL.CANCEL 7 alice o2"),
         vec![
             "INCRBY seckill:stock:7 1",
-            "HSET seckill:book:7 o2 cancelled:1:0:alice",
+            "HSET seckill:book:7 o2 cancelled:1:0,sold:alice",
             "HDEL seckill:units:7 alice",
             "SREM seckill:order:7 alice",
             "XADD stream.orders.released ID userId alice voucherId 7 id o2 sale SALE \

@@ -149,7 +149,8 @@ fn seen(now: i64, book: Value, stock: &Value) -> Seen {
     let entry = |pair: &[String]| {
         let parts: Vec<_> = pair[1].splitn(4, ':').collect();
         let [state, units, deadline, user] = parts[..] else { panic!("{pair:?}") };
-        let order = (state.to_owned(), number(units), number(deadline), user.to_owned());
+        let deadline = number(deadline.trim_end_matches(",sold"));
+        let order = (state.to_owned(), number(units), deadline, user.to_owned());
         (pair[0].clone(), order)
     };
     let book = words(book).chunks(2).map(entry).collect();

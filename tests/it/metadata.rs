@@ -31,16 +31,16 @@ const TRYKEYS_TOKENS: &str = "UNITS NOSTREAM FIELDS MISSING";
 
 #[rustfmt::skip]
 pub const COMMANDS: [Row; 24] = [
-    ("seckill.try", -4, "write denyoom fast", [1, 1], "voucher user orderid", "UNITS"),
+    ("seckill.try", -4, "write denyoom fast", [1, 1], "voucher user orderid", "UNITS SALE"),
     ("seckill.trykeys", -7, "write denyoom fast", [1, 3], TRYKEYS, TRYKEYS_TOKENS),
     ("seckill.mtry", -4, "write denyoom", [1, 1], "voucher order", ""),
     ("seckill.create", -3, "write denyoom fast", [1, 1], "voucher stock", "BEGIN END LIMIT HOLD"),
-    ("seckill.alter", -4, "write denyoom fast", [1, 1], "voucher", "BEGIN END LIMIT HOLD"),
-    ("seckill.restock", 3, "write denyoom fast", [1, 1], "voucher delta", ""),
-    ("seckill.drop", -2, "write fast", [1, 1], "voucher", "FORCE"),
+    ("seckill.alter", -4, "write denyoom fast", [1, 1], "voucher", "BEGIN END LIMIT HOLD SALE"),
+    ("seckill.restock", -3, "write denyoom fast", [1, 1], "voucher delta", "SALE"),
+    ("seckill.drop", -2, "write fast", [1, 1], "voucher", "FORCE SALE"),
     ("seckill.confirm", -4, "write fast", [1, 1], "voucher user orderid", "REF SALE"),
     ("seckill.extend", -5, "write fast", [1, 1], "voucher user orderid ms", "SALE"),
-    ("seckill.cancel", -4, "write fast", [1, 1], "voucher user orderid", "IF SALE"),
+    ("seckill.cancel", -4, "write fast", [1, 1], "voucher user orderid", "IF KEEP SALE"),
     ("seckill.reject", -4, "write fast", [1, 1], "stream group id", "REASON"),
     ("seckill.order", 3, "readonly fast", [1, 1], "voucher orderid", ""),
     ("seckill.status", 3, "readonly fast", [1, 1], "voucher user", ""),

@@ -30,29 +30,81 @@ fn last_of(server: &Server, stream: &str, field: &str) -> Option<Vec<u8>> {
     fields.chunks(2).find(|pair| pair[0] == field.as_bytes()).map(|pair| pair[1].clone())
 }
 
+/// What is announced of payments: reference and what it is to its order.
+fn announced(server: &Server) -> Vec<(String, String)> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let all = entries(server, "stream.orders.confirmed").into_iter().map(|(_, fields)| {
+        let value = |name: &str| {
+            let mut pairs = fields.chunks(2);
+            pairs
+                .find(|pair| pair[0] == name.as_bytes())
+                .map_or_else(String::new, |it| text(&it[1]))
+        };
+        (value("ref"), value("payment"))
+    });
+    all.collect()
+}
+
+fn pairs(of: &[(&str, &str)]) -> Vec<(String, String)> {
+    of.iter().map(|(reference, payment)| (reference.to_string(), payment.to_string())).collect()
+}
+
 #[test]
-fn an_order_is_paid_under_one_reference() {
+fn each_payment_is_recorded_once_and_answered_alike() {
     let server = held();
     assert_eq!(reference(&server, "o1"), None);
     server.check("> SECKILL.CONFIRM 7 alice o1 REF pay-1\n1");
     assert_eq!(reference(&server, "o1"), Some(b"pay-1".to_vec()));
-    assert_eq!(last_of(&server, "stream.orders.confirmed", "ref"), Some(b"pay-1".to_vec()));
-    // Retries of a client that got no answer, and of one that gives no reference.
-    for again in ["SECKILL.CONFIRM 7 alice o1 REF pay-1", "seckill.confirm 7 alice o1"] {
-        let (reply, line) = server.replicated_again(again);
-        assert_eq!(
-            (reply, line.as_str()),
-            (Value::Int(2), "HSET seckill:book:7 o1 sold:1:ref5:pay-1:alice")
-        );
+    let sale = server.sale_of("7");
+    for (request, answer, payment) in [
+        ("alice o1 REF pay-1", 2, "pay-1 first"),
+        ("alice o1 REF pay-2", 5, "pay-2 second"),
+        ("alice o1 REF pay-2", 5, "pay-2 second"),
+        // Another user learns nothing of the order.
+        ("bob o1 REF pay-3", 0, "pay-3 unknown"),
+        ("alice o9 REF pay-4", 0, "pay-4 unknown"),
+    ] {
+        server.check(&format!("> SECKILL.CONFIRM 7 {request}\n{answer}"));
+        let (reference, outcome) = payment.split_once(' ').expect("two words");
+        let id = request.split(' ').nth(1).expect("an order");
+        server.check(&format!("> HGET seckill:payments:7 {reference}\n{outcome}:{sale}:{id}"));
+        // A client that got no answer asks again, and waits for the replicas.
+        let (reply, line) = server.replicated_again(&format!("SECKILL.CONFIRM 7 {request}"));
+        let wanted = format!("HSET seckill:payments:7 {reference} {outcome}:SALE:{id}");
+        assert_eq!((reply, line), (Value::Int(answer), wanted));
     }
-    server.refused("SECKILL.CONFIRM 7 alice o1 REF pay-2", "PAID");
-    server.refused("SECKILL.CONFIRM 7 alice o1 REF PAY-1", "PAID");
-    // Another user learns nothing of the order.
-    assert_eq!(server.silent("SECKILL.CONFIRM 7 bob o1 REF pay-2"), Value::Int(0));
-    assert_eq!(reference(&server, "o1"), Some(b"pay-1".to_vec()));
-    server.check("> XLEN stream.orders.confirmed\n1\n> SECKILL.TRY 7 alice o1\n0");
+    let (reply, line) = server.replicated_again("seckill.confirm 7 alice o1");
+    let again = "HSET seckill:book:7 o1 sold:1:0,ref5:pay-1:alice";
+    assert_eq!((reply, line.as_str()), (Value::Int(2), again));
+    let once =
+        [("pay-1", "first"), ("pay-2", "second"), ("pay-3", "unknown"), ("pay-4", "unknown")];
+    assert_eq!(announced(&server), pairs(&once));
+    assert_eq!(server.info_number("seckill_payments_to_refund"), 3);
+    server.check("> SECKILL.TRY 7 alice o1\n0");
     server.assert_book("7", [8, 0, 1]);
     server.assert_reload_changes_nothing();
+}
+
+#[test]
+fn a_payment_pays_one_order_of_one_sale() {
+    let server = held();
+    let sale = server.sale_of("7");
+    server.check("> SECKILL.TRY 7 bob o2\n0\n> SECKILL.CONFIRM 7 alice o1 REF pay-1\n1");
+    for other in ["bob o2 REF pay-1", "alice o1 REF pay-1 SALE 5"] {
+        server.refused(&format!("SECKILL.CONFIRM 7 {other}"), "REF");
+    }
+    server.check(&format!("> SECKILL.CONFIRM 7 alice o1 REF pay-1 SALE {sale}\n2"));
+    // A payment for a sale that is over, and one that comes after the next has begun.
+    server.check("> SECKILL.CONFIRM 7 alice o1 REF pay-2 SALE 5\n0");
+    server.check("> HGET seckill:payments:7 pay-2\nunknown:5:o1");
+    server.check("> SECKILL.DROP 7 FORCE\n1\n> SECKILL.CONFIRM 7 alice o1 REF pay-1\n2");
+    server.run(CREATE);
+    server.check("> SECKILL.TRY 7 alice o1\n0\n> SECKILL.CONFIRM 7 alice o1 REF pay-1\n2");
+    server.check(&format!(
+        "> HGET seckill:payments:7 pay-1\nfirst:{sale}:o1\n> SECKILL.CONFIRM 7 alice o1 REF \
+         pay-3\n1"
+    ));
+    server.assert_book("7", [8, 0, 1]);
 }
 
 #[test]
@@ -62,17 +114,30 @@ fn an_order_sold_without_a_reference_takes_the_first() {
     assert_eq!(last_of(&server, "stream.orders.confirmed", "ref"), None);
     server.check("> SECKILL.CONFIRM 7 alice o1 REF pay-1\n2");
     assert_eq!(reference(&server, "o1"), Some(b"pay-1".to_vec()));
-    server.refused("SECKILL.CONFIRM 7 alice o1 REF pay-2", "PAID");
-    // The order was confirmed before: there is no second entry.
-    server.check("> XLEN stream.orders.confirmed\n1");
+    server.check("> SECKILL.CONFIRM 7 alice o1 REF pay-2\n5");
     // An order that the try itself has sold.
     server.check("> SECKILL.ALTER 7 HOLD 0\nOK\n> SECKILL.TRY 7 bob o2 UNITS 2\n0");
-    server.check("> SECKILL.CONFIRM 7 bob o2 REF pay-3\n2\n> XLEN stream.orders.confirmed\n1");
-    server.refused("SECKILL.CONFIRM 7 bob o2 REF pay-4", "PAID");
+    server
+        .check("> SECKILL.CONFIRM 7 bob o2 REF pay-3\n2\n> SECKILL.CONFIRM 7 bob o2 REF pay-4\n5");
+    let all = [
+        ("", ""),
+        ("pay-1", "first"),
+        ("pay-2", "second"),
+        ("pay-3", "first"),
+        ("pay-4", "second"),
+    ];
+    assert_eq!(announced(&server), pairs(&all));
+    assert_eq!(
+        (
+            server.info_number("seckill_orders_confirmed"),
+            server.info_number("seckill_payments_to_refund")
+        ),
+        (1, 2)
+    );
     server.assert_book("7", [6, 0, 3]);
 }
 
-/// A refund needs the payment to which it belongs.
+/// A refund needs the payment to which it belongs, and is announced once.
 #[test]
 fn a_released_order_keeps_its_reference() {
     let server = held();
@@ -80,14 +145,46 @@ fn a_released_order_keeps_its_reference() {
     assert_eq!(last_of(&server, "stream.orders.released", "ref"), Some(b"pay-1".to_vec()));
     assert_eq!(last_of(&server, "stream.orders.released", "was"), Some(b"sold".to_vec()));
     assert_eq!(reference(&server, "o1"), Some(b"pay-1".to_vec()));
-    server.check("> SECKILL.CONFIRM 7 alice o1 REF pay-1\n3\n> SECKILL.TRY 7 alice o1\n5");
+    server.check("> SECKILL.CONFIRM 7 alice o1 REF pay-1\n4\n> SECKILL.CONFIRM 7 alice o1\n3");
+    server.check("> SECKILL.CONFIRM 7 alice o1 REF pay-2\n3\n> SECKILL.TRY 7 alice o1\n5");
     server.assert_book("7", [9, 0, 0]);
     // An order that was never paid has no reference.
     server.check("> SECKILL.TRY 7 alice o2\n0\n> SECKILL.CANCEL 7 alice o2\n1");
     assert_eq!(last_of(&server, "stream.orders.released", "ref"), None);
     // Too late: the payment must be refunded, and the order is not sold.
-    server.check("> SECKILL.CONFIRM 7 alice o2 REF pay-2\n3");
+    server.check("> SECKILL.CONFIRM 7 alice o2 REF pay-3\n3");
     assert_eq!(reference(&server, "o2"), None);
+    let all = [("pay-1", "first"), ("pay-2", "late"), ("pay-3", "late")];
+    assert_eq!(announced(&server), pairs(&all));
+    // The shop has closed its books: what the order itself says is enough.
+    server.check("> DEL seckill:payments:7\n1\n> SECKILL.CONFIRM 7 alice o1 REF pay-1\n4");
+    assert_eq!(announced(&server), pairs(&all));
+}
+
+#[test]
+fn a_payment_that_comes_after_the_deadline_is_late() {
+    let server = Server::with().aof().start();
+    server.run("SECKILL.CREATE 7 9 HOLD 900000");
+    server.check("> SECKILL.TRY 7 alice o1\n0");
+    server.run("ZADD seckill:hold:7 1 o1");
+    server.run("HSET seckill:book:7 o1 held:1:1:alice");
+    server.check(
+        "> SECKILL.CONFIRM 7 alice o1 REF pay-1\n3\n> SECKILL.CONFIRM 7 alice o1 REF pay-1\n3",
+    );
+    assert_eq!(announced(&server), pairs(&[("pay-1", "late")]));
+    assert_eq!(last_of(&server, "stream.orders.released", "reason"), Some(b"expired".to_vec()));
+    server.assert_book("7", [9, 0, 0]);
+}
+
+#[test]
+fn payments_of_another_type_refuse_and_change_nothing() {
+    let server = held();
+    server.check("> SET seckill:payments:7 x\nOK");
+    server.refused("SECKILL.CONFIRM 7 alice o1 REF pay-1", "WRONGTYPE");
+    server.check("> SECKILL.CONFIRM 7 alice o1\n1\n> DEL seckill:payments:7\n1");
+    server.check("> HSET seckill:payments:7 pay-1 nonsense\n1");
+    server.refused("SECKILL.CONFIRM 7 alice o1 REF pay-1", "ERR");
+    server.check("> SECKILL.CONFIRM 7 alice o1 REF pay-2\n2\n> XLEN stream.orders.confirmed\n2");
 }
 
 #[test]
@@ -107,9 +204,10 @@ fn a_reference_may_be_any_bytes() {
         };
         assert_eq!(confirm(reference), Value::Int(1));
         assert_eq!(confirm(reference), Value::Int(2));
-        assert!(matches!(confirm(b"another"), Value::ServerError(_)));
         assert_eq!(self::reference(&server, &id).as_deref(), Some(reference));
         assert_eq!(last_of(&server, "stream.orders.confirmed", "ref").as_deref(), Some(reference));
+        let another = [b"another".as_slice(), id.as_bytes()].concat();
+        assert_eq!(confirm(&another), Value::Int(5));
         assert_eq!(ours(&[b"SECKILL.CANCEL"]), Value::Int(1));
         assert_eq!(last_of(&server, "stream.orders.released", "ref").as_deref(), Some(reference));
     }
@@ -138,26 +236,74 @@ fn what_a_reference_writes() {
         written(&server, "SECKILL.CONFIRM 7 alice o1 REF pay-1"),
         vec![
             "XADD stream.orders.confirmed ID userId alice voucherId 7 id o1 units 2 sale SALE \
-             ref pay-1",
-            "HSET seckill:book:7 o1 sold:2:ref5:pay-1:alice",
+             ref pay-1 payment first",
+            "HSET seckill:book:7 o1 sold:2:0,ref5:pay-1:alice",
+            "HSET seckill:payments:7 pay-1 first:SALE:o1",
             "ZREM seckill:hold:7 o1",
             "DEL seckill:extra:7",
         ],
     );
     server.run("SECKILL.CONFIRM 7 bob o2");
-    assert_eq!(
+    assert_transaction(
         written(&server, "SECKILL.CONFIRM 7 bob o2 REF pay-2"),
-        ["HSET seckill:book:7 o2 sold:1:ref5:pay-2:bob"]
+        vec![
+            "XADD stream.orders.confirmed ID userId bob voucherId 7 id o2 sale SALE ref pay-2 \
+             payment first",
+            "HSET seckill:book:7 o2 sold:1:0,ref5:pay-2:bob",
+            "HSET seckill:payments:7 pay-2 first:SALE:o2",
+        ],
+    );
+    assert_transaction(
+        written(&server, "SECKILL.CANCEL 7 alice o1 KEEP 1"),
+        vec![
+            "XADD stream.orders.released ID userId alice voucherId 7 id o1 sale SALE ref pay-1 \
+             reason cancelled was sold kept 1",
+            "HSET seckill:book:7 o1 sold:1:0,asked2,ref5:pay-1:alice",
+            "HSET seckill:units:7 alice 1:o1",
+            "INCRBY seckill:stock:7 1",
+        ],
     );
     assert_transaction(
         written(&server, "SECKILL.CANCEL 7 alice o1"),
         vec![
-            "XADD stream.orders.released ID userId alice voucherId 7 id o1 units 2 sale SALE \
-             ref pay-1 reason cancelled was sold",
-            "HSET seckill:book:7 o1 cancelled:2:ref5:pay-1:alice",
+            "XADD stream.orders.released ID userId alice voucherId 7 id o1 sale SALE ref pay-1 \
+             reason cancelled was sold",
+            "HSET seckill:book:7 o1 cancelled:1:0,sold,asked2,ref5:pay-1:alice",
+            "HSET seckill:payments:7 pay-1 released:SALE:o1",
             "HDEL seckill:units:7 alice",
             "SREM seckill:order:7 alice",
-            "INCRBY seckill:stock:7 2",
+            "INCRBY seckill:stock:7 1",
         ],
     );
+}
+
+#[test]
+fn an_order_keeps_a_part() {
+    let server = Server::observed().start();
+    server
+        .check("> SECKILL.CREATE 7 9 LIMIT 5 HOLD 900000\nOK\n> SECKILL.TRY 7 alice o1 UNITS 5\n0");
+    server.check("> SECKILL.CANCEL 7 alice o1 KEEP 3\n1");
+    server.assert_book("7", [6, 3, 0]);
+    // What is to be left is named, so a repeat releases nothing.
+    for kept in [3, 4, 9] {
+        let request = format!("SECKILL.CANCEL 7 alice o1 KEEP {kept}");
+        let (reply, line) = server.replicated_again(&request);
+        assert_eq!((reply, line.ends_with(",asked5:alice")), (Value::Int(2), true), "{line}");
+    }
+    // The limit counts what is kept; the try is still the one for five.
+    server.check("> SECKILL.TRY 7 alice o2 UNITS 2\n0\n> SECKILL.TRY 7 alice o3\n2");
+    server.check("> SECKILL.TRY 7 alice o1 UNITS 5\n0");
+    server.refused("SECKILL.TRY 7 alice o1 UNITS 3", "ORDERID");
+    server.check("> SECKILL.CONFIRM 7 alice o1\n1\n> SECKILL.CANCEL 7 alice o1 KEEP 1 IF held\n3");
+    server.check("> SECKILL.CANCEL 7 alice o1 IF sold KEEP 1\n1");
+    server.assert_book("7", [6, 2, 1]);
+    assert_eq!(server.silent("SECKILL.CANCEL 7 bob o1 KEEP 1"), Value::Int(0));
+    server.check("> SECKILL.CANCEL 7 alice o1\n1\n> SECKILL.CANCEL 7 alice o1 KEEP 1\n2");
+    server.assert_book("7", [7, 2, 0]);
+    for wrong in ["KEEP 0", "KEEP -1", "KEEP x", "KEEP", "KEEP 1 KEEP 1"] {
+        server.refused(&format!("SECKILL.CANCEL 7 alice o2 {wrong}"), "ERR");
+    }
+    server.check("> SET seckill:stock:8 1\nOK\n> SECKILL.TRY 8 alice o1\n0");
+    server.refused("SECKILL.CANCEL 8 alice o1 KEEP 1", "NOVOUCHER");
+    server.assert_reload_changes_nothing();
 }

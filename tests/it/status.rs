@@ -30,6 +30,10 @@ fn maps_are_maps_in_resp3_and_flat_in_resp2() {
         10) (nil)
         11) "sale"
         12) (integer) 1795344856123456
+        13) "asked"
+        14) (integer) 2
+        15) "was"
+        16) (nil)
         > SECKILL.STATUS 7 alice
         1) "units"
         2) (integer) 2
@@ -66,6 +70,8 @@ fn maps_are_maps_in_resp3_and_flat_in_resp2() {
         24) (nil)
         25) "sale"
         26) (integer) 1795344856123456
+        27) "consistent"
+        28) (integer) 1
         > SECKILL.AUDIT 7
          1) "total"
          2) (integer) 9
@@ -103,6 +109,8 @@ fn the_same_as_maps(server: &Server) {
         4# "deadline" => (nil)
         5# "ref" => (nil)
         6# "sale" => (integer) 1795344856123456
+        7# "asked" => (integer) 2
+        8# "was" => (nil)
         > SECKILL.STATUS 7 alice
         1# "units" => (integer) 2
         2# "orderid" => "o1"
@@ -122,7 +130,7 @@ fn the_same_as_maps(server: &Server) {
         (nil)
         "#,
     );
-    assert!(matches!(client.run("SECKILL.INFO 7"), Value::Map(pairs) if pairs.len() == 13));
+    assert!(matches!(client.run("SECKILL.INFO 7"), Value::Map(pairs) if pairs.len() == 14));
 }
 
 fn shown(client: &mut Client, command: &str, fields: &[&str]) -> String {
@@ -285,6 +293,26 @@ fn keys_of_the_wrong_type_are_errors() {
 
 /// Units of held orders are counted as orders of several units are placed and end, so that
 /// SECKILL.INFO never reads the book.
+#[test]
+fn figures_that_cannot_be_are_marked() {
+    let server = Server::start();
+    let consistent = || {
+        let Value::Array(reply) = server.run("SECKILL.INFO 7") else { panic!("no map") };
+        reply.last().cloned().expect("the last value")
+    };
+    server.check("> SECKILL.CREATE 7 5 LIMIT 2 HOLD 900000\nOK");
+    assert_eq!(consistent(), Value::Int(1));
+    server.check("> SECKILL.TRY 7 alice o1 UNITS 2\n0\n> SECKILL.TRY 7 bob o2\n0");
+    assert_eq!(consistent(), Value::Int(1));
+    // Sold to nobody known; fewer than are held, than buyers; more than there are.
+    for (stock, wanted) in [(2, 1), (0, 1), (4, 0), (5, 0), (6, 0), (-1, 0)] {
+        server.run(&format!("SET seckill:stock:7 {stock}"));
+        assert_eq!(consistent(), Value::Int(wanted), "{stock}");
+    }
+    server.check("> DEL seckill:stock:7\n1");
+    assert_eq!(consistent(), Value::Int(0));
+}
+
 #[test]
 fn units_held_are_counted_without_reading_the_book() {
     let server = Server::start();

@@ -215,15 +215,15 @@ fn fields_by_which_no_order_could_be_read_are_refused() {
         ("u v ''", "must be three words that are not empty"),
         (
             "units v i",
-            "must not use units, deadline, reason, was, sale or ref, which have their own meaning",
+            "must not use units, deadline, reason, was, sale, ref, payment, kept or waited",
         ),
         (
             "u deadline i",
-            "must not use units, deadline, reason, was, sale or ref, which have their own meaning",
+            "must not use units, deadline, reason, was, sale, ref, payment, kept or waited",
         ),
         (
             "u v reason",
-            "must not use units, deadline, reason, was, sale or ref, which have their own meaning",
+            "must not use units, deadline, reason, was, sale, ref, payment, kept or waited",
         ),
         ("u dlq i", "must not begin with dlq, as the fields of dead letters do"),
         (&format!("u v {long}"), "must be three words of at most 1024 bytes"),

@@ -3,8 +3,9 @@
 use crate::planted::Planted;
 use crate::world::{Error, HasBought, NOW, View, World, Written};
 use domain::book::{Entry, Reason, State};
+use domain::confirm::{self, Confirmation};
 use domain::facts::Refusal;
-use domain::orders::{self, Cancellation, Confirmation, Request};
+use domain::orders::{self, Cancellation, Request};
 use domain::overlay::Overlay;
 use domain::plan::{Decision, Order, Plan};
 use domain::rejection::Fate;
@@ -24,12 +25,17 @@ pub struct Named {
 
 impl Named {
     pub fn meant(self) -> Meant {
-        Meant::by_request(self.sale.and_then(|sale| SaleId::new(sale.into())))
+        meant(self.sale)
     }
 
     fn request(self) -> Request<u8> {
         Request { user: self.user, id: self.id, sale: self.meant() }
     }
+}
+
+/// The sale that a request means.
+pub fn meant(sale: Option<u8>) -> Meant {
+    Meant::by_request(sale.and_then(|sale| SaleId::new(sale.into())))
 }
 
 /// The entry of a try, as a consumer rejects it.
@@ -55,11 +61,14 @@ impl Late {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Try(Order<u8>),
+    /// A try that names a sale, by its number.
+    TryFor(Order<u8>, u8),
     /// Two tries of one command.
     Pair(Order<u8>, Order<u8>),
     Confirm(Named, Option<u8>),
     Extend(Named, Millis),
-    Cancel(Named, Option<State>),
+    /// All units, or all but so many.
+    Cancel(Named, Option<State>, Option<Units>),
     /// The entry of this order, of the sale that is on.
     Reject(u8),
     /// The same of another sale, or of a try that was lost.
@@ -67,13 +76,14 @@ pub enum Action {
     RejectOther,
     Timer(u8),
     Tick,
-    Restock(i64),
+    Restock(sales::Restock),
     End(Option<Millis>),
     Begin(Option<Millis>),
     Limit(i64),
     Hold(Option<Millis>),
     Drop {
         forced: bool,
+        sale: Option<u8>,
     },
     Create,
     Adopt,
@@ -158,19 +168,21 @@ impl Run<'_> {
 
     pub fn run(&mut self) -> Result<Answer, Error> {
         match self.action {
-            Action::Try(order) => self.a_try(&order).map(Answer::Try),
+            Action::Try(order) => self.a_try(&order, Meant::Any).map(Answer::Try),
+            Action::TryFor(order, sale) => self.a_try(&order, meant(Some(sale))).map(Answer::Try),
             Action::Pair(first, second) => Ok(Answer::Pair(self.pair([first, second]))),
             Action::Confirm(named, reference) => {
                 let request = named.request();
-                let decided = self.ask(|facts| orders::confirm(facts, &request, reference))?;
+                let decided = self.ask(|facts| confirm::confirm(facts, &request, reference))?;
                 self.take(decided).map(Answer::Confirm)
             }
             Action::Extend(named, ms) => {
-                let decided = self.ask(|facts| orders::extend(facts, &named.request(), ms))?;
+                let decided = self.ask(|facts| confirm::extend(facts, &named.request(), ms))?;
                 self.take(decided).map(Answer::Confirm)
             }
-            Action::Cancel(named, only) => {
-                let decided = self.ask(|facts| orders::cancel(facts, &named.request(), only))?;
+            Action::Cancel(named, only, kept) => {
+                let request = named.request();
+                let decided = self.ask(|facts| orders::cancel(facts, &request, only, kept))?;
                 self.take(decided).map(Answer::Cancel)
             }
             Action::Reject(id) | Action::RejectLate(_, id) => self.reject(Some(id)),
@@ -183,11 +195,11 @@ impl Run<'_> {
         }
     }
 
-    fn a_try(&mut self, order: &Order<u8>) -> Result<tries::Answer, Error> {
-        let decided = match self.ask(|facts| tries::decide(facts, order, false))? {
+    fn a_try(&mut self, order: &Order<u8>, sale: Meant) -> Result<tries::Answer, Error> {
+        let decided = match self.ask(|facts| tries::decide_for(facts, sale, order, false))? {
             Decision::Settle(ids) => {
                 self.settle(&ids);
-                self.ask(|facts| tries::decide(facts, order, true))?
+                self.ask(|facts| tries::decide_for(facts, sale, order, true))?
             }
             decided => decided,
         };
@@ -271,10 +283,10 @@ impl Run<'_> {
     fn about_the_sale(&mut self) -> Result<i64, Error> {
         let rules = self.new_rules;
         let (answer, plan) = match self.action {
-            Action::Restock(delta) => self.ask(|facts| sales::restock(facts, delta))?,
+            Action::Restock(how) => self.ask(|facts| sales::restock(facts, Meant::Any, how))?,
             Action::Create => (0, self.ask(|facts| sales::create(facts, rules, false))?),
             Action::Adopt => (0, self.ask(|facts| sales::create(facts, rules, true))?),
-            Action::Drop { forced } => return self.drop(forced),
+            Action::Drop { forced, sale } => return self.drop(forced, meant(sale)),
             _ => return self.without_decision(),
         };
         self.world.apply_sale(&plan, &mut self.written);
@@ -296,8 +308,8 @@ impl Run<'_> {
     }
 
     /// One order is released at the most.
-    fn drop(&mut self, forced: bool) -> Result<i64, Error> {
-        let plan = match self.ask(|facts| sales::drop(facts, forced, 1))? {
+    fn drop(&mut self, forced: bool, sale: Meant) -> Result<i64, Error> {
+        let plan = match self.ask(|facts| sales::drop(facts, sale, forced, 1))? {
             End::Delete(plan) => plan,
             End::Cancel { ids, delete, end } => {
                 for id in ids {

@@ -7,6 +7,7 @@ use domain::book::State;
 use domain::plan::Order;
 use domain::rules::{Rules, SaleId};
 use domain::sale::Units;
+use domain::sales::Restock;
 
 pub fn order(user: u8, id: u8, units: i64) -> Order<u8> {
     Order { user, id, units: Units::new(units).expect("one or more") }
@@ -28,6 +29,8 @@ struct Requests<'r> {
     references: &'r [Option<u8>],
     sales: &'r [Option<u8>],
     extends: bool,
+    /// Orders of two units may keep one.
+    keeps: bool,
 }
 
 impl Requests<'_> {
@@ -40,7 +43,9 @@ impl Requests<'_> {
                 let confirm = |reference: &Option<u8>| Action::Confirm(named, *reference);
                 actions.extend(self.references.iter().map(confirm));
                 let only = [None, Some(State::Held), Some(State::Sold)];
-                actions.extend(only.map(|only| Action::Cancel(named, only)));
+                actions.extend(only.map(|only| Action::Cancel(named, only, None)));
+                let kept = Some(Units::ONE).filter(|_| self.keeps);
+                actions.extend(kept.map(|_| Action::Cancel(named, None, kept)));
                 actions.extend(self.extends.then_some(Action::Extend(named, 2)));
             }
         }
@@ -94,8 +99,14 @@ fn of(name: &'static str, actions: Vec<Action>) -> Bounds {
 /// Requests of every kind, and answers to repeats.
 pub fn one_sale() -> Bounds {
     let references: &[_] = if is_set("SOAK") { &[None, Some(0)] } else { &[None] };
-    let requests =
-        Requests { ids: ids(), units: &[1, 2], references, sales: &[None], extends: true };
+    let requests = Requests {
+        ids: ids(),
+        units: &[1, 2],
+        references,
+        sales: &[None],
+        extends: true,
+        keeps: true,
+    };
     let mut actions = requests.all();
     actions.push(Action::RejectOther);
     Bounds { told: true, ..of("one sale", actions) }
@@ -104,16 +115,28 @@ pub fn one_sale() -> Bounds {
 /// Requests of every kind, payments with two references.
 pub fn payments() -> Bounds {
     let references: &[_] = &[None, Some(0), Some(1)];
-    let requests =
-        Requests { ids: ids(), units: &[1, 2], references, sales: &[None], extends: true };
+    let requests = Requests {
+        ids: ids(),
+        units: &[1, 2],
+        references,
+        sales: &[None],
+        extends: true,
+        keeps: true,
+    };
     of("payments", requests.all())
 }
 
 /// Tries of one command.
 pub fn batches() -> Bounds {
     let references: &[_] = &[None];
-    let requests =
-        Requests { ids: ids(), units: &[1, 2], references, sales: &[None], extends: false };
+    let requests = Requests {
+        ids: ids(),
+        units: &[1, 2],
+        references,
+        sales: &[None],
+        extends: false,
+        keeps: false,
+    };
     let mut actions = requests.all();
     actions.extend(pairs(ids(), &[1, 2]));
     let worlds = vec![created(sale()), World { stock: Some(2), ..World::EMPTY }];
@@ -122,16 +145,23 @@ pub fn batches() -> Bounds {
 
 /// Rules that change, and the end.
 pub fn rules() -> Bounds {
-    let references: &[_] = &[None];
-    let requests =
-        Requests { ids: ids(), units: &[1, 2], references, sales: &[None], extends: false };
+    let references: &[_] = &[None, Some(0)];
+    let requests = Requests {
+        ids: ids(),
+        units: &[1, 2],
+        references,
+        sales: &[None],
+        extends: false,
+        keeps: false,
+    };
     let mut actions = requests.all();
     actions.extend([None, Some(0), Some(1)].map(Action::End));
     actions.extend([None, Some(1)].map(Action::Begin));
     actions.extend([1, 2].map(Action::Limit));
     actions.extend([None, Some(1)].map(Action::Hold));
-    actions.extend([-1, 1].map(Action::Restock));
-    actions.extend([false, true].map(|forced| Action::Drop { forced }));
+    actions.extend([-1, 1].map(|delta| Action::Restock(Restock::By(delta))));
+    actions.extend([1, 2].map(|total| Action::Restock(Restock::To(total))));
+    actions.extend([false, true].map(|forced| Action::Drop { forced, sale: None }));
     Bounds { total_max: 3, ..of("rules that change", actions) }
 }
 
@@ -139,15 +169,17 @@ pub fn rules() -> Bounds {
 pub fn two_sales() -> Bounds {
     let references: &[_] = &[None, Some(0)];
     let sales: &[_] = &[None, Some(1)];
-    let units: &[_] = if is_set("BRIEF") { &[1] } else { &[1, 2] };
     let extends = is_set("SOAK");
-    let requests = Requests { ids: &[0, 1], units, references, sales, extends };
+    let units: &[_] = if extends { &[1, 2] } else { &[1] };
+    let requests = Requests { ids: &[0, 1], units, references, sales, extends, keeps: false };
     let mut actions = requests.all();
     for id in [0, 1] {
         actions.extend([Action::RejectLate(0, id), Action::RejectLate(1, id)]);
     }
-    actions.extend([false, true].map(|forced| Action::Drop { forced }));
+    actions.extend([false, true].map(|forced| Action::Drop { forced, sale: None }));
     actions.extend([Action::Create, Action::Adopt, Action::SetStock(2)]);
+    actions.push(Action::Drop { forced: true, sale: Some(1) });
+    actions.extend([(0, 0), (1, 1)].map(|(user, id)| Action::TryFor(order(user, id, 1), 1)));
     let worlds = vec![World::EMPTY];
     Bounds { worlds, sales: 2, ..of("two sales", actions) }
 }
@@ -155,11 +187,17 @@ pub fn two_sales() -> Bounds {
 /// One snapshot at any moment, and one failover to it.
 pub fn failover() -> Bounds {
     let ids: &[_] = if is_set("BRIEF") { &[0] } else { &[0, 1] };
-    let requests =
-        Requests { ids, units: &[1, 2], references: &[None], sales: &[None], extends: true };
+    let requests = Requests {
+        ids,
+        units: &[1, 2],
+        references: &[None, Some(0)],
+        sales: &[None],
+        extends: true,
+        keeps: true,
+    };
     let mut actions = requests.all();
     if is_set("SOAK") {
-        actions.extend([Action::Drop { forced: true }, Action::Create]);
+        actions.extend([Action::Drop { forced: true, sale: None }, Action::Create]);
     }
     let waiting = |action: &Action| match action {
         Action::Try(_) | Action::Confirm(..) | Action::Cancel(..) => Some((*action, true)),
@@ -181,12 +219,13 @@ pub fn failover() -> Bounds {
 pub fn faults() -> Bounds {
     let references: &[_] = &[None, Some(0)];
     let units: &[_] = if is_set("SOAK") { &[1, 2] } else { &[1] };
-    let requests = Requests { ids: ids(), units, references, sales: &[None], extends: true };
+    let requests =
+        Requests { ids: ids(), units, references, sales: &[None], extends: true, keeps: false };
     let mut actions = requests.all();
     actions.extend(pairs(&[0, 1], &[1]));
     actions.extend([Action::RejectLate(0, 0), Action::RejectLate(0, 1), Action::RejectOther]);
-    actions.extend([Action::Restock(1), Action::Restock(-1)]);
-    actions.extend([false, true].map(|forced| Action::Drop { forced }));
+    actions.extend([Restock::By(1), Restock::By(-1), Restock::To(1)].map(Action::Restock));
+    actions.extend([false, true].map(|forced| Action::Drop { forced, sale: None }));
     actions.extend([None, Some(0)].map(Action::End));
     actions.extend([Action::Create, Action::Adopt, Action::SetStock(1)]);
     let begun = Some(NOW + 1);
@@ -198,11 +237,13 @@ pub fn faults() -> Bounds {
 pub fn small() -> Bounds {
     let references: &[_] = &[None, Some(0), Some(1)];
     let sales: &[_] = &[None, Some(1)];
-    let requests = Requests { ids: &[0, 1], units: &[1, 2], references, sales, extends: true };
+    let requests =
+        Requests { ids: &[0, 1], units: &[1, 2], references, sales, extends: true, keeps: true };
     let mut actions = requests.all();
     actions.extend(pairs(&[0, 1], &[2]));
     actions.extend([Action::RejectLate(1, 0), Action::Lag, Action::Failover, Action::Create]);
-    actions.extend([Action::Drop { forced: true }, Action::Restock(1), Action::End(Some(0))]);
+    actions.extend([Action::Drop { forced: true, sale: None }, Action::End(Some(0))]);
+    actions.extend([Restock::By(1), Restock::To(2)].map(Action::Restock));
     actions.push(Action::Begin(Some(1)));
     let worlds = vec![created(sale())];
     Bounds { worlds, sales: 2, total_max: 3, symmetry: false, ..of("planted", actions) }

@@ -1,9 +1,12 @@
 //! One form of all states that differ in names only: users, order ids and references are alike.
+//! Only the user and the payment of a released order matter.
 
 use crate::actions::Late;
 use crate::state::{State, Told};
-use crate::world::{ORDERS, USERS, World};
+use crate::world::{ORDERS, REFERENCES, USERS, World};
 use domain::book::{Entry, Reason, State as OrderState};
+use domain::payments::Payment;
+use domain::sale::Units;
 
 /// How names change. Of references there are two.
 #[derive(Clone, Copy)]
@@ -26,7 +29,17 @@ impl Renaming {
 
     fn entry(self, entry: Entry<u8>) -> Entry<u8> {
         let reference = entry.reference.map(|it| if self.references { 1 - it } else { it });
-        Entry { user: self.user(entry.user), reference, ..entry }
+        let entry = Entry { user: self.user(entry.user), reference, ..entry };
+        if entry.state.is_live() {
+            return entry;
+        }
+        let state = released(entry.state);
+        Entry { state, units: Units::ONE, asked: Units::ONE, was_sold: false, ..entry }
+    }
+
+    fn payments(self, payments: Payments) -> Payments {
+        let [one, two] = payments;
+        if self.references { [two, one] } else { [one, two] }
     }
 
     fn late(self, late: Late) -> Late {
@@ -34,9 +47,16 @@ impl Renaming {
     }
 }
 
+/// The same with the names that there are.
+pub fn plain(state: &State) -> State {
+    renamed(state, RENAMINGS[0], [0, 1, 2])
+}
+
 pub fn canonical(state: &State) -> State {
-    let has_reference =
-        |world: &World| world.book.iter().flatten().any(|it| it.reference.is_some());
+    let has_reference = |world: &World| {
+        world.book.iter().flatten().any(|it| it.reference.is_some())
+            || world.payments != [None; REFERENCES]
+    };
     let references =
         has_reference(&state.world) || state.replica.as_deref().is_some_and(has_reference);
     let renamings = RENAMINGS.into_iter().filter(|it| references || !it.references);
@@ -57,7 +77,8 @@ fn users_key(state: &State, user: usize) -> (bool, bool) {
     (state.world.buyers[user], state.replica.as_ref().is_some_and(|world| world.buyers[user]))
 }
 
-type Key = (u64, Told);
+type Key = (u128, Told);
+type Payments = [Option<Payment<u8>>; REFERENCES];
 
 /// Everything about an order. Ids that nothing is known of come last.
 fn key(state: &State, renaming: Renaming, id: u8) -> Key {
@@ -76,37 +97,46 @@ fn key(state: &State, renaming: Renaming, id: u8) -> Key {
             }
         }
     }
-    bits.add(state.promised[index].map_or(7, order_state), 3);
+    bits.add(state.promised[index].map_or(7, |it| order_state(released(it))), 3);
     (bits.0, state.told[index])
+}
+
+/// All releases are alike.
+fn released(state: OrderState) -> OrderState {
+    if state.is_live() { state } else { OrderState::Released(Reason::Cancelled) }
 }
 
 fn order_state(state: OrderState) -> i64 {
     match state {
         OrderState::Held => 0,
         OrderState::Sold => 1,
-        OrderState::Released(Reason::Cancelled) => 2,
-        OrderState::Released(Reason::Expired) => 3,
-        OrderState::Released(Reason::Rejected) => 4,
+        OrderState::Released(_) => 2,
     }
 }
 
-struct Bits(u64);
+struct Bits(u128);
 
 impl Bits {
     fn add(&mut self, value: i64, bits: u32) {
-        self.0 = (self.0 << bits) | (value as u64 & ((1 << bits) - 1));
+        self.0 = (self.0 << bits) | (value as u128 & ((1 << bits) - 1));
     }
 
     fn world(&mut self, world: &World, renaming: Renaming, id: u8) {
         match world.entry(id).map(|entry| renaming.entry(entry)) {
-            None => self.add(-1, 12),
+            None => self.add(-1, 14),
             Some(entry) => {
                 self.add(order_state(entry.state), 3);
                 self.add(entry.units.get(), 2);
                 self.add(entry.deadline % crate::world::NOW, 3);
                 self.add(entry.reference.map_or(0, |it| i64::from(it) + 1), 2);
                 self.add(entry.user.into(), 2);
+                self.add(entry.asked.get(), 2);
             }
+        }
+        for payment in renaming.payments(world.payments) {
+            let of = payment.filter(|payment| payment.id == id);
+            self.add(of.map_or(0, |it| 1 + it.outcome as i64), 3);
+            self.add(of.map_or(0, |it| it.sale.get()), 2);
         }
         for user in 0..USERS {
             let has = world.units[usize::from(renaming.user(user as u8))];
@@ -122,15 +152,17 @@ fn renamed(state: &State, renaming: Renaming, ids: [u8; ORDERS]) -> State {
     }
     let world = |world: &World| {
         let [one, two] = [0, 1].map(|user| usize::from(renaming.user(user)));
+        let new_id = |old| ids.iter().position(|id| *id == old).unwrap_or(0) as u8;
         let mut units = [world.units[one], world.units[two]];
         for has in units.iter_mut().flatten() {
-            has.latest = ids.iter().position(|id| *id == has.latest).unwrap_or(0) as u8;
+            has.latest = new_id(has.latest);
         }
         World {
             buyers: [world.buyers[one], world.buyers[two]],
             units,
             book: sorted(world.book, ids).map(|it| it.map(|entry| renaming.entry(entry))),
             holds: sorted(world.holds, ids),
+            payments: renaming.payments(world.payments).map(|it| it.map(|it| it.map(new_id))),
             ..*world
         }
     };
@@ -139,7 +171,7 @@ fn renamed(state: &State, renaming: Renaming, ids: [u8; ORDERS]) -> State {
         replica: state.replica.as_ref().map(|replica| Box::new(world(replica))),
         late: state.late.map(|it| sorted(it, ids).map(|it| it.map(|late| renaming.late(late)))),
         told: sorted(state.told, ids),
-        promised: sorted(state.promised, ids),
+        promised: sorted(state.promised, ids).map(|it| it.map(released)),
         ..state.clone()
     }
 }

@@ -4,13 +4,14 @@
 use crate::bounds::{created, order, sale};
 use crate::world::{Error, NOW, View, World};
 use domain::book::{Entry, Reason, State, UserUnits};
+use domain::confirm;
 use domain::facts::Refusal;
 use domain::orders::{self, Request, stock_after_release};
 use domain::plan::{Admission, Change, Decision, Hold, Plan, SalePlan};
 use domain::rejection::Fate;
 use domain::rules::{MILLIS_MAX, Meant, Rules};
 use domain::sale::{Outcome, Policy, Units};
-use domain::sales::{self, End};
+use domain::sales::{self, End, Restock};
 use domain::tries;
 use std::cell::Cell;
 
@@ -29,6 +30,10 @@ fn asked<T>(world: World, question: impl FnOnce(&View<'_>) -> T) -> T {
     ask(world, PLAIN, usize::MAX, question)
 }
 
+fn restocked(world: World, restock: Restock) -> Result<(i64, SalePlan), Error> {
+    asked(world, |facts| sales::restock(facts, Meant::Any, restock))
+}
+
 fn refused<T>(refusal: Refusal) -> Result<T, Error> {
     Err(Error::Refused(refusal))
 }
@@ -36,7 +41,7 @@ fn refused<T>(refusal: Refusal) -> Result<T, Error> {
 fn entry(state: State, units: i64) -> Entry<u8> {
     let deadline = if state == State::Held { NOW + 1 } else { 0 };
     let units = order(0, 0, units).units;
-    Entry { state, units, deadline, reference: None, user: 0 }
+    Entry::made(state, units, deadline, 0)
 }
 
 /// A sale with one order of user 0.
@@ -120,7 +125,7 @@ fn the_longest_reservation_has_a_deadline() {
     let made = plan(asked(world, |facts| tries::decide(facts, &order(0, 0, 1), false)));
     assert_eq!(made.hold, Some(Hold::Place(NOW + MILLIS_MAX)));
     let world = with_order(State::Held, 1, Some(0), 1);
-    let more = plan(asked(world, |facts| orders::extend(facts, &request(), i64::MAX)));
+    let more = plan(asked(world, |facts| confirm::extend(facts, &request(), i64::MAX)));
     assert_eq!(more.hold, Some(Hold::Move(i64::MAX)));
 }
 
@@ -160,7 +165,7 @@ fn released_units_return_where_they_fit() {
     ] {
         for state in [State::Held, State::Sold] {
             let world = with_order(state, 2, stock, 2);
-            let got = plan(asked(world, |facts| orders::cancel(facts, &request(), None)));
+            let got = plan(asked(world, |facts| orders::cancel(facts, &request(), None, None)));
             assert_eq!((got.stock, got.dismiss, got.units), (want, true, Some(None)));
         }
     }
@@ -178,7 +183,7 @@ fn units_that_somebody_edited_never_become_less_than_none() {
     ] {
         let mut world = with_order(State::Held, 2, Some(0), 2);
         world.units[0] = has;
-        let got = plan(asked(world, |facts| orders::cancel(facts, &request(), None)));
+        let got = plan(asked(world, |facts| orders::cancel(facts, &request(), None, None)));
         assert_eq!((got.units, got.dismiss), (want, is_dismissed), "{has:?}");
     }
 }
@@ -237,12 +242,12 @@ fn what_needs_rules_is_refused_without() {
         (sold.clone(), None, true),
         (sold, Some(State::Sold), true),
     ] {
-        let got = asked(world, |facts| orders::cancel(facts, &request, only));
+        let got = asked(world, |facts| orders::cancel(facts, &request, only, None));
         assert_eq!(got == refused(Refusal::NotManaged), is_refused, "{request:?} {only:?}");
     }
-    let confirmed = asked(world, |facts| orders::confirm(facts, &request(), None));
+    let confirmed = asked(world, |facts| confirm::confirm(facts, &request(), None));
     assert_eq!(confirmed, refused(Refusal::NotManaged));
-    assert_eq!(asked(world, |facts| sales::restock(facts, 1)), refused(Refusal::NotManaged));
+    assert_eq!(restocked(world, Restock::By(1)), refused(Refusal::NotManaged));
 }
 
 #[test]
@@ -260,12 +265,29 @@ fn stock_and_total_stay_within_64_bits() {
         (None, 2, 1, refused(Refusal::NoVoucher)),
     ] {
         let world = World { stock, ..created(Rules { total, ..sale() }) };
-        let got = asked(world, |facts| sales::restock(facts, delta));
+        let got = restocked(world, Restock::By(delta));
         let got = got.map(|(after, plan)| {
             let changed = plan.stock.zip(plan.rules);
             (after, changed.map(|(stock, rules)| (stock.after, rules.total)))
         });
         assert_eq!(got, want, "{stock:?} {total} {delta}");
+    }
+    for (to, want) in [
+        (3, Ok((2, Some((2, 3))))),
+        (1, Ok((0, Some((0, 1))))),
+        // Written again, and nothing else.
+        (2, Ok((1, None))),
+        (0, refused(Refusal::TooFew)),
+        (-1, refused(Refusal::TooFew)),
+        (i64::MIN, refused(Refusal::Overflow)),
+    ] {
+        let world = World { stock: Some(1), ..created(Rules { total: 2, ..sale() }) };
+        let got = restocked(world, Restock::To(to));
+        let got = got.map(|(after, plan)| {
+            let rules = plan.rules.unwrap();
+            (after, plan.stock.map(|stock| (stock.after, rules.total)))
+        });
+        assert_eq!(got, want, "{to}");
     }
 }
 
@@ -319,13 +341,13 @@ fn a_sale_ends_although_its_keys_are_unreadable() {
         (no_book, 9, false, refused(Refusal::Held)),
         (no_rules, 9, false, Ok(delete())),
     ] {
-        let got = ask(world, PLAIN, fails, |facts| sales::drop(facts, forced, 1));
+        let got = ask(world, PLAIN, fails, |facts| sales::drop(facts, Meant::Any, forced, 1));
         assert_eq!(got, want, "{world:?} {fails} {forced}");
     }
     // More are held than are released at once.
     for (most, ids) in [(0, vec![]), (1, vec![0]), (2, vec![0])] {
         let delete = (most > 0).then_some(deletion);
-        let got = asked(held, |facts| sales::drop(facts, true, most));
+        let got = asked(held, |facts| sales::drop(facts, Meant::Any, true, most));
         assert_eq!(got, Ok(End::Cancel { ids, delete, end }));
     }
 }

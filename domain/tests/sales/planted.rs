@@ -4,7 +4,8 @@ use crate::actions::Action;
 use crate::world::{NOW, World};
 use domain::book::{Entry, Reason, State, UserUnits};
 use domain::facts::Stream;
-use domain::plan::{Hold, Plan};
+use domain::payments::Outcome;
+use domain::plan::{Append, Hold, Plan};
 use domain::rules::SaleId;
 
 #[derive(Clone, Copy)]
@@ -34,7 +35,7 @@ const fn written(name: &'static str, edit: fn(&mut Plan<u8>, &Action) -> bool) -
 }
 
 fn releases(plan: &Plan<u8>) -> bool {
-    plan.appends.iter().flatten().any(|append| append.stream == Stream::Released)
+    plan.appends.iter().flatten().any(|append| append.stream() == Stream::Released)
 }
 
 fn each(world: &mut World, change: impl Fn(&mut Entry<u8>)) {
@@ -121,7 +122,7 @@ pub const PLANTED: &[Planted] = &[
     }),
     seen("a repeat with other units is accepted", |world, action| {
         if let Action::Try(order) = action {
-            each(world, |entry| entry.units = order.units);
+            each(world, |entry| entry.asked = order.units);
         }
     }),
     seen("one unit more is sold", |world, action| {
@@ -130,7 +131,7 @@ pub const PLANTED: &[Planted] = &[
         }
     }),
     seen("another user's order is cancelled", |world, action| {
-        if let Action::Cancel(named, _) = action {
+        if let Action::Cancel(named, ..) = action {
             each(world, |entry| entry.user = named.user);
         }
     }),
@@ -162,6 +163,41 @@ pub const PLANTED: &[Planted] = &[
         if is_try(action) {
             world.holds = [None; 3];
         }
+    }),
+    seen("a payment is forgotten", |world, action| {
+        if matches!(action, Action::Confirm(..)) {
+            world.payments = [None; 2];
+        }
+    }),
+    seen("a payment of an earlier sale pays again", |world, action| {
+        if matches!(action, Action::Confirm(..)) {
+            let sale = world.sale();
+            world.payments = world.payments.map(|it| it.filter(|it| Some(it.sale) == sale));
+        }
+    }),
+    written("a payment is not recorded", |plan, action| {
+        plan.payment = plan.payment.filter(|_| !matches!(action, Action::Confirm(..)));
+        plan.payment.is_some() || !matches!(action, Action::Confirm(_, Some(_)))
+    }),
+    written("a second payment is taken for the first", |plan, _| {
+        if let Some((_, payment)) = &mut plan.payment {
+            payment.outcome = Outcome::First;
+        }
+        plan.appends = plan.appends.map(|append| match append {
+            Some(Append::Payment(_)) => Some(Append::Payment(Outcome::First)),
+            append => append,
+        });
+        true
+    }),
+    written("a payment is refunded by a release, and then again", |plan, action| {
+        plan.payment = plan.payment.filter(|_| !matches!(action, Action::Cancel(..)));
+        true
+    }),
+    written("what was asked for is forgotten when a part is kept", |plan, action| {
+        if let (Action::Cancel(_, _, Some(_)), Some(entry)) = (action, &mut plan.entry) {
+            entry.asked = entry.units;
+        }
+        true
     }),
     written("the hold is not lifted", |plan, _| {
         plan.hold = plan.hold.filter(|hold| *hold != Hold::Lift);
@@ -195,7 +231,7 @@ pub const PLANTED: &[Planted] = &[
         true
     }),
     written("a release has no entry", |plan, _| {
-        plan.appends = plan.appends.map(|it| it.filter(|it| it.stream != Stream::Released));
+        plan.appends = plan.appends.map(|it| it.filter(|it| it.stream() != Stream::Released));
         true
     }),
     written("a release has two entries", |plan, _| {

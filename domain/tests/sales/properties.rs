@@ -1,14 +1,15 @@
 //! What every step must keep, whatever it decides.
 
-use crate::actions::{Action, Answer, Late, Named};
-use crate::world::{Error, NOW, ORDERS, World, Written};
+use crate::actions::{Action, Answer, Late, Named, meant};
+use crate::world::{Error, NOW, ORDERS, REFERENCES, World, Written};
 use domain::book::{Entry, Reason, State};
 use domain::facts::Refusal;
-use domain::orders::{Cancellation, Confirmation};
+use domain::orders::Cancellation;
 use domain::plan::Order;
 use domain::rejection::Fate;
 use domain::rules::{Meant, Window};
-use domain::sale::Outcome;
+use domain::sale::{Outcome, Units};
+use domain::sales::Restock;
 use domain::tries;
 
 /// One command: the keys before and after, what was appended, the answer.
@@ -22,9 +23,9 @@ pub struct Step<'s> {
     pub late: Option<Late>,
 }
 
-type Checked = Result<(), &'static str>;
+pub type Checked = Result<(), &'static str>;
 
-fn ensure(is_right: bool, word: &'static str) -> Checked {
+pub fn ensure(is_right: bool, word: &'static str) -> Checked {
     if is_right { Ok(()) } else { Err(word) }
 }
 
@@ -46,7 +47,8 @@ impl Step<'_> {
 
     /// The orders, whatever the answer is.
     pub fn check_changes(&self) -> Checked {
-        (0..ORDERS).try_for_each(|id| self.check_order(id))
+        (0..ORDERS).try_for_each(|id| self.check_order(id))?;
+        (0..REFERENCES).try_for_each(|reference| self.check_payment(reference))
     }
 
     fn check_order(&self, id: usize) -> Checked {
@@ -58,6 +60,7 @@ impl Step<'_> {
             (None, None) if self.before.rules.is_none() => appended,
             (None, None) => (0, 0, 0),
             (None, Some(entry)) => {
+                ensure(entry.asked == entry.units && !entry.was_sold, "a new order is no other")?;
                 self.check_sale(id, &entry)?;
                 (1, 0, 0)
             }
@@ -88,7 +91,7 @@ impl Step<'_> {
 
     fn tries(&self) -> impl Iterator<Item = &Order<u8>> {
         let (first, second) = match self.action {
-            Action::Try(order) => (Some(order), None),
+            Action::Try(order) | Action::TryFor(order, _) => (Some(order), None),
             Action::Pair(first, second) => (Some(first), Some(second)),
             _ => (None, None),
         };
@@ -102,7 +105,11 @@ impl Step<'_> {
         before: &Entry<u8>,
         after: &Entry<u8>,
     ) -> Result<(u8, u8, u8), &'static str> {
-        ensure((before.user, before.units) == (after.user, after.units), "another order")?;
+        ensure((before.user, before.asked) == (after.user, after.asked), "another order")?;
+        let is_part = before.units != after.units;
+        ensure(is_part == (before.state == after.state && self.keeps(id, after)), "other units")?;
+        let was_sold = before.state == State::Sold && !after.state.is_live();
+        ensure(after.was_sold == was_sold, "a release of another state")?;
         let is_overdue = before.is_overdue(NOW);
         let is_named = |named: &Named| {
             usize::from(named.id) == id
@@ -120,14 +127,18 @@ impl Step<'_> {
             }
             (State::Sold, State::Sold, Action::Confirm(named, reference)) => {
                 let is_first = before.reference.is_none() && after.reference == *reference;
-                (is_named(named) && is_first, (0, 0, 0))
+                (is_named(named) && is_first, (0, 1, 0))
+            }
+            (before, after, Action::Cancel(named, only, Some(_))) if before == after => {
+                let is_in_state = only.is_none_or(|only| only == before);
+                (is_named(named) && is_in_state && !is_overdue, (0, 0, 1))
             }
             (State::Held, State::Released(Reason::Expired), _) => (is_overdue, (0, 0, 1)),
-            (State::Held, State::Released(Reason::Cancelled), Action::Drop { forced }) => {
-                (*forced, (0, 0, 1))
+            (State::Held, State::Released(Reason::Cancelled), Action::Drop { forced, .. }) => {
+                (*forced && !is_overdue, (0, 0, 1))
             }
             (State::Held | State::Sold, State::Released(Reason::Cancelled), action) => {
-                let named = matches!(action, Action::Cancel(named, only) if is_named(named)
+                let named = matches!(action, Action::Cancel(named, only, _) if is_named(named)
                     && only.is_none_or(|only| only == before.state));
                 (named && !is_overdue, (0, 0, 1))
             }
@@ -139,6 +150,15 @@ impl Step<'_> {
         let keeps = after.state == State::Sold || after.reference == before.reference;
         ensure(is_right && keeps, "a change that nobody may ask for")?;
         Ok(appended)
+    }
+
+    /// Is it asked that this order keeps just these units?
+    fn keeps(&self, id: usize, after: &Entry<u8>) -> bool {
+        let (kept, named) = match self.action {
+            Action::Cancel(named, _, kept) => (*kept, usize::from(named.id)),
+            _ => return false,
+        };
+        named == id && kept == Some(after.units)
     }
 
     /// Is it this order's entry that is rejected?
@@ -162,9 +182,12 @@ impl Step<'_> {
         let end = after.end;
         let is_right = match self.action {
             Action::End(_) | Action::Begin(_) | Action::Limit(_) | Action::Hold(_) => true,
-            Action::Restock(delta) => {
-                after == domain::rules::Rules { total: before.total + delta, ..before }
-                    || before == after
+            Action::Restock(how) => {
+                let total = match how {
+                    Restock::By(delta) => before.total + delta,
+                    Restock::To(total) => *total,
+                };
+                after == domain::rules::Rules { total, ..before }
             }
             Action::Drop { .. } => {
                 // A sale that has not begun ends as it begins.
@@ -179,14 +202,31 @@ impl Step<'_> {
     fn check_answer(&self) -> Checked {
         match (self.action, self.answer) {
             (Action::Try(order), Ok(Answer::Try(answer))) => self.check_try(order, answer),
+            (Action::TryFor(order, sale), answer) => match answer {
+                _ if !meant(Some(*sale)).is(self.before.rules.as_ref()) => {
+                    let is_over = *answer == Ok(Answer::Try(Outcome::Ended.into()));
+                    ensure(is_over && self.before == self.after, "a try of another sale")
+                }
+                Ok(Answer::Try(answer)) => self.check_try(order, answer),
+                _ => self.check_refused(order),
+            },
+            (Action::Drop { sale, .. }, answer) => {
+                let is_meant = meant(*sale).is(self.before.rules.as_ref());
+                let nothing = *self.before == self.before.without_sale();
+                ensure(is_meant || nothing || answer.is_err(), "another sale is dropped")
+            }
+            (Action::Restock(Restock::To(total)), Ok(_)) => {
+                let is_so = self.after.rules.is_some_and(|rules| rules.total == *total);
+                ensure(is_so && self.written.anything, "a total that is not what was asked for")
+            }
             (Action::Confirm(named, reference), answer) => {
                 self.check_confirm(named, *reference, answer)
             }
             (Action::Extend(named, _), Ok(Answer::Confirm(answer))) => {
                 self.check_extend(named, *answer)
             }
-            (Action::Cancel(named, only), Ok(Answer::Cancel(answer))) => {
-                self.check_cancel(named, *only, *answer)
+            (Action::Cancel(named, only, kept), Ok(Answer::Cancel(answer))) => {
+                self.check_cancel(named, *only, *kept, *answer)
             }
             (_, Ok(Answer::Reject(fate))) => self.check_fate(*fate),
             (Action::Try(order), Err(_)) => self.check_refused(order),
@@ -199,7 +239,7 @@ impl Step<'_> {
         let is_theirs = |it: Option<Entry<u8>>| it.is_some_and(|entry| entry.user == order.user);
         ensure(answer.is_repeat == before.is_some(), "a repeat is not marked as one")?;
         if before.is_some() {
-            let is_live = after.is_some_and(|it| it.state.is_live() && it.units == order.units);
+            let is_live = after.is_some_and(|it| it.state.is_live() && it.asked == order.units);
             ensure(is_theirs(before), "an order of another user is shown")?;
             ensure(self.written.anything, "a repeat that is not replicated")?;
             return match answer.outcome {
@@ -247,7 +287,7 @@ impl Step<'_> {
 
     fn check_refused(&self, order: &Order<u8>) -> Checked {
         let refused = self.before.entry(order.id).is_some_and(|entry| {
-            let differs = entry.state.is_live() && entry.units != order.units;
+            let differs = entry.state.is_live() && entry.asked != order.units;
             entry.user != order.user || differs && !entry.is_overdue(NOW)
         });
         let is_missing = self.before.stock.is_none();
@@ -260,65 +300,24 @@ impl Step<'_> {
     }
 
     /// The order that a request names, before and after.
-    fn named(&self, named: &Named) -> Option<(Entry<u8>, Entry<u8>)> {
+    pub fn named(&self, named: &Named) -> Option<(Entry<u8>, Entry<u8>)> {
         let is_meant = named.meant() == Meant::Any || named.meant().is(self.before.rules.as_ref());
         let before = self.before.entry(named.id).filter(|it| is_meant && it.user == named.user)?;
         Some((before, self.after.entry(named.id)?))
     }
 
     /// An unknown order is answered so, and nothing is written.
-    fn check_unknown(&self, is_unknown: bool) -> Checked {
+    pub fn check_unknown(&self, is_unknown: bool) -> Checked {
         ensure(is_unknown && !self.written.anything, "an order is not known, or is")
     }
 
-    fn check_confirm(
+    fn check_cancel(
         &self,
         named: &Named,
-        reference: Option<u8>,
-        answer: &Result<Answer, Error>,
+        only: Option<State>,
+        kept: Option<Units>,
+        answer: Cancellation,
     ) -> Checked {
-        let Some((before, after)) = self.named(named) else {
-            let is_unknown = *answer == Ok(Answer::Confirm(Confirmation::NoSuchOrder));
-            return self.check_unknown(is_unknown || self.before.rules.is_none());
-        };
-        let was_sold = before.state == State::Sold;
-        let is_second = |known| reference.is_some_and(|given| known != given);
-        let Ok(Answer::Confirm(answer)) = answer else {
-            let is_second = before.reference.is_some_and(is_second);
-            return ensure(was_sold && is_second, "a confirmation is refused");
-        };
-        ensure(self.written.anything, "an answer that is not replicated")?;
-        let is_right = match answer {
-            Confirmation::NoSuchOrder => false,
-            Confirmation::Confirmed => before.state == State::Held && after.state == State::Sold,
-            Confirmation::WasSold => {
-                let first = before.reference.or(reference);
-                was_sold
-                    && after.state == State::Sold
-                    && after.reference == first
-                    && reference.is_none_or(|given| first == Some(given))
-            }
-            Confirmation::TooLate => !was_sold && !after.state.is_live(),
-        };
-        ensure(is_right, "a confirmation that is not true")
-    }
-
-    fn check_extend(&self, named: &Named, answer: Confirmation) -> Checked {
-        let Some((before, after)) = self.named(named) else {
-            return self.check_unknown(answer == Confirmation::NoSuchOrder);
-        };
-        ensure(self.written.anything, "an answer that is not replicated")?;
-        let is_overdue = before.is_overdue(NOW);
-        let is_right = match answer {
-            Confirmation::NoSuchOrder => false,
-            Confirmation::Confirmed => !is_overdue && after.state == State::Held,
-            Confirmation::WasSold => after.state == State::Sold,
-            Confirmation::TooLate => !after.state.is_live(),
-        };
-        ensure(is_right, "a reservation is not what was answered")
-    }
-
-    fn check_cancel(&self, named: &Named, only: Option<State>, answer: Cancellation) -> Checked {
         if self.before.rules.is_none() {
             let (had, has) = (self.before.buyers, self.after.buyers);
             let user = usize::from(named.user);
@@ -332,7 +331,13 @@ impl Step<'_> {
         let was_live = before.state.is_live() && !before.is_overdue(NOW);
         let is_released = !after.state.is_live();
         let is_other = only.is_some_and(|only| only != before.state);
+        let has_less = kept.is_some_and(|kept| kept >= before.units);
+        if let Some(kept) = kept.filter(|kept| was_live && *kept < before.units && !is_other) {
+            let is_kept = after == Entry { units: kept, ..before };
+            return ensure(is_kept && answer == Cancellation::Released, "other units are kept");
+        }
         let is_right = match answer {
+            Cancellation::WasReleased if was_live => has_less && after == before && !is_other,
             Cancellation::NoSuchOrder => false,
             Cancellation::Released => was_live && is_released && !is_other,
             Cancellation::WasReleased => !was_live && is_released,

@@ -4,7 +4,8 @@ use crate::actions::{Action, Answer, Late, Named, Run};
 use crate::model::Bounds;
 use crate::world::{Error, ORDERS, World};
 use domain::book::State as OrderState;
-use domain::orders::{Cancellation, Confirmation};
+use domain::confirm::Confirmation;
+use domain::orders::Cancellation;
 use domain::plan::Order;
 use domain::sale::Outcome;
 
@@ -60,7 +61,9 @@ impl State {
     ) {
         match action {
             Action::Create | Action::Adopt if answer.is_ok() => self.created += 1,
-            Action::Try(order) if bounds.sales > 0 && self.is_sold_unmanaged(&order, run) => {
+            Action::Try(order) | Action::TryFor(order, _)
+                if bounds.sales > 0 && self.is_sold_unmanaged(&order, run) =>
+            {
                 let late = Late { user: order.user, units: order.units.get() as u8, sale: 0 };
                 self.late[0][usize::from(order.id)] = Some(late);
             }
@@ -96,10 +99,13 @@ impl State {
                 (&mut told.outcome, it.outcome as u8, |last, now| (last, now) != (5, 0))
             }
             Answer::Confirm(it) if *it != Confirmation::NoSuchOrder => {
-                let code = if matches!(action, Action::Extend(..)) { return } else { *it as u8 };
+                // Payments are on record: see the properties.
+                let Action::Confirm(_, None) = action else { return };
+                let code = *it as u8;
                 (&mut told.confirmation, code, |last, now| now != 1 && now >= last)
             }
             Answer::Cancel(it @ (Cancellation::Released | Cancellation::WasReleased)) => {
+                let Action::Cancel(_, _, None) = action else { return };
                 (&mut told.cancellation, *it as u8, |_, now| now == 2)
             }
             _ => return,
@@ -140,7 +146,11 @@ impl State {
             let late = entry.map(|it| Late::of(&it, lost.sale()));
             self.late[1][id] = late.or(self.late[1][id]);
             let state = replica.book[id].map(|entry| entry.state);
-            if self.promised[id].is_some() && self.promised[id] != state {
+            let is_kept = |it: OrderState| match state {
+                Some(state) => it == state || !it.is_live() && !state.is_live(),
+                None => false,
+            };
+            if self.promised[id].is_some_and(|it| !is_kept(it)) {
                 self.bad = Some("lost although replicated");
             }
         }
@@ -153,10 +163,10 @@ impl State {
 
 fn named(action: &Action) -> Option<usize> {
     match action {
-        Action::Try(order) => Some(order.id.into()),
+        Action::Try(order) | Action::TryFor(order, _) => Some(order.id.into()),
         Action::Confirm(Named { id, .. }, _)
         | Action::Extend(Named { id, .. }, _)
-        | Action::Cancel(Named { id, .. }, _) => Some((*id).into()),
+        | Action::Cancel(Named { id, .. }, ..) => Some((*id).into()),
         _ => None,
     }
 }

@@ -1,8 +1,9 @@
 //! The keys of one voucher as tables, the facts that decisions ask of them, and plans applied to
 //! them.
 
-use domain::book::{Entry, State, UserUnits};
+use domain::book::{Entry, Reason, State, UserUnits};
 use domain::facts::{Due, Facts, FirstDue, Refusal, Stream};
+use domain::payments::{Outcome, Payment};
 use domain::plan::{Admission, Append, Hold, Plan, SalePlan};
 use domain::rules::{Millis, Rules, SaleId};
 use domain::sale::{Policy, Stock, Units};
@@ -10,6 +11,7 @@ use std::cell::Cell;
 
 pub const USERS: usize = 2;
 pub const ORDERS: usize = 3;
+pub const REFERENCES: usize = 2;
 
 /// The present. Time passes by bringing every moment nearer, so that there is no last one: what is
 /// over lies at the present.
@@ -24,6 +26,10 @@ pub struct World {
     pub units: [Option<UserUnits<u8>>; USERS],
     pub book: [Option<Entry<u8>>; ORDERS],
     pub holds: [Option<Millis>; ORDERS],
+    /// Units of held orders beyond the first of each.
+    pub extra: i64,
+    /// By reference.
+    pub payments: [Option<Payment<u8>>; REFERENCES],
 }
 
 impl World {
@@ -34,7 +40,14 @@ impl World {
         units: [None; USERS],
         book: [None; ORDERS],
         holds: [None; ORDERS],
+        extra: 0,
+        payments: [None; REFERENCES],
     };
+
+    /// Nothing but what outlives a sale.
+    pub fn without_sale(&self) -> Self {
+        Self { payments: self.payments, ..Self::EMPTY }
+    }
 
     pub fn entry(&self, id: u8) -> Option<Entry<u8>> {
         self.book[usize::from(id)]
@@ -86,6 +99,17 @@ impl World {
                 return Err("holds and held orders differ");
             }
         }
+        for (payment, reference) in self.payments.iter().zip(0_u8..) {
+            let first = payment.filter(|it| it.outcome == Outcome::First && it.sale == rules.sale);
+            let paid = first.and_then(|it| self.entry(it.id));
+            if paid.is_some_and(|it| it.reference == Some(reference) && !it.state.is_live()) {
+                return Err("a refund that is announced is not recorded");
+            }
+        }
+        let held = self.live().filter(|entry| entry.state == State::Held);
+        if self.extra != held.map(|entry| entry.units.get() - 1).sum::<i64>() {
+            return Err("units of held orders are not counted");
+        }
         for user in 0..USERS {
             let live = self.live_units(user as u8);
             if self.units[user].map_or(0, |has| has.units.get()) != live {
@@ -99,7 +123,7 @@ impl World {
     }
 
     fn check_unmanaged(&self) -> Result<(), &'static str> {
-        let bare = Self { stock: self.stock, buyers: self.buyers, ..Self::EMPTY };
+        let bare = Self { stock: self.stock, buyers: self.buyers, ..self.without_sale() };
         if *self != bare {
             return Err("keys without rules");
         }
@@ -183,6 +207,10 @@ impl Facts for View<'_> {
         self.ask(self.world.units[usize::from(*user)])
     }
 
+    fn payment(&self, reference: &u8) -> Result<Option<Payment<u8>>, Error> {
+        self.ask(self.world.payments[usize::from(*reference)])
+    }
+
     fn due(&self, most: usize) -> Result<Option<FirstDue<u8>>, Error> {
         let due = self.world.holds_until(NOW).into_iter().take(most);
         let due = due.map(|id| Due { id, user: self.world.entry(id).map(|entry| entry.user) });
@@ -199,7 +227,7 @@ impl Facts for View<'_> {
 
     fn has_own_keys(&self, with_stock: bool) -> Result<bool, Error> {
         let stock = if with_stock { None } else { self.world.stock };
-        self.ask(*self.world != World { stock, ..World::EMPTY })
+        self.ask(*self.world != World { stock, ..self.world.without_sale() })
     }
 
     fn room(&self, _: Stream) -> Result<(), Error> {
@@ -226,6 +254,8 @@ pub struct Written {
     pub ordered: Counts,
     pub confirmed: Counts,
     pub released: Counts,
+    /// How often each reference was appended, but by releases.
+    pub paid: [u8; REFERENCES],
     pub letters: u8,
     pub acknowledged: u8,
 }
@@ -263,8 +293,12 @@ impl World {
             Some(Hold::Lift) => self.holds[id] = None,
             None => {}
         }
+        self.extra += plan.extra;
+        if let Some((reference, payment)) = plan.payment {
+            self.payments[usize::from(reference)] = Some(payment);
+        }
         for append in plan.appends.iter().flatten() {
-            written.count(append.stream, id);
+            written.count(*append, plan, id);
         }
         written.anything = true;
         let checked = plan_is_sound(&before, plan).and_then(|()| self.check());
@@ -276,7 +310,7 @@ impl World {
     pub fn apply_sale(&mut self, plan: &SalePlan, written: &mut Written) {
         written.anything |= *plan != SalePlan::default();
         if plan.delete {
-            *self = Self::EMPTY;
+            *self = self.without_sale();
         }
         self.rules = plan.rules.or(self.rules);
         self.stock = plan.stock.map(|stock| stock.after).or(plan.new_stock).or(self.stock);
@@ -284,12 +318,17 @@ impl World {
 }
 
 impl Written {
-    fn count(&mut self, stream: Stream, id: usize) {
-        match stream {
-            Stream::Orders => self.ordered[id] += 1,
-            Stream::Released => self.released[id] += 1,
-            Stream::Confirmed => self.confirmed[id] += 1,
-            Stream::DeadLetters => self.letters += 1,
+    fn count(&mut self, append: Append, plan: &Plan<u8>, id: usize) {
+        match append {
+            Append::Order => self.ordered[id] += 1,
+            Append::Release { .. } => self.released[id] += 1,
+            Append::Confirmation => self.confirmed[id] += 1,
+            Append::Payment(outcome) => {
+                self.confirmed[id] += u8::from(outcome == Outcome::First);
+                let reference = plan.payment.map(|(reference, _)| usize::from(reference));
+                reference.into_iter().for_each(|it| self.paid[it] += 1);
+            }
+            Append::DeadLetter { .. } => self.letters += 1,
         }
     }
 }
@@ -302,11 +341,12 @@ fn plan_is_sound(world: &World, plan: &Plan<u8>) -> Result<(), &'static str> {
     let is_changed = plan.stock.is_some() || plan.entry.is_some() || plan.units.is_some();
     let is_moved = plan.hold.is_some() || plan.dismiss || plan.admit.is_some();
     let is_written = is_changed || is_moved || plan.appends != [None; 2] || plan.acknowledge;
-    wrong(!is_written && !plan.again, "a plan of nothing")?;
+    wrong(!is_written && plan.payment.is_none() && !plan.again, "a plan of nothing")?;
     wrong(plan.again && is_written, "a plan that writes, again")?;
     wrong(plan.stock.is_some_and(|it| world.stock != Some(it.before)), "another stock before")?;
     wrong(plan.stock.is_some_and(|it| it.before == it.after), "a stock that stays")?;
-    wrong(plan.sale.is_some_and(|sale| world.sale() != Some(sale)), "another sale")?;
+    let is_of_sale = plan.sale.is_some_and(|sale| world.sale() != Some(sale));
+    wrong(is_of_sale && (is_changed || is_moved), "another sale")?;
     wrong(plan.admit == Some(Admission::Add) && world.buyers[user], "a buyer added again")?;
     wrong(plan.dismiss && !world.buyers[user], "no buyer to be dismissed")?;
     let is_there = world.holds[id].is_some();
@@ -319,26 +359,30 @@ fn plan_is_sound(world: &World, plan: &Plan<u8>) -> Result<(), &'static str> {
         let returned = if plan.dismiss { plan.order.units.get() } else { 0 };
         wrong(moved != taken + returned, "the stock moved by other units")?;
     }
-    plan.appends.iter().flatten().try_for_each(|append| entry_is_sound(append, plan, known))
+    plan.appends.iter().flatten().try_for_each(|append| entry_is_sound(*append, plan, known))
 }
 
 fn entry_is_sound(
-    append: &Append<u8>,
+    append: Append,
     plan: &Plan<u8>,
     known: Option<Entry<u8>>,
 ) -> Result<(), &'static str> {
-    let made = plan.entry.filter(|entry| entry.state == State::Held).map(|entry| entry.deadline);
-    let is_sound = match append.stream {
-        Stream::Orders => append.deadline == made && append.reason.is_none(),
-        Stream::Confirmed => append.reference == plan.entry.and_then(|entry| entry.reference),
-        Stream::Released if plan.sale.is_none() => append.reason.is_some() && append.was.is_none(),
-        Stream::Released => {
-            let reason = plan.entry.map(|entry| entry.state);
-            reason == append.reason.map(State::Released)
-                && append.was == known.map(|known| known.state)
-                && append.reference == known.and_then(|known| known.reference)
+    let is_sound = match append {
+        Append::Order => true,
+        Append::Confirmation => plan.entry.is_some_and(|entry| entry.state == State::Sold),
+        Append::Payment(outcome) => plan.payment.is_some_and(|(_, it)| it.outcome == outcome),
+        Append::Release { was, kept, .. } if plan.sale.is_none() => was.is_none() && kept.is_none(),
+        Append::Release { reason, was, kept: None } => {
+            plan.entry.map(|entry| entry.state) == Some(State::Released(reason))
+                && was == known.map(|known| known.state)
+                && plan.entry.and_then(|entry| entry.was()) == was
         }
-        Stream::DeadLetters => append.fate.is_some() && plan.acknowledge,
+        Append::Release { reason, was, kept } => {
+            reason == Reason::Cancelled
+                && was == known.map(|known| known.state)
+                && plan.entry.map(|entry| entry.units) == kept
+        }
+        Append::DeadLetter { .. } => plan.acknowledge,
     };
     if is_sound { Ok(()) } else { Err("an entry that says something else") }
 }

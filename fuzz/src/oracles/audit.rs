@@ -30,8 +30,7 @@ pub(crate) fn audits(bytes: &[u8]) {
             (4, None) => books.extra = input.flag().then_some(number),
             (3, _) => books.holds.extend([(id, number)]),
             (_, Some(units)) => {
-                let entry =
-                    Entry { state: State::Sold, units, deadline: 0, reference: None, user: &user };
+                let entry = Entry::made(State::Sold, units, 0, &*user);
                 books.orders.insert(id, entry.write());
             }
             _ => {}

@@ -5,6 +5,7 @@ use domain::entry_id::EntryId;
 use domain::hash_tag::{Tagged, tag_of, tagged};
 use domain::integer::{self, Decimal};
 use domain::key_names::{self, HOLDS_PREFIX, Naming, RULES_PREFIX};
+use domain::payments::Payment;
 use domain::rules::{BadRules, MILLIS_MAX, Rules, SaleId};
 use domain::sale::Units;
 use domain::slot::Slot;
@@ -93,15 +94,12 @@ pub(crate) fn rules(bytes: &[u8]) {
 
 /// Entries of the book and of the buyers.
 pub(crate) fn book(bytes: &[u8]) {
-    let entry = Entry::parse(bytes).ok();
-    let read = entry.map(|entry| {
-        let Entry { state, units, deadline, reference, user } = entry;
-        (state.word().as_bytes(), units.get(), deadline, reference, user)
-    });
-    assert_eq!(read, modelled(bytes));
-    if let Some(entry) = entry {
+    if let Ok(entry) = Entry::parse(bytes) {
         assert_eq!(entry.write(), bytes);
-        assert_eq!(entry.state.is_live(), matches!(entry.state, State::Held | State::Sold));
+        assert_eq!(entry.was().is_none(), entry.state.is_live());
+    }
+    if let Ok(payment) = Payment::parse(bytes) {
+        assert_eq!(payment.write(), bytes);
     }
 
     let parts: Vec<&[u8]> = bytes.splitn(2, |byte| *byte == b':').collect();
@@ -117,30 +115,11 @@ pub(crate) fn book(bytes: &[u8]) {
     let Some(units) = Units::new(input.number()) else { return };
     let user = input.rest();
     for reference in [None, Some(user).filter(|bytes| !bytes.is_empty())] {
-        let sold = Entry { state: State::Sold, units, deadline: 0, reference, user };
+        let sold = Entry { reference, ..Entry::made(State::Sold, units, 0, user) };
         assert_eq!(Entry::parse(&sold.write()), Ok(sold));
     }
     let has = UserUnits { units, latest: user };
     assert_eq!(UserUnits::parse(&has.write()), Ok(has));
-}
-
-/// The state, the units, the deadline, the reference and the user of an entry of the book.
-type Row<'b> = (&'b [u8], i64, i64, Option<&'b [u8]>, &'b [u8]);
-
-fn modelled(bytes: &[u8]) -> Option<Row<'_>> {
-    const WORDS: [&[u8]; 5] = [b"held", b"sold", b"cancelled", b"expired", b"rejected"];
-    let parts: Vec<&[u8]> = bytes.splitn(4, |byte| *byte == b':').collect();
-    let [word, units, deadline, rest] = parts[..] else { return None };
-    let is_held = word == b"held";
-    let units = canonical(units).filter(|units| *units > 0 && WORDS.contains(&word))?;
-    let Some(len) = deadline.strip_prefix(b"ref") else {
-        let bounds = if is_held { 1..=1 << 49 } else { 0..=0 };
-        let deadline = canonical(deadline).filter(|deadline| bounds.contains(deadline))?;
-        return Some((word, units, deadline, None, rest));
-    };
-    let len = canonical(len).filter(|len| *len > 0 && !is_held)?;
-    let len = usize::try_from(len).ok().filter(|len| rest.get(*len) == Some(&b':'))?;
-    Some((word, units, 0, Some(&rest[..len]), &rest[len + 1..]))
 }
 
 /// Keys named after a voucher are in its slot, or the voucher is refused.

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use anyhow::Result;
-use domain::orders::{Cancellation, Confirmation};
+use domain::confirm::Confirmation;
+use domain::orders::Cancellation;
 use redis::RedisResult;
 use seckill_tools::connection::Connection;
 

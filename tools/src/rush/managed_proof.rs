@@ -4,7 +4,8 @@
 use std::collections::{HashMap, HashSet};
 
 use domain::book::{Reason, State};
-use domain::orders::{Cancellation, Confirmation};
+use domain::confirm::Confirmation;
+use domain::orders::Cancellation;
 
 use crate::answers::Answers;
 use crate::decisions;

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use domain::book::{Reason, State};
-use domain::orders::{Cancellation, Confirmation};
+use domain::confirm::Confirmation;
+use domain::orders::Cancellation;
 use domain::sale::Outcome;
 use indicatif::HumanCount;
 use serde::Serialize;
