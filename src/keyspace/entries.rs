@@ -16,7 +16,7 @@ pub(super) struct Texts<'a> {
     voucher: Str<'a>,
     sale: Option<OwnedStr>,
     units: Option<OwnedStr>,
-    appends: [AppendTexts<'a>; 2],
+    appends: [Option<AppendTexts<'a>>; 2],
     /// What a dead letter says beside the entry.
     letter: Vec<OwnedStr>,
 }
@@ -99,7 +99,7 @@ impl<'a> Sale<'a> {
             {
                 letter = rejected.letter(fate, was);
             }
-            append.map_or_else(AppendTexts::default, |append| AppendTexts::of(append, plan))
+            append.map(|append| AppendTexts::of(append, plan))
         });
         Ok(Texts {
             voucher: self.entry_voucher(plan.sale.is_some())?,
@@ -117,21 +117,23 @@ impl<'a> Sale<'a> {
     {
         let text = |text: &'t Option<OwnedStr>| text.as_ref().map(OwnedStr::as_str);
         let Texts { voucher, sale, units, .. } = texts;
-        let fields = |append: Option<Append>, texts: &'t AppendTexts<'_>| match append? {
+        let fields = |append: Option<Append>, texts: &'t Option<AppendTexts<'_>>| match append? {
             Append::DeadLetter { .. } => None,
-            _ => Some(self.entry_names().entry(&EntryValues {
-                user: plan.order.user.as_str(),
-                voucher: *voucher,
-                id: plan.order.id.as_str(),
-                units: text(units),
-                deadline: text(&texts.deadline),
-                sale: text(sale),
-                reference: texts.reference,
-                reason: text(&texts.reason),
-                was: text(&texts.was),
-                payment: text(&texts.payment),
-                kept: text(&texts.kept),
-            })),
+            _ => texts.as_ref().map(|texts| {
+                self.entry_names().entry(&EntryValues {
+                    user: plan.order.user.as_str(),
+                    voucher: *voucher,
+                    id: plan.order.id.as_str(),
+                    units: text(units),
+                    deadline: text(&texts.deadline),
+                    sale: text(sale),
+                    reference: texts.reference,
+                    reason: text(&texts.reason),
+                    was: text(&texts.was),
+                    payment: text(&texts.payment),
+                    kept: text(&texts.kept),
+                })
+            }),
         };
         let letter = self.rejected.map_or_else(Vec::new, |rejected| {
             // What is ours is always the last.
