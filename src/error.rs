@@ -121,6 +121,9 @@ errors! {
     OddPairs "ERR" "wrong number of arguments for 'seckill.mtry' command";
     /// More pairs than one command takes.
     TooManyPairs { max: usize } "ERR" "at most {max} pairs of user and orderid are allowed";
+    /// Longer users and order ids than one command takes.
+    TooManyBytes { max: usize } "ERR"
+        "at most {max} bytes of users and orderids together are allowed";
     /// The argument is not the cursor of an audit.
     Cursor "ERR" "cursor must be 0 or the cursor of the last reply";
     /// A sale that is too large to be audited by one command.

@@ -24,6 +24,11 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::slice;
 
+/// The maximum of bytes of all users and order ids together: 128 for each name of a full batch.
+/// They are copied to keys, to the append-only file and to replicas. Up to here that costs less
+/// than the tries themselves.
+const BYTES_MAX: usize = 262_144;
+
 /// The result of one try of a batch. An error concerns this try only.
 type Answer = Result<tries::Answer, CommandError>;
 
@@ -49,7 +54,15 @@ impl NewIds {
 
 impl<'a> Batch<'a> {
     pub(super) fn new(args: Args<'a>) -> Result<Self, CommandError> {
-        Ok(Self { pairs: args.pairs(TRIES_MAX)?, ids: None })
+        let pairs: Vec<(User<'a>, OrderId<'a>)> = args.pairs(TRIES_MAX)?;
+        // A pair whose names are too long is refused alone, and nothing of it is copied.
+        let copied = pairs.iter().filter(|(user, id)| check_lens(user.0, id.0).is_ok());
+        let names = copied.flat_map(|(user, id)| [user.0, id.0]);
+        let bytes = names.fold(0_usize, |sum, name| sum.saturating_add(name.bytes().len()));
+        if bytes > BYTES_MAX {
+            return Err(CommandError::TooManyBytes { max: BYTES_MAX });
+        }
+        Ok(Self { pairs, ids: None })
     }
 
     fn users(&self) -> impl Iterator<Item = Str<'a>> + Clone {

@@ -89,6 +89,11 @@ fn in_a_batch_what_is_too_long_is_refused_alone() {
         server.check(&format!("> GET seckill:stock:{voucher}\n3"));
     }
     server.assert_book("m", [3, 2, 0]);
+    // It counts for nothing in the bytes of the batch either.
+    let batch = format!("SECKILL.MTRY 7 d {} e 5", "x".repeat(300_000));
+    let Value::Array(answers) = server.run(&batch) else { panic!("no answers") };
+    assert_eq!(text(&answers[0]), "ERR orderid must be at most 512 bytes long");
+    assert_eq!(answers[1], Value::Int(0));
 }
 
 /// The server keeps neither the arguments of a refused command nor a long voucher name of an entry.

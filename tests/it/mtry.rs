@@ -133,6 +133,8 @@ fn what_refuses_the_command_leaves_no_trace() {
     );
     let error = server.refused(&format!("SECKILL.MTRY 7{many}"), "ERR");
     assert_eq!(error, "ERR at most 1024 pairs of user and orderid are allowed");
+    let error = server.refused(&format!("SECKILL.MTRY 7{}", full_of_bytes(1)), "ERR");
+    assert_eq!(error, "ERR at most 262144 bytes of users and orderids together are allowed");
     server.refused("SECKILL.MTRY 8 alice o1 bob o2", "NOVOUCHER");
     for (key, code) in [("order", "WRONGTYPE"), ("stock", "ERR")] {
         server.run(&format!("SET seckill:{key}:7 text"));
@@ -148,10 +150,16 @@ fn what_refuses_the_command_leaves_no_trace() {
     server.run("DEL stream.orders");
     server.refused_when_full("SECKILL.MTRY 7 alice o1 bob o2");
     // The largest batch.
-    let all: String = (0..1024).map(|number| format!(" u{number} o{number}")).collect();
+    let all = full_of_bytes(0);
     let Value::Array(answers) = server.run(&format!("SECKILL.MTRY 7{all}")) else { panic!() };
     assert_eq!(answers, vec![Value::Int(0); 1024]);
     server.check("> GET seckill:stock:7\n976\n> XLEN stream.orders\n1024");
+}
+
+/// The most pairs, whose names have the most bytes together, and so many more.
+fn full_of_bytes(more: usize) -> String {
+    let pairs = (0..1024).map(|number| format!(" {number:0>128} {number:0>128}"));
+    format!("{}{}", pairs.collect::<String>(), "x".repeat(more))
 }
 
 #[test]
