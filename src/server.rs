@@ -42,7 +42,7 @@ pub(crate) use events::{
     Listener, ServerEvent, are_events_known, is_turn_over, subscribe, subscribe_to_connections,
     subscribe_to_turns, turn_again,
 };
-pub(crate) use eviction::eviction_of_any_key;
+pub(crate) use eviction::{eviction_of_any_key, new_eviction_of_any_key};
 pub(crate) use filter::{CommandFilter, Filter, FilteredCall, take_replaced};
 pub(crate) use info::{FillInfo, InfoSection, register as register_info};
 pub(crate) use key::{Kind, NotAString, ReadKey, WriteKey};

@@ -9,7 +9,7 @@ use crate::keyspace::sale::Sale;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::reply::Reply;
-use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, eviction_of_any_key, handler};
+use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler, new_eviction_of_any_key};
 use domain::rules::{Rules, SaleId};
 use domain::sales::create;
 
@@ -47,9 +47,9 @@ impl Command for Create {
         keys.check_here(ctx)?;
         let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
         sale.apply_to_all(&create(&sale, rules, is_adopted)?)?;
-        if let Some(policy) = eviction_of_any_key(ctx) {
+        if let Some(policy) = new_eviction_of_any_key(ctx) {
             ctx.warn(&format!(
-                "this server may evict the keys of the new sale when memory is short \
+                "this server may evict the keys of sales when memory is short \
                  (maxmemory-policy {policy}): set noeviction or a volatile policy"
             ));
         }

@@ -2,7 +2,22 @@
 
 use super::call::Call;
 use super::ctx::Ctx;
+use super::main_thread::MainThread;
 use super::string::{OwnedStr, Str};
+
+/// The answer of the last [`new_eviction_of_any_key`].
+static SEEN: MainThread<Option<String>> = MainThread::new(None);
+
+/// [`eviction_of_any_key`], unless it was the same at the last call: for a warning in the log, which
+/// nobody needs twice.
+pub(crate) fn new_eviction_of_any_key(ctx: Ctx<'_>) -> Option<String> {
+    let policy = eviction_of_any_key(ctx);
+    let is_new = SEEN.cloned() != policy;
+    if is_new {
+        SEEN.set(policy.clone());
+    }
+    policy.filter(|_| is_new)
+}
 
 /// The name of the policy by which the server may evict any key, also one without a time to live.
 /// None when it may not: by its policy, or because its memory has no limit.

@@ -83,6 +83,8 @@ fn a_sale_that_may_be_evicted_is_told() {
         creations += 1;
         let (made, bare) = (format!("made{creations}"), format!("bare{creations}"));
         server.check(&format!("> SECKILL.CREATE {made} 5\nOK\n> SET seckill:stock:{bare} 5\nOK"));
+        // One warning is enough, however many sales are created.
+        server.check(&format!("> SECKILL.CREATE {made}-too 5\nOK"));
         for voucher in [made, bare] {
             let told = server.field(&format!("SECKILL.INFO {voucher}"), "eviction");
             let told = (told != Value::Nil).then(|| text(&told));
