@@ -8,8 +8,8 @@ use super::string::{OwnedStr, Str};
 /// The answer of the last [`new_eviction_of_any_key`].
 static SEEN: MainThread<Option<String>> = MainThread::new(None);
 
-/// [`eviction_of_any_key`], unless it was the same at the last call: for a warning in the log, which
-/// nobody needs twice.
+/// [`eviction_of_any_key`], unless it was the same at the last call: for a warning in the log,
+/// which nobody needs twice.
 pub(crate) fn new_eviction_of_any_key(ctx: Ctx<'_>) -> Option<String> {
     let policy = eviction_of_any_key(ctx);
     let is_new = SEEN.cloned() != policy;

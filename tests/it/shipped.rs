@@ -1,7 +1,7 @@
 //! Files that are shipped with the module: redis.conf, compose.yaml and scripts, as far as they can
 //! be tested without containers.
 
-use crate::harness::{Server, module, text, wait_for};
+use crate::harness::{Server, left_out, module, text, wait_for};
 use crate::observe::words;
 use redis::Value;
 use std::fs;
@@ -119,6 +119,50 @@ fn the_server_of_compose_has_users_and_bounds() {
     }
 }
 
+/// What a unit sets, in its order.
+fn unit(name: &str) -> Vec<(String, String)> {
+    let text = read(&format!("packaging/{name}.service"));
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let settings = lines.filter_map(|line| line.split_once('='));
+    settings.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+#[test]
+fn units_have_bounds_and_take_passwords_as_credentials() {
+    let compose = read("compose.yaml");
+    for (name, service) in [("seckill-worker", "worker"), ("seckill-metrics", "metrics")] {
+        let unit = unit(name);
+        let values = |wanted: &str| -> Vec<&str> {
+            let set = unit.iter().filter(|(name, _)| name == wanted);
+            set.map(|(_, value)| value.as_str()).collect()
+        };
+        let composed = compose.split(&format!("\n  {service}:\n")).nth(1).expect("a service");
+        let memory = composed.lines().find_map(|line| line.trim().strip_prefix("mem_limit: "));
+        assert_eq!(values("MemoryMax"), [memory.expect("a limit").to_uppercase()], "{name}");
+        assert_eq!(values("TasksMax"), ["256"], "{name}");
+        let load = format!("redis-password:/etc/seckill/{service}-redis-password");
+        assert_eq!(values("LoadCredential"), [load], "{name}");
+        assert_eq!(values("SetCredential"), ["redis-password:\\n"], "{name}");
+        // Other users can't read the memory of the process, nor the file of the password.
+        assert_eq!([values("DynamicUser"), values("UMask")], [["yes"], ["0077"]], "{name}");
+        // systemd accepts every line, but for the program, which is not installed here.
+        let dir = tempfile::tempdir().expect("a folder");
+        let copy = dir.path().join(format!("{name}.service"));
+        let text = read(&format!("packaging/{name}.service"));
+        let program = values("ExecStart")[0].split(' ').next().expect("a program");
+        fs::write(&copy, text.replace(program, "/bin/true")).expect("a copy");
+        let verify =
+            Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&copy).output();
+        match verify {
+            Err(error) => left_out(&format!("systemd's check of its units: {error}")),
+            Ok(output) => {
+                let told = String::from_utf8_lossy(&output.stderr);
+                assert!(output.status.success() && !told.contains(name), "{told}");
+            }
+        }
+    }
+}
+
 #[test]
 fn what_is_left_out_is_listed_once() {
     let dir = tempfile::tempdir().expect("a folder");
@@ -143,6 +187,42 @@ fn what_is_left_out_is_listed_once() {
 fn program(path: &Path, text: &str) {
     fs::write(path, text).expect("a program");
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a program");
+}
+
+/// A check that could not be made must not look like one that has passed.
+#[test]
+fn advisories_that_nobody_could_see_are_missed_loudly() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (bin, scripts) = (dir.path().join("bin"), dir.path().join("scripts"));
+    for folder in [&bin, &scripts] {
+        fs::create_dir(folder).expect("a folder");
+    }
+    for name in ["deny", "left-out"] {
+        fs::copy(root().join("scripts").join(name), scripts.join(name)).expect("a script");
+    }
+    for name in ["cargo", "cargo-deny"] {
+        program(&bin.join(name), "#!/bin/sh\n");
+    }
+    let deny = bin.join("cargo-deny");
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("PATH"));
+    let run = |advisories: &str| {
+        let mut command = Command::new(scripts.join("deny"));
+        command.env("PATH", &path).env("ADVISORIES", advisories).env_remove("SECKILL_LEFT_OUT");
+        let output = command.output().expect("run it");
+        (output.status.success(), String::from_utf8(output.stderr).expect("text"))
+    };
+    for (tool, git) in [("exit 1;", "exit 0"), ("echo", "exit 1")] {
+        program(&scripts.join("cargo-tool"), &format!("#!/bin/sh\n{tool} {}\n", deny.display()));
+        program(&bin.join("git"), &format!("#!/bin/sh\n{git}\n"));
+        for advisories in ["", "must"] {
+            let (is_content, told) = run(advisories);
+            assert_eq!(is_content, advisories.is_empty(), "{told}");
+            assert!(told.contains("#  NO ADVISORIES WERE CHECKED: "), "{told}");
+            assert!(told.contains("LEFT OUT: ADVISORIES OF RUSTSEC, NOT CHECKED: "), "{told}");
+        }
+    }
+    program(&bin.join("git"), "#!/bin/sh\n");
+    assert_eq!(run("must"), (true, String::new()));
 }
 
 /// A folder of programs in which scripts/setup does not find one that it wants to install. Its

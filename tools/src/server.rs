@@ -23,6 +23,7 @@ use crate::tls::{self, Certificates};
 pub const ANSWER_WAIT: Duration = Duration::from_secs(10);
 pub const CONNECT_WAIT: Duration = Duration::from_secs(5);
 const PASSWORD: &str = "SECKILL_REDIS_PASSWORD";
+const CREDENTIAL: &str = "redis-password";
 
 /// Where the server is. Options that redis-cli has too have its names.
 #[derive(Args, Clone, Debug)]
@@ -97,17 +98,30 @@ impl ServerOptions {
     }
 
     fn password(&self) -> Result<Option<String>> {
-        let Some(path) = &self.redis_password_file else {
-            return Ok(std::env::var(PASSWORD).ok().filter(|password| !password.is_empty()));
-        };
-        first_line(path)
-            .with_context(|| format!("--redis-password-file {}", path.display()))
-            .map(Some)
+        if let Some(path) = &self.redis_password_file {
+            return first_line(path)
+                .with_context(|| format!("--redis-password-file {}", path.display()))
+                .map(Some);
+        }
+        let variable = || std::env::var(PASSWORD).ok().filter(|password| !password.is_empty());
+        Ok(credential(CREDENTIAL)?.or_else(variable))
     }
 
     /// The server without its password.
     pub fn without_password(&self) -> String {
         address::shown(&self.redis)
+    }
+}
+
+/// The first line of a credential that systemd has loaded for this unit. None if there is none, or
+/// if it is empty, as a unit's default is.
+pub fn credential(name: &str) -> Result<Option<String>> {
+    let Some(folder) = std::env::var_os("CREDENTIALS_DIRECTORY") else { return Ok(None) };
+    let path = Path::new(&folder).join(name);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(text.lines().next().filter(|line| !line.is_empty()).map(str::to_owned)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("credential {}", path.display())),
     }
 }
 

@@ -1,5 +1,8 @@
 //! One frame, as `--once` prints it.
 
+use std::fs;
+use std::process::Command;
+
 use redis::Value;
 
 use crate::docs::page;
@@ -171,6 +174,34 @@ fn the_rights_of_the_page_are_enough() {
     assert_eq!(words(&frame, "7"), ["7", "2", "-", "-", "-", "1", "open"]);
     assert_eq!(words(&frame, "stream.orders")[1], "1");
     assert!(!frame.contains("NOPERM"), "{frame}");
+}
+
+/// As the systemd unit passes it; without one, and with the unit's empty default, by the variable.
+#[test]
+fn a_password_can_be_a_credential_of_systemd() {
+    let server = Server::start();
+    run_all(&server, &["ACL SETUSER eyes on >secret ~* +@all"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("redis-password");
+    let socket = as_user(&server, "");
+    let url = format!("{socket}?user=eyes");
+    let ends_well = |variable: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_seckill-top"));
+        command.args(["--redis", &url, "--once", "--readings", "1"]);
+        command.env("CREDENTIALS_DIRECTORY", folder.path());
+        command.env("SECKILL_REDIS_PASSWORD", variable);
+        let output = command.output().expect("run seckill-top");
+        let shown = text(&[output.stdout, output.stderr].concat());
+        assert!(!shown.contains("secret"), "{shown}");
+        output.status.success()
+    };
+    assert!(ends_well("secret") && !ends_well("wrong"));
+    fs::write(&file, "\n").expect("a file");
+    assert!(ends_well("secret") && !ends_well("wrong"));
+    fs::write(&file, "secret\n").expect("a file");
+    assert!(ends_well("wrong"));
+    fs::write(&file, "wrong\n").expect("a file");
+    assert!(!ends_well("secret"));
 }
 
 #[test]
