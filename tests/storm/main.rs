@@ -20,6 +20,7 @@
 //! | `failover` | Sentinels, and clients that follow them |
 //! | `grammar`, `company`, `fuzz` | the module's commands from COMMAND DOCS, others, and the mix |
 //! | `hostile` | the users of SECURITY.md, taken over, on a server with little memory |
+//! | `work` | how much a command makes the server do, as the server counts it |
 //! | `linear`, `sequential` | is a history linearizable? The models of one object |
 //! | `recorded`, `judged` | recorded histories; the checker, when one is wrong |
 //! | `tampered` | the checks, when keys or answers are wrong |
@@ -62,4 +63,5 @@ mod stepped;
 mod tampered;
 mod waited;
 mod whole;
+mod work;
 mod world;
