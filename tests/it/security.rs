@@ -181,11 +181,18 @@ fn a_voucher_grants_its_own_keys_and_no_other() {
     }
 }
 
-/// The users of SECURITY.md, as they are listed there.
+/// The users of a part of a shop in SECURITY.md, as they are listed there.
 pub fn recommended(server: &Server) -> Vec<String> {
+    users_of(server, "## Users")
+}
+
+/// The users that a section of SECURITY.md lists.
+pub fn users_of(server: &Server, heading: &str) -> Vec<String> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("SECURITY.md");
     let page = fs::read_to_string(page).expect("SECURITY.md");
-    let lines = page.lines().filter(|line| line.starts_with("ACL SETUSER "));
+    let section = page.lines().skip_while(|line| *line != heading).skip(1);
+    let section = section.take_while(|line| !line.starts_with("## "));
+    let lines = section.filter(|line| line.starts_with("ACL SETUSER "));
     let names = lines.map(|line| {
         assert_eq!(server.run(line), Value::Okay, "{line}");
         line.split(' ').nth(2).expect("a name").to_owned()

@@ -3,6 +3,7 @@
 
 use crate::harness::{Server, left_out, module, text, wait_for};
 use crate::observe::words;
+use crate::security::users_of;
 use redis::Value;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -106,6 +107,16 @@ fn the_server_of_compose_has_users_and_bounds() {
     ] {
         assert_eq!(may(user, command), allowed, "{user}: {command}");
     }
+    // Those of compose.yaml are the users of SECURITY.md, under other names.
+    users_of(&server, "## Users of the programs");
+    let rights = |user: &str| {
+        let Value::Array(fields) = server.call(&["ACL", "GETUSER", user]) else { panic!("{user}") };
+        let pairs = fields.chunks(2).filter(|pair| text(&pair[0]) != "passwords");
+        let pairs = pairs.map(|pair| format!("{pair:?}"));
+        pairs.collect::<Vec<_>>()
+    };
+    assert_eq!(rights("worker"), rights("seckill-worker"));
+    assert_eq!(rights("watcher"), rights("seckill-top"));
     for user in ["admin", "shop", "worker", "watcher"] {
         assert_eq!(server.client().call(&["AUTH", user, "secret"]), Value::Okay, "{user}");
         let wrong = server.client().call(&["AUTH", user, "wrong"]);

@@ -2,7 +2,7 @@
 
 use crate::harness::{Client, Server, text};
 use crate::metadata::COMMANDS;
-use crate::security::{SENTENCES, recommended};
+use crate::security::{SENTENCES, recommended, users_of};
 use redis::Value;
 
 const USERS: [&str; 7] = ["shop", "till", "office", "support", "worker", "locker", "watcher"];
@@ -133,6 +133,93 @@ fn users_have_no_command_of_the_server() {
             "SUBSCRIBE a",
         ] {
             assert!(!may(&server, user, command), "{user}: {command}");
+        }
+    }
+}
+
+/// The users of programs, and whether they can run scripts, by the table of SECURITY.md.
+fn programs(server: &Server) -> Vec<(String, bool)> {
+    let names = users_of(server, "## Users of the programs");
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("SECURITY.md");
+    let page = std::fs::read_to_string(page).expect("SECURITY.md");
+    let users = names.into_iter().map(|name| {
+        let row = page.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
+        let row = row.unwrap_or_else(|| panic!("no row of {name}"));
+        let runs_scripts = row.ends_with("| yes |");
+        assert!(runs_scripts || row.ends_with("| no |"), "{row}");
+        (name, runs_scripts)
+    });
+    users.collect()
+}
+
+/// No password is shown to them, and the server is not theirs.
+#[test]
+fn programs_have_no_command_of_an_administrator() {
+    let server = Server::start();
+    let programs = programs(&server);
+    assert_eq!(programs.len(), 5);
+    for (user, runs_scripts) in &programs {
+        assert_eq!(may(&server, user, "EVAL x 0"), *runs_scripts, "{user}");
+        for command in [
+            "CONFIG GET *",
+            "CONFIG SET a b",
+            "ACL LIST",
+            "ACL GETUSER default",
+            "MODULE LIST",
+            "MONITOR",
+            "SLOWLOG GET",
+            "CLIENT LIST",
+            "CLIENT KILL 1",
+            "DEBUG SLEEP 1",
+            "KEYS *",
+            "FLUSHALL",
+            "SWAPDB 0 1",
+            "SHUTDOWN",
+            "REPLICAOF no one",
+            "SCRIPT FLUSH",
+            "SCRIPT LOAD x",
+            "FUNCTION LOAD x",
+            "DUMP stream.orders",
+            "RENAME stream.orders x",
+            "GET secret",
+            "SET sale:1 x",
+        ] {
+            assert!(!may(&server, user, command), "{user}: {command}");
+        }
+    }
+    for command in [
+        "XGROUP CREATE stream.orders.released rows 0 MKSTREAM",
+        "XTRIM stream.orders MINID 1795259348145-0",
+        "XINFO GROUPS stream.orders.confirmed",
+        "SECKILL.REJECT stream.orders g 1-1",
+    ] {
+        assert!(may(&server, "consumer", command), "{command}");
+    }
+}
+
+/// Pages of both languages, but for SECURITY.md and its translation.
+fn other_pages(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("it"));
+    let pages = entries.flat_map(|entry| match entry.path() {
+        path if path.is_dir() => other_pages(&path),
+        path if path.extension().is_some_and(|end| end == "md") => vec![path],
+        _ => Vec::new(),
+    });
+    pages.filter(|path| !path.ends_with("zh-CN/security.md")).collect()
+}
+
+/// Rights that stand twice differ some day.
+#[test]
+fn rights_stand_on_one_page() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut pages = other_pages(&root.join("docs"));
+    pages.extend(["README.md", "README.zh-CN.md", "ARCHITECTURE.md"].map(|name| root.join(name)));
+    assert!(pages.len() > 60, "{pages:?}");
+    for page in pages {
+        let text = std::fs::read_to_string(&page).expect("a page");
+        for line in text.lines().filter(|line| line.contains("ACL SETUSER ")) {
+            let grants = line.contains(" +") || line.contains("allcommands");
+            assert!(!grants, "{}: {line}", page.display());
         }
     }
 }

@@ -70,7 +70,9 @@ impl Siege {
         let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("SECURITY.md");
         let page = std::fs::read_to_string(page).expect("SECURITY.md");
         let mut taken = Vec::new();
-        for line in page.lines().filter(|line| line.starts_with("ACL SETUSER ")) {
+        let section = page.lines().skip_while(|line| *line != "## Users").skip(1);
+        let section = section.take_while(|line| !line.starts_with("## "));
+        for line in section.filter(|line| line.starts_with("ACL SETUSER ")) {
             // The shop is a gateway that sends batches, too.
             let line = line.replace("+seckill.try ", "+seckill.try +seckill.mtry ");
             let (name, password, patterns, commands) = rules(&line);

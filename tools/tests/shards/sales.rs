@@ -259,12 +259,12 @@ fn a_shard_without_its_stock_is_told() {
 
 #[test]
 fn the_rights_that_the_page_names_are_enough() {
-    let page = include_str!("../../../docs/hot-vouchers.md");
-    let rights = page.lines().find(|line| line.starts_with("ACL SETUSER mover"));
+    let page = include_str!("../../../SECURITY.md");
+    let rights = page.lines().find(|line| line.starts_with("ACL SETUSER seckill-shards "));
     for managed in [false, true] {
         let shop = Shop::open(2, 10, managed);
         shop.ask(rights.expect("the rights"));
-        let url = format!("redis://mover:secret@127.0.0.1:{}", shop.server.port());
+        let url = format!("redis://seckill-shards:change-me-10@127.0.0.1:{}", shop.server.port());
         let start = |words: &str| Program::shards(&url, &format!("--voucher 7 {words}"), None);
         assert_eq!(start("drop").printed(), "dropped 2 shards\n");
         assert_eq!(start(&shop.opening()).printed(), "opened 2 of 2 shards\n");

@@ -167,10 +167,10 @@ fn names_are_found_without_rights_to_configurations() {
 fn the_rights_of_the_page_are_enough() {
     let server = Server::start();
     run_all(&server, &["SET seckill:stock:7 3", "SECKILL.TRY 7 alice o1"]);
-    let page = page("docs/watching.md");
-    let rule = page.lines().find_map(|line| line.strip_prefix("> ACL SETUSER eyes "));
-    run_all(&server, &[&format!("ACL SETUSER eyes {}", rule.expect("a rule"))]);
-    let frame = frame_at(&as_user(&server, "eyes:secret@"), &[]);
+    let page = page("SECURITY.md");
+    let rule = page.lines().find(|line| line.starts_with("ACL SETUSER seckill-top "));
+    run_all(&server, &[rule.expect("a rule")]);
+    let frame = frame_at(&as_user(&server, "seckill-top:change-me-9@"), &[]);
     assert_eq!(words(&frame, "7"), ["7", "2", "-", "-", "-", "1", "open"]);
     assert_eq!(words(&frame, "stream.orders")[1], "1");
     assert!(!frame.contains("NOPERM"), "{frame}");

@@ -15,9 +15,9 @@ fn page(name: &str) -> String {
 /// The user on the page has all the rights that it needs.
 #[test]
 fn the_user_of_the_page_has_the_rights_that_it_takes() {
-    let page = page("docs/worker.md");
-    let line = page.lines().find(|line| line.starts_with("ACL SETUSER worker on >secret "));
-    let rights = line.expect("a user").split(" >secret ").nth(1).expect("rights");
+    let page = page("SECURITY.md");
+    let line = page.lines().find(|line| line.starts_with("ACL SETUSER seckill-worker on "));
+    let rights = line.expect("a user").split(" >change-me-8 ").nth(1).expect("rights");
     let mut shop = Shop::open(Database::sqlite());
     shop.sell("phone", 5);
     shop.sell_managed("tea", 5, "HOLD 60000");

@@ -91,7 +91,7 @@ class SecuredServerTest {
         properties.addAll(List.of(
                 "spring.data.redis.ssl.bundle=shop", "spring.data.redis.host=127.0.0.1",
                 "spring.data.redis.port=" + certificate.tlsPort(),
-                "spring.data.redis.username=shop", "spring.data.redis.password=secret",
+                "spring.data.redis.username=application", "spring.data.redis.password=change-me-12",
                 "spring.data.redis.client-name=" + NAME,
                 "spring.data.redis.database=" + DATABASE, "seckill.coalescing=on",
                 "seckill.coalescing-window=1ms", "seckill.sold-out-for=10m",
@@ -109,7 +109,7 @@ class SecuredServerTest {
                 RedisClient admin = RedisClient.create(server.uri());
                 var connection = admin.connect()) {
             RedisCommands<String, String> plain = connection.sync();
-            String rights = Pages.line("docs/java.md", "ACL SETUSER shop ");
+            String rights = Pages.line("SECURITY.md", "ACL SETUSER application ");
             allow(plain, rights);
             try (var context = run(certificate)) {
                 sell(context, plain, "phone-1");
@@ -175,7 +175,7 @@ class SecuredServerTest {
 
     private static void check(RedisCommands<String, String> plain, int tlsPort) {
         List<Map<String, String>> connections = plain.clientList().lines()
-                .map(SecuredServerTest::fields).filter(fields -> "shop".equals(fields.get("user")))
+                .map(SecuredServerTest::fields).filter(fields -> "application".equals(fields.get("user")))
                 .toList();
         assertThat(connections)
                 .isNotEmpty().allSatisfy(fields ->
