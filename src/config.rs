@@ -236,14 +236,25 @@ fn streams_differ() -> Result<(), String> {
 pub(crate) fn check_lock_name(key: &[u8]) -> Result<(), BadLockName> {
     STOCK_PREFIX.with(|stock| {
         BUYERS_PREFIX.with(|buyers| {
-            ORDER_STREAM.with(|orders| {
-                DRAW_STREAM.with(|draws| {
-                    let (prefixes, streams) = ([stock, buyers], [orders, draws]);
-                    key_names::check_lock_name(key, hash_tags(), prefixes, streams)
-                })
+            with_streams(|streams| {
+                key_names::check_lock_name(key, hash_tags(), [stock, buyers], streams)
             })
         })
     })
+}
+
+/// Has a stock or buyers key, which is made of a configured prefix and a voucher, the name of
+/// another key of sales, prizes or ids, or of the fence key of a lock?
+pub(crate) fn is_another_key(key: &[u8]) -> bool {
+    let is_fence = || {
+        let lock = key.strip_suffix(key_names::FENCE_SUFFIX);
+        lock.is_some_and(|lock| check_lock_name(lock).is_ok())
+    };
+    with_streams(|streams| key_names::is_own_name(key, [b"", b""], streams)) || is_fence()
+}
+
+fn with_streams<T>(look: impl FnOnce([&[u8]; 2]) -> T) -> T {
+    ORDER_STREAM.with(|orders| DRAW_STREAM.with(|draws| look([orders, draws])))
 }
 
 fn order_fields(text: &[u8]) -> Result<(), String> {

@@ -87,6 +87,8 @@ errors! {
     EntryId "ERR" "id must be the id of a stream entry, such as 1526919030474-55";
     /// Two keys that must differ have the same name.
     SameKeys "ERR" "the keys of a voucher must all be different";
+    /// A configured prefix and the voucher make the name of a key that is of something else.
+    AnotherKey "ERR" "voucher must not make the name of another key of sales, prizes, ids or locks";
     /// Hash tags are on, and the voucher's braces put its keys elsewhere.
     StrayBraces "ERR" "voucher must not be empty or contain }} outside a hash tag";
     /// Two keys of a pool have the same name.

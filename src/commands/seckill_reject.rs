@@ -141,6 +141,7 @@ fn keys_of(
         return Ok(None);
     }
     match VoucherKeys::of(&memory.vouchers, voucher) {
+        Ok(keys) if matches!(keys.sale(), Err(CommandError::AnotherKey)) => Ok(None),
         Ok(keys) => Ok(Some(keys)),
         Err(CommandError::StrayBraces) => Ok(None),
         Err(error) => Err(error),

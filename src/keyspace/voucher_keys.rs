@@ -1,7 +1,7 @@
 //! The names of a voucher's keys, made from the settings once per change, and what is known of
 //! these keys for as long as no event says otherwise.
 
-use crate::config;
+use crate::config::{self, is_another_key};
 use crate::error::CommandError;
 use crate::keyspace::configured::Configured;
 use crate::keyspace::fields::OrderFields;
@@ -171,7 +171,7 @@ impl VoucherKeys {
         &self.configured.fields
     }
 
-    /// The keys of a sale. An error when two of them are one.
+    /// The keys of a sale. An error when two of them are one, or one is of something else.
     #[inline]
     pub(crate) fn sale(&self) -> Result<SaleKeys<'_>, CommandError> {
         self.sale.get().map_or_else(|| self.first_sale(), |names| Ok(self.sale_of(names)))
@@ -181,6 +181,10 @@ impl VoucherKeys {
     fn first_sale(&self) -> Result<SaleKeys<'_>, CommandError> {
         let names = self.make_sale()?;
         self.sale_of(&names).check_differ()?;
+        if [self.stock(), names.buyers.as_str()].into_iter().any(|key| is_another_key(key.bytes()))
+        {
+            return Err(CommandError::AnotherKey);
+        }
         Ok(self.sale_of(self.sale.get_or_init(|| names)))
     }
 

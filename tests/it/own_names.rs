@@ -3,7 +3,7 @@
 
 use crate::config::{get, set};
 use crate::harness::{Server, module, text};
-use crate::observe::assert_error;
+use crate::observe::{assert_error, words};
 use redis::Value;
 
 const SAME: &str = "must not name the same stream for orders and draws";
@@ -143,4 +143,57 @@ fn keys_of_sales_are_no_locks() {
     server.check("> LOCK.ACQUIRE seckill:stock:9 t 1000000\n1");
     set(&server, "seckill.stock-prefix", "");
     server.check("> LOCK.ACQUIRE anything t 1000000\n1\n> LOCK.ACQUIRE stream.orders t 1000000\n1");
+}
+
+/// With a short prefix, the name of a voucher could be that of any key. Tries would then sell held
+/// units, generated ids or fencing tokens.
+#[test]
+fn vouchers_whose_keys_are_taken_sell_nothing() {
+    let server = Server::observed().start();
+    server.run("SECKILL.CREATE 7 9 LIMIT 5 HOLD 900000");
+    server.run("SECKILL.TRY 7 ann o1 UNITS 4");
+    server.run("SECKILL.NEXTID order");
+    server.run("LOCK.ACQUIRE lock t 900000 FENCE");
+    server.run("LOCK.RELEASE lock t");
+    server.run("SET lock:fence 5");
+    let counter = words(server.run("KEYS icr:*")).swap_remove(0);
+    for (prefix, voucher) in [
+        ("seckill:", "extra:7"),
+        ("seckill:e", "xtra:7"),
+        ("", "seckill:extra:7"),
+        ("", "lock:fence"),
+        ("", counter.as_str()),
+        ("icr:", counter.trim_start_matches("icr:")),
+    ] {
+        for setting in ["stock-prefix", "buyers-prefix"] {
+            set(&server, &format!("seckill.{setting}"), prefix);
+            let stock = if setting == "stock-prefix" { prefix } else { "seckill:stock:" };
+            let own = format!("{stock}{voucher}");
+            if setting == "buyers-prefix" {
+                server.call(&["SET", &own, "5"]);
+            }
+            for command in [
+                vec!["SECKILL.TRY", voucher, "bob", "o2"],
+                vec!["SECKILL.MTRY", voucher, "bob", "o2"],
+                vec!["SECKILL.CREATE", voucher, "5"],
+            ] {
+                let command: Vec<_> = command.iter().map(|word| word.as_bytes().to_vec()).collect();
+                let error = text(&server.silent_argv(&command));
+                let known = error.contains("the name of another key");
+                assert!(known, "{setting} {prefix:?} {voucher}: {error}");
+            }
+            set(&server, "seckill.stock-prefix", "seckill:stock:");
+            set(&server, "seckill.buyers-prefix", "seckill:order:");
+        }
+    }
+    // An entry that names one is rejected like any that names no voucher.
+    set(&server, "seckill.stock-prefix", "seckill:");
+    let entry = text(&server.run("XADD stream.orders * userId ann voucherId extra:7 id o1"));
+    server.run("XGROUP CREATE stream.orders g 0");
+    server.run("XREADGROUP GROUP g c STREAMS stream.orders >");
+    server.check(&format!("> SECKILL.REJECT stream.orders g {entry}\n1"));
+    set(&server, "seckill.stock-prefix", "seckill:stock:");
+    // A voucher may end in :fence where no lock can have that name.
+    server.check("> SECKILL.CREATE a:fence 5\nOK\n> SECKILL.TRY a:fence ann o1\n0");
+    server.check("> GET seckill:extra:7\n3");
 }
