@@ -40,6 +40,7 @@ pub mod orders;
 pub mod overlay;
 pub mod payments;
 pub mod plan;
+pub mod projection;
 pub mod rejection;
 pub mod rules;
 pub mod sale;
