@@ -10,6 +10,7 @@ mod model;
 mod overlays;
 mod planted;
 mod properties;
+mod rows;
 mod state;
 mod world;
 
