@@ -11,8 +11,8 @@ use crate::book::{Reason, State};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Known<N> {
     pub state: State,
-    /// Whether a released order had been sold; None if that isn't told. Of a live order, whether it
-    /// is sold.
+    /// Whether a released order had been sold; None if that isn't told. A live
+    /// one has been if it is sold.
     pub was_sold: Option<bool>,
     /// The units that it has, or had when it was released.
     pub units: i64,
