@@ -143,9 +143,8 @@ impl Load {
 }
 
 /// Answers that a command of a script may get besides its outcomes.
-const REFUSALS: [&str; 10] = [
+const REFUSALS: [&str; 9] = [
     "STOCK",
-    "PAID",
     "READONLY",
     "UNBLOCKED",
     "MISCONF",

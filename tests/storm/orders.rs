@@ -36,7 +36,9 @@ impl Heard {
                 self.confirmed = true;
                 self.reference = sent.words.get(5).cloned();
             }
-            ("SECKILL.CONFIRM" | "SECKILL.EXTEND", Some(3)) => self.released = true,
+            ("SECKILL.CONFIRM" | "SECKILL.EXTEND", Some(3 | 4)) => self.released = true,
+            // It may have got the first payment.
+            ("SECKILL.CONFIRM", Some(2)) => self.maybe_confirmed = true,
             ("SECKILL.CONFIRM", None) => self.maybe_confirmed |= sent.is_open(),
             _ => {}
         }
@@ -65,7 +67,7 @@ pub fn check(state: &State, logs: &[Log]) {
             assert!(order.is_some_and(|order| order.user == *user), "{id} of {user}: {order:?}");
         }
     }
-    let paid = state.confirmed.iter();
+    let paid = state.confirmations();
     let confirmed: BTreeSet<_> =
         paid.map(|entry| ["voucherId", "userId", "id"].map(|field| entry.of(field))).collect();
     for ([voucher, user, id], heard) in &heard {

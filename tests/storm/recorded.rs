@@ -14,7 +14,7 @@ use redis::{Client as Address, ConnectionInfo, Value};
 use crate::harness::{DEADLINE, Server, text, wait_for};
 use crate::length::{Tally, histories};
 use crate::linear::{History, Model, Op, Verdict, check};
-use crate::sequential::{Lock, ORDERID, OnLock, OnSale, PAID, Sale, mark_late};
+use crate::sequential::{Lock, ORDERID, OTHER_ORDER, OnLock, OnSale, Sale, mark_late};
 use crate::world::run;
 
 const CONNECTIONS: u8 = 5;
@@ -109,7 +109,7 @@ pub fn numbers(value: &Value) -> Vec<i64> {
     match value {
         Value::Int(number) => vec![*number],
         Value::ServerError(error) if error.code() == "ORDERID" => vec![ORDERID],
-        Value::ServerError(error) if error.code() == "PAID" => vec![PAID],
+        Value::ServerError(error) if error.code() == "REF" => vec![OTHER_ORDER],
         Value::Array(answers) if !matches!(answers[0], Value::BulkString(_)) => {
             answers.iter().flat_map(numbers).collect()
         }
@@ -234,7 +234,7 @@ pub fn record<C: Spoken>(server: &mut Server, seed: u64, how: u8) -> (History<C>
 }
 
 pub fn sale() -> Sale {
-    Sale { left: STOCK, limit: LIMIT, orders: Default::default() }
+    Sale { left: STOCK, limit: LIMIT, orders: Default::default(), payments: Default::default() }
 }
 
 /// Fails unless histories of one object are linearizable. Few may be undecided.

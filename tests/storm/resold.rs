@@ -96,7 +96,10 @@ fn by_order(entries: Vec<Entry>) -> BTreeMap<Key, Entry> {
 fn check(server: &Server, done: &[Done]) {
     let orders = by_order(stream(server, "stream.orders"));
     let released = by_order(stream(server, "stream.orders.released"));
-    let confirmed = by_order(stream(server, "stream.orders.confirmed"));
+    let mut paid = stream(server, "stream.orders.confirmed");
+    // Others are payments to be refunded.
+    paid.retain(|entry| entry.of("payment") == "first");
+    let confirmed = by_order(paid);
     let rejected = stream(server, "stream.orders.dlq");
     let rejected: Vec<_> =
         rejected.iter().filter(|letter| letter.of("dlqOrder") == "rejected").collect();

@@ -171,9 +171,10 @@ impl Script {
     /// Sometimes with the reference of a payment, and with another one for the same order.
     fn confirm(&mut self) -> String {
         let line = self.settle("CONFIRM");
+        let id = |line: &str| line.rsplit(' ').next().unwrap_or_default().to_owned();
         match self.random.u8(0..8) {
-            0..3 => format!("{line} REF first:{}", self.me),
-            3 => format!("{line} REF second"),
+            0..3 => format!("{line} REF first:{}", id(&line)),
+            3 => format!("{line} REF second:{}", id(&line)),
             _ => line,
         }
     }

@@ -14,6 +14,8 @@ pub struct Sale {
     /// Order id to user, units, state ('h'eld, 's'old or 'c'ancelled) and reference of the payment,
     /// 0 for none.
     pub orders: BTreeMap<u8, (u8, i64, char, u8)>,
+    /// Reference to order id, and what a confirmation with it is answered again.
+    pub payments: BTreeMap<u8, (u8, i64)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -48,12 +50,37 @@ pub enum OnSale {
 
 /// Represents the error ORDERID.
 pub const ORDERID: i64 = -1;
-/// Represents the error PAID.
-pub const PAID: i64 = -2;
+/// Represents the error REF.
+pub const OTHER_ORDER: i64 = -2;
 
 impl Sale {
     fn units(&self, of: impl Fn(u8, char) -> bool) -> i64 {
         self.orders.values().filter(|(user, _, is, _)| of(*user, *is)).map(|order| order.1).sum()
+    }
+
+    fn confirm(&mut self, user: u8, id: u8, reference: u8) -> i64 {
+        if let Some((of, again)) = self.payments.get(&reference) {
+            return if *of == id { *again } else { OTHER_ORDER };
+        }
+        let (answer, again) = match self.orders.get_mut(&id) {
+            Some((owner, _, is, known)) if *owner == user => match *is {
+                'h' => {
+                    (*is, *known) = ('s', reference);
+                    (1, 2)
+                }
+                's' if reference != 0 && *known != 0 => (5, 5),
+                's' => {
+                    *known = reference.max(*known);
+                    (2, 2)
+                }
+                _ => (3, 3),
+            },
+            _ => (0, 0),
+        };
+        if reference != 0 {
+            self.payments.insert(reference, (id, again));
+        }
+        answer
     }
 
     pub fn apply(&mut self, command: OnSale) -> Vec<i64> {
@@ -75,21 +102,7 @@ impl Sale {
                 let one = |(user, id)| self.apply(OnSale::Try { user, id, units: 1 });
                 return pairs.into_iter().flat_map(one).collect();
             }
-            OnSale::Confirm { user, id, reference } => match self.orders.get_mut(&id) {
-                Some((owner, _, is, known)) if *owner == user => match *is {
-                    'h' => {
-                        (*is, *known) = ('s', reference);
-                        1
-                    }
-                    's' if ![0, *known].contains(&reference) && *known != 0 => PAID,
-                    's' => {
-                        *known = reference.max(*known);
-                        2
-                    }
-                    _ => 3,
-                },
-                _ => 0,
-            },
+            OnSale::Confirm { user, id, reference } => self.confirm(user, id, reference),
             OnSale::Extend { user, id } => match self.orders.get(&id) {
                 Some((owner, _, is, _)) if *owner == user => match is {
                     'h' => 1,
@@ -104,13 +117,16 @@ impl Sale {
                 {
                     3
                 }
-                Some((owner, units, is, _)) if *owner == user => match std::mem::replace(is, 'c') {
-                    'c' => 2,
-                    _ => {
-                        self.left += *units;
-                        1
+                Some((owner, units, is, known)) if *owner == user => {
+                    match std::mem::replace(is, 'c') {
+                        'c' => 2,
+                        _ => {
+                            self.left += *units;
+                            self.payments.entry(*known).and_modify(|payment| payment.1 = 4);
+                            1
+                        }
                     }
-                },
+                }
                 _ => 0,
             },
             OnSale::Info => {

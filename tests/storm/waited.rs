@@ -129,8 +129,11 @@ fn retry(mut first: Client, mut second: Client, seed: u64, who: usize, shared: &
         let id = format!("o{who}-{count}");
         let steps = [Some(&TRIED), [Some(&CONFIRMED), Some(&CANCELLED), None][random.usize(0..3)]];
         for (questions, states) in steps.into_iter().flatten() {
-            let command =
-                |(name, more, _): Question| format!("SECKILL.{name} 7 u{who}-{count} {id}{more}");
+            let command = |(name, more, _): Question| {
+                // Each order has its own payment.
+                let more = more.replace("REF p", &format!("REF {id}"));
+                format!("SECKILL.{name} 7 u{who}-{count} {id}{more}")
+            };
             let answer = tell(&mut first, &command(questions[0]));
             let Some(Value::Int(0 | 1)) = answer else { return count };
             let question = random.choice(*questions).copied().expect("one");

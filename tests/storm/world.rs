@@ -115,6 +115,8 @@ pub struct State {
     pub by_keys: Vec<Entry>,
     /// Voucher to order id to order.
     pub books: BTreeMap<String, BTreeMap<String, Order>>,
+    /// Voucher to reference to what the payment is on record for.
+    pub payments: BTreeMap<String, BTreeMap<String, String>>,
     pub buyers: BTreeSet<String>,
     pub winners: BTreeMap<String, String>,
     pub codes: Vec<String>,
@@ -133,6 +135,11 @@ pub const STREAMS: [&str; 6] = [
 ];
 
 impl State {
+    /// The entries that say of an order that it is sold, and not of payments to be refunded.
+    pub fn confirmations(&self) -> impl Iterator<Item = &Entry> {
+        self.confirmed.iter().filter(|entry| ["", "first"].contains(&entry.of("payment")))
+    }
+
     pub fn read(server: &Server) -> Self {
         let [orders, released, confirmed, letters, draws, by_keys] =
             STREAMS.map(|name| stream(server, name));
@@ -152,6 +159,9 @@ impl State {
             draws,
             by_keys,
             books: books.into(),
+            payments: MANAGED
+                .map(|(voucher, ..)| (voucher.to_owned(), payments(server, voucher)))
+                .into(),
             buyers: ask(server, "SMEMBERS seckill:order:u"),
             winners: ask(server, "HGETALL seckill:winners:p"),
             codes: ask(server, "LRANGE seckill:codes:p 0 -1"),
@@ -161,23 +171,23 @@ impl State {
     }
 }
 
+fn payments(server: &Server, voucher: &str) -> BTreeMap<String, String> {
+    let fields: BTreeMap<String, String> =
+        ask(server, &format!("HGETALL seckill:payments:{voucher}"));
+    let outcome = |text: String| text.split(':').next().unwrap_or_default().to_owned();
+    fields.into_iter().map(|(reference, text)| (reference, outcome(text))).collect()
+}
+
 fn book(server: &Server, voucher: &str) -> BTreeMap<String, Order> {
     let fields: BTreeMap<String, String> = ask(server, &format!("HGETALL seckill:book:{voucher}"));
     let order = |text: String| {
-        let parts: Vec<_> = text.splitn(4, ':').collect();
-        let [state, units, deadline, rest] = parts[..] else { panic!("the order {text}") };
-        let (reference, user) = match deadline.strip_prefix("ref") {
-            None => ("", rest),
-            Some(len) => {
-                let (reference, user) = rest.split_at(len.parse().expect("a length"));
-                (reference, user.strip_prefix(':').expect("a user"))
-            }
-        };
+        let entry = domain::book::Entry::parse(text.as_bytes()).expect("an order");
+        let name = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Order {
-            state: state.to_owned(),
-            units: units.parse().expect("units"),
-            user: user.to_owned(),
-            reference: reference.to_owned(),
+            state: entry.state.word().to_owned(),
+            units: entry.units.get(),
+            user: name(entry.user),
+            reference: entry.reference.map_or_else(String::new, name),
         }
     };
     fields.into_iter().map(|(id, text)| (id, order(text))).collect()
