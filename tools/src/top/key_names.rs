@@ -46,7 +46,7 @@ impl KeyNames {
         owner_of(stock_key, &self.0.stock_prefix, self.0.hash_tags)
     }
 
-    /// The streams of orders, of released orders, of dead letters and of draws.
+    /// The streams of orders, of confirmed and released orders, of dead letters and of draws.
     pub fn streams(&self, vouchers: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let mut names = Vec::new();
         if !self.0.order_stream.is_empty() {
@@ -54,8 +54,10 @@ impl KeyNames {
                 true => vouchers.iter().filter_map(|v| Naming::of(v, true).ok()).collect(),
                 false => vec![Naming::Plain(b"")],
             };
+            let orders = &self.0.order_stream;
             let of = |naming: &Naming<'_>| {
-                [naming.stream(&self.0.order_stream), naming.released_stream(&self.0.order_stream)]
+                let confirmed = naming.confirmed_stream(orders);
+                [naming.stream(orders), confirmed, naming.released_stream(orders)]
             };
             // Vouchers that share a hash tag share their streams.
             let mut streams: Vec<_> = namings.iter().map(of).collect();
@@ -120,12 +122,13 @@ mod tests {
         let none = Vec::new;
         let plain = Names { order_stream: b"o".into(), draw_stream: none(), ..names(false) };
         let plain = KeyNames(plain);
-        assert_eq!(texts(plain.streams(&[])), ["o", "o.dlq", "o.released", "o.released.dlq"]);
+        let each = ["o", "o.dlq", "o.confirmed", "o.confirmed.dlq", "o.released", "o.released.dlq"];
+        assert_eq!(texts(plain.streams(&[])), each);
         let drawn = KeyNames(Names { order_stream: none(), ..names(false) });
         assert_eq!(texts(drawn.streams(&[])), ["stream.draws"]);
         let vouchers = [b"7".to_vec(), b"{s}:1".to_vec(), b"{s}:2".to_vec()];
         let tagged = texts(KeyNames(names(true)).streams(&vouchers));
-        assert_eq!(tagged.len(), 8, "{tagged:?}");
+        assert_eq!(tagged.len(), 12, "{tagged:?}");
         assert!(tagged.contains(&"stream.orders.released:{s}.dlq".to_owned()), "{tagged:?}");
     }
 }

@@ -105,7 +105,7 @@ fn rules_ask_for_what_there_is() {
 #[test]
 fn the_page_lists_every_alert() {
     let rules = page("packaging/prometheus/alerts.yml");
-    let page = page("docs/alerts.md");
+    let page = page("docs/watching.md");
     let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `Seckill")).collect();
     let listed: Vec<&str> = rows.iter().filter_map(|row| row.split('`').nth(1)).collect();
     let alerts = alerts(&rules);

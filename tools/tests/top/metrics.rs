@@ -309,7 +309,10 @@ fn the_pages_list_every_metric() {
     {
         let page = page(name);
         let rows = page.lines().filter(|line| line.starts_with(prefix));
-        let listed: BTreeSet<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
+        let named = |row: &'_ str| row.split('|').nth(1).unwrap_or_default().to_owned();
+        let cells: Vec<String> = rows.map(named).collect();
+        let listed: BTreeSet<&str> =
+            cells.iter().flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
         let there: BTreeSet<&str> =
             exposed.keys().map(String::as_str).filter(|name| is_of_page(name)).collect();
         assert_eq!(listed, there, "{name}");
