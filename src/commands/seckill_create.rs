@@ -49,8 +49,8 @@ impl Command for Create {
         sale.apply_to_all(&create(&sale, rules, is_adopted)?)?;
         if let Some(policy) = new_eviction_of_any_key(ctx) {
             ctx.warn(&format!(
-                "this server may evict the keys of sales when memory is short \
-                 (maxmemory-policy {policy}): set noeviction or a volatile policy"
+                "this server may evict the keys of the new sale when memory is short \
+                 (maxmemory-policy {policy}): set noeviction"
             ));
         }
         Ok(Reply::Ok)

@@ -1,5 +1,5 @@
-//! Files that are shipped with the module: redis.conf, compose.yaml and scripts, as far as they can
-//! be tested without containers.
+//! Files that are shipped with the module: redis.conf, compose.yaml, kubernetes.yaml and scripts, as
+//! far as they can be tested without containers.
 
 use crate::harness::{Server, left_out, module, text, wait_for};
 use crate::observe::words;
@@ -130,48 +130,23 @@ fn the_server_of_compose_has_users_and_bounds() {
     }
 }
 
-/// What a unit sets, in its order.
-fn unit(name: &str) -> Vec<(String, String)> {
-    let text = read(&format!("packaging/{name}.service"));
-    let lines = text.lines().filter(|line| !line.starts_with('#'));
-    let settings = lines.filter_map(|line| line.split_once('='));
-    settings.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
-}
-
+/// The server's configuration in the manifest for Kubernetes, apart from paths, and what its probes
+/// expect of it.
 #[test]
-fn units_have_bounds_and_take_passwords_as_credentials() {
-    let compose = read("compose.yaml");
-    for (name, service) in [("seckill-worker", "worker"), ("seckill-metrics", "metrics")] {
-        let unit = unit(name);
-        let values = |wanted: &str| -> Vec<&str> {
-            let set = unit.iter().filter(|(name, _)| name == wanted);
-            set.map(|(_, value)| value.as_str()).collect()
-        };
-        let composed = compose.split(&format!("\n  {service}:\n")).nth(1).expect("a service");
-        let memory = composed.lines().find_map(|line| line.trim().strip_prefix("mem_limit: "));
-        assert_eq!(values("MemoryMax"), [memory.expect("a limit").to_uppercase()], "{name}");
-        assert_eq!(values("TasksMax"), ["256"], "{name}");
-        let load = format!("redis-password:/etc/seckill/{service}-redis-password");
-        assert_eq!(values("LoadCredential"), [load], "{name}");
-        assert_eq!(values("SetCredential"), ["redis-password:\\n"], "{name}");
-        // Other users can't read the memory of the process, nor the file of the password.
-        assert_eq!([values("DynamicUser"), values("UMask")], [["yes"], ["0077"]], "{name}");
-        // systemd accepts every line, but for the program, which is not installed here.
-        let dir = tempfile::tempdir().expect("a folder");
-        let copy = dir.path().join(format!("{name}.service"));
-        let text = read(&format!("packaging/{name}.service"));
-        let program = values("ExecStart")[0].split(' ').next().expect("a program");
-        fs::write(&copy, text.replace(program, "/bin/true")).expect("a copy");
-        let verify =
-            Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&copy).output();
-        match verify {
-            Err(error) => left_out(&format!("systemd's check of its units: {error}")),
-            Ok(output) => {
-                let told = String::from_utf8_lossy(&output.stderr);
-                assert!(output.status.success() && !told.contains(name), "{told}");
-            }
-        }
+fn the_server_of_kubernetes_starts_with_bounds() {
+    let manifest = read("packaging/kubernetes.yaml");
+    let (_, conf) = manifest.split_once("  redis.conf: |\n").expect("a configuration");
+    let (conf, _) = conf.split_once("\n---\n").expect("its end");
+    let lines = conf.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    let lines: Vec<&str> = lines.collect();
+    for name in BOUNDS {
+        assert!(lines.iter().any(|line| line.starts_with(&format!("{name} "))), "no {name}");
     }
+    let paths = ["include ", "aclfile ", "dir "];
+    let lines = lines.iter().filter(|line| !paths.iter().any(|path| line.starts_with(path)));
+    let server = lines.fold(Server::with(), |builder, line| builder.config(*line)).start();
+    assert!(text(&server.run("INFO seckill")).contains("\nseckill_"));
+    server.check("> CONFIG GET maxmemory\n1) maxmemory\n2) 536870912\n> PING\nPONG");
 }
 
 #[test]

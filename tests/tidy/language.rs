@@ -217,7 +217,7 @@ fn literals(source: &str) -> String {
 }
 
 /// The length of a text up to the first quote that no backslash escapes.
-fn quoted_len(text: &str) -> Option<usize> {
+pub(crate) fn quoted_len(text: &str) -> Option<usize> {
     let mut is_escaped = false;
     text.find(|letter: char| {
         let ends = letter == '"' && !is_escaped;

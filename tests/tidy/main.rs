@@ -8,6 +8,7 @@ mod book;
 mod documents;
 mod editions;
 mod language;
+mod log;
 mod pictures;
 
 const LINES_A_FILE: usize = 400;

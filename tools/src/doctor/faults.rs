@@ -170,7 +170,7 @@ impl<'a> Facts<'a> {
         let (kept, _) = self.sold_of_ten();
         if self.codes.accepted == Accepted::Code(out.reply.clone()) && kept <= 10 {
             let text = format!(
-                "It replies {0} when sold out, and {0} to a user who has already bought, too.",
+                "It replies {0} to an accepted try, and {0} when it is sold out, too.",
                 out.reply
             );
             if out.taken() <= 0 {
