@@ -22,7 +22,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: -4,
     summary: c"Acquires a lock for a lease, or waits for it in line",
     complexity: c"O(1), O(log N) to wait, where N is the number of clients in line",
-    since: c"0.2.0",
+    since: c"0.1.0",
     keys: &[KeySpec {
         position: 1,
         access: Access::Update,

@@ -19,7 +19,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: 2,
     summary: c"Returns who holds a lock, for how long, and how many clients wait",
     complexity: c"O(1)",
-    since: c"0.2.0",
+    since: c"0.1.0",
     keys: &[KeySpec {
         position: 1,
         access: Access::Look,

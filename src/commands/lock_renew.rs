@@ -18,7 +18,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: 4,
     summary: c"Renews the lease of a lock, from now on, if the token is its owner's",
     complexity: c"O(1)",
-    since: c"0.2.0",
+    since: c"0.1.0",
     keys: &[KeySpec { position: 1, access: Access::Update, notes: c"The lock, a string" }],
     args: &[
         ArgSpec { name: c"key", kind: ArgKind::Key(0) },

@@ -20,7 +20,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: -4,
     summary: c"Changes the time window, limit or hold of a managed voucher",
     complexity: c"O(1)",
-    since: c"0.2.0",
+    since: c"0.1.0",
     keys: UPDATES_VOUCHER,
     args: &[
         ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },

@@ -22,7 +22,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: -2,
     summary: c"Adds up the book of a managed voucher and compares it with its other keys",
     complexity: c"O(N) where N is the number of orders, at most 10,000; O(1) per step with CURSOR",
-    since: c"0.2.0",
+    since: c"0.1.0",
     keys: READS_VOUCHER,
     args: &[
         ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },

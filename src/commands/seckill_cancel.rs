@@ -23,7 +23,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: -4,
     summary: c"Releases an order, once: its units return to stock, its user may buy again",
     complexity: c"O(log N) where N is the number of held orders",
-    since: c"0.2.0",
+    since: c"0.1.0",
     keys: UPDATES_VOUCHER,
     args: &[
         ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },

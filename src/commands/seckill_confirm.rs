@@ -24,7 +24,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: -4,
     summary: c"Marks a held order as sold, and appends it to the stream of confirmed orders",
     complexity: c"O(log N) where N is the number of held orders",
-    since: c"0.2.0",
+    since: c"0.1.0",
     keys: UPDATES_VOUCHER,
     args: &[
         ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },

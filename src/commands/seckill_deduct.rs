@@ -28,7 +28,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: -2,
     summary: c"Takes units from a stock key if there are enough, and returns the previous stock",
     complexity: c"O(1)",
-    since: c"0.2.0",
+    since: c"0.1.0",
     keys: BARE_STOCK,
     args: STOCK_AND_UNITS,
 };

@@ -31,7 +31,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: 3,
     summary: c"Draws a prize code for a user; a user who already has one gets the same code",
     complexity: c"O(1)",
-    since: c"0.2.0",
+    since: c"0.1.0",
     keys: POOL,
     args: POOL_AND_USER,
 };

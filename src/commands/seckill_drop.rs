@@ -23,7 +23,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: -2,
     summary: c"Deletes all keys of a voucher, but no stream",
     complexity: c"O(1), memory is freed in the background. With FORCE O(log N) per held order",
-    since: c"0.2.0",
+    since: c"0.1.0",
     keys: UPDATES_VOUCHER,
     args: &[
         ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },

@@ -21,7 +21,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: -5,
     summary: c"Sets the deadline of a held order to ms from now, if that is later",
     complexity: c"O(log N) where N is the number of held orders",
-    since: c"0.2.0",
+    since: c"0.1.0",
     keys: UPDATES_VOUCHER,
     args: &[
         ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },

@@ -20,7 +20,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: 2,
     summary: c"Returns the state of a voucher's sale",
     complexity: c"O(1)",
-    since: c"0.2.0",
+    since: c"0.1.0",
     keys: READS_VOUCHER,
     args: &[ArgSpec { name: c"voucher", kind: ArgKind::Key(0) }],
 };

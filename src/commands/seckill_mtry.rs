@@ -20,7 +20,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: -4,
     summary: c"Sells one unit to each of up to 1,024 users, as one SECKILL.TRY per user would",
     complexity: c"O(N) where N is the number of users",
-    since: c"0.2.0",
+    since: c"0.1.0",
     keys: &[KeySpec {
         position: 1,
         access: Access::Update,

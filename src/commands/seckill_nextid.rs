@@ -18,7 +18,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: -2,
     summary: c"Generates unique, growing ids, and returns the first of them",
     complexity: c"O(1)",
-    since: c"0.2.0",
+    since: c"0.1.0",
     keys: &[KeySpec {
         position: 1,
         access: Access::Update,

@@ -35,7 +35,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: -4,
     summary: c"Moves an entry to the dead letters of its stream and releases its order, once",
     complexity: c"O(log N) where N is the number of pending entries and of held orders",
-    since: c"0.2.0",
+    since: c"0.1.0",
     keys: &[KeySpec {
         position: 1,
         access: Access::Update,

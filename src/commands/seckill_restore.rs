@@ -18,7 +18,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: -2,
     summary: c"Adds units back to a stock key, and returns the new stock",
     complexity: c"O(1)",
-    since: c"0.2.0",
+    since: c"0.1.0",
     keys: BARE_STOCK,
     args: STOCK_AND_UNITS,
 };

@@ -22,7 +22,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: 3,
     summary: c"Returns what a user has bought of a voucher",
     complexity: c"O(1)",
-    since: c"0.2.0",
+    since: c"0.1.0",
     keys: READS_VOUCHER,
     args: &[
         ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },

@@ -20,7 +20,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: 3,
     summary: c"Puts a user's prize code back into its pool, to be drawn next",
     complexity: c"O(1)",
-    since: c"0.2.0",
+    since: c"0.1.0",
     keys: POOL,
     args: POOL_AND_USER,
 };

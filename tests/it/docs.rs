@@ -175,8 +175,8 @@ fn redis_conf_runs_as_it_is() {
 }
 
 #[test]
-fn the_chinese_reference_lists_every_config_at_its_default() {
-    let page = read("docs/zh-CN/reference.md");
+fn the_chinese_pages_list_every_config_at_its_default() {
+    let page = read("docs/zh-CN/configuration.md");
     for (name, default, _) in CONFIGS {
         let has_name = |line: &&str| line.starts_with('|') && line.contains(&format!("`{name}`"));
         let row = page.lines().find(has_name).unwrap_or_else(|| panic!("no row of `{name}`"));
@@ -186,8 +186,8 @@ fn the_chinese_reference_lists_every_config_at_its_default() {
 }
 
 #[test]
-fn the_chinese_reference_lists_every_command() {
-    let page = read("docs/zh-CN/reference.md");
+fn the_chinese_pages_list_every_command() {
+    let page = read("docs/zh-CN/README.md");
     let server = Server::start();
     for name in words(server.run("COMMAND LIST FILTERBY MODULE seckill")) {
         assert!(page.contains(&name.to_uppercase()), "no {name}");

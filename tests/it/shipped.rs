@@ -1,5 +1,5 @@
-//! Files that are shipped with the module: redis.conf, compose.yaml, kubernetes.yaml and scripts, as
-//! far as they can be tested without containers.
+//! Files that are shipped with the module: redis.conf, compose.yaml, kubernetes.yaml and scripts,
+//! as far as they can be tested without containers.
 
 use crate::harness::{Server, left_out, module, text, wait_for};
 use crate::observe::words;

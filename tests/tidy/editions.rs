@@ -11,9 +11,8 @@ use crate::root;
 const CHINESE: &str = "docs/zh-CN";
 
 /// Chinese pages that have no English edition, with the reason.
-const WITHOUT_ENGLISH: [(&str, &str); 3] = [
+const WITHOUT_ENGLISH: [(&str, &str); 2] = [
     ("README", "an index of the pages that there are in Chinese"),
-    ("reference", "it gathers tables that have several homes in English"),
     ("SUMMARY", "mdBook's table of contents"),
 ];
 
