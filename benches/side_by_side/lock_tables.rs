@@ -38,7 +38,7 @@ pub fn page(line: &LockLine) -> String {
         "# What a lock costs".to_owned(),
         "`make bench` writes this page, `lock-line.json` and the plot.".to_owned(),
         line.place.clone(),
-        "## Nobody else wants it".to_owned(),
+        "## Without contention".to_owned(),
         ALONE.to_owned(),
         format!(
             "| LOCK.ACQUIRE, LOCK.RELEASE | SET NX PX, unlock script | ratio |\n\
@@ -50,7 +50,7 @@ pub fn page(line: &LockLine) -> String {
         MANNERS_EXPLAINED.to_owned(),
         BURST.to_owned(),
         contention(&line.burst),
-        "![Hand-overs a second](lock-line.svg)".to_owned(),
+        "![Hand-overs per second](lock-line.svg)".to_owned(),
         STEADY.to_owned(),
         contention(&line.steady),
         "## Holders that die".to_owned(),
@@ -68,34 +68,34 @@ const ALONE: &str = "\
 Server CPU of an acquisition and its release together, pipelined, in microseconds.";
 
 const MANNERS_EXPLAINED: &str = "\
-Each contender has a connection of its own and nothing to do inside, so what is measured is the
-lock:
+Each contender has its own connection and does no work while it holds the lock, so only the lock
+is measured:
 
 - *LOCK.ACQUIRE .. WAIT*: this module.
-- *SET NX every 50 ms*, *every 1 ms*: tried again after a sleep, released by the usual unlock
-  script.
+- *SET NX every 50 ms*, *every 1 ms*: polling, released by the usual unlock script.
 - *SET NX, then BLPOP of a signal*: released by a script that also pushes to a list, as libraries
   do.
-- *BLPOP of the one token*: whoever has the only element of a list is inside. It has no owner and no
-  lease: when a holder dies, everybody waits forever.
+- *BLPOP of the one token*: the client that pops the only element of a list holds the lock. It
+  has no owner and no lease: if a holder dies, all others wait forever.
 
-A hand-over is an acquisition by another than the owner before. In line is the time from the first
-request to being inside. Server CPU is that of the main thread, divided by the hand-overs.";
+A hand-over is an acquisition by a client other than the previous owner. The time in line is
+that from the first request to the acquisition. Server CPU is that of the main thread, divided
+by the hand-overs.";
 
-const BURST: &str = "Everybody comes at the same moment, each once, and goes when it was inside:";
+const BURST: &str = "All clients ask at the same moment, each once:";
 
 const STEADY: &str = "\
-Everybody comes again at once, for seconds on end. Of those who spin, the one who has just been
-inside finds the lock free while the others sleep: no hand-over, and why its next acquisition takes
-no time while others starve:";
+All clients ask again at once, for several seconds. With polling, the last owner often finds the
+lock free while the others sleep: its next acquisition takes no time and is no hand-over, while
+others starve:";
 
 const BUFFERS: &str = "\
-Nearly all of it are the reply buffers that the\nserver gives every client that a module blocks.";
+Nearly all of that is the reply buffers that the\nserver gives every client that a module blocks.";
 
 fn contention(rows: &[Contention]) -> String {
     let head = [
         "manner",
-        "hand-overs a second",
+        "hand-overs per second",
         "in line p50, ms",
         "p99, ms",
         "commands per acquisition",
@@ -120,9 +120,9 @@ fn contention(rows: &[Contention]) -> String {
 fn killed(row: &Killed) -> String {
     let Killed { kills, p50_ms, p99_ms, longest_ms } = row;
     format!(
-        "Each of {} contenders asks by `LOCK.ACQUIRE .. WAIT .. SESSION`, and every holder's \
-         connection is\nclosed as soon as it has the lock, {} times in all. From the close to the \
-         answer of the next holder,\nin milliseconds:\n\n\
+        "Each of {} contenders sends `LOCK.ACQUIRE .. WAIT .. SESSION`, and every holder's \
+         connection is\nclosed as soon as it has the lock, {} times in all. Time from the close to \
+         the answer of the next\nholder, in milliseconds:\n\n\
          | p50 | p99 | longest |\n| ---: | ---: | ---: |\n\
          | {p50_ms:.2} | {p99_ms:.2} | {longest_ms:.2} |",
         lock_killed::CONTENDERS,
@@ -138,7 +138,7 @@ fn latency(when: &str, row: &Latency) -> String {
 fn plot(line: &LockLine, path: &Path) -> Result<()> {
     let area = SVGBackend::new(path, (1080, 440)).into_drawing_area();
     area.fill(&WHITE)?;
-    let title = format!("{CONTENDERS} contenders for one lock: hand-overs a second");
+    let title = format!("{CONTENDERS} contenders for one lock: hand-overs per second");
     let area = area.margin(14, 0, 0, 0).titled(&title, (FONT, 24).into_font().color(&INK))?;
     let area = area.titled(&line.place, (FONT, 14).into_font().color(&INK))?;
     let last = MANNERS.len() as f64 - 0.5;

@@ -118,6 +118,6 @@ impl Servers {
 }
 
 const EXPLAINED: &str = "\
-The contenders are those of [the first table](README.md). *GET* and the *no-op*, a module command
-that does nothing, are the floor: no try can cost less on that server. Compare ratios, and
-microseconds only between servers of the same allocator.";
+The contenders are those of [the first table](README.md). *GET* and the *no-op*, a module
+command that does nothing, are lower bounds on that server. Compare ratios; compare microseconds
+only between servers with the same allocator.";

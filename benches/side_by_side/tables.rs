@@ -22,23 +22,22 @@ const PAGE_START: &str = "\
 - *managed*: SECKILL.TRY on a voucher made by SECKILL.CREATE, sold at once or, with HOLD, held
   until a deadline; *script of the same work*: a script with the checks, keys and fields of the
   command beside it (`benches/side_by_side/scripts/`).
-- *GET*: a GET of the stock, and *no-op*: a module command with the arguments of a try that does
-  nothing: how near a command can come to costing nothing. *GET, scripts set*: the same GET while
+- *GET*: a GET of the stock. *no-op*: a module command with the arguments of a try that does
+  nothing, the lower bound for any command. *GET, scripts set*: the same GET while
   `seckill.scripts` names a script.
 - *batch script*: a script that decides many tries, with one command per key
   (`benches/side_by_side/scripts/try_batch.lua`), as a module command would; its cost is per try.
-- *stock script*, *unlock script*: the usual ones; *INCREX*, *DELEX* and *DELIFEQ*: the commands of
-  newer servers for the same, where the server has them.
-- *pauses*: what concerns the whole server, beside a sale and many keys of others. A *turn* is one
-  of the server's event loop, in CPU time of the main thread, counted inside the server until
-  seconds after the command: what the module does at a time. *PING* is the longest answer to
-  another client meanwhile: it sees waits of any kind, those of the machine too, and on two cores
-  it competes with the server, so compare it with the first row, where nothing happens.
+- *stock script*, *unlock script*: the usual ones. *INCREX*, *DELEX*, *DELIFEQ*: the equivalent
+  commands of newer servers, if the server has them.
+- *How long the main thread is held*: operations that affect the whole server, with many other
+  keys. A *turn* of the event loop is measured inside the server, in CPU time. *PING* is the
+  longest answer to another client in that time; it includes delays of the machine, so compare
+  it with the first row, in which nothing happens.
 
-All take turns on one server in one run, and each reply is checked, so the ratios hold where the
-microseconds differ. For losing tries 1,000 users have bought; accepted tries fill an empty sale.
-Duplicates are these 1,000, over and over. A cluster is one node with all slots; there the script
-declares its keys, as every script must that is to run on a cluster.
+All contenders take turns on one server in one run, and each reply is checked. Absolute times
+depend on the machine; the ratios hardly do. Losing tries find 1,000 users who have bought,
+duplicates are tries of these users, and accepted tries fill an empty sale. The cluster is one
+node with all slots; there the script declares its keys.
 
 ";
 

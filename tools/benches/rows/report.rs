@@ -94,16 +94,16 @@ impl Report {
 }
 
 const EXPLAINED: &str = "\
-- *one entry per transaction*: what consumers of the usual script do: `XREADGROUP COUNT 1`, has the
-  user ordered, `UPDATE` of the stock, `INSERT` of the order, `COMMIT`, `XACK`. Written in Rust with
-  the same library, without the lock per user that many of them take as well.
-- *seckill-worker*: at its defaults, `--once`, the start of the process included.
-- *with statements*: the same, and in each transaction the `UPDATE` and the `INSERT` of the first
-  consumer by `--statements`, for each order.
+- *one entry per transaction*: a typical consumer of the usual script. It reads one entry,
+  checks whether the user has ordered, updates the stock, inserts the order, commits, and
+  acknowledges. It is written in Rust with the same library, and takes no lock per user.
+- *seckill-worker*: with its defaults and `--once`, including the start of the process.
+- *with statements*: the same with `--statements`, which also update the stock and insert the
+  order of the first consumer.
 
-Each turn has a new Redis server (`appendonly yes`, `appendfsync everysec`) and an empty database.
-Every commit is on the disk, on both sides: SQLite with `journal_mode=WAL` and `synchronous=FULL`,
-PostgreSQL as it is by default. All rows are counted afterwards.";
+Each round has a new Redis server (`appendonly yes`, `appendfsync everysec`) and an empty
+database. All commits are durable: SQLite with `journal_mode=WAL` and `synchronous=FULL`,
+PostgreSQL with its defaults. All rows are counted afterwards.";
 
 /// Digits in groups of three.
 fn thousands(value: f64) -> String {
