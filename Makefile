@@ -83,7 +83,7 @@ bench-servers: setup ## the tries of it on several servers beside each other, NA
 
 # Of a module only its makers read the docs, so links to private items are fine.
 lint: export RUSTDOCFLAGS = -D warnings -A rustdoc::private-intra-doc-links
-lint: setup ## formatting, clippy and rustdoc, warnings are errors; crates; Dockerfile, compose.yaml
+lint: setup ## formatting, clippy and rustdoc, warnings are errors; crates; container files
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo doc --workspace --no-deps --document-private-items
