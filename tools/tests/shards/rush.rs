@@ -67,3 +67,18 @@ fn a_rush_can_be_repeated() {
     let report = proved(Program::rush(&url(&server), managed));
     assert_eq!(report["managed"]["audit"]["sold"], 5, "{report}");
 }
+
+#[test]
+fn the_page_lists_every_option() {
+    let help = Program::rush("redis://127.0.0.1:1/", "--help").printed();
+    let page = include_str!("../../../docs/rush.md");
+    let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with("--"));
+    let options: Vec<&str> = lines.filter_map(|line| line.split(' ').next()).collect();
+    assert!(options.len() > 20, "{help}");
+    for option in options {
+        let listed = [format!("`{option}`"), format!("`{option} ")];
+        let is_row =
+            |line: &str| line.starts_with("| `") && listed.iter().any(|it| line.contains(it));
+        assert!(page.lines().any(is_row), "docs/rush.md has no {option}");
+    }
+}
