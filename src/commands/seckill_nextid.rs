@@ -1,4 +1,4 @@
-//! `SECKILL.NEXTID prefix [COUNT n]`: ids that never repeat and grow.
+//! `SECKILL.NEXTID prefix [COUNT n]`: unique, growing ids.
 
 use super::{Answering, Command};
 use crate::args::Args;
