@@ -21,7 +21,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: -3,
     summary: c"Creates a managed voucher: stock, time window, limit per user, reservations",
     complexity: c"O(1)",
-    since: c"0.1.0",
+    since: c"0.2.0",
     keys: UPDATES_VOUCHER,
     args: &[
         ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },
@@ -49,7 +49,7 @@ impl Command for Create {
         sale.apply_to_all(&create(&sale, rules, is_adopted)?)?;
         if let Some(policy) = new_eviction_of_any_key(ctx) {
             ctx.warn(&format!(
-                "this server may evict the keys of the new sale when memory is short \
+                "this server may evict the keys of sales when memory is short \
                  (maxmemory-policy {policy}): set noeviction"
             ));
         }

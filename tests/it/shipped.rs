@@ -130,6 +130,50 @@ fn the_server_of_compose_has_users_and_bounds() {
     }
 }
 
+/// What a unit sets, in its order.
+fn unit(name: &str) -> Vec<(String, String)> {
+    let text = read(&format!("packaging/{name}.service"));
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let settings = lines.filter_map(|line| line.split_once('='));
+    settings.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+#[test]
+fn units_have_bounds_and_take_passwords_as_credentials() {
+    let compose = read("compose.yaml");
+    for (name, service) in [("seckill-worker", "worker"), ("seckill-metrics", "metrics")] {
+        let unit = unit(name);
+        let values = |wanted: &str| -> Vec<&str> {
+            let set = unit.iter().filter(|(name, _)| name == wanted);
+            set.map(|(_, value)| value.as_str()).collect()
+        };
+        let composed = compose.split(&format!("\n  {service}:\n")).nth(1).expect("a service");
+        let memory = composed.lines().find_map(|line| line.trim().strip_prefix("mem_limit: "));
+        assert_eq!(values("MemoryMax"), [memory.expect("a limit").to_uppercase()], "{name}");
+        assert_eq!(values("TasksMax"), ["256"], "{name}");
+        let load = format!("redis-password:/etc/seckill/{service}-redis-password");
+        assert_eq!(values("LoadCredential"), [load], "{name}");
+        assert_eq!(values("SetCredential"), ["redis-password:\\n"], "{name}");
+        // Other users can't read the memory of the process, nor the file of the password.
+        assert_eq!([values("DynamicUser"), values("UMask")], [["yes"], ["0077"]], "{name}");
+        // systemd accepts every line, but for the program, which is not installed here.
+        let dir = tempfile::tempdir().expect("a folder");
+        let copy = dir.path().join(format!("{name}.service"));
+        let text = read(&format!("packaging/{name}.service"));
+        let program = values("ExecStart")[0].split(' ').next().expect("a program");
+        fs::write(&copy, text.replace(program, "/bin/true")).expect("a copy");
+        let verify =
+            Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&copy).output();
+        match verify {
+            Err(error) => left_out(&format!("systemd's check of its units: {error}")),
+            Ok(output) => {
+                let told = String::from_utf8_lossy(&output.stderr);
+                assert!(output.status.success() && !told.contains(name), "{told}");
+            }
+        }
+    }
+}
+
 /// The server's configuration in the manifest for Kubernetes, apart from paths, and what its probes
 /// expect of it.
 #[test]
