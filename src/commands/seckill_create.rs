@@ -21,7 +21,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     arity: -3,
     summary: c"Creates a managed voucher: stock, time window, limit per user, reservations",
     complexity: c"O(1)",
-    since: c"0.2.0",
+    since: c"0.1.0",
     keys: UPDATES_VOUCHER,
     args: &[
         ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },
