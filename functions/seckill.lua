@@ -19,7 +19,7 @@ local WAIT_MS_MAX = '3600000' -- seckill.lock-wait-ms-max
 local INTEGER_MAX = '9223372036854775807'
 local INTEGER_MIN_DIGITS = '9223372036854775808'
 local EXACT_MAX = '9007199254740992'
-local ID_LEN_MAX = 512 -- seckill.id-bytes-max
+local ID_LEN_MAX = 512 -- seckill.name-bytes-max
 local FIELD_LEN_MAX = 1024
 local OWN_FIELDS = {
     units = true, deadline = true, reason = true, was = true, sale = true, ref = true,
@@ -485,7 +485,7 @@ local function acquire_fenced(write, fence, number, token, ends_at)
     return write_all({write, remember}) or number
 end
 
--- Whether FENCE follows `token lease-ms`; or nil and an error. A function can't block, so WAIT has
+-- Whether FENCE follows `token lease-ms`; or nil and an error. A function can't block, so BLOCK has
 -- no effect, and it has no connection, so SESSION is refused, as in a script that calls the module.
 local function acquire_options(args)
     local with_fence, with_wait, with_session = false, false, false
@@ -496,7 +496,7 @@ local function acquire_options(args)
             with_fence = true
         elseif option == 'SESSION' and not with_session then
             with_session = true
-        elseif option == 'WAIT' and not with_wait then
+        elseif option == 'BLOCK' and not with_wait then
             with_wait = true
             at = at + 1
             if args[at] ~= '0' and not positive(args[at], WAIT_MS_MAX) then
@@ -513,7 +513,7 @@ local function acquire_options(args)
     return with_fence
 end
 
--- keys: lock [fence]. args: token lease-ms [WAIT ms] [FENCE].
+-- keys: lock [fence]. args: token lease-ms [BLOCK ms] [FENCE].
 local function acquire(keys, args)
     local lock, fence = keys[1], keys[2]
     local token, lease = args[1], positive(args[2], LEASE_MS_MAX)

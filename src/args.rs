@@ -147,6 +147,6 @@ pub(crate) fn check_len<'a, A: Argument<'a>>(raw: Str<'a>) -> Result<(), Command
 
 #[inline]
 fn check_bound(raw: Str<'_>, argument: &'static str) -> Result<(), CommandError> {
-    let max = config::id_bytes_max();
+    let max = config::name_bytes_max();
     if raw.bytes().len() > max { Err(CommandError::TooLong { argument, max }) } else { Ok(()) }
 }

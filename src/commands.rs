@@ -24,7 +24,7 @@ mod seckill_nextid;
 mod seckill_order;
 mod seckill_reject;
 mod seckill_restock;
-mod seckill_restore;
+mod seckill_return;
 mod seckill_status;
 mod seckill_try;
 mod seckill_trykeys;
@@ -57,7 +57,7 @@ pub(crate) static COMMANDS: [&CommandSpec; 24] = [
     &seckill_info::SPEC,
     &seckill_audit::SPEC,
     &seckill_deduct::SPEC,
-    &seckill_restore::SPEC,
+    &seckill_return::SPEC,
     &seckill_draw::SPEC,
     &seckill_undraw::SPEC,
     &seckill_nextid::SPEC,

@@ -35,7 +35,7 @@ pub(crate) static ORDER_FIELDS: Text =
 pub(crate) static DRAW_STREAM: Text =
     Text::among_others(c"draw-stream", key_names::DRAW_STREAM, any_text, renames, streams_differ);
 
-static HASH_TAGS: Choice = Choice::new(c"hash-tags", &[c"auto", c"yes", c"no"], renames);
+static HASH_TAGS: Choice = Choice::new(c"hash-tags", &[c"auto", c"yes"], renames);
 
 static MISSING_STOCK: Choice =
     Choice::new(c"missing-stock", &[c"error", c"sold-out"], nothing_made);
@@ -51,7 +51,7 @@ static ID_EPOCH: Number = Number::new(c"id-epoch", 1_640_995_200, 0..=4_294_967_
 static ID_UTC_OFFSET: Number = Number::new(c"id-utc-offset", 0, -86_400..=86_400, nothing_made);
 
 /// How long a voucher, user, order id, pool, token or prefix may be, in bytes.
-static ID_BYTES_MAX: Number = Number::new(c"id-bytes-max", 512, 16..=65_536, nothing_made);
+static NAME_BYTES_MAX: Number = Number::new(c"name-bytes-max", 512, 16..=65_536, nothing_made);
 
 /// How long the timer that releases expired holds sleeps at most, in ms.
 static HOLD_SWEEP_MS: Number = Number::new(c"hold-sweep-ms", 50, 1..=100, nothing_made);
@@ -89,7 +89,7 @@ pub(crate) static SETTINGS: [&dyn Setting; 18] = [
     &ID_PREFIX,
     &ID_EPOCH,
     &ID_UTC_OFFSET,
-    &ID_BYTES_MAX,
+    &NAME_BYTES_MAX,
     &HOLD_SWEEP_MS,
     &LOCK_LEASE_MS_MAX,
     &LOCK_WAIT_MS_MAX,
@@ -148,8 +148,8 @@ pub(crate) fn names() -> Names {
 
 /// How long a voucher, user, order id, pool, token or prefix may be, in bytes.
 #[inline]
-pub(crate) fn id_bytes_max() -> usize {
-    usize::try_from(ID_BYTES_MAX.get()).unwrap_or(usize::MAX)
+pub(crate) fn name_bytes_max() -> usize {
+    usize::try_from(NAME_BYTES_MAX.get()).unwrap_or(usize::MAX)
 }
 
 /// How long the timer of holds sleeps at most, in ms.

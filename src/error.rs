@@ -47,7 +47,7 @@ errors! {
     /// The voucher is not managed.
     NotManaged "NOVOUCHER" "this voucher is not managed, see SECKILL.CREATE";
     /// The voucher already has keys.
-    Exists "EXISTS" "this voucher already has keys, and a live sale is never reset";
+    Exists "BUSYKEY" "this voucher already has keys, and a live sale is never reset";
     /// The order id belongs to another user, or to an order of other units.
     OrderId "ORDERID" "this orderid is already used by another user or for other units";
     /// Orders of the voucher are held.

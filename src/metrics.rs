@@ -40,7 +40,7 @@ impl Counter {
 
 pub(crate) static TRIES_ACCEPTED: Counter = Counter::new();
 pub(crate) static TRIES_SOLD_OUT: Counter = Counter::new();
-pub(crate) static TRIES_ALREADY_BOUGHT: Counter = Counter::new();
+pub(crate) static TRIES_AT_LIMIT: Counter = Counter::new();
 pub(crate) static TRIES_NOT_STARTED: Counter = Counter::new();
 pub(crate) static TRIES_ENDED: Counter = Counter::new();
 pub(crate) static TRIES_REPEATED: Counter = Counter::new();
@@ -65,7 +65,7 @@ pub(crate) static SCRIPTS_REPLACED: Counter = Counter::new();
 pub(crate) static FIELDS: [(&Field, &Counter); 18] = [
     (&info::TRIES_ACCEPTED, &TRIES_ACCEPTED),
     (&info::TRIES_SOLD_OUT, &TRIES_SOLD_OUT),
-    (&info::TRIES_ALREADY_BOUGHT, &TRIES_ALREADY_BOUGHT),
+    (&info::TRIES_AT_LIMIT, &TRIES_AT_LIMIT),
     (&info::TRIES_NOT_STARTED, &TRIES_NOT_STARTED),
     (&info::TRIES_ENDED, &TRIES_ENDED),
     (&info::TRIES_REPEATED, &TRIES_REPEATED),

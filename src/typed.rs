@@ -4,7 +4,7 @@ use crate::server::Str;
 
 /// An argument of one kind, so that two of them are never mistaken for each other.
 pub(crate) trait Argument<'a>: Sized {
-    /// Its name in the documentation, if `seckill.id-bytes-max` bounds its length.
+    /// Its name in the documentation, if `seckill.name-bytes-max` bounds its length.
     const BOUNDED: Option<&'static str>;
 
     fn of(raw: Str<'a>) -> Self;

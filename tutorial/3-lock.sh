@@ -18,7 +18,7 @@ ben=$(redis LOCK.ACQUIRE lock ben 60000 FENCE)
 [ "$ben" -gt "$ann" ] && echo "  the lease has expired, ben acquires, with a greater one"
 echo "  ann is done, LOCK.RELEASE: $(redis LOCK.RELEASE lock ann)"
 echo "  cat tries, while ben works: $(redis LOCK.ACQUIRE lock cat 60000)"
-redis LOCK.ACQUIRE lock cat 60000 WAIT 60000 >>"$answers" &
+redis LOCK.ACQUIRE lock cat 60000 BLOCK 60000 >>"$answers" &
 until [ "$(redis LOCK.INFO lock | tail -n 1)" = 1 ]; do sleep 0.01; done
 echo "  cat waits in line, ben is done, LOCK.RELEASE: $(redis LOCK.RELEASE lock ben)"
 wait $!

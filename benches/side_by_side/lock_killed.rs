@@ -62,7 +62,7 @@ fn line_up(stand: &mut Stand, lock: &str) -> Result<Vec<UnixStream>> {
     for number in 0..CONTENDERS {
         let mut stream = connect(&stand.socket)?;
         let token = format!("7f9c24e5-1a63-4d0b-b1ce-5e0a4e7d2c11:{number}");
-        let wait: [&[u8]; 3] = [b"WAIT", b"3600000", b"SESSION"];
+        let wait: [&[u8]; 3] = [b"BLOCK", b"3600000", b"SESSION"];
         let ask: [&[u8]; 4] = [b"LOCK.ACQUIRE", lock.as_bytes(), token.as_bytes(), LEASE_MS];
         stream.write_all(&request(&[&ask[..], &wait].concat()))?;
         stream.set_nonblocking(true)?;

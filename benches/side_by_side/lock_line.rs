@@ -181,7 +181,7 @@ fn waiting(lab: &Lab, size: Size) -> Result<Waiting> {
     let before: u64 = used_memory(&mut stand)?;
     for (mut stream, token) in streams.iter().zip(&tokens) {
         let ask =
-            [b"LOCK.ACQUIRE".as_slice(), LOCK, token.as_bytes(), LEASE_MS, b"WAIT", b"3600000"];
+            [b"LOCK.ACQUIRE".as_slice(), LOCK, token.as_bytes(), LEASE_MS, b"BLOCK", b"3600000"];
         stream.write_all(&request(&ask))?;
     }
     // The control connection is served after the connections that sent before it.

@@ -31,7 +31,7 @@ const SIGNAL: &[u8] = b"lock-signal:order:1000001";
 impl Manner {
     pub fn label(self) -> &'static str {
         match self {
-            Self::Line => "LOCK.ACQUIRE .. WAIT",
+            Self::Line => "LOCK.ACQUIRE .. BLOCK",
             Self::Spin50 => "SET NX every 50 ms",
             Self::Spin1 => "SET NX every 1 ms",
             Self::Signal => "SET NX, then BLPOP of a signal",
@@ -44,7 +44,7 @@ impl Manner {
         let token = token.as_bytes();
         match self {
             Self::Line => (
-                request(&[b"LOCK.ACQUIRE", LOCK, token, LEASE_MS, b"WAIT", b"3600000"]),
+                request(&[b"LOCK.ACQUIRE", LOCK, token, LEASE_MS, b"BLOCK", b"3600000"]),
                 request(&[b"LOCK.RELEASE", LOCK, token]),
             ),
             Self::Spin50 | Self::Spin1 => (

@@ -71,7 +71,7 @@ const MANNERS_EXPLAINED: &str = "\
 Each contender has its own connection and does no work while it holds the lock, so only the lock
 is measured:
 
-- *LOCK.ACQUIRE .. WAIT*: this module.
+- *LOCK.ACQUIRE .. BLOCK*: this module.
 - *SET NX every 50 ms*, *every 1 ms*: polling, released by the usual unlock script.
 - *SET NX, then BLPOP of a signal*: released by a script that also pushes to a list, as libraries
   do.
@@ -120,7 +120,7 @@ fn contention(rows: &[Contention]) -> String {
 fn killed(row: &Killed) -> String {
     let Killed { kills, p50_ms, p99_ms, longest_ms } = row;
     format!(
-        "Each of {} contenders sends `LOCK.ACQUIRE .. WAIT .. SESSION`, and every holder's \
+        "Each of {} contenders sends `LOCK.ACQUIRE .. BLOCK .. SESSION`, and every holder's \
          connection is\nclosed as soon as it has the lock, {} times in all. Time from the close to \
          the answer of the next\nholder, in milliseconds:\n\n\
          | p50 | p99 | longest |\n| ---: | ---: | ---: |\n\

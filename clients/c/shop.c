@@ -11,7 +11,7 @@
 #define ORDER_ID "9007199254740993"
 
 static const char *const OUTCOMES[] = {
-    "accepted", "sold out", "already bought", "not started", "ended", "released",
+    "accepted", "sold out", "at the limit", "not started", "ended", "released",
 };
 
 static void fail(const char *what) {
@@ -150,7 +150,7 @@ static void lock(redisContext *locks) {
        seen, and refuses a smaller one. */
     const int wait_ms = 5000;
     long long later =
-        integer(ask(locks, "LOCK.ACQUIRE lock:report %s 30000 WAIT %d FENCE", second, wait_ms));
+        integer(ask(locks, "LOCK.ACQUIRE lock:report %s 30000 BLOCK %d FENCE", second, wait_ms));
     printf("second holder, after a wait in line: %s\n",
            later > fence ? "has it, with a greater one" : "refused");
 

@@ -19,7 +19,7 @@ import (
 const orderID = "9007199254740993"
 
 var outcomes = []string{
-	"accepted", "sold out", "already bought", "not started", "ended", "released",
+	"accepted", "sold out", "at the limit", "not started", "ended", "released",
 }
 
 func connect(readTimeout time.Duration) *redis.Client {
@@ -114,7 +114,7 @@ func lock(ctx context.Context, locks *redis.Client) {
 	// ends. A program that stores what was done under the lock keeps the greatest token
 	// seen, and refuses a smaller one. Give ctx a deadline longer than the wait, or none.
 	const waitMS = 5000
-	acquire := []any{"LOCK.ACQUIRE", "lock:report", second, 30_000, "WAIT", waitMS, "FENCE"}
+	acquire := []any{"LOCK.ACQUIRE", "lock:report", second, 30_000, "BLOCK", waitMS, "FENCE"}
 	later, err := locks.Do(ctx, acquire...).Int64()
 	check(err)
 	answer = when(later > fence, "has it, with a greater one", "refused")

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 
 const URL = process.env.REDIS_URL ?? "redis://127.0.0.1:6379/";
-const OUTCOMES = ["accepted", "sold out", "already bought", "not started", "ended", "released"];
+const OUTCOMES = ["accepted", "sold out", "at the limit", "not started", "ended", "released"];
 // An id is a string. As a number this one, 2^53 + 1, would silently become another.
 const ORDER_ID = "9007199254740993";
 
@@ -82,7 +82,7 @@ async function lock(locks) {
   // exactly.)
   const waitMs = 5000;
   const later = await locks.call(
-    "LOCK.ACQUIRE", "lock:report", second, 30_000, "WAIT", waitMs, "FENCE",
+    "LOCK.ACQUIRE", "lock:report", second, 30_000, "BLOCK", waitMs, "FENCE",
   );
   const answer = later > fence ? "has it, with a greater one" : "refused";
   console.log(`second holder, after a wait in line: ${answer}`);
@@ -94,7 +94,7 @@ async function lock(locks) {
 }
 
 // A buyer wants an answer soon. A client that waits for a lock has a connection of its own,
-// since whatever is sent on it after LOCK.ACQUIRE .. WAIT waits too, and a time-out longer than
+// since whatever is sent on it after LOCK.ACQUIRE .. BLOCK waits too, and a time-out longer than
 // the wait.
 const sale = new Redis(URL, { ...OPTIONS, commandTimeout: 1000 });
 const locks = new Redis(URL, { ...OPTIONS, commandTimeout: 10_000 });

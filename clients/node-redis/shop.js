@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createClient, ErrorReply } from "@redis/client";
 
 const URL = process.env.REDIS_URL ?? "redis://127.0.0.1:6379/";
-const OUTCOMES = ["accepted", "sold out", "already bought", "not started", "ended", "released"];
+const OUTCOMES = ["accepted", "sold out", "at the limit", "not started", "ended", "released"];
 // An id is a string. As a number this one, 2^53 + 1, would silently become another; sendCommand
 // takes nothing but strings anyway, for numbers too.
 const ORDER_ID = "9007199254740993";
@@ -95,7 +95,7 @@ async function lock(locks) {
   const later = await within(
     waitMs + 5000,
     locks.sendCommand([
-      "LOCK.ACQUIRE", "lock:report", second, "30000", "WAIT", String(waitMs), "FENCE",
+      "LOCK.ACQUIRE", "lock:report", second, "30000", "BLOCK", String(waitMs), "FENCE",
     ]),
   );
   const answer = later > fence ? "has it, with a greater one" : "refused";
@@ -108,7 +108,7 @@ async function lock(locks) {
 }
 
 // A client that waits for a lock has a connection of its own: whatever is sent on it after
-// LOCK.ACQUIRE .. WAIT waits too.
+// LOCK.ACQUIRE .. BLOCK waits too.
 const sale = await connect();
 const locks = await connect();
 try {

@@ -4,7 +4,7 @@
 
 declare(strict_types=1);
 
-const OUTCOMES = ['accepted', 'sold out', 'already bought', 'not started', 'ended', 'released'];
+const OUTCOMES = ['accepted', 'sold out', 'at the limit', 'not started', 'ended', 'released'];
 // An id is a string. As a float, which json_decode makes of a long number, it would lose digits.
 const ORDER_ID = '9007199254740993';
 
@@ -121,7 +121,7 @@ function lock(Redis $locks): void
     // seen, and refuses a smaller one.
     $waitMs = '5000';
     $later = send(
-        $locks, 'LOCK.ACQUIRE', 'lock:report', $second, '30000', 'WAIT', $waitMs, 'FENCE',
+        $locks, 'LOCK.ACQUIRE', 'lock:report', $second, '30000', 'BLOCK', $waitMs, 'FENCE',
     );
     $answer = $later > $fence ? 'has it, with a greater one' : 'refused';
     echo "second holder, after a wait in line: $answer\n";

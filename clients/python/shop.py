@@ -9,7 +9,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 URL = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/")
-OUTCOMES = ("accepted", "sold out", "already bought", "not started", "ended", "released")
+OUTCOMES = ("accepted", "sold out", "at the limit", "not started", "ended", "released")
 ORDER_ID = "9007199254740993"  # 2^53 + 1: an id is a string, here as in every language
 
 
@@ -84,7 +84,7 @@ def lock(locks: redis.Redis) -> None:
     # seen, and refuses a smaller one.
     wait_ms = 5000
     later = locks.execute_command(
-        "LOCK.ACQUIRE", "lock:report", second, 30_000, "WAIT", wait_ms, "FENCE"
+        "LOCK.ACQUIRE", "lock:report", second, 30_000, "BLOCK", wait_ms, "FENCE"
     )
     answer = "has it, with a greater one" if later > fence else "refused"
     print(f"second holder, after a wait in line: {answer}")

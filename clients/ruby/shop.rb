@@ -4,7 +4,7 @@ require "redis"
 require "securerandom"
 
 URL = ENV.fetch("REDIS_URL", "redis://127.0.0.1:6379/")
-OUTCOMES = ["accepted", "sold out", "already bought", "not started", "ended", "released"].freeze
+OUTCOMES = ["accepted", "sold out", "at the limit", "not started", "ended", "released"].freeze
 ORDER_ID = "9007199254740993" # 2^53 + 1: an id is a string, here as in every language
 
 def connect(read_timeout:)
@@ -78,7 +78,7 @@ def lock(locks)
   # A program that stores what was done under the lock keeps the greatest token seen, and
   # refuses a smaller one.
   wait_ms = 5000
-  later = locks.call("LOCK.ACQUIRE", "lock:report", second, 30_000, "WAIT", wait_ms, "FENCE")
+  later = locks.call("LOCK.ACQUIRE", "lock:report", second, 30_000, "BLOCK", wait_ms, "FENCE")
   answer = later > fence ? "has it, with a greater one" : "refused"
   puts "second holder, after a wait in line: #{answer}"
 

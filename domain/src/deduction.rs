@@ -55,7 +55,7 @@ pub fn deduct(stock: Stock, units: Units) -> Result<Deduction, BadStock> {
 }
 
 /// Returns units to a stock. None if there is no key or the stock is unlimited.
-pub fn restore(stock: Stock, units: Units) -> Result<Option<Change>, BadStock> {
+pub fn return_units(stock: Stock, units: Units) -> Result<Option<Change>, BadStock> {
     match stock {
         Stock::Missing | Stock::Left(UNLIMITED) => Ok(None),
         Stock::Left(left) if left < 0 => Err(BadStock::Negative),
@@ -68,7 +68,7 @@ pub fn restore(stock: Stock, units: Units) -> Result<Option<Change>, BadStock> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BadStock, Change, Deduction, Stock, Units, deduct, restore};
+    use super::{BadStock, Change, Deduction, Stock, Units, deduct, return_units};
 
     #[test]
     fn a_deduction_takes_all_or_nothing() {
@@ -110,7 +110,7 @@ mod tests {
         ];
         for (stock, units, want) in rows {
             let units = Units::new(units).unwrap();
-            assert_eq!(restore(stock, units), want, "{stock:?} {units:?}");
+            assert_eq!(return_units(stock, units), want, "{stock:?} {units:?}");
         }
     }
 }

@@ -40,7 +40,7 @@ const fn name(name: &'static CStr, meaning: &'static str) -> Field {
 
 pub static TRIES_ACCEPTED: Field = counter(c"tries_accepted", "Tries answered 0");
 pub static TRIES_SOLD_OUT: Field = counter(c"tries_sold_out", "Tries answered 1");
-pub static TRIES_ALREADY_BOUGHT: Field = counter(c"tries_already_bought", "Tries answered 2");
+pub static TRIES_AT_LIMIT: Field = counter(c"tries_at_limit", "Tries answered 2");
 pub static TRIES_NOT_STARTED: Field = counter(c"tries_not_started", "Tries answered 3");
 pub static TRIES_ENDED: Field = counter(c"tries_ended", "Tries answered 4");
 pub static TRIES_REPEATED: Field =
@@ -91,7 +91,7 @@ pub static HASH_TAGS: Field =
 pub static FIELDS: [&Field; 26] = [
     &TRIES_ACCEPTED,
     &TRIES_SOLD_OUT,
-    &TRIES_ALREADY_BOUGHT,
+    &TRIES_AT_LIMIT,
     &TRIES_NOT_STARTED,
     &TRIES_ENDED,
     &TRIES_REPEATED,

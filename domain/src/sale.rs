@@ -44,7 +44,7 @@ impl Outcome {
         match self {
             Self::Accepted => "accepted",
             Self::SoldOut => "sold out",
-            Self::AtLimit => "already bought",
+            Self::AtLimit => "at the limit",
             Self::NotStarted => "not started",
             Self::Ended => "ended",
             Self::Released => "released",

@@ -132,7 +132,7 @@ pub(super) fn counted(answer: Answer) -> Outcome {
         _ if is_repeat => metrics::TRIES_REPEATED.count(),
         Outcome::Accepted => metrics::TRIES_ACCEPTED.count(),
         Outcome::SoldOut => metrics::TRIES_SOLD_OUT.count(),
-        Outcome::AtLimit => metrics::TRIES_ALREADY_BOUGHT.count(),
+        Outcome::AtLimit => metrics::TRIES_AT_LIMIT.count(),
         Outcome::NotStarted => metrics::TRIES_NOT_STARTED.count(),
         Outcome::Ended => metrics::TRIES_ENDED.count(),
         // Only a repeat is answered so.

@@ -1,4 +1,4 @@
-//! `LOCK.ACQUIRE key token lease-ms [WAIT ms] [FENCE] [SESSION]`: acquires a lock, with WAIT in
+//! `LOCK.ACQUIRE key token lease-ms [BLOCK ms] [FENCE] [SESSION]`: acquires a lock, with BLOCK in
 //! line, and with SESSION for as long as the connection is open.
 
 use super::locks::Lock;
@@ -32,7 +32,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
         ArgSpec { name: c"key", kind: ArgKind::Key(0) },
         ArgSpec { name: c"token", kind: ArgKind::String },
         ArgSpec { name: c"lease-ms", kind: ArgKind::Integer },
-        ArgSpec { name: c"wait-ms", kind: ArgKind::OptionalInteger(c"WAIT") },
+        ArgSpec { name: c"wait-ms", kind: ArgKind::OptionalInteger(c"BLOCK") },
         ArgSpec { name: c"fence", kind: ArgKind::OptionalToken(c"FENCE") },
         ArgSpec { name: c"session", kind: ArgKind::OptionalToken(c"SESSION") },
     ],
@@ -55,8 +55,8 @@ impl<'a> Arguments<'a> {
         let lease_ms = args.next_integer("lease-ms", 1..=LOCK_LEASE_MS_MAX.get())?;
         let (mut wait_ms, mut with_fence, mut with_session) = (None, false, false);
         while !args.is_empty() {
-            match args.next_word(&["WAIT", "FENCE", "SESSION"])? {
-                "WAIT" if wait_ms.is_none() => {
+            match args.next_word(&["BLOCK", "FENCE", "SESSION"])? {
+                "BLOCK" if wait_ms.is_none() => {
                     wait_ms = Some(args.next_integer("wait-ms", 0..=LOCK_WAIT_MS_MAX.get())?);
                 }
                 "FENCE" if !with_fence => with_fence = true,

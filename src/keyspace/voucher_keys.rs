@@ -137,7 +137,7 @@ impl VoucherKeys {
     #[cold]
     fn make(vouchers: &Vouchers, voucher: &[u8]) -> Result<Rc<Self>, CommandError> {
         let keys = Self::new(vouchers, voucher)?;
-        let is_short = voucher.len() <= config::id_bytes_max();
+        let is_short = voucher.len() <= config::name_bytes_max();
         Ok(if is_short { vouchers.last.keep(keys) } else { Rc::new(keys) })
     }
 

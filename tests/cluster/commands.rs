@@ -49,7 +49,7 @@ const SESSION: &[(&str, &str)] = &[
     ("SECKILL.TRYKEYS tk:stockS tk:buyersS tk:ordersS V alice o2", "2"),
     ("SECKILL.TRYKEYS tk:stockS tk:buyers:{else} tk:ordersS V bob o2", "(error) CROSSSLOT"),
     ("SECKILL.DEDUCT tk:stockS 3", "4"),
-    ("SECKILL.RESTORE tk:stockS 3", "4"),
+    ("SECKILL.RETURN tk:stockS 3", "4"),
     ("RPUSH seckill:codes:K red blue", "2"),
     ("SECKILL.DRAW V alice", "0 red"),
     ("SECKILL.DRAW V alice", "2 red"),

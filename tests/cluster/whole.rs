@@ -53,7 +53,7 @@ fn take_turns(
         let token = format!("t{number}-{turns}");
         let start = Instant::now();
         let mut acquire = redis::cmd("LOCK.ACQUIRE");
-        acquire.arg("{m}lock").arg(&token).arg(600_000).arg("WAIT").arg(WAIT_MS);
+        acquire.arg("{m}lock").arg(&token).arg(600_000).arg("BLOCK").arg(WAIT_MS);
         match acquire.query::<i64>(&mut connection) {
             Ok(1) => {}
             Ok(other) => {

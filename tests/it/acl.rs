@@ -72,8 +72,8 @@ fn a_bare_stock_must_be_the_users_for_writing() {
             assert!(reply.starts_with("NOPERM"), "{name} {rules}: {reply}");
         }
     }
-    let rules = "+seckill.deduct +seckill.restore ~left:*";
-    user(&server, rules).check("> SECKILL.DEDUCT left:1\n5\n> SECKILL.RESTORE left:1\n5");
+    let rules = "+seckill.deduct +seckill.return ~left:*";
+    user(&server, rules).check("> SECKILL.DEDUCT left:1\n5\n> SECKILL.RETURN left:1\n5");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_draw_needs_the_command_and_its_pool_only() {
 fn who_may_release_hands_over_a_lock_with_a_fence_key_of_others() {
     let server = Server::start();
     server.run("LOCK.ACQUIRE lock ann 1000000 FENCE");
-    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000 FENCE");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000 FENCE");
     user(&server, "+lock.release ~lock").check(
         "
         > GET lock:fence

@@ -154,7 +154,7 @@ fn a_voucher_that_somebody_has_bought_is_refused() {
     let server = Server::observed().start();
     server.run("SET seckill:stock:7 5");
     server.run("SECKILL.TRY 7 alice o1");
-    server.refused("SECKILL.CREATE 7 ADOPT HOLD 900000", "EXISTS");
+    server.refused("SECKILL.CREATE 7 ADOPT HOLD 900000", "BUSYKEY");
     server.run("FLUSHALL");
     for (key, make) in [
         ("seckill:order:7", "SADD seckill:order:7 alice"),
@@ -167,19 +167,19 @@ fn a_voucher_that_somebody_has_bought_is_refused() {
     ] {
         server.run("SET seckill:stock:7 5");
         server.run(make);
-        server.refused("SECKILL.CREATE 7 ADOPT", "EXISTS");
+        server.refused("SECKILL.CREATE 7 ADOPT", "BUSYKEY");
         server.run(&format!("DEL {key}"));
     }
     server.check("> SECKILL.CREATE 7 ADOPT\nOK");
-    server.refused("SECKILL.CREATE 7 ADOPT", "EXISTS");
-    server.refused("SECKILL.CREATE 7 5", "EXISTS");
+    server.refused("SECKILL.CREATE 7 ADOPT", "BUSYKEY");
+    server.refused("SECKILL.CREATE 7 5", "BUSYKEY");
 }
 
 #[test]
 fn a_stock_is_not_adopted_unless_asked_for() {
     let server = Server::observed().start();
     server.run("SET seckill:stock:7 5");
-    server.refused("SECKILL.CREATE 7 5", "EXISTS");
+    server.refused("SECKILL.CREATE 7 5", "BUSYKEY");
     for options in [
         "ADOPT ADOPT",
         "ADOPT 5",

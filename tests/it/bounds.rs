@@ -1,4 +1,4 @@
-//! How long arguments of clients may be: `seckill.id-bytes-max`.
+//! How long arguments of clients may be: `seckill.name-bytes-max`.
 
 use crate::harness::{Server, text, wait_for};
 use crate::observe::integer;
@@ -55,7 +55,7 @@ fn what_is_too_long_is_refused_and_changes_nothing() {
     for max in [512, 16] {
         let server = Server::observed().start();
         if max != 512 {
-            server.run(&format!("CONFIG SET seckill.id-bytes-max {max}"));
+            server.run(&format!("CONFIG SET seckill.name-bytes-max {max}"));
         }
         SETUP.iter().for_each(|command| drop(server.run(command)));
         for (command, name) in BOUNDED {
@@ -135,7 +135,7 @@ fn fence_keys_are_no_locks() {
     for lock in ["lock:1:fence", "lock:2:fence", ":fence", "{lock:3}:fence"] {
         for command in [
             format!("LOCK.ACQUIRE {lock} 9223372036854775806 86400000"),
-            format!("LOCK.ACQUIRE {lock} {last} 86400000 WAIT 1000 FENCE SESSION"),
+            format!("LOCK.ACQUIRE {lock} {last} 86400000 BLOCK 1000 FENCE SESSION"),
             format!("LOCK.RELEASE {lock} {last}"),
             format!("LOCK.RENEW {lock} {last} 1"),
         ] {

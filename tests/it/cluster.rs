@@ -159,7 +159,7 @@ fn all_keys_of_a_voucher_are_in_its_slot() {
 fn odd_names_in_a_cluster_never_sell_by_halves() {
     let server = whole_cluster();
     for (name, value) in [
-        ("seckill.hash-tags", "no"),
+        ("seckill.hash-tags", "auto"),
         ("seckill.stock-prefix", "s{x}:"),
         ("seckill.buyers-prefix", "b{x}:"),
         ("seckill.order-stream", "o{x}"),
@@ -337,7 +337,7 @@ fn pools_have_tags_like_vouchers() {
 #[test]
 fn a_bare_stock_is_where_its_own_slot_is() {
     let server = whole_cluster();
-    server.check("> SET stock 5\nOK\n> SECKILL.DEDUCT stock\n5\n> SECKILL.RESTORE stock\n5");
+    server.check("> SET stock 5\nOK\n> SECKILL.DEDUCT stock\n5\n> SECKILL.RETURN stock\n5");
     server.check("> SECKILL.DEDUCT a}b\n-1");
     let (source, target) = two_nodes();
     let moving = slot(&source, b"stock");
@@ -349,7 +349,7 @@ fn a_bare_stock_is_where_its_own_slot_is() {
     source.check("> SECKILL.DEDUCT stock\n5");
     target.check("> SECKILL.DEDUCT stock\n(error) MOVED ...");
     source.run(&format!("MIGRATE 127.0.0.1 {} stock 0 5000", target.port()));
-    source.check("> SECKILL.RESTORE stock\n(error) ASK ...");
+    source.check("> SECKILL.RETURN stock\n(error) ASK ...");
     target.check("> ASKING\nOK\n> SECKILL.DEDUCT stock\n4\n> GET stock\n(error) MOVED ...");
 }
 

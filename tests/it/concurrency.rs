@@ -76,7 +76,7 @@ fn a_rush_never_oversells() {
     assert_eq!(integer(&server.run("XLEN stream.orders")), sold);
     server.check("> GET seckill:stock:7\n0");
     assert_eq!(server.info_number("seckill_tries_accepted"), sold);
-    let tries = ["accepted", "sold_out", "already_bought"];
+    let tries = ["accepted", "sold_out", "at_limit"];
     let tries = tries.map(|what| server.info_number(&format!("seckill_tries_{what}")));
     assert_eq!(tries.iter().sum::<i64>(), (CLIENTS * TRIES) as i64);
     server.assert_reload_changes_nothing();

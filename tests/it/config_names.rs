@@ -65,7 +65,7 @@ fn names_take_effect_at_once() {
         OK
         > SECKILL.TRY 7 frank o7
         1
-        > CONFIG SET seckill.hash-tags no
+        > CONFIG SET seckill.hash-tags auto
         OK
         > SET s:7 -1
         OK

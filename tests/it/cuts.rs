@@ -33,7 +33,7 @@ const HISTORY: &str = "
     SECKILL.MTRY u b1 o11 b2 o12 b1 o13
     SECKILL.MTRY m b1 o11 b2 o12 b1 o13
     SECKILL.DEDUCT stock 2
-    SECKILL.RESTORE stock
+    SECKILL.RETURN stock
     SECKILL.NEXTID ids COUNT 3
     RPUSH seckill:codes:p a b
     SECKILL.DRAW p ann

@@ -1,4 +1,4 @@
-//! SECKILL.DEDUCT and SECKILL.RESTORE: units are taken from and added to a bare stock.
+//! SECKILL.DEDUCT and SECKILL.RETURN: units are taken from and added to a bare stock.
 
 use std::thread;
 
@@ -53,15 +53,15 @@ fn units_come_back() {
         "
         > SET stock 0
         OK
-        > SECKILL.RESTORE stock
+        > SECKILL.RETURN stock
         (integer) 1
-        > SECKILL.RESTORE stock 41
+        > SECKILL.RETURN stock 41
         (integer) 42
-        > SECKILL.RESTORE none 5
+        > SECKILL.RETURN none 5
         (integer) -1
         > SET stock -1
         OK
-        > SECKILL.RESTORE stock 5
+        > SECKILL.RETURN stock 5
         (integer) -1
         > GET stock
         -1
@@ -107,7 +107,7 @@ fn the_time_to_live_stays() {
         OK
         > SECKILL.DEDUCT stock 91
         100
-        > SECKILL.RESTORE stock 991
+        > SECKILL.RETURN stock 991
         1000
         > SECKILL.DEDUCT stock
         1000
@@ -123,7 +123,7 @@ fn the_time_to_live_stays() {
         1
         > SECKILL.DEDUCT stock
         -1
-        > SECKILL.RESTORE stock
+        > SECKILL.RETURN stock
         -1
         ",
     );
@@ -137,7 +137,7 @@ fn losers_leave_no_trace() {
         ("5", "SECKILL.DEDUCT stock 6", 0),
         ("5", "SECKILL.DEDUCT stock 9223372036854775807", 0),
         ("-1", "SECKILL.DEDUCT stock 7", 1),
-        ("-1", "SECKILL.RESTORE stock 7", -1),
+        ("-1", "SECKILL.RETURN stock 7", -1),
     ] {
         server.run(&format!("SET stock {stock}"));
         // The first read turns a number into bytes, which DUMP would show; so it is done here.
@@ -146,13 +146,13 @@ fn losers_leave_no_trace() {
     }
     server.run("DEL stock");
     assert_eq!(server.silent("SECKILL.DEDUCT stock"), Value::Int(-1));
-    assert_eq!(server.silent("SECKILL.RESTORE stock"), Value::Int(-1));
+    assert_eq!(server.silent("SECKILL.RETURN stock"), Value::Int(-1));
 }
 
 #[test]
 fn what_is_no_stock_is_refused() {
     let server = Server::observed().start();
-    let both = ["SECKILL.DEDUCT stock", "SECKILL.RESTORE stock 2"];
+    let both = ["SECKILL.DEDUCT stock", "SECKILL.RETURN stock 2"];
     for stock in ["5.5", "' 5'", "+5", "007", "-0", "''", "abc", "9223372036854775808"] {
         server.run(&format!("SET stock {stock}"));
         for command in both {
@@ -181,19 +181,19 @@ fn what_would_overflow_is_refused() {
     let server = Server::observed().start();
     for (stock, units) in [(MAX, 1), (MAX, MAX), (1, MAX), (MAX - 4, 5)] {
         server.run(&format!("SET stock {stock}"));
-        let error = server.refused(&format!("SECKILL.RESTORE stock {units}"), "ERR");
+        let error = server.refused(&format!("SECKILL.RETURN stock {units}"), "ERR");
         assert_eq!(error, "ERR stock or total would be out of range", "{stock} {units}");
     }
-    assert_eq!(server.run("SECKILL.RESTORE stock 4"), Value::Int(MAX));
+    assert_eq!(server.run("SECKILL.RETURN stock 4"), Value::Int(MAX));
     assert_eq!(server.run(&format!("SECKILL.DEDUCT stock {MAX}")), Value::Int(MAX));
-    assert_eq!(server.run(&format!("SECKILL.RESTORE stock {MAX}")), Value::Int(MAX));
+    assert_eq!(server.run(&format!("SECKILL.RETURN stock {MAX}")), Value::Int(MAX));
 }
 
 #[test]
 fn wrong_requests_are_refused_before_any_key() {
     let server = Server::observed().start();
     server.run("RPUSH stock a");
-    for name in ["SECKILL.DEDUCT", "SECKILL.RESTORE"] {
+    for name in ["SECKILL.DEDUCT", "SECKILL.RETURN"] {
         for units in ["0", "-1", "1.5", "+1", "01", "''", "x", "9223372036854775808", "\"1\\x00\""]
         {
             let error = server.refused(&format!("{name} stock {units}"), "ERR");
@@ -220,10 +220,10 @@ fn effects_are_those_of_decr_and_incrby() {
     assert_eq!(written("SECKILL.DEDUCT stock"), ["DECR stock"]);
     assert_eq!(written("SECKILL.DEDUCT stock 1"), ["DECR stock"]);
     assert_eq!(written("SECKILL.DEDUCT stock 3"), ["DECRBY stock 3"]);
-    assert_eq!(written("SECKILL.RESTORE stock"), ["INCRBY stock 1"]);
-    assert_eq!(written("SECKILL.RESTORE stock 3"), ["INCRBY stock 3"]);
+    assert_eq!(written("SECKILL.RETURN stock"), ["INCRBY stock 1"]);
+    assert_eq!(written("SECKILL.RETURN stock 3"), ["INCRBY stock 3"]);
     assert_eq!(written("SECKILL.DEDUCT stock 100"), Vec::<String>::new());
-    assert_eq!(written("SECKILL.RESTORE none"), Vec::<String>::new());
+    assert_eq!(written("SECKILL.RETURN none"), Vec::<String>::new());
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn events_are_those_of_the_plain_commands() {
     let setup = ["SET stock 10 PX 1000000"];
     assert_like(&setup, "SECKILL.DEDUCT stock", &["DECR stock"]);
     assert_like(&setup, "SECKILL.DEDUCT stock 10", &["DECRBY stock 10"]);
-    assert_like(&setup, "SECKILL.RESTORE stock 5", &["INCRBY stock 5"]);
+    assert_like(&setup, "SECKILL.RETURN stock 5", &["INCRBY stock 5"]);
 }
 
 #[test]
@@ -239,13 +239,13 @@ fn only_a_change_disturbs_those_who_watch() {
     let server = Server::start();
     server.run("SET stock 5");
     assert!(!watch_survives(&server, "stock", "SECKILL.DEDUCT stock 2"));
-    assert!(!watch_survives(&server, "stock", "SECKILL.RESTORE stock"));
+    assert!(!watch_survives(&server, "stock", "SECKILL.RETURN stock"));
     assert!(watch_survives(&server, "stock", "SECKILL.DEDUCT stock 9"));
     assert!(watch_survives(&server, "none", "SECKILL.DEDUCT none"));
-    assert!(watch_survives(&server, "none", "SECKILL.RESTORE none"));
+    assert!(watch_survives(&server, "none", "SECKILL.RETURN none"));
     server.run("SET stock -1");
     assert!(watch_survives(&server, "stock", "SECKILL.DEDUCT stock"));
-    assert!(watch_survives(&server, "stock", "SECKILL.RESTORE stock"));
+    assert!(watch_survives(&server, "stock", "SECKILL.RETURN stock"));
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn transactions_and_scripts_can_deduct() {
         QUEUED
         > SECKILL.DEDUCT stock 4
         QUEUED
-        > SECKILL.RESTORE stock
+        > SECKILL.RETURN stock
         QUEUED
         > EXEC
         1) (integer) 5
@@ -269,7 +269,7 @@ fn transactions_and_scripts_can_deduct() {
         3) (integer) 4
         > EVAL \"return redis.call('SECKILL.DEDUCT', KEYS[1], ARGV[1])\" 1 stock 3
         4
-        > EVAL \"return redis.call('SECKILL.RESTORE', KEYS[1])\" 1 stock
+        > EVAL \"return redis.call('SECKILL.RETURN', KEYS[1])\" 1 stock
         2
         > EVAL_RO \"return redis.call('SECKILL.DEDUCT', KEYS[1])\" 1 stock
         (error) ERR ...
@@ -286,12 +286,12 @@ fn a_replica_refuses_and_repeats() {
     primary.wait_for_replica(&replica);
     for round in 1..40 {
         primary.run(&format!("SECKILL.DEDUCT stock {round}"));
-        primary.run(&format!("SECKILL.RESTORE stock {}", round % 7 + 1));
+        primary.run(&format!("SECKILL.RETURN stock {}", round % 7 + 1));
     }
     primary.wait_for_replica(&replica);
     primary.wait_for_replica(&with_module);
     assert_same(&primary, &replica);
-    for command in ["SECKILL.DEDUCT stock", "SECKILL.RESTORE stock"] {
+    for command in ["SECKILL.DEDUCT stock", "SECKILL.RETURN stock"] {
         assert!(text(&with_module.run(command)).starts_with("READONLY "), "{command}");
     }
 }
@@ -302,7 +302,7 @@ fn a_full_server_takes_back_but_does_not_sell() {
     server.run("SET stock 5");
     server.refused_when_full("SECKILL.DEDUCT stock");
     server.run("CONFIG SET maxmemory 1");
-    server.check("> SECKILL.RESTORE stock\n6\n> CONFIG SET maxmemory 0\nOK");
+    server.check("> SECKILL.RETURN stock\n6\n> CONFIG SET maxmemory 0\nOK");
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn the_key_is_declared_and_configurations_play_no_part() {
     for key in [&b""[..], b"\0", b"\xff\r\n", "\u{100}".as_bytes()] {
         server.call(&[b"SET".as_slice(), key, b"2"]);
         assert_eq!(server.call(&[b"SECKILL.DEDUCT".as_slice(), key]), Value::Int(2));
-        assert_eq!(server.call(&[b"SECKILL.RESTORE".as_slice(), key]), Value::Int(2));
+        assert_eq!(server.call(&[b"SECKILL.RETURN".as_slice(), key]), Value::Int(2));
     }
 }
 
@@ -359,11 +359,11 @@ fn random_histories_add_up() {
                 *stock = Some(if sold { left - units } else { left });
                 (format!("SECKILL.DEDUCT k{index} {units}"), Some(if sold { left } else { 0 }))
             }
-            (_, None | Some(-1)) => (format!("SECKILL.RESTORE k{index} {units}"), Some(-1)),
+            (_, None | Some(-1)) => (format!("SECKILL.RETURN k{index} {units}"), Some(-1)),
             (_, Some(left)) => {
                 let after = left.checked_add(units);
                 *stock = after.or(Some(left));
-                (format!("SECKILL.RESTORE k{index} {units}"), after)
+                (format!("SECKILL.RETURN k{index} {units}"), after)
             }
         };
         let reply = server.run(&command);

@@ -90,7 +90,7 @@ fn entries_name_a_voucher_one_way() {
         assert!(entries.iter().all(|entry| entry.contains(" 7 ")), "{stream}: {entries:?}");
     }
     // If hash tags are off, braces are part of the name.
-    server.run("CONFIG SET seckill.hash-tags no");
+    server.run("CONFIG SET seckill.hash-tags auto");
     server.check("> SECKILL.CREATE {8} 9\nOK\n> SECKILL.TRY {8} ann o1\n0");
     assert_eq!(named(&server, "stream.orders"), ["ann {8} o1"]);
 }

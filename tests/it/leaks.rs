@@ -86,8 +86,8 @@ const ROUND: &str = r#"
     SECKILL.DEDUCT stock 2
     SECKILL.DEDUCT stock 100
     SECKILL.DEDUCT none
-    SECKILL.RESTORE stock
-    SECKILL.RESTORE none
+    SECKILL.RETURN stock
+    SECKILL.RETURN none
     RPUSH seckill:codes:p@ a
     SECKILL.DRAW p@ ann
     SECKILL.DRAW p@ ann
@@ -99,7 +99,7 @@ const ROUND: &str = r#"
     LOCK.ACQUIRE lock@ t 100000 FENCE
     LOCK.ACQUIRE lock@ t 100000 FENCE
     LOCK.ACQUIRE lock@ u 100000
-    LOCK.ACQUIRE lock@ u 100000 WAIT x
+    LOCK.ACQUIRE lock@ u 100000 BLOCK x
     LOCK.ACQUIRE tied@ t 100000 SESSION
     LOCK.ACQUIRE tied@ t 100000 FENCE SESSION
     LOCK.ACQUIRE tied@ u 100000 SESSION
@@ -114,8 +114,8 @@ const ROUND: &str = r#"
     LOCK.RELEASE stream.orders t
     MULTI
     SECKILL.TRY u@ eve o@
-    LOCK.ACQUIRE lock@ t 100000 WAIT 50
-    LOCK.ACQUIRE lock@ u 100000 WAIT 50
+    LOCK.ACQUIRE lock@ t 100000 BLOCK 50
+    LOCK.ACQUIRE lock@ u 100000 BLOCK 50
     SECKILL.CREATE m@ 5
     SECKILL.TRY m@ bob *
     LOCK.RELEASE lock@ t
@@ -145,7 +145,7 @@ const SCRIPTS: [(&str, &str); 2] = [
          redis.pcall('LOCK.ACQUIRE', 'l', 't', '9', 'SESSION') \
          redis.pcall('SECKILL.TRY', 'none', 'u', 'o') \
          redis.pcall('LOCK.ACQUIRE', 'l', 't', '9') \
-         return redis.pcall('LOCK.ACQUIRE', 'l', 'u', '9', 'WAIT', '9')",
+         return redis.pcall('LOCK.ACQUIRE', 'l', 'u', '9', 'BLOCK', '9')",
     ),
 ];
 
@@ -187,16 +187,16 @@ impl Rounds {
     /// A wait for a lock that is granted, one that ends, and one of a client that disconnects.
     fn wait_for_locks(&mut self, number: usize) {
         self.client.check("> LOCK.ACQUIRE waited t 100000\n1");
-        self.waiter.send(&argv("LOCK.ACQUIRE waited w 100000 WAIT 60000 FENCE"));
+        self.waiter.send(&argv("LOCK.ACQUIRE waited w 100000 BLOCK 60000 FENCE"));
         self.wait_for_line(1);
         self.client.check("> LOCK.RELEASE waited t\n1");
         assert!(matches!(self.waiter.receive(), Value::Int(1..)));
         if number.is_multiple_of(4) {
-            self.waiter.check("> LOCK.ACQUIRE waited z 100000 WAIT 1\n0");
+            self.waiter.check("> LOCK.ACQUIRE waited z 100000 BLOCK 1\n0");
         }
         if number.is_multiple_of(16) {
             let mut gone = self.server.client();
-            gone.send(&argv("LOCK.ACQUIRE waited gone 100000 WAIT 60000"));
+            gone.send(&argv("LOCK.ACQUIRE waited gone 100000 BLOCK 60000"));
             self.wait_for_line(1);
             drop(gone);
             self.wait_for_line(0);

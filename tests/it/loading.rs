@@ -164,7 +164,7 @@ fn traffic(mut client: Client, number: usize, stop: &AtomicBool) -> i64 {
         round += 1;
         let mut commands = vec![
             format!("SECKILL.TRY 7 u{number}-{round} o{number}-{round}"),
-            format!("LOCK.ACQUIRE lock {number} 100000 WAIT 2 FENCE"),
+            format!("LOCK.ACQUIRE lock {number} 100000 BLOCK 2 FENCE"),
             format!("LOCK.RELEASE lock {number}"),
             "SECKILL.INFO 7".to_owned(),
         ];
@@ -182,7 +182,8 @@ fn traffic(mut client: Client, number: usize, stop: &AtomicBool) -> i64 {
             accepted += i64::from(command.starts_with("SECKILL.TRY 7") && reply == Value::Int(0));
             if matches!(reply, Value::ServerError(_)) {
                 let error = text(&reply);
-                let expected = error.starts_with("ERR unknown command") || error.contains("EXISTS");
+                let expected =
+                    error.starts_with("ERR unknown command") || error.contains("BUSYKEY");
                 assert!(expected, "{command}: {error}");
             }
         }

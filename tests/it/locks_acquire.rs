@@ -28,7 +28,7 @@ fn a_lock_is_acquired_by_one() {
     let left = pttl(&server, "lock");
     assert!((90_000..=100_000).contains(&left), "{left}");
     assert_eq!(server.silent("LOCK.ACQUIRE lock bob 100000"), Value::Int(0));
-    assert_eq!(server.silent("LOCK.ACQUIRE lock bob 100000 WAIT 0"), Value::Int(0));
+    assert_eq!(server.silent("LOCK.ACQUIRE lock bob 100000 BLOCK 0"), Value::Int(0));
     server.check(
         "
         > LOCK.RELEASE lock bob
@@ -92,12 +92,12 @@ fn arguments_are_checked_before_anything_is_done() {
         }
     }
     for wait in ["-1", "701", "x"] {
-        let error = server.refused(&format!("LOCK.ACQUIRE lock ann 5 WAIT {wait}"), "ERR");
+        let error = server.refused(&format!("LOCK.ACQUIRE lock ann 5 BLOCK {wait}"), "ERR");
         assert_eq!(error, "ERR wait-ms must be an integer from 0 to 700");
     }
-    let twice = ["WAIT 5 WAIT 6", "FENCE FENCE", "WAIT 5 FENCE WAIT 5"];
+    let twice = ["BLOCK 5 BLOCK 6", "FENCE FENCE", "BLOCK 5 FENCE BLOCK 5"];
     for options in
-        ["WAIT", "FENCE 5", "NX", "WAIT 5 FENCE more", "FENCE WAIT"].into_iter().chain(twice)
+        ["BLOCK", "FENCE 5", "NX", "BLOCK 5 FENCE more", "FENCE BLOCK"].into_iter().chain(twice)
     {
         let error = server.refused(&format!("LOCK.ACQUIRE lock ann 5 {options}"), "ERR");
         assert_eq!(error, "ERR syntax error");
@@ -105,7 +105,7 @@ fn arguments_are_checked_before_anything_is_done() {
     server.check("> LOCK.ACQUIRE lock ann 5000 fence wait 700\n...");
     server.run("DEL lock lock:fence");
     server.run("RPUSH list a");
-    for command in ["LOCK.ACQUIRE list ann 5 WAIT 5", "LOCK.RENEW list ann 5", "LOCK.INFO list"] {
+    for command in ["LOCK.ACQUIRE list ann 5 BLOCK 5", "LOCK.RENEW list ann 5", "LOCK.INFO list"] {
         server.refused(command, "WRONGTYPE");
     }
 }
@@ -157,7 +157,7 @@ fn an_impossible_fencing_token_refuses_before_the_lock_is_touched() {
         assert!(error.starts_with(words), "{error}");
         // A client that would wait is refused at once.
         server.run("SET lock bob");
-        server.refused("LOCK.ACQUIRE lock ann 1000 WAIT 1000 FENCE", code);
+        server.refused("LOCK.ACQUIRE lock ann 1000 BLOCK 1000 FENCE", code);
         server.check("> DEL lock\n1\n> LOCK.ACQUIRE lock ann 1000\n1");
     }
 }
@@ -285,22 +285,22 @@ fn where_nobody_may_block_nobody_waits() {
         r#"
         > MULTI
         OK
-        > LOCK.ACQUIRE lock bob 1000 WAIT 5000
+        > LOCK.ACQUIRE lock bob 1000 BLOCK 5000
         QUEUED
         > EXEC
         1) (integer) 0
-        > EVAL "return redis.call('LOCK.ACQUIRE', KEYS[1], 'bob', 1000, 'WAIT', 5000)" 1 lock
+        > EVAL "return redis.call('LOCK.ACQUIRE', KEYS[1], 'bob', 1000, 'BLOCK', 5000)" 1 lock
         (integer) 0
         > DEL lock
         1
-        > EVAL "return redis.call('LOCK.ACQUIRE', KEYS[1], 'bob', 100000, 'WAIT', 5000)" 1 lock
+        > EVAL "return redis.call('LOCK.ACQUIRE', KEYS[1], 'bob', 100000, 'BLOCK', 5000)" 1 lock
         (integer) 1
         "#,
     );
     if server.run("FUNCTION LIST") != Value::Nil {
         server.run(
             "FUNCTION LOAD \"#!lua name=l\\nredis.register_function('try', function(k) return \
-             redis.call('LOCK.ACQUIRE', k[1], 'cid', 1000, 'WAIT', 5000) end)\"",
+             redis.call('LOCK.ACQUIRE', k[1], 'cid', 1000, 'BLOCK', 5000) end)\"",
         );
         server.check("> FCALL try 1 lock\n(integer) 0");
     }

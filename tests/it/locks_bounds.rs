@@ -20,37 +20,37 @@ fn bounded() -> Server {
 #[test]
 fn a_full_line_refuses_and_changes_nothing() {
     let server = bounded();
-    let mut first = server.waiter("LOCK.ACQUIRE a bob 1000000 WAIT 60000");
-    let _second = server.waiter("LOCK.ACQUIRE a cid 1000000 WAIT 60000 FENCE");
+    let mut first = server.waiter("LOCK.ACQUIRE a bob 1000000 BLOCK 60000");
+    let _second = server.waiter("LOCK.ACQUIRE a cid 1000000 BLOCK 60000 FENCE");
     for request in [
-        "LOCK.ACQUIRE a dan 1000000 WAIT 60000",
-        "LOCK.ACQUIRE a dan 1000000 WAIT 60000 FENCE",
-        "LOCK.ACQUIRE a dan 1000000 WAIT 60000 SESSION",
+        "LOCK.ACQUIRE a dan 1000000 BLOCK 60000",
+        "LOCK.ACQUIRE a dan 1000000 BLOCK 60000 FENCE",
+        "LOCK.ACQUIRE a dan 1000000 BLOCK 60000 SESSION",
     ] {
         assert_eq!(server.refused(request, "ERR"), PER_LOCK);
         assert_eq!(server.in_line(), 2);
     }
     // A client that does not wait is answered as before, and so is the holder.
     assert_eq!(server.silent("LOCK.ACQUIRE a dan 1000000"), Value::Int(0));
-    server.check("> LOCK.ACQUIRE a ann 1000000 WAIT 60000\n1");
+    server.check("> LOCK.ACQUIRE a ann 1000000 BLOCK 60000\n1");
     // No client waits in a transaction, so the bound does not apply there.
     server.check(
         "
         > MULTI
         OK
-        > LOCK.ACQUIRE a dan 1000000 WAIT 60000
+        > LOCK.ACQUIRE a dan 1000000 BLOCK 60000
         QUEUED
         > EXEC
         1) 0
         ",
     );
     // Another lock has its own line.
-    let _third = server.waiter("LOCK.ACQUIRE b dan 1000000 WAIT 60000");
+    let _third = server.waiter("LOCK.ACQUIRE b dan 1000000 BLOCK 60000");
     // A lock that is handed over makes room in its line.
     server.check("> LOCK.RELEASE a ann\n1");
     assert_eq!(first.receive(), Value::Int(1));
-    let _fourth = server.waiter("LOCK.ACQUIRE a dan 1000000 WAIT 60000");
-    assert_eq!(server.refused("LOCK.ACQUIRE a eve 1000000 WAIT 60000", "ERR"), PER_LOCK);
+    let _fourth = server.waiter("LOCK.ACQUIRE a dan 1000000 BLOCK 60000");
+    assert_eq!(server.refused("LOCK.ACQUIRE a eve 1000000 BLOCK 60000", "ERR"), PER_LOCK);
 }
 
 #[test]
@@ -59,30 +59,30 @@ fn all_lines_together_have_a_bound() {
     let _waiters: Vec<Client> = ["a", "a", "b"]
         .iter()
         .enumerate()
-        .map(|(n, lock)| server.waiter(&format!("LOCK.ACQUIRE {lock} w{n} 1000000 WAIT 60000")))
+        .map(|(n, lock)| server.waiter(&format!("LOCK.ACQUIRE {lock} w{n} 1000000 BLOCK 60000")))
         .collect();
-    assert_eq!(server.refused("LOCK.ACQUIRE c dan 1000000 WAIT 60000", "ERR"), IN_ALL);
-    assert_eq!(server.refused("LOCK.ACQUIRE b dan 1000000 WAIT 60000", "ERR"), IN_ALL);
+    assert_eq!(server.refused("LOCK.ACQUIRE c dan 1000000 BLOCK 60000", "ERR"), IN_ALL);
+    assert_eq!(server.refused("LOCK.ACQUIRE b dan 1000000 BLOCK 60000", "ERR"), IN_ALL);
     // Free locks are acquired regardless of the bound.
-    server.check("> LOCK.ACQUIRE d dan 1000000 WAIT 60000\n1");
+    server.check("> LOCK.ACQUIRE d dan 1000000 BLOCK 60000\n1");
     // A greater bound is valid at once; a smaller one removes no waiter.
     server.check("> CONFIG SET seckill.lock-waiters-max '2 4 4'\nOK");
-    let _another = server.waiter("LOCK.ACQUIRE c dan 1000000 WAIT 60000");
+    let _another = server.waiter("LOCK.ACQUIRE c dan 1000000 BLOCK 60000");
     server.check("> CONFIG SET seckill.lock-waiters-max '0 0 0'\nOK");
     assert_eq!(server.in_line(), 4);
     let nobody = "ERR 0 clients already wait for this lock, and no more may";
-    assert_eq!(server.refused("LOCK.ACQUIRE d eve 1000000 WAIT 60000", "ERR"), nobody);
+    assert_eq!(server.refused("LOCK.ACQUIRE d eve 1000000 BLOCK 60000", "ERR"), nobody);
 }
 
 #[test]
 fn every_way_out_of_a_line_makes_room() {
     let server = bounded();
-    let _stays = server.waiter("LOCK.ACQUIRE a stays 1000000 WAIT 60000");
+    let _stays = server.waiter("LOCK.ACQUIRE a stays 1000000 BLOCK 60000");
     for way in ["the wait ends", "disconnected", "unblocked", "unblocked by an error", "killed"] {
         let wait = if way == "the wait ends" { 50 } else { 60_000 };
         let mut client = server.client();
         let id = id_of(&mut client);
-        server.queue(&mut client, &format!("LOCK.ACQUIRE a leaves 1000000 WAIT {wait}"));
+        server.queue(&mut client, &format!("LOCK.ACQUIRE a leaves 1000000 BLOCK {wait}"));
         match way {
             "the wait ends" => assert_eq!(client.receive(), Value::Int(0)),
             "disconnected" => drop(client),
@@ -92,8 +92,8 @@ fn every_way_out_of_a_line_makes_room() {
         }
         server.wait_for_line(1);
     }
-    let _second = server.waiter("LOCK.ACQUIRE a second 1000000 WAIT 60000");
-    assert_eq!(server.refused("LOCK.ACQUIRE a third 1000000 WAIT 60000", "ERR"), PER_LOCK);
+    let _second = server.waiter("LOCK.ACQUIRE a second 1000000 BLOCK 60000");
+    assert_eq!(server.refused("LOCK.ACQUIRE a third 1000000 BLOCK 60000", "ERR"), PER_LOCK);
 }
 
 /// A thousand clients wait with the longest names and tokens, and leave.
@@ -120,14 +120,14 @@ fn crowd(server: &Server, lock: &str) {
     waiters.iter_mut().for_each(|client| client.check("> PING\nPONG"));
     let connected = used();
     for (n, client) in waiters.iter_mut().enumerate() {
-        client.send(&["LOCK.ACQUIRE", lock, &format!("{n:0>512}"), "1000000", "WAIT", "60000"]);
+        client.send(&["LOCK.ACQUIRE", lock, &format!("{n:0>512}"), "1000000", "BLOCK", "60000"]);
     }
     server.wait_for_line(1000);
     // The server gives two reply buffers of 16 KB to every client that a module blocks; the rest is
     // the request and a place in line.
     let each = (used() - connected) / 1000;
     assert!(each < 40_000, "{each} bytes for each waiter");
-    let error = text(&server.run(&format!("LOCK.ACQUIRE {lock} bob 1000000 WAIT 60000")));
+    let error = text(&server.run(&format!("LOCK.ACQUIRE {lock} bob 1000000 BLOCK 60000")));
     assert_eq!(error, "ERR 1000 clients already wait for this lock, and no more may");
     drop(waiters);
     server.wait_for_line(0);
@@ -142,7 +142,7 @@ fn a_lock_has_a_short_name() {
     let (longest, long) = ("k".repeat(512), "k".repeat(513));
     for command in [
         "LOCK.ACQUIRE @ ann 1000",
-        "LOCK.ACQUIRE @ ann 1000 WAIT 1000",
+        "LOCK.ACQUIRE @ ann 1000 BLOCK 1000",
         "LOCK.ACQUIRE @ ann 1000 SESSION",
         "LOCK.RENEW @ ann 1000",
         "LOCK.RELEASE @ ann",
@@ -150,7 +150,7 @@ fn a_lock_has_a_short_name() {
         let error = server.refused(&command.replace('@', &long), "ERR");
         assert_eq!(error, "ERR key must be at most 512 bytes long", "{command}");
     }
-    server.check(&format!("> LOCK.ACQUIRE {longest} ann 1000000 WAIT 1000\n1"));
+    server.check(&format!("> LOCK.ACQUIRE {longest} ann 1000000 BLOCK 1000\n1"));
     server.check(&format!("> LOCK.RELEASE {longest} ann\n1"));
     assert_eq!(server.silent(&format!("LOCK.INFO {long}")), Value::Nil);
 }

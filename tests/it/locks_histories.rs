@@ -25,7 +25,8 @@ fn add_one(client: &mut Client) {
 
 /// Acquires with LOCK.ACQUIRE, in line, and releases with a command or a script.
 fn in_line(client: &mut Client, token: &str, random: &mut fastrand::Rng) {
-    while client.call(&["LOCK.ACQUIRE", "lock", token, "60000", "WAIT", "20000"]) != Value::Int(1) {
+    while client.call(&["LOCK.ACQUIRE", "lock", token, "60000", "BLOCK", "20000"]) != Value::Int(1)
+    {
     }
     add_one(client);
     let released = match random.u8(0..3) {
@@ -92,7 +93,7 @@ fn no_update_is_lost_while_clients_die() {
                     if thread < 3 {
                         // Disconnects before the answer. A client that got the lock no longer needs
                         // it: it is released, or its lease ends.
-                        let ask = ["LOCK.ACQUIRE", "lock", &token, "40", "WAIT", "1000"];
+                        let ask = ["LOCK.ACQUIRE", "lock", &token, "40", "BLOCK", "1000"];
                         client.send(&ask);
                         thread::sleep(Duration::from_micros(random.u64(0..3000)));
                         client = connect();
@@ -185,7 +186,7 @@ impl History {
     }
 
     fn acquire(&mut self, seat: usize) {
-        let wait = if self.random.bool() { " WAIT 60000" } else { "" };
+        let wait = if self.random.bool() { " BLOCK 60000" } else { "" };
         let with_session = self.random.bool();
         let session = if with_session { " SESSION" } else { "" };
         let ask = format!("LOCK.ACQUIRE lock {} 1000000{wait} FENCE{session}", token(seat));
@@ -303,7 +304,7 @@ const WORDS: [&[u8]; 19] = [
     b"1.5",
     b"9223372036854775807",
     b"9223372036854775808",
-    b"WAIT",
+    b"BLOCK",
     b"fence",
     b"Session",
     b"NX",

@@ -7,7 +7,7 @@ use crate::observe::integer;
 use crate::transcript::argv;
 use redis::Value;
 
-const ASK: &str = "LOCK.ACQUIRE lock bob 1000000 WAIT 60000";
+const ASK: &str = "LOCK.ACQUIRE lock bob 1000000 BLOCK 60000";
 
 /// Sends a request whose token waits already, and returns once the earlier client is answered.
 fn take_over(server: &Server, earlier: &mut Client, request: &str) -> Client {
@@ -22,7 +22,7 @@ fn a_repeat_takes_over_the_place_of_its_token() {
     let server = Server::start();
     let fence = integer(&server.run("LOCK.ACQUIRE lock ann 1000000 FENCE"));
     let mut first = server.waiter(ASK);
-    let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 60000 FENCE");
+    let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 BLOCK 60000 FENCE");
     let mut second = take_over(&server, &mut first, &format!("{ASK} FENCE"));
     let mut third = take_over(&server, &mut second, &format!("{ASK} FENCE"));
     assert_eq!((server.in_line(), server.info_number("seckill_locks_refused")), (2, 2));
@@ -62,7 +62,7 @@ fn a_grant_belongs_to_the_latest_request_of_its_token() {
         let mut bob = server.client();
         let id = id_of(&mut bob);
         server.queue(&mut bob, ASK);
-        let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
+        let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 BLOCK 60000");
         server.run("MULTI");
         server.run("LOCK.RELEASE lock ann");
         ask.split("; ").for_each(|one| drop(server.run(&one.replace("<id>", &id))));
@@ -109,7 +109,7 @@ fn a_fencing_token_has_one_owner() {
     // In line, and with a number that another client wrote.
     let ahead = second + 1_000_000_000_000;
     server.run(&format!("SET lock:fence {ahead}"));
-    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 60000 WAIT 60000 FENCE");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 60000 BLOCK 60000 FENCE");
     server.run("SET lock bob");
     server.run("PEXPIRE lock 1000000");
     assert_eq!(integer(&bob.receive()), ahead + 1);
@@ -154,7 +154,7 @@ fn rights_are_checked_again_at_the_grant() {
         server.run("LOCK.ACQUIRE lock ann 1000000");
         let mut bob = user(&server, "+lock.acquire ~lock");
         server.queue(&mut bob, ASK);
-        let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
+        let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 BLOCK 60000");
         assert_eq!(server.run(revoke), Value::Okay);
         server.check("> LOCK.RELEASE lock ann\n1");
         let told = text(&bob.receive());
@@ -180,7 +180,7 @@ fn one_user_can_not_take_all_places() {
     for lock in ["a", "b", "c", "d"] {
         server.run(&format!("LOCK.ACQUIRE {lock} ann 1000000"));
     }
-    let wait = |lock: &str| format!("LOCK.ACQUIRE {lock} bob 1000000 WAIT 60000");
+    let wait = |lock: &str| format!("LOCK.ACQUIRE {lock} bob 1000000 BLOCK 60000");
     let mut bobs = ["a", "b"].map(|lock| {
         let mut bob = user(&server, "+lock.acquire +client|id ~*");
         server.queue(&mut bob, &wait(lock));
@@ -220,7 +220,7 @@ fn locks_with_a_session_are_bounded_too() {
     // One that ends makes room; one that waits is told when its turn comes.
     server.run("SET e zoe");
     let mut line = server.client();
-    server.queue(&mut line, "LOCK.ACQUIRE e t 1000000 WAIT 60000 SESSION");
+    server.queue(&mut line, "LOCK.ACQUIRE e t 1000000 BLOCK 60000 SESSION");
     server.check("> DEL e\n1");
     assert_eq!(text(&line.receive()), in_all);
     assert_eq!(bob.run("LOCK.RELEASE a t"), Value::Int(1));

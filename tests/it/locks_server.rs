@@ -20,14 +20,14 @@ fn effects(server: &Server, act: impl FnOnce()) -> Vec<String> {
 fn grants_are_replicated_as_what_they_did() {
     let server = Server::observed().start();
     server.run("LOCK.ACQUIRE lock ann 1000000");
-    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000 FENCE");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000 FENCE");
     let written = effects(&server, || {
         server.run("LOCK.RELEASE lock ann");
         assert!(integer(&bob.receive()) > 1);
     });
     let both = ["MULTI", "DEL lock", "SET lock bob PXAT", "SET lock:fence bob PXAT", "EXEC"];
     assert_eq!(written, both);
-    server.queue(&mut bob, "LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
+    server.queue(&mut bob, "LOCK.ACQUIRE lock cid 1000000 BLOCK 60000");
     let written = effects(&server, || {
         server.run("DEL lock");
         assert_eq!(bob.receive(), Value::Int(1));
@@ -36,7 +36,7 @@ fn grants_are_replicated_as_what_they_did() {
     // A grant to a client that is killed before its reply is in the file in order, too.
     let mut gone = server.client();
     let id = crate::locks_line::id_of(&mut gone);
-    server.queue(&mut gone, "LOCK.ACQUIRE lock gone 1000000 WAIT 60000");
+    server.queue(&mut gone, "LOCK.ACQUIRE lock gone 1000000 BLOCK 60000");
     server.run("MULTI");
     server.run("LOCK.RELEASE lock cid");
     server.run(&format!("CLIENT KILL ID {id}"));
@@ -48,7 +48,7 @@ fn grants_are_replicated_as_what_they_did() {
     // A client that waits or is refused writes nothing.
     server.run("SET lock zoe");
     let written = effects(&server, || {
-        assert_eq!(server.run("LOCK.ACQUIRE lock late 1000000 WAIT 50"), Value::Int(0));
+        assert_eq!(server.run("LOCK.ACQUIRE lock late 1000000 BLOCK 50"), Value::Int(0));
     });
     assert!(written.is_empty(), "{written:?}");
 }
@@ -75,8 +75,8 @@ fn locks_survive_a_restart_with_their_lease_and_their_fencing_token() {
 fn a_restart_ends_no_lock_of_a_waiter_that_was_served() {
     let mut server = Server::with().aof().start();
     server.run("LOCK.ACQUIRE lock ann 1000000");
-    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
-    let cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
+    let cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 BLOCK 60000");
     server.run("LOCK.RELEASE lock ann");
     assert_eq!(bob.receive(), Value::Int(1));
     server.kill9();
@@ -91,7 +91,7 @@ fn a_failover_keeps_locks_and_lets_fencing_tokens_grow() {
     let primary = Server::with().port().start();
     let replica = Server::with().replica_of(&primary).start();
     let fence = integer(&primary.run("LOCK.ACQUIRE lock ann 1000000 FENCE"));
-    let mut bob = primary.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000 FENCE");
+    let mut bob = primary.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000 FENCE");
     primary.run("LOCK.RELEASE lock ann");
     let second = integer(&bob.receive());
     assert!(second > fence);
@@ -99,7 +99,7 @@ fn a_failover_keeps_locks_and_lets_fencing_tokens_grow() {
     assert_eq!(primary.digest(), replica.digest());
     assert_eq!(primary.run("PEXPIRETIME lock"), replica.run("PEXPIRETIME lock"));
     for command in
-        ["LOCK.ACQUIRE lock bob 1000", "LOCK.ACQUIRE x y 1 WAIT 5", "LOCK.RENEW lock bob 5"]
+        ["LOCK.ACQUIRE lock bob 1000", "LOCK.ACQUIRE x y 1 BLOCK 5", "LOCK.RENEW lock bob 5"]
     {
         assert!(text(&replica.run(command)).starts_with("READONLY"), "{command}");
     }
@@ -116,7 +116,7 @@ fn who_was_granted_a_lock_in_line_can_wait_for_replicas() {
     let primary = Server::with().port().start();
     let replica = Server::with().replica_of(&primary).start();
     primary.run("LOCK.ACQUIRE lock ann 1000000");
-    let mut bob = primary.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+    let mut bob = primary.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
     primary.wait_for_replica(&replica);
     // The replica acknowledges nothing for a while.
     replica.freeze();
@@ -134,7 +134,7 @@ fn who_waits_on_a_server_that_turns_replica_is_told() {
     let other = Server::with().port().start();
     primary.run("LOCK.ACQUIRE lock ann 1000000");
     let mut waiters: Vec<Client> = (0..3)
-        .map(|n| primary.waiter(&format!("LOCK.ACQUIRE lock w{n} 1000000 WAIT 60000")))
+        .map(|n| primary.waiter(&format!("LOCK.ACQUIRE lock w{n} 1000000 BLOCK 60000")))
         .collect();
     primary.run(&format!("REPLICAOF 127.0.0.1 {}", other.port()));
     for waiter in &mut waiters {
@@ -156,7 +156,7 @@ fn nothing_is_granted_while_writes_are_paused() {
         server.run(&format!("LOCK.ACQUIRE lock ann {ms}"));
         let waits = [("bob", 60_000), ("late", ms * 2), ("gone", 60_000)];
         for (client, (token, wait_ms)) in clients.iter_mut().zip(waits) {
-            let request = format!("LOCK.ACQUIRE lock {token} 1000000 WAIT {wait_ms}");
+            let request = format!("LOCK.ACQUIRE lock {token} 1000000 BLOCK {wait_ms}");
             server.queue_in_time(client, &request).then_some(())?;
         }
         server.run("CLIENT PAUSE 60000 WRITE");
@@ -182,7 +182,7 @@ fn nothing_is_granted_while_writes_are_paused() {
 fn a_module_that_somebody_waits_for_is_not_unloaded() {
     let server = Server::start();
     server.run("LOCK.ACQUIRE lock ann 1000000");
-    let bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+    let bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
     let refused = text(&server.run("MODULE UNLOAD seckill"));
     assert!(refused.starts_with("ERR"), "{refused}");
     drop(bob);
@@ -195,7 +195,7 @@ fn a_module_that_somebody_waits_for_is_not_unloaded() {
     let load = format!("MODULE LOAD {}", crate::harness::module().display());
     assert_eq!(server.run(&load), Value::Okay);
     // The loaded module listens again.
-    let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
+    let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 BLOCK 60000");
     server.run("DEL lock");
     assert_eq!(cid.receive(), Value::Int(1));
 }
@@ -204,13 +204,13 @@ fn a_module_that_somebody_waits_for_is_not_unloaded() {
 fn a_reload_and_a_flush_of_everything_leave_sane_lines() {
     let server = Server::start();
     server.run("LOCK.ACQUIRE lock ann 1000000");
-    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
     server.check("> DEBUG RELOAD\nOK\n> GET lock\nann");
     assert_eq!(server.in_line(), 1);
     let mut other = server.client();
     other.run("SELECT 5");
     other.run("SET lock zoe");
-    server.queue(&mut other, "LOCK.ACQUIRE lock dan 1000000 WAIT 60000");
+    server.queue(&mut other, "LOCK.ACQUIRE lock dan 1000000 BLOCK 60000");
     server.check("> FLUSHALL\nOK");
     assert_eq!((bob.receive(), other.receive()), (Value::Int(1), Value::Int(1)));
     server.check("> GET lock\nbob\n> SELECT 5\nOK\n> GET lock\ndan");
@@ -225,8 +225,8 @@ fn a_cluster_has_fences_in_the_slot_of_their_lock() {
         let first = integer(&server.call(&["LOCK.ACQUIRE", lock, "ann", "1000000", "FENCE"]));
         assert_eq!(text(&server.call(&["GET", fence])), format!("{first} ann"));
         assert_eq!(slot(&server, lock.as_bytes()), slot(&server, fence.as_bytes()));
-        let mut bob = server.waiter(&format!("LOCK.ACQUIRE {lock} bob 1000000 WAIT 60000 FENCE"));
-        let mut cid = server.waiter(&format!("LOCK.ACQUIRE {lock} cid 1000000 WAIT 60000 FENCE"));
+        let mut bob = server.waiter(&format!("LOCK.ACQUIRE {lock} bob 1000000 BLOCK 60000 FENCE"));
+        let mut cid = server.waiter(&format!("LOCK.ACQUIRE {lock} cid 1000000 BLOCK 60000 FENCE"));
         server.call(&["LOCK.RELEASE", lock, "ann"]);
         let second = integer(&bob.receive());
         server.call(&["DEL", lock]);
@@ -255,8 +255,8 @@ fn a_lock_that_moves_to_another_node_is_granted_by_neither() {
     let id = |server: &Server| text(&server.run("CLUSTER MYID"));
     let (from, to, moving) = (id(&source), id(&target), slot(&source, b"lock"));
     source.run("LOCK.ACQUIRE lock ann 1000000");
-    let mut bob = source.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
-    let mut cid = source.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 60000 FENCE");
+    let mut bob = source.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
+    let mut cid = source.waiter("LOCK.ACQUIRE lock cid 1000000 BLOCK 60000 FENCE");
     target.run(&format!("CLUSTER SETSLOT {moving} IMPORTING {from}"));
     source.run(&format!("CLUSTER SETSLOT {moving} MIGRATING {to}"));
     let migrate = format!("MIGRATE 127.0.0.1 {} lock 0 5000", target.port());

@@ -31,7 +31,7 @@ fn whatever_closes_a_connection_releases_its_locks() {
         let mut ann = holder(&server, "lock", "ann");
         let id = id_of(&mut ann);
         server.check("> LOCK.ACQUIRE lock bob 1000000\n0");
-        let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+        let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
         match close {
             "drop" => drop(ann),
             "QUIT" => assert_eq!(ann.run("QUIT"), Value::Okay),
@@ -77,7 +77,7 @@ fn all_locks_of_a_connection_are_released_in_every_database() {
 fn a_release_for_a_closed_connection_is_written_as_any_other() {
     let server = Server::observed().start();
     let ann = holder(&server, "lock", "ann");
-    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
     let is_time = |word: &&str| word.len() == 13 && word.bytes().all(|b| b.is_ascii_digit());
     let cut = |line: String| line.split(' ').filter(|w| !is_time(w)).collect::<Vec<_>>().join(" ");
     let effects = |act: &mut dyn FnMut()| -> Vec<String> {
@@ -167,7 +167,7 @@ fn a_connection_that_stays_open_keeps_its_lock_to_the_end_of_the_lease() {
     let mut ann = server.client();
     ann.check("> LOCK.ACQUIRE lock ann 300 SESSION\n1");
     let start = Instant::now();
-    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000 SESSION");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000 SESSION");
     assert_eq!(bob.receive(), Value::Int(1));
     assert!(start.elapsed() > Duration::from_millis(250), "{:?}", start.elapsed());
     // The holder resumes too late.
@@ -252,7 +252,7 @@ fn who_asks_with_the_token_after_the_close_is_told_the_truth() {
     ] {
         let mut ann = holder(&server, "lock", "ann");
         let id = id_of(&mut ann);
-        let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+        let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
         let mut again = server.client();
         again.check(&format!("> MULTI\nOK\n> CLIENT KILL ID {id}\nQUEUED\n> {ask}\nQUEUED"));
         let Value::Array(replies) = again.run("EXEC") else { panic!("{ask}") };
@@ -276,7 +276,7 @@ fn a_waiter_is_granted_the_lock_with_its_session() {
     let server = Server::start();
     let mut line: Vec<Client> = vec![holder(&server, "lock", "t0")];
     for n in 1..6 {
-        let ask = format!("LOCK.ACQUIRE lock t{n} 1000000 WAIT 60000 FENCE SESSION");
+        let ask = format!("LOCK.ACQUIRE lock t{n} 1000000 BLOCK 60000 FENCE SESSION");
         line.push(server.waiter(&ask));
     }
     for n in 1..6 {
@@ -291,8 +291,8 @@ fn a_waiter_is_granted_the_lock_with_its_session() {
         server.run("LOCK.ACQUIRE lock ann 1000000");
         let mut bob = server.client();
         let id = id_of(&mut bob);
-        server.queue(&mut bob, "LOCK.ACQUIRE lock bob 1000000 WAIT 60000 SESSION");
-        let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 60000 SESSION");
+        server.queue(&mut bob, "LOCK.ACQUIRE lock bob 1000000 BLOCK 60000 SESSION");
+        let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 BLOCK 60000 SESSION");
         server.run("MULTI");
         server.run("LOCK.RELEASE lock ann");
         server.run(&end.replace("<id>", &id));
@@ -308,7 +308,7 @@ fn a_waiter_is_granted_the_lock_with_its_session() {
     }
     // A waiter that leaves the line ties no lock.
     let ann = holder(&server, "lock", "ann");
-    drop(server.waiter("LOCK.ACQUIRE lock ann2 1000000 WAIT 60000 SESSION"));
+    drop(server.waiter("LOCK.ACQUIRE lock ann2 1000000 BLOCK 60000 SESSION"));
     server.wait_for_line(0);
     wait_for_closed(&server);
     assert_eq!(server.owner("lock"), "ann");
@@ -321,7 +321,7 @@ fn a_waiter_is_granted_the_lock_with_its_session() {
 fn the_latest_request_of_a_token_has_the_tie() {
     let server = Server::start();
     server.run("SET lock zoe");
-    let mut bob = server.waiter("LOCK.ACQUIRE lock ann 1000000 WAIT 60000");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock ann 1000000 BLOCK 60000");
     let mut ann = server.client();
     ann.check(
         "
@@ -343,7 +343,7 @@ fn the_latest_request_of_a_token_has_the_tie() {
     for is_first_tied in [true, false] {
         let ann = holder(&server, "lock", "ann");
         let tie = |is_tied| if is_tied { " SESSION" } else { "" };
-        let ask = "LOCK.ACQUIRE lock bob 1000000 WAIT 60000";
+        let ask = "LOCK.ACQUIRE lock bob 1000000 BLOCK 60000";
         let mut first = server.waiter(&format!("{ask}{}", tie(is_first_tied)));
         let mut second = server.client();
         second.send(&argv(&format!("{ask}{}", tie(!is_first_tied))));
@@ -362,7 +362,7 @@ fn the_latest_request_of_a_token_has_the_tie() {
 fn transactions_have_a_session_and_scripts_have_none() {
     let server = Server::observed().start();
     let mut ann = server.client();
-    ann.check("> MULTI\nOK\n> LOCK.ACQUIRE lock ann 1000000 WAIT 9 SESSION\nQUEUED\n> EXEC\n1) 1");
+    ann.check("> MULTI\nOK\n> LOCK.ACQUIRE lock ann 1000000 BLOCK 9 SESSION\nQUEUED\n> EXEC\n1) 1");
     drop(ann);
     server.wait_for_owner("lock", "");
     let refused = "SESSION needs a client connection, and a script has none";

@@ -21,7 +21,7 @@ fn a_tie_moves_with_its_database() {
     // The lock of ann is in database 2 now; the other, with the same token, is in database 0.
     let mut bob = server.client();
     bob.run("SELECT 2");
-    server.queue(&mut bob, "LOCK.ACQUIRE lock bob 1000000 WAIT 60000 SESSION");
+    server.queue(&mut bob, "LOCK.ACQUIRE lock bob 1000000 BLOCK 60000 SESSION");
     drop(ann);
     assert_eq!(bob.receive(), Value::Int(1));
     assert_eq!(server.owner("lock"), "ann");
@@ -40,7 +40,7 @@ fn a_tie_moves_with_its_database() {
 fn a_grant_that_moves_is_tied_where_it_is() {
     let server = Server::start();
     server.run("LOCK.ACQUIRE lock ann 1000000");
-    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000 SESSION");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000 SESSION");
     server.check(
         "> MULTI\nOK\n> LOCK.RELEASE lock ann\nQUEUED\n> SWAPDB 0 1\nQUEUED\n> EXEC\n1) 1\n2) OK",
     );
@@ -54,7 +54,7 @@ fn a_grant_that_moves_is_tied_where_it_is() {
 fn nothing_is_released_while_writes_are_paused() {
     let server = Server::with().aof().start();
     let ann = holder(&server, "lock", "ann");
-    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
     server.run("CLIENT PAUSE 60000 WRITE");
     drop(ann);
     // A few ticks of the server's cron.
@@ -157,7 +157,7 @@ fn a_release_reaches_replicas_and_a_restart_forgets_ties() {
     let mut primary = Server::with().aof().port().start();
     let replica = Server::with().replica_of(&primary).start();
     let ann = holder(&primary, "lock", "ann");
-    let mut bob = primary.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000 SESSION");
+    let mut bob = primary.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000 SESSION");
     drop(ann);
     assert_eq!(bob.receive(), Value::Int(1));
     primary.wait_for_replica(&replica);
@@ -258,7 +258,7 @@ fn a_killed_holder_is_followed_soon() {
     for number in 1..=CONTENDERS {
         let mut client = server.client();
         let id = id_of(&mut client);
-        let ask = format!("LOCK.ACQUIRE lock t{number} 1000000 WAIT 60000 SESSION");
+        let ask = format!("LOCK.ACQUIRE lock t{number} 1000000 BLOCK 60000 SESSION");
         server.queue(&mut client, &ask);
         line.push_back(killed(client, id));
     }
@@ -302,9 +302,9 @@ fn options_may_stand_in_any_order_and_once() {
         "
         > LOCK.ACQUIRE a t 1000000 session
         1
-        > LOCK.ACQUIRE b t 1000000 SESSION WAIT 5
+        > LOCK.ACQUIRE b t 1000000 SESSION BLOCK 5
         1
-        > LOCK.ACQUIRE c t 1000000 WAIT 5 Session FENCE
+        > LOCK.ACQUIRE c t 1000000 BLOCK 5 Session FENCE
         (integer) ...
         > LOCK.ACQUIRE d t 1000000 SESSION SESSION
         (error) ERR syntax error
@@ -329,7 +329,7 @@ fn a_server_at_rest_hands_the_lock_on_at_once() {
             ann.run("AUTH ann x");
             ann.check("> LOCK.ACQUIRE lock ann 1000000 SESSION\n1");
             let mut bob = server.client();
-            server.queue(&mut bob, "LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+            server.queue(&mut bob, "LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
             let start = Instant::now();
             match close {
                 "drop" => drop(ann),

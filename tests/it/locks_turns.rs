@@ -27,7 +27,7 @@ fn a_lease_or_a_wait_ends_in_time_on_a_server_at_rest() {
     let mut bob = server.client();
     let ask = |bob: &mut Client, wait_ms| {
         let start = Instant::now();
-        let request = format!("LOCK.ACQUIRE lock bob 1000000 WAIT {wait_ms}");
+        let request = format!("LOCK.ACQUIRE lock bob 1000000 BLOCK {wait_ms}");
         (bob.run(&request), start.elapsed())
     };
     for shorten in ["SET lock ann PX 20", "SET lock ann PX 20 NX"] {
@@ -41,7 +41,7 @@ fn a_lease_or_a_wait_ends_in_time_on_a_server_at_rest() {
     }
     median_is_prompt("a lease made shorter", |_| {
         server.run("SET lock ann PX 1000000");
-        server.queue(&mut bob, "LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+        server.queue(&mut bob, "LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
         let start = Instant::now();
         server.run("PEXPIRE lock 20");
         assert_eq!(bob.receive(), Value::Int(1));
@@ -66,7 +66,7 @@ fn a_lock_that_is_freed_after_the_end_of_a_turn_is_handed_over_soon() {
             let mut ann = server.client();
             ann.send(&argv("BLPOP list 0"));
             ann.send(&argv(free));
-            let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+            let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
             let start = Instant::now();
             server.run("RPUSH list x");
             assert_eq!(bob.receive(), Value::Int(1));
@@ -77,7 +77,7 @@ fn a_lock_that_is_freed_after_the_end_of_a_turn_is_handed_over_soon() {
         server.run("SET lock ann");
         let mut bob = server.client();
         bob.send(&argv("BLPOP list 0"));
-        bob.send(&argv("LOCK.ACQUIRE lock bob 1000000 WAIT 20"));
+        bob.send(&argv("LOCK.ACQUIRE lock bob 1000000 BLOCK 20"));
         let start = Instant::now();
         server.run("RPUSH list x");
         bob.receive();
@@ -90,14 +90,14 @@ fn a_lock_that_is_freed_after_the_end_of_a_turn_is_handed_over_soon() {
 fn a_lock_is_handed_over_soon() {
     let server = Server::start();
     server.run("LOCK.ACQUIRE lock ann 1000000");
-    let mut waiter = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+    let mut waiter = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
     let (mut took, mut control) = (Vec::new(), Vec::new());
     let mut owner = "bob".to_owned();
     server.run("LOCK.RELEASE lock ann");
     assert_eq!(waiter.receive(), Value::Int(1));
     for turn in 0..50 {
         let next = format!("t{turn}");
-        server.queue(&mut waiter, &format!("LOCK.ACQUIRE lock {next} 1000000 WAIT 60000"));
+        server.queue(&mut waiter, &format!("LOCK.ACQUIRE lock {next} 1000000 BLOCK 60000"));
         let start = Instant::now();
         // The end of a lease, a deletion, a release: the server finds none of them by polling.
         let (cause, after) = match turn % 3 {
@@ -137,7 +137,14 @@ fn many_locks_that_are_freed_at_once_need_no_other_turns() {
     for _ in 0..3 {
         for (waiter, n) in waiters.iter_mut().zip(0..) {
             server.call(&["SET", &format!("lock{n}"), "held"]);
-            waiter.send(&["LOCK.ACQUIRE", &format!("lock{n}"), "mine", "1000000", "WAIT", "60000"]);
+            waiter.send(&[
+                "LOCK.ACQUIRE",
+                &format!("lock{n}"),
+                "mine",
+                "1000000",
+                "BLOCK",
+                "60000",
+            ]);
         }
         server.wait_for_line(1600);
         took.push(woken(&["FLUSHALL".to_owned()], &mut waiters));
@@ -165,7 +172,7 @@ fn what_comes_in_the_place_of_a_lock_is_the_lock() {
             server.wait_for_line(0);
             server.run("FLUSHALL");
             server.run("SET lock ann");
-            let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+            let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
             let start = Instant::now();
             put_in_place(&server, replace, ms);
             let seen = (server.owner("lock"), server.in_line());
@@ -209,18 +216,18 @@ fn commands_behind_a_wait_run_when_it_is_over() {
     server.run("SET lock ann");
     let mut bob = server.client();
     for command in [
-        "LOCK.ACQUIRE lock bob 1000000 WAIT 30",
-        "LOCK.ACQUIRE lock bob 1000000 WAIT 60000 FENCE",
+        "LOCK.ACQUIRE lock bob 1000000 BLOCK 30",
+        "LOCK.ACQUIRE lock bob 1000000 BLOCK 60000 FENCE",
         "GET lock",
         "LOCK.RELEASE lock bob",
-        "LOCK.ACQUIRE lock bob 1000000 WAIT 60000",
+        "LOCK.ACQUIRE lock bob 1000000 BLOCK 60000",
         "QUIT",
     ] {
         bob.send(&argv(command));
     }
     assert_eq!(bob.receive(), Value::Int(0));
     server.wait_for_line(1);
-    let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
+    let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 BLOCK 60000");
     server.run("LOCK.RELEASE lock ann");
     assert!(integer(&bob.receive()) > 1);
     assert_eq!(text(&bob.receive()), "bob");
@@ -239,7 +246,7 @@ fn leases_of_a_millisecond_pass_through_a_line() {
     let server = Server::start();
     server.run("SET lock ann");
     let mut waiters: Vec<Client> = (0..100)
-        .map(|n| server.waiter(&format!("LOCK.ACQUIRE lock t{n} 1 WAIT 60000 FENCE")))
+        .map(|n| server.waiter(&format!("LOCK.ACQUIRE lock t{n} 1 BLOCK 60000 FENCE")))
         .collect();
     server.run("LOCK.RELEASE lock ann");
     let mut last = 1;

@@ -15,7 +15,7 @@ const UNLOCK: &str = "EVAL \"if redis.call('get', KEYS[1]) == ARGV[1] then \
 fn held_and_waited_for() -> (Server, Client) {
     let server = Server::start();
     server.run("LOCK.ACQUIRE lock ann 1000000");
-    let waiter = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+    let waiter = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
     (server, waiter)
 }
 
@@ -55,7 +55,7 @@ fn whatever_frees_a_lock_serves_the_next() {
         assert!(integer(&server.run("PTTL lock")) > 900_000, "{cause}");
         server.run("FLUSHALL");
         server.run("LOCK.ACQUIRE lock ann 1000000");
-        server.queue(&mut waiter, "LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+        server.queue(&mut waiter, "LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
     }
 }
 
@@ -76,7 +76,7 @@ fn a_transaction_that_frees_a_lock_serves_the_next() {
         ",
     );
     assert_eq!(waiter.receive(), Value::Int(1));
-    server.queue(&mut waiter, "LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
+    server.queue(&mut waiter, "LOCK.ACQUIRE lock cid 1000000 BLOCK 60000");
     server.check(
         "> MULTI\nOK\n> LOCK.RELEASE lock bob\nQUEUED\n> GET lock\nQUEUED\n> EXEC\n1) 1\n2) cid",
     );
@@ -87,7 +87,7 @@ fn a_transaction_that_frees_a_lock_serves_the_next() {
 fn eviction_serves_the_next() {
     let server = Server::with().config("maxmemory-policy volatile-ttl").start();
     server.run("LOCK.ACQUIRE lock ann 1000000");
-    let mut waiter = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+    let mut waiter = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
     server.run("CONFIG SET maxmemory 1");
     assert_eq!(waiter.receive(), Value::Int(1));
     assert!(server.info_number("evicted_keys") > 0);
@@ -121,7 +121,7 @@ fn waiter_for_a_lease(server: &Server, ms: u64, wait_ms: u64) -> Option<(Client,
     let begun = Instant::now();
     server.run(&format!("SET lock ann PX {ms}"));
     let mut waiter = server.client();
-    let request = format!("LOCK.ACQUIRE lock bob 1000000 WAIT {wait_ms}");
+    let request = format!("LOCK.ACQUIRE lock bob 1000000 BLOCK {wait_ms}");
     server.queue_in_time(&mut waiter, &request).then_some((waiter, begun))
 }
 
@@ -160,7 +160,7 @@ fn who_overwrites_a_lock_holds_it() {
     server.check("> LOCK.RELEASE lock ann\n0\n> LOCK.RELEASE lock zoe\n1");
     assert_eq!(waiter.receive(), Value::Int(1));
     // Also in the step that frees the lock.
-    server.queue(&mut waiter, "LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
+    server.queue(&mut waiter, "LOCK.ACQUIRE lock cid 1000000 BLOCK 60000");
     server
         .run("EVAL \"redis.call('DEL', KEYS[1]) return redis.call('SET', KEYS[1], 'zoe')\" 1 lock");
     assert_eq!((server.owner("lock").as_str(), server.in_line()), ("zoe", 1));
@@ -182,7 +182,7 @@ fn a_wait_ends() {
     let (server, mut bob) = held_and_waited_for();
     let mut waiter = server.client();
     let start = Instant::now();
-    assert_eq!(waiter.run("LOCK.ACQUIRE lock cid 1000000 WAIT 150"), Value::Int(0));
+    assert_eq!(waiter.run("LOCK.ACQUIRE lock cid 1000000 BLOCK 150"), Value::Int(0));
     assert!(start.elapsed() >= Duration::from_millis(149), "{:?}", start.elapsed());
     server.wait_for_line(1);
     server.run("DEL lock");
@@ -194,8 +194,8 @@ fn a_wait_ends() {
 #[test]
 fn who_is_gone_is_not_in_line() {
     let (server, mut bob) = held_and_waited_for();
-    let mut last = server.waiter("LOCK.ACQUIRE lock last 1000000 WAIT 60000");
-    drop(server.waiter("LOCK.ACQUIRE lock dropped 1000000 WAIT 60000"));
+    let mut last = server.waiter("LOCK.ACQUIRE lock last 1000000 BLOCK 60000");
+    drop(server.waiter("LOCK.ACQUIRE lock dropped 1000000 BLOCK 60000"));
     server.wait_for_line(2);
     for (end, reply) in [
         ("CLIENT UNBLOCK <id> TIMEOUT", Some("0")),
@@ -204,7 +204,7 @@ fn who_is_gone_is_not_in_line() {
     ] {
         let mut client = server.client();
         let id = id_of(&mut client);
-        server.queue(&mut client, "LOCK.ACQUIRE lock other 1000000 WAIT 60000");
+        server.queue(&mut client, "LOCK.ACQUIRE lock other 1000000 BLOCK 60000");
         server.check(&format!("> {}\n(integer) 1", end.replace("<id>", &id)));
         server.wait_for_line(2);
         if let Some(start) = reply {
@@ -237,8 +237,8 @@ fn a_grant_that_nobody_hears_of_goes_to_the_next() {
         server.run("LOCK.ACQUIRE lock ann 1000000");
         let mut bob = server.client();
         let id = id_of(&mut bob);
-        server.queue(&mut bob, "LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
-        let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 60000");
+        server.queue(&mut bob, "LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
+        let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 BLOCK 60000");
         let end = end.replace("<id>", &id);
         server.run("MULTI");
         server.run("LOCK.RELEASE lock ann");
@@ -271,9 +271,9 @@ fn many_leave_a_long_line_at_once() {
     let server = Server::start();
     server.run("LOCK.ACQUIRE lock ann 1000000");
     let leaving: Vec<_> = (0..100)
-        .map(|n| server.waiter(&format!("LOCK.ACQUIRE lock gone{n} 1000000 WAIT 60000")))
+        .map(|n| server.waiter(&format!("LOCK.ACQUIRE lock gone{n} 1000000 BLOCK 60000")))
         .collect();
-    let mut stays = server.waiter("LOCK.ACQUIRE lock stays 1000000 WAIT 60000");
+    let mut stays = server.waiter("LOCK.ACQUIRE lock stays 1000000 BLOCK 60000");
     drop(leaving);
     server.run("DEL lock");
     assert_eq!(stays.receive(), Value::Int(1));
@@ -286,7 +286,7 @@ fn a_thousand_are_served_in_the_order_they_came() {
     server.run("LOCK.ACQUIRE lock t0 1000000");
     let mut waiters: Vec<Client> = (1..=1000).map(|_| server.client()).collect();
     for (waiter, n) in waiters.iter_mut().zip(1..) {
-        server.queue(waiter, &format!("LOCK.ACQUIRE lock t{n} 1000000 WAIT 60000"));
+        server.queue(waiter, &format!("LOCK.ACQUIRE lock t{n} 1000000 BLOCK 60000"));
     }
     for (waiter, n) in waiters.iter_mut().zip(1..) {
         let before = n - 1;
@@ -305,7 +305,7 @@ fn a_flush_serves_every_line() {
     for (waiter, n) in waiters.iter_mut().zip(0..) {
         server.call(&["SET", &format!("lock{n}"), "held"]);
         waiter.call(&["PING"]);
-        waiter.send(&["LOCK.ACQUIRE", &format!("lock{n}"), "mine", "1000000", "WAIT", "60000"]);
+        waiter.send(&["LOCK.ACQUIRE", &format!("lock{n}"), "mine", "1000000", "BLOCK", "60000"]);
     }
     server.wait_for_line(1200);
     server.run("FLUSHALL");
@@ -324,7 +324,8 @@ fn every_database_and_key_has_its_own_line() {
             let mut client = server.client();
             client.run(&format!("SELECT {db}"));
             client.run(&format!("SET {key} held"));
-            server.queue(&mut client, &format!("LOCK.ACQUIRE {key} t{db}{key} 1000000 WAIT 60000"));
+            server
+                .queue(&mut client, &format!("LOCK.ACQUIRE {key} t{db}{key} 1000000 BLOCK 60000"));
             waiters.push((db, key, client));
         }
     }
@@ -346,7 +347,7 @@ fn a_free_lock_with_a_line_is_for_the_line() {
         OK
         > DEL lock
         QUEUED
-        > LOCK.ACQUIRE lock zoe 1000 WAIT 1000
+        > LOCK.ACQUIRE lock zoe 1000 BLOCK 1000
         QUEUED
         > EXEC
         1) (integer) 1

@@ -10,7 +10,7 @@
 //! | `try`, `refusals`, `trykeys`, `lock` | each command's contract, row by row |
 //! | `mtry`, `mtry_effects` | batches of tries, and their effects |
 //! | `mtry_differential` | random batches compared with the same tries in sequence |
-//! | `deduct` | bare stocks: SECKILL.DEDUCT and SECKILL.RESTORE |
+//! | `deduct` | bare stocks: SECKILL.DEDUCT and SECKILL.RETURN |
 //! | `prizes`, `prizes_context` | drawing prize codes and putting them back |
 //! | `prizes_effects` | effects of draws, random histories of draws, random bytes |
 //! | `nextid`, `nextid_slots` | generated ids, and other generators on their keys |

@@ -89,7 +89,7 @@ fn each_outcome_is_counted() {
     for (field, wanted) in [
         ("tries_accepted", 3),
         ("tries_repeated", 2),
-        ("tries_already_bought", 1),
+        ("tries_at_limit", 1),
         ("tries_sold_out", 1),
         ("tries_not_started", 1),
         ("tries_ended", 1),

@@ -131,7 +131,7 @@ fn a_live_sale_is_never_reset() {
     ] {
         server.run("FLUSHALL");
         server.run(there);
-        server.refused("SECKILL.CREATE 7 9", "EXISTS");
+        server.refused("SECKILL.CREATE 7 9", "BUSYKEY");
     }
     // Syntax is checked first.
     server.refused("SECKILL.CREATE 7 9 LIMIT 0", "ERR");

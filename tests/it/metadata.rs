@@ -25,7 +25,7 @@ pub fn texts(list: &Value) -> Vec<String> {
 /// required arguments, tokens of the optional ones (- for one without).
 type Row = (&'static str, i64, &'static str, [i64; 2], &'static str, &'static str);
 
-const IN_LINE: &str = "WAIT FENCE SESSION";
+const IN_LINE: &str = "BLOCK FENCE SESSION";
 const TRYKEYS: &str = "stock buyers orders voucher user orderid";
 const TRYKEYS_TOKENS: &str = "UNITS NOSTREAM FIELDS MISSING";
 
@@ -47,7 +47,7 @@ pub const COMMANDS: [Row; 24] = [
     ("seckill.info", 2, "readonly", [1, 1], "voucher", ""),
     ("seckill.audit", -2, "readonly", [1, 1], "voucher", "CURSOR"),
     ("seckill.deduct", -2, "write denyoom fast", [1, 1], "key", "-"),
-    ("seckill.restore", -2, "write fast", [1, 1], "key", "-"),
+    ("seckill.return", -2, "write fast", [1, 1], "key", "-"),
     ("seckill.draw", 3, "write denyoom fast", [1, 1], "pool user", ""),
     ("seckill.undraw", 3, "write fast", [1, 1], "pool user", ""),
     ("seckill.nextid", -2, "write denyoom fast", [1, 1], "prefix", "COUNT"),
@@ -249,7 +249,7 @@ fn getkeys_finds_the_declared_keys() {
     {
         assert_eq!(keys(&format!("SECKILL.{command}")), ["7"], "{command}");
     }
-    assert_eq!(keys("LOCK.ACQUIRE lock t 5 WAIT 5 FENCE"), ["lock"]);
+    assert_eq!(keys("LOCK.ACQUIRE lock t 5 BLOCK 5 FENCE"), ["lock"]);
     assert_eq!(keys("LOCK.RENEW lock t 5"), ["lock"]);
     assert_eq!(keys("LOCK.INFO lock"), ["lock"]);
 }
@@ -332,7 +332,7 @@ fn info_counts_outcomes() {
     for line in [
         "seckill_tries_accepted:3",
         "seckill_tries_sold_out:2",
-        "seckill_tries_already_bought:1",
+        "seckill_tries_at_limit:1",
         "seckill_locks_released:1",
         "seckill_prizes_drawn:2",
         "seckill_scripts_replaced:0",

@@ -244,7 +244,7 @@ fn outcomes_are_counted_one_by_one() {
     for (name, count) in [
         ("accepted", 3),
         ("sold_out", 5),
-        ("already_bought", 2),
+        ("at_limit", 2),
         ("repeated", 2),
         ("ended", 1),
         ("not_started", 0),

@@ -353,6 +353,6 @@ fn configs_outside_of_their_bounds_are_refused() {
     let pairs = words(server.run("CONFIG GET seckill.id-*"));
     let mut pairs: Vec<_> = pairs.chunks(2).map(|pair| pair.join(" ")).collect();
     pairs.sort();
-    let wanted = ["id-bytes-max 512", "id-epoch 5", "id-prefix p", "id-utc-offset -86400"];
+    let wanted = ["name-bytes-max 512", "id-epoch 5", "id-prefix p", "id-utc-offset -86400"];
     assert_eq!(pairs, wanted.map(|pair| format!("seckill.{pair}")));
 }

@@ -123,7 +123,7 @@ fn keys_of_sales_are_no_locks() {
     for lock in own {
         for command in [
             format!("LOCK.ACQUIRE {lock} 5 86400000"),
-            format!("LOCK.ACQUIRE {lock} t 1000 WAIT 1000 FENCE SESSION"),
+            format!("LOCK.ACQUIRE {lock} t 1000 BLOCK 1000 FENCE SESSION"),
             format!("LOCK.RELEASE {lock} 5"),
             format!("LOCK.RENEW {lock} 5 1"),
         ] {

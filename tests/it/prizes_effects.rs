@@ -294,7 +294,7 @@ fn random_command(random: &mut fastrand::Rng) -> Vec<Vec<u8>> {
         &[b"SECKILL.DRAW", b"7", b"user"],
         &[b"SECKILL.UNDRAW", b"7", b"user"],
         &[b"SECKILL.DEDUCT", b"stock", b"2"],
-        &[b"SECKILL.RESTORE", b"stock", b"2"],
+        &[b"SECKILL.RETURN", b"stock", b"2"],
     ];
     let plausible = random.choice(all).expect("one");
     let mut command = vec![plausible[0].to_vec()];
@@ -351,7 +351,7 @@ fn error_replies_carry_no_bytes_of_the_user() {
             [b"SECKILL.DRAW".as_slice(), mark, mark],
             [b"SECKILL.UNDRAW", mark, mark],
             [b"SECKILL.DEDUCT", b"stock", mark],
-            [b"SECKILL.RESTORE", mark, b"1"],
+            [b"SECKILL.RETURN", mark, b"1"],
         ] {
             let reply = server.call(&command);
             assert!(matches!(reply, Value::ServerError(_)), "{reply:?}");

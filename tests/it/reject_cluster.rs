@@ -50,7 +50,7 @@ fn dead_letters_are_in_the_slot_of_their_stream() {
             assert_eq!(server.digest(), before, "{stray}");
         }
     }
-    let plain = Server::with().config("seckill.hash-tags no").start();
+    let plain = Server::with().config("seckill.hash-tags auto").start();
     for stream in ["a}b", "{}x", "stream.orders:{7}", "orders"] {
         let id = appended(&plain, stream, "a b");
         assert_eq!(reject(&plain, stream, &id), Value::Int(1));

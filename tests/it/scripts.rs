@@ -185,7 +185,7 @@ fn arguments_come_in_any_order_and_number() {
         ("SECKILL.TRY 7 ann o", &["0"], Value::Int(0), "9"),
         ("SECKILL.TRY ARGV[3] ARGV[1] ARGV[2]", &["0", "ann", "o", "7"], Value::Int(0), "9"),
         (tagged, &["3", "seckill:stock:7", "b", "c", "ann", "7", "o"], Value::Int(0), "8"),
-        ("SECKILL.RESTORE KEYS[1]", &["1", "seckill:stock:7", "x", "y"], Value::Int(11), "11"),
+        ("SECKILL.RETURN KEYS[1]", &["1", "seckill:stock:7", "x", "y"], Value::Int(11), "11"),
     ];
     for (entry, arguments, reply, left) in cases {
         server.run("FLUSHALL");
@@ -202,7 +202,7 @@ fn arguments_come_in_any_order_and_number() {
     }
     // A blocking command blocks its client, which is impossible in a script.
     assert_eq!(
-        set(&server, &format!("{sell} LOCK.ACQUIRE KEYS[1] ARGV[1] 60000 WAIT 60000")),
+        set(&server, &format!("{sell} LOCK.ACQUIRE KEYS[1] ARGV[1] 60000 BLOCK 60000")),
         Value::Okay
     );
     server.run("SET lock other");
@@ -293,7 +293,7 @@ fn entries_are_judged_as_the_commands_would() {
         "NOSTREAM MISSING sold-out",
         "WAIT 1",
         "FENCE WAIT 1",
-        "SESSION FENCE WAIT",
+        "SESSION FENCE BLOCK",
         "FENCE FENCE",
         "BEGIN 1",
         "LIMIT 1 HOLD 1",

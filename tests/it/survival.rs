@@ -395,6 +395,6 @@ fn a_change_of_names_does_not_lose_holds() {
     let over = sale(&server, "7", 40);
     server.check("> CONFIG SET seckill.hash-tags yes\nOK");
     server.wait_until(over + 20);
-    server.check("> CONFIG SET seckill.hash-tags no\nOK");
+    server.check("> CONFIG SET seckill.hash-tags auto\nOK");
     assert_over(&server, "7");
 }

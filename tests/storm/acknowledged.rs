@@ -63,7 +63,7 @@ fn sums(server: &Server, logs: &[Log]) {
             ("SECKILL.DEDUCT", outcome) => {
                 bare.add(-number(), outcome.map(|outcome| outcome > 0), sent);
             }
-            ("SECKILL.RESTORE", outcome) => bare.add(number(), outcome.map(|_| true), sent),
+            ("SECKILL.RETURN", outcome) => bare.add(number(), outcome.map(|_| true), sent),
             ("SECKILL.RESTOCK", outcome) => total.add(number(), outcome.map(|_| true), sent),
             _ => {}
         }

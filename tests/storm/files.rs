@@ -147,7 +147,7 @@ fn a_full_disk_refuses_and_nothing_is_half_done() {
             "SECKILL.CREATE new 5",
             "SECKILL.RESTOCK m 5",
             "SECKILL.DEDUCT bare",
-            "SECKILL.RESTORE bare",
+            "SECKILL.RETURN bare",
             "SECKILL.DRAW p late",
             "SECKILL.NEXTID ids",
             "LOCK.ACQUIRE other t 5000",

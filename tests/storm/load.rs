@@ -150,7 +150,7 @@ const REFUSALS: [&str; 9] = [
     "MISCONF",
     "MASTERDOWN",
     "NOREPLICAS",
-    "EXISTS",
+    "BUSYKEY",
     "NOVOUCHER",
     "NOENTRY",
 ];

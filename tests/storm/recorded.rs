@@ -96,7 +96,7 @@ impl Spoken for OnLock {
     fn words(self) -> String {
         match self {
             Self::Acquire { token, lease, wait_ms, .. } => {
-                format!("LOCK.ACQUIRE l {token} {} WAIT {wait_ms} FENCE", lease.as_millis())
+                format!("LOCK.ACQUIRE l {token} {} BLOCK {wait_ms} FENCE", lease.as_millis())
             }
             Self::Renew { token, lease } => format!("LOCK.RENEW l {token} {}", lease.as_millis()),
             Self::Release { token } => format!("LOCK.RELEASE l {token}"),

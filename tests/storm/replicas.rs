@@ -125,7 +125,7 @@ fn holds_and_waits_go_over_to_the_new_primary() {
             old.wait_for_replica(&new);
             let fence: i64 = ask(&old, "LOCK.ACQUIRE l holder 600000 FENCE");
             let mut waiter = old.client();
-            waiter.send(&["LOCK.ACQUIRE", "l", "waiter", "600000", "WAIT", "60000", "FENCE"]);
+            waiter.send(&["LOCK.ACQUIRE", "l", "waiter", "600000", "BLOCK", "60000", "FENCE"]);
             let begun = Instant::now();
             for order in 0..20 {
                 assert_eq!(run(&old, &format!("SECKILL.TRY m u{order} o{order}")), Value::Int(0));
@@ -157,7 +157,7 @@ fn holds_and_waits_go_over_to_the_new_primary() {
         assert_whole(&new);
         // The holder still has the lock, and a client that waits now gets it after a release.
         let mut next = new.client();
-        next.send(&["LOCK.ACQUIRE", "l", "next", "600000", "WAIT", "60000", "FENCE"]);
+        next.send(&["LOCK.ACQUIRE", "l", "next", "600000", "BLOCK", "60000", "FENCE"]);
         let waits = wait_for("a waiter", || {
             let waiters = field(&new, "LOCK.INFO l", "waiters");
             (waiters == Value::Int(1)).then_some(())

@@ -53,7 +53,7 @@ impl Script {
             58..64 => self.consume(),
             64..66 => format!("SECKILL.RESTOCK m {}", self.random.i8(-6..9)),
             66..69 => format!("SECKILL.DEDUCT bare {}", self.random.u8(1..50)),
-            69..72 => format!("SECKILL.RESTORE bare {}", self.random.u8(1..50)),
+            69..72 => format!("SECKILL.RETURN bare {}", self.random.u8(1..50)),
             72..78 => self.draw("DRAW"),
             78..80 => self.draw("UNDRAW"),
             80..83 => format!("SECKILL.NEXTID ids COUNT {}", self.random.u8(1..100)),
@@ -218,7 +218,7 @@ impl Script {
             _ => {
                 let lock = format!("lock{}", self.random.u32(0..LOCKS));
                 let token = format!("t{}-{}", self.me, self.count);
-                let wait = if self.random.bool() { " WAIT 4" } else { "" };
+                let wait = if self.random.bool() { " BLOCK 4" } else { "" };
                 let line = format!("LOCK.ACQUIRE {lock} {token} {lease}{wait} FENCE{session}");
                 self.tokens.push([lock, token]);
                 line

@@ -56,7 +56,7 @@ fn tamperings(state: &State) -> Vec<String> {
         "SECKILL.TRYKEYS k.stock k.buyers k.orders k nobody onone".to_owned(),
         format!("SECKILL.UNDRAW p {winner}"),
         "SECKILL.DRAW p nobody".to_owned(),
-        "SECKILL.RESTORE bare 1000000".to_owned(),
+        "SECKILL.RETURN bare 1000000".to_owned(),
         "FLUSHALL".to_owned(),
     ]
 }

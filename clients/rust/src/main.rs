@@ -10,7 +10,7 @@ use redis::{Client, Commands, Connection, ErrorKind, RedisResult, Value, cmd, fr
 /// An id is a string, here as in every language. This one is 2^53 + 1.
 const ORDER_ID: &str = "9007199254740993";
 const OUTCOMES: [&str; 6] =
-    ["accepted", "sold out", "already bought", "not started", "ended", "released"];
+    ["accepted", "sold out", "at the limit", "not started", "ended", "released"];
 
 struct Sale {
     client: Client,
@@ -119,7 +119,7 @@ fn lock(locks: &mut Connection) -> RedisResult<()> {
     // a smaller one.
     let wait_ms = 5_000;
     let mut acquire = cmd("LOCK.ACQUIRE");
-    acquire.arg("lock:report").arg(&second).arg(30_000).arg("WAIT").arg(wait_ms).arg("FENCE");
+    acquire.arg("lock:report").arg(&second).arg(30_000).arg("BLOCK").arg(wait_ms).arg("FENCE");
     let later: i64 = acquire.query(locks)?;
     let answer = if later > fence { "has it, with a greater one" } else { "refused" };
     println!("second holder, after a wait in line: {answer}");

@@ -1,6 +1,6 @@
 //! Stocks, fencing tokens and ids, compared with calculations in numbers that never overflow.
 
-use domain::deduction::{BadStock, Deduction, deduct, restore};
+use domain::deduction::{BadStock, Deduction, deduct, return_units};
 use domain::lock::fence::{Exhausted, Fence};
 use domain::order_id::{Calendar, Count, NoId, Second, after_counter, after_last, date};
 use domain::orders::stock_after_release;
@@ -53,9 +53,9 @@ pub(crate) fn stocks(bytes: &[u8]) {
         (_, Ok(after)) => Ok(Some(Change { before: left, after })),
         (_, Err(_)) => Err(BadStock::Overflow),
     };
-    assert_eq!(restore(Stock::Left(left), units), model);
+    assert_eq!(return_units(Stock::Left(left), units), model);
     assert_eq!(deduct(Stock::Missing, units), Ok(Deduction::Missing));
-    assert_eq!(restore(Stock::Missing, units), Ok(None));
+    assert_eq!(return_units(Stock::Missing, units), Ok(None));
 
     let total = input.number();
     let returned = i128::from(stock_after_release(left, units, total));

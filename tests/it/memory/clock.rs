@@ -63,13 +63,13 @@ fn a_losing_try_does_not_trust_what_it_knew_by_the_old_clock() {
 fn lines_go_on_by_the_new_clock() {
     let Some((clock, server)) = Clock::start() else { return };
     server.check("> LOCK.ACQUIRE lock ann 1000000\n1");
-    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 600000");
-    let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 600000");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 600000");
+    let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 BLOCK 600000");
     clock.set(&server, -1);
     // A lease that starts and ends by the new clock.
     server.check("> SET lock zoe PX 100\nOK");
     assert_eq!(bob.receive(), Value::Int(1));
-    let mut late = server.waiter("LOCK.ACQUIRE lock late 1000 WAIT 100");
+    let mut late = server.waiter("LOCK.ACQUIRE lock late 1000 BLOCK 100");
     assert_eq!(late.receive(), Value::Int(0));
     server.check("> LOCK.RELEASE lock bob\n1");
     assert_eq!(cid.receive(), Value::Int(1));
@@ -82,7 +82,7 @@ fn a_wait_does_not_outlast_its_bound_when_the_clock_is_set() {
     let Some((clock, server)) = Clock::start() else { return };
     server.check("> LOCK.ACQUIRE lock ann 1000000\n1");
     for hours in [-1, 0] {
-        let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 1500");
+        let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 1500");
         let begun = Instant::now();
         clock.set(&server, hours);
         assert_eq!(bob.receive(), Value::Int(0));
@@ -99,11 +99,11 @@ fn a_wait_does_not_outlast_its_bound_when_the_clock_is_set() {
 fn a_wait_that_is_older_than_the_step_of_the_clock_ends_in_time() {
     let Some((clock, server)) = Clock::start() else { return };
     server.check("> LOCK.ACQUIRE lock ann 1000000\n1");
-    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 4000");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 4000");
     server.wait_until(server.clock_ms() + 2500);
     clock.set_off(&server, -2000, 500);
     // By the clock of the calendar, the later of the two waits would be over first.
-    let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 2500");
+    let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 BLOCK 2500");
     assert_eq!(cid.receive(), Value::Int(0));
     assert_eq!(server.in_line(), 0);
     assert_eq!(bob.receive(), Value::Int(0));
@@ -116,7 +116,7 @@ fn a_lease_that_ends_while_it_is_renewed_is_begun_again() {
     clock.write("+0 i0.001\n");
     for ms in 1..40 {
         server.run("SET lock zoe");
-        let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 600000");
+        let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 600000");
         // The lock becomes that of the client in line, and soon expires.
         server.check(&format!("> SET lock bob PX {ms}\nOK"));
         assert_eq!(bob.receive(), Value::Int(1), "{ms}");

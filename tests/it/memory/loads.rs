@@ -47,7 +47,7 @@ fn what_happens_between_an_unload_and_a_load_is_seen() {
                 primed.check_tries();
                 primed.check_holds();
                 primed.bob =
-                    Some(primed.server.waiter("LOCK.ACQUIRE {t}lock bob 1000000 WAIT 600000"));
+                    Some(primed.server.waiter("LOCK.ACQUIRE {t}lock bob 1000000 BLOCK 600000"));
                 primed.check_line();
             }
         }

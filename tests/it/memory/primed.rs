@@ -129,7 +129,7 @@ impl Primed {
         server.run(&format!("RENAME seckill:voucher:{{t}}p {RULES_OF_PARKED}"));
         server.run("ZADD seckill:hold:{t}p 5 a1");
         server.check("> LOCK.ACQUIRE {t}lock ann 1000000\n1");
-        self.bob = Some(server.waiter("LOCK.ACQUIRE {t}lock bob 1000000 WAIT 600000"));
+        self.bob = Some(server.waiter("LOCK.ACQUIRE {t}lock bob 1000000 BLOCK 600000"));
         self.wait_until_looked_at();
         for last in [self.last.other(), self.last] {
             match last {

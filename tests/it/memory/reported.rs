@@ -189,7 +189,7 @@ fn a_grant_that_is_lost_in_another_database_waits_where_it_was_asked_for() {
     let mut other = server.client();
     other.check("> SELECT 1\nOK\n> SET lock zoe\nOK");
     server.run("LOCK.ACQUIRE lock ann 1000000");
-    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 60000");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
     server.check(
         "
         > MULTI

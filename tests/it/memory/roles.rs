@@ -33,7 +33,8 @@ fn what_happens_between_a_demotion_and_a_promotion_is_seen() {
             primed.server.wait_for_state("{t}p", "b1", "expired");
             primed.run(&["DEL {t}lock"]);
             primed.server.check("> LOCK.ACQUIRE {t}lock ann 1000000\n1");
-            primed.bob = Some(primed.server.waiter("LOCK.ACQUIRE {t}lock bob 1000000 WAIT 600000"));
+            primed.bob =
+                Some(primed.server.waiter("LOCK.ACQUIRE {t}lock bob 1000000 BLOCK 600000"));
             primed.check_line();
         }
     }

@@ -117,7 +117,7 @@ fn nothing_that_happens_during_the_scan_hides_a_hold() {
         ("another role", on_one(&["REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"])),
         (
             "other names",
-            on_one(&["CONFIG SET seckill.hash-tags yes", "CONFIG SET seckill.hash-tags no"]),
+            on_one(&["CONFIG SET seckill.hash-tags yes", "CONFIG SET seckill.hash-tags auto"]),
         ),
         ("another setting", on_one(&["CONFIG SET seckill.hold-sweep-ms 100"])),
     ];
@@ -161,7 +161,7 @@ fn a_scan_under_other_names_overlooks_nothing() {
     server.wait_for_state("x", "o", "expired");
     server.wait_until(server.clock_ms() + 200);
     assert_eq!(count_due(&mut server.client()), VOUCHERS as i64);
-    server.check("> CONFIG SET seckill.hash-tags no\nOK");
+    server.check("> CONFIG SET seckill.hash-tags auto\nOK");
     wait_until_all_have_expired(&server, "names that came back");
 }
 

@@ -43,7 +43,7 @@ fn other_names_end_what_was_known_of_the_keys_before() {
             "SECKILL.TRY 7 alice o3",
             "CONFIG SET seckill.hash-tags yes",
             "SECKILL.TRY 7 bob o4",
-            "CONFIG SET seckill.hash-tags no",
+            "CONFIG SET seckill.hash-tags auto",
             "SECKILL.TRY 7 alice o5",
             "CONFIG SET seckill.stock-prefix other:",
             "SECKILL.TRY 7 bob o6",
@@ -60,7 +60,7 @@ fn other_names_end_what_was_known_of_the_keys_before() {
     assert_eq!(numbers(&replies), [2, 4, 2, 1, 2, 0, 2, 2, 0]);
     // Managed and sold out; under the other names a hold is due, or the stock differs.
     server.check("> CONFIG SET seckill.hash-tags yes\nOK\n> SECKILL.CREATE 8 1 HOLD 900000\nOK");
-    server.check("> SECKILL.TRY 8 ann a1\n0\n> CONFIG SET seckill.hash-tags no\nOK");
+    server.check("> SECKILL.TRY 8 ann a1\n0\n> CONFIG SET seckill.hash-tags auto\nOK");
     server.check("> SECKILL.CREATE 8 1 HOLD 900000\nOK\n> SECKILL.TRY 8 ann a1\n0");
     server.check("> SECKILL.TRY 8 cat c1\n1\n> SECKILL.TRY 8 cat c1\n1");
     server.check("> SET other:8 1\nOK\n> SECKILL.TRY 8 cat c1\n1");
@@ -72,7 +72,7 @@ fn other_names_end_what_was_known_of_the_keys_before() {
             "CONFIG SET seckill.hash-tags yes",
             "SECKILL.TRY 8 cat c2",
             "SECKILL.TRY 8 dan d1",
-            "CONFIG SET seckill.hash-tags no",
+            "CONFIG SET seckill.hash-tags auto",
             "SECKILL.TRY 8 cat c1",
             "CONFIG SET seckill.stock-prefix other:",
             "SECKILL.TRY 8 cat c1",
@@ -91,7 +91,7 @@ fn names_of_pools_end_with_the_setting() {
     server.check("> SECKILL.DRAW 7 ann\n1) 0\n2) a\n> SECKILL.DRAW 7 ann\n1) 2\n2) a");
     server.check("> CONFIG SET seckill.hash-tags yes\nOK\n> SECKILL.DRAW 7 ann\n1) 0\n2) tagged");
     server.check("> CONFIG SET seckill.draw-stream d\nOK\n> SECKILL.DRAW 7 bob\n1) 1\n2) (nil)");
-    server.check("> CONFIG SET seckill.hash-tags no\nOK\n> SECKILL.DRAW 7 bob\n1) 0\n2) b");
+    server.check("> CONFIG SET seckill.hash-tags auto\nOK\n> SECKILL.DRAW 7 bob\n1) 0\n2) b");
     server.check("> XLEN d\n1\n> XLEN stream.draws\n1\n> XLEN stream.draws:{7}\n1");
 }
 
@@ -120,7 +120,7 @@ fn holds_of_another_naming_are_looked_at_again() {
         for voucher in vouchers {
             server.check(&format!("> HGET seckill:book:{voucher} {id}\nheld..."));
         }
-        server.check("> CONFIG SET seckill.hash-tags no\nOK");
+        server.check("> CONFIG SET seckill.hash-tags auto\nOK");
         for voucher in vouchers {
             server.wait_for_state(voucher, id, "expired");
         }
@@ -174,12 +174,12 @@ fn a_hold_that_is_pending_expires_under_the_new_names() {
 fn a_client_in_line_gets_its_fencing_token_under_the_new_names() {
     let server = Server::start();
     server.check("> LOCK.ACQUIRE lock ann 1000000\n1");
-    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 600000 FENCE");
-    let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 600000 FENCE");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 600000 FENCE");
+    let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 BLOCK 600000 FENCE");
     server.check("> CONFIG SET seckill.hash-tags yes\nOK\n> LOCK.RELEASE lock ann\n1");
     let fence = crate::observe::integer(&bob.receive());
     server.check(&format!("> GET {{lock}}:fence\n{fence} bob\n> EXISTS lock:fence\n0"));
-    server.check("> CONFIG SET seckill.hash-tags no\nOK\n> DEL lock\n1");
+    server.check("> CONFIG SET seckill.hash-tags auto\nOK\n> DEL lock\n1");
     let next = crate::observe::integer(&cid.receive());
     server.check(&format!("> GET lock:fence\n{next} cid\n> GET {{lock}}:fence\n{fence} bob"));
 }

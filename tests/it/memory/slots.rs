@@ -46,11 +46,11 @@ fn holds_of_a_slot_that_left_whole_are_forgotten() {
 fn a_client_that_waits_for_a_lock_whose_slot_leaves_whole_is_answered_at_once() {
     let Some((source, target, mover)) = two_nodes_that_migrate() else { return };
     source.run("LOCK.ACQUIRE lock ann 1000000");
-    let mut bob = source.waiter("LOCK.ACQUIRE lock bob 1000000 WAIT 10000");
-    let mut cid = source.waiter("LOCK.ACQUIRE lock cid 1000000 WAIT 10000 FENCE");
+    let mut bob = source.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 10000");
+    let mut cid = source.waiter("LOCK.ACQUIRE lock cid 1000000 BLOCK 10000 FENCE");
     // A lock in another slot stays, and so does its line.
     source.run("LOCK.ACQUIRE stays ann 1000000");
-    let mut dan = source.waiter("LOCK.ACQUIRE stays dan 1000000 WAIT 60000");
+    let mut dan = source.waiter("LOCK.ACQUIRE stays dan 1000000 BLOCK 60000");
     mover.move_slot(&source, &target, "lock");
     for waiter in [&mut bob, &mut cid] {
         let reply = text(&waiter.receive());
@@ -89,7 +89,7 @@ fn a_slot_that_comes_back_whole_is_seen_as_it_is() {
             here.check_tries();
             here.check_holds();
             here.server.check("> DEL {t}lock\n1\n> LOCK.ACQUIRE {t}lock ann 1000000\n1");
-            here.bob = Some(here.server.waiter("LOCK.ACQUIRE {t}lock bob 1000000 WAIT 600000"));
+            here.bob = Some(here.server.waiter("LOCK.ACQUIRE {t}lock bob 1000000 BLOCK 600000"));
             here.check_line();
             wait_for_open_holds(&there.server, 0);
         }

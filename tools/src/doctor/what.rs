@@ -314,7 +314,7 @@ fn helper(run: &Run, runs: &[Run], template: &impl Fn(&[u8]) -> Template) -> Jud
     } else if guarded && effects.made.is_empty() && effects.touched.is_empty() {
         (
             "It adds to a number that is there already: if that is a stock, it releases units",
-            "SECKILL.RESTORE adds to a bare stock, SECKILL.RESTOCK to a managed voucher, and \
+            "SECKILL.RETURN adds to a bare stock, SECKILL.RESTOCK to a managed voucher, and \
              SECKILL.CANCEL releases what a user has bought.",
         )
     } else if kind(&effects.gone, Kind::List) || calls(&["SPOP", "LPOP", "RPOP", "ZPOPMIN"]) {
@@ -369,7 +369,7 @@ fn helper(run: &Run, runs: &[Run], template: &impl Fn(&[u8]) -> Template) -> Jud
         (
             "It writes what is left of a sale, or prepares one: a warm-up or a recovery",
             "SECKILL.CREATE makes a managed voucher, with ADOPT of a stock that is there; \
-             SECKILL.RESTORE adds units.",
+             SECKILL.RETURN adds units.",
         )
     } else if calls(&["SADD"]) {
         ("It adds to a set and takes no units", "SECKILL.TRY remembers the buyers it sells to.")

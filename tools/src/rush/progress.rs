@@ -19,7 +19,7 @@ const LINE_EVERY: Duration = Duration::from_secs(2);
 pub struct Tally {
     accepted: AtomicU32,
     sold_out: AtomicU32,
-    already_bought: AtomicU32,
+    at_limit: AtomicU32,
     other: AtomicU32,
 }
 
@@ -29,24 +29,24 @@ impl Tally {
         let counter = match outcome {
             Some(Outcome::Accepted) => &self.accepted,
             Some(Outcome::SoldOut) => &self.sold_out,
-            Some(Outcome::AtLimit) => &self.already_bought,
+            Some(Outcome::AtLimit) => &self.at_limit,
             _ => &self.other,
         };
         counter.fetch_add(1, Relaxed);
     }
 
     pub fn answered(&self) -> u32 {
-        let counters = [&self.accepted, &self.sold_out, &self.already_bought, &self.other];
+        let counters = [&self.accepted, &self.sold_out, &self.at_limit, &self.other];
         counters.iter().map(|counter| counter.load(Relaxed)).sum()
     }
 
     fn line(&self) -> String {
         let count = |counter: &AtomicU32| HumanCount(u64::from(counter.load(Relaxed))).to_string();
         let mut line = format!(
-            "accepted {}, sold out {}, already bought {}",
+            "accepted {}, sold out {}, at the limit {}",
             count(&self.accepted),
             count(&self.sold_out),
-            count(&self.already_bought)
+            count(&self.at_limit)
         );
         if self.other.load(Relaxed) > 0 {
             line += &format!(", errors and others {}", count(&self.other));
@@ -122,7 +122,7 @@ mod tests {
         for outcome in [0, 1, 1, 2] {
             tally.count(&Ok(outcome));
         }
-        assert_eq!(tally.line(), "accepted 1, sold out 2, already bought 1");
+        assert_eq!(tally.line(), "accepted 1, sold out 2, at the limit 1");
         tally.count(&Ok(5));
         assert_eq!(tally.answered(), 5);
         assert!(tally.line().ends_with(", errors and others 1"));

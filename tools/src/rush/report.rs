@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn the_json_has_the_figures() {
         let json = report(&rush([3, 7, 1, 0, 0, 0], 0), 0).json();
-        assert_eq!(json["outcomes"]["already bought"], 1);
+        assert_eq!(json["outcomes"]["at the limit"], 1);
         assert_eq!(json["proved"], true);
         assert_eq!(json["checks"][0]["what"], "stock left");
     }

@@ -13,7 +13,7 @@ const KEPT: usize = 400;
 pub const TRIES: [(&str, &str); 6] = [
     (Outcome::Accepted.words(), "tries_accepted"),
     (Outcome::SoldOut.words(), "tries_sold_out"),
-    (Outcome::AtLimit.words(), "tries_already_bought"),
+    (Outcome::AtLimit.words(), "tries_at_limit"),
     (Outcome::NotStarted.words(), "tries_not_started"),
     (Outcome::Ended.words(), "tries_ended"),
     ("repeated", "tries_repeated"),

@@ -11,7 +11,7 @@ use crate::screen::View;
 const COUNTERS: [(&str, u64); 16] = [
     ("tries_accepted", 1_000),
     ("tries_sold_out", 98_883),
-    ("tries_already_bought", 117),
+    ("tries_at_limit", 117),
     ("tries_not_started", 7),
     ("tries_ended", 0),
     ("tries_repeated", 12),

@@ -252,7 +252,7 @@ fn a_sale_that_moves_looks_sound_and_stops_at_once() {
 fn a_shard_without_its_stock_is_told() {
     let shop = Shop::open(2, 100, false);
     assert!(!shop.run("show").contains("has no stock"));
-    shop.ask("CONFIG SET seckill.hash-tags no");
+    shop.ask("CONFIG SET seckill.hash-tags auto");
     let shown = shop.run("show");
     assert!(shown.contains("shard 1 has no stock: "), "{shown}");
 }

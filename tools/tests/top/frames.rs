@@ -75,7 +75,7 @@ fn figures_are_those_of_the_sale() {
     for (name, want) in [
         ("accepted", 9),
         ("sold out", 5),
-        ("already bought", 1),
+        ("at the limit", 1),
         ("holds open", 5),
         ("confirmed", 1),
         ("cancelled", 1),

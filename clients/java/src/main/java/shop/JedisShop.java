@@ -16,7 +16,7 @@ import redis.clients.jedis.util.SafeEncoder;
 final class JedisShop {
     private static final String ORDER_ID = "9007199254740993";
     private static final List<String> OUTCOMES =
-            List.of("accepted", "sold out", "already bought", "not started", "ended", "released");
+            List.of("accepted", "sold out", "at the limit", "not started", "ended", "released");
 
     private final URI url;
     private Jedis jedis;
@@ -131,7 +131,7 @@ final class JedisShop {
             return (Long)
                     waiter.sendBlockingCommand(
                             new Name("LOCK.ACQUIRE"),
-                            "lock:report", "second", "30000", "WAIT", "5000", "FENCE");
+                            "lock:report", "second", "30000", "BLOCK", "5000", "FENCE");
         }
     }
 

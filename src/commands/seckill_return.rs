@@ -1,4 +1,4 @@
-//! `SECKILL.RESTORE key [units]`: gives units back to a bare stock.
+//! `SECKILL.RETURN key [units]`: gives units back to a bare stock.
 
 use super::seckill_deduct::{BARE_STOCK, STOCK_AND_UNITS, parse};
 use super::{Answering, Command};
@@ -8,10 +8,10 @@ use crate::keyspace::stock;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{CommandSpec, Ctx, handler};
-use domain::deduction::restore;
+use domain::deduction::return_units;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
-    name: c"seckill.restore",
+    name: c"seckill.return",
     handler: handler::<Answering<Restore>>(),
     flags: c"write fast",
     categories: c"write fast seckill",
@@ -31,7 +31,7 @@ const NOTHING_TO_RESTORE: i64 = -1;
 impl Command for Restore {
     fn run(ctx: Ctx<'_>, _: &Memory, args: Args<'_>) -> Result<Reply, CommandError> {
         let (key, units) = parse(args)?;
-        let Some(change) = restore(stock::read(ctx, key.0)?, units)? else {
+        let Some(change) = return_units(stock::read(ctx, key.0)?, units)? else {
             return Ok(Reply::Integer(NOTHING_TO_RESTORE));
         };
         if let Some(effect) = stock::change(ctx, key.0, change) {
