@@ -65,7 +65,7 @@ fn a_release_needs_the_lock_for_writing() {
 fn a_bare_stock_must_be_the_users_for_writing() {
     let server = Server::start();
     server.run("SET left:1 5");
-    for name in ["deduct", "restore"] {
+    for name in ["deduct", "return"] {
         for rules in ["~left:2", "%R~left:*", "%W~left:*"] {
             let mut client = user(&server, &format!("+seckill.{name} {rules}"));
             let reply = text(&client.run(&format!("SECKILL.{name} left:1")));

@@ -14,7 +14,7 @@ fn deliver(server: &Server, stream: &str) -> String {
 
 #[test]
 fn rejecting_a_confirmation_leaves_the_order_sold() {
-    for tags in ["no", "yes"] {
+    for tags in ["auto", "yes"] {
         for off in [false, true] {
             let server = Server::with().config(format!("seckill.hash-tags {tags}")).start();
             let tail = if tags == "yes" { ":{7}" } else { "" };

@@ -136,7 +136,7 @@ fn an_asterisk_makes_an_id_when_accepted() {
 /// The counter is gone, and another user has taken the ids that it is going to make.
 #[test]
 fn an_asterisk_never_makes_an_id_that_the_book_knows() {
-    for tags in ["no", "yes"] {
+    for tags in ["auto", "yes"] {
         let server = Server::with().config(format!("seckill.hash-tags {tags}")).start();
         server.run("SECKILL.CREATE 7 100000 LIMIT 100000");
         let [outcome, id] = pair(server.run("SECKILL.TRY 7 ann *"));

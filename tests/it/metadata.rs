@@ -237,8 +237,7 @@ fn getkeys_finds_the_declared_keys() {
     assert_eq!(keys("SECKILL.TRYKEYS s b s 7 alice o1 NOSTREAM"), ["s", "b", "s"]);
     assert_eq!(keys("SECKILL.MTRY 7 alice o1 bob o2"), ["7"]);
     assert_eq!(keys("SECKILL.NEXTID order COUNT 5"), ["order"]);
-    for command in ["DEDUCT k", "DEDUCT k 5", "RESTORE k", "RESTORE k 5", "DRAW k u", "UNDRAW k u"]
-    {
+    for command in ["DEDUCT k", "DEDUCT k 5", "RETURN k", "RETURN k 5", "DRAW k u", "UNDRAW k u"] {
         assert_eq!(keys(&format!("SECKILL.{command}")), ["k"], "{command}");
     }
     assert_eq!(keys("SECKILL.CREATE 7 5 BEGIN 1 END 2"), ["7"]);
