@@ -11,8 +11,7 @@ use crate::book::{Reason, State};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Known<N> {
     pub state: State,
-    /// Whether a released order had been sold; None if that isn't told. A live
-    /// one has been if it is sold.
+    /// Whether the order is sold, or had been when it was released; None if that isn't told.
     pub was_sold: Option<bool>,
     /// The units that it has, or had when it was released.
     pub units: i64,

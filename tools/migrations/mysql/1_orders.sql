@@ -22,10 +22,17 @@ CREATE TABLE IF NOT EXISTS {prefix}orders (
     -- The order's entry in the stream of confirmed orders, or a minus, when it is only known
     -- from its release that it was sold.
     confirmed_id VARCHAR(64) CHARACTER SET ascii NOT NULL,
+    -- The reference of its payment.
+    ref          MEDIUMBLOB,
+    -- What the server says that contradicts the row; empty if nothing does.
+    disputed     MEDIUMTEXT CHARACTER SET utf8mb4 NOT NULL,
+    -- Since when; null once a person has settled it.
+    disputed_ms  BIGINT,
     created_ms   BIGINT NOT NULL,
     updated_ms   BIGINT NOT NULL,
     PRIMARY KEY (voucher_id, sale_id, order_id),
-    UNIQUE KEY {prefix}orders_only_user (voucher_id, sale_id, only_user_id)
+    UNIQUE KEY {prefix}orders_only_user (voucher_id, sale_id, only_user_id),
+    KEY {prefix}orders_disputed (disputed_ms)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
 -- What is sold of a voucher in a sale: the units of its orders that are held or sold.
@@ -33,6 +40,26 @@ CREATE TABLE IF NOT EXISTS {prefix}voucher_sales (
     voucher_id VARBINARY(512) NOT NULL,
     sale_id    VARBINARY(64) NOT NULL,
     units      BIGINT NOT NULL,
+    -- 1 if the shop's statements were run with its rows.
+    with_statements BIGINT NOT NULL,
     updated_ms BIGINT NOT NULL,
     PRIMARY KEY (voucher_id, sale_id)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+-- Every change of an order, and every payment that changed none. Lines are only appended.
+CREATE TABLE IF NOT EXISTS {prefix}order_changes (
+    voucher_id VARBINARY(512) NOT NULL,
+    sale_id    VARBINARY(64)  NOT NULL,
+    order_id   VARBINARY(512) NOT NULL,
+    -- The stream and the id of the entry, or what else caused it.
+    entry      VARCHAR(96) CHARACTER SET ascii NOT NULL,
+    -- The states; or reduced, disputed, settled, or what a payment was: late, second, unknown.
+    to_state   VARCHAR(32) CHARACTER SET utf8mb4 NOT NULL,
+    from_state VARCHAR(32) CHARACTER SET utf8mb4 NOT NULL,
+    at_ms      BIGINT NOT NULL,
+    units      BIGINT NOT NULL,
+    ref        MEDIUMBLOB,
+    -- What the server said, if that contradicts.
+    said       MEDIUMTEXT CHARACTER SET utf8mb4 NOT NULL,
+    PRIMARY KEY (voucher_id, sale_id, order_id, entry, to_state)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;

@@ -20,6 +20,12 @@ CREATE TABLE IF NOT EXISTS {prefix}orders (
     -- The order's entry in the stream of confirmed orders, or a minus, when it is only known
     -- from its release that it was sold.
     confirmed_id TEXT NOT NULL,
+    -- The reference of its payment.
+    ref          TEXT,
+    -- What the server says that contradicts the row; empty if nothing does.
+    disputed     TEXT NOT NULL,
+    -- Since when; null once a person has settled it.
+    disputed_ms  INTEGER,
     created_ms   INTEGER NOT NULL,
     updated_ms   INTEGER NOT NULL,
     PRIMARY KEY (voucher_id, sale_id, order_id)
@@ -28,11 +34,34 @@ CREATE TABLE IF NOT EXISTS {prefix}orders (
 CREATE UNIQUE INDEX IF NOT EXISTS {prefix}orders_only_user
     ON {prefix}orders (voucher_id, sale_id, only_user_id);
 
+CREATE INDEX IF NOT EXISTS {prefix}orders_disputed
+    ON {prefix}orders (disputed_ms) WHERE disputed_ms IS NOT NULL;
+
 -- What is sold of a voucher in a sale: the units of its orders that are held or sold.
 CREATE TABLE IF NOT EXISTS {prefix}voucher_sales (
     voucher_id TEXT NOT NULL,
     sale_id    TEXT NOT NULL,
     units      INTEGER NOT NULL,
+    -- 1 if the shop's statements were run with its rows.
+    with_statements INTEGER NOT NULL,
     updated_ms INTEGER NOT NULL,
     PRIMARY KEY (voucher_id, sale_id)
 ) STRICT;
+
+-- Every change of an order, and every payment that changed none. Lines are only appended.
+CREATE TABLE IF NOT EXISTS {prefix}order_changes (
+    voucher_id TEXT NOT NULL,
+    sale_id    TEXT NOT NULL,
+    order_id   TEXT NOT NULL,
+    -- The stream and the id of the entry, or what else caused it.
+    entry      TEXT NOT NULL,
+    -- The states; or reduced, disputed, settled, or what a payment was: late, second, unknown.
+    to_state   TEXT NOT NULL,
+    from_state TEXT NOT NULL,
+    at_ms      INTEGER NOT NULL,
+    units      INTEGER NOT NULL,
+    ref        TEXT,
+    -- What the server said, if that contradicts.
+    said       TEXT NOT NULL,
+    PRIMARY KEY (voucher_id, sale_id, order_id, entry, to_state)
+) STRICT, WITHOUT ROWID;

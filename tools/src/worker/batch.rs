@@ -1,31 +1,25 @@
-//! How a batch of entries changes the rows, planned from the current rows before anything is
-//! written. Pure.
+//! How a batch of entries changes the rows, planned from the current rows and what the server says
+//! of their orders, before anything is written. Pure.
 
 mod draft;
 mod step;
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::order_events::{Confirmation, Order, OrderKey, Release};
-use crate::seen_entries::SeenEntries;
 use domain::book::State;
-use domain::entry_id::EntryId;
+use domain::projection::{Book, Known};
 
-use draft::{Drafts, draft};
+use crate::order_events::{Event, OrderKey};
+use crate::seen_entries::SeenEntries;
+
+use draft::{Draft, Drafts, draft};
+pub use draft::{of_book, word_of_user};
 use step::steps;
 pub use step::{Change, Step};
 
-/// In place of the id of a confirmation that is only known from the release of the order.
+/// In place of the id of a confirmation that is only known from the book or from the release of the
+/// order.
 pub const WAS_SOLD: &str = "-";
-
-/// An entry that changes a row.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// With whether the voucher allows one order per user.
-    Order(Order, Sole),
-    Confirmation(Confirmation),
-    Release(Release),
-}
 
 /// Whether the database must ensure that the user has no other live order of the voucher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,33 +28,26 @@ pub enum Sole {
     No,
 }
 
-impl Event {
-    pub fn key(&self) -> &OrderKey {
-        match self {
-            Self::Order(order, _) => &order.key,
-            Self::Confirmation(confirmation) => &confirmation.key,
-            Self::Release(release) => &release.key,
-        }
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     pub key: OrderKey,
     pub user: String,
-    pub units: i64,
-    pub state: State,
+    pub known: Known<String>,
     pub deadline_ms: Option<i64>,
     /// Whether the unique index contains the row.
     pub sole: Sole,
     pub seen: SeenEntries,
     /// The entry of its confirmation; empty without one.
     pub confirmed_id: String,
+    /// What the server says that contradicts the row; empty if nothing does.
+    pub disputed: String,
+    /// Whether a person has settled that.
+    pub is_settled: bool,
 }
 
 impl Row {
-    fn live_units(&self) -> i64 {
-        if self.state.is_live() { self.units } else { 0 }
+    pub fn live_units(&self) -> i64 {
+        if self.known.state.is_live() { self.known.units } else { 0 }
     }
 
     /// The row is not an order yet, only a note that it was confirmed or released before it was
@@ -69,16 +56,37 @@ impl Row {
         self.seen.last_order().is_none()
     }
 
-    /// Is the row's last order confirmed? If an id was sold again, without a sale id to tell the
-    /// two orders apart, a confirmation that is older than the last order doesn't count.
-    pub fn is_confirmed(&self) -> bool {
-        if self.confirmed_id.is_empty() || !self.seen.is_sold_again() {
-            return !self.confirmed_id.is_empty();
-        }
-        let confirmed = EntryId::parse(self.confirmed_id.as_bytes()).map(|id| id.ms);
-        confirmed >= self.seen.last_order().map(|id| id.ms)
+    /// Nothing changes the row but a person.
+    pub fn is_disputed(&self) -> bool {
+        !self.disputed.is_empty() && !self.is_settled
     }
 }
+
+/// What the server says of an order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Says(Says),
+    /// It can't tell, for this reason.
+    Unreadable(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Says {
+    /// The order's, if the server has it.
+    pub user: Option<String>,
+    pub deadline_ms: Option<i64>,
+    pub book: Book<String>,
+}
+
+impl Says {
+    /// The server has no such order.
+    pub fn without(book: Book<String>) -> Self {
+        Self { user: None, deadline_ms: None, book }
+    }
+}
+
+/// What the server says, by order. An order that is not asked for has no book.
+pub type Answers = HashMap<OrderKey, Answer>;
 
 /// The result of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,8 +97,10 @@ pub enum Outcome {
     Repeated,
     /// The row is sold, was released before, or is another user's.
     Confirmed,
-    /// The row is released or is another user's, or there is none, as for most rejections.
+    /// The row is released or is another user's, or there is none.
     Released,
+    /// The entry is no longer this worker's: nothing is written for it.
+    Gone,
     Failed(Why),
 }
 
@@ -101,7 +111,11 @@ pub enum Why {
     OtherUser,
     /// The user has another live order, with this id, and the limit is one.
     HasOther(String),
-    /// The database's reason.
+    /// Its row waits for a person.
+    Disputed(String),
+    /// Its fields, or an id in them, are none that can be a row.
+    Unfit(String),
+    /// The reason of the database, or of the server.
     Refused(String),
     /// One of the shop's statements changed no row.
     Unchanged(String),
@@ -109,6 +123,20 @@ pub enum Why {
 
 /// Voucher, sale and user, and the user's live order in the unique index.
 pub type Holders = HashMap<(String, String, String), String>;
+
+/// A line of the table of changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    pub key: OrderKey,
+    /// The stream and the id of the entry, or what else caused it.
+    pub entry: String,
+    pub from: &'static str,
+    pub to: String,
+    pub units: i64,
+    pub reference: Option<String>,
+    /// What the server said, if it contradicts.
+    pub said: String,
+}
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Plan {
@@ -118,12 +146,15 @@ pub struct Plan {
     pub releases: Vec<Row>,
     /// Existing rows that are live.
     pub updates: Vec<Row>,
+    pub records: Vec<Record>,
     /// The change of the units sold, by voucher and sale.
     pub sales: BTreeMap<(String, String), i64>,
     /// The changes that the shop's statements run for, releases before orders that take units.
     pub steps: Vec<Step>,
     /// One per event.
     pub outcomes: Vec<Outcome>,
+    /// The rows that are disputed from now on.
+    pub disputes: Vec<Row>,
 }
 
 /// Whether the shop has statements to run for changes of state.
@@ -137,21 +168,27 @@ pub enum Steps {
 #[derive(Debug, PartialEq, Eq)]
 pub struct TooMany;
 
-/// Plans how `events` change the existing rows. `holders` may name users in the unique index; the
-/// database finds a conflict with a user that is not named.
-pub fn plan(
-    events: &[Event],
-    rows: &HashMap<OrderKey, Row>,
-    holders: &Holders,
-    wants: Steps,
-) -> Result<Plan, TooMany> {
-    let mut outcomes: Vec<Option<Outcome>> = vec![None; events.len()];
+/// Everything that a plan is made from.
+pub struct Batch<'b> {
+    pub events: &'b [(Event, Sole)],
+    pub rows: &'b HashMap<OrderKey, Row>,
+    pub answers: &'b Answers,
+    /// Users in the unique index, as far as they are known: the database finds a conflict with
+    /// another user.
+    pub holders: &'b Holders,
+    pub wants: Steps,
+}
+
+/// Plans how events change the existing rows. `outcomes` has those of events that are left out.
+pub fn plan(batch: &Batch<'_>, left_out: Vec<Option<Outcome>>) -> Result<Plan, TooMany> {
+    let mut outcomes = left_out;
     loop {
-        let (drafts, found) = draft(events, rows, &outcomes);
-        let conflicts = conflicts(&drafts, holders);
+        let (drafts, records, found) = draft(batch, &outcomes);
+        let conflicts = conflicts(&drafts, batch.holders);
         if conflicts.is_empty() {
             let found = found.into_iter().map(|outcome| outcome.unwrap_or(Outcome::Released));
-            return finish(drafts, found.collect(), wants);
+            let plan = Plan { outcomes: found.collect(), records, ..Plan::default() };
+            return finish(plan, drafts, batch.wants);
         }
         for (number, why) in conflicts {
             outcomes[number] = Some(Outcome::Failed(why));
@@ -189,14 +226,13 @@ fn conflicts(drafts: &Drafts<'_>, holders: &Holders) -> Vec<(usize, Why)> {
     found
 }
 
-fn finish(drafts: Drafts<'_>, outcomes: Vec<Outcome>, wants: Steps) -> Result<Plan, TooMany> {
-    let mut plan = Plan { outcomes, ..Plan::default() };
+fn finish(mut plan: Plan, drafts: Drafts<'_>, wants: Steps) -> Result<Plan, TooMany> {
     let mut others = Vec::new();
     for (_, draft) in drafts {
-        if !draft.is_changed {
+        let Draft { before, row, is_changed, .. } = draft;
+        if !is_changed {
             continue;
         }
-        let (before, row) = (draft.before, draft.row);
         let before_units = before.map_or(0, Row::live_units);
         let change = row.live_units().checked_sub(before_units).ok_or(TooMany)?;
         if change != 0 {
@@ -204,24 +240,51 @@ fn finish(drafts: Drafts<'_>, outcomes: Vec<Outcome>, wants: Steps) -> Result<Pl
             let sum = plan.sales.entry(sale).or_default();
             *sum = sum.checked_add(change).ok_or(TooMany)?;
         }
+        // A dispute leaves the shop's tables as they are.
         let steps = match wants {
-            Steps::Wanted => steps(before, &row),
-            Steps::Unwanted => Vec::new(),
+            Steps::Wanted if !row.is_disputed() => steps(before, &row),
+            _ => Vec::new(),
         };
         if change < 0 {
             plan.steps.extend(steps)
         } else {
             others.extend(steps)
         }
+        if row.is_disputed() && !before.is_some_and(Row::is_disputed) {
+            plan.disputes.push(row.clone());
+        }
         match before {
             None => plan.inserts.push(row),
-            Some(_) if row.state.is_live() => plan.updates.push(row),
+            Some(_) if row.known.state.is_live() => plan.updates.push(row),
             Some(_) => plan.releases.push(row),
         }
     }
     plan.steps.extend(others);
     plan.sales.retain(|_, change| *change != 0);
     Ok(plan)
+}
+
+/// The plan for a row that a person settles.
+pub fn settled(before: &Row, row: Row, now_ms: i64, wants: Steps) -> Result<Plan, TooMany> {
+    let draft = Draft { before: Some(before), row, orders: Vec::new(), is_changed: true };
+    let to = draft.row.known.state;
+    let to = if to == before.known.state { "settled" } else { to.word() };
+    let record = Record {
+        key: before.key.clone(),
+        entry: format!("settle {now_ms}"),
+        from: before.known.state.word(),
+        to: to.to_owned(),
+        units: before.known.units,
+        reference: before.known.reference.clone(),
+        said: before.disputed.clone(),
+    };
+    let plan = Plan { records: vec![record], ..Plan::default() };
+    finish(plan, Drafts::from([(&before.key, draft)]), wants)
+}
+
+/// The word of a state, or nothing if there is none yet.
+fn word(state: Option<State>) -> &'static str {
+    state.map_or("", State::word)
 }
 
 #[cfg(test)]

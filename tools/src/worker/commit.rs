@@ -1,5 +1,5 @@
-//! Commits batches: waits while the database is down, and isolates data that it refuses so that the
-//! rest of the batch is committed.
+//! Commits batches: waits while the database is down, and finds the data that it refuses, so that
+//! the rest of the batch is committed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,8 +9,11 @@ use seckill_tools::sanitize::sanitize;
 use tokio::sync::watch;
 use tracing::{debug, error, info, warn};
 
-use crate::batch::{Event, Outcome, Why};
-use crate::store::{Care, Fault, Store};
+use crate::batch::{Outcome, Row, Sole, Why};
+use crate::book::Asker;
+use crate::order_events::Event;
+use crate::store::{Applied, Care, Fault, Store};
+use crate::stream_consumer::Halt;
 use crate::totals::{Count, Part, Totals};
 
 /// The first and the longest wait before a database is tried again.
@@ -18,10 +21,10 @@ const WAIT_FIRST: Duration = Duration::from_millis(50);
 const WAIT_MAX: Duration = Duration::from_secs(5);
 /// How long a stopping worker waits for a database that does not answer.
 const STOP_WAIT: Duration = Duration::from_secs(2);
-/// How long two workers may block each other before it is logged.
-const CLASH_QUIET: Duration = Duration::from_secs(3);
-/// How often the unique index may refuse a piece because of rows that were not seen before.
-const DUPLICATES_MAX: u32 = 5;
+/// How often a piece is tried before it is halved, and a single event before it is put aside:
+/// another worker may have been in the way.
+const TRIES: u32 = 2;
+const TRIES_ALONE: u32 = 3;
 
 /// The worker was asked to stop while it waited.
 #[derive(Debug)]
@@ -56,9 +59,8 @@ pub struct Committer {
 
 /// A part of a batch that is committed in one transaction.
 struct Piece {
-    events: Vec<Event>,
-    care: Care,
-    duplicates: u32,
+    events: Vec<(Event, Sole)>,
+    tries: u32,
 }
 
 impl Committer {
@@ -68,92 +70,102 @@ impl Committer {
 
     /// Commits all events that the database accepts, and returns the outcome of each. The order of
     /// events doesn't matter to the rows, so a batch can be split.
-    pub async fn commit(&mut self, events: Vec<Event>) -> Result<Vec<(Event, Outcome)>, Stopped> {
+    pub async fn commit(
+        &mut self,
+        asker: &mut Asker<'_>,
+        events: Vec<(Event, Sole)>,
+    ) -> Result<Vec<(Event, Outcome)>, Halt> {
         let mut done = Vec::with_capacity(events.len());
-        let mut left = vec![Piece { events, care: Care::Usual, duplicates: 0 }];
+        let mut left = vec![Piece { events, tries: 0 }];
         while let Some(mut piece) = left.pop() {
             if piece.events.is_empty() {
                 continue;
             }
-            let fault = match self.attempt(&piece).await? {
-                Ok(outcomes) => {
-                    self.count(&outcomes);
-                    done.extend(piece.events.into_iter().zip(outcomes));
-                    continue;
-                }
-                Err(Fault::Duplicate(_)) if piece.duplicates < DUPLICATES_MAX => {
-                    // Look up the users in the index, and once more if another worker writes in
-                    // between.
-                    piece.care = Care::Full;
-                    piece.duplicates += 1;
-                    left.push(piece);
+            let fault = match self.attempt(asker, &piece).await? {
+                Ok(applied) => {
+                    self.count(&applied.outcomes);
+                    applied.disputes.iter().for_each(|row| self.tell_dispute(row));
+                    let events = piece.events.into_iter().map(|(event, _)| event);
+                    done.extend(events.zip(applied.outcomes));
                     continue;
                 }
                 Err(fault) => fault,
             };
-            debug!(events = piece.events.len(), "refused: {}", sanitize(fault.text()));
-            if piece.events.len() == 1 {
-                let text = fault.text().to_owned();
+            debug!(events = piece.events.len(), "refused: {}", sanitize(&fault.text()));
+            piece.tries += 1;
+            let is_one = piece.events.len() == 1;
+            if piece.tries < if is_one { TRIES_ALONE } else { TRIES } {
+                left.push(piece);
+            } else if is_one {
                 let failed = Outcome::Failed(match fault {
-                    Fault::Unchanged(_) => Why::Unchanged(text),
-                    _ => Why::Refused(text),
+                    Fault::Unchanged(text) => Why::Unchanged(text),
+                    fault => Why::Refused(format!("the database refuses it: {}", fault.text())),
                 });
-                done.extend(piece.events.into_iter().map(|event| (event, failed.clone())));
-                continue;
-            }
-            let second = piece.events.split_off(piece.events.len() / 2);
-            for events in [second, piece.events] {
-                left.push(Piece { events, care: piece.care, duplicates: 0 });
+                done.extend(piece.events.into_iter().map(|(event, _)| (event, failed.clone())));
+            } else {
+                let second = piece.events.split_off(piece.events.len() / 2);
+                let halves = [second, piece.events];
+                left.extend(halves.map(|events| Piece { events, tries: TRIES - 1 }));
             }
         }
         Ok(done)
     }
 
-    /// Retries until the database accepts the piece or finds its data at fault. Other faults are
-    /// not due to the data, so they are retried until the worker stops.
-    async fn attempt(&mut self, piece: &Piece) -> Result<Result<Vec<Outcome>, Fault>, Stopped> {
-        let started = Instant::now();
-        let mut tries: u64 = 0;
-        let mut told: Option<Instant> = None;
+    /// Tries until the database accepts the piece, or refuses it and accepts a probe.
+    async fn attempt(
+        &mut self,
+        asker: &mut Asker<'_>,
+        piece: &Piece,
+    ) -> Result<Result<Applied, Fault>, Halt> {
+        // A piece that was refused may be of users with other orders, which are looked up then.
+        let care = if piece.tries == 0 { Care::Usual } else { Care::Full };
+        let (mut tries, mut told): (u64, Option<Instant>) = (0, None);
         loop {
             let began = Instant::now();
-            let applied = tokio::select! {
-                applied = self.store.apply(&piece.events, piece.care) => applied,
-                () = grace(self.stop.clone()) => return Err(Stopped),
+            let tried = async {
+                let applied = self.store.apply(&piece.events, care, asker).await;
+                self.totals.took(began.elapsed());
+                match applied {
+                    Ok(_) | Err(Fault::Server(_)) => (applied, Ok(())),
+                    Err(_) => (applied, self.store.probe().await),
+                }
             };
-            self.totals.took(began.elapsed());
-            let is_wrong = matches!(applied, Err(Fault::Wrong(_)));
-            let text = match applied {
-                Err(Fault::Away(text) | Fault::Wrong(text)) => text,
-                Err(Fault::Clash(text)) if started.elapsed() >= CLASH_QUIET => text,
-                Err(Fault::Clash(_)) => String::new(),
-                other => {
+            let (applied, probed) = tokio::select! {
+                tried = tried => tried,
+                () = grace(self.stop.clone()) => return Err(Halt::Stopped),
+            };
+            let down = match (applied, probed) {
+                (Err(Fault::Server(error)), _) => return Err(Halt::Redis(error)),
+                (applied, Ok(())) => {
                     if let Some(since) = told {
                         let seconds = since.elapsed().as_secs_f64();
                         info!("the database is back after {seconds:.1} s");
-                        self.totals.intake(&self.stream, true);
                         self.totals.tell(Part::Database(self.stream.clone()), None);
                     }
-                    return Ok(other);
+                    return Ok(applied);
                 }
+                (_, Err(down)) => sanitize(&down.text()),
             };
-            if told.is_none() && !text.is_empty() {
+            if told.is_none() {
                 told = Some(Instant::now());
-                let part = Part::Database(self.stream.clone());
-                self.totals.tell(part, Some(&sanitize(&text)));
-                if is_wrong {
-                    error!("the database needs a correction, retrying: {}", sanitize(&text));
-                } else {
-                    warn!("the database is down, retrying: {}", sanitize(&text));
-                }
-            }
-            if is_wrong {
-                self.totals.intake(&self.stream, false);
+                self.totals.tell(Part::Database(self.stream.clone()), Some(&down));
+                warn!("the database is down, retrying: {down}");
             }
             tries += 1;
             self.totals.add(Count::Retries, 1);
             rest(&mut self.stop, back_off(WAIT_FIRST, tries).min(WAIT_MAX)).await?;
         }
+    }
+
+    fn tell_dispute(&self, row: &Row) {
+        let [order, user, voucher, said] =
+            [&row.key.order, &row.user, &row.key.voucher, &row.disputed].map(|text| sanitize(text));
+        error!(
+            "order {order} of {user} for voucher {voucher} is {} in the rows, but the server says: \
+             {said}; the row stays as it is until a person settles it: seckill-worker settle",
+            row.known.state.word()
+        );
+        self.totals.disputed_more();
     }
 
     fn count(&self, outcomes: &[Outcome]) {

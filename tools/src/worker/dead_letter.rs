@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, Write};
 
-use crate::order_events::{Order, Unfit};
+use crate::order_events::{Event, Unfit};
 use anyhow::{Context, Result, bail, ensure};
 use domain::entry_id::EntryId;
 use seckill_tools::nodes::Nodes;
@@ -25,13 +25,13 @@ pub async fn make(options: &Options, wanted: &DeadLetter) -> Result<()> {
     let mut nodes = Nodes::new(options.server.place()?);
     let mut connection = nodes.connect(&streams.orders).await.map_err(unasked)?;
     let settings = settings::compare(&mut connection, options).await.map_err(unasked)?;
-    match settings {
-        Ok(has_tags) if has_tags && options.named_streams().is_none() => {
+    let fields = match settings {
+        Ok(settings) if settings.has_tags && options.named_streams().is_none() => {
             bail!("streams of this server have hash tags: name that of the entry by --tag")
         }
-        Ok(_) => {}
+        Ok(settings) => settings.fields,
         Err(Differ(text)) => bail!("{}: {text}", options.server.without_password()),
-    }
+    };
     let mut source = Source::new(connection, streams.clone(), &options.group, "dead-letter");
     let deliveries = source.deliveries(Which::Orders, id).await.map_err(unasked)?;
     let (name, group) = (&streams.orders, &options.group);
@@ -46,7 +46,7 @@ pub async fn make(options: &Options, wanted: &DeadLetter) -> Result<()> {
         let [name, value] = [name, value].map(|text| sanitize_bytes(text));
         println!("    {name}  {value}");
     }
-    let order = Order::parse(&entry, options.order_fields.names());
+    let order = Event::parse(Which::Orders, &entry, &fields);
     let outlook = match wanted.keep_units {
         true => {
             Outlook { says: "It becomes a dead letter. Its units stay sold.".into(), held: false }
@@ -81,7 +81,7 @@ struct Outlook {
 impl Outlook {
     async fn of(
         source: &mut Source,
-        order: &std::result::Result<Order, Unfit>,
+        order: &std::result::Result<Event, Unfit>,
     ) -> redis::RedisResult<Self> {
         let order = match order {
             Ok(order) => order,

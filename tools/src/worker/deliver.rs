@@ -1,259 +1,301 @@
-//! Handles delivered entries: they are committed and acknowledged, or tried again.
+//! Handles delivered entries: they are committed and acknowledged, or put aside and tried again.
 //!
-//! An order that can't be written stays pending: only an operator gives up a sold order. Malformed
-//! entries become dead letters, and nothing is released for them.
+//! An order that can't be written stays pending: only a person gives up a sold order. An entry that
+//! no command appends becomes a dead letter, and nothing is released for it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use crate::order_events::{Confirmation, Order, Release, StreamEntry, Unfit};
-use domain::book::Reason;
 use domain::entry_id::EntryId;
+use seckill_tools::sanitize::sanitize;
+use seckill_tools::server_errors::{Trouble, told, trouble};
+use tracing::{debug, error, info, warn};
 
-use crate::batch::{Event, Outcome, Sole, Why};
-use crate::retry::Pending;
+use crate::aside::Put;
+use crate::batch::{Outcome, Sole, Why};
+use crate::book::Asker;
+use crate::order_events::{Event, Kind, OrderKey, StreamEntry, Unfit};
 use crate::source::{Delivered, Source, Which};
 use crate::stream_consumer::{Halt, StreamConsumer};
 use crate::totals::Count;
+
+/// How often `--once` tries an entry before it ends.
+const ONCE_TRIES: u64 = 3;
+/// So many entries are read while the database refuses all that are read.
+const REFUSED_BATCH: u32 = 8;
+
+/// An entry that can't be written now.
+struct Bad {
+    place: (Which, EntryId),
+    order: Option<(OrderKey, String)>,
+    is_held: bool,
+    why: Why,
+}
 
 /// Entries, sorted by whether they could be parsed.
 #[derive(Default)]
 struct Parsed {
     events: Vec<Event>,
-    orders: Vec<Order>,
     /// Entries that no command appends.
     malformed: Vec<(Which, StreamEntry, String)>,
-    /// Orders with an id that no database can store.
-    unstorable: Vec<(EntryId, String)>,
+    bad: Vec<Bad>,
     /// Confirmations and releases whose order can't have a row.
     rowless: Vec<(Which, EntryId)>,
 }
 
 impl StreamConsumer {
-    /// Commits delivered entries. After an error, those that are not acknowledged stay pending.
+    /// Commits and acknowledges entries. After an error, those that are not acknowledged stay
+    /// pending.
     pub(crate) async fn handle(
         &mut self,
         source: &mut Source,
         delivered: Delivered,
     ) -> Result<(), Halt> {
-        let conflicts = self.commit_and_acknowledge(source, delivered).await?;
-        if conflicts.is_empty() {
-            return Ok(());
-        }
-        // By the rows, their users have other live orders, or a statement of the shop changed no
-        // row. A release may resolve both: read all releases, then try again.
-        let last = source.last_id(Which::Released).await?;
-        loop {
-            let released = source.read(&[Which::Released], self.options.batch, None).await?;
-            if released.is_empty() {
-                break;
-            }
-            self.commit_and_acknowledge(source, released).await?;
-        }
-        for order in conflicts {
-            self.limits.forget(&order.key.voucher);
-            let (id, pending) = (order.id, Pending::Waits(order, last));
-            self.retries.add(Which::Orders, id, Instant::now(), pending);
-        }
-        Ok(())
-    }
-
-    /// Commits, acknowledges, and returns the orders that may succeed after a release is read.
-    async fn commit_and_acknowledge(
-        &mut self,
-        source: &mut Source,
-        delivered: Delivered,
-    ) -> Result<Vec<Order>, Halt> {
-        let Parsed { mut events, orders, malformed, unstorable, rowless } = self.parse(delivered);
+        let Parsed { events, malformed, mut bad, rowless } = self.parse(delivered);
         for (which, id) in rowless {
             source.acknowledge(which, &[id]).await?;
             let count = if which == Which::Released { Count::Released } else { Count::Confirmed };
             self.totals.add(count, 1);
         }
-        events.extend(self.events(source, orders).await?);
-        let done = self.committer.commit(events).await?;
-        self.acknowledge(source, &done).await?;
-        self.note_refusals(&done);
+        let events = self.with_limits(source, events).await?;
+        let replicas = self.options.replicas;
+        let mut asker = Asker { source: &mut *source, are_entries: true, replicas };
+        let done = self.committer.commit(&mut asker, events).await?;
+        self.settle(source, &done).await?;
         self.bury(source, malformed).await?;
-        for (id, reason) in unstorable {
-            self.refuse(source, Which::Orders, id, None, &reason).await?;
-        }
-        let mut conflicts = Vec::new();
-        for (event, outcome) in done {
-            let Outcome::Failed(why) = outcome else { continue };
-            match (event, why) {
-                // A release that was not read yet may resolve it.
-                (Event::Order(order, _), Why::HasOther(_) | Why::Unchanged(_)) => {
-                    conflicts.push(order);
-                }
-                (event, why) => self.refuse_event(source, &event, &why).await?,
-            }
-        }
-        Ok(conflicts)
+        bad.extend(done.into_iter().filter_map(|(event, outcome)| match outcome {
+            Outcome::Failed(why) => Some(Bad {
+                place: (event.which(), event.id),
+                is_held: matches!(event.kind, Kind::Order { deadline_ms: Some(_) }),
+                order: Some((event.key, event.user)),
+                why,
+            }),
+            _ => None,
+        }));
+        self.put_aside(source, bad).await
     }
 
     fn parse(&mut self, delivered: Delivered) -> Parsed {
-        let names = self.options.order_fields.names();
-        let mut parsed = Parsed::default();
-        for entry in delivered.orders {
-            self.retries.forget(Which::Orders, entry.id);
-            match Order::parse(&entry, names) {
-                Ok(order) => parsed.orders.push(order),
-                Err(Unfit::Unstorable(why)) => parsed.unstorable.push((entry.id, why)),
-                Err(Unfit::Garbled(why)) => parsed.malformed.push((Which::Orders, entry, why)),
-            }
-        }
-        let confirmed = delivered.confirmed.into_iter().map(|entry| (Which::Confirmed, entry));
-        let released = delivered.released.into_iter().map(|entry| (Which::Released, entry));
-        for (which, entry) in confirmed.chain(released) {
-            self.retries.forget(which, entry.id);
-            let event = match which {
-                Which::Confirmed => Confirmation::parse(&entry, names).map(Event::Confirmation),
-                _ => Release::parse(&entry, names).map(Event::Release),
+        let (mut parsed, now, retry) = (Parsed::default(), Instant::now(), self.options.retry);
+        for (which, entry) in delivered.all() {
+            let bad = |why: String| Bad {
+                place: (which, entry.id),
+                order: None,
+                is_held: false,
+                why: Why::Unfit(why),
             };
-            match event {
-                Ok(event) => parsed.events.push(event),
+            match Event::parse(which, &entry, &self.fields) {
+                Ok(event) => {
+                    let is_order = which == Which::Orders;
+                    let voucher = &event.key.voucher;
+                    if !is_order || !self.aside.joins(event.id, voucher, now, retry) {
+                        parsed.events.push(event);
+                    }
+                }
                 // No row can have such an id.
-                Err(Unfit::Unstorable(_)) => parsed.rowless.push((which, entry.id)),
+                Err(Unfit::Unstorable(_)) if which != Which::Orders => {
+                    parsed.rowless.push((which, entry.id));
+                }
+                Err(Unfit::Unstorable(why) | Unfit::Foreign(why)) => parsed.bad.push(bad(why)),
                 Err(Unfit::Garbled(why)) => parsed.malformed.push((which, entry, why)),
             }
         }
         parsed
     }
 
-    /// The events of orders, with the limits of their vouchers.
-    async fn events(
+    /// The events, with the limits of vouchers without a book: a book's limits are kept by it.
+    async fn with_limits(
         &mut self,
         source: &mut Source,
-        orders: Vec<Order>,
-    ) -> Result<Vec<Event>, Halt> {
-        let vouchers: BTreeSet<_> = orders.iter().map(|order| order.key.voucher.as_str()).collect();
-        self.limits.ask(source, vouchers).await?;
-        let event = |order: Order| {
-            let sole = self.limits.of(&order.key.voucher);
-            Event::Order(order, sole)
+        events: Vec<Event>,
+    ) -> Result<Vec<(Event, Sole)>, Halt> {
+        let is_counted = |event: &&Event| event.which() == Which::Orders && !event.key.is_managed();
+        let vouchers = events.iter().filter(is_counted).map(|event| &*event.key.voucher);
+        self.limits.ask(source, vouchers.collect::<BTreeSet<_>>()).await?;
+        let with = |event: Event| {
+            let sole = match is_counted(&&event) {
+                true => self.limits.of(&event.key.voucher),
+                false => Sole::No,
+            };
+            (event, sole)
         };
-        Ok(orders.into_iter().map(event).collect())
+        Ok(events.into_iter().map(with).collect())
     }
 
-    /// Acknowledges the committed entries.
-    async fn acknowledge(
-        &mut self,
-        source: &mut Source,
-        done: &[(Event, Outcome)],
-    ) -> Result<(), Halt> {
+    /// Acknowledges what is committed, and wakes what may have waited for it.
+    async fn settle(&mut self, source: &mut Source, done: &[(Event, Outcome)]) -> Result<(), Halt> {
+        let is_written = |outcome: &Outcome| !matches!(outcome, Outcome::Failed(_) | Outcome::Gone);
+        let written =
+            || done.iter().filter(|(_, outcome)| is_written(outcome)).map(|(event, _)| event);
         for which in source.all() {
-            let settled = done.iter().filter(|(_, outcome)| !matches!(outcome, Outcome::Failed(_)));
-            let places = settled.map(|(event, _)| place(event));
-            let ids: Vec<_> = places.filter(|(of, _)| *of == which).map(|(_, id)| id).collect();
-            source.acknowledge(which, &ids).await?;
-            ids.iter().for_each(|id| self.forget(which, *id));
+            let its = written().filter(|event| event.which() == which);
+            source.acknowledge(which, &its.map(|event| event.id).collect::<Vec<_>>()).await?;
+        }
+        for (event, outcome) in done {
+            if !matches!(outcome, Outcome::Failed(_)) {
+                self.aside.forget((event.which(), event.id));
+            }
+        }
+        let now = Instant::now();
+        for event in written().filter(|event| event.which() == Which::Orders) {
+            if self.aside.unstick(&event.key.voucher) {
+                let voucher = sanitize(&event.key.voucher);
+                info!("orders of voucher {voucher} are written again");
+            }
+        }
+        let vouchers: BTreeSet<&str> = written().map(|event| &*event.key.voucher).collect();
+        self.aside.wake(&vouchers, now);
+        if !vouchers.is_empty() {
+            self.last_written = Some(now);
+        }
+        // While all that is read is refused, little is read at a time, but it is read: the next
+        // order may be a good one.
+        self.count = if vouchers.is_empty() && !done.is_empty() {
+            REFUSED_BATCH.min(self.options.batch)
+        } else {
+            self.options.batch
+        };
+        Ok(())
+    }
+
+    /// Puts entries aside; one line of the log per batch says why.
+    async fn put_aside(&mut self, source: &mut Source, bad: Vec<Bad>) -> Result<(), Halt> {
+        let (mut firsts, mut first) = (0, None);
+        for one in bad {
+            let Some(put) = self.put_one(source, &one).await? else { continue };
+            let (which, id) = one.place;
+            let name = source.name(which);
+            let reason = sanitize(&reason(&one.why));
+            // A release that is not read yet may resolve these two at once.
+            let is_told = match one.why {
+                Why::Unchanged(_) | Why::HasOther(_) => put.times == 2,
+                _ => put.times == 1,
+            };
+            debug!("entry {id} of {name} is aside, tried {} times: {reason}", put.times);
+            if is_told && let Why::Unchanged(_) = one.why {
+                error!("entry {id} of {name} can't be written and stays pending: {reason}{}", {
+                    match which {
+                        Which::Orders => "; orders of this voucher wait with it, others go on",
+                        _ => "",
+                    }
+                });
+            } else if is_told {
+                firsts += 1;
+                let is_ids = matches!(&one.why, Why::Unfit(_)) && one.order.is_none();
+                first.get_or_insert((format!("entry {id} of {name}"), reason, is_ids));
+            }
+        }
+        if let Some((entry, reason, is_unfit)) = first {
+            let more = match firsts {
+                1 => String::new(),
+                more => format!(" and {} more", more - 1),
+            };
+            let text = format!("{entry}{more} can't be written and stay pending: {reason}");
+            if is_unfit && !reason.contains("--order-fields") {
+                info!("{text}");
+            } else {
+                warn!("{text}");
+            }
         }
         Ok(())
     }
 
-    /// Retries the entries that are due. True if there were any.
-    pub(crate) async fn retry(&mut self, source: &mut Source) -> Result<bool, Halt> {
-        let due = self.retries.take_due(Instant::now());
-        if due.is_empty() {
-            return Ok(false);
+    /// None if the order was rejected instead.
+    async fn put_one(&mut self, source: &mut Source, bad: &Bad) -> Result<Option<Put>, Halt> {
+        let now = Instant::now();
+        // It is tried again before another worker takes it over.
+        let waits = (self.options.retry, self.options.claim_after / 2);
+        let voucher = bad.order.as_ref().map(|(key, _)| &*key.voucher);
+        let put = self.aside.put(bad.place, voucher, &bad.why, now, waits);
+        if self.options.once && put.times >= ONCE_TRIES {
+            self.aside.leave(bad.place);
         }
-        let mut waiting = Vec::new();
-        let mut refused: BTreeMap<Which, Vec<EntryId>> = BTreeMap::new();
-        for (which, id, pending) in due {
-            match pending {
-                Pending::Waits(order, until) => waiting.push((order, until)),
-                Pending::Refused => refused.entry(which).or_default().push(id),
+        // The entry is at fault only if the database has accepted others since.
+        let is_hopeless = |after| {
+            put.is_refused && now - put.since >= after && self.last_written >= Some(put.since)
+        };
+        if bad.is_held
+            && self.options.reject_after.is_some_and(is_hopeless)
+            && let Some((key, user)) = &bad.order
+            && source.reject_unsold(bad.place.1, key, user, &reason(&bad.why)).await?
+        {
+            let (id, name) = (bad.place.1, source.name(bad.place.0));
+            warn!("held order {id} of {name} is rejected: {}", sanitize(&reason(&bad.why)));
+            self.left(bad.place);
+            return Ok(None);
+        }
+        Ok(Some(put))
+    }
+
+    /// Makes malformed entries dead letters. Nothing is released, since no try has written them.
+    async fn bury(
+        &mut self,
+        source: &mut Source,
+        malformed: Vec<(Which, StreamEntry, String)>,
+    ) -> Result<(), Halt> {
+        let mut unburied = Vec::new();
+        for (which, entry, reason) in malformed {
+            let (id, name) = (entry.id, source.name(which).to_owned());
+            match source.bury(which, &entry, &reason).await {
+                Ok(true) => {
+                    warn!(
+                        "entry {id} of {name} is malformed and was moved to the dead letters: \
+                           {reason}"
+                    );
+                    self.left((which, id));
+                }
+                Ok(false) => self.aside.forget((which, id)),
+                // The entry stays pending and blocks no other.
+                Err(error) if trouble(&error) == Trouble::Wrong || error.code().is_none() => {
+                    let told = format!("{reason}; no dead letter can be made: {}", told(&error));
+                    let (place, why) = ((which, id), Why::Refused(told));
+                    unburied.push(Bad { place, order: None, is_held: false, why });
+                }
+                Err(error) => return Err(error.into()),
             }
         }
-        // Another worker may have taken an entry over in the meantime; its own wait must not be cut
-        // short.
-        let idle = Duration::from_millis(self.options.retry_ms.div_ceil(2));
-        for (which, ids) in refused {
+        self.put_aside(source, unburied).await
+    }
+
+    /// An entry has become a dead letter.
+    fn left(&mut self, place: (Which, EntryId)) {
+        self.aside.forget(place);
+        self.totals.add(Count::Rejected, 1);
+        if place.0 == Which::Orders {
+            self.totals.add(Count::Orders, 1);
+        }
+    }
+
+    /// Tries entries that are due. True if there were any.
+    pub(crate) async fn retry(&mut self, source: &mut Source) -> Result<bool, Halt> {
+        let due = self.aside.take_due(Instant::now(), self.options.retry);
+        let has_any = !due.is_empty();
+        for (which, ids) in due {
             for ids in ids.chunks(self.options.batch as usize) {
                 self.totals.add(Count::Retries, ids.len());
-                let entries = source.claim(which, idle, ids).await?;
-                let claimed = |id: &EntryId| entries.iter().any(|entry| entry.id == *id);
-                for id in ids.iter().filter(|id| !claimed(id)) {
-                    if source.is_own(which, *id).await? {
-                        self.retries.add(which, *id, Instant::now() + idle, Pending::Refused);
-                    } else {
-                        self.forget(which, *id);
-                    }
+                let own = source.own_among(which, &ids.iter().copied().collect()).await?;
+                for id in ids.iter().filter(|id| !own.contains(id)) {
+                    // It is written, given up, or another worker has it.
+                    self.aside.forget((which, *id));
                 }
+                let own: Vec<_> = own.into_iter().collect();
+                if own.is_empty() {
+                    continue;
+                }
+                let entries = source.claim(which, Duration::ZERO, &own).await?;
                 self.handle(source, Delivered::of(which, entries)).await?;
             }
         }
-        self.retry_waiting(source, waiting).await?;
-        Ok(true)
-    }
-
-    /// Retries orders that waited for releases.
-    async fn retry_waiting(
-        &mut self,
-        source: &mut Source,
-        waiting: Vec<(Order, EntryId)>,
-    ) -> Result<(), Halt> {
-        let ids: Vec<_> = waiting.iter().map(|(order, _)| order.id).collect();
-        if ids.is_empty() {
-            return Ok(());
-        }
-        let kept = source.keep(Which::Orders, Duration::ZERO, &ids).await?;
-        for (order, until) in waiting {
-            if !kept.contains(&order.id) {
-                continue;
-            }
-            // Asked before the rows are read, so that they contain every release that is settled.
-            let is_settled = source.is_settled(Which::Released, until).await?;
-            let events = self.events(source, vec![order.clone()]).await?;
-            let done = self.committer.commit(events).await?;
-            self.acknowledge(source, &done).await?;
-            for (_, outcome) in done {
-                let Outcome::Failed(why) = outcome else { continue };
-                match why {
-                    Why::HasOther(_) if is_settled => self.judge(source, &order, &why).await?,
-                    Why::HasOther(_) | Why::Unchanged(_) if !is_settled => {
-                        let due = Instant::now() + Duration::from_millis(self.options.retry_ms);
-                        let pending = Pending::Waits(order.clone(), until);
-                        self.retries.add(Which::Orders, order.id, due, pending);
-                    }
-                    _ => self.refuse_order(source, &order, &why).await?,
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Called when all releases are in the rows and the order still conflicts. If the book of a
-    /// managed voucher has the order, it is right: the limit was higher when it was accepted, or an
-    /// entry of a release was lost.
-    async fn judge(&mut self, source: &mut Source, order: &Order, why: &Why) -> Result<(), Halt> {
-        let known = source.order(&order.key).await?.filter(|known| known.user == order.user);
-        let Some(known) = known else { return self.refuse_order(source, order, why).await };
-        let mut events = vec![Event::Order(order.clone(), Sole::No)];
-        if let Some(reason) = Reason::parse(known.state.as_bytes()) {
-            let Order { id, key, user, units, .. } = order.clone();
-            let was_sold = false;
-            events.push(Event::Release(Release { id, key, user, units, reason, was_sold }));
-        }
-        let done = self.committer.commit(events).await?;
-        let of_order = |(event, _): &&(Event, Outcome)| matches!(event, Event::Order(..));
-        let done: Vec<_> = done.iter().filter(of_order).cloned().collect();
-        self.acknowledge(source, &done).await?;
-        for (_, outcome) in done {
-            if let Outcome::Failed(why) = outcome {
-                self.refuse_order(source, order, &why).await?;
-            }
-        }
-        Ok(())
+        Ok(has_any)
     }
 }
 
-/// The stream and the id of an event's entry.
-pub fn place(event: &Event) -> (Which, EntryId) {
-    match event {
-        Event::Order(order, _) => (Which::Orders, order.id),
-        Event::Confirmation(confirmation) => (Which::Confirmed, confirmation.id),
-        Event::Release(release) => (Which::Released, release.id),
+/// Why an entry could not be written.
+fn reason(why: &Why) -> String {
+    match why {
+        Why::OtherUser => "the order id belongs to another user's order".to_owned(),
+        Why::HasOther(other) => format!("the user has another order of this voucher: {other}"),
+        Why::Disputed(said) => format!("its row waits for a person, since the server says: {said}"),
+        Why::Refused(text) | Why::Unchanged(text) | Why::Unfit(text) => text.clone(),
     }
 }

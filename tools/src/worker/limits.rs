@@ -43,10 +43,6 @@ impl Limits {
     pub fn of(&self, voucher: &str) -> Sole {
         self.0.get(voucher).map_or(Sole::No, |(sole, _)| *sole)
     }
-
-    pub fn forget(&mut self, voucher: &str) {
-        self.0.remove(voucher);
-    }
 }
 
 /// The limit of a dropped voucher is unknown. In a cluster, a voucher on another node was not sold

@@ -1,25 +1,26 @@
 //! `seckill-worker`: turns each order of a flash sale into one row of a database, whatever fails in
 //! between.
 //!
-//! `options` is the command line, `batch` plans how entries change rows, `store` writes them into a
-//! database and runs the shop's own `statements`, `source` reads the streams, `settings` compares
-//! the server's names, `limits` asks how much a user may buy, `commit` writes with retries,
-//! `consumers` runs a `stream_consumer` with `deliver` for each stream that is named or that
-//! `tag_finder` finds, `refuse`, `breaker` and `retry` handle entries that can't be written, `trim`
-//! trims processed entries, `gauges` measures the lag, `dead_letter` and `check` are the operator's
-//! commands, `totals` counts.
+//! `options` is the command line, `order_events` reads entries, `book` asks the server about their
+//! orders, `batch` plans how they change rows, `store` writes that into a database and runs the
+//! shop's own `statements`, `source` reads the streams, `settings` asks for the server's names,
+//! `limits` for how much a user may buy, `commit` writes with retries, `consumers` runs a
+//! `stream_consumer` with `deliver` for each stream that is named or that `tag_finder` finds,
+//! `aside` has the entries that can't be written, `trim` trims processed entries, `gauges` measures
+//! the lag, `dead_letter`, `settle` and `check` are the operator's commands, `totals` counts.
 //!
 //! Exit code: 0 after success, also on SIGTERM; 1 with a line that says why it failed; 2 for wrong
-//! arguments; 3 if orders that the database refuses are pending at the end. For `check`: 0 the rows
-//! agree, 1 they differ, 2 they could not be compared.
+//! arguments; 3 if orders that can't be written are pending at the end; 4 if the server contradicts
+//! rows. For `check`: 0 the rows agree, 1 they differ, 2 they could not be compared.
 
 #![cfg_attr(
     not(feature = "databases"),
     allow(dead_code, irrefutable_let_patterns, unused_variables, reason = "there is only SQLite")
 )]
 
+mod aside;
 mod batch;
-mod breaker;
+mod book;
 mod check;
 mod commit;
 mod consumers;
@@ -29,10 +30,9 @@ mod gauges;
 mod limits;
 mod options;
 mod order_events;
-mod refuse;
-mod retry;
 mod seen_entries;
 mod settings;
+mod settle;
 mod source;
 mod statements;
 mod store;
@@ -70,9 +70,13 @@ const CONNECTIONS_MAX: usize = 8;
 const CLOSE_WAIT: Duration = Duration::from_secs(1);
 /// How long a worker may run after it was asked to stop, whatever hangs.
 const END_WITHIN: Duration = Duration::from_millis(3_500);
-/// The exit code if orders that the database refuses are pending.
+/// The exit code if orders that can't be written are pending.
 const REFUSED: u8 = 3;
+/// The exit code if the server contradicts rows, and nobody has settled that.
+const DISPUTED: u8 = 4;
 const OPEN_WAIT: Duration = Duration::from_secs(1);
+/// How often disputed rows are counted: a person or another worker may have changed some.
+const COUNT_EVERY: Duration = Duration::from_secs(10);
 const KEEP_UP_EVERY: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
@@ -96,8 +100,12 @@ fn main() -> ExitCode {
         Ok(Ended::Differs) => ExitCode::FAILURE,
         Ok(Ended::Unchecked(error)) => refused("seckill-worker", &error),
         Ok(Ended::Refused) => {
-            eprintln!("seckill-worker: the database refuses orders; they are pending, see the log");
+            eprintln!("seckill-worker: orders can't be written; they are pending, see the log");
             ExitCode::from(REFUSED)
+        }
+        Ok(Ended::Disputed) => {
+            eprintln!("seckill-worker: the server contradicts rows: see seckill-worker settle");
+            ExitCode::from(DISPUTED)
         }
         Err(error) => {
             eprintln!("seckill-worker: {}", told(&error));
@@ -130,8 +138,10 @@ enum Ended {
     Differs,
     /// They could not be compared.
     Unchecked(anyhow::Error),
-    /// Orders that the database refuses are pending.
+    /// Orders that can't be written are pending.
     Refused,
+    /// Rows are disputed.
+    Disputed,
 }
 
 async fn work(options: Arc<Options>) -> Result<Ended> {
@@ -139,6 +149,10 @@ async fn work(options: Arc<Options>) -> Result<Ended> {
         None => {}
         Some(Command::DeadLetter(wanted)) => {
             dead_letter::make(&options, wanted).await?;
+            return Ok(Ended::Well);
+        }
+        Some(Command::Settle(wanted)) => {
+            settle::settle(&options, wanted).await?;
             return Ok(Ended::Well);
         }
         Some(Command::Check(wanted)) => {
@@ -175,7 +189,11 @@ async fn work(options: Arc<Options>) -> Result<Ended> {
         println!("{}", summary.text());
     }
     let is_refused = totals.is_intake_stopped() || (options.once && summary.refused > 0);
-    Ok(if is_refused { Ended::Refused } else { Ended::Well })
+    Ok(match is_refused {
+        true => Ended::Refused,
+        false if summary.disputed > 0 => Ended::Disputed,
+        false => Ended::Well,
+    })
 }
 
 /// Serves metrics from now on, in separate threads.
@@ -211,7 +229,24 @@ async fn run(options: Arc<Options>, totals: Arc<Totals>, mut stop: Stop) -> Resu
         }
         Ok(())
     };
-    tokio::try_join!(opening, consumers.run())?;
+    let watching = {
+        let (store, totals, mut opened) = (store.clone(), totals.clone(), tell.subscribe());
+        tokio::task::spawn_local(async move {
+            let _ = opened.wait_for(|opened| *opened).await;
+            loop {
+                if let Ok(disputes) = store.disputes().await {
+                    totals.disputed(disputes);
+                }
+                tokio::time::sleep(COUNT_EVERY).await;
+            }
+        })
+    };
+    let ran = tokio::try_join!(opening, consumers.run());
+    watching.abort();
+    ran?;
+    if let Ok(Ok(disputes)) = tokio::time::timeout(CLOSE_WAIT, store.disputes()).await {
+        totals.disputed(disputes);
+    }
     // Everything is committed, so a hanging connection is not waited for.
     let _ = tokio::time::timeout(CLOSE_WAIT, store.close()).await;
     Ok(())
@@ -232,9 +267,8 @@ async fn open(store: &Store, options: &Options, totals: &Totals, stop: &mut Stop
                 totals.tell(part(), None);
                 return Ok(true);
             }
-            Err(Fault::Wrong(text) | Fault::Duplicate(text)) => bail!("--database: {text}"),
-            Err(Fault::Data(text) | Fault::Unchanged(text)) => bail!("--database: {text}"),
-            Err(Fault::Clash(text) | Fault::Away(text)) => text,
+            Err(Fault::Wrong(text)) => bail!("--database: {text}"),
+            Err(fault) => fault.text(),
         };
         if options.once && started.elapsed() >= PATIENCE {
             bail!("--database: {text}");

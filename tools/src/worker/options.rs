@@ -1,16 +1,14 @@
 //! The command line.
 
-use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use clap::{ArgAction, Args, Parser, Subcommand};
-use domain::fields::ORDER_FIELDS;
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use domain::fields::parse_order_fields;
 use domain::hash_tag::{Tagged, tagged};
 use domain::key_names::{Naming, ORDER_STREAM};
-use domain::rejection::FieldNames;
 use seckill_tools::server::{ServerOptions, first_line};
 
 use crate::store::Store;
@@ -43,10 +41,10 @@ pub struct Options {
     #[arg(long, value_name = "NAME")]
     pub confirmed: Option<String>,
 
-    /// The names of an entry's fields: user, voucher, order id
-    #[arg(long, value_name = "NAMES", default_value = ORDER_FIELDS,
-        value_parser = field_names)]
-    pub order_fields: OrderFields,
+    /// Names of an entry's fields: user, voucher, order id; can be repeated if entries differ
+    /// [default: those of the server's settings]
+    #[arg(long, value_name = "NAMES", value_parser = OrderFields::parse)]
+    pub order_fields: Vec<OrderFields>,
 
     /// The consumer group of all these streams; created if it is missing
     #[arg(long, default_value = "seckill-worker")]
@@ -89,22 +87,28 @@ pub struct Options {
     pub batch: u32,
 
     /// Take over entries that another worker has left pending for this long
-    #[arg(long, value_name = "MS", default_value_t = 60_000,
-        value_parser = clap::value_parser!(u64).range(1..))]
-    pub claim_after_ms: u64,
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    pub claim_after: Duration,
 
     /// Retry an entry that the database refuses after this long, then after twice as long, ..
-    #[arg(long, value_name = "MS", default_value_t = 1_000,
-        value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
-    pub retry_ms: u64,
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration)]
+    pub retry: Duration,
+
+    /// What stops when one of the --statements changes no row: the orders of its voucher alone, or
+    /// the reading of all orders
+    #[arg(long, value_name = "aside|stop", default_value = "aside")]
+    pub on_no_row: OnNoRow,
+
+    /// Write an order only once this many replicas have it
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub replicas: u32,
 
     /// Reject a *held* order that the database has refused for this long, such as 30m, while it
     /// accepted others; a sold order is only rejected by an operator [default: never]
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "unchecked")]
     pub reject_after: Option<Duration>,
 
-    /// Don't compare --stream, --released, --confirmed and --order-fields with the server's
-    /// settings, for streams that are not filled by SECKILL.TRY
+    /// Don't ask for the server's settings, for streams that are not filled by SECKILL.TRY
     #[arg(long)]
     pub unchecked: bool,
 
@@ -145,6 +149,8 @@ pub struct Options {
 pub enum Command {
     /// Asks, then moves an entry that can't be written to the dead letters and releases its units
     DeadLetter(DeadLetter),
+    /// Settles an order whose row and whose server contradict each other
+    Settle(Settle),
     /// Compares the orders of a voucher, or of all shards of a sale, with the rows, and prints the
     /// differences
     Check(Check),
@@ -161,7 +167,13 @@ pub struct Check {
     #[arg(long, value_name = "UNITS", value_parser = clap::value_parser!(i64).range(0..))]
     pub stock: Option<i64>,
 
-    /// Write the missing rows. Deletes nothing, and releases nothing that was sold
+    /// A CSV file of the payment provider, to compare references: its first line names a column
+    /// ref, and maybe a column order
+    #[arg(long, value_name = "FILE")]
+    pub refs: Option<PathBuf>,
+
+    /// Write the missing rows, and mark those that contradict the server as disputed. Deletes
+    /// nothing, and releases nothing that was sold
     #[arg(long)]
     pub repair: bool,
 }
@@ -184,6 +196,33 @@ pub struct DeadLetter {
     pub yes: bool,
 }
 
+#[derive(Args, Clone, Debug)]
+#[command(group = clap::ArgGroup::new("way").required(true).args(["keep", "release"]))]
+pub struct Settle {
+    /// The id of the order
+    pub order: String,
+
+    /// Its voucher, if orders of several have this id
+    #[arg(long)]
+    pub voucher: Option<String>,
+
+    /// The row is right: it stays as it is
+    #[arg(long)]
+    pub keep: bool,
+
+    /// The server is right: the row is released, with the statements for that. The server's units
+    /// stay as they are
+    #[arg(long)]
+    pub release: bool,
+}
+
+/// What stops when a statement of the shop changes no row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OnNoRow {
+    Aside,
+    Stop,
+}
+
 /// The names of an order's fields in the entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrderFields {
@@ -192,16 +231,24 @@ pub struct OrderFields {
     id: String,
 }
 
-impl fmt::Display for OrderFields {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "{} {} {}", self.user, self.voucher, self.id)
+impl Default for OrderFields {
+    fn default() -> Self {
+        let [user, voucher, id] = ["userId", "voucherId", "id"].map(str::to_owned);
+        Self { user, voucher, id }
     }
 }
 
 impl OrderFields {
-    pub fn names(&self) -> FieldNames<'_> {
-        let [user, voucher, id] = [&self.user, &self.voucher, &self.id].map(String::as_bytes);
-        FieldNames { user, voucher, id }
+    pub fn parse(text: &str) -> std::result::Result<Self, String> {
+        let names = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = parse_order_fields(names.as_bytes())?;
+        let [user, voucher, id] = words.map(|word| self::text(word.to_vec()));
+        Ok(Self { user, voucher, id })
+    }
+
+    /// Those of user, voucher and order id.
+    pub fn all(&self) -> [&str; 3] {
+        [&self.user, &self.voucher, &self.id]
     }
 }
 
@@ -293,10 +340,6 @@ impl Options {
         password.with_context(|| format!("--database-password-file {}", path.display())).map(Some)
     }
 
-    pub fn claim_after(&self) -> Duration {
-        Duration::from_millis(self.claim_after_ms)
-    }
-
     /// The time between two trims.
     pub fn trim_every(&self) -> Option<Duration> {
         let bounds = (Duration::from_millis(10), Duration::from_secs(60));
@@ -329,17 +372,6 @@ fn duration(text: &str) -> std::result::Result<Duration, String> {
     match ms {
         Some(ms) if ms > 0 => Ok(Duration::from_millis(ms)),
         _ => Err("must be a number and its unit, ms, s, m, h or d, such as 30m".to_owned()),
-    }
-}
-
-fn field_names(text: &str) -> std::result::Result<OrderFields, String> {
-    match text.split_whitespace().collect::<Vec<_>>()[..] {
-        [user, voucher, id] if user != voucher && user != id && voucher != id => Ok(OrderFields {
-            user: user.to_owned(),
-            voucher: voucher.to_owned(),
-            id: id.to_owned(),
-        }),
-        _ => Err("must be three different names".to_owned()),
     }
 }
 

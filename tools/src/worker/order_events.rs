@@ -3,13 +3,23 @@
 
 use domain::book::{Reason, State};
 use domain::entry_id::EntryId;
-use domain::fields::{DEAD_LETTER_PREFIX, DEADLINE, REASON, SALE, UNITS, WAS};
+use domain::fields::{DEAD_LETTER_PREFIX, DEADLINE, REASON, REFERENCE, SALE, UNITS, WAS};
 use domain::integer;
-use domain::rejection::FieldNames;
+use domain::projection::Known;
 use domain::rules::SaleId;
+use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
+use crate::options::OrderFields;
+use crate::source::Which;
+
+/// What a payment is to its order, in entries of confirmed orders.
+const PAYMENT: &[u8] = b"payment";
+/// The units that an order keeps of which others were released.
+const KEPT: &[u8] = b"kept";
 /// The longest id in a row: two of them must fit into an index of every database.
 const ID_LEN_MAX: usize = 512;
+/// An entry with fewer fields than user, voucher and order id is no order.
+const ORDER_FIELDS_MIN: usize = 3;
 
 /// An entry of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,33 +37,36 @@ pub struct OrderKey {
     pub order: String,
 }
 
+impl OrderKey {
+    /// Entries of managed vouchers name their sale. They have a book.
+    pub fn is_managed(&self) -> bool {
+        !self.sale.is_empty()
+    }
+}
+
+/// What an entry says of its order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Order {
+pub struct Event {
     pub id: EntryId,
     pub key: OrderKey,
     pub user: String,
     pub units: i64,
-    pub deadline_ms: Option<i64>,
+    pub reference: Option<String>,
+    pub kind: Kind,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Release {
-    pub id: EntryId,
-    pub key: OrderKey,
-    pub user: String,
-    pub units: i64,
-    pub reason: Reason,
-    /// The order was sold, maybe paid, rather than only held.
-    pub was_sold: bool,
-}
-
-/// A held order was paid for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Confirmation {
-    pub id: EntryId,
-    pub key: OrderKey,
-    pub user: String,
-    pub units: i64,
+pub enum Kind {
+    /// It was accepted.
+    Order { deadline_ms: Option<i64> },
+    /// It is paid for.
+    Confirmed,
+    /// A payment to refund, with the word for why: it changes no order.
+    Payment(String),
+    /// Its units are on sale again: all, or all but those kept. `was` is its state before.
+    Released { reason: Reason, was: Option<State>, kept: Option<i64> },
+    /// No entry: the row is compared with the server.
+    Look,
 }
 
 /// Why an entry can't become a row, however often it is delivered.
@@ -61,6 +74,8 @@ pub struct Confirmation {
 pub enum Unfit {
     /// No command appends such an entry.
     Garbled(String),
+    /// It may be an order whose fields have other names.
+    Foreign(String),
     /// It has an id that not every database can store.
     Unstorable(String),
 }
@@ -68,67 +83,118 @@ pub enum Unfit {
 impl Unfit {
     pub fn why(&self) -> &str {
         match self {
-            Self::Garbled(why) | Self::Unstorable(why) => why,
+            Self::Garbled(why) | Self::Foreign(why) | Self::Unstorable(why) => why,
         }
     }
 }
 
-impl Order {
-    /// An entry of the order stream.
-    pub fn parse(entry: &StreamEntry, names: FieldNames<'_>) -> Result<Self, Unfit> {
-        if entry.field(REASON)?.is_some() {
-            return Err(unfit("it is a release, not an order"));
-        }
-        if entry.fields.iter().any(|(name, _)| name.starts_with(DEAD_LETTER_PREFIX)) {
-            return Err(unfit("it is a dead letter, not an order"));
-        }
-        let deadline_ms = match entry.field(DEADLINE)? {
-            None => None,
-            Some(text) => Some(integer(text).ok_or_else(|| unfit("deadline is not a number"))?),
+impl Event {
+    /// An entry of a stream. Its fields have one of these lists of names.
+    pub fn parse(which: Which, entry: &StreamEntry, names: &[OrderFields]) -> Result<Self, Unfit> {
+        let reason = entry.field(REASON)?;
+        let kind = match which {
+            Which::Released => {
+                let reason = reason.ok_or_else(|| unfit("no field reason"))?;
+                let reason = Reason::parse(reason)
+                    .ok_or_else(|| unfit("reason is not cancelled, expired or rejected"))?;
+                let was = entry.field(WAS)?.and_then(State::parse);
+                Kind::Released { reason, was, kept: entry.number(KEPT)? }
+            }
+            _ if reason.is_some() => return Err(unfit("it is a release")),
+            _ if entry.fields.iter().any(|(name, _)| name.starts_with(DEAD_LETTER_PREFIX)) => {
+                return Err(unfit("it is a dead letter"));
+            }
+            Which::Orders => Kind::Order { deadline_ms: entry.number(DEADLINE)? },
+            Which::Confirmed => match entry.field(PAYMENT)? {
+                None | Some(b"first") => Kind::Confirmed,
+                Some(word) => Kind::Payment(sanitize_bytes(word)),
+            },
         };
         let (key, user) = entry.order(names)?;
-        Ok(Self { id: entry.id, key, user, units: entry.units()?, deadline_ms })
+        let units = match entry.number(UNITS)? {
+            None => 1,
+            Some(units) if units > 0 => units,
+            Some(_) => return Err(unfit("units is not a number above 0")),
+        };
+        let reference = entry.field(REFERENCE)?.map(as_text);
+        Ok(Self { id: entry.id, key, user, units, reference, kind })
     }
-}
 
-impl Release {
-    /// An entry of the stream of releases.
-    pub fn parse(entry: &StreamEntry, names: FieldNames<'_>) -> Result<Self, Unfit> {
-        let reason = entry.field(REASON)?.ok_or_else(|| unfit("no field reason"))?;
-        let reason = Reason::parse(reason)
-            .ok_or_else(|| unfit("reason is not cancelled, expired or rejected"))?;
-        let (key, user) = entry.order(names)?;
-        let was_sold = entry.field(WAS)? == Some(State::Sold.word().as_bytes());
-        Ok(Self { id: entry.id, key, user, units: entry.units()?, reason, was_sold })
-    }
-}
-
-impl Confirmation {
-    /// An entry of the stream of confirmed orders.
-    pub fn parse(entry: &StreamEntry, names: FieldNames<'_>) -> Result<Self, Unfit> {
-        if entry.field(REASON)?.is_some() {
-            return Err(unfit("it is a release, not a confirmation"));
+    /// The stream that the entry is in.
+    pub fn which(&self) -> Which {
+        match self.kind {
+            Kind::Order { .. } | Kind::Look => Which::Orders,
+            Kind::Confirmed | Kind::Payment(_) => Which::Confirmed,
+            Kind::Released { .. } => Which::Released,
         }
-        let (key, user) = entry.order(names)?;
-        Ok(Self { id: entry.id, key, user, units: entry.units()? })
+    }
+
+    /// What the entry says of its order; None if it says nothing of that.
+    pub fn known(&self) -> Option<Known<String>> {
+        let known = |state, was, units| Known::new(state, was, units, self.reference.clone());
+        Some(match self.kind {
+            Kind::Order { deadline_ms: Some(_) } => known(State::Held, None, self.units),
+            Kind::Order { deadline_ms: None } | Kind::Confirmed => {
+                known(State::Sold, None, self.units)
+            }
+            Kind::Released { was, kept: Some(kept), .. } => {
+                known(was.unwrap_or(State::Held), None, kept)
+            }
+            Kind::Released { reason, was, kept: None } => {
+                known(State::Released(reason), was, self.units)
+            }
+            Kind::Payment(_) | Kind::Look => return None,
+        })
+    }
+
+    /// Where it is from, for the changes.
+    pub fn place(&self) -> String {
+        let word = if self.kind == Kind::Look { "check" } else { self.which().word() };
+        format!("{word} {}", self.id)
     }
 }
 
 impl StreamEntry {
     /// The order that the entry is about, and its user.
-    fn order(&self, names: FieldNames<'_>) -> Result<(OrderKey, String), Unfit> {
-        let voucher = self.id_in(names.voucher)?;
-        let order = self.id_in(names.id)?;
+    fn order(&self, names: &[OrderFields]) -> Result<(OrderKey, String), Unfit> {
+        let has = |name: &str| self.fields.iter().any(|(other, _)| other == name.as_bytes());
+        let fits = |names: &&OrderFields| names.all().into_iter().all(&has);
+        let Some(names) = names.iter().find(fits) else { return Err(self.foreign(names)) };
+        let [user, voucher, order] = names.all();
+        let voucher = self.id_in(voucher)?;
+        let order = self.id_in(order)?;
         let sale = self.field(SALE)?.and_then(SaleId::parse);
         let sale = sale.map_or_else(String::new, |sale| sale.get().to_string());
-        Ok((OrderKey { voucher, sale, order }, self.id_in(names.user)?))
+        Ok((OrderKey { voucher, sale, order }, self.id_in(user)?))
+    }
+
+    /// None of the lists of names fits. With the names that it has, it may still be an order.
+    fn foreign(&self, names: &[OrderFields]) -> Unfit {
+        let lacks = |names: &OrderFields| {
+            let has = |name: &str| self.fields.iter().any(|(other, _)| other == name.as_bytes());
+            names.all().into_iter().find(|name| !has(name)).unwrap_or_default().to_owned()
+        };
+        let lacks = names.first().map(lacks).unwrap_or_default();
+        let own = [UNITS, DEADLINE, SALE, REFERENCE, WAS, REASON, PAYMENT, KEPT];
+        let others = self.fields.iter().map(|(name, _)| name).filter(|name| !name.is_empty());
+        let others: Vec<_> = others
+            .filter(|name| !own.contains(&name.as_slice()))
+            .map(|name| sanitize_bytes(name))
+            .collect();
+        let lacks = format!("no field {}", sanitize(&lacks));
+        if others.len() < ORDER_FIELDS_MIN {
+            return Unfit::Garbled(lacks);
+        }
+        let others = others.join(" ");
+        Unfit::Foreign(format!(
+            "{lacks}, but it has {others}: if it is an order, start the worker with --order-fields \
+             and the names of its user, voucher and order id, of these"
+        ))
     }
 
     /// The id in a field, if every database can store it as text.
-    fn id_in(&self, name: &[u8]) -> Result<String, Unfit> {
-        let value = self.field(name)?;
-        let name = String::from_utf8_lossy(name);
-        let value = value.ok_or_else(|| Unfit::Garbled(format!("no field {name}")))?;
+    fn id_in(&self, name: &str) -> Result<String, Unfit> {
+        let value = self.field(name.as_bytes())?.unwrap_or_default();
         let unstorable = |why: String| Err(Unfit::Unstorable(format!("{name} {why}")));
         if value.len() > ID_LEN_MAX {
             return unstorable(format!("is longer than {ID_LEN_MAX} bytes"));
@@ -140,13 +206,12 @@ impl StreamEntry {
         }
     }
 
-    fn units(&self) -> Result<i64, Unfit> {
-        match self.field(UNITS)? {
-            None => Ok(1),
-            Some(text) => integer(text)
-                .filter(|units| *units > 0)
-                .ok_or_else(|| unfit("units is not a number above 0")),
-        }
+    /// A number that is not negative, as the module writes it. Leading zeros are allowed.
+    fn number(&self, name: &[u8]) -> Result<Option<i64>, Unfit> {
+        let Some(text) = self.field(name)? else { return Ok(None) };
+        let number = integer::parse_digits(text).and_then(|number| i64::try_from(number).ok());
+        let not = || unfit(&format!("{} is not a number", String::from_utf8_lossy(name)));
+        number.map(Some).ok_or_else(not)
     }
 
     /// The value of a field. An error if the field occurs twice: either value could be meant.
@@ -160,43 +225,47 @@ impl StreamEntry {
     }
 }
 
-fn unfit(why: &str) -> Unfit {
-    Unfit::Garbled(why.to_owned())
+/// A reference as every database can store it: none is left out for what it is made of.
+pub fn as_text(reference: &[u8]) -> String {
+    match std::str::from_utf8(reference) {
+        Ok(text) if !text.contains('\0') => text.to_owned(),
+        _ => sanitize_bytes(reference),
+    }
 }
 
-/// A number that is not negative, as the module writes it. Leading zeros are allowed.
-fn integer(text: &[u8]) -> Option<i64> {
-    integer::parse_digits(text).and_then(|number| i64::try_from(number).ok())
+fn unfit(why: &str) -> Unfit {
+    Unfit::Garbled(why.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const NAMES: FieldNames<'_> = FieldNames { user: b"userId", voucher: b"voucherId", id: b"id" };
+    use domain::rejection::FieldNames;
 
     fn entry(fields: &[(&str, &[u8])]) -> StreamEntry {
         let fields = fields.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.to_vec()));
         StreamEntry { id: EntryId { ms: 1, seq: 2 }, fields: fields.collect() }
     }
 
-    fn with(more: &[(&str, &[u8])]) -> StreamEntry {
+    fn parsed(which: Which, more: &[(&str, &[u8])]) -> Result<Event, String> {
         let ids: [(&str, &[u8]); 3] = [("userId", b"alice"), ("voucherId", b"7"), ("id", b"1001")];
-        entry(&[&ids, more].concat())
+        let event = Event::parse(which, &entry(&[&ids, more].concat()), &[OrderFields::default()]);
+        event.map_err(|unfit| unfit.why().to_owned())
     }
 
-    fn order(more: &[(&str, &[u8])]) -> Result<Order, String> {
-        Order::parse(&with(more), NAMES).map_err(|unfit| unfit.why().to_owned())
+    fn order(more: &[(&str, &[u8])]) -> Result<Event, String> {
+        parsed(Which::Orders, more)
     }
 
     #[test]
     fn an_order_has_one_unit_and_no_deadline_unless_it_says_so() {
         let plain = order(&[]).unwrap();
-        assert_eq!((plain.units, plain.deadline_ms), (1, None));
+        assert_eq!((plain.units, plain.kind), (1, Kind::Order { deadline_ms: None }));
         assert_eq!((plain.key.voucher.as_str(), plain.key.order.as_str()), ("7", "1001"));
         assert_eq!((plain.user.as_str(), plain.id), ("alice", EntryId { ms: 1, seq: 2 }));
         let held = order(&[("units", b"3"), ("deadline", b"1795260248145")]).unwrap();
-        assert_eq!((held.units, held.deadline_ms), (3, Some(1_795_260_248_145)));
+        let deadline_ms = Some(1_795_260_248_145);
+        assert_eq!((held.units, held.kind), (3, Kind::Order { deadline_ms }));
     }
 
     #[test]
@@ -209,77 +278,80 @@ mod tests {
     }
 
     #[test]
-    fn a_confirmation_is_of_an_order() {
-        let parsed = Confirmation::parse(&with(&[("units", b"2"), ("sale", b"3")]), NAMES).unwrap();
-        assert_eq!((parsed.units, parsed.key.sale.as_str()), (2, "3"));
-        assert!(Confirmation::parse(&with(&[("reason", b"expired")]), NAMES).is_err());
-    }
-
-    #[test]
-    fn other_fields_do_not_matter() {
-        assert_eq!(order(&[("colour", b"\xff\x00")]), order(&[]));
-    }
-
-    #[test]
-    fn numbers_are_digits_within_bounds() {
-        for wrong in [&b"0"[..], b"-1", b"+1", b"", b"1.0", b"9223372036854775808", b"\xff"] {
-            assert_eq!(order(&[("units", wrong)]), Err("units is not a number above 0".to_owned()));
+    fn only_the_first_payment_confirms() {
+        let kind = |more| parsed(Which::Confirmed, more).map(|event| event.kind);
+        assert_eq!(kind(&[("sale", b"3")]), Ok(Kind::Confirmed));
+        assert_eq!(kind(&[("payment", b"first"), ("ref", b"p")]), Ok(Kind::Confirmed));
+        for word in ["late", "second", "unknown", "later word"] {
+            let payment = parsed(Which::Confirmed, &[("payment", word.as_bytes()), ("ref", b"p")]);
+            let payment = payment.unwrap();
+            assert_eq!(payment.kind, Kind::Payment(word.to_owned()));
+            assert_eq!((payment.known(), payment.reference.as_deref()), (None, Some("p")));
         }
-        assert_eq!(order(&[("deadline", b"soon")]), Err("deadline is not a number".to_owned()));
+        assert!(kind(&[("reason", b"expired")]).is_err());
+    }
+
+    #[test]
+    fn a_release_has_a_reason() {
+        let known = |more| parsed(Which::Released, more).map(|event| event.known().unwrap());
+        let expired = known(&[("reason", b"expired"), ("units", b"2")]).unwrap();
+        assert_eq!((expired.units, expired.was_sold), (2, Some(false)));
+        let sold = known(&[("reason", b"cancelled"), ("was", b"sold")]).unwrap();
+        assert_eq!(sold.was_sold, Some(true));
+        let kept: [(&str, &[u8]); 3] = [("reason", b"cancelled"), ("was", b"sold"), ("kept", b"2")];
+        let kept = known(&kept).unwrap();
+        assert_eq!((kept.state, kept.units), (State::Sold, 2));
+        for reason in [&[][..], &[("reason", &b"bored"[..])], &[("reason", b"sold")]] {
+            assert!(known(reason).is_err(), "{reason:?}");
+        }
+    }
+
+    #[test]
+    fn other_names_of_fields_may_be_an_orders() {
+        let shops: [(&str, &[u8]); 3] = [("userId", b"a"), ("voucherId", b"7"), ("orderId", b"1")];
+        let names = OrderFields::parse("userId voucherId orderId").unwrap();
+        let parse = |fields, names: &[OrderFields]| {
+            Event::parse(Which::Orders, &entry(fields), names).map(|event| event.key.order)
+        };
+        let both = [OrderFields::default(), names];
+        assert_eq!(parse(&shops, &both).as_deref(), Ok("1"));
+        let Err(Unfit::Foreign(why)) = parse(&shops, &both[..1]) else { panic!() };
+        assert!(why.contains("no field id, but it has userId voucherId orderId"), "{why}");
+        let few = parse(&[("userId", b"a"), ("voucherId", b"7"), ("units", b"2")], &both);
+        assert!(matches!(few, Err(Unfit::Garbled(_))), "{few:?}");
+    }
+
+    #[test]
+    fn other_entries_are_no_orders() {
+        for (more, why) in [
+            (("id", &b"1002"[..]), "two fields id"),
+            (("reason", b"expired"), "it is a release"),
+            (("dlqId", b"1-1"), "it is a dead letter"),
+            (("units", b"0"), "units is not a number above 0"),
+            (("units", b"-1"), "units is not a number"),
+            (("units", b"9223372036854775808"), "units is not a number"),
+            (("deadline", b"soon"), "deadline is not a number"),
+        ] {
+            assert_eq!(order(&[more]), Err(why.to_owned()));
+        }
+        assert_eq!(order(&[("colour", b"\xff\x00")]), order(&[]));
     }
 
     #[test]
     fn ids_must_be_such_that_every_database_can_keep_them() {
         let long = [b'x'; ID_LEN_MAX + 1];
-        let rows: [(&[u8], &str); 3] = [
-            (b"\xff", "userId is not UTF-8"),
+        let of = |user: &[u8], voucher: &[u8]| {
+            let ids = entry(&[("userId", user), ("voucherId", voucher), ("id", b"\xc3\xa9")]);
+            Event::parse(Which::Orders, &ids, &[OrderFields::default()])
+        };
+        for (user, why) in [
+            (&b"\xff"[..], "userId is not UTF-8"),
             (b"a\0b", "userId holds a NUL"),
             (&long, "userId is longer than 512 bytes"),
-        ];
-        for (user, why) in rows {
-            let entry = entry(&[("userId", user), ("voucherId", b"7"), ("id", b"1")]);
-            let unstorable = Unfit::Unstorable(why.to_owned());
-            assert_eq!(Order::parse(&entry, NAMES), Err(unstorable));
+        ] {
+            assert_eq!(of(user, b"7"), Err(Unfit::Unstorable(why.to_owned())));
         }
-        let longest =
-            entry(&[("userId", &long[1..]), ("voucherId", b""), ("id", "\u{e9}".as_bytes())]);
-        assert_eq!(Order::parse(&longest, NAMES).unwrap().user.len(), ID_LEN_MAX);
-    }
-
-    #[test]
-    fn other_entries_are_no_orders() {
-        let missing = entry(&[("userId", b"alice"), ("voucherId", b"7")]);
-        assert_eq!(Order::parse(&missing, NAMES), Err(unfit("no field id")));
-        assert_eq!(order(&[("id", b"1002")]), Err("two fields id".to_owned()));
-        assert_eq!(
-            order(&[("reason", b"expired")]),
-            Err("it is a release, not an order".to_owned())
-        );
-        assert_eq!(
-            order(&[("dlqId", b"1-1")]),
-            Err("it is a dead letter, not an order".to_owned())
-        );
-    }
-
-    #[test]
-    fn a_release_has_a_reason() {
-        for reason in [Reason::Cancelled, Reason::Expired, Reason::Rejected] {
-            let release = with(&[("reason", reason.word().as_bytes()), ("units", b"2")]);
-            let release = Release::parse(&release, NAMES).unwrap();
-            assert_eq!((release.reason, release.units, release.was_sold), (reason, 2, false));
-        }
-        let sold = with(&[("reason", b"cancelled"), ("was", b"sold")]);
-        assert!(Release::parse(&sold, NAMES).unwrap().was_sold);
-        for wrong in [&[][..], &[("reason", &b"bored"[..])]] {
-            assert!(Release::parse(&with(wrong), NAMES).is_err());
-        }
-    }
-
-    #[test]
-    fn the_fields_can_have_other_names() {
-        let names = FieldNames { user: b"u", voucher: b"v", id: b"o" };
-        let order = Order::parse(&entry(&[("o", b"1"), ("u", b"bob"), ("v", b"8")]), names);
-        assert_eq!(order.unwrap().user, "bob");
+        assert_eq!(of(&long[1..], b"").unwrap().user.len(), ID_LEN_MAX);
     }
 
     /// The module and the worker recognize the same entries as orders, and read them alike.
@@ -287,9 +359,11 @@ mod tests {
     fn random_entries_are_read_as_the_module_reads_them() {
         const WORDS: [&str; 7] =
             ["userId", "voucherId", "id", "units", "deadline", "reason", "sale"];
+        let names = FieldNames { user: b"userId", voucher: b"voucherId", id: b"id" };
         let mut random = fastrand::Rng::with_seed(7);
         let mut orders = 0;
         for _ in 0..20_000 {
+            let ids: [(&str, &[u8]); 3] = [("userId", b"a"), ("voucherId", b"7"), ("id", b"1")];
             let more: Vec<(&str, Vec<u8>)> = (0..random.usize(..4))
                 .map(|_| {
                     let number = random.i64(-2..5).to_string().into_bytes();
@@ -298,17 +372,19 @@ mod tests {
                 })
                 .collect();
             let more: Vec<_> = more.iter().map(|(name, value)| (*name, value.as_slice())).collect();
-            let entry = if random.u8(..) < 200 { with(&more) } else { entry(&more) };
+            let ids = if random.u8(..) < 200 { &ids[..] } else { &[] };
+            let entry = entry(&[ids, &more].concat());
             let flat: Vec<&[u8]> =
                 entry.fields.iter().flat_map(|(name, value)| [&name[..], value]).collect();
-            let module = domain::rejection::parse_order_entry(&flat, NAMES);
-            let Ok(order) = Order::parse(&entry, NAMES) else {
+            let module = domain::rejection::parse_order_entry(&flat, names);
+            let parse = |which| Event::parse(which, &entry, &[OrderFields::default()]);
+            let Ok(order) = parse(Which::Orders) else {
                 let is_plain = flat.iter().all(|text| text.is_ascii() && !text.contains(&0));
                 let has_deadline = flat.contains(&DEADLINE);
                 assert!(module.is_none() || !is_plain || has_deadline, "{entry:?}");
                 continue;
             };
-            assert!(Release::parse(&entry, NAMES).is_err(), "an order and a release at once");
+            assert!(parse(Which::Released).is_err(), "an order and a release at once");
             let module = module.expect("an order for the module");
             assert_eq!(module.user, order.user.as_bytes());
             assert_eq!(module.voucher, order.key.voucher.as_bytes());

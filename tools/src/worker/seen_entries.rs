@@ -49,11 +49,6 @@ impl SeenEntries {
         self.orders.len() > self.releases.len()
     }
 
-    /// Whether the order's id was sold more than once.
-    pub fn is_sold_again(&self) -> bool {
-        self.orders.len() > 1
-    }
-
     /// The latest entry in the order stream.
     pub fn last_order(&self) -> Option<EntryId> {
         self.orders.last().copied()

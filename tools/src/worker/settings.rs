@@ -1,14 +1,12 @@
-//! The server's settings that the worker's must match: a worker that reads other fields mistakes
-//! good orders for malformed ones.
+//! The server's settings: the names of fields are taken over, those of streams must match.
 
 use domain::info::Names;
 use domain::key_names::Naming;
 use redis::aio::MultiplexedConnection;
 use redis::{RedisError, RedisResult};
 
-use crate::options::{Options, text};
+use crate::options::{Options, OrderFields, text};
 
-const ORDER_FIELDS: &str = "seckill.order-fields";
 const ORDER_STREAM: &str = "seckill.order-stream";
 const CONFIRMED_STREAM: &str = "seckill.confirmed-stream";
 
@@ -16,21 +14,44 @@ const CONFIRMED_STREAM: &str = "seckill.confirmed-stream";
 #[derive(Debug, PartialEq, Eq)]
 pub struct Differ(pub String);
 
+/// What the worker takes from the server's settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The names of the server's keys have hash tags.
+    pub has_tags: bool,
+    /// The names of the fields of orders: those of --order-fields, then the server's.
+    pub fields: Vec<OrderFields>,
+}
+
 /// Compares the server's settings with the options; without the module there is nothing to compare.
-/// Returns whether the names of the server's keys have hash tags.
 pub async fn compare(
     connection: &mut MultiplexedConnection,
     options: &Options,
-) -> RedisResult<Result<bool, Differ>> {
+) -> RedisResult<Result<Settings, Differ>> {
+    let unknown = |has_tags| {
+        let fields = match options.order_fields.is_empty() {
+            true => vec![OrderFields::default()],
+            false => options.order_fields.clone(),
+        };
+        Settings { has_tags, fields }
+    };
     if options.unchecked {
-        return Ok(Ok(!options.tag.is_empty()));
+        return Ok(Ok(unknown(!options.tag.is_empty())));
     }
     let mut info = redis::pipe();
     info.cmd("INFO").arg("seckill").cmd("INFO").arg("cluster");
     match info.query_async::<(String, String)>(connection).await {
         Ok((ours, cluster)) => Ok(match Names::read(&ours) {
-            Some(names) => differ(options, &names).map(|()| names.hash_tags),
-            None => Ok(cluster.lines().any(|line| line.trim_end() == "cluster_enabled:1")),
+            Some(names) => differ(options, &names).map(|()| {
+                let mut fields = options.order_fields.clone();
+                let its = OrderFields::parse(&text(names.order_fields.clone())).ok();
+                fields.extend(its.filter(|its| !options.order_fields.contains(its)));
+                Settings { has_tags: names.hash_tags, fields }
+            }),
+            None => {
+                let in_cluster = |line: &str| line.trim_end() == "cluster_enabled:1";
+                Ok(unknown(cluster.lines().any(in_cluster)))
+            }
         }),
         Err(error) if is_refused(&error) => Ok(Err(Differ(
             "the server doesn't show its settings to this user: grant it +info, or compare \
@@ -56,11 +77,8 @@ fn differ(options: &Options, names: &Names) -> Result<(), Differ> {
              fill the stream)"
         )))
     };
-    let [its, stream] = [&names.order_fields, &names.order_stream].map(|name| text(name.clone()));
-    let (fields, stream) = (options.order_fields.to_string(), stream.as_str());
-    if its != fields {
-        return different(ORDER_FIELDS, &its, "--order-fields", &fields);
-    }
+    let stream = text(names.order_stream.clone());
+    let stream = stream.as_str();
     if let Some(tag) = options.tag.first().filter(|_| !names.hash_tags) {
         return Err(Differ(format!(
             "keys of this server have no hash tags (seckill.hash-tags is not \"yes\", and it is in \
@@ -119,17 +137,14 @@ mod tests {
         assert_eq!(difference("worker", &usual), None);
         let tagged = "worker|--stream|stream.orders:{7}|--released|stream.orders.released:{7}";
         assert_eq!(difference(tagged, &usual), None);
-        let fields = |fields: &str| Names { order_fields: fields.into(), ..Names::default() };
         let stream = |stream: &str| Names { order_stream: stream.into(), ..Names::default() };
         for (line, names, words) in [
-            ("worker", fields("buyer item order"), "--order-fields \"buyer item order\""),
             ("worker", stream("orders"), "--stream \"orders\""),
             ("worker", stream(""), "keeps no orders"),
             ("worker|--stream|stream.orderz", usual.clone(), "--stream \"stream.orders\""),
             ("worker|--stream|stream.orders:{}", usual.clone(), "--stream \"stream.orders\""),
             ("worker|--released|x", usual.clone(), "--released \"stream.orders.released\""),
             ("worker|--confirmed|x", usual.clone(), "--confirmed \"stream.orders.confirmed\""),
-            ("worker|--confirmed=", fields("a b c"), "\"a b c\""),
             ("worker|--tag|7", usual.clone(), "start the worker without --tag"),
         ] {
             let told = difference(line, &names).unwrap_or_default();

@@ -2,6 +2,7 @@
 
 mod dead_letters;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::order_events::StreamEntry;
@@ -11,11 +12,25 @@ use redis::{Cmd, RedisResult, Value, cmd};
 
 use crate::options::Streams;
 
+/// Pending entries that are asked for at a time.
+const PIECE: usize = 1_000;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Which {
     Orders,
     Confirmed,
     Released,
+}
+
+impl Which {
+    /// The word in the table of changes.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Orders => "orders",
+            Self::Confirmed => "confirmed",
+            Self::Released => "released",
+        }
+    }
 }
 
 pub struct Source {
@@ -42,6 +57,15 @@ impl Delivered {
         }
     }
 
+    /// All entries, with their stream.
+    pub fn all(self) -> impl Iterator<Item = (Which, StreamEntry)> {
+        let of =
+            |which, entries: Vec<StreamEntry>| entries.into_iter().map(move |entry| (which, entry));
+        let (orders, confirmed) =
+            (of(Which::Orders, self.orders), of(Which::Confirmed, self.confirmed));
+        orders.chain(confirmed).chain(of(Which::Released, self.released))
+    }
+
     pub fn is_empty(&self) -> bool {
         self.orders.is_empty() && self.confirmed.is_empty() && self.released.is_empty()
     }
@@ -55,12 +79,6 @@ pub struct Standing {
     /// None if the server doesn't know it.
     pub lag: Option<u64>,
 }
-
-/// Removes a consumer if it has nothing pending.
-const LEAVE: &str = "if #redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, ARGV[2]) > 0 then
-  return 0
-end
-return redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2])";
 
 impl Source {
     pub fn new(
@@ -162,7 +180,7 @@ impl Source {
     pub async fn own(&mut self, which: Which, after: EntryId) -> RedisResult<Vec<EntryId>> {
         let mut pending = cmd("XPENDING");
         pending.arg(self.name(which)).arg(&self.group).arg(format!("({after}")).arg("+");
-        pending.arg(1_000).arg(&self.consumer);
+        pending.arg(PIECE).arg(&self.consumer);
         let reply = self.ask(&pending).await?;
         Ok(items(&reply).iter().filter_map(|item| id_of(items(item).first()?)).collect())
     }
@@ -179,23 +197,49 @@ impl Source {
         Ok(entries_of(&reply))
     }
 
-    /// Whether an entry is pending for this consumer.
-    pub async fn is_own(&mut self, which: Which, id: EntryId) -> RedisResult<bool> {
-        let mut pending = cmd("XPENDING");
-        pending.arg(self.name(which)).arg(&self.group).arg(id.to_string()).arg(id.to_string());
-        pending.arg(1).arg(&self.consumer);
-        Ok(!items(&self.ask(&pending).await?).is_empty())
-    }
-
-    /// Takes entries over without counting a delivery, and returns those that are still pending.
-    pub async fn keep(
+    /// Those of these entries that are pending for this consumer.
+    pub async fn own_among(
         &mut self,
         which: Which,
-        idle: Duration,
-        ids: &[EntryId],
-    ) -> RedisResult<Vec<EntryId>> {
-        let reply = self.ask(self.claiming(which, idle, ids).arg("JUSTID")).await?;
-        Ok(items(&reply).iter().filter_map(id_of).collect())
+        ids: &BTreeSet<EntryId>,
+    ) -> RedisResult<BTreeSet<EntryId>> {
+        let (Some(first), Some(last)) = (ids.first(), ids.last()) else {
+            return Ok(BTreeSet::new());
+        };
+        let (mut found, mut from) = (BTreeSet::new(), first.to_string());
+        loop {
+            let mut pending = cmd("XPENDING");
+            pending.arg(self.name(which)).arg(&self.group).arg(&from).arg(last.to_string());
+            pending.arg(PIECE).arg(&self.consumer);
+            let reply = self.ask(&pending).await?;
+            let page = items(&reply);
+            let own = page.iter().filter_map(|item| id_of(items(item).first()?));
+            let mut end = None;
+            for id in own {
+                end = Some(id);
+                if ids.contains(&id) {
+                    found.insert(id);
+                }
+            }
+            match end {
+                Some(end) if page.len() == PIECE => from = format!("({end}"),
+                _ => return Ok(found),
+            }
+        }
+    }
+
+    /// Takes an own entry once more, which is a write, and waits for replicas: how many have it.
+    pub async fn replicas_of(
+        &mut self,
+        (which, id): (Which, EntryId),
+        replicas: u32,
+        wait: Duration,
+    ) -> RedisResult<u64> {
+        let mut both = redis::pipe();
+        both.add_command(self.claiming(which, Duration::ZERO, &[id]).arg("JUSTID").clone());
+        both.cmd("WAIT").arg(replicas).arg(millis(wait));
+        let (_, have): (Value, u64) = both.query_async(&mut self.connection).await?;
+        Ok(have)
     }
 
     fn claiming(&self, which: Which, idle: Duration, ids: &[EntryId]) -> Cmd {
@@ -225,21 +269,6 @@ impl Source {
         info.arg("STREAM").arg(self.name(which));
         let reply = self.ask(&info).await?;
         Ok(field(&reply, "last-generated-id").and_then(id_of).unwrap_or_default())
-    }
-
-    /// Is every entry up to `id` settled, by any consumer of the group?
-    pub async fn is_settled(&mut self, which: Which, id: EntryId) -> RedisResult<bool> {
-        // A stream that was deleted and created again may have no entry up to `id` left.
-        let id = self.last_id(which).await?.min(id);
-        if id == EntryId::default() {
-            return Ok(true);
-        }
-        let mut pending = cmd("XPENDING");
-        pending.arg(self.name(which)).arg(&self.group).arg("-").arg(id.to_string()).arg(1);
-        // In this order: an entry delivered in between is above the id, or is seen as pending.
-        let delivered = self.standing(which).await?.last_delivered;
-        let reply = self.ask(&pending).await?;
-        Ok(delivered >= id && items(&reply).is_empty())
     }
 
     pub async fn standing(&mut self, which: Which) -> RedisResult<Standing> {
@@ -285,10 +314,40 @@ impl Source {
         Ok(())
     }
 
+    /// A consumer that still has something pending keeps it. Nobody else reads as this consumer: it
+    /// is this one, or one that ended long ago.
     async fn remove(&mut self, which: Which, consumer: &[u8]) -> RedisResult<()> {
-        let mut leave = cmd("EVAL");
-        leave.arg(LEAVE).arg(1).arg(self.name(which)).arg(&self.group).arg(consumer);
+        let mut pending = cmd("XPENDING");
+        pending.arg(self.name(which)).arg(&self.group).arg("-").arg("+").arg(1).arg(consumer);
+        if !items(&self.ask(&pending).await?).is_empty() {
+            return Ok(());
+        }
+        let mut leave = cmd("XGROUP");
+        leave.arg("DELCONSUMER").arg(self.name(which)).arg(&self.group).arg(consumer);
         self.ask(&leave).await.map(|_| ())
+    }
+
+    /// Up to where every group has acknowledged all entries: the first id that a group still needs.
+    /// None without a group.
+    pub async fn needed_from(&mut self, which: Which) -> RedisResult<Option<EntryId>> {
+        let mut info = cmd("XINFO");
+        info.arg("GROUPS").arg(self.name(which));
+        let groups = self.ask(&info).await?;
+        let mut first: Option<EntryId> = None;
+        for group in items(&groups) {
+            let Some(name) = field(group, "name").map(bytes) else { return Ok(None) };
+            let read = field(group, "last-delivered-id").and_then(id_of).unwrap_or_default();
+            let mut needed = EntryId { seq: read.seq.saturating_add(1), ..read };
+            if field(group, "pending").and_then(number) != Some(0) {
+                let mut pending = cmd("XPENDING");
+                pending.arg(self.name(which)).arg(name);
+                let reply = self.ask(&pending).await?;
+                let Some(pending) = items(&reply).get(1).and_then(id_of) else { continue };
+                needed = needed.min(pending);
+            }
+            first = Some(first.map_or(needed, |first| first.min(needed)));
+        }
+        Ok(first)
     }
 }
 
@@ -296,14 +355,14 @@ pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn items(value: &Value) -> &[Value] {
+pub fn items(value: &Value) -> &[Value] {
     match value {
         Value::Array(items) => items,
         _ => &[],
     }
 }
 
-fn bytes(value: &Value) -> &[u8] {
+pub fn bytes(value: &Value) -> &[u8] {
     match value {
         Value::BulkString(bytes) => bytes,
         Value::SimpleString(text) => text.as_bytes(),
@@ -311,7 +370,7 @@ fn bytes(value: &Value) -> &[u8] {
     }
 }
 
-fn number(value: &Value) -> Option<u64> {
+pub fn number(value: &Value) -> Option<u64> {
     match value {
         Value::Int(number) => u64::try_from(*number).ok(),
         _ => None,

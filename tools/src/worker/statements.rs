@@ -25,9 +25,11 @@ enum Name {
     State,
     OldState,
     DeadlineMs,
+    Kept,
+    Ref,
 }
 
-const NAMES: [(&str, Name); 8] = [
+const NAMES: [(&str, Name); 10] = [
     ("order_id", Name::OrderId),
     ("user_id", Name::UserId),
     ("voucher_id", Name::VoucherId),
@@ -36,6 +38,8 @@ const NAMES: [(&str, Name); 8] = [
     ("state", Name::State),
     ("old_state", Name::OldState),
     ("deadline_ms", Name::DeadlineMs),
+    ("kept", Name::Kept),
+    ("ref", Name::Ref),
 ];
 
 impl Name {
@@ -47,7 +51,9 @@ impl Name {
             Self::UserId => Arg::Text(&row.user),
             Self::VoucherId => Arg::Text(&row.key.voucher),
             Self::SaleId => Arg::Text(&row.key.sale),
-            Self::Units => Arg::Int(row.units),
+            Self::Units => Arg::Int(step.units),
+            Self::Kept => Arg::Int(row.live_units()),
+            Self::Ref => Arg::MaybeText(row.known.reference.as_deref()),
             Self::State => Arg::Text(step.new.word()),
             Self::OldState => Arg::MaybeText(step.old.map(|state| state.word())),
             Self::DeadlineMs => Arg::MaybeInt(row.deadline_ms),
@@ -56,7 +62,7 @@ impl Name {
 
     /// Whether the value is a number rather than text.
     fn is_number(self) -> bool {
-        matches!(self, Self::Units | Self::DeadlineMs)
+        matches!(self, Self::Units | Self::DeadlineMs | Self::Kept)
     }
 }
 
@@ -70,6 +76,8 @@ struct File {
     on_held: Vec<Written>,
     #[serde(default)]
     on_confirmed: Vec<Written>,
+    #[serde(default)]
+    on_reduced: Vec<Written>,
     #[serde(default)]
     on_released: Vec<Written>,
 }
@@ -118,8 +126,9 @@ impl Statements {
     }
 
     fn parse(text: &str, dialect: Dialect) -> Result<Self> {
-        let File { on_sold, on_held, on_confirmed, on_released } = toml::from_str(text)?;
-        let written = [on_sold, on_held, on_confirmed, on_released];
+        let File { on_sold, on_held, on_confirmed, on_reduced, on_released } =
+            toml::from_str(text)?;
+        let written = [on_sold, on_held, on_confirmed, on_reduced, on_released];
         let mut of = BTreeMap::new();
         for (change, written) in Change::ALL.into_iter().zip(written) {
             let mut statements = Vec::new();

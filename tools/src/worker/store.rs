@@ -1,33 +1,39 @@
 //! The database: one transaction reads the rows, plans the changes and writes them.
 
 mod fault;
+mod look;
 mod migrate;
 mod open;
 mod statement;
 mod transaction;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::order_events::{Order, OrderKey};
 use anyhow::{Result, ensure};
+use seckill_tools::sanitize::sanitize;
 use tokio::sync::RwLock;
 use tokio::time::timeout;
 use tracing::info;
 
-use crate::batch::{Event, Holders, Outcome, Plan, Row, Sole, Step, Steps, TooMany, plan};
+use crate::batch::{Batch, Holders, Outcome, Plan, Row, Sole, Step, Steps, TooMany, plan};
+use crate::book::Asker;
 use crate::options::Options;
+use crate::order_events::{Event, OrderKey};
+use crate::source::Which;
 use crate::statements::Statements;
 use crate::statements::block::{Part, told};
 pub use fault::Fault;
-use open::{FileId, Place};
+pub use look::Ledger;
+use open::{FileId, Place, make_file};
 pub use statement::{Arg, Dialect};
 use statement::{ROWS_MAX, Tables, Written};
 use transaction::{Open, Pool};
 
 /// A database that has not answered for this long counts as down.
 const ANSWER_WAIT: Duration = Duration::from_secs(60);
+const PROBE_WAIT: Duration = Duration::from_secs(10);
 
 /// Whether to look up in advance which users are in the unique index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +41,13 @@ pub enum Care {
     /// No: nearly all batches have no such user.
     Usual,
     Full,
+}
+
+/// A batch that is committed: one outcome per event, and the rows that are disputed from now on.
+#[derive(Debug, Default)]
+pub struct Applied {
+    pub outcomes: Vec<Outcome>,
+    pub disputes: Vec<Row>,
 }
 
 pub struct Store {
@@ -55,14 +68,6 @@ struct Ready {
     file: Option<FileId>,
 }
 
-/// The tables' contents for some vouchers.
-#[derive(Debug, Default)]
-pub struct Ledger {
-    pub rows: Vec<Row>,
-    /// The units sold, by voucher and sale.
-    pub sums: BTreeMap<(String, String), i64>,
-}
-
 impl Store {
     /// A store that creates neither tables nor a file.
     pub fn to_look_at(options: &Options) -> Result<Self> {
@@ -79,19 +84,6 @@ impl Store {
             Dialect::Postgres => "PostgreSQL",
             Dialect::MySql => "MySQL",
         }
-    }
-
-    /// The rows and sums of some vouchers, in all of their sales.
-    pub async fn rows_of(&self, vouchers: &[&str]) -> Result<Ledger, Fault> {
-        let pool = self.pool().await?;
-        let mut open = pool.begin().await?;
-        let rows = open.rows(&self.tables.select_vouchers(vouchers)).await?;
-        let texts = open.texts(&self.tables.select_sums(vouchers)).await?;
-        let sums = texts
-            .into_iter()
-            .map(|[voucher, sale, units]| ((voucher, sale), units.parse().unwrap_or(0)))
-            .collect();
-        Ok(Ledger { rows, sums })
     }
 
     pub fn new(options: &Options, connections: u32) -> Result<Self> {
@@ -135,6 +127,10 @@ impl Store {
                     gone.pool.close().await;
                 }
             });
+        }
+        // The library says why a file can't be made.
+        if make_file(&self.place).unwrap_or(false) {
+            info!("--database: there is no such file, so a new one is made");
         }
         let pool = self.place.pool(self.connections);
         match timeout(ANSWER_WAIT, self.look(&pool)).await {
@@ -185,29 +181,54 @@ impl Store {
         }
     }
 
-    /// Applies a batch, all or nothing, and returns the outcome of each event.
-    pub async fn apply(&self, events: &[Event], care: Care) -> Result<Vec<Outcome>, Fault> {
+    /// Applies a batch, all or nothing.
+    pub async fn apply(
+        &self,
+        events: &[(Event, Sole)],
+        care: Care,
+        asker: &mut Asker<'_>,
+    ) -> Result<Applied, Fault> {
         if events.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Applied::default());
         }
         let pool = self.pool().await?;
-        let applied = timeout(ANSWER_WAIT, self.apply_to(&pool, events, care)).await;
-        let applied = applied.unwrap_or_else(|_| Err(silent()));
-        if let Err(Fault::Away(_) | Fault::Wrong(_)) = applied {
+        let applied = timeout(ANSWER_WAIT, self.apply_to(&pool, events, care, asker)).await;
+        applied.unwrap_or_else(|_| Err(silent()))
+    }
+
+    /// Whether the database commits anything at all: then a batch that failed is itself at fault.
+    /// What is written is deleted in the same transaction.
+    pub async fn probe(&self) -> Result<(), Fault> {
+        let probe = async || {
+            let mut open = self.pool().await?.begin().await?;
+            let (version, table) = (fastrand::i64(i64::MIN..0), self.tables.migrations());
+            open.run(&format!("INSERT INTO {table} (version) VALUES ({version})"), &[]).await?;
+            open.run(&format!("DELETE FROM {table} WHERE version = {version}"), &[]).await?;
+            Ok(open.commit().await?)
+        };
+        let within = async || timeout(PROBE_WAIT, probe()).await.unwrap_or_else(|_| Err(silent()));
+        if within().await.is_ok() {
+            return Ok(());
+        }
+        // The batch may have left its connection in a state that nobody can use.
+        self.forget().await;
+        let probed = within().await;
+        if probed.is_err() {
             self.forget().await;
         }
-        applied
+        probed
     }
 
     async fn apply_to(
         &self,
         pool: &Pool,
-        events: &[Event],
+        events: &[(Event, Sole)],
         care: Care,
-    ) -> Result<Vec<Outcome>, Fault> {
+        asker: &mut Asker<'_>,
+    ) -> Result<Applied, Fault> {
         let mut open = pool.begin().await?;
-        let keys: Vec<&OrderKey> =
-            events.iter().map(Event::key).collect::<BTreeSet<_>>().into_iter().collect();
+        let keys: BTreeSet<&OrderKey> = events.iter().map(|(event, _)| &event.key).collect();
+        let keys: Vec<&OrderKey> = keys.into_iter().collect();
         let mut rows: HashMap<OrderKey, Row> = HashMap::new();
         for keys in keys.chunks(ROWS_MAX) {
             let found = open.rows(&self.tables.select_rows(keys.iter().copied())).await?;
@@ -217,23 +238,29 @@ impl Store {
             Care::Usual => Holders::new(),
             Care::Full => self.holders(&mut open, events).await?,
         };
+        // Asked while the rows are locked: no other worker writes what this answer is too old for.
+        let answers = asker.answers(keys.iter().copied()).await.map_err(Fault::Server)?;
+        if let Some((event, _)) = events.first() {
+            asker.replicated(event).await.map_err(Fault::Server)?;
+        }
+        let gone = asker.gone(events.iter().map(|(event, _)| event)).await;
+        let gone = gone.map_err(Fault::Server)?;
+        let is_gone = |event: &Event| gone.contains(&(event.which(), event.id));
+        let left_out = events.iter().map(|(event, _)| is_gone(event).then_some(Outcome::Gone));
         let wants = if self.statements.is_empty() { Steps::Unwanted } else { Steps::Wanted };
-        let plan = plan(events, &rows, &holders, wants)
-            .map_err(|TooMany| Fault::Data("the units sold are too many".to_owned()))?;
+        let batch = Batch { events, rows: &rows, answers: &answers, holders: &holders, wants };
+        let plan = plan(&batch, left_out.collect())
+            .map_err(|TooMany| Fault::Failed("the units sold are too many".to_owned()))?;
         self.write(&mut open, &plan).await?;
         open.commit().await?;
-        Ok(plan.outcomes)
+        Ok(Applied { outcomes: plan.outcomes, disputes: plan.disputes })
     }
 
-    async fn holders(&self, open: &mut Open, events: &[Event]) -> Result<Holders, Fault> {
+    async fn holders(&self, open: &mut Open, events: &[(Event, Sole)]) -> Result<Holders, Fault> {
         let users: HashSet<(&str, &str, &str)> = events
             .iter()
-            .filter_map(|event| match event {
-                Event::Order(Order { key, user, .. }, Sole::Yes) => {
-                    Some((key.voucher.as_str(), key.sale.as_str(), user.as_str()))
-                }
-                _ => None,
-            })
+            .filter(|(event, sole)| event.which() == Which::Orders && *sole == Sole::Yes)
+            .map(|(Event { key, user, .. }, _)| (&*key.voucher, &*key.sale, &**user))
             .collect();
         let users: Vec<_> = users.into_iter().collect();
         let mut holders = Holders::new();
@@ -259,11 +286,15 @@ impl Store {
         for rows in written_rows(&plan.inserts).chunks(ROWS_MAX) {
             open.execute(&tables.insert(rows, now_ms)).await?;
         }
+        for records in plan.records.chunks(ROWS_MAX) {
+            open.execute(&tables.changes(records, now_ms)).await?;
+        }
         self.tell_all(open, &plan.steps).await?;
         // Workers wait for each other at the row of a voucher, so it is written last and locked
         // briefly.
         if !plan.sales.is_empty() {
-            open.execute(&tables.sales(&plan.sales, now_ms)).await?;
+            let with_statements = !self.statements.is_empty();
+            open.execute(&tables.sales(&plan.sales, with_statements, now_ms)).await?;
         }
         Ok(())
     }
@@ -282,16 +313,16 @@ impl Store {
             let statements: Vec<_> = block.iter().map(|part| (&*part.sql, args(part))).collect();
             match open.try_all(&statements).await?.map_err(Fault::from) {
                 Ok(()) => return Ok(()),
-                Err(fault @ Fault::Clash(_)) => return Err(fault),
                 Err(fault) => refused = Some(fault),
             }
         }
         for step in steps {
             self.tell(open, step).await?;
         }
-        // The data was not the cause, so the next block would be refused too.
-        if let Some(Fault::Wrong(text) | Fault::Away(text)) = refused {
+        // The statements are accepted, so the next block would be refused too.
+        if let Some(fault) = refused {
             self.one_by_one.store(true, Ordering::Relaxed);
+            let text = fault.text();
             info!("the shop's statements are run one by one, which is slower: {text}");
         }
         Ok(())
@@ -304,7 +335,11 @@ impl Store {
             let about = format!("--statements, {}", statement.place);
             let changed = changed.map_err(|error| Fault::from(error).about(&about))?;
             if changed == 0 && !statement.may_change_nothing {
-                return Err(Fault::Unchanged(format!("{about}, changed no row")));
+                let [order, voucher] = [&step.row.key.order, &step.row.key.voucher];
+                let [order, voucher] = [order, voucher].map(|id| sanitize(id));
+                return Err(Fault::Unchanged(format!(
+                    "{about}, changed no row for order {order} of voucher {voucher}"
+                )));
             }
         }
         Ok(())
@@ -312,7 +347,7 @@ impl Store {
 }
 
 fn silent() -> Fault {
-    Fault::Away(format!("no answer in {} s", ANSWER_WAIT.as_secs()))
+    Fault::Failed(format!("no answer in {} s", ANSWER_WAIT.as_secs()))
 }
 
 fn written_rows(rows: &[Row]) -> Vec<Written<'_>> {

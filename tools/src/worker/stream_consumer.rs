@@ -12,12 +12,11 @@ use seckill_tools::sanitize::sanitize;
 use seckill_tools::server_errors::{Trouble, told, trouble};
 use tracing::{debug, info, warn};
 
-use crate::breaker::Breaker;
+use crate::aside::Aside;
 use crate::commit::{Committer, Stop, Stopped, rest};
 use crate::gauges::measure;
 use crate::limits::Limits;
-use crate::options::{Options, Streams};
-use crate::retry::{Refusals, Retries};
+use crate::options::{OnNoRow, Options, OrderFields, Streams};
 use crate::settings::{self, Differ};
 use crate::source::{Delivered, Source, Which};
 use crate::totals::{Count, Part, Totals};
@@ -26,8 +25,6 @@ use crate::trim::trim;
 /// How long a read waits for entries, and so how long the worker may take to notice a stop.
 const BLOCK: Duration = Duration::from_millis(500);
 const REPORT_EVERY: Duration = Duration::from_secs(10);
-/// How often one new entry is read while the circuit breaker is open.
-const PROBE_EVERY: Duration = Duration::from_secs(10);
 /// How long `--once` waits for a server that has not answered yet.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 const CONNECT_FIRST: Duration = Duration::from_millis(100);
@@ -66,9 +63,11 @@ pub struct StreamConsumer {
     pub(crate) totals: Arc<Totals>,
     pub(crate) committer: Committer,
     pub(crate) limits: Limits,
-    pub(crate) retries: Retries,
-    pub(crate) refusals: Refusals,
-    pub(crate) breaker: Breaker,
+    pub(crate) aside: Aside,
+    /// The names of an entry's fields.
+    pub(crate) fields: Vec<OrderFields>,
+    /// How many entries are read at a time.
+    pub(crate) count: u32,
     /// The time of the last successful write.
     pub(crate) last_written: Option<Instant>,
     pub(crate) streams: Streams,
@@ -118,13 +117,13 @@ impl StreamConsumer {
     ) -> Result<Self> {
         Ok(Self {
             nodes: Nodes::new(options.server.place()?),
-            options,
             totals,
             committer,
             limits: Limits::default(),
-            retries: Retries::default(),
-            refusals: Refusals::default(),
-            breaker: Breaker::default(),
+            aside: Aside::default(),
+            fields: Vec::new(),
+            count: options.batch,
+            options,
             last_written: None,
             streams,
             consumer: consumer.to_owned(),
@@ -171,7 +170,7 @@ impl StreamConsumer {
         };
         let (group, consumer) = (&self.options.group, &self.consumer);
         let mut source = Source::new(connection, self.streams.clone(), group, consumer);
-        settings::compare(source.connection(), &self.options).await??;
+        self.fields = settings::compare(source.connection(), &self.options).await??.fields;
         source.make_groups().await?;
         self.recover(&mut source).await?;
         self.serve(&mut source).await?;
@@ -221,7 +220,7 @@ impl StreamConsumer {
                 let mut ids = source.own(which, after).await?;
                 let Some(last) = ids.last().copied() else { break };
                 after = last;
-                ids.retain(|id| !self.retries.knows(which, *id));
+                ids.retain(|id| !self.aside.knows((which, *id)));
                 for ids in ids.chunks(self.options.batch as usize) {
                     let entries = source.claim(which, Duration::ZERO, ids).await?;
                     self.handle(source, Delivered::of(which, entries)).await?;
@@ -234,11 +233,10 @@ impl StreamConsumer {
     async fn serve(&mut self, source: &mut Source) -> Result<(), Halt> {
         let once = self.options.once;
         let now = Instant::now();
-        let steal_every = self.options.claim_after() / 2;
+        let steal_every = self.options.claim_after / 2;
         let steal_every = steal_every.clamp(Duration::from_millis(50), Duration::from_secs(30));
         let mut steal = Every::new(steal_every, now);
         let mut report = Every::new(REPORT_EVERY, now + REPORT_EVERY);
-        let mut probe = Every::new(PROBE_EVERY, now + PROBE_EVERY);
         let mut trims = self.options.trim_every().map(|every| Every::new(every, now + every));
         loop {
             if *self.stop.borrow() {
@@ -249,28 +247,23 @@ impl StreamConsumer {
                 has_worked |= self.steal(source).await?;
             }
             has_worked |= self.retry(source).await?;
-            let (of, count) = self.intake(source, &mut probe);
-            if of.is_empty() {
-                let wait = self.block(once).unwrap_or_default();
-                rest(&mut self.stop, wait).await?;
-            } else {
-                let delivered = source.read(&of, count, self.block(once)).await?;
-                self.is_well();
-                if !delivered.is_empty() {
-                    has_worked = true;
-                    self.handle(source, delivered).await?;
-                }
+            let of = self.intake(source);
+            let delivered = source.read(&of, self.count, self.block(once)).await?;
+            self.is_well();
+            if !delivered.is_empty() {
+                has_worked = true;
+                self.handle(source, delivered).await?;
             }
             if trims.as_mut().is_some_and(Every::is_due) {
                 self.trim(source).await?;
             }
-            self.totals.refused(&self.streams.orders, self.refusals.len());
+            self.totals.refused(&self.streams.orders, self.aside.len());
             if report.is_due() {
-                settings::compare(source.connection(), &self.options).await??;
+                self.fields = settings::compare(source.connection(), &self.options).await??.fields;
                 self.report(source).await?;
             }
             if once && !has_worked && !self.steal(source).await? {
-                let Some(due) = self.retries.next_due() else { break };
+                let Some(due) = self.aside.next_due() else { break };
                 let wait = due.saturating_duration_since(Instant::now());
                 rest(&mut self.stop, wait.min(BLOCK)).await?;
             }
@@ -279,20 +272,14 @@ impl StreamConsumer {
         Ok(())
     }
 
-    /// The streams to read new entries from, and how many. An open circuit breaker stops new orders
-    /// if a statement of the shop changed no row, and all but a probe if the database refuses
-    /// everything.
-    fn intake(&self, source: &Source, probe: &mut Every) -> (Vec<Which>, u32) {
-        let batch = self.options.batch;
+    /// The streams to read new entries from: orders are not read while somebody must look first.
+    fn intake(&self, source: &Source) -> Vec<Which> {
+        let stops = self.options.on_no_row == OnNoRow::Stop && self.aside.has_unchanged();
+        let is_open = !stops && !self.aside.is_full();
+        self.totals.intake(&self.streams.orders, is_open);
         let mut all = source.all();
-        if !self.breaker.is_open() {
-            return (all, batch);
-        }
-        if !self.breaker.may_probe() {
-            all.retain(|which| *which != Which::Orders);
-            return (all, batch);
-        }
-        if probe.is_due() { (all, 1) } else { (Vec::new(), 0) }
+        all.retain(|which| is_open || *which != Which::Orders);
+        all
     }
 
     /// How long to wait for entries; none means not to wait.
@@ -300,7 +287,7 @@ impl StreamConsumer {
         if once {
             return None;
         }
-        let due = self.retries.next_due();
+        let due = self.aside.next_due();
         let until_due = due.map(|due| due.saturating_duration_since(Instant::now()));
         Some(until_due.map_or(BLOCK, |wait| wait.min(BLOCK)))
     }
@@ -311,15 +298,15 @@ impl StreamConsumer {
     /// workers write still becomes one row.
     async fn steal(&mut self, source: &mut Source) -> Result<bool, Halt> {
         let mut has_stolen = false;
-        let idle = self.options.claim_after();
+        let idle = self.options.claim_after;
         for which in source.all() {
             let mut next = Some(EntryId::default());
             while let Some(start) = next {
                 let (mut entries, behind) =
                     source.steal(which, idle, start, self.options.batch).await?;
                 next = behind;
-                // Entries that were refused here have their own time of retry.
-                entries.retain(|entry| !self.refusals.knows(which, entry.id));
+                // Entries that are aside here have their own time of retry.
+                entries.retain(|entry| !self.aside.knows((which, entry.id)));
                 if !entries.is_empty() {
                     has_stolen = true;
                     debug!("took over {} entries of {}", entries.len(), source.name(which));

@@ -41,6 +41,7 @@ const LAG: &str = "seckill_worker_lag";
 const PENDING: &str = "seckill_worker_pending";
 const REFUSED: &str = "seckill_worker_refused";
 const STOPPED: &str = "seckill_worker_intake_stopped";
+const DISPUTED: &str = "seckill_worker_disputed";
 const COMMIT_TIME: &str = "seckill_worker_commit_seconds";
 /// The upper bounds of its buckets, in seconds.
 const COMMIT_TIMES: [f64; 12] =
@@ -64,6 +65,7 @@ pub struct Totals {
     refused: Mutex<BTreeMap<String, u64>>,
     stopped: Mutex<BTreeSet<String>>,
     troubles: Mutex<BTreeMap<Part, String>>,
+    disputed: AtomicU64,
     page: Option<PrometheusHandle>,
 }
 
@@ -79,8 +81,10 @@ pub struct Summary {
     pub batches: u64,
     pub trimmed: u64,
     pub retries: u64,
-    /// Entries that the database refuses, and that are pending.
+    /// Entries that can't be written, and that are pending.
     pub refused: u64,
+    /// Rows that the server contradicts.
+    pub disputed: u64,
     pub seconds: f64,
 }
 
@@ -101,8 +105,10 @@ impl Totals {
         }
         describe_gauge!(LAG, "Entries that no worker of the group has read");
         describe_gauge!(PENDING, "Entries that were read and are not acknowledged");
-        describe_gauge!(REFUSED, "Entries that the database refuses, and that are pending");
-        describe_gauge!(STOPPED, "1 while the database refuses everything and no more is read");
+        describe_gauge!(REFUSED, "Entries that can't be written, and that are pending");
+        describe_gauge!(STOPPED, "1 while no more orders are read, until a person has looked");
+        describe_gauge!(DISPUTED, "Rows that the server contradicts, until a person settles them");
+        gauge!(DISPUTED).set(0.0);
         describe_histogram!(COMMIT_TIME, "Seconds that a transaction took, committed or refused");
         Ok(Self {
             started: Instant::now(),
@@ -110,6 +116,7 @@ impl Totals {
             refused: Mutex::default(),
             stopped: Mutex::default(),
             troubles: Mutex::default(),
+            disputed: AtomicU64::new(0),
             page,
         })
     }
@@ -142,10 +149,7 @@ impl Totals {
     /// What is wrong, as a sentence; none if all parts work.
     fn trouble(&self) -> Option<String> {
         if let Some(stream) = locked(&self.stopped).first() {
-            return Some(format!(
-                "the database refuses everything, reading of {stream} has \
-                                 stopped"
-            ));
+            return Some(format!("orders can't be written, reading of {stream} has stopped"));
         }
         let troubles = locked(&self.troubles);
         let (part, text) = troubles.first_key_value()?;
@@ -173,6 +177,17 @@ impl Totals {
         let number = u64::try_from(number).unwrap_or(u64::MAX);
         gauge!(REFUSED, "stream" => stream.to_owned()).set(approximate(number));
         locked(&self.refused).insert(stream.to_owned(), number);
+    }
+
+    /// Sets how many rows are disputed.
+    pub fn disputed(&self, number: u64) {
+        self.disputed.store(number, Relaxed);
+        gauge!(DISPUTED).set(approximate(number));
+    }
+
+    /// One more row is disputed.
+    pub fn disputed_more(&self) {
+        self.disputed(self.disputed.load(Relaxed).saturating_add(1));
     }
 
     /// Sets whether new entries of a stream are read.
@@ -213,6 +228,7 @@ impl Totals {
             trimmed: count(Count::Trimmed),
             retries: count(Count::Retries),
             refused: locked(&self.refused).values().sum(),
+            disputed: self.disputed.load(Relaxed),
             seconds: (seconds * 1_000.0).round() / 1_000.0,
         }
     }
@@ -234,12 +250,12 @@ impl Summary {
 
     pub fn text(&self) -> String {
         let Self { orders, rows_inserted, rows_repeated, confirmed, released, rejected, .. } = self;
-        let Self { batches, trimmed, retries, refused, seconds, .. } = self;
+        let Self { batches, trimmed, retries, refused, disputed, seconds, .. } = self;
         format!(
             "{orders} orders in {seconds} s: {rows_inserted} rows inserted, {rows_repeated} \
              repeated, {rejected} dead letters; {confirmed} confirmed, {released} released, \
-             {batches} batches, {retries} retries, {trimmed} entries trimmed; {refused} refused \
-             by the database"
+             {batches} batches, {retries} retries, {trimmed} entries trimmed; {refused} refused, \
+             {disputed} disputed"
         )
     }
 }

@@ -12,7 +12,7 @@ use crate::shop::{GROUP, Shop, random};
 use crate::worker::Worker;
 
 /// Retries at once, so that a wrong rejection would happen quickly.
-const IMPATIENT: [&str; 4] = ["--retry-ms", "5", "--claim-after-ms", "50"];
+const IMPATIENT: [&str; 4] = ["--retry", "5ms", "--claim-after", "50ms"];
 
 fn nothing_was_rejected(shop: &Shop) {
     assert_eq!(shop.run("EXISTS stream.orders.dlq"), Value::Int(0));
@@ -210,7 +210,7 @@ fn the_lag_is_measured_while_the_database_is_locked() {
     let seen = wait_for("the gauges", || lag(439.0, 1.0));
     seen.unwrap_or_else(|why| panic!("{why}: {:?}\n{}", http_get(port.number), late.log()));
     drop(late);
-    let mut worker = shop.worker(&["--claim-after-ms", "10", "--log-json"]);
+    let mut worker = shop.worker(&["--claim-after", "10ms", "--log-json"]);
     lock.end("COMMIT");
     shop.wait_until_drained(&mut worker);
     shop.check();

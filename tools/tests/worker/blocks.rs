@@ -56,7 +56,7 @@ fn sqlite_is_asked_once_for_a_batch_and_one_by_one_where_it_must_be() {
         }
         buyers += MANY;
         let file = shop.statements(&format!("on_sold = [\"{statement}\"]"));
-        let options = ["--once", "--json", "--retry-ms", "1", "--statements", &file];
+        let options = ["--once", "--json", "--retry", "1ms", "--statements", &file];
         let mut worker = shop.worker(&options);
         assert!(worker.ended().success(), "{}", worker.log());
         assert_eq!(worker.log().contains("run one by one"), says_so, "{}", worker.log());

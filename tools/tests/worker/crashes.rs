@@ -25,7 +25,7 @@ fn workers_are_killed(kind: Kind) {
             shop.rush(&format!("r{rounds}"), 600, &mut random);
         }
         let batch = random.choice(["1", "7", "30"]).expect("one");
-        let options = ["--batch", batch, "--claim-after-ms", "10", "--trim-after", "10ms"];
+        let options = ["--batch", batch, "--claim-after", "10ms", "--trim-after", "10ms"];
         let mut worker = shop.worker(&options);
         worker.kill9_somewhen(&mut random, || shop.has_pending());
         in_the_middle += u32::from(shop.has_pending());
@@ -93,7 +93,7 @@ fn redis_is_killed() {
     let mut random = random();
     shop.sell("phone", 1_000_000);
     // The streams are not trimmed: after a crash they show what was accepted.
-    let mut worker = shop.worker(&["--retry-ms", "10"]);
+    let mut worker = shop.worker(&["--retry", "10ms"]);
     let (address, stop) = (shop.server.address(), AtomicBool::new(false));
     thread::scope(|scope| {
         for name in ["a", "b"] {
@@ -126,7 +126,7 @@ fn the_other_takes_over(kind: Kind) {
     let mut shop = Shop::open(database);
     let mut random = random();
     shop.sell("phone", 100_000);
-    let options = ["--claim-after-ms", "200", "--batch", "5"];
+    let options = ["--claim-after", "200ms", "--batch", "5"];
     let mut survivor = shop.worker(&options);
     for round in 0.. {
         assert!(round < 50, "no worker died in the middle of something");
@@ -169,7 +169,7 @@ fn a_frozen_worker_does_no_harm(kind: Kind) {
     let mut random = random();
     shop.sell("phone", 100_000);
     shop.sell_managed("tea", 100_000, "LIMIT 1");
-    let options = ["--claim-after-ms", "50", "--retry-ms", "10", "--batch", "20"];
+    let options = ["--claim-after", "50ms", "--retry", "10ms", "--batch", "20"];
     for round in 0..6 {
         let mut frozen = shop.worker(&options);
         shop.rush(&format!("r{round}"), 300, &mut random);

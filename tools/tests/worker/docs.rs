@@ -1,11 +1,15 @@
 //! The worker's page agrees with the program's own output.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::databases::Database;
-use crate::shop::Shop;
+use redis::Value;
+
+use crate::databases::{Database, Kind};
+use crate::shop::{Shop, databases};
+use crate::statements::documented;
 
 fn page(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
@@ -30,8 +34,76 @@ fn the_user_of_the_page_has_the_rights_that_it_takes() {
     shop.run(&format!("ACL SETUSER default reset on nopass {rights}"));
     let summary = shop.drain(&["--trim-after", "1ms"]);
     assert_eq!(summary["orders"], 4, "{summary}");
-    assert_eq!(shop.run("XLEN stream.orders.dlq"), redis::Value::Int(1));
-    assert_eq!(shop.run("ACL LOG"), redis::Value::Array(Vec::new()));
+    assert_eq!(shop.run("XLEN stream.orders.dlq"), Value::Int(1));
+    assert_eq!(shop.run("ACL LOG"), Value::Array(Vec::new()));
+}
+
+/// The SQL of the page about the cut-over: who cancelled may buy again, nobody else may.
+#[test]
+fn the_indexes_of_the_page_let_users_buy_again() {
+    let page = page("docs/cut-over.md");
+    let blocks: Vec<&str> = page.split("```sql\n").skip(1).collect();
+    let block = |number: usize| blocks[number].split("```").next().expect("its end");
+    for database in databases().filter(|database| database.kind != Kind::Sqlite) {
+        let mut shop = Shop::open(database);
+        let file = shop.with_statements(&[(1, 9)], &documented(shop.database.kind));
+        let sql = match shop.database.kind {
+            Kind::Postgres => {
+                let constraint = "CONSTRAINT uk_user_voucher UNIQUE (user_id, voucher_id)";
+                shop.sql(&format!("ALTER TABLE tb_voucher_order ADD {constraint}"));
+                block(0)
+            }
+            _ => {
+                let index = "UNIQUE INDEX uk_user_voucher (user_id, voucher_id)";
+                shop.sql(&format!("ALTER TABLE tb_voucher_order ADD {index}"));
+                block(1)
+            }
+        };
+        let statements = sql.split(";\n").map(|part| part.trim()).filter(|part| !part.is_empty());
+        statements.for_each(|statement| shop.sql(statement));
+        shop.sell("1", 9);
+        shop.buy("1", "501", "1001");
+        shop.drain(&["--statements", &file]);
+        shop.run("SECKILL.CANCEL 1 501 1001");
+        shop.buy("1", "501", "1002");
+        shop.drain(&["--statements", &file]);
+        assert_eq!(shop.shop_orders(), BTreeMap::from([(1001, 4), (1002, 2)]));
+        let second = "INSERT INTO tb_voucher_order (id, user_id, voucher_id, status) \
+                      VALUES (7, 501, 1, 2)";
+        assert!(shop.database.try_rows(second).is_err());
+    }
+}
+
+/// A group of its own, from now on; and the shop's group taken over with what is pending.
+#[test]
+fn a_running_consumer_is_replaced_as_the_page_says() {
+    let commands = page("docs/cut-over.md");
+    let commands = commands.lines().filter(|line| line.starts_with("XGROUP CREATE stream."));
+    let commands: Vec<&str> = commands.take(3).collect();
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 50);
+    shop.buy("phone", "old", "o1");
+    commands.iter().for_each(|command| _ = shop.run(command));
+    shop.buy("phone", "new", "o2");
+    shop.drain(&[]);
+    assert_eq!((shop.row_count(), shop.accepted_count()), (1, 2));
+    // The other way: entries that the shop's consumer had, and those that it had not.
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 50);
+    for number in 0..6 {
+        shop.buy("phone", &format!("u{number}"), &format!("o{number}"));
+    }
+    shop.run("XGROUP CREATE stream.orders g1 0");
+    shop.run("XREADGROUP GROUP g1 c1 COUNT 4 STREAMS stream.orders >");
+    let done = &crate::shop::entries(&shop.server, "stream.orders")[0].0;
+    shop.run(&format!("XACK stream.orders g1 {done}"));
+    shop.drain(&["--group", "g1"]);
+    assert_eq!(shop.row_count(), 5);
+    // And back: the shop's consumer goes on where the worker stopped.
+    shop.buy("phone", "u6", "o6");
+    let read = shop.run("XREADGROUP GROUP g1 c1 COUNT 9 STREAMS stream.orders >");
+    let Value::Array(streams) = read else { panic!("{read:?}") };
+    assert_eq!(streams.len(), 1);
 }
 
 /// The options that `--help` lists, each with its default.

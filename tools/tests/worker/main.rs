@@ -11,6 +11,7 @@
 //! | `check` | rows compared with the server, and repaired |
 //! | `http` | slow clients of its port; health |
 //! | `crashes` | workers and servers that are killed or hang, at any moment |
+//! | `losses` | servers that lose orders, confirmations or releases |
 //! | `away` | databases, groups and streams that disappear and return |
 //! | `released` | cancelled, expired, bought again, in any order of reading |
 //! | `poison` | entries that can't become rows |
@@ -35,6 +36,7 @@ mod docs;
 #[path = "../../../tests/it/harness.rs"]
 mod harness;
 mod http;
+mod losses;
 mod poison;
 mod policy;
 mod released;

@@ -9,7 +9,7 @@ use crate::databases::{Database, Kind};
 use crate::harness::Server;
 use crate::shop::{GROUP, Shop, databases, random};
 
-const IMPATIENT: [&str; 4] = ["--retry-ms", "2", "--claim-after-ms", "20"];
+const IMPATIENT: [&str; 4] = ["--retry", "2ms", "--claim-after", "20ms"];
 
 /// Entries that no command has written, with nothing to release.
 const MALFORMED: [&[&str]; 9] = [
@@ -161,7 +161,7 @@ fn poison_is_a_dead_letter_once_though_workers_die() {
 #[test]
 fn once_ends_though_there_is_poison() {
     let shop = poisoned(Database::sqlite());
-    let options = ["--once", "--json", "--claim-after-ms", "1", "--retry-ms", "1"];
+    let options = ["--once", "--json", "--claim-after", "1ms", "--retry", "1ms"];
     let summary = shop.worker(&options).summary_with(3);
     assert_eq!(summary["refused"], UNWRITABLE, "{summary}");
     assert_eq!(summary["rejected"], MALFORMED.len(), "{summary}");

@@ -42,7 +42,7 @@ fn cancelled_expired_and_bought_again() {
         shop.sell("phone", 10);
         shop.sell_managed("tea", 10, "LIMIT 1");
         shop.sell_managed("cup", 10, "LIMIT 1 HOLD 30");
-        let mut worker = shop.worker(&["--retry-ms", "5"]);
+        let mut worker = shop.worker(&["--retry", "5ms"]);
         for voucher in ["phone", "tea", "cup"] {
             shop.buy(voucher, "alice", "a1");
             shop.buy(voucher, "bob", "b1");
@@ -87,7 +87,7 @@ fn a_give_back_that_is_read_before_its_order() {
             shop.cancel(voucher, "alice", "a1");
         }
         // Another consumer has read the orders, so this worker only reads the releases.
-        let mut worker = shop.worker(&["--claim-after-ms", "600000", "--retry-ms", "5"]);
+        let mut worker = shop.worker(&["--claim-after", "600000ms", "--retry", "5ms"]);
         let read = wait_for("the releases to be read", || {
             let group = shop.group(RELEASED, GROUP)?;
             (group["entries-read"] == "2").then_some(())
@@ -121,7 +121,7 @@ fn an_order_that_comes_before_the_give_back_of_the_last_one(kind: Kind) {
     for voucher in ["phone", "tea"] {
         shop.buy(voucher, "alice", "a2");
     }
-    let options = ["--retry-ms", "2", "--claim-after-ms", "1500"];
+    let options = ["--retry", "2ms", "--claim-after", "1500ms"];
     let mut worker = shop.worker(&options);
     shop.wait_until_drained(&mut worker);
     for voucher in ["phone", "tea"] {
@@ -156,7 +156,7 @@ fn users_buy_and_cancel_all_the_time(kind: Kind) {
     shop.sell("phone", 20);
     shop.sell_managed("tea", 20, "LIMIT 2");
     shop.sell_managed("cup", 20, "LIMIT 1 HOLD 40");
-    let options = ["--claim-after-ms", "30", "--retry-ms", "5", "--batch", "8"];
+    let options = ["--claim-after", "30ms", "--retry", "5ms", "--batch", "8"];
     let mut workers = [shop.worker(&options), shop.worker(&options)];
     let mut orders = Vec::new();
     for number in 0..1_500 {
@@ -221,7 +221,7 @@ fn a_confirmed_order_is_sold_whichever_stream_is_read_first() {
         }
         // Another consumer has read the orders, so this worker only reads the confirmations.
         shop.read_by_the_dead("stream.orders");
-        let mut worker = shop.worker(&["--claim-after-ms", "600000"]);
+        let mut worker = shop.worker(&["--claim-after", "600000ms"]);
         shop.wait_for_state("cup", "a1", "sold");
         assert_eq!(shop.units_sold("cup"), 2);
         worker.terminate();
@@ -246,7 +246,7 @@ fn an_id_that_is_sold_again_after_it_was_cancelled() {
         let mut shop = Shop::open(database);
         shop.sell("phone", 10);
         shop.buy("phone", "alice", "same");
-        let mut worker = shop.worker(&["--retry-ms", "5"]);
+        let mut worker = shop.worker(&["--retry", "5ms"]);
         shop.wait_until_drained(&mut worker);
         for round in 0..3 {
             shop.cancel("phone", "alice", "same");

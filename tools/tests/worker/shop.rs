@@ -140,7 +140,7 @@ impl Shop {
 
     /// Drains the streams, including entries of dead workers; returns the worker's summary.
     pub fn drain(&self, options: &[&str]) -> serde_json::Value {
-        let impatient = ["--once", "--json", "--claim-after-ms", "1", "--retry-ms", "1"];
+        let impatient = ["--once", "--json", "--claim-after", "1ms", "--retry", "1ms"];
         self.worker(&[&impatient, options].concat()).summary()
     }
 
@@ -356,7 +356,7 @@ fn orders_query(kind: Kind) -> String {
 }
 
 /// Ids as hexadecimal digits, which every driver returns as text.
-fn hex(kind: Kind, column: &str) -> String {
+pub fn hex(kind: Kind, column: &str) -> String {
     match kind {
         Kind::Postgres => format!("encode(convert_to({column}, 'UTF8'), 'hex')"),
         _ => format!("hex({column})"),
@@ -368,7 +368,7 @@ fn integer(kind: Kind, column: &str) -> String {
     format!("CAST({column} AS {integer})")
 }
 
-fn from_hex(digits: &str) -> String {
+pub fn from_hex(digits: &str) -> String {
     let digits: Vec<u8> =
         digits.chars().map(|digit| digit.to_digit(16).expect("a digit") as u8).collect();
     let bytes = digits.chunks(2).map(|pair| pair[0] * 16 + pair[1]).collect();

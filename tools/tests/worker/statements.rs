@@ -10,7 +10,7 @@ use crate::rows::{http_get, metric};
 use crate::shop::{GROUP, Shop, databases, random};
 use crate::worker::Worker;
 
-pub const QUICK: [&str; 4] = ["--retry-ms", "5", "--claim-after-ms", "50"];
+pub const QUICK: [&str; 4] = ["--retry", "5ms", "--claim-after", "50ms"];
 
 /// The tables of the usual shop. Status: 1 to be paid, 2 paid, 4 cancelled.
 const TABLES: [&str; 2] = [
@@ -65,7 +65,7 @@ impl Shop {
     }
 
     /// The status of each order in the shop's own table.
-    fn shop_orders(&self) -> BTreeMap<i64, i64> {
+    pub fn shop_orders(&self) -> BTreeMap<i64, i64> {
         let integer = if self.database.kind.is_mysql() { "SIGNED" } else { "BIGINT" };
         let query = format!("SELECT id, CAST(status AS {integer}) FROM tb_voucher_order");
         self.numbers(&query).into_iter().map(|[id, status]| (id, status)).collect()
@@ -199,40 +199,57 @@ fn the_shops_tables_survive_a_storm_on_mysql() {
     storm(Kind::MySql);
 }
 
-/// The shop's own stock is smaller than the stock on sale.
+/// The shop's own stock is smaller than the stock on sale: its voucher's orders wait, others don't.
 #[test]
-fn a_statement_that_changes_no_row_stops_the_intake_and_says_where() {
+fn a_statement_that_changes_no_row_puts_its_vouchers_orders_aside_and_says_where() {
     for database in databases() {
         let mut shop = Shop::open(database);
-        let file = shop.with_statements(&[(1, 3)], &documented(shop.database.kind));
+        let file = shop.with_statements(&[(1, 3), (2, 9)], &documented(shop.database.kind));
         shop.sell("1", 100);
+        shop.sell("2", 9);
         for number in 0..5 {
             shop.buy("1", &format!("50{number}"), &format!("100{number}"));
         }
-        let port = Port::free();
-        let address = format!("127.0.0.1:{}", port.number);
-        let options = ["--statements", &file, "--metrics", &address];
-        let mut worker = shop.worker(&[&QUICK[..], &options].concat());
-        wait_for_word(&worker, "--statements, on_sold, statement 2, changed no row");
-        let stopped = || (metric(&http_get(port.number)?, "intake_stopped")? == 1.0).then_some(());
-        wait_for("the metric", stopped).unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+        let options = [&QUICK[..], &["--statements", &file, "--reject-after", "1ms"]].concat();
+        let mut worker = shop.worker(&options);
+        let told = "--statements, on_sold, statement 2, changed no row for order 100";
+        wait_for_word(&worker, told);
         shop.wait_for_pending(&worker, 2);
         shop.buy("1", "600", "2000");
-        shop.let_pass(300);
-        assert_eq!((shop.row_count(), shop.shop_stock(1)), (3, 0));
-        assert_eq!(shop.pending().len(), 2, "{}", worker.log());
-        assert_eq!(worker.terminate().code(), Some(3), "{}", worker.log());
-        let once = ["--once", "--json", "--retry-ms", "1", "--claim-after-ms", "1"];
-        let summary = shop.worker(&[&once[..], &options[..2]].concat()).summary_with(3);
+        shop.buy("2", "600", "2001");
+        shop.wait_for_pending(&worker, 3);
+        assert_eq!((shop.row_count(), shop.shop_stock(1), shop.shop_stock(2)), (4, 0, 8));
+        assert_eq!(worker.terminate().code(), Some(0), "{}", worker.log());
+        let once = ["--once", "--json", "--retry", "1ms", "--claim-after", "1ms"];
+        let summary = shop.worker(&[&once[..], &["--statements", &file]].concat()).summary_with(3);
         assert_eq!(summary["rows_inserted"], 0, "{summary}");
         assert_eq!(shop.run("EXISTS stream.orders.dlq"), Value::Int(0));
-        let mut worker = shop.worker(&[&QUICK[..], &options[..2]].concat());
+        let mut worker = shop.worker(&options);
         wait_for_word(&worker, "changed no row");
-        shop.sql("UPDATE tb_seckill_voucher SET stock = 3");
+        shop.sql("UPDATE tb_seckill_voucher SET stock = 3 WHERE voucher_id = 1");
         shop.wait_until_drained(&mut worker);
         shop.check();
-        assert_eq!((shop.shop_orders().len(), shop.shop_stock(1)), (6, 0));
+        assert_eq!((shop.shop_orders().len(), shop.shop_stock(1)), (7, 0));
     }
+}
+
+#[test]
+fn a_statement_that_changes_no_row_stops_all_orders_if_that_is_wanted() {
+    let mut shop = Shop::open(Database::sqlite());
+    let file = shop.with_statements(&[(1, 0), (2, 9)], &documented(shop.database.kind));
+    shop.sell("1", 100);
+    shop.sell("2", 9);
+    shop.buy("1", "501", "1001");
+    let port = Port::free();
+    let address = format!("127.0.0.1:{}", port.number);
+    let options = ["--statements", &file, "--metrics", &address, "--on-no-row", "stop"];
+    let mut worker = shop.worker(&[&QUICK[..], &options].concat());
+    let stopped = || (metric(&http_get(port.number)?, "intake_stopped")? == 1.0).then_some(());
+    wait_for("the metric", stopped).unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+    shop.buy("2", "600", "2001");
+    shop.let_pass(300);
+    assert_eq!(shop.row_count(), 0, "{}", worker.log());
+    assert_eq!(worker.terminate().code(), Some(3), "{}", worker.log());
 }
 
 #[test]

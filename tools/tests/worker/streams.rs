@@ -104,7 +104,7 @@ fn the_streams_of_all_tags_of_a_cluster_are_read() {
     shop.sell("7", 1_000);
     shop.sell("{shop3}:9", 50);
     shop.sell_managed("{shop3}:10", 1_000, "LIMIT 1");
-    let options = ["--tag", "7", "--tag", "shop3", "--retry-ms", "5"];
+    let options = ["--tag", "7", "--tag", "shop3", "--retry", "5ms"];
     let mut worker = shop.worker(&options);
     for round in 0..4 {
         shop.rush(&format!("r{round}"), 100, &mut random);

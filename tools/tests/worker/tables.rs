@@ -68,6 +68,21 @@ fn no_table_is_made_when_that_is_not_wanted() {
     shop.check();
 }
 
+/// The rows have names, addresses and references: nobody else may read them.
+#[test]
+fn a_sqlite_file_is_its_owners() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 10);
+    shop.buy("phone", "ann", "o1");
+    let mut worker = shop.worker(&["--once"]);
+    worker.ended();
+    assert!(worker.log().contains("there is no such file, so a new one is made"));
+    let path = shop.database.url.trim_start_matches("sqlite:");
+    let mode = std::fs::metadata(path).expect("the file").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
 /// Two sales of one voucher, on servers whose entries name the sale.
 #[test]
 fn an_order_of_another_sale_overwrites_nothing() {

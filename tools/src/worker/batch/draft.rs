@@ -1,12 +1,13 @@
 //! Drafts of rows: the events of a batch applied to the current rows. Pure.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use crate::order_events::{Confirmation, Order, OrderKey, Release};
-use crate::seen_entries::SeenEntries;
 use domain::book::{Reason, State};
+use domain::projection::{Book, Contradiction, Known, project};
 
-use super::{Event, Outcome, Row, Sole, WAS_SOLD, Why};
+use super::{Answer, Batch, Outcome, Record, Row, Sole, WAS_SOLD, Why, word};
+use crate::order_events::{Event, Kind, OrderKey};
+use crate::seen_entries::SeenEntries;
 
 /// The draft of a row.
 pub struct Draft<'e> {
@@ -19,147 +20,326 @@ pub struct Draft<'e> {
 
 pub type Drafts<'e> = BTreeMap<&'e OrderKey, Draft<'e>>;
 
-/// Applies the events that have not failed: orders first, then confirmations, so that a
+/// Applies the events that have no outcome yet: orders first, then confirmations, so that a
 /// confirmation finds the row of an order in the same batch.
 pub fn draft<'e>(
-    events: &'e [Event],
-    rows: &'e HashMap<OrderKey, Row>,
-    failed: &[Option<Outcome>],
-) -> (Drafts<'e>, Vec<Option<Outcome>>) {
+    batch: &Batch<'e>,
+    left_out: &[Option<Outcome>],
+) -> (Drafts<'e>, Vec<Record>, Vec<Option<Outcome>>) {
     let mut drafts = Drafts::new();
-    let mut outcomes = failed.to_vec();
-    let open = |number: usize| failed.get(number).is_some_and(Option::is_none);
-    for (number, event) in events.iter().enumerate().filter(|(number, _)| open(*number)) {
-        if let Event::Order(order, sole) = event {
-            outcomes[number] = Some(draft_order(&mut drafts, rows, order, *sole, number));
-        }
+    let (mut outcomes, mut records) = (left_out.to_vec(), Vec::new());
+    let mut numbers: Vec<usize> =
+        (0..batch.events.len()).filter(|number| left_out[*number].is_none()).collect();
+    numbers.sort_by_key(|number| batch.events[*number].0.which());
+    for number in numbers {
+        let (event, sole) = &batch.events[number];
+        let known = drafts.get(&event.key).map(|draft| &draft.row).or(batch.rows.get(&event.key));
+        let outcome = match refused(batch, event, known) {
+            Some(outcome) => outcome,
+            None => match (&event.kind, event.known().or(known.map(|row| row.known.clone()))) {
+                (Kind::Payment(word), _) => {
+                    records.push(record(event, known.map(|row| row.known.state), word, ""));
+                    Outcome::Confirmed
+                }
+                (_, Some(told)) => {
+                    let draft = draft_of(&mut drafts, batch, event, &told, number);
+                    draft.hear(batch, event, &told, *sole, &mut records)
+                }
+                (_, None) => Outcome::Repeated,
+            },
+        };
+        outcomes[number] = Some(outcome);
     }
-    for (number, event) in events.iter().enumerate().filter(|(number, _)| open(*number)) {
-        if let Event::Confirmation(confirmation) = event {
-            draft_confirmation(&mut drafts, rows, confirmation);
-            outcomes[number] = Some(Outcome::Confirmed);
-        }
-    }
-    for (number, event) in events.iter().enumerate().filter(|(number, _)| open(*number)) {
-        if let Event::Release(release) = event {
-            draft_release(&mut drafts, rows, release);
-            outcomes[number] = Some(Outcome::Released);
-        }
-    }
-    (drafts, outcomes)
+    (drafts, records, outcomes)
 }
 
-/// The draft of a key; if there is neither a draft nor a row, a new row with these contents.
+/// The outcome of an event that is not this row's, or whose order the server can't tell.
+fn refused(batch: &Batch<'_>, event: &Event, row: Option<&Row>) -> Option<Outcome> {
+    let is_order = matches!(event.kind, Kind::Order { .. });
+    let is_payment = matches!(event.kind, Kind::Payment(_));
+    if let Some(Answer::Unreadable(why)) = batch.answers.get(&event.key) {
+        return Some(Outcome::Failed(Why::Refused(why.clone())));
+    }
+    if is_payment || event.kind == Kind::Look {
+        return None;
+    }
+    if let Some(row) = row {
+        let is_other = row.user != event.user;
+        // A note of another user's release or confirmation with this id is not this order's.
+        return match is_order {
+            true if is_other && !row.is_note() => Some(Outcome::Failed(Why::OtherUser)),
+            true if !is_other && row.is_note() && row.is_disputed() => {
+                Some(Outcome::Failed(Why::Disputed(row.disputed.clone())))
+            }
+            false if is_other => Some(event.done()),
+            _ => None,
+        };
+    }
+    let Some(Answer::Says(says)) = batch.answers.get(&event.key) else { return None };
+    let is_other = says.user.as_ref().is_some_and(|user| *user != event.user);
+    is_other.then(|| if is_order { Outcome::Failed(Why::OtherUser) } else { event.done() })
+}
+
+/// The draft of an event's order; if there is neither a draft nor a row, a new row with what the
+/// event tells.
 fn draft_of<'d, 'e>(
     drafts: &'d mut Drafts<'e>,
-    rows: &'e HashMap<OrderKey, Row>,
-    key: &'e OrderKey,
-    (user, units, state): (&str, i64, State),
+    batch: &Batch<'e>,
+    event: &'e Event,
+    told: &Known<String>,
+    number: usize,
 ) -> &'d mut Draft<'e> {
-    drafts.entry(key).or_insert_with(|| {
-        let before = rows.get(key);
+    let draft = drafts.entry(&event.key).or_insert_with(|| {
+        let before = batch.rows.get(&event.key);
         let row = before.cloned().unwrap_or_else(|| Row {
-            key: key.clone(),
-            user: user.to_owned(),
-            units,
-            state,
+            key: event.key.clone(),
+            user: event.user.clone(),
+            known: told.clone(),
             deadline_ms: None,
             sole: Sole::No,
             seen: SeenEntries::default(),
             confirmed_id: String::new(),
+            disputed: String::new(),
+            is_settled: false,
         });
         Draft { before, row, orders: Vec::new(), is_changed: false }
-    })
+    });
+    if matches!(event.kind, Kind::Order { .. }) {
+        draft.orders.push(number);
+    }
+    draft
 }
 
-fn draft_order<'e>(
-    drafts: &mut Drafts<'e>,
-    rows: &'e HashMap<OrderKey, Row>,
-    order: &'e Order,
-    sole: Sole,
-    number: usize,
-) -> Outcome {
-    let draft = draft_of(drafts, rows, &order.key, (&order.user, order.units, State::Sold));
-    let row = &mut draft.row;
-    if row.user != order.user {
-        if !row.is_note() {
-            return Outcome::Failed(Why::OtherUser);
+impl Draft<'_> {
+    /// Whether the row exists, or an event before this one has made it.
+    fn exists(&self) -> bool {
+        self.before.is_some() || self.is_changed
+    }
+
+    fn hear(
+        &mut self,
+        batch: &Batch<'_>,
+        event: &Event,
+        told: &Known<String>,
+        sole: Sole,
+        records: &mut Vec<Record>,
+    ) -> Outcome {
+        let from = self.exists().then_some(self.row.known.state);
+        let row = self.row.clone();
+        let is_new = self.note(event, sole);
+        if self.row.is_disputed() {
+            records.push(record(event, from, "disputed", &self.row.disputed));
+        } else if event.key.is_managed() {
+            self.follow(batch, event, told, from, records);
+        } else {
+            self.count(event, told);
         }
-        // The note is from another user's release or confirmation with this id, not from this
-        // order's.
-        row.user.clone_from(&order.user);
-        row.seen = SeenEntries::default();
-        row.confirmed_id.clear();
+        self.row.is_confirmed_somehow();
+        let is_changed = !self.exists() || self.row != row;
+        let to = self.row.known.state;
+        if !self.row.is_disputed() && (is_new || from != Some(to)) {
+            records.push(record(event, from, event.change_word(to), ""));
+        }
+        self.is_changed |= is_changed;
+        match event.kind {
+            Kind::Order { .. } if !is_new => Outcome::Repeated,
+            _ => event.done(),
+        }
     }
-    if !row.seen.order(order.id) {
-        return Outcome::Repeated;
+
+    /// Remembers an entry; false if it is known. The first entry of an order makes the row its
+    /// user's.
+    fn note(&mut self, event: &Event, sole: Sole) -> bool {
+        let row = &mut self.row;
+        match &event.kind {
+            Kind::Order { deadline_ms } => {
+                let sold_again = !event.key.is_managed() && row.is_rejected_before(event);
+                if row.user != event.user || sold_again {
+                    row.user.clone_from(&event.user);
+                    row.seen = SeenEntries::default();
+                    row.confirmed_id.clear();
+                }
+                if !row.seen.order(event.id) {
+                    return false;
+                }
+                if row.seen.last_order() == Some(event.id) {
+                    row.deadline_ms = *deadline_ms;
+                    row.sole = sole;
+                }
+                true
+            }
+            Kind::Confirmed => {
+                let id = event.id.to_string();
+                let is_new = row.confirmed_id != id;
+                if row.confirmed_id.is_empty() || row.confirmed_id == WAS_SOLD {
+                    row.confirmed_id = id;
+                }
+                is_new
+            }
+            Kind::Released { .. } => row.seen.release(event.id),
+            Kind::Payment(_) => true,
+            Kind::Look => false,
+        }
     }
-    draft.orders.push(number);
-    draft.is_changed = true;
-    if row.seen.last_order() == Some(order.id) {
-        row.units = order.units;
-        row.deadline_ms = order.deadline_ms;
+
+    /// The row of a managed voucher's order follows the book, or is disputed.
+    fn follow(
+        &mut self,
+        batch: &Batch<'_>,
+        event: &Event,
+        told: &Known<String>,
+        from: Option<State>,
+        records: &mut Vec<Record>,
+    ) {
+        let over = Book::Over;
+        let (user, book) = match batch.answers.get(&event.key) {
+            Some(Answer::Says(says)) => (says.user.as_ref(), &says.book),
+            _ => (None, &over),
+        };
+        let row = &mut self.row;
+        let known = from.is_some().then_some(&row.known);
+        let found = match user {
+            Some(user) if *user != row.user => {
+                Err(Contradiction { known: known.unwrap_or(told).clone() })
+            }
+            _ => project(known, Some(told).filter(|_| event.kind != Kind::Look), book),
+        };
+        match found {
+            Ok(known) => row.known = known.unwrap_or_else(|| told.clone()),
+            Err(Contradiction { known }) => {
+                row.known = known;
+                let other = user.filter(|user| **user != row.user);
+                let said = other.map_or_else(|| said(event, book), |user| word_of_user(user));
+                if row.disputed != said {
+                    records.push(record(event, from, "disputed", &said));
+                    row.disputed = said;
+                    row.is_settled = false;
+                }
+            }
+        }
+        if !row.known.state.is_live() {
+            row.sole = Sole::No;
+        }
     }
-    if row.seen.is_live() {
-        let is_held = row.deadline_ms.is_some() && !row.is_confirmed();
-        row.state = if is_held { State::Held } else { State::Sold };
-        row.sole = sole;
+
+    /// Without a book the entries are counted: an id that was released can be sold again.
+    fn count(&mut self, event: &Event, told: &Known<String>) {
+        let row = &mut self.row;
+        let (is_live, is_note) = (row.seen.is_live(), row.is_note());
+        match event.kind {
+            Kind::Order { .. } if row.seen.last_order() == Some(event.id) => {
+                row.known.units = told.units;
+            }
+            Kind::Confirmed => {
+                row.known.reference = row.known.reference.take().or(told.reference.clone());
+            }
+            _ => {}
+        }
+        let was_sold = matches!(event.kind, Kind::Released { was: Some(State::Sold), .. });
+        if was_sold && row.confirmed_id.is_empty() {
+            row.confirmed_id = WAS_SOLD.to_owned();
+        }
+        let is_held = row.deadline_ms.is_some() && row.confirmed_id.is_empty();
+        let live = if is_held { State::Held } else { State::Sold };
+        let is_last = row.seen.last_release() == Some(event.id);
+        row.known.state = match event.kind {
+            _ if is_live => live,
+            Kind::Confirmed if is_note && row.seen.last_release().is_none() => State::Sold,
+            Kind::Released { reason, .. } if row.known.state.is_live() || is_last => {
+                State::Released(reason)
+            }
+            _ => row.known.state,
+        };
+        if !row.known.state.is_live() {
+            row.sole = Sole::No;
+        }
+        let was_sold = row.deadline_ms.is_none() || !row.confirmed_id.is_empty();
+        row.known.was_sold = Some(was_sold);
     }
-    Outcome::Inserted
 }
 
-/// Only accepted orders are confirmed, so the units count as sold even if the order wasn't read
-/// yet.
-fn draft_confirmation<'e>(
-    drafts: &mut Drafts<'e>,
-    rows: &'e HashMap<OrderKey, Row>,
-    confirmation: &'e Confirmation,
-) {
-    let Confirmation { key, user, units, .. } = confirmation;
-    let known = drafts.get(key).map(|draft| &draft.row).or(rows.get(key));
-    if known.is_some_and(|row| row.user != *user) {
-        return;
+impl Row {
+    /// The row is a note of a rejection, and this order came after it: the rejected order's entry
+    /// will not be read, since a rejection acknowledges it, and the id is sold again.
+    fn is_rejected_before(&self, order: &Event) -> bool {
+        let is_rejected = self.known.state == State::Released(Reason::Rejected);
+        let release = self.seen.last_release();
+        self.is_note() && is_rejected && release.is_some_and(|release| release.ms < order.id.ms)
     }
-    let draft = draft_of(drafts, rows, key, (user, *units, State::Sold));
-    let row = &mut draft.row;
-    let id = confirmation.id.to_string();
-    // If the id was sold again, a later confirmation replaces the one of the old order.
-    let is_of_old_order = row.seen.is_sold_again() && row.state == State::Held;
-    if !row.confirmed_id.is_empty() && !is_of_old_order {
-        return;
-    }
-    row.confirmed_id = id;
-    draft.is_changed = true;
-    if row.state == State::Held && row.is_confirmed() {
-        row.state = State::Sold;
+
+    /// A row that is known to have been sold after a hold says so, also if no entry of its
+    /// confirmation was read.
+    fn is_confirmed_somehow(&mut self) {
+        let is_held_first = self.deadline_ms.is_some() || self.is_note();
+        if self.known.was_sold == Some(true) && is_held_first && self.confirmed_id.is_empty() {
+            self.confirmed_id = WAS_SOLD.to_owned();
+        }
     }
 }
 
-fn draft_release<'e>(
-    drafts: &mut Drafts<'e>,
-    rows: &'e HashMap<OrderKey, Row>,
-    release: &'e Release,
-) {
-    let Release { key, user, units, reason, .. } = release;
-    let known = drafts.get(key).map(|draft| &draft.row).or(rows.get(key));
-    match known {
-        Some(row) if row.user != *user => return,
-        // A rejection acknowledges the order's entry, so the entry will not be read.
-        None if *reason == Reason::Rejected => return,
-        _ => {}
+impl Event {
+    /// The outcome of an event that is in its row, or concerns no row.
+    fn done(&self) -> Outcome {
+        match self.kind {
+            Kind::Order { .. } => Outcome::Inserted,
+            Kind::Confirmed | Kind::Payment(_) => Outcome::Confirmed,
+            Kind::Released { .. } | Kind::Look => Outcome::Released,
+        }
     }
-    let draft = draft_of(drafts, rows, key, (user, *units, State::Released(*reason)));
-    let row = &mut draft.row;
-    if !row.seen.release(release.id) {
-        return;
+
+    /// What the record of a change says that the order has become.
+    fn change_word(&self, state: State) -> &'static str {
+        match self.kind {
+            Kind::Released { kept: Some(_), .. } if state.is_live() => "reduced",
+            _ => state.word(),
+        }
     }
-    draft.is_changed = true;
-    if release.was_sold && row.confirmed_id.is_empty() {
-        row.confirmed_id = WAS_SOLD.to_owned();
+}
+
+fn record(event: &Event, from: Option<State>, to: &str, said: &str) -> Record {
+    Record {
+        key: event.key.clone(),
+        entry: event.place(),
+        from: word(from),
+        to: to.to_owned(),
+        units: event.units,
+        reference: event.reference.clone(),
+        said: said.to_owned(),
     }
-    let is_last = row.seen.last_release() == Some(release.id);
-    if !row.seen.is_live() && (row.state.is_live() || is_last) {
-        row.state = State::Released(*reason);
-        row.sole = Sole::No;
+}
+
+/// What contradicts a row, in words.
+fn said(event: &Event, book: &Book<String>) -> String {
+    match book {
+        Book::Over => {
+            let word = event.known().map_or("", |known| known.state.word());
+            format!("{word}, by the entry {}", event.place())
+        }
+        book => of_book(book),
+    }
+}
+
+/// What the server says of an order id that is another user's there.
+pub fn word_of_user(user: &str) -> String {
+    format!("the order id is of user {user}")
+}
+
+/// What the book has of an order, in words.
+pub fn of_book(book: &Book<String>) -> String {
+    let known = match book {
+        Book::Has(known) => known,
+        Book::Lacks => return "no such order".to_owned(),
+        Book::Older => return "an earlier sale".to_owned(),
+        Book::Over => return "no sale".to_owned(),
+    };
+    let mut text = format!("{}, units {}", known.state.word(), known.units);
+    match known.was_sold.filter(|_| !known.state.is_live()) {
+        Some(true) => text += ", was sold",
+        Some(false) => text += ", was held",
+        None => {}
+    }
+    match &known.reference {
+        Some(reference) => text + &format!(", ref {reference}"),
+        None => text + ", no ref",
     }
 }

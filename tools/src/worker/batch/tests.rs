@@ -4,6 +4,9 @@ use domain::book::Reason;
 use domain::entry_id::EntryId;
 
 use super::*;
+use crate::order_events::Kind;
+
+mod by_book;
 
 fn id(ms: u64) -> EntryId {
     EntryId { ms, seq: 0 }
@@ -13,21 +16,30 @@ fn key(order: &str) -> OrderKey {
     OrderKey { voucher: "7".to_owned(), sale: String::new(), order: order.to_owned() }
 }
 
-fn order_of(user: &str, order: &str, ms: u64, units: i64) -> Order {
-    Order { id: id(ms), key: key(order), user: user.to_owned(), units, deadline_ms: None }
+type Heard = (Event, Sole);
+
+fn event(user: &str, order: &str, ms: u64, units: i64, kind: Kind) -> Event {
+    Event { id: id(ms), key: key(order), user: user.to_owned(), units, reference: None, kind }
 }
 
-fn sale(user: &str, order: &str, ms: u64) -> Event {
-    Event::Order(order_of(user, order, ms, 1), Sole::Yes)
+fn order_of(user: &str, order: &str, ms: u64, units: i64) -> Event {
+    event(user, order, ms, units, Kind::Order { deadline_ms: None })
 }
 
-fn release(user: &str, order: &str, ms: u64, reason: Reason) -> Event {
-    let was_sold = false;
-    let (key, user) = (key(order), user.to_owned());
-    Event::Release(Release { id: id(ms), key, user, units: 1, reason, was_sold })
+fn held_of(user: &str, order: &str, ms: u64, units: i64) -> Event {
+    event(user, order, ms, units, Kind::Order { deadline_ms: Some(99) })
 }
 
-fn cancel(user: &str, order: &str, ms: u64) -> Event {
+fn sale(user: &str, order: &str, ms: u64) -> Heard {
+    (order_of(user, order, ms, 1), Sole::Yes)
+}
+
+fn release(user: &str, order: &str, ms: u64, reason: Reason) -> Heard {
+    let kind = Kind::Released { reason, was: Some(State::Held), kept: None };
+    (event(user, order, ms, 1, kind), Sole::No)
+}
+
+fn cancel(user: &str, order: &str, ms: u64) -> Heard {
     release(user, order, ms, Reason::Cancelled)
 }
 
@@ -38,6 +50,7 @@ struct Rows {
     sales: BTreeMap<(String, String), i64>,
     /// The changes that the shop's statements ran for, by order.
     told: BTreeMap<OrderKey, Vec<String>>,
+    records: Vec<Record>,
 }
 
 fn holder(row: &Row) -> (String, String, String) {
@@ -45,13 +58,19 @@ fn holder(row: &Row) -> (String, String, String) {
 }
 
 impl Rows {
-    fn apply(&mut self, events: &[Event]) -> Vec<Outcome> {
+    fn apply(&mut self, events: &[Heard]) -> Vec<Outcome> {
+        self.apply_by(events, &Answers::new())
+    }
+
+    fn apply_by(&mut self, events: &[Heard], answers: &Answers) -> Vec<Outcome> {
         let holders = self
             .rows
             .values()
             .filter(|row| row.sole == Sole::Yes)
             .map(|row| (holder(row), row.key.order.clone()));
-        let plan = plan(events, &self.rows, &holders.collect(), Steps::Wanted).unwrap();
+        let (rows, holders) = (&self.rows, &holders.collect());
+        let batch = Batch { events, rows, answers, holders, wants: Steps::Wanted };
+        let plan = plan(&batch, vec![None; events.len()]).unwrap();
         for row in plan.inserts {
             assert!(self.rows.insert(row.key.clone(), row).is_none(), "inserted twice");
         }
@@ -61,7 +80,8 @@ impl Rows {
         for (voucher, change) in plan.sales {
             *self.sales.entry(voucher).or_default() += change;
         }
-        for Step { change, old, new, row } in plan.steps {
+        self.records.extend(plan.records);
+        for Step { change, old, new, row, .. } in plan.steps {
             let old = old.map_or("-", State::word);
             let told = format!("{} {old} {}", change.word(), new.word());
             self.told.entry(row.key).or_default().push(told);
@@ -71,14 +91,14 @@ impl Rows {
     }
 
     fn check(&self) {
-        let live = self.rows.values().filter(|row| row.state.is_live());
-        let units: i64 = live.clone().map(|row| row.units).sum();
+        let live = self.rows.values().filter(|row| row.known.state.is_live());
+        let units: i64 = live.clone().map(|row| row.known.units).sum();
         assert_eq!(self.sales.values().sum::<i64>(), units);
         let mut users = std::collections::HashSet::new();
         for row in live.filter(|row| row.sole == Sole::Yes) {
             assert!(users.insert(holder(row)), "{} twice", row.user);
         }
-        for row in self.rows.values().filter(|row| !row.state.is_live()) {
+        for row in self.rows.values().filter(|row| !row.known.state.is_live()) {
             assert_eq!(row.sole, Sole::No);
         }
     }
@@ -88,7 +108,7 @@ impl Rows {
     }
 
     fn state(&self, order: &str) -> &'static str {
-        self.rows.get(&key(order)).map_or("none", |row| row.state.word())
+        self.rows.get(&key(order)).map_or("none", |row| row.known.state.word())
     }
 }
 
@@ -106,8 +126,7 @@ fn an_order_becomes_one_row_however_often_it_comes() {
 #[test]
 fn held_orders_have_a_deadline() {
     let mut rows = Rows::default();
-    let order = Order { deadline_ms: Some(99), ..order_of("alice", "1", 1, 2) };
-    rows.apply(&[Event::Order(order, Sole::No)]);
+    rows.apply(&[(held_of("alice", "1", 1, 2), Sole::No)]);
     assert_eq!((rows.state("1"), rows.sold()), ("held", 2));
     rows.apply(&[release("alice", "1", 5, Reason::Expired)]);
     assert_eq!((rows.state("1"), rows.sold()), ("expired", 0));
@@ -125,13 +144,15 @@ fn a_release_that_comes_first_leaves_a_note() {
 }
 
 #[test]
-fn a_rejected_order_that_has_no_row_gets_none() {
+fn a_rejection_that_comes_first_leaves_a_note_too() {
     let mut rows = Rows::default();
     assert_eq!(rows.apply(&[release("alice", "1", 5, Reason::Rejected)]), [Released]);
-    assert_eq!(rows.state("1"), "none");
-    // A rejected order that has a row is released.
-    rows.apply(&[sale("bob", "2", 6), release("bob", "2", 7, Reason::Rejected)]);
-    assert_eq!(rows.state("2"), "rejected");
+    assert_eq!(rows.apply(&[sale("alice", "1", 4)]), [Inserted]);
+    assert_eq!((rows.state("1"), rows.sold()), ("rejected", 0));
+    // The group that rejects an order never reads it; without a book the id is sold again.
+    rows.apply(&[release("bob", "2", 7, Reason::Rejected)]);
+    rows.apply(&[sale("bob", "2", 9)]);
+    assert_eq!((rows.state("2"), rows.sold()), ("sold", 1));
 }
 
 #[test]
@@ -166,7 +187,7 @@ fn a_user_has_one_order_where_the_limit_is_one() {
     );
     assert_eq!(rows.apply(&[sale("alice", "2", 2)]), [other]);
     // With a higher limit there is no conflict.
-    let second = Event::Order(order_of("alice", "4", 4, 1), Sole::No);
+    let second = (order_of("alice", "4", 4, 1), Sole::No);
     assert_eq!(rows.apply(&[second]), [Inserted]);
 }
 
@@ -185,9 +206,9 @@ fn who_cancelled_buys_again() {
 #[test]
 fn an_id_that_is_sold_again_revives_its_row() {
     let history = [
-        Event::Order(order_of("alice", "1", 1, 1), Sole::Yes),
+        (order_of("alice", "1", 1, 1), Sole::Yes),
         cancel("alice", "1", 2),
-        Event::Order(order_of("alice", "1", 3, 5), Sole::Yes),
+        (order_of("alice", "1", 3, 5), Sole::Yes),
     ];
     for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
         let mut rows = Rows::default();
@@ -199,21 +220,15 @@ fn an_id_that_is_sold_again_revives_its_row() {
 }
 
 #[test]
-fn what_the_application_made_of_a_live_row_stays() {
-    let mut rows = Rows::default();
-    let order = Order { deadline_ms: Some(99), ..order_of("alice", "1", 1, 1) };
-    rows.apply(&[Event::Order(order.clone(), Sole::Yes)]);
-    rows.rows.get_mut(&key("1")).unwrap().state = State::Sold;
-    assert_eq!(rows.apply(&[Event::Order(order, Sole::Yes)]), [Repeated]);
-    assert_eq!(rows.state("1"), "sold");
-}
-
-#[test]
 fn sums_beyond_all_bounds_are_found_before_they_are_written() {
-    let huge = |order| Event::Order(order_of("alice", order, 1, i64::MAX), Sole::No);
-    let rows = HashMap::new();
-    assert_eq!(plan(&[huge("1"), huge("2")], &rows, &Holders::new(), Steps::Wanted), Err(TooMany));
-    assert!(plan(&[huge("1")], &rows, &Holders::new(), Steps::Wanted).is_ok());
+    let huge = |order| (order_of("alice", order, 1, i64::MAX), Sole::No);
+    let planned = |events: &[Heard]| {
+        let (rows, answers, holders) = (&HashMap::new(), &Answers::new(), &Holders::new());
+        let batch = Batch { events, rows, answers, holders, wants: Steps::Wanted };
+        plan(&batch, vec![None; events.len()]).map(|_| ())
+    };
+    assert_eq!(planned(&[huge("1"), huge("2")]), Err(TooMany));
+    assert_eq!(planned(&[huge("1")]), Ok(()));
 }
 
 #[test]
@@ -241,14 +256,14 @@ fn random_histories_end_the_same_in_whatever_pieces_they_come() {
         }
         assert_eq!(pieces.sold(), together.sold());
         for (key, row) in &together.rows {
-            let (state, seen) = (&pieces.rows[key].state, &pieces.rows[key].seen);
-            assert_eq!((state, seen), (&row.state, &row.seen), "seed {seed}, {key:?}");
+            let (state, seen) = (&pieces.rows[key].known.state, &pieces.rows[key].seen);
+            assert_eq!((state, seen), (&row.known.state, &row.seen), "seed {seed}, {key:?}");
         }
     }
 }
 
 /// Three users who buy and cancel in turn.
-fn history(random: &mut fastrand::Rng) -> Vec<Event> {
+fn history(random: &mut fastrand::Rng) -> Vec<Heard> {
     let mut events = Vec::new();
     let mut has: [Option<String>; 3] = [None, None, None];
     for ms in 1..12 {
@@ -267,26 +282,19 @@ fn history(random: &mut fastrand::Rng) -> Vec<Event> {
 }
 
 /// The entries of an order that was held, paid and cancelled, and of one that was sold.
-fn lives() -> [Vec<Event>; 3] {
-    let held = Order { deadline_ms: Some(99), ..order_of("alice", "h", 1, 2) };
-    let confirmation = Confirmation { id: id(2), key: key("h"), user: "alice".into(), units: 2 };
-    let release = |order, was_sold| Release {
-        id: id(3),
-        key: key(order),
-        user: "alice".into(),
-        units: 2,
-        reason: Reason::Cancelled,
-        was_sold,
+fn lives() -> [Vec<Heard>; 3] {
+    let held = held_of("alice", "h", 1, 2);
+    let released = |order| {
+        let kind = Kind::Released { reason: Reason::Cancelled, was: Some(State::Sold), kept: None };
+        event("alice", order, 3, 2, kind)
     };
-    let paid = Event::Confirmation(confirmation);
-    [
-        vec![Event::Order(held.clone(), Sole::No), paid.clone()],
-        vec![Event::Order(held, Sole::No), paid, Event::Release(release("h", true))],
-        vec![
-            Event::Order(order_of("alice", "s", 1, 2), Sole::No),
-            Event::Release(release("s", true)),
-        ],
-    ]
+    let paid = event("alice", "h", 2, 2, Kind::Confirmed);
+    let lives = [
+        vec![held.clone(), paid.clone()],
+        vec![held, paid, released("h")],
+        vec![order_of("alice", "s", 1, 2), released("s")],
+    ];
+    lives.map(|events| events.into_iter().map(|event| (event, Sole::No)).collect())
 }
 
 /// Every order of reading, in batches of every size, each entry once or twice.
@@ -309,7 +317,7 @@ fn however_the_three_streams_interleave_the_row_and_what_the_shop_is_told_are_th
                 let size = random.usize(1..=queue.len());
                 rows.apply(&queue.drain(..size).collect::<Vec<_>>());
             }
-            let key = events[0].key();
+            let key = &events[0].0.key;
             assert_eq!(rows.state(&key.order), state);
             match rows.told.get(key) {
                 Some(all) => assert_eq!(*all, told),
@@ -329,46 +337,22 @@ fn a_confirmation_counts_though_its_order_was_not_read() {
     rows.apply(&events[..1]);
     assert_eq!((rows.state("h"), rows.sold()), ("sold", 2));
     // A confirmation of another user's order with this id does not change the row.
-    let other = Confirmation { id: id(9), key: key("x"), user: "bob".into(), units: 1 };
-    rows.apply(&[Event::Confirmation(other)]);
-    let held = Order { deadline_ms: Some(99), ..order_of("carol", "x", 9, 1) };
-    rows.apply(&[Event::Order(held, Sole::No)]);
+    rows.apply(&[(event("bob", "x", 9, 1, Kind::Confirmed), Sole::No)]);
+    rows.apply(&[(held_of("carol", "x", 9, 1), Sole::No)]);
     assert_eq!((rows.state("x"), rows.sold()), ("held", 3));
-}
-
-#[test]
-fn an_order_of_another_sale_has_a_row_of_its_own() {
-    let mut rows = Rows::default();
-    let of_sale = |sale: &str, ms, user: &str| {
-        let mut order = order_of(user, "1", ms, 1);
-        sale.clone_into(&mut order.key.sale);
-        order
-    };
-    for (sale, user) in [("", "alice"), ("1", "bob"), ("2", "alice")] {
-        let order = Event::Order(of_sale(sale, 1, user), Sole::Yes);
-        assert_eq!(rows.apply(&[order]), [Inserted]);
-    }
-    let first = of_sale("1", 5, "bob");
-    let Order { id, key, user, units, .. } = first.clone();
-    let reason = Reason::Expired;
-    let over = Release { id, key: key.clone(), user, units, reason, was_sold: false };
-    rows.apply(&[Event::Release(over)]);
-    assert_eq!(rows.rows.len(), 3);
-    assert_eq!((rows.state("1"), rows.rows[&key].state), ("sold", State::Released(reason)));
-    assert_eq!(rows.sales[&("7".to_owned(), "2".to_owned())], 1);
 }
 
 #[test]
 fn what_frees_units_is_told_before_what_takes_them() {
     let mut rows = Rows::default();
     rows.apply(&[sale("alice", "1", 1)]);
-    let held = |user: &str, order: &str| {
-        let order = Order { deadline_ms: Some(99), ..order_of(user, order, 2, 1) };
-        Event::Order(order, Sole::No)
-    };
+    let held = |user: &str, order: &str| (held_of(user, order, 2, 1), Sole::No);
     let events =
         [held("bob", "0"), held("carol", "2"), cancel("carol", "2", 3), cancel("alice", "1", 4)];
-    let plan = plan(&events, &rows.rows, &Holders::new(), Steps::Wanted).unwrap();
+    let (answers, holders) = (&Answers::new(), &Holders::new());
+    let wants = Steps::Wanted;
+    let batch = Batch { events: &events, rows: &rows.rows, answers, holders, wants };
+    let plan = plan(&batch, vec![None; 4]).unwrap();
     let told = plan.steps.iter().map(|step| (&*step.row.key.order, step.change));
     let wanted = [("1", Change::Released), ("0", Change::Held)];
     assert_eq!(told.collect::<Vec<_>>(), wanted);

@@ -4,28 +4,28 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::order_events::{Order, Release, StreamEntry};
-use anyhow::{Context, Result};
-use domain::book::{Entry, State};
-use domain::rejection::FieldNames;
-use redis::{Value, cmd};
+use anyhow::{Context, Result, bail};
+use domain::book::State;
+use domain::projection::{Book, Known};
+use redis::{RedisResult, Value, cmd};
 use seckill_tools::connection::Connection;
 use seckill_tools::scan::items;
 use seckill_tools::voucher_keys::VoucherKeys;
 
-use crate::source::entries_of;
+use crate::batch::{Answer, Says};
+use crate::book::Asker;
+use crate::options::OrderFields;
+use crate::order_events::{Event, Kind, OrderKey};
+use crate::source::{Source, Which, entries_of};
 
-const PIECE: u32 = 1_000;
+const PIECE: usize = 1_000;
 
 /// An order as the server has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
     pub user: String,
-    pub units: i64,
-    pub state: State,
+    pub known: Known<String>,
     pub deadline_ms: Option<i64>,
-    /// Its payment has a reference, so it was sold at some time.
-    pub was_sold: bool,
 }
 
 /// What was sold of a voucher in its current sale.
@@ -47,16 +47,19 @@ pub struct Sold {
 }
 
 impl Sold {
+    /// None if the voucher has no sale.
     pub async fn read(
         link: &mut Connection,
+        source: &mut Source,
         keys: &VoucherKeys,
-        names: FieldNames<'_>,
-    ) -> Result<Self> {
-        let info: HashMap<String, Value> = cmd("SECKILL.INFO")
-            .arg(&keys.voucher)
-            .query_async(link)
-            .await
-            .with_context(|| format!("SECKILL.INFO {}", keys.voucher))?;
+        names: &[OrderFields],
+    ) -> Result<Option<Self>> {
+        let info: RedisResult<HashMap<String, Value>> =
+            cmd("SECKILL.INFO").arg(&keys.voucher).query_async(link).await;
+        let info = match info {
+            Err(error) if error.code() == Some("NOVOUCHER") => return Ok(None),
+            info => info.with_context(|| format!("SECKILL.INFO {}", keys.voucher))?,
+        };
         let number = |name: &str| match info.get(name) {
             Some(Value::Int(number)) => Some(*number),
             _ => None,
@@ -77,29 +80,46 @@ impl Sold {
             ..Self::default()
         };
         if sold.is_managed {
-            sold.read_book(link, keys).await?;
+            sold.read_book(link, source, keys).await?;
         } else {
             let users = items(link, "SSCAN", &keys.buyers).await?;
             sold.users = users.into_iter().map(text).collect();
             sold.read_streams(link, keys, names).await?;
         }
-        Ok(sold)
+        Ok(Some(sold))
     }
 
-    async fn read_book(&mut self, link: &mut Connection, keys: &VoucherKeys) -> Result<()> {
+    /// The ids are in the book's fields; what it says of an order is asked as for every batch.
+    async fn read_book(
+        &mut self,
+        link: &mut Connection,
+        source: &mut Source,
+        keys: &VoucherKeys,
+    ) -> Result<()> {
         let book = items(link, "HSCAN", &keys.book).await?;
-        for pair in book.chunks_exact(2) {
-            let Ok(entry) = Entry::parse(&pair[1]) else {
-                anyhow::bail!("the book of {} has an entry that can't be read", self.voucher);
-            };
-            let fact = Fact {
-                user: text(entry.user.to_vec()),
-                units: entry.units.get(),
-                state: entry.state,
-                deadline_ms: (entry.state == State::Held).then_some(entry.deadline),
-                was_sold: entry.reference.is_some(),
-            };
-            self.orders.insert(text(pair[0].clone()), fact);
+        let ids: Vec<OrderKey> = book
+            .chunks_exact(2)
+            .map(|pair| OrderKey {
+                voucher: self.voucher.clone(),
+                sale: self.sale.clone(),
+                order: text(pair[0].clone()),
+            })
+            .collect();
+        let mut asker = Asker { source, are_entries: false, replicas: 0 };
+        for ids in ids.chunks(PIECE) {
+            for (key, answer) in asker.answers(ids.iter()).await? {
+                match answer {
+                    Answer::Says(Says {
+                        user: Some(user),
+                        deadline_ms,
+                        book: Book::Has(known),
+                    }) => {
+                        self.orders.insert(key.order, Fact { user, known, deadline_ms });
+                    }
+                    Answer::Says(_) => {}
+                    Answer::Unreadable(why) => bail!("the book of {}: {why}", self.voucher),
+                }
+            }
         }
         Ok(())
     }
@@ -109,25 +129,21 @@ impl Sold {
         &mut self,
         link: &mut Connection,
         keys: &VoucherKeys,
-        names: FieldNames<'_>,
+        names: &[OrderFields],
     ) -> Result<()> {
         let mut balance: HashMap<String, i64> = HashMap::new();
-        for order in orders_of(link, keys, names, &self.sale).await? {
-            *balance.entry(order.key.order.clone()).or_default() += 1;
-            let fact = Fact {
-                user: order.user,
-                units: order.units,
-                state: State::Sold,
-                deadline_ms: None,
-                was_sold: false,
-            };
-            self.orders.insert(order.key.order, fact);
+        for event in events_of(link, keys, names, &self.sale, Which::Orders).await? {
+            *balance.entry(event.key.order.clone()).or_default() += 1;
+            let known = Known::new(State::Sold, None, event.units, None);
+            let fact = Fact { user: event.user, known, deadline_ms: None };
+            self.orders.insert(event.key.order, fact);
         }
-        for release in releases_of(link, keys, names, &self.sale).await? {
-            let left = balance.entry(release.key.order.clone()).or_default();
+        for event in events_of(link, keys, names, &self.sale, Which::Released).await? {
+            let left = balance.entry(event.key.order.clone()).or_default();
             *left -= 1;
-            if let Some(fact) = self.orders.get_mut(&release.key.order).filter(|_| *left <= 0) {
-                fact.state = State::Released(release.reason);
+            let fact = self.orders.get_mut(&event.key.order).filter(|_| *left <= 0);
+            if let (Some(fact), Kind::Released { reason, .. }) = (fact, event.kind) {
+                fact.known.state = State::Released(reason);
             }
         }
         Ok(())
@@ -138,56 +154,29 @@ impl Sold {
         if !self.is_managed {
             return self.buyers;
         }
-        self.orders.values().filter(|fact| fact.state.is_live()).map(|fact| fact.units).sum()
+        let live = self.orders.values().filter(|fact| fact.known.state.is_live());
+        live.map(|fact| fact.known.units).sum()
     }
 }
 
-/// The entries of a voucher's sale in its stream of orders.
-pub async fn orders_of(
+/// The entries of a voucher's sale in a stream.
+pub async fn events_of(
     link: &mut Connection,
     keys: &VoucherKeys,
-    names: FieldNames<'_>,
+    names: &[OrderFields],
     sale: &str,
-) -> Result<Vec<Order>> {
-    let Some(stream) = &keys.stream else { return Ok(Vec::new()) };
-    let mut orders = Vec::new();
-    read_stream(link, stream, |entry| {
-        let order = Order::parse(entry, names).ok();
-        orders.extend(order.filter(|o| o.key.voucher == keys.voucher && o.key.sale == sale));
-    })
-    .await?;
-    Ok(orders)
-}
-
-/// The entries of a voucher's sale in its stream of releases.
-pub async fn releases_of(
-    link: &mut Connection,
-    keys: &VoucherKeys,
-    names: FieldNames<'_>,
-    sale: &str,
-) -> Result<Vec<Release>> {
-    let Some(stream) = &keys.released else { return Ok(Vec::new()) };
-    let mut releases = Vec::new();
-    read_stream(link, stream, |entry| {
-        let release = Release::parse(entry, names).ok();
-        releases.extend(release.filter(|r| r.key.voucher == keys.voucher && r.key.sale == sale));
-    })
-    .await?;
-    Ok(releases)
-}
-
-async fn read_stream(
-    link: &mut Connection,
-    stream: &str,
-    mut take: impl FnMut(&StreamEntry),
-) -> Result<()> {
-    let mut from = "-".to_owned();
+    which: Which,
+) -> Result<Vec<Event>> {
+    let stream = if which == Which::Orders { &keys.stream } else { &keys.released };
+    let Some(stream) = stream else { return Ok(Vec::new()) };
+    let (mut events, mut from) = (Vec::new(), "-".to_owned());
     loop {
         let mut range = cmd("XRANGE");
         range.arg(stream).arg(&from).arg("+").arg("COUNT").arg(PIECE);
         let entries = entries_of(&range.query_async::<Value>(link).await?);
-        entries.iter().for_each(&mut take);
-        let Some(last) = entries.last() else { return Ok(()) };
+        let parsed = entries.iter().filter_map(|entry| Event::parse(which, entry, names).ok());
+        events.extend(parsed.filter(|e| e.key.voucher == keys.voucher && e.key.sale == sale));
+        let Some(last) = entries.last() else { return Ok(events) };
         from = format!("({}", last.id);
     }
 }

@@ -70,8 +70,8 @@ fn a_time_has_a_unit() {
 
 #[test]
 fn fields_are_three_different_names() {
-    assert_eq!(field_names("u v o").unwrap().id, "o");
-    for wrong in ["", "u v", "u v o x", "u u o"] {
-        assert!(field_names(wrong).is_err(), "{wrong}");
+    assert_eq!(OrderFields::parse(" u  v o").unwrap().all(), ["u", "v", "o"]);
+    for wrong in ["", "u v", "u v o x", "u u o", "u v ref"] {
+        assert!(OrderFields::parse(wrong).is_err(), "{wrong}");
     }
 }

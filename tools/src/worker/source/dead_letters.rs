@@ -1,36 +1,21 @@
 //! Makes an entry a dead letter, with or without the release of its order.
 
-use crate::order_events::{OrderKey, StreamEntry};
 use domain::entry_id::EntryId;
 use domain::fields::{DEAD_LETTER_GROUP, DEAD_LETTER_ID, DEAD_LETTER_REASON, DEAD_LETTER_STREAM};
-use domain::key_names::DEAD_LETTERS_SUFFIX;
-use redis::{RedisResult, Value, cmd};
+use domain::key_names::{BOOK_PREFIX, DEAD_LETTERS_SUFFIX, Naming};
+use domain::rejection::Fate;
+use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult, Value, cmd};
 use seckill_tools::server_errors::{Trouble, trouble};
 
 use super::{Source, Which, bytes, entries_of, field, items, number};
+use crate::order_events::{OrderKey, StreamEntry};
 
-/// Appends a pending entry to the dead letters and acknowledges it; releases nothing. A script that
-/// fails is not undone, so the write that can be refused is first.
-const BURY: &str = "local pending = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[2], ARGV[2], 1)
-if #pending == 0 then return 0 end
-redis.call('XADD', KEYS[2], '*', unpack(ARGV, 3))
-redis.call('XACK', KEYS[1], ARGV[1], ARGV[2])
-return 1";
-
-/// Rejects an order that is not sold: it is held, or was released. Check and rejection are one
-/// step, so that no payment happens in between.
-const REJECT_UNSOLD: &str = "local order = redis.call('SECKILL.ORDER', KEYS[2], ARGV[3])
-if not order then return 0 end
-local known = {}
-for i = 1, #order, 2 do known[order[i]] = order[i + 1] end
-if known['user'] ~= ARGV[4] or known['state'] == 'sold' then return 0 end
-local sale = known['sale'] and string.format('%.0f', known['sale']) or ''
-if sale ~= ARGV[6] then return 0 end
-return redis.call('SECKILL.REJECT', KEYS[1], ARGV[1], ARGV[2], 'REASON', ARGV[5])";
+/// How often a step is tried while others write the same key.
+const TRIES: u32 = 100;
 
 /// What the server knows about an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct Order {
     pub user: String,
     pub state: String,
 }
@@ -44,20 +29,53 @@ impl Source {
         reason: &str,
     ) -> RedisResult<bool> {
         let name = self.name(which).to_owned();
-        let mut bury = cmd("EVAL");
-        let dead_letters = [name.as_bytes(), DEAD_LETTERS_SUFFIX].concat();
-        bury.arg(BURY).arg(2).arg(&name).arg(dead_letters);
-        bury.arg(&self.group).arg(entry.id.to_string());
+        let letters = [name.as_bytes(), DEAD_LETTERS_SUFFIX].concat();
+        let mut add = cmd("XADD");
+        add.arg(&letters).arg("*");
         for (name, value) in &entry.fields {
-            bury.arg(name).arg(value);
+            add.arg(name).arg(value);
         }
-        bury.arg(DEAD_LETTER_STREAM).arg(&name).arg(DEAD_LETTER_GROUP).arg(&self.group);
-        bury.arg(DEAD_LETTER_ID).arg(entry.id.text()).arg(DEAD_LETTER_REASON).arg(reason);
-        bury.arg("dlqOrder").arg("unknown");
-        Ok(number(&self.ask(&bury).await?) == Some(1))
+        add.arg(DEAD_LETTER_STREAM).arg(&name).arg(DEAD_LETTER_GROUP).arg(&self.group);
+        add.arg(DEAD_LETTER_ID).arg(entry.id.text()).arg(DEAD_LETTER_REASON).arg(reason);
+        add.arg("dlqOrder").arg(Fate::Unknown.word());
+        let mut ack = cmd("XACK");
+        ack.arg(&name).arg(&self.group).arg(entry.id.to_string());
+        for _ in 0..TRIES {
+            // In a transaction nothing is undone, so what could refuse the letter is checked.
+            self.ask(cmd("WATCH").arg(&letters)).await?;
+            let kind = self.ask(cmd("TYPE").arg(&letters)).await?;
+            let is_stream = matches!(bytes(&kind), b"stream" | b"none");
+            if !is_stream || self.deliveries(which, entry.id).await?.is_none() {
+                self.ask(&cmd("UNWATCH")).await?;
+                let text = "the key of the dead letters is not a stream";
+                let refused = (ErrorKind::UnexpectedReturnType, text);
+                return if is_stream { Ok(false) } else { Err(RedisError::from(refused)) };
+            }
+            let Some(replies) = self.transact(&[&add, &ack]).await? else { continue };
+            if let [id, acknowledged] = &replies[..]
+                && number(acknowledged) == Some(0)
+            {
+                // Somebody was faster.
+                self.ask(cmd("XDEL").arg(&letters).arg(bytes(id))).await?;
+                return Ok(false);
+            }
+            return Ok(true);
+        }
+        Err(busy())
     }
 
-    /// Gives up an order that is held or was released. False if there is no such order.
+    /// None if a watched key has changed.
+    async fn transact(&mut self, commands: &[&Cmd]) -> RedisResult<Option<Vec<Value>>> {
+        let mut all = Pipeline::new();
+        all.atomic();
+        for command in commands {
+            all.add_command((*command).clone());
+        }
+        all.query_async(&mut self.connection).await
+    }
+
+    /// Gives up an order that is held or was released. False if there is no such order. The check
+    /// and the rejection are one step, so that no payment happens in between.
     pub async fn reject_unsold(
         &mut self,
         id: EntryId,
@@ -65,18 +83,33 @@ impl Source {
         user: &str,
         reason: &str,
     ) -> RedisResult<bool> {
-        let mut reject = cmd("EVAL");
-        reject.arg(REJECT_UNSOLD).arg(2).arg(self.name(Which::Orders)).arg(&order.voucher);
-        reject.arg(&self.group).arg(id.to_string()).arg(&order.order).arg(user).arg(reason);
-        reject.arg(&order.sale);
-        Ok(number(&self.ask(&reject).await?) == Some(1))
+        let has_tags = self.name(Which::Orders).ends_with('}');
+        let Ok(naming) = Naming::of(order.voucher.as_bytes(), has_tags) else { return Ok(false) };
+        let book = naming.key(BOOK_PREFIX);
+        for _ in 0..TRIES {
+            self.ask(cmd("WATCH").arg(&book)).await?;
+            let known = self.order(order).await?;
+            if !known.is_some_and(|known| known.user == user && known.state != "sold") {
+                self.ask(&cmd("UNWATCH")).await?;
+                return Ok(false);
+            }
+            if let Some(replies) = self.transact(&[&self.rejecting(id, reason)]).await? {
+                return Ok(replies.first().and_then(number) == Some(1));
+            }
+        }
+        Err(busy())
+    }
+
+    fn rejecting(&self, id: EntryId, reason: &str) -> Cmd {
+        let mut reject = cmd("SECKILL.REJECT");
+        reject.arg(self.name(Which::Orders)).arg(&self.group).arg(id.to_string());
+        reject.arg("REASON").arg(reason);
+        reject
     }
 
     /// Gives up an order even if it is sold: only after an operator's decision.
     pub async fn reject(&mut self, id: EntryId, reason: &str) -> RedisResult<bool> {
-        let mut reject = cmd("SECKILL.REJECT");
-        reject.arg(self.name(Which::Orders)).arg(&self.group).arg(id.to_string());
-        reject.arg("REASON").arg(reason);
+        let reject = self.rejecting(id, reason);
         Ok(number(&self.ask(&reject).await?) == Some(1))
     }
 
@@ -98,7 +131,7 @@ impl Source {
     }
 
     /// What the server knows about an order of a managed voucher; none for an unmanaged one.
-    pub async fn order(&mut self, key: &OrderKey) -> RedisResult<Option<Known>> {
+    pub async fn order(&mut self, key: &OrderKey) -> RedisResult<Option<Order>> {
         let mut order = cmd("SECKILL.ORDER");
         order.arg(&key.voucher).arg(&key.order);
         let reply: Value = match self.ask(&order).await {
@@ -112,6 +145,10 @@ impl Source {
         if sale.map_or_else(String::new, |sale| sale.to_string()) != key.sale {
             return Ok(None);
         }
-        Ok(text("user").zip(text("state")).map(|(user, state)| Known { user, state }))
+        Ok(text("user").zip(text("state")).map(|(user, state)| Order { user, state }))
     }
+}
+
+fn busy() -> RedisError {
+    RedisError::from((ErrorKind::Io, "others write the same key all the time"))
 }

@@ -1,6 +1,8 @@
 //! Opens a database by its URL.
 
-use std::os::unix::fs::MetadataExt;
+use std::fs::OpenOptions;
+use std::io::ErrorKind;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -79,6 +81,12 @@ impl Place {
                 if url.contains("socket=") && !url.contains("ssl-mode=") {
                     options = options.ssl_mode(MySqlSslMode::Disabled);
                 }
+                // The library's own modes would change what a shop's SQL means, and its own zone
+                // what NOW() is.
+                options = options.pipes_as_concat(false).no_engine_substitution(false);
+                if !url.contains("timezone=") && !url.contains("time-zone=") {
+                    options = options.timezone(None);
+                }
                 Self::MySql(options.disable_statement_logging())
             }
             #[cfg(not(feature = "databases"))]
@@ -122,13 +130,15 @@ impl Place {
                 PgPoolOptions::new()
                     .max_connections(connections)
                     .acquire_timeout(CONNECT_WAIT)
-                    .after_connect(|connection, _| {
-                        // Otherwise a plan made while the tables were empty would be cached for
-                        // long.
-                        let plans = "SET plan_cache_mode = force_custom_plan";
-                        Box::pin(async move {
-                            sqlx::Executor::execute(connection, plans).await.map(|_| ())
-                        })
+                    .after_connect({
+                        let zone = zone_of(options.get_options().unwrap_or_default());
+                        move |connection, _| {
+                            let zone = zone.clone();
+                            Box::pin(async move {
+                                sqlx::query(SET_UP).bind(zone).execute(connection).await?;
+                                Ok(())
+                            })
+                        }
                     })
                     .connect_lazy_with(options),
             ),
@@ -151,6 +161,41 @@ impl Place {
     }
 }
 
+/// Sets the time zone: that of the URL, else that of the role or of the database, else that of the
+/// server's log, which a new server has in common with its sessions. The library asks for UTC,
+/// after which the server doesn't tell any more what it would have been. And without
+/// `plan_cache_mode` a plan made while the tables were empty would be cached for long.
+#[cfg(feature = "databases")]
+const SET_UP: &str = "SELECT set_config('plan_cache_mode', 'force_custom_plan', false),
+    set_config('TimeZone', COALESCE($1,
+        (SELECT split_part(setting, '=', 2)
+         FROM pg_db_role_setting AS set, unnest(set.setconfig) AS setting
+         WHERE lower(setting) LIKE 'timezone=%'
+           AND setrole IN (0, (SELECT oid FROM pg_roles WHERE rolname = current_user))
+           AND setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+         ORDER BY setrole <> 0 DESC, setdatabase <> 0 DESC LIMIT 1),
+        current_setting('log_timezone')), false)";
+
+/// The time zone in options such as `-c TimeZone=Asia/Shanghai`.
+#[cfg(feature = "databases")]
+fn zone_of(options: &str) -> Option<String> {
+    let lower = options.to_ascii_lowercase();
+    let start = lower.find("timezone=")? + "timezone=".len();
+    options.get(start..)?.split_whitespace().next().map(str::to_owned)
+}
+
+/// Creates a file that only its owner can read, if there is none. True if there was none.
+pub fn make_file(place: &Place) -> std::io::Result<bool> {
+    #[cfg_attr(not(feature = "databases"), allow(irrefutable_let_patterns))]
+    let Place::Sqlite(options) = place else { return Ok(false) };
+    let mut file = OpenOptions::new();
+    match file.write(true).create_new(true).mode(0o600).open(options.get_filename()) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 /// Whether a URL contains a password.
 fn password_in(url: &str) -> bool {
     let rest = url.split_once("://").unwrap_or_default().1;
@@ -162,6 +207,14 @@ fn password_in(url: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "databases")]
+    #[test]
+    fn a_zone_is_found_in_options() {
+        assert_eq!(zone_of("-c TimeZone=Asia/Shanghai -c a=b").as_deref(), Some("Asia/Shanghai"));
+        assert_eq!(zone_of("-c timezone=UTC").as_deref(), Some("UTC"));
+        assert_eq!(zone_of("-c search_path=shop"), None);
+    }
 
     #[test]
     fn a_password_is_found_in_a_url() {

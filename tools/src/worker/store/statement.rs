@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::order_events::OrderKey;
 use serde::Serialize;
 
-use crate::batch::{Row, Sole};
+use crate::batch::{Record, Row, Sole};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
@@ -38,12 +38,30 @@ pub struct Statement<'a> {
     dialect: Dialect,
 }
 
-/// Rows per statement: with 13 arguments each, within the limits of all databases.
+/// Rows per statement: with 16 arguments each, within the limits of all databases.
 pub const ROWS_MAX: usize = 1_000;
 
 pub const COLUMNS: &str = "voucher_id, sale_id, order_id, user_id, units, state, deadline_ms, \
-                           only_user_id, entry_id, released_id, confirmed_id, created_ms, \
-                           updated_ms";
+                           only_user_id, entry_id, released_id, confirmed_id, ref, disputed, \
+                           disputed_ms, created_ms, updated_ms";
+/// Those that change when a row does.
+const CHANGED: [&str; 12] = [
+    "user_id",
+    "units",
+    "state",
+    "deadline_ms",
+    "only_user_id",
+    "entry_id",
+    "released_id",
+    "confirmed_id",
+    "ref",
+    "disputed",
+    "disputed_ms",
+    "updated_ms",
+];
+
+const CHANGE_COLUMNS: &str = "voucher_id, sale_id, order_id, entry, to_state, at_ms, from_state, \
+                              units, ref, said";
 
 /// A row with the texts of its columns.
 pub struct Written<'r> {
@@ -63,20 +81,23 @@ impl<'r> Written<'r> {
     }
 
     /// In the order of `COLUMNS`.
-    fn args(&self, now_ms: i64) -> [Arg<'_>; 13] {
-        let Row { key, user, units, state, deadline_ms, .. } = self.row;
+    fn args(&self, now_ms: i64) -> [Arg<'_>; 16] {
+        let Row { key, user, known, deadline_ms, .. } = self.row;
         [
             Arg::Text(&key.voucher),
             Arg::Text(&key.sale),
             Arg::Text(&key.order),
             Arg::Text(user),
-            Arg::Int(*units),
-            Arg::Text(state.word()),
+            Arg::Int(known.units),
+            Arg::Text(known.state.word()),
             Arg::MaybeInt(*deadline_ms),
             Arg::MaybeText(self.only_user()),
             Arg::Text(&self.entry_id),
             Arg::Text(&self.released_id),
             Arg::Text(&self.row.confirmed_id),
+            Arg::MaybeText(known.reference.as_deref()),
+            Arg::Text(&self.row.disputed),
+            Arg::MaybeInt(self.row.is_disputed().then_some(now_ms)),
             Arg::Int(now_ms),
             Arg::Int(now_ms),
         ]
@@ -88,12 +109,12 @@ impl<'a> Statement<'a> {
         Self { sql: sql.to_owned(), args: Vec::new(), dialect }
     }
 
-    fn push(&mut self, sql: &str) -> &mut Self {
+    pub(super) fn push(&mut self, sql: &str) -> &mut Self {
         self.sql.push_str(sql);
         self
     }
 
-    fn bind(&mut self, arg: Arg<'a>) -> &mut Self {
+    pub(super) fn bind(&mut self, arg: Arg<'a>) -> &mut Self {
         self.args.push(arg);
         match self.dialect {
             Dialect::Postgres => self.sql.push_str(&format!("${}", self.args.len())),
@@ -102,7 +123,7 @@ impl<'a> Statement<'a> {
         self
     }
 
-    fn bind_list(&mut self, args: impl IntoIterator<Item = Arg<'a>>) -> &mut Self {
+    pub(super) fn bind_list(&mut self, args: impl IntoIterator<Item = Arg<'a>>) -> &mut Self {
         self.push("(");
         for (number, arg) in args.into_iter().enumerate() {
             self.push(if number == 0 { "" } else { ", " }).bind(arg);
@@ -166,19 +187,22 @@ impl Tables {
         format!("{}voucher_sales", self.prefix)
     }
 
+    pub fn order_changes(&self) -> String {
+        format!("{}order_changes", self.prefix)
+    }
+
     /// The table of applied migrations.
     pub fn migrations(&self) -> String {
         format!("{}migrations", self.prefix)
     }
 
-    fn statement<'a>(&self, sql: &str) -> Statement<'a> {
+    pub(super) fn statement<'a>(&self, sql: &str) -> Statement<'a> {
         Statement::new(self.dialect, sql)
     }
 
     /// Selects rows, up to the condition.
-    fn select_orders<'a>(&self) -> Statement<'a> {
-        let columns = "voucher_id, sale_id, order_id, user_id, units, state, deadline_ms, \
-                       only_user_id, entry_id, released_id, confirmed_id";
+    pub(super) fn select_orders<'a>(&self) -> Statement<'a> {
+        let columns = COLUMNS.trim_end_matches(", created_ms, updated_ms");
         self.statement(&format!("SELECT {columns} FROM {} WHERE ", self.orders()))
     }
 
@@ -191,25 +215,6 @@ impl Tables {
         if self.dialect != Dialect::Sqlite {
             statement.push(" ORDER BY voucher_id, sale_id, order_id FOR UPDATE");
         }
-        statement
-    }
-
-    /// All rows of some vouchers.
-    pub fn select_vouchers<'a>(&self, vouchers: &[&'a str]) -> Statement<'a> {
-        let mut statement = self.select_orders();
-        statement.push("voucher_id IN ");
-        statement.bind_list(vouchers.iter().map(|voucher| Arg::Text(voucher)));
-        statement
-    }
-
-    /// Voucher, sale and units sold, as texts.
-    pub fn select_sums<'a>(&self, vouchers: &[&'a str]) -> Statement<'a> {
-        let text = if self.dialect == Dialect::MySql { "CHAR" } else { "TEXT" };
-        let columns = format!("voucher_id, sale_id, CAST(units AS {text})");
-        let table = self.voucher_sales();
-        let mut statement = self.statement(&format!("SELECT {columns} FROM {table}"));
-        statement.push(" WHERE voucher_id IN ");
-        statement.bind_list(vouchers.iter().map(|voucher| Arg::Text(voucher)));
         statement
     }
 
@@ -236,31 +241,47 @@ impl Tables {
     /// MySQL, which checks all indexes, can only match the row with the same key.
     pub fn release<'a>(&self, rows: &'a [Written<'_>], now_ms: i64) -> Statement<'a> {
         let mut statement = self.insert(rows, now_ms);
-        let columns = [
-            "units",
-            "state",
-            "deadline_ms",
-            "only_user_id",
-            "entry_id",
-            "released_id",
-            "confirmed_id",
-            "updated_ms",
-        ];
-        statement.or_set("voucher_id, sale_id, order_id", &columns);
+        statement.or_set("voucher_id, sale_id, order_id", &CHANGED);
         statement
     }
 
     /// Writes an existing row that is live.
     pub fn update<'a>(&self, row: &'a Written<'_>, now_ms: i64) -> Statement<'a> {
         let [voucher, sale, order, args @ ..] = row.args(now_ms);
-        let [user, units, state, deadline, only, entry, released, confirmed, _, now] = args;
-        let mut statement = self.statement(&format!("UPDATE {} SET user_id = ", self.orders()));
-        statement.bind(user).push(", units = ").bind(units).push(", state = ").bind(state);
-        statement.push(", deadline_ms = ").bind(deadline).push(", only_user_id = ").bind(only);
-        statement.push(", entry_id = ").bind(entry).push(", released_id = ").bind(released);
-        statement.push(", confirmed_id = ").bind(confirmed);
-        statement.push(", updated_ms = ").bind(now).push(" WHERE voucher_id = ").bind(voucher);
+        let created = COLUMNS.split(", ").count() - 5;
+        let args = args.into_iter().enumerate().filter(|(number, _)| *number != created);
+        let mut statement = self.statement(&format!("UPDATE {} SET ", self.orders()));
+        for (number, (column, (_, arg))) in CHANGED.iter().zip(args).enumerate() {
+            let comma = if number == 0 { "" } else { ", " };
+            statement.push(&format!("{comma}{column} = ")).bind(arg);
+        }
+        statement.push(" WHERE voucher_id = ").bind(voucher);
         statement.push(" AND sale_id = ").bind(sale).push(" AND order_id = ").bind(order);
+        statement
+    }
+
+    /// Appends to the changes what is not there yet.
+    pub fn changes<'a>(&self, records: &'a [Record], now_ms: i64) -> Statement<'a> {
+        let mut statement = self.statement(&format!("INSERT INTO {} (", self.order_changes()));
+        statement.push(CHANGE_COLUMNS).push(") VALUES ");
+        statement.bind_rows(records.iter().map(|record| {
+            vec![
+                Arg::Text(&record.key.voucher),
+                Arg::Text(&record.key.sale),
+                Arg::Text(&record.key.order),
+                Arg::Text(&record.entry),
+                Arg::Text(&record.to),
+                Arg::Int(now_ms),
+                Arg::Text(record.from),
+                Arg::Int(record.units),
+                Arg::MaybeText(record.reference.as_deref()),
+                Arg::Text(&record.said),
+            ]
+        }));
+        statement.push(match self.dialect {
+            Dialect::MySql => " ON DUPLICATE KEY UPDATE units = units",
+            _ => " ON CONFLICT DO NOTHING",
+        });
         statement
     }
 
@@ -268,33 +289,39 @@ impl Tables {
     pub fn sales<'a>(
         &self,
         changes: &'a BTreeMap<(String, String), i64>,
+        with_statements: bool,
         now_ms: i64,
     ) -> Statement<'a> {
         let table = self.voucher_sales();
         let mut statement = self.statement(&format!(
-            "INSERT INTO {table} (voucher_id, sale_id, units, updated_ms) VALUES "
+            "INSERT INTO {table} (voucher_id, sale_id, units, with_statements, updated_ms) VALUES "
         ));
         statement.bind_rows(changes.iter().map(|((voucher, sale), change)| {
-            vec![Arg::Text(voucher), Arg::Text(sale), Arg::Int(*change), Arg::Int(now_ms)]
+            let told = Arg::Int(with_statements.into());
+            vec![Arg::Text(voucher), Arg::Text(sale), Arg::Int(*change), told, Arg::Int(now_ms)]
         }));
         statement.push(&match self.dialect {
             Dialect::MySql => " ON DUPLICATE KEY UPDATE units = units + VALUES(units), \
-                               updated_ms = VALUES(updated_ms)"
+                               with_statements = GREATEST(with_statements, \
+                               VALUES(with_statements)), updated_ms = VALUES(updated_ms)"
                 .to_owned(),
             _ => format!(
                 " ON CONFLICT (voucher_id, sale_id) DO UPDATE SET units = {table}.units + \
-                 excluded.units, updated_ms = excluded.updated_ms"
+                 excluded.units, with_statements = CASE WHEN {table}.with_statements = 1 THEN 1 \
+                 ELSE excluded.with_statements END, updated_ms = excluded.updated_ms"
             ),
         });
         statement
     }
 
     /// Statements that read no row, and fail if the tables are not the worker's.
-    pub fn probes(&self) -> [String; 2] {
+    pub fn probes(&self) -> [String; 3] {
         [
+            format!("SELECT {CHANGE_COLUMNS} FROM {} WHERE 1 = 0", self.order_changes()),
             format!("SELECT {COLUMNS} FROM {} WHERE 1 = 0", self.orders()),
             format!(
-                "SELECT voucher_id, sale_id, units, updated_ms FROM {} WHERE 1 = 0",
+                "SELECT voucher_id, sale_id, units, with_statements, updated_ms FROM {} \
+                 WHERE 1 = 0",
                 self.voucher_sales()
             ),
         ]
@@ -306,6 +333,7 @@ mod tests {
     use super::*;
     use crate::seen_entries::SeenEntries;
     use domain::book::State;
+    use domain::projection::Known;
 
     fn key(voucher: &str, order: &str) -> OrderKey {
         OrderKey { voucher: voucher.to_owned(), sale: String::new(), order: order.to_owned() }
@@ -343,19 +371,20 @@ mod tests {
         let row = Row {
             key: key("7", "1"),
             user: "alice".to_owned(),
-            units: 2,
-            state: State::Held,
+            known: Known::new(State::Held, None, 2, None),
             deadline_ms: Some(5),
             sole: Sole::Yes,
             seen: SeenEntries::parse("1-1", ""),
             confirmed_id: String::new(),
+            disputed: String::new(),
+            is_settled: false,
         };
         let rows = [Written::new(&row), Written::new(&row)];
         for dialect in [Dialect::Sqlite, Dialect::Postgres, Dialect::MySql] {
             let statement = tables(dialect).insert(&rows, 9);
             assert_eq!(statement.args.len(), 2 * COLUMNS.split(',').count());
             assert_eq!(statement.args[7], Arg::MaybeText(Some("alice")));
-            assert_eq!(tables(dialect).update(&rows[0], 9).args.len(), 13 - 1);
+            assert_eq!(tables(dialect).update(&rows[0], 9).args.len(), 16 - 1);
             let binds = statement.sql.matches(['?', '$']).count();
             assert_eq!(binds, statement.args.len());
         }

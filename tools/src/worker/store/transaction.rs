@@ -1,8 +1,9 @@
 //! A transaction in any of the databases.
 
-use crate::order_events::OrderKey;
+use crate::order_events::{OrderKey, as_text};
 use crate::seen_entries::SeenEntries;
 use domain::book::State;
+use domain::projection::Known;
 #[cfg(feature = "databases")]
 use sqlx::mysql::MySqlPool;
 #[cfg(feature = "databases")]
@@ -59,6 +60,15 @@ impl Pool {
             #[cfg(feature = "databases")]
             Self::MySql(pool) => Open::MySql(pool.begin().await?),
         })
+    }
+
+    /// A transaction that only reads, and takes no lock of writers.
+    pub async fn begin_reading(&self) -> sqlx::Result<Open> {
+        match self {
+            Self::Sqlite(pool) => Ok(Open::Sqlite(pool.begin().await?)),
+            #[cfg(feature = "databases")]
+            _ => self.begin().await,
+        }
     }
 
     pub async fn close(&self) {
@@ -177,17 +187,31 @@ where
     for<'r> i64: Decode<'r, R::Database>,
     for<'r> Option<i64>: Decode<'r, R::Database>,
 {
-    let only_user: Option<Vec<u8>> = row.try_get_unchecked(7)?;
+    let [only_user, reference] = [7, 11].map(|column| row.try_get_unchecked(column));
+    let (only_user, reference): (Option<Vec<u8>>, Option<Vec<u8>>) = (only_user?, reference?);
+    // Any other word counts as sold.
+    let state = State::parse(text(row, 5)?.as_bytes()).unwrap_or(State::Sold);
+    let reference = reference.map(|bytes| as_text(&bytes));
+    let mut known = Known::new(state, None, row.try_get_unchecked(4)?, reference);
+    let deadline_ms: Option<i64> = row.try_get_unchecked(6)?;
+    let (seen, confirmed_id) = (SeenEntries::parse(&text(row, 8)?, &text(row, 9)?), text(row, 10)?);
+    let is_order = seen.last_order().is_some();
+    if !state.is_live() && !confirmed_id.is_empty() {
+        known.was_sold = Some(true);
+    } else if !state.is_live() && is_order {
+        known.was_sold = Some(deadline_ms.is_none());
+    }
+    let (disputed, disputed_ms) = (text(row, 12)?, row.try_get_unchecked::<Option<i64>, _>(13)?);
     Ok(Row {
         key: OrderKey { voucher: text(row, 0)?, sale: text(row, 1)?, order: text(row, 2)? },
         user: text(row, 3)?,
-        units: row.try_get_unchecked(4)?,
-        // Any other word counts as sold.
-        state: State::parse(text(row, 5)?.as_bytes()).unwrap_or(State::Sold),
-        deadline_ms: row.try_get_unchecked(6)?,
+        known,
+        deadline_ms,
         sole: if only_user.is_some() { Sole::Yes } else { Sole::No },
-        seen: SeenEntries::parse(&text(row, 8)?, &text(row, 9)?),
-        confirmed_id: text(row, 10)?,
+        seen,
+        confirmed_id,
+        is_settled: !disputed.is_empty() && disputed_ms.is_none(),
+        disputed,
     })
 }
 

@@ -1,0 +1,293 @@
+//! Servers that lose what they had: rows are never made to say less than what a customer was told.
+
+use std::collections::BTreeSet;
+
+use redis::Value;
+
+use crate::check::expect;
+use crate::databases::{Database, Kind};
+use crate::harness::{Server, wait_for};
+use crate::shop::{GROUP, Shop, databases, from_hex, hex};
+use crate::statements::documented;
+use crate::worker::Worker;
+
+const ONCE: [&str; 6] = ["--once", "--json", "--claim-after", "1ms", "--retry", "1ms"];
+
+impl Shop {
+    /// The server dies and returns with what it had at the last SAVE.
+    fn loses_since_the_save(&mut self) {
+        self.server.kill9();
+        self.server.start_again();
+    }
+
+    fn states(&self) -> BTreeSet<String> {
+        self.rows().into_values().map(|row| row.state).collect()
+    }
+
+    /// What the changes table has become of an order, in order.
+    pub fn changes(&self, order: &str) -> Vec<String> {
+        let hex = |column: &str| match self.database.kind.is_mysql() {
+            true => format!("CAST(hex({column}) AS CHAR(500))"),
+            false => hex(self.database.kind, column),
+        };
+        let [to, reference] = ["to_state", "COALESCE(ref, '-')"].map(hex);
+        let query = format!(
+            "SELECT {to}, {reference} FROM seckill_order_changes WHERE order_id = '{order}' \
+             ORDER BY at_ms, entry, to_state"
+        );
+        let rows = self.database.rows(&query);
+        let line = |row: &sqlx::any::AnyRow| {
+            let text = |column| from_hex(&sqlx::Row::get::<String, _>(row, column));
+            format!("{} {}", text(0), text(1))
+        };
+        rows.iter().map(line).collect()
+    }
+
+    fn settle(&self, order: &str, way: &str, file: &str) {
+        let options = ["settle", order, way, "--statements", file];
+        let mut settled = self.worker(&options);
+        assert!(settled.ended().success(), "{}", settled.log());
+    }
+}
+
+/// Confirmations are lost, the holds expire: twenty paid orders, which the server releases.
+#[test]
+fn paid_orders_that_the_server_has_forgotten_stay_paid() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        let file = shop.with_statements(&[(2, 100)], &documented(shop.database.kind));
+        let statements = ["--statements", &*file];
+        shop.sell_managed("2", 100, "HOLD 4000");
+        for number in 0..20 {
+            shop.buy("2", &format!("{}", 500 + number), &format!("{}", 1_000 + number));
+        }
+        shop.drain(&statements);
+        shop.run("SAVE");
+        for number in 0..20 {
+            let (user, id) = (500 + number, 1_000 + number);
+            let confirm = format!("SECKILL.CONFIRM 2 {user} {id} REF pay{number}");
+            assert_eq!(shop.run(&confirm), Value::Int(1), "the test was too slow");
+        }
+        shop.drain(&statements);
+        assert_eq!(shop.states(), BTreeSet::from(["sold".to_owned()]));
+        shop.loses_since_the_save();
+        let expired = wait_for("the holds to expire", || {
+            (shop.count("XLEN stream.orders.released") == 20).then_some(())
+        });
+        expired.unwrap_or_else(|late| panic!("{late}"));
+        let summary = shop.worker(&[&ONCE[..], &statements].concat()).summary_with(4);
+        assert_eq!((&summary["disputed"], &summary["released"]), (&20.into(), &20.into()));
+        assert_eq!(shop.states(), BTreeSet::from(["sold".to_owned()]));
+        assert!(shop.shop_orders().values().all(|status| *status == 2));
+        assert_eq!(shop.shop_stock(2), 80);
+        let refused = ["1000 of 500 for voucher 2: expired on the server, sold in the rows"];
+        let told = expect(&shop, &["--voucher", "2"], 1, &refused);
+        assert!(told.contains("NOT PROVED") && told.contains("disputed rows"), "{told}");
+        let changes = shop.changes("1000");
+        assert!(changes.contains(&"sold pay0".to_owned()), "{changes:?}");
+        assert!(changes.iter().any(|change| change.starts_with("disputed")), "{changes:?}");
+
+        // A person decides.
+        for number in 1_000..1_019 {
+            shop.settle(&number.to_string(), "--keep", &file);
+        }
+        shop.settle("1019", "--release", &file);
+        assert_eq!((shop.shop_orders()[&1_019], shop.shop_stock(2)), (4, 81));
+        let told = expect(&shop, &["--voucher", "2"], 0, &["PROVED: 19 units"]);
+        assert!(told.contains("settled by a person"), "{told}");
+        let mut again = shop.worker(&["settle", "1019", "--keep"]);
+        assert_eq!(again.ended().code(), Some(1), "{}", again.log());
+    }
+}
+
+/// The server forgets an order, its buyer asks again, and cancels: two entries, one release.
+#[test]
+fn an_order_that_was_lost_repeated_and_cancelled_is_cancelled() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        let file = shop.with_statements(&[(2, 100)], &documented(shop.database.kind));
+        let statements = ["--statements", &*file];
+        shop.sell_managed("2", 100, "LIMIT 1");
+        shop.drain(&statements);
+        shop.run("SAVE");
+        shop.buy("2", "501", "1001");
+        shop.drain(&statements);
+        shop.loses_since_the_save();
+        assert_eq!(shop.run("SECKILL.TRY 2 501 1001"), Value::Int(0));
+        assert_eq!(shop.run("SECKILL.CANCEL 2 501 1001"), Value::Int(1));
+        // The shop's tables would lack what is written without their statements.
+        let words = ["were written with --statements"];
+        expect(&shop, &["--voucher", "2", "--repair"], 2, &words);
+        let repair = ["--voucher", "2", "--repair", "--statements", &file];
+        expect(&shop, &repair, 0, &["wrote 1 orders", "PROVED: 0 units"]);
+        assert_eq!((shop.shop_orders()[&1001], shop.shop_stock(2)), (4, 100));
+        shop.drain(&statements);
+        assert_eq!((shop.shop_orders()[&1001], shop.shop_stock(2)), (4, 100));
+        assert_eq!(shop.states(), BTreeSet::from(["cancelled".to_owned()]));
+        shop.check();
+    }
+}
+
+/// A second group reads the rejection of an order before the order itself.
+#[test]
+fn a_rejected_order_is_not_sold_for_a_second_group() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 300);
+    shop.sell_managed("tea", 300, "LIMIT 1");
+    for number in 0..300 {
+        shop.buy("phone", &format!("u{number}"), &format!("p{number}"));
+        shop.buy("tea", &format!("u{number}"), &format!("t{number}"));
+    }
+    shop.run("XGROUP CREATE stream.orders first 0");
+    shop.run("XREADGROUP GROUP first c1 COUNT 600 STREAMS stream.orders >");
+    for (id, fields) in crate::shop::entries(&shop.server, "stream.orders") {
+        if fields["userId"] == "u299" {
+            let reject = format!("SECKILL.REJECT stream.orders first {id}");
+            assert_eq!(shop.run(&reject), Value::Int(1));
+        }
+    }
+    shop.drain(&["--batch", "20"]);
+    let live = shop.rows().into_values().filter(|row| row.state == "sold").count();
+    assert_eq!(live, 2 * 299);
+    shop.check();
+    expect(&shop, &["--voucher", "tea"], 0, &["PROVED: 299 units"]);
+    // Also when everything is read once more.
+    shop.run(&format!("XGROUP SETID stream.orders {GROUP} 0"));
+    shop.drain(&[]);
+    shop.check();
+}
+
+/// A worker has read an order and can't write it; meanwhile a person gives it up, and somebody else
+/// buys its unit.
+#[test]
+fn what_a_person_gave_up_meanwhile_is_not_written() {
+    for managed in [false, true] {
+        let mut shop = Shop::open(Database::sqlite());
+        match managed {
+            true => shop.sell_managed("tea", 2, "LIMIT 1"),
+            false => shop.sell("tea", 2),
+        }
+        shop.buy("tea", "eve", "t0");
+        let mut worker = shop.worker(&["--retry", "5ms"]);
+        shop.wait_until_drained(&mut worker);
+        let locked = shop.database.held("BEGIN EXCLUSIVE");
+        shop.buy("tea", "ann", "t1");
+        let read = wait_for("the order to be read", || {
+            (shop.has_pending() && worker.log().contains("database is down")).then_some(())
+        });
+        read.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+        let reject = format!("SECKILL.REJECT stream.orders {GROUP} {}", shop.pending()[0]);
+        assert_eq!(shop.run(&reject), Value::Int(1));
+        shop.buy("tea", "ben", "t2");
+        locked.end("COMMIT");
+        shop.wait_until_drained(&mut worker);
+        let live = shop.rows().into_iter().filter(|(_, row)| row.is_live());
+        let live: Vec<_> = live.map(|((_, id), _)| id).collect();
+        assert_eq!(live, ["t0", "t2"]);
+        shop.check();
+    }
+}
+
+/// Payments that come too late, twice, or for nothing: kept, and nothing is sold for them.
+#[test]
+fn payments_to_refund_are_kept() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        shop.sell_managed("tea", 9, "HOLD 600000");
+        shop.buy("tea", "ann", "o1");
+        shop.run("SECKILL.CANCEL tea ann o1");
+        for (id, payment) in [("o1", "late"), ("o1", "second"), ("o9", "unknown")] {
+            let of = format!("userId ann voucherId tea id {id} sale 1 ref {payment}-ref");
+            let entry = format!("XADD stream.orders.confirmed * {of} payment {payment}");
+            shop.run(&entry);
+            if payment != "unknown" {
+                // The same for the order itself.
+                let sale = crate::shop::pairs(shop.run("SECKILL.INFO tea"))["sale"].clone();
+                shop.run(&entry.replace("sale 1", &format!("sale {sale}")));
+            }
+        }
+        for _ in 0..2 {
+            shop.drain(&[]);
+            assert_eq!(shop.states(), BTreeSet::from(["cancelled".to_owned()]));
+            assert_eq!(shop.row_count(), 1);
+            let changes = shop.changes("o1");
+            for wanted in ["late late-ref", "second second-ref"] {
+                let found = changes.iter().filter(|change| *change == wanted).count();
+                assert_eq!(found, 2, "{changes:?}");
+            }
+            assert_eq!(shop.changes("o9"), ["unknown unknown-ref"]);
+            shop.run(&format!("XGROUP SETID stream.orders.confirmed {GROUP} 0"));
+        }
+    }
+}
+
+/// The references of the payment provider against those of the rows.
+#[test]
+fn references_are_compared_with_a_file() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell_managed("tea", 9, "HOLD 600000 LIMIT 5");
+    for id in ["o1", "o2"] {
+        shop.buy("tea", "ann", id);
+        shop.run(&format!("SECKILL.CONFIRM tea ann {id} REF pay-{id}"));
+    }
+    shop.drain(&[]);
+    let path = shop.server.dir().join("provider.csv");
+    let path = path.to_str().expect("a path");
+    std::fs::write(path, "ref,order\npay-o1,o1\npay-o2,o2\n").expect("write the file");
+    expect(&shop, &["--voucher", "tea", "--refs", path], 0, &["PROVED"]);
+    std::fs::write(path, "ref,order\npay-o1,o2\nother,o1\n").expect("write the file");
+    let words = [
+        "reference other: order o1 in the file, missing in the rows",
+        "reference pay-o1: order o2 in the file, order o1 in the rows",
+        "reference pay-o2: missing in the file, order o2 in the rows",
+        "NOT PROVED: 3 references",
+    ];
+    expect(&shop, &["--voucher", "tea", "--refs", path], 1, &words);
+}
+
+/// Nothing is written that a failover could take back.
+#[test]
+fn an_order_waits_for_its_replicas() {
+    let server = Server::with().port().start();
+    let mut shop = Shop::on(server, Database::sqlite(), &[""]);
+    shop.sell("phone", 9);
+    shop.buy("phone", "ann", "o1");
+    let mut worker: Worker = shop.worker(&["--replicas", "1"]);
+    let told = wait_for("a word", || {
+        worker.log().contains("0 replicas have the orders, and 1 must").then_some(())
+    });
+    told.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+    assert_eq!(shop.row_count(), 0);
+    let _replica = Server::with().replica_of(&shop.server).start();
+    shop.wait_until_drained(&mut worker);
+    assert_eq!(shop.row_count(), 1);
+    assert!(worker.terminate().success(), "{}", worker.log());
+}
+
+/// A shop's `NOW()` is in the zone of its database.
+#[test]
+fn the_time_zone_is_the_databases() {
+    for kind in [Kind::Postgres, Kind::MariaDb] {
+        let Some(database) = Database::alone(kind) else { continue };
+        let mut shop = Shop::open(database);
+        let (set, now) = match kind {
+            Kind::Postgres => ("ALTER ROLE seckill SET timezone = 'Asia/Shanghai'", {
+                "current_setting('timezone')"
+            }),
+            _ => ("SET GLOBAL time_zone = '+08:00'", "@@session.time_zone"),
+        };
+        shop.sql(set);
+        shop.sql("CREATE TABLE zones (zone VARCHAR(64), modes VARCHAR(999))");
+        let modes = if kind == Kind::Postgres { "''" } else { "@@session.sql_mode" };
+        let insert = format!("INSERT INTO zones VALUES ({now}, {modes})");
+        let file = shop.statements(&format!("on_sold = [\"{insert}\"]"));
+        shop.sell("1", 9);
+        shop.buy("1", "501", "1001");
+        shop.drain(&["--statements", &file]);
+        let zones = shop.database.rows("SELECT zone, modes FROM zones");
+        let [zone, modes] = [0, 1].map(|column| sqlx::Row::get::<String, _>(&zones[0], column));
+        let wanted = if kind == Kind::Postgres { "Asia/Shanghai" } else { "+08:00" };
+        assert_eq!(zone, wanted);
+        assert!(!modes.contains("PIPES_AS_CONCAT"), "{modes}");
+    }
+}
