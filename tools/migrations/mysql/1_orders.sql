@@ -24,8 +24,8 @@ CREATE TABLE IF NOT EXISTS {prefix}orders (
     confirmed_id VARCHAR(64) CHARACTER SET ascii NOT NULL,
     -- The reference of its payment.
     ref          MEDIUMBLOB,
-    -- What the server says that contradicts the row; empty if nothing does.
-    disputed     MEDIUMTEXT CHARACTER SET utf8mb4 NOT NULL,
+    -- What the server says that contradicts the row.
+    disputed     MEDIUMTEXT CHARACTER SET utf8mb4,
     -- Since when; null once a person has settled it.
     disputed_ms  BIGINT,
     created_ms   BIGINT NOT NULL,
@@ -46,7 +46,8 @@ CREATE TABLE IF NOT EXISTS {prefix}voucher_sales (
     PRIMARY KEY (voucher_id, sale_id)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
--- Every change of an order, and every payment that changed none. Lines are only appended.
+-- Every change of an order after the first, which is in its row, and every payment that changed
+-- none. Lines are only appended.
 CREATE TABLE IF NOT EXISTS {prefix}order_changes (
     voucher_id VARBINARY(512) NOT NULL,
     sale_id    VARBINARY(64)  NOT NULL,

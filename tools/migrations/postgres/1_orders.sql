@@ -22,8 +22,8 @@ CREATE TABLE IF NOT EXISTS {prefix}orders (
     confirmed_id TEXT NOT NULL,
     -- The reference of its payment.
     ref          TEXT,
-    -- What the server says that contradicts the row; empty if nothing does.
-    disputed     TEXT NOT NULL,
+    -- What the server says that contradicts the row.
+    disputed     TEXT,
     -- Since when; null once a person has settled it.
     disputed_ms  BIGINT,
     created_ms   BIGINT NOT NULL,
@@ -48,7 +48,8 @@ CREATE TABLE IF NOT EXISTS {prefix}voucher_sales (
     PRIMARY KEY (voucher_id, sale_id)
 );
 
--- Every change of an order, and every payment that changed none. Lines are only appended.
+-- Every change of an order after the first, which is in its row, and every payment that changed
+-- none. Lines are only appended.
 CREATE TABLE IF NOT EXISTS {prefix}order_changes (
     voucher_id TEXT COLLATE "C" NOT NULL,
     sale_id    TEXT COLLATE "C" NOT NULL,

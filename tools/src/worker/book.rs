@@ -39,8 +39,8 @@ impl Asker<'_> {
         }
         let mut gone = BTreeSet::new();
         for (which, ids) in of {
-            let pending = self.source.own_among(which, &ids).await?;
-            gone.extend(ids.difference(&pending).map(|id| (which, *id)));
+            let its = self.source.gone(which, &ids).await?;
+            gone.extend(its.into_iter().map(|id| (which, id)));
         }
         Ok(gone)
     }

@@ -2,11 +2,12 @@
 
 mod dead_letters;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::order_events::StreamEntry;
 use domain::entry_id::EntryId;
+use domain::integer;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, RedisResult, Value, cmd};
 
@@ -38,6 +39,9 @@ pub struct Source {
     streams: Streams,
     group: String,
     consumer: String,
+    /// How many entries are pending for this consumer, as far as that is known for sure: a smaller
+    /// number on the server shows that somebody took some.
+    owned: BTreeMap<Which, u64>,
 }
 
 /// Delivered entries, in the order of their stream.
@@ -87,7 +91,8 @@ impl Source {
         group: &str,
         consumer: &str,
     ) -> Self {
-        Self { connection, streams, group: group.to_owned(), consumer: consumer.to_owned() }
+        let [group, consumer] = [group, consumer].map(str::to_owned);
+        Self { connection, streams, group, consumer, owned: BTreeMap::new() }
     }
 
     pub fn name(&self, which: Which) -> &str {
@@ -155,6 +160,13 @@ impl Source {
                 None => {}
             }
         }
+        for (which, entries) in [
+            (Which::Orders, &delivered.orders),
+            (Which::Confirmed, &delivered.confirmed),
+            (Which::Released, &delivered.released),
+        ] {
+            self.owned.entry(which).and_modify(|owned| *owned += entries.len() as u64);
+        }
         Ok(delivered)
     }
 
@@ -170,6 +182,7 @@ impl Source {
         let mut claim = cmd("XAUTOCLAIM");
         claim.arg(self.name(which)).arg(&self.group).arg(&self.consumer).arg(millis(idle));
         claim.arg(start.to_string()).arg("COUNT").arg(count);
+        self.owned.remove(&which);
         let reply = self.ask(&claim).await?;
         let [next, entries, ..] = items(&reply) else { return Ok((Vec::new(), None)) };
         let next = id_of(next).filter(|next| *next != EntryId::default());
@@ -193,8 +206,32 @@ impl Source {
         idle: Duration,
         ids: &[EntryId],
     ) -> RedisResult<Vec<StreamEntry>> {
+        self.owned.remove(&which);
         let reply = self.ask(&self.claiming(which, idle, ids)).await?;
         Ok(entries_of(&reply))
+    }
+
+    /// Those of these entries that were pending for this consumer and are not any more. If as many
+    /// are pending as were read, all of them are, and need not be listed.
+    pub async fn gone(
+        &mut self,
+        which: Which,
+        ids: &BTreeSet<EntryId>,
+    ) -> RedisResult<BTreeSet<EntryId>> {
+        let mut summary = cmd("XPENDING");
+        summary.arg(self.name(which)).arg(&self.group);
+        let reply = self.ask(&summary).await?;
+        let consumers = items(&reply).get(3).map(items).unwrap_or_default();
+        let own = consumers.iter().find_map(|consumer| match items(consumer) {
+            [name, count] if bytes(name) == self.consumer.as_bytes() => Some(bytes(count)),
+            _ => None,
+        });
+        let own = own.and_then(integer::parse_digits).unwrap_or(0);
+        if self.owned.insert(which, own) == Some(own) {
+            return Ok(BTreeSet::new());
+        }
+        let pending = self.own_among(which, ids).await?;
+        Ok(ids.difference(&pending).copied().collect())
     }
 
     /// Those of these entries that are pending for this consumer.
@@ -260,7 +297,9 @@ impl Source {
         for id in ids {
             ack.arg(id.to_string());
         }
-        self.ask(&ack).await.map(|_| ())
+        let acknowledged = number(&self.ask(&ack).await?).unwrap_or(0);
+        self.owned.entry(which).and_modify(|owned| *owned = owned.saturating_sub(acknowledged));
+        Ok(())
     }
 
     /// The id of the last entry that was ever appended.

@@ -17,7 +17,7 @@ use tokio::sync::RwLock;
 use tokio::time::timeout;
 use tracing::info;
 
-use crate::batch::{Batch, Holders, Outcome, Plan, Row, Sole, Step, Steps, TooMany, plan};
+use crate::batch::{Answers, Batch, Holders, Outcome, Plan, Row, Sole, Step, Steps, TooMany, plan};
 use crate::book::Asker;
 use crate::options::Options;
 use crate::order_events::{Event, OrderKey};
@@ -229,31 +229,52 @@ impl Store {
         let mut open = pool.begin().await?;
         let keys: BTreeSet<&OrderKey> = events.iter().map(|(event, _)| &event.key).collect();
         let keys: Vec<&OrderKey> = keys.into_iter().collect();
-        let mut rows: HashMap<OrderKey, Row> = HashMap::new();
-        for keys in keys.chunks(ROWS_MAX) {
-            let found = open.rows(&self.tables.select_rows(keys.iter().copied())).await?;
-            rows.extend(found.into_iter().map(|row| (row.key.clone(), row)));
-        }
+        // Both at once: what contradicts a row is asked for again below.
+        let (rows, answers) =
+            tokio::join!(self.rows(&mut open, &keys), asker.answers(keys.iter().copied()));
+        let (rows, mut answers) = (rows?, answers.map_err(Fault::Server)?);
         let holders = match care {
             Care::Usual => Holders::new(),
             Care::Full => self.holders(&mut open, events).await?,
         };
-        // Asked while the rows are locked: no other worker writes what this answer is too old for.
-        let answers = asker.answers(keys.iter().copied()).await.map_err(Fault::Server)?;
         if let Some((event, _)) = events.first() {
             asker.replicated(event).await.map_err(Fault::Server)?;
         }
         let gone = asker.gone(events.iter().map(|(event, _)| event)).await;
         let gone = gone.map_err(Fault::Server)?;
         let is_gone = |event: &Event| gone.contains(&(event.which(), event.id));
-        let left_out = events.iter().map(|(event, _)| is_gone(event).then_some(Outcome::Gone));
+        let left_out: Vec<_> =
+            events.iter().map(|(event, _)| is_gone(event).then_some(Outcome::Gone)).collect();
         let wants = if self.statements.is_empty() { Steps::Unwanted } else { Steps::Wanted };
-        let batch = Batch { events, rows: &rows, answers: &answers, holders: &holders, wants };
-        let plan = plan(&batch, left_out.collect())
-            .map_err(|TooMany| Fault::Failed("the units sold are too many".to_owned()))?;
-        self.write(&mut open, &plan).await?;
+        let plan = |answers: &Answers| {
+            let batch = Batch { events, rows: &rows, answers, holders: &holders, wants };
+            let many = |TooMany| Fault::Failed("the units sold are too many".to_owned());
+            plan(&batch, left_out.clone()).map_err(many)
+        };
+        let mut planned = plan(&answers)?;
+        if !planned.disputes.is_empty() {
+            // Now that the rows are locked, no other worker writes what the answer is too old for.
+            let disputed = planned.disputes.iter().map(|row| &row.key);
+            answers.extend(asker.answers(disputed).await.map_err(Fault::Server)?);
+            planned = plan(&answers)?;
+        }
+        self.write(&mut open, &planned).await?;
         open.commit().await?;
-        Ok(Applied { outcomes: plan.outcomes, disputes: plan.disputes })
+        Ok(Applied { outcomes: planned.outcomes, disputes: planned.disputes })
+    }
+
+    /// The rows of some orders, locked until the transaction ends.
+    async fn rows(
+        &self,
+        open: &mut Open,
+        keys: &[&OrderKey],
+    ) -> Result<HashMap<OrderKey, Row>, Fault> {
+        let mut rows = HashMap::new();
+        for keys in keys.chunks(ROWS_MAX) {
+            let found = open.rows(&self.tables.select_rows(keys.iter().copied())).await?;
+            rows.extend(found.into_iter().map(|row| (row.key.clone(), row)));
+        }
+        Ok(rows)
     }
 
     async fn holders(&self, open: &mut Open, events: &[(Event, Sole)]) -> Result<Holders, Fault> {

@@ -134,7 +134,7 @@ fn what_was_sold_is_never_released() {
     shop.run("SECKILL.CANCEL phone ann phone-1");
     shop.run("SECKILL.CANCEL tea ann tea-1");
     let sql = "INSERT INTO seckill_orders SELECT voucher_id, sale_id, 'x', 'eve', units, state, \
-               deadline_ms, NULL, entry_id, released_id, confirmed_id, NULL, '', NULL, 0, 0 FROM \
+               deadline_ms, NULL, entry_id, released_id, confirmed_id, NULL, NULL, NULL, 0, 0 FROM \
                seckill_orders WHERE voucher_id = 'tea'";
     shop.database.held(sql).end("SELECT 1");
     let words = ["phone-1 of ann for voucher phone: cancelled on the server, sold in"];

@@ -8,6 +8,7 @@ use domain::projection::{Book, Contradiction, Known, project};
 use super::{Answer, Batch, Outcome, Record, Row, Sole, WAS_SOLD, Why, word};
 use crate::order_events::{Event, Kind, OrderKey};
 use crate::seen_entries::SeenEntries;
+use crate::source::Which;
 
 /// The draft of a row.
 pub struct Draft<'e> {
@@ -125,7 +126,7 @@ impl Draft<'_> {
         records: &mut Vec<Record>,
     ) -> Outcome {
         let from = self.exists().then_some(self.row.known.state);
-        let row = self.row.clone();
+        let before = self.exists().then(|| self.row.clone());
         let is_new = self.note(event, sole);
         if self.row.is_disputed() {
             records.push(record(event, from, "disputed", &self.row.disputed));
@@ -135,9 +136,11 @@ impl Draft<'_> {
             self.count(event, told);
         }
         self.row.is_confirmed_somehow();
-        let is_changed = !self.exists() || self.row != row;
+        let is_changed = before.is_none_or(|before| self.row != before);
         let to = self.row.known.state;
-        if !self.row.is_disputed() && (is_new || from != Some(to)) {
+        // How a row began is in the row: its entry, when, and its deadline if it was held.
+        let begins = from.is_none() && told.state == to && event.which() == Which::Orders;
+        if !self.row.is_disputed() && !begins && (is_new || from != Some(to)) {
             records.push(record(event, from, event.change_word(to), ""));
         }
         self.is_changed |= is_changed;

@@ -28,6 +28,7 @@ impl Source {
         entry: &StreamEntry,
         reason: &str,
     ) -> RedisResult<bool> {
+        self.owned.remove(&which);
         let name = self.name(which).to_owned();
         let letters = [name.as_bytes(), DEAD_LETTERS_SUFFIX].concat();
         let mut add = cmd("XADD");
@@ -83,6 +84,7 @@ impl Source {
         user: &str,
         reason: &str,
     ) -> RedisResult<bool> {
+        self.owned.remove(&Which::Orders);
         let has_tags = self.name(Which::Orders).ends_with('}');
         let Ok(naming) = Naming::of(order.voucher.as_bytes(), has_tags) else { return Ok(false) };
         let book = naming.key(BOOK_PREFIX);

@@ -42,8 +42,10 @@ pub struct Statement<'a> {
 pub const ROWS_MAX: usize = 1_000;
 
 pub const COLUMNS: &str = "voucher_id, sale_id, order_id, user_id, units, state, deadline_ms, \
-                           only_user_id, entry_id, released_id, confirmed_id, ref, disputed, \
-                           disputed_ms, created_ms, updated_ms";
+                           only_user_id, entry_id, released_id, confirmed_id, ref, created_ms, \
+                           updated_ms, disputed, disputed_ms";
+/// How many of these a row has that nothing contradicts.
+const UNDISPUTED: usize = 14;
 /// Those that change when a row does.
 const CHANGED: [&str; 12] = [
     "user_id",
@@ -55,9 +57,9 @@ const CHANGED: [&str; 12] = [
     "released_id",
     "confirmed_id",
     "ref",
+    "updated_ms",
     "disputed",
     "disputed_ms",
-    "updated_ms",
 ];
 
 const CHANGE_COLUMNS: &str = "voucher_id, sale_id, order_id, entry, to_state, at_ms, from_state, \
@@ -96,10 +98,10 @@ impl<'r> Written<'r> {
             Arg::Text(&self.released_id),
             Arg::Text(&self.row.confirmed_id),
             Arg::MaybeText(known.reference.as_deref()),
-            Arg::Text(&self.row.disputed),
+            Arg::Int(now_ms),
+            Arg::Int(now_ms),
+            Arg::MaybeText(Some(&*self.row.disputed).filter(|said| !said.is_empty())),
             Arg::MaybeInt(self.row.is_disputed().then_some(now_ms)),
-            Arg::Int(now_ms),
-            Arg::Int(now_ms),
         ]
     }
 }
@@ -202,7 +204,7 @@ impl Tables {
 
     /// Selects rows, up to the condition.
     pub(super) fn select_orders<'a>(&self) -> Statement<'a> {
-        let columns = COLUMNS.trim_end_matches(", created_ms, updated_ms");
+        let columns = COLUMNS;
         self.statement(&format!("SELECT {columns} FROM {} WHERE ", self.orders()))
     }
 
@@ -231,16 +233,28 @@ impl Tables {
     }
 
     pub fn insert<'a>(&self, rows: &'a [Written<'_>], now_ms: i64) -> Statement<'a> {
+        let is_plain = rows.iter().all(|written| written.row.disputed.is_empty());
+        let count = if is_plain { UNDISPUTED } else { COLUMNS.split(',').count() };
+        self.insert_columns(rows, count, now_ms)
+    }
+
+    fn insert_columns<'a>(
+        &self,
+        rows: &'a [Written<'_>],
+        count: usize,
+        now_ms: i64,
+    ) -> Statement<'a> {
+        let columns: Vec<&str> = COLUMNS.split(", ").take(count).collect();
         let mut statement = self.statement(&format!("INSERT INTO {} (", self.orders()));
-        statement.push(COLUMNS).push(") VALUES ");
-        statement.bind_rows(rows.iter().map(|row| row.args(now_ms).to_vec()));
+        statement.push(&columns.join(", ")).push(") VALUES ");
+        statement.bind_rows(rows.iter().map(|row| row.args(now_ms)[..count].to_vec()));
         statement
     }
 
     /// Writes existing rows that are no longer live. The unique index contains none of them, so
     /// MySQL, which checks all indexes, can only match the row with the same key.
     pub fn release<'a>(&self, rows: &'a [Written<'_>], now_ms: i64) -> Statement<'a> {
-        let mut statement = self.insert(rows, now_ms);
+        let mut statement = self.insert_columns(rows, COLUMNS.split(',').count(), now_ms);
         statement.or_set("voucher_id, sale_id, order_id", &CHANGED);
         statement
     }
@@ -248,8 +262,8 @@ impl Tables {
     /// Writes an existing row that is live.
     pub fn update<'a>(&self, row: &'a Written<'_>, now_ms: i64) -> Statement<'a> {
         let [voucher, sale, order, args @ ..] = row.args(now_ms);
-        let created = COLUMNS.split(", ").count() - 5;
-        let args = args.into_iter().enumerate().filter(|(number, _)| *number != created);
+        let names = COLUMNS.split(", ").skip(3);
+        let args = names.zip(args).filter(|(name, _)| *name != "created_ms");
         let mut statement = self.statement(&format!("UPDATE {} SET ", self.orders()));
         for (number, (column, (_, arg))) in CHANGED.iter().zip(args).enumerate() {
             let comma = if number == 0 { "" } else { ", " };
@@ -382,7 +396,7 @@ mod tests {
         let rows = [Written::new(&row), Written::new(&row)];
         for dialect in [Dialect::Sqlite, Dialect::Postgres, Dialect::MySql] {
             let statement = tables(dialect).insert(&rows, 9);
-            assert_eq!(statement.args.len(), 2 * COLUMNS.split(',').count());
+            assert_eq!(statement.args.len(), 2 * UNDISPUTED);
             assert_eq!(statement.args[7], Arg::MaybeText(Some("alice")));
             assert_eq!(tables(dialect).update(&rows[0], 9).args.len(), 16 - 1);
             let binds = statement.sql.matches(['?', '$']).count();

@@ -201,7 +201,9 @@ where
     } else if !state.is_live() && is_order {
         known.was_sold = Some(deadline_ms.is_none());
     }
-    let (disputed, disputed_ms) = (text(row, 12)?, row.try_get_unchecked::<Option<i64>, _>(13)?);
+    let disputed: Option<Vec<u8>> = row.try_get_unchecked(14)?;
+    let disputed = disputed.map(|said| as_text(&said)).unwrap_or_default();
+    let disputed_ms: Option<i64> = row.try_get_unchecked(15)?;
     Ok(Row {
         key: OrderKey { voucher: text(row, 0)?, sale: text(row, 1)?, order: text(row, 2)? },
         user: text(row, 3)?,
