@@ -55,7 +55,7 @@ fn poisoned(database: Database) -> Shop {
     let mut shop = Shop::open(database);
     let mut random = random();
     // Then the module accepts longer ids than a table does.
-    shop.run("CONFIG SET seckill.id-bytes-max 65536");
+    shop.run("CONFIG SET seckill.name-bytes-max 65536");
     shop.sell("phone", 500);
     for entry in MALFORMED {
         shop.rush(&format!("before{}", shop.accepted_count()), 8, &mut random);
