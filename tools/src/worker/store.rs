@@ -1,5 +1,6 @@
 //! The database: one transaction reads the rows, plans the changes and writes them.
 
+mod changes;
 mod fault;
 mod look;
 mod migrate;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::order_events::OrderKey;
 use serde::Serialize;
 
-use crate::batch::{Record, Row, Sole};
+use crate::batch::{Row, Sole};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
@@ -61,9 +61,6 @@ const CHANGED: [&str; 12] = [
     "disputed",
     "disputed_ms",
 ];
-
-const CHANGE_COLUMNS: &str = "voucher_id, sale_id, order_id, entry, to_state, at_ms, from_state, \
-                              units, ref, said";
 
 /// A row with the texts of its columns.
 pub struct Written<'r> {
@@ -133,7 +130,7 @@ impl<'a> Statement<'a> {
         self.push(")")
     }
 
-    fn bind_rows(&mut self, rows: impl IntoIterator<Item = Vec<Arg<'a>>>) -> &mut Self {
+    pub(super) fn bind_rows(&mut self, rows: impl IntoIterator<Item = Vec<Arg<'a>>>) -> &mut Self {
         for (number, args) in rows.into_iter().enumerate() {
             self.push(if number == 0 { "" } else { ", " }).bind_list(args);
         }
@@ -187,10 +184,6 @@ impl Tables {
 
     pub fn voucher_sales(&self) -> String {
         format!("{}voucher_sales", self.prefix)
-    }
-
-    pub fn order_changes(&self) -> String {
-        format!("{}order_changes", self.prefix)
     }
 
     /// The table of applied migrations.
@@ -274,31 +267,6 @@ impl Tables {
         statement
     }
 
-    /// Appends to the changes what is not there yet.
-    pub fn changes<'a>(&self, records: &'a [Record], now_ms: i64) -> Statement<'a> {
-        let mut statement = self.statement(&format!("INSERT INTO {} (", self.order_changes()));
-        statement.push(CHANGE_COLUMNS).push(") VALUES ");
-        statement.bind_rows(records.iter().map(|record| {
-            vec![
-                Arg::Text(&record.key.voucher),
-                Arg::Text(&record.key.sale),
-                Arg::Text(&record.key.order),
-                Arg::Text(&record.entry),
-                Arg::Text(&record.to),
-                Arg::Int(now_ms),
-                Arg::Text(record.from),
-                Arg::Int(record.units),
-                Arg::MaybeText(record.reference.as_deref()),
-                Arg::Text(&record.said),
-            ]
-        }));
-        statement.push(match self.dialect {
-            Dialect::MySql => " ON DUPLICATE KEY UPDATE units = units",
-            _ => " ON CONFLICT DO NOTHING",
-        });
-        statement
-    }
-
     /// Adds to the units sold, by voucher and sale.
     pub fn sales<'a>(
         &self,
@@ -331,7 +299,7 @@ impl Tables {
     /// Statements that read no row, and fail if the tables are not the worker's.
     pub fn probes(&self) -> [String; 3] {
         [
-            format!("SELECT {CHANGE_COLUMNS} FROM {} WHERE 1 = 0", self.order_changes()),
+            self.probe_of_changes(),
             format!("SELECT {COLUMNS} FROM {} WHERE 1 = 0", self.orders()),
             format!(
                 "SELECT voucher_id, sale_id, units, with_statements, updated_ms FROM {} \
