@@ -50,6 +50,10 @@ pub async fn measure(source: &mut Source) -> RedisResult<String> {
             // After a failover a server may no longer know the lag.
             standing.lag = Some(0);
         }
+        if standing.lag.is_none() {
+            // Nor after unread entries were deleted, until the group has read past them.
+            standing.lag = Some(source.unread(which, standing.last_delivered).await?);
+        }
         Totals::stands(source.name(which), standing.lag, standing.pending);
         let lag = standing.lag.map_or_else(|| "?".to_owned(), |lag| lag.to_string());
         let pending = standing.pending;

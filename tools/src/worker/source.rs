@@ -31,6 +31,9 @@ impl Which {
     }
 }
 
+/// Unread entries are counted up to this, if the server can't say how many there are.
+const UNREAD_MAX: u64 = 10_000;
+
 pub struct Source {
     connection: MultiplexedConnection,
     streams: Streams,
@@ -206,6 +209,21 @@ impl Source {
         info.arg("STREAM").arg(self.name(which));
         let reply = self.ask(&info).await?;
         Ok(field(&reply, "last-generated-id").and_then(id_of).unwrap_or_default())
+    }
+
+    /// How many entries are after one, counted up to a bound.
+    pub async fn unread(&mut self, which: Which, last: EntryId) -> RedisResult<u64> {
+        let (mut count, mut from) = (0, last);
+        loop {
+            let mut range = cmd("XRANGE");
+            range.arg(self.name(which)).arg(format!("({from}")).arg("+").arg("COUNT").arg(1_000);
+            let page = entries_of(&self.ask(&range).await?);
+            count += page.len() as u64;
+            match page.last() {
+                Some(last) if page.len() == 1_000 && count < UNREAD_MAX => from = last.id,
+                _ => return Ok(count),
+            }
+        }
     }
 
     pub async fn standing(&mut self, which: Which) -> RedisResult<Standing> {

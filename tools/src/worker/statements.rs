@@ -262,7 +262,7 @@ fn dollar_quoted(before: &str, text: &str) -> Result<usize> {
 }
 
 /// Whether a letter may be in a name of SQL.
-fn is_of_word(letter: char) -> bool {
+pub fn is_of_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 

@@ -16,15 +16,15 @@ use anyhow::{Result, ensure};
 use seckill_tools::sanitize::sanitize;
 use tokio::sync::RwLock;
 use tokio::time::timeout;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::batch::{Answers, Batch, Holders, Outcome, Plan, Row, Sole, Step, Steps, TooMany, plan};
 use crate::book::Asker;
 use crate::options::Options;
 use crate::order_events::{Event, OrderKey};
 use crate::source::Which;
-use crate::statements::Statements;
 use crate::statements::block::{Part, told};
+use crate::statements::{Statements, is_of_word};
 pub use fault::Fault;
 pub use look::Ledger;
 use open::{FileId, Place, make_file};
@@ -159,6 +159,17 @@ impl Store {
         let mut open = pool.begin().await?;
         for probe in self.tables.probes() {
             open.run(&probe, &[]).await.map_err(|error| others(error.into()))?;
+        }
+        for [table, engine] in open.without_transactions().await? {
+            let is_named =
+                |sql: &str| sql.split(|c: char| !is_of_word(c)).any(|word| word == table);
+            if self.statements.all().any(|statement| is_named(&statement.sql)) {
+                warn!(
+                    "table {} has no transactions ({engine}): when a batch is refused, what its \
+                     statements wrote there stays, and is written again",
+                    sanitize(&table)
+                );
+            }
         }
         for statement in self.statements.all() {
             if let Err(error) = open.prepare(statement).await {
@@ -338,8 +349,8 @@ impl Store {
                 Err(fault) => refused = Some(fault),
             }
         }
-        for step in steps {
-            self.tell(open, step).await?;
+        for (number, step) in steps.iter().enumerate() {
+            self.tell(open, step, number > 0).await?;
         }
         // The statements are accepted, so the next block would be refused too.
         if let Some(fault) = refused {
@@ -351,11 +362,15 @@ impl Store {
     }
 
     /// Runs the shop's statements for a change.
-    async fn tell(&self, open: &mut Open, step: &Step) -> Result<(), Fault> {
+    async fn tell(&self, open: &mut Open, step: &Step, has_sampled: bool) -> Result<(), Fault> {
         for statement in self.statements.of(step.change) {
             let changed = open.run(&statement.sql, &statement.args(step)).await;
             let about = format!("--statements, {}", statement.place);
             let changed = changed.map_err(|error| Fault::from(error).about(&about))?;
+            // Without the strict mode a text that is no number becomes 0: one order shows it.
+            if !has_sampled && let Some(warning) = open.other_value().await? {
+                return Err(Fault::Failed(format!("{about}, stores another value: {warning}")));
+            }
             if changed == 0 && !statement.may_change_nothing {
                 let [order, voucher] = [&step.row.key.order, &step.row.key.voucher];
                 let [order, voucher] = [order, voucher].map(|id| sanitize(id));

@@ -291,3 +291,27 @@ fn the_time_zone_is_the_databases() {
         assert!(!modes.contains("PIPES_AS_CONCAT"), "{modes}");
     }
 }
+
+/// A text for a number is refused, also where the database would store 0; and a table that can't be
+/// rolled back is named.
+#[test]
+fn mysql_does_not_store_another_value_unnoticed() {
+    for kind in [Kind::MariaDb, Kind::MySql] {
+        let Some(database) = Database::alone(kind) else { continue };
+        let mut shop = Shop::open(database);
+        shop.sql("SET GLOBAL sql_mode = ''");
+        shop.sql("CREATE TABLE numbers (id BIGINT) ENGINE = MyISAM");
+        let file = shop.statements("on_sold = [\"INSERT INTO numbers VALUES (:order_id)\"]");
+        shop.sell("1", 9);
+        shop.buy("1", "ann", "1001");
+        shop.buy("1", "ben", "b-1002");
+        let options = [&ONCE[..], &["--statements", &file, "--batch", "1"]].concat();
+        let mut worker = shop.worker(&options);
+        worker.ended();
+        let log = worker.log();
+        assert!(log.contains("statement 1, stores another value: "), "{log}");
+        assert!(log.contains("table numbers has no transactions (MyISAM)"), "{log}");
+        assert_eq!(worker.summary_with(3)["rows_inserted"], 1, "{log}");
+        assert_eq!(shop.row_count(), 1);
+    }
+}

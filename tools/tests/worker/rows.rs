@@ -187,6 +187,36 @@ pub fn metrics_are_served() {
     shop.check();
 }
 
+/// Redis does not know the lag of a group any more once unread entries were deleted.
+#[test]
+fn the_lag_is_told_though_unread_entries_are_deleted() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 100);
+    shop.drain(&[]);
+    let locked = shop.database.held("BEGIN EXCLUSIVE");
+    let port = Port::free();
+    let address = format!("127.0.0.1:{}", port.number);
+    let _worker = shop.worker(&["--metrics", &address]);
+    for number in 0..9 {
+        shop.buy("phone", &format!("u{number}"), &format!("o{number}"));
+    }
+    let entries = crate::shop::entries(&shop.server, "stream.orders");
+    for (id, _) in &entries[3..5] {
+        assert_eq!(shop.run(&format!("XDEL stream.orders {id}")), redis::Value::Int(1));
+    }
+    let group = shop.group("stream.orders", GROUP).expect("a group");
+    assert_eq!(group["lag"], "(nil)", "{group:?}");
+    let of_orders = |page: &str| {
+        let line = page.lines().find(|line| {
+            line.starts_with("seckill_worker_lag") && line.contains("\"stream.orders\"")
+        })?;
+        line.split(' ').next_back()?.parse::<f64>().ok()
+    };
+    let told = wait_for("the lag", || (of_orders(&http_get(port.number)?)? == 7.0).then_some(()));
+    told.unwrap_or_else(|late| panic!("{late}: {:?}", http_get(port.number)));
+    locked.end("COMMIT");
+}
+
 pub fn http_get(port: u16) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream.write_all(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n").ok()?;

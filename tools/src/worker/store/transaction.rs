@@ -19,6 +19,8 @@ use sqlx::{MySql, Postgres};
 use super::statement::{Arg, Statement};
 use crate::batch::{Row, Sole};
 use crate::statements::ShopStatement;
+#[cfg(feature = "databases")]
+use seckill_tools::sanitize::sanitize;
 
 #[derive(Clone, Debug)]
 pub enum Pool {
@@ -153,6 +155,41 @@ impl Open {
             }
             Ok(texts)
         })
+    }
+
+    /// The tables of the database whose engine has no transactions, with the engine.
+    pub async fn without_transactions(&mut self) -> sqlx::Result<Vec<[String; 2]>> {
+        match self {
+            #[cfg(feature = "databases")]
+            Self::MySql(open) => {
+                let tables = "SELECT CAST(t.table_name AS BINARY), CAST(t.engine AS BINARY) \
+                              FROM information_schema.tables t JOIN information_schema.engines e \
+                              ON e.engine = t.engine WHERE t.table_schema = DATABASE() AND \
+                              COALESCE(e.transactions, 'NO') <> 'YES'";
+                let rows = sqlx::raw_sql(tables).fetch_all(&mut **open).await?;
+                rows.iter().map(|row| Ok([text(row, 0)?, text(row, 1)?])).collect()
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// What the database says if the last statement has stored another value than it was given.
+    pub async fn other_value(&mut self) -> sqlx::Result<Option<String>> {
+        match self {
+            #[cfg(feature = "databases")]
+            Self::MySql(open) => {
+                // Out of range, truncated, not converted.
+                const OTHER: [&str; 4] = ["1264", "1265", "1292", "1366"];
+                let rows = sqlx::raw_sql("SHOW WARNINGS").fetch_all(&mut **open).await?;
+                for row in &rows {
+                    if OTHER.contains(&&*text(row, 1)?) {
+                        return text(row, 2).map(|warning| Some(sanitize(&warning)));
+                    }
+                }
+                Ok(None)
+            }
+            _ => Ok(None),
+        }
     }
 
     pub async fn commit(self) -> sqlx::Result<()> {
