@@ -367,7 +367,7 @@ impl Store {
             let changed = open.run(&statement.sql, &statement.args(step)).await;
             let about = format!("--statements, {}", statement.place);
             let changed = changed.map_err(|error| Fault::from(error).about(&about))?;
-            // Without the strict mode a text that is no number becomes 0: one order shows it.
+            // Without the strict mode a text that is not a number becomes 0: one order shows it.
             if !has_sampled && let Some(warning) = open.other_value().await? {
                 return Err(Fault::Failed(format!("{about}, stores another value: {warning}")));
             }
