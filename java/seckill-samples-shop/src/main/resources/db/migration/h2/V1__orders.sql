@@ -8,3 +8,12 @@ CREATE TABLE orders (
     payment  VARCHAR(128),
     PRIMARY KEY (voucher, sale, order_id)
 );
+
+-- What is to be paid back, and for how many units.
+CREATE TABLE refunds (
+    event    VARCHAR(255) NOT NULL PRIMARY KEY,
+    payment  VARCHAR(128) NOT NULL,
+    order_id VARCHAR(128) NOT NULL,
+    units    BIGINT       NOT NULL,
+    reason   VARCHAR(16)  NOT NULL
+);

@@ -7,12 +7,14 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /** One command that is sent as it is. Immutable. */
-final class Call<T> extends Command<T> {
+final class Call<T> extends SaleCommand<T> {
     /** When a command without an answer may be sent again. */
     enum Repeat {
         ALWAYS,
         /** Its key is a voucher: the server is asked whether it is managed. */
         IF_MANAGED,
+        /** If it names its sale. */
+        IN_SALE,
         NEVER
     }
 
@@ -58,6 +60,13 @@ final class Call<T> extends Command<T> {
         List<String> all = new ArrayList<>(arguments);
         all.addAll(List.of(more));
         return new Call<>(name, all, repeat, reader, unanswered);
+    }
+
+    /** Only a managed voucher has a sale, which never comes back once it has ended. */
+    @Override
+    public Call<T> inSale(long sale) {
+        Call<T> call = with("SALE", Long.toString(sale));
+        return repeat == Repeat.NEVER ? call : call.repeat(Repeat.ALWAYS);
     }
 
     Call<T> repeat(Repeat when) {

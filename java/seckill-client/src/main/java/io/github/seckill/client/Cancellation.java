@@ -6,9 +6,9 @@ import org.jspecify.annotations.Nullable;
 public enum Cancellation {
     /** There is no such order of this user, or not in this sale. */
     NO_ORDER,
-    /** The units are back in the stock, and the user may buy again. */
+    /** The units, or all but those kept, are back in the stock. */
     RELEASED,
-    /** They were released before. */
+    /** They were released before, or the order has no more than those to be kept. */
     ALREADY_RELEASED,
     /** The order is not in the state that {@link Commands#cancelIf} names: nothing changed. */
     OTHER_STATE;

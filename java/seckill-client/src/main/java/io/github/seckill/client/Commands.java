@@ -31,25 +31,26 @@ public final class Commands {
      * @param orderId the id of the order that an accepted try makes: another for each purchase, and
      *     the same for each repetition of it; not {@code *}
      */
-    public static Command<Outcome> tryBuy(String voucher, String user, String orderId) {
+    public static SaleCommand<Outcome> tryBuy(String voucher, String user, String orderId) {
         return tryBuy(voucher, user, orderId, 1);
     }
 
     /** Tries to buy units, all of them or none. Never coalesced if more than one. */
-    public static Command<Outcome> tryBuy(String voucher, String user, String orderId, long units) {
+    public static SaleCommand<Outcome> tryBuy(
+            String voucher, String user, String orderId, long units) {
         Args.orderId(orderId);
         Args.units(units);
         return new Try<>(
                 voucher, user, orderId,
                 tryOne(voucher, user, orderId).option("UNITS", units == 1 ? null : units),
-                units == 1 ? Kind.SINGLE : Kind.SEVERAL, Bought::outcome);
+                units == 1 ? Kind.SINGLE : Kind.ALONE, Bought::outcome);
     }
 
     /**
      * Tries to buy one unit and has the server make the order id, if it accepts. Sent once, and
      * else {@link Purchase.Unknown}: {@link #status} tells what the user of a managed voucher has.
      */
-    public static Command<Purchase> tryBuy(String voucher, String user) {
+    public static SaleCommand<Purchase> tryBuy(String voucher, String user) {
         String id = Try.ID_OF_SERVER;
         Call<Bought> call = tryOne(voucher, user, id).repeat(Repeat.NEVER);
         return new Try<>(voucher, user, id, call, Kind.SINGLE, Replies::purchase);
@@ -90,19 +91,19 @@ public final class Commands {
      * Tries to buy units of a managed voucher and says until when they must be paid. An accepted
      * try asks the server a second time, for the deadline.
      */
-    public static Command<Reservation> reserve(
+    public static SaleCommand<Reservation> reserve(
             String voucher, String user, String orderId, long units) {
         return tryBuy(voucher, user, orderId, units)
                 .then(outcome ->
                         switch (outcome) {
                             case ACCEPTED -> reserved(voucher, orderId);
-                            case UNKNOWN -> Command.value(new Reservation.Unknown());
-                            default -> Command.value(new Reservation.Refused(outcome));
+                            case UNKNOWN -> SaleCommand.value(new Reservation.Unknown());
+                            default -> SaleCommand.value(new Reservation.Refused(outcome));
                         });
     }
 
     /** Reserves one unit. */
-    public static Command<Reservation> reserve(String voucher, String user, String orderId) {
+    public static SaleCommand<Reservation> reserve(String voucher, String user, String orderId) {
         return reserve(voucher, user, orderId, 1);
     }
 
@@ -147,7 +148,7 @@ public final class Commands {
     }
 
     /** Changes rules of a managed voucher, also while it sells; at least one rule. */
-    public static Command<Void> alter(String voucher, SaleRules rules) {
+    public static SaleCommand<Void> alter(String voucher, SaleRules rules) {
         return ruled(Call.of("SECKILL.ALTER", Replies::nothing, voucher), rules);
     }
 
@@ -164,46 +165,51 @@ public final class Commands {
 
     /**
      * Adds units to stock and total of a managed voucher, or removes some, and replies the units
-     * left. Sent once; the total of {@link #info} tells.
+     * left. Sent once, since a repetition would add twice: {@link #restockTo} is sent again.
      *
      * @param delta how many units to add; negative to remove
      */
-    public static Command<Long> restock(String voucher, long delta) {
+    public static SaleCommand<Long> restock(String voucher, long delta) {
         return Call.of("SECKILL.RESTOCK", Replies::integer, voucher, delta).repeat(Repeat.NEVER);
+    }
+
+    /** Adds or removes as many units as the total takes to be this, and replies the units left. */
+    public static SaleCommand<Long> restockTo(String voucher, long total) {
+        return Call.of("SECKILL.RESTOCK", Replies::integer, voucher, "TOTAL", total);
     }
 
     /**
      * Removes every key of a voucher, and no stream. Fails as {@link SeckillException.Code#HELD}
-     * while orders are held. Sent once.
+     * while orders are held. Sent once, unless the sale is named.
      */
-    public static Command<DropResult> drop(String voucher) {
-        return Call.of("SECKILL.DROP", DropResult::of, voucher).repeat(Repeat.NEVER);
+    public static SaleCommand<DropResult> drop(String voucher) {
+        return Call.of("SECKILL.DROP", DropResult::of, voucher).repeat(Repeat.IN_SALE);
     }
 
     /**
      * Removes every key of a voucher after its held orders were released, at most a hundred of them
-     * in one call. Sent once; calling it again is safe.
+     * in one call. Sent once, unless the sale is named.
      */
-    public static Command<DropResult> releaseAndDrop(String voucher) {
-        return Call.of("SECKILL.DROP", DropResult::of, voucher, "FORCE").repeat(Repeat.NEVER);
-    }
-
-    /** Makes a held order sold: its user has paid. */
-    public static Command<Confirmation> confirm(OrderRef order) {
-        return ofOrder(Call.of("SECKILL.CONFIRM", Confirmation::of, names(order)), order);
+    public static SaleCommand<DropResult> releaseAndDrop(String voucher) {
+        return Call.of("SECKILL.DROP", DropResult::of, voucher, "FORCE").repeat(Repeat.IN_SALE);
     }
 
     /**
-     * Makes a held order sold and keeps the reference of the payment. Fails as {@link
-     * SeckillException.Code#PAID} when the order was paid under another one.
+     * Makes a held order sold: its user has paid. Without the reference of the payment, one that is
+     * late or the second leaves no record.
+     */
+    public static Command<Confirmation> confirm(OrderRef order) {
+        return ofOrder("SECKILL.CONFIRM", Confirmation::of, order);
+    }
+
+    /**
+     * Makes a held order sold, and records the payment, whatever the answer is. Fails as {@link
+     * SeckillException.Code#REF} if it is on record for another order or sale.
      *
      * @param paymentRef the payment's reference, as its provider gave it
      */
     public static Command<Confirmation> confirm(OrderRef order, String paymentRef) {
-        return ofOrder(
-                Call.of("SECKILL.CONFIRM", Confirmation::of, names(order))
-                        .option("REF", paymentRef),
-                order);
+        return ofOrder("SECKILL.CONFIRM", Confirmation::of, order).option("REF", paymentRef);
     }
 
     /**
@@ -211,8 +217,8 @@ public final class Commands {
      * the user out of the buyers and is sent once.
      */
     public static Command<Cancellation> cancel(OrderRef order) {
-        return ofOrder(Call.of("SECKILL.CANCEL", Cancellation::of, names(order)), order)
-                .repeat(Repeat.IF_MANAGED);
+        Call<Cancellation> call = cancellation(order);
+        return order.sale() == null ? call.repeat(Repeat.IF_MANAGED) : call;
     }
 
     /**
@@ -224,26 +230,32 @@ public final class Commands {
         if (state != OrderState.HELD && state != OrderState.SOLD) {
             throw new IllegalArgumentException("state must be HELD or SOLD: " + state);
         }
-        return ofOrder(
-                Call.of("SECKILL.CANCEL", Cancellation::of, names(order))
-                        .option("IF", state.word()),
-                order);
+        return cancellation(order).option("IF", state.word());
+    }
+
+    /**
+     * Releases all units but these of an order of a managed voucher. It stays held or sold.
+     *
+     * @param units how many it is to keep, at least 1
+     */
+    public static Command<Cancellation> cancelAllBut(OrderRef order, long units) {
+        return cancellation(order).option("KEEP", Args.units(units));
+    }
+
+    private static Call<Cancellation> cancellation(OrderRef order) {
+        return ofOrder("SECKILL.CANCEL", Cancellation::of, order);
     }
 
     /** Moves the deadline of a held order to this long from now, never to an earlier one. */
     public static Command<Extension> extend(OrderRef order, Duration time) {
-        return ofOrder(
-                Call.of("SECKILL.EXTEND", Extension::of, names(order))
-                        .with(Long.toString(time.toMillis())),
-                order);
+        String millis = Long.toString(time.toMillis());
+        return ofOrder("SECKILL.EXTEND", Extension::of, order, millis);
     }
 
-    private static Object[] names(OrderRef order) {
-        return new Object[] {order.voucher(), order.user(), order.orderId()};
-    }
-
-    private static <T> Call<T> ofOrder(Call<T> call, OrderRef order) {
-        return call.option("SALE", order.sale());
+    private static <T> Call<T> ofOrder(
+            String name, Function<@Nullable Object, T> reader, OrderRef order, String... more) {
+        return Call.of(name, reader, order.voucher(), order.user(), order.orderId())
+                .with(more).option("SALE", order.sale());
     }
 
     /** Where an order of a managed voucher stands, if there is one. */
@@ -274,7 +286,7 @@ public final class Commands {
                 .then(step -> {
                     String next = Replies.text(step.get(0));
                     return next.equals("0")
-                            ? Command.value(Replies.audit(step.get(1)))
+                            ? SaleCommand.value(Replies.audit(step.get(1)))
                             : audit(voucher, next);
                 });
     }
@@ -307,7 +319,7 @@ public final class Commands {
 
     /** Makes an id, a decimal number of at most 63 bits, that never repeats under its prefix. */
     public static Command<String> nextId(String prefix) {
-        return nextIds(prefix, 1).then(ids -> Command.value(ids.get(0)));
+        return ids(prefix, 1).then(ids -> SaleCommand.value(ids.get(0)));
     }
 
     /**
@@ -316,6 +328,10 @@ public final class Commands {
      * @param count how many, 1 to 65,536
      */
     public static Command<List<String>> nextIds(String prefix, int count) {
+        return ids(prefix, count);
+    }
+
+    private static Call<List<String>> ids(String prefix, int count) {
         return Call.of(
                 "SECKILL.NEXTID", reply -> Replies.ids(reply, count), prefix, "COUNT", count);
     }

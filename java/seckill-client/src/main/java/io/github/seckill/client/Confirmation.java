@@ -4,14 +4,23 @@ import org.jspecify.annotations.Nullable;
 
 /** What became of a confirmation. Every one of these is final. */
 public enum Confirmation {
-    /** There is no such order of this user, or not in this sale. */
+    /**
+     * There is no such order of this user, or not in this sale: find out what was paid for.
+     */
     NO_ORDER,
     /** The order was held and is sold now. */
     CONFIRMED,
-    /** The order was sold before. A repeated confirmation is harmless. */
+    /** The order was sold before, by this payment or without a reference: nothing to do. */
     ALREADY_SOLD,
-    /** The units were released before: give the money back. */
-    TOO_LATE;
+    /** The units were released before: refund this payment. */
+    TOO_LATE,
+    /**
+     * This payment was accepted and the order was released since. The entry of its release, which
+     * has the reference, has announced the refund: nothing to do here.
+     */
+    RELEASED_SINCE,
+    /** The order was sold by another payment: refund this one. */
+    SECOND_PAYMENT;
 
     static Confirmation of(@Nullable Object reply) {
         return Args.byCode(values(), Replies.integer(reply), "confirmation");

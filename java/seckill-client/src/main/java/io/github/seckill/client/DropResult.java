@@ -4,7 +4,7 @@ import org.jspecify.annotations.Nullable;
 
 /** What became of dropping a voucher. */
 public enum DropResult {
-    /** There were no keys of this voucher. */
+    /** There were no keys of this voucher, or no more. */
     NO_VOUCHER,
     /** The keys of the voucher are gone. */
     DROPPED,

@@ -8,7 +8,11 @@ import org.jspecify.annotations.Nullable;
  *
  * @param user whose order it is
  * @param units how many units it has, or had
+ * @param asked how many units its try asked for: more than it has after {@link
+ *     Commands#cancelAllBut}
  * @param state where it stands
+ * @param was what it was before it was released: {@link OrderState#HELD} or {@link
+ *     OrderState#SOLD}; null if it is not released
  * @param deadline when it expires, if it is held
  * @param paymentRef the payment's reference, if it was confirmed with one
  * @param sale the id of the voucher's sale
@@ -16,7 +20,9 @@ import org.jspecify.annotations.Nullable;
 public record Order(
         String user,
         long units,
+        long asked,
         OrderState state,
+        @Nullable OrderState was,
         @Nullable Instant deadline,
         @Nullable String paymentRef,
         @Nullable Long sale) {}

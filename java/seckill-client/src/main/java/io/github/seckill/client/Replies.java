@@ -133,8 +133,9 @@ final class Replies {
         Fields fields = new Fields(reply);
         return Optional.of(new Order(
                 text(fields.get("user")), integer(fields.get("units")),
-                OrderState.of(text(fields.get("state"))), fields.instant("deadline"),
-                fields.text("ref"), fields.number("sale")));
+                integer(fields.get("asked")), OrderState.of(text(fields.get("state"))),
+                fields.state("was"), fields.instant("deadline"), fields.text("ref"),
+                fields.number("sale")));
     }
 
     static Optional<BuyerStatus> status(@Nullable Object reply) {
@@ -142,10 +143,9 @@ final class Replies {
             return Optional.empty();
         }
         Fields fields = new Fields(reply);
-        String state = fields.text("state");
         return Optional.of(new BuyerStatus(
-                fields.number("units"), fields.text("orderid"),
-                state == null ? null : OrderState.of(state), fields.instant("deadline")));
+                fields.number("units"), fields.text("orderid"), fields.state("state"),
+                fields.instant("deadline")));
     }
 
     static SaleInfo info(@Nullable Object reply) {
@@ -157,7 +157,8 @@ final class Replies {
                 fields.number("sold"), integer(fields.get("buyers")), fields.instant("begin"),
                 fields.instant("end"), integer(fields.get("limit")),
                 hold == null ? null : Duration.ofMillis(hold), fields.text("eviction"),
-                fields.number("sale"));
+                fields.number("sale"),
+                fields.get("consistent") == null ? null : (Boolean) flag(fields.get("consistent")));
     }
 
     static SaleAudit audit(@Nullable Object reply) {
@@ -206,6 +207,11 @@ final class Replies {
         @Nullable String text(String name) {
             Object value = values.get(name);
             return value == null ? null : Replies.text(value);
+        }
+
+        @Nullable OrderState state(String name) {
+            String word = text(name);
+            return word == null ? null : OrderState.of(word);
         }
 
         @Nullable Instant instant(String name) {

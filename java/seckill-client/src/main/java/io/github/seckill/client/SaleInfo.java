@@ -20,6 +20,8 @@ import org.jspecify.annotations.Nullable;
  * @param hold how long orders are held, or null when they are sold at once
  * @param eviction the server's policy that may take the sale's keys away, or null when it may not
  * @param sale the id of the sale
+ * @param consistent false if the other figures can't be those of one sale, and {@link
+ *     Commands#audit} says what differs. True proves nothing more. Null if unmanaged
  */
 public record SaleInfo(
         boolean managed,
@@ -34,4 +36,5 @@ public record SaleInfo(
         long limit,
         @Nullable Duration hold,
         @Nullable String eviction,
-        @Nullable Long sale) {}
+        @Nullable Long sale,
+        @Nullable Boolean consistent) {}

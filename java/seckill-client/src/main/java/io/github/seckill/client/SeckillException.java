@@ -32,8 +32,10 @@ public sealed class SeckillException extends RuntimeException {
         ORDERID,
         /** The voucher can't be dropped while orders are held. */
         HELD,
-        /** The order was paid under another reference. Somebody may have paid twice. */
-        PAID,
+        /** The payment is on record for another order or sale: it never pays two. */
+        REF,
+        /** The voucher has another sale than the one that was named. */
+        SALE,
         /** Fewer units are left than are to be taken away. */
         STOCK,
         /** The entry is pending, but it is no longer in the stream. */
@@ -82,8 +84,8 @@ public sealed class SeckillException extends RuntimeException {
         int space = error.indexOf(' ');
         String word = space < 0 ? error : error.substring(0, space);
         return switch (word) {
-            case "NOVOUCHER", "EXISTS", "ORDERID", "HELD", "PAID", "STOCK", "NOENTRY", "NOGROUP",
-                    "WRONGTYPE" ->
+            case "NOVOUCHER", "EXISTS", "ORDERID", "HELD", "REF", "SALE", "STOCK", "NOENTRY",
+                    "NOGROUP", "WRONGTYPE" ->
                     new SeckillException(Code.valueOf(word), word, error, cause);
             case "TRYAGAIN", "MOVED", "ASK", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "READONLY",
                     "NOREPLICAS" ->

@@ -5,7 +5,7 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /** A command that buys: {@link Tries} may answer it from memory, or send it with others. */
-final class Try<T> extends Command<T> {
+final class Try<T> extends SaleCommand<T> {
     /** The order id that has the server make one. */
     static final String ID_OF_SERVER = "*";
 
@@ -20,8 +20,8 @@ final class Try<T> extends Command<T> {
     enum Kind {
         /** One unit of a voucher by its name: sold out is remembered, and it may travel. */
         SINGLE,
-        /** Several units: it goes alone. */
-        SEVERAL,
+        /** Several units, or the sale is named: it goes alone. */
+        ALONE,
         /** The keys are spelled out: it goes alone, and nothing is remembered. */
         KEYED
     }
@@ -45,6 +45,11 @@ final class Try<T> extends Command<T> {
      */
     record Bought(Outcome outcome, @Nullable String orderId) {
         static final Bought UNKNOWN = new Bought(Outcome.UNKNOWN, null);
+    }
+
+    @Override
+    public Try<T> inSale(long sale) {
+        return new Try<>(voucher, user, orderId, call.inSale(sale), Kind.ALONE, as);
     }
 
     T as(Bought bought) {

@@ -78,10 +78,11 @@ class CoalescingTest {
     }
 
     @Test
-    void vouchers_do_not_wait_for_each_other() {
+    void vouchers_do_not_wait_for_each_other_nor_does_a_try_that_names_its_sale() {
         buy("u0");
         client.start(tryBuy("8", "u0", "o1"));
-        assertThat(wire.count()).isEqualTo(2);
+        client.start(tryBuy("7", "u1", "o1").inSale(5));
+        assertThat(wire.arguments(2)).containsExactly("u1", "o1", "SALE", "5");
     }
 
     @Test

@@ -80,7 +80,8 @@ class CommandsTest {
         assertThat(client.run(extend(bobs, Duration.ofMinutes(9)))).isEqualTo(Extension.EXTENDED);
         assertThat(client.run(confirm(alices, "pay-1"))).isEqualTo(Confirmation.CONFIRMED);
         assertThat(client.run(confirm(alices))).isEqualTo(Confirmation.ALREADY_SOLD);
-        Until.fails(() -> client.run(confirm(alices, "pay-2")), Code.PAID);
+        assertThat(client.run(confirm(alices, "pay-2"))).isEqualTo(Confirmation.SECOND_PAYMENT);
+        Until.fails(() -> client.run(confirm(bobs, "pay-1")), Code.REF);
         assertThat(client.run(confirm(OrderRef.of("7", "alice", "none"))))
                 .isEqualTo(Confirmation.NO_ORDER);
         assertThat(client.run(cancelIf(alices, OrderState.HELD)))
@@ -90,6 +91,7 @@ class CommandsTest {
         assertThat(order.user()).isEqualTo("alice");
         assertThat(order.units()).isEqualTo(2);
         assertThat(order.state()).isEqualTo(OrderState.SOLD);
+        assertThat(order.was()).isNull();
         assertThat(order.deadline()).isNull();
         assertThat(order.paymentRef()).isEqualTo("pay-1");
         assertThat(client.run(order("7", "none"))).isEmpty();
@@ -107,6 +109,7 @@ class CommandsTest {
         assertThat(info.hold()).isEqualTo(Duration.ofMinutes(5));
         assertThat(info.begin()).isEqualTo(Instant.ofEpochMilli(1));
         assertThat(order.sale()).isEqualTo(info.sale());
+        assertThat(info.consistent()).isTrue();
         assertThat(client.run(audit("7")).isSound()).isTrue();
 
         long sale = info.sale() == null ? 0 : info.sale();
@@ -117,16 +120,42 @@ class CommandsTest {
         assertThat(client.run(tryBuy("7", "bob", "o3", 3))).isEqualTo(Outcome.RELEASED);
         assertThat(client.run(reserve("7", "bob", "o3", 3)))
                 .isEqualTo(new Reservation.Refused(Outcome.RELEASED));
-        assertThat(client.run(restock("7", 4))).isEqualTo(7);
-        Until.fails(() -> client.run(restock("7", -8)), Code.STOCK);
+        parts(alices, sale);
+        assertThat(client.run(restock("7", 2).inSale(sale))).isEqualTo(7);
+        assertThat(client.run(restockTo("7", 9))).isEqualTo(9);
+        assertThat(client.run(restockTo("7", 9).inSale(sale))).isEqualTo(9);
+        Until.fails(() -> client.run(restock("7", -10)), Code.STOCK);
+        Until.fails(() -> client.run(restockTo("7", 10).inSale(sale + 1)), Code.SALE);
         SaleRules over = SaleRules.none().begin(Instant.EPOCH).end(Instant.ofEpochMilli(1));
         client.run(alter("7", over));
         assertThat(client.tryBuy("7", "dora", "o5")).isEqualTo(Outcome.ENDED);
-        assertThat(client.run(drop("7"))).isEqualTo(DropResult.DROPPED);
+        client.run(alter("7", SaleRules.none().end(Instant.EPOCH)).inSale(sale));
+        assertThat(client.run(tryBuy("7", "dora", "o5").inSale(sale + 1))).isEqualTo(Outcome.ENDED);
+        assertThat(client.run(reserve("7", "dora", "o5", 2).inSale(sale)))
+                .isInstanceOf(Reservation.Held.class);
+        assertThat(client.run(tryBuy("7", "eve").inSale(sale)))
+                .isInstanceOf(Purchase.Accepted.class);
+        Until.fails(() -> client.run(releaseAndDrop("7").inSale(sale + 1)), Code.SALE);
+        assertThat(client.run(releaseAndDrop("7").inSale(sale))).isEqualTo(DropResult.DROPPED);
         assertThat(client.run(releaseAndDrop("7"))).isEqualTo(DropResult.NO_VOUCHER);
         assertThatThrownBy(() -> client.tryBuy("7", "eve", "o6"))
                 .hasFieldOrPropertyWithValue("code", Code.NOVOUCHER)
                 .hasStackTraceContaining("CommandsTest");
+    }
+
+    /** A paid order of two units is released, one by one. */
+    private void parts(OrderRef order, long sale) {
+        assertThat(client.run(cancelAllBut(order, 1))).isEqualTo(Cancellation.RELEASED);
+        assertThat(client.run(cancelAllBut(order, 1))).isEqualTo(Cancellation.ALREADY_RELEASED);
+        Order kept = client.run(order("7", order.orderId())).orElseThrow();
+        assertThat(kept.units()).isEqualTo(1);
+        assertThat(kept.asked()).isEqualTo(2);
+        assertThat(kept.state()).isEqualTo(OrderState.SOLD);
+        assertThat(client.run(cancel(order.inSale(sale)))).isEqualTo(Cancellation.RELEASED);
+        assertThat(client.run(order("7", order.orderId())).orElseThrow().was())
+                .isEqualTo(OrderState.SOLD);
+        assertThat(client.run(confirm(order, "pay-1"))).isEqualTo(Confirmation.RELEASED_SINCE);
+        assertThat(client.run(confirm(order, "pay-3"))).isEqualTo(Confirmation.TOO_LATE);
     }
 
     @ParameterizedTest

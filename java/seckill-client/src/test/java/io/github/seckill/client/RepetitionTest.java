@@ -1,6 +1,12 @@
 package io.github.seckill.client;
 
 import static io.github.seckill.client.Commands.cancel;
+import static io.github.seckill.client.Commands.cancelAllBut;
+import static io.github.seckill.client.Commands.confirm;
+import static io.github.seckill.client.Commands.drop;
+import static io.github.seckill.client.Commands.releaseAndDrop;
+import static io.github.seckill.client.Commands.restock;
+import static io.github.seckill.client.Commands.restockTo;
 import static io.github.seckill.client.Commands.tryBuy;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -10,6 +16,8 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** What is sent again, and what is said in the end. No server: every answer is the test's. */
 class RepetitionTest {
@@ -116,5 +124,39 @@ class RepetitionTest {
         wire.answer(1, List.of("managed", 0L, "state", "open", "buyers", 0L, "limit", 1L));
         Until.fails(cancelled, Code.NOANSWER);
         assertThat(wire.count()).isEqualTo(2);
+    }
+
+    static List<Command<?>> repeatable() {
+        OrderRef order = OrderRef.of("7", "alice", "o1");
+        return List.of(
+                restockTo("7", 9), restockTo("7", 9).inSale(5), cancelAllBut(order, 2),
+                cancel(order.inSale(5)), confirm(order, "pay-1"), drop("7").inSale(5),
+                releaseAndDrop("7").inSale(5), tryBuy("7", "alice", "o1").inSale(5));
+    }
+
+    @ParameterizedTest
+    @MethodSource("repeatable")
+    void what_may_be_repeated_is_sent_again_without_a_question(Command<?> command)
+            throws Exception {
+        CompletableFuture<?> done = client.start(command);
+        wire.noAnswer(0);
+        awaitSent(2);
+        assertThat(wire.sent(1).command()).isEqualTo(wire.sent(0).command());
+        wire.answer(1, 1L);
+        done.join();
+    }
+
+    static List<Command<?>> onlyOnce() {
+        return List.of(
+                restock("7", 9), restock("7", 9).inSale(5), drop("7"), releaseAndDrop("7"));
+    }
+
+    @ParameterizedTest
+    @MethodSource("onlyOnce")
+    void what_would_be_done_twice_is_sent_once(Command<?> command) {
+        CompletableFuture<?> done = client.start(command);
+        wire.noAnswer(0);
+        Until.fails(done, Code.NOANSWER);
+        assertThat(wire.count()).isEqualTo(1);
     }
 }

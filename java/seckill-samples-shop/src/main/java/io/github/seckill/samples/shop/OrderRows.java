@@ -1,10 +1,12 @@
 package io.github.seckill.samples.shop;
 
 import io.github.seckill.client.OrderRef;
+import io.github.seckill.client.OrderState;
 import io.github.seckill.spring.listener.OrderConfirmed;
 import io.github.seckill.spring.listener.OrderEvent;
 import io.github.seckill.spring.listener.OrderPlaced;
 import io.github.seckill.spring.listener.OrderReleased;
+import io.github.seckill.spring.listener.PaymentToRefund;
 import io.github.seckill.spring.listener.SeckillOrderListener;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
@@ -14,11 +16,12 @@ import org.springframework.transaction.annotation.Transactional;
 
 /**
  * Makes rows of orders. Events come at least once and in any order, so a row is inserted only if it
- * is not there, and what was released stays so.
+ * is not there, and what was released stays so. What is to be refunded is in a table of its own.
  */
 @Component
 public class OrderRows {
     private static final String KEY = "voucher = :voucher AND sale = :sale AND order_id = :id";
+    private static final String USER = " AND user_id = :user";
 
     private final JdbcClient database;
 
@@ -30,35 +33,61 @@ public class OrderRows {
     @SeckillOrderListener
     @Transactional
     public void placed(OrderPlaced placed) {
-        insertIfAbsent(placed, placed.isHeld() ? "held" : "sold", null);
+        insertIfAbsent(placed, placed.isHeld() ? "held" : "sold", placed.units(), null);
     }
 
-    /** A payment. */
+    /** A payment. An order that was sold without a reference may get its first one later. */
     @SeckillOrderListener
     @Transactional
     public void confirmed(OrderConfirmed paid) {
         String set = "UPDATE orders SET state = 'sold', payment = :payment WHERE ";
-        int changed = of(paid, set + KEY + " AND user_id = :user AND state = 'held'")
+        String unpaid = " AND (state = 'held' OR state = 'sold' AND payment IS NULL)";
+        int changed = of(paid, set + KEY + USER + unpaid)
                 .param("payment", paid.paymentRef()).update();
         if (changed == 0) {
-            insertIfAbsent(paid, "sold", paid.paymentRef());
+            insertIfAbsent(paid, "sold", paid.units(), paid.paymentRef());
         }
     }
 
-    /** Units that are on sale again. */
+    /** A payment that has bought nothing. */
     @SeckillOrderListener
     @Transactional
-    public void released(OrderReleased released) {
-        String state = released.reason().name().toLowerCase(Locale.ROOT);
-        String set = "UPDATE orders SET state = :state WHERE ";
-        int changed =
-                of(released, set + KEY + " AND user_id = :user").param("state", state).update();
+    public void refund(PaymentToRefund payment, String key) {
+        refundOnce(key, payment, payment.paymentRef(), payment.reason());
+    }
+
+    /** Units that are on sale again: all of the order, or some, and the refund if it was paid. */
+    @SeckillOrderListener
+    @Transactional
+    public void released(OrderReleased released, String key) {
+        long kept = released.kept();
+        OrderState now = kept == 0 ? released.reason() : released.was();
+        String set = kept == 0 ? "state = :state" : "units = LEAST(units, :kept)";
+        int changed = of(released, "UPDATE orders SET " + set + " WHERE " + KEY + USER)
+                .param("state", word(now)).param("kept", kept).update();
         if (changed == 0) {
-            insertIfAbsent(released, state, null);
+            insertIfAbsent(released, word(now), kept == 0 ? released.units() : kept, null);
+        }
+        if (released.paymentRef() != null) {
+            refundOnce(key, released, released.paymentRef(), released.reason());
         }
     }
 
-    private void insertIfAbsent(OrderEvent event, String state, @Nullable String payment) {
+    private void refundOnce(String key, OrderEvent event, String payment, Enum<?> reason) {
+        String known = "SELECT COUNT(*) FROM refunds WHERE event = ?";
+        if (database.sql(known).param(key).query(Long.class).single() == 0) {
+            database.sql("INSERT INTO refunds VALUES (?, ?, ?, ?, ?)")
+                    .params(key, payment, event.order().orderId(), event.units(), word(reason))
+                    .update();
+        }
+    }
+
+    private static String word(@Nullable Enum<?> value) {
+        return String.valueOf(value).toLowerCase(Locale.ROOT);
+    }
+
+    private void insertIfAbsent(
+            OrderEvent event, String state, long units, @Nullable String payment) {
         OrderRef order = event.order();
         var known =
                 of(event, "SELECT user_id FROM orders WHERE " + KEY).query(String.class).optional();
@@ -70,7 +99,7 @@ public class OrderRows {
                                 (voucher, sale, order_id, user_id, units, state, payment)
                             VALUES (:voucher, :sale, :id, :user, :units, :state, :payment)
                             """)
-                    .param("units", event.units()).param("state", state).param("payment", payment)
+                    .param("units", units).param("state", state).param("payment", payment)
                     .update();
         } else if (!known.get().equals(order.user())) {
             // No repetition but a mistake: the entry stays pending until a person has looked at it.

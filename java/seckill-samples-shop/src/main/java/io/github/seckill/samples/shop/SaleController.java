@@ -108,8 +108,8 @@ class SaleController {
         return status(
                 switch (done) {
                     case CONFIRMED, ALREADY_SOLD -> HttpStatus.NO_CONTENT;
-                    // The units may be somebody else's: refund the payment.
-                    case TOO_LATE -> HttpStatus.CONFLICT;
+                    // It has bought nothing: OrderRows writes down the refund.
+                    case TOO_LATE, SECOND_PAYMENT, RELEASED_SINCE -> HttpStatus.CONFLICT;
                     case NO_ORDER -> HttpStatus.NOT_FOUND;
                 });
     }
@@ -135,7 +135,7 @@ class SaleController {
     ResponseEntity<Map<String, String>> mistake(SeckillException mistake) {
         HttpStatus status = switch (mistake.code()) {
                     case NOVOUCHER -> HttpStatus.NOT_FOUND;
-                    case EXISTS, ORDERID, PAID -> HttpStatus.CONFLICT;
+                    case EXISTS, ORDERID, REF -> HttpStatus.CONFLICT;
                     case BUSY -> HttpStatus.TOO_MANY_REQUESTS;
                     default -> HttpStatus.SERVICE_UNAVAILABLE;
                 };

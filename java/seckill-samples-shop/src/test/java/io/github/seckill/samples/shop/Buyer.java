@@ -6,6 +6,7 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse.BodyHandlers;
+import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.Callable;
 
@@ -30,6 +31,10 @@ final class Buyer implements Callable<Buyer> {
         PAYS,
         /** Sends everything twice, as after a time-out. */
         PAYS_TWICE,
+        /** Pays a second time, with another reference. */
+        PAYS_AGAIN,
+        /** Pays, and cancels then. */
+        RETURNS,
         CANCELS,
         FORGETS,
         /** Pays when the deadline has passed. */
@@ -37,7 +42,9 @@ final class Buyer implements Callable<Buyer> {
 
         static Manner of(int number) {
             return switch (number % 10) {
-                case 0, 1, 2, 3 -> PAYS;
+                case 0, 1 -> PAYS;
+                case 2 -> PAYS_AGAIN;
+                case 3 -> RETURNS;
                 case 4, 5 -> PAYS_TWICE;
                 case 6, 7 -> CANCELS;
                 case 8 -> FORGETS;
@@ -62,7 +69,16 @@ final class Buyer implements Callable<Buyer> {
                         throw new IllegalStateException(orderId + " was paid differently");
                     }
                 }
-                case CANCELS -> cancelled = http.send("DELETE", order(), "", user);
+                case PAYS_AGAIN -> {
+                    if (pay() == 204 && pay("again-" + orderId) != 409) {
+                        throw new IllegalStateException(orderId + " was paid by two payments");
+                    }
+                }
+                case RETURNS -> {
+                    pay();
+                    cancel();
+                }
+                case CANCELS -> cancel();
                 case FORGETS, PAYS_LATE -> { }
             }
         }
@@ -70,8 +86,16 @@ final class Buyer implements Callable<Buyer> {
     }
 
     int pay() throws IOException, InterruptedException {
-        paid = http.put(order() + "/payment?reference=payment-" + orderId, "", user);
+        paid = pay("payment-" + orderId);
         return paid;
+    }
+
+    private int pay(String reference) throws IOException, InterruptedException {
+        return http.put(order() + "/payment?reference=" + reference, "", user);
+    }
+
+    private void cancel() throws IOException, InterruptedException {
+        cancelled = http.send("DELETE", order(), "", user);
     }
 
     private String order() {
@@ -95,10 +119,23 @@ final class Buyer implements Callable<Buyer> {
 
     /** The state that the order must be in by what the shop has answered. */
     String state() {
-        if (paid == 204) {
-            return "sold";
+        if (cancelled == 204) {
+            return "cancelled";
         }
-        return cancelled == 204 ? "cancelled" : "expired";
+        return paid == 204 ? "sold" : "expired";
+    }
+
+    /** The payment that is to be refunded by what the shop has answered, and why. */
+    Optional<String> refund() {
+        if (paid == 204 && cancelled == 204) {
+            return Optional.of("payment-" + orderId + " cancelled");
+        }
+        if (paid == 409) {
+            return Optional.of("payment-" + orderId + " late");
+        }
+        return paid == 204 && manner == Manner.PAYS_AGAIN
+                ? Optional.of("again-" + orderId + " second")
+                : Optional.empty();
     }
 
     /** Requests to the shop. */

@@ -118,6 +118,13 @@ class BuyersTest {
                 .isEqualTo(audit.orders());
         assertThat(usersWithTwoSoldOrders()).isEmpty();
         assertThat(paymentsThatDiffer()).isEmpty();
+        List<String> refunds = buyers.stream().flatMap(buyer -> buyer.refund().stream()).toList();
+        assertThat(refunds)
+                .anyMatch(refund -> refund.endsWith(" late"))
+                .anyMatch(refund -> refund.endsWith(" second"))
+                .anyMatch(refund -> refund.endsWith(" cancelled"));
+        await().atMost(SETTLED).untilAsserted(() ->
+                assertThat(refunded()).containsExactlyInAnyOrderElementsOf(refunds));
         for (String stream : List.of("", ".confirmed", ".released")) {
             await().atMost(SETTLED).until(() -> pending("stream.orders" + stream) == 0);
         }
@@ -129,6 +136,11 @@ class BuyersTest {
         RowCallbackHandler keep = row -> rows.put(row.getString(1), row.getString(2));
         database.sql("SELECT order_id, state FROM orders").query(keep);
         return rows;
+    }
+
+    private List<String> refunded() {
+        return database.sql("SELECT CONCAT(payment, ' ', reason) FROM refunds")
+                .query(String.class).list();
     }
 
     private long units(String state) {

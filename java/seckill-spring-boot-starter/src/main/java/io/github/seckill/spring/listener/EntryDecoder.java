@@ -2,6 +2,7 @@ package io.github.seckill.spring.listener;
 
 import io.github.seckill.client.OrderRef;
 import io.github.seckill.client.OrderState;
+import io.github.seckill.spring.listener.PaymentToRefund.Reason;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
@@ -53,26 +54,38 @@ final class EntryDecoder {
         OrderRef order = new OrderRef(
                 required(fields, voucher), required(fields, user),
                 required(fields, orderId), number(fields, "sale"));
-        Long units = number(fields, "units");
-        long count = units == null ? 1 : units;
-        if (count < 1) {
-            throw new MalformedEntryException("units must be at least 1: " + count);
-        }
+        long units = units(fields, "units", 1);
         return switch (kind) {
             case PLACED -> {
                 Long deadline = number(fields, "deadline");
                 yield new OrderPlaced(
-                        order, count, deadline == null ? null : Instant.ofEpochMilli(deadline),
+                        order, units, deadline == null ? null : Instant.ofEpochMilli(deadline),
                         entry);
             }
-            case CONFIRMED -> new OrderConfirmed(order, count, fields.get("ref"), entry);
+            case CONFIRMED, REFUND -> {
+                String payment = fields.getOrDefault("payment", "first");
+                yield payment.equals("first")
+                        ? new OrderConfirmed(order, units, fields.get("ref"), entry)
+                        : new PaymentToRefund(
+                                order, units, required(fields, "ref"), word(Reason.class, payment),
+                                entry);
+            }
             case RELEASED -> {
-                OrderState reason = state(required(fields, "reason"));
                 String was = fields.get("was");
                 yield new OrderReleased(
-                        order, count, reason, was == null ? null : state(was), entry);
+                        order, units, units(fields, "kept", 0),
+                        word(OrderState.class, required(fields, "reason")),
+                        was == null ? null : word(OrderState.class, was), fields.get("ref"), entry);
             }
         };
+    }
+
+    private static long units(Map<String, String> fields, String name, long absent) {
+        Long units = number(fields, name);
+        if (units != null && units < 1) {
+            throw new MalformedEntryException(name + " must be at least 1: " + units);
+        }
+        return units == null ? absent : units;
     }
 
     private static String text(byte[] bytes) {
@@ -103,11 +116,11 @@ final class EntryDecoder {
         }
     }
 
-    private static OrderState state(String word) {
+    private static <E extends Enum<E>> E word(Class<E> type, String word) {
         try {
-            return OrderState.valueOf(word.toUpperCase(Locale.ROOT));
+            return Enum.valueOf(type, word.toUpperCase(Locale.ROOT));
         } catch (IllegalArgumentException malformed) {
-            throw new MalformedEntryException("no state of an order: " + word);
+            throw new MalformedEntryException("no " + type.getSimpleName() + ": " + word);
         }
     }
 }

@@ -29,7 +29,10 @@ final class EntryHandler {
         this.observer = observer;
     }
 
-    /** Hands an entry over. Throws only what the server or the connection to it is to blame for. */
+    /**
+     * Hands an entry over, if one of the listeners takes it; false if it failed. Throws only
+     * what the server or the connection to it is to blame for.
+     */
     boolean handle(
             GroupConsumer consumer, String stream, Kind kind, ByteRecord record, long deliveries) {
         StreamEntry entry =
@@ -42,8 +45,12 @@ final class EntryHandler {
             finish(consumer, record, entry, null, malformed);
             return false;
         }
+        OrderListenerMethod listener = listeners.get(Kind.of(event));
+        if (listener == null) {
+            return true; // The stream has also what no listener of this group takes.
+        }
         long startNanos = System.nanoTime();
-        Throwable thrown = call(kind, event);
+        Throwable thrown = call(listener, event);
         Duration time = Duration.ofNanos(System.nanoTime() - startNanos);
         observer.handled(entry, event.kind(), thrown == null, time);
         if (thrown == null) {
@@ -54,11 +61,7 @@ final class EntryHandler {
         return false;
     }
 
-    private @Nullable Throwable call(Kind kind, OrderEvent event) {
-        OrderListenerMethod listener = listeners.get(kind);
-        if (listener == null) {
-            throw new IllegalStateException("no listener of " + kind);
-        }
+    private static @Nullable Throwable call(OrderListenerMethod listener, OrderEvent event) {
         try {
             listener.handle(event);
             return null;

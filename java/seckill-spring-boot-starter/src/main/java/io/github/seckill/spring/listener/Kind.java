@@ -3,10 +3,11 @@ package io.github.seckill.spring.listener;
 import java.util.Arrays;
 import java.util.List;
 
-/** What a stream tells. */
+/** What an entry tells. The stream of confirmed orders also has the payments to refund. */
 enum Kind {
     PLACED("", OrderPlaced.class),
     CONFIRMED(".confirmed", OrderConfirmed.class),
+    REFUND(".confirmed", PaymentToRefund.class),
     RELEASED(".released", OrderReleased.class);
 
     private final String suffix;
@@ -15,6 +16,10 @@ enum Kind {
     Kind(String suffix, Class<? extends OrderEvent> type) {
         this.suffix = suffix;
         this.type = type;
+    }
+
+    static Kind of(OrderEvent event) {
+        return takenBy(event.getClass()).get(0);
     }
 
     /** The kinds that a parameter of this type takes. */

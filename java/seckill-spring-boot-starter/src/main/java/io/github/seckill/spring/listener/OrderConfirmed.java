@@ -4,7 +4,8 @@ import io.github.seckill.client.OrderRef;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A held order was confirmed: it is sold.
+ * An order was confirmed: it is sold. One that was sold without a reference comes a second time,
+ * under the same key, if it is given its first reference.
  *
  * @param order the order
  * @param units how many units

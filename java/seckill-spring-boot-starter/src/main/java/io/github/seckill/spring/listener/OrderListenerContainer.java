@@ -4,9 +4,11 @@ import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
@@ -54,6 +56,13 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
     @Override
     public synchronized void afterSingletonsInstantiated() {
         groups = OrderListenerMethod.of(beans);
+        Set<Kind> taken = EnumSet.noneOf(Kind.class);
+        groups.values().forEach(listeners -> taken.addAll(listeners.keySet()));
+        if (taken.contains(Kind.CONFIRMED) && !taken.contains(Kind.REFUND)) {
+            LOG.warn(
+                    "No listener here takes PaymentToRefund: late and second payments are left to"
+                            + " another application");
+        }
     }
 
     @Override
@@ -89,7 +98,7 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
         Map<String, Kind> streams = new LinkedHashMap<>();
         for (Kind kind : Kind.values()) {
             if (methods.containsKey(kind)) {
-                streams.put(kind.stream(options.stream(), tag), kind);
+                streams.putIfAbsent(kind.stream(options.stream(), tag), kind);
             }
         }
         EntryDecoder decoder = new EntryDecoder(options.fields());

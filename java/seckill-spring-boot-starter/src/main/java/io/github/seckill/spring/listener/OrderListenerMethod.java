@@ -32,8 +32,8 @@ final class OrderListenerMethod {
         if (kinds.isEmpty()) {
             throw new IllegalStateException(
                     "A method with @SeckillOrderListener takes an OrderEvent, OrderPlaced,"
-                            + " OrderConfirmed or OrderReleased, and then a String if it wants the"
-                            + " idempotency key: "
+                            + " OrderConfirmed, PaymentToRefund or OrderReleased, and then a String"
+                            + " if it wants the idempotency key: "
                             + method);
         }
         this.beans = beans;

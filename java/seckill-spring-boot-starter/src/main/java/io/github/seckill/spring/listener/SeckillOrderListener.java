@@ -12,7 +12,8 @@ import java.lang.annotation.Target;
  * <ul>
  *   <li>{@link OrderPlaced}: new orders, held or sold
  *   <li>{@link OrderConfirmed}: held orders that were paid
- *   <li>{@link OrderReleased}: orders whose units are on sale again
+ *   <li>{@link PaymentToRefund}: payments that have bought nothing
+ *   <li>{@link OrderReleased}: orders of which units are on sale again
  *   <li>{@link OrderEvent}: all of these
  * </ul>
  *
@@ -33,7 +34,8 @@ import java.lang.annotation.Target;
 public @interface SeckillOrderListener {
     /**
      * The consumer group. Every group gets every order, the consumers of one group share them. All
-     * methods of an application with the same group must listen to different streams.
+     * methods of an application with the same group must take different events. What none of them
+     * takes is acknowledged.
      */
     String group() default "${seckill.listener.group:${spring.application.name:}}";
 }

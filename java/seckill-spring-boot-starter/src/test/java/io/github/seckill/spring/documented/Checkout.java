@@ -9,11 +9,17 @@ import io.github.seckill.client.Reservation.Held;
 import io.github.seckill.client.Reservation.Refused;
 import io.github.seckill.client.Reservation.Sold;
 import io.github.seckill.spring.SeckillTemplate;
+import io.github.seckill.spring.listener.OrderReleased;
+import io.github.seckill.spring.listener.PaymentToRefund;
+import io.github.seckill.spring.listener.SeckillOrderListener;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import org.springframework.stereotype.Service;
 
 /** Reserves a unit for a buyer, and takes the payment. */
 @Service
 class Checkout {
+    final Map<String, String> refunds = new ConcurrentHashMap<>();
     private final SeckillTemplate seckill;
 
     Checkout(SeckillTemplate seckill) {
@@ -40,7 +46,22 @@ class Checkout {
         OrderRef order = OrderRef.of(voucher, user, orderId);
         return switch (seckill.run(confirm(order, reference))) {
             case CONFIRMED, ALREADY_SOLD -> "ship";
-            case TOO_LATE, NO_ORDER -> "refund";
+            // It has bought nothing, and comes to refund(..).
+            case TOO_LATE, SECOND_PAYMENT, RELEASED_SINCE, NO_ORDER -> "do not ship";
         };
+    }
+
+    /** Late and second payments, and UNKNOWN ones, which a person decides on. */
+    @SeckillOrderListener(group = "refunds")
+    void refund(PaymentToRefund payment, String idempotencyKey) {
+        refunds.put(idempotencyKey, payment.reason() + " " + payment.paymentRef());
+    }
+
+    /** Paid orders that were released, all of their units or some. */
+    @SeckillOrderListener(group = "refunds")
+    void refund(OrderReleased released, String idempotencyKey) {
+        if (released.paymentRef() != null) {
+            refunds.put(idempotencyKey, released.units() + " of " + released.paymentRef());
+        }
     }
 }

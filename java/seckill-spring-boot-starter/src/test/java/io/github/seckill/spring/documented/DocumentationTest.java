@@ -99,8 +99,15 @@ class DocumentationTest {
             assertThat(checkout.buy("7", "alice", "1001")).isEqualTo("paid");
             assertThat(seckill.run(cancel(OrderRef.of("7", "bob", "1002"))))
                     .isEqualTo(Cancellation.RELEASED);
-            assertThat(checkout.paid("7", "bob", "1002", "p-2")).isEqualTo("refund");
-            assertThat(checkout.paid("7", "dave", "1004", "p-3")).isEqualTo("refund");
+            assertThat(checkout.paid("7", "bob", "1002", "p-2")).isEqualTo("do not ship");
+            assertThat(checkout.paid("7", "dave", "1004", "p-3")).isEqualTo("do not ship");
+            assertThat(checkout.paid("7", "alice", "1001", "p-4")).isEqualTo("do not ship");
+            seckill.run(cancel(OrderRef.of("7", "alice", "1001")));
+            assertThat(checkout.paid("7", "alice", "1001", "p-1")).isEqualTo("do not ship");
+            await().untilAsserted(() ->
+                    assertThat(checkout.refunds.values())
+                            .containsExactlyInAnyOrder(
+                                    "LATE p-2", "UNKNOWN p-3", "SECOND p-4", "1 of p-1"));
             assertThat(seckill.run(audit("7")).differences()).isEmpty();
         }
     }

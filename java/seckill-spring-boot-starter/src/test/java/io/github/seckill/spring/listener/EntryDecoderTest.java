@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.LinkedHashMap;
+import java.util.Locale;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
@@ -60,6 +61,33 @@ class EntryDecoderTest {
         noUtf8.put(bytes("id"), new byte[] {(byte) 0xff});
         assertThatThrownBy(() -> decoder.decode(Kind.PLACED, ENTRY, noUtf8))
                 .hasMessageContaining("UTF-8");
+    }
+
+    private OrderEvent paid(String... payment) {
+        Map<byte[], byte[]> fields = fields("userId", "u", "voucherId", "v", "id", "1");
+        fields.putAll(fields(payment));
+        return decoder.decode(Kind.CONFIRMED, ENTRY, fields);
+    }
+
+    @Test
+    void onlyAFirstPaymentOrOneWithoutAReferenceConfirms() {
+        assertThat(paid()).isInstanceOf(OrderConfirmed.class);
+        assertThat(paid("ref", "p:1", "payment", "first"))
+                .isInstanceOfSatisfying(
+                        OrderConfirmed.class,
+                        first -> assertThat(first.paymentRef()).isEqualTo("p:1"));
+        for (PaymentToRefund.Reason reason : PaymentToRefund.Reason.values()) {
+            String word = reason.name().toLowerCase(Locale.ROOT);
+            OrderEvent event = paid("ref", "p:1", "payment", word);
+            assertThat(event)
+                    .isInstanceOfSatisfying(
+                            PaymentToRefund.class,
+                            payment -> assertThat(payment.reason()).isEqualTo(reason));
+            assertThat(event.idempotencyKey()).isEqualTo("refund::v:1:p%3A1");
+        }
+        assertThatThrownBy(() -> paid("payment", "late")).hasMessage("no field ref");
+        assertThatThrownBy(() -> paid("ref", "p:1", "payment", "else"))
+                .isInstanceOf(MalformedEntryException.class).hasMessage("no Reason: else");
     }
 
     @Test

@@ -1,18 +1,22 @@
 package io.github.seckill.spring.listener;
 
 import static io.github.seckill.client.Commands.cancel;
+import static io.github.seckill.client.Commands.cancelAllBut;
 import static io.github.seckill.client.Commands.confirm;
 import static io.github.seckill.client.Commands.create;
 import static io.github.seckill.client.Commands.info;
 import static io.github.seckill.client.Commands.order;
+import static io.github.seckill.client.Commands.tryBuy;
 import static io.github.seckill.spring.Patience.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
 
 import io.github.seckill.client.OrderRef;
 import io.github.seckill.client.OrderState;
 import io.github.seckill.client.Outcome;
 import io.github.seckill.client.SaleRules;
+import io.github.seckill.spring.listener.PaymentToRefund.Reason;
 import io.lettuce.core.KillArgs;
 import io.lettuce.core.RedisClient;
 import java.time.Duration;
@@ -80,6 +84,53 @@ class OrderListenerTest {
         assertThat(new TreeSet<>(recorder.keys)).hasSize(4);
         for (String stream : List.of("", ".confirmed", ".released")) {
             await().until(() -> shop.pending(ListenerShop.ORDERS + stream).isEmpty());
+        }
+    }
+
+    @Test
+    void aPaymentThatBuysNothingIsNeverAConfirmation() {
+        shop.client.run(create("7", 5, HELD.limit(3)));
+        OrderRef order = OrderRef.of("7", "alice", "a1");
+        shop.client.run(tryBuy("7", "alice", "a1", 3));
+        shop.client.run(confirm(order, "p1"));
+        shop.client.run(confirm(order, "p2"));
+        shop.client.run(confirm(OrderRef.of("7", "bob", "none"), "p3"));
+        shop.client.run(cancelAllBut(order, 2));
+        shop.client.run(cancelAllBut(order, 1));
+        shop.client.run(cancel(order));
+        shop.client.run(confirm(order, "p4"));
+        ConfirmedOnly confirmedOnly = new ConfirmedOnly();
+        shop.start(RETRY, recorder, confirmedOnly);
+
+        await().untilAsserted(() ->
+                assertThat(recorder.handledIds())
+                        .containsExactlyInAnyOrder(
+                                "placed a1", "confirmed a1", "refund a1", "refund none",
+                                "refund a1", "released a1", "released a1", "released a1"));
+        assertThat(recorder.handled)
+                .filteredOn(PaymentToRefund.class::isInstance).map(PaymentToRefund.class::cast)
+                .extracting(PaymentToRefund::paymentRef, PaymentToRefund::reason,
+                        PaymentToRefund::units)
+                .containsExactly(
+                        tuple("p2", Reason.SECOND, 3L), tuple("p3", Reason.UNKNOWN, 1L),
+                        tuple("p4", Reason.LATE, 1L));
+        assertThat(recorder.handled)
+                .filteredOn(OrderReleased.class::isInstance).map(OrderReleased.class::cast)
+                .extracting(OrderReleased::units, OrderReleased::kept, OrderReleased::paymentRef)
+                .containsExactly(tuple(1L, 2L, "p1"), tuple(1L, 1L, "p1"), tuple(1L, 0L, "p1"));
+        assertThat(new TreeSet<>(recorder.keys)).hasSize(8);
+        await().until(() -> shop.redis.opsForStream()
+                .pending("stream.orders.confirmed", "paid").getTotalPendingMessages() == 0);
+        assertThat(confirmedOnly.handled)
+                .singleElement().extracting(OrderConfirmed::paymentRef).isEqualTo("p1");
+    }
+
+    static class ConfirmedOnly {
+        final List<OrderConfirmed> handled = new CopyOnWriteArrayList<>();
+
+        @SeckillOrderListener(group = "paid")
+        void on(OrderConfirmed paid) {
+            handled.add(paid);
         }
     }
 

@@ -1,0 +1,27 @@
+package io.github.seckill.spring.listener;
+
+import io.github.seckill.client.OrderRef;
+
+/**
+ * A payment that has bought nothing: refund it, or find out what it was for. It comes once for each
+ * reference, and perhaps again after the server has lost its last writes, under the same key.
+ *
+ * @param order the order that was to be paid, which may not exist
+ * @param units how many units that order has, or had; 1 if it does not exist
+ * @param paymentRef the reference of the payment
+ * @param reason why it has bought nothing
+ * @param entry where this comes from
+ */
+public record PaymentToRefund(
+        OrderRef order, long units, String paymentRef, Reason reason, StreamEntry entry)
+        implements OrderEvent {
+    /** Why a payment has bought nothing. */
+    public enum Reason {
+        /** The order was released before: refund the payment. */
+        LATE,
+        /** The order was sold by another payment: refund this one. */
+        SECOND,
+        /** The user has no such order: a person decides. */
+        UNKNOWN
+    }
+}
