@@ -7,9 +7,8 @@ import org.jspecify.annotations.Nullable;
  * what it means, and not to tell mistakes apart, has a type of its own: {@link NoAnswer}, {@link
  * NotNow}, {@link Busy} and {@link LockLost}.
  */
+@SuppressWarnings("serial") // None is ever stored.
 public sealed class SeckillException extends RuntimeException {
-    private static final long serialVersionUID = 1L;
-
     /** Which mistake or failure. */
     private final Code code;
 
@@ -132,8 +131,6 @@ public sealed class SeckillException extends RuntimeException {
      * SeckillOptions#retryFor}.
      */
     public static final class NotNow extends SeckillException {
-        private static final long serialVersionUID = 1L;
-
         private NotNow(String word, String message, @Nullable Throwable cause) {
             super(Code.NOTNOW, word, message, cause);
         }
@@ -144,8 +141,6 @@ public sealed class SeckillException extends RuntimeException {
      * have been carried out. Tries never end so: theirs is {@link Outcome#UNKNOWN}.
      */
     public static final class NoAnswer extends SeckillException {
-        private static final long serialVersionUID = 1L;
-
         /** Makes one. */
         public NoAnswer(String message, @Nullable Throwable cause) {
             super(Code.NOANSWER, Code.NOANSWER.name(), message, cause);
@@ -154,8 +149,6 @@ public sealed class SeckillException extends RuntimeException {
 
     /** Too many tries wait in this client to be sent. This one was not sent. */
     public static final class Busy extends SeckillException {
-        private static final long serialVersionUID = 1L;
-
         Busy(String message, @Nullable Throwable cause) {
             super(Code.BUSY, Code.BUSY.name(), message, cause);
         }
@@ -163,8 +156,6 @@ public sealed class SeckillException extends RuntimeException {
 
     /** A lock is no longer this holder's: its lease has ended, or its connection was lost. */
     public static final class LockLost extends SeckillException {
-        private static final long serialVersionUID = 1L;
-
         LockLost(String message, @Nullable Throwable cause) {
             super(Code.LOCKLOST, Code.LOCKLOST.name(), message, cause);
         }

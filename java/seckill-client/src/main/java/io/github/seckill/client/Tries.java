@@ -6,23 +6,10 @@ import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /** Tries: answered from memory, sent alone or together, and told to the observer. */
-final class Tries implements AutoCloseable {
-    private final Sender sender;
-    private final SeckillObserver observer;
-    private final @Nullable SoldOutMemory memory;
-    private final @Nullable Coalescer coalescer;
-
-    Tries(
-            Sender sender,
-            SeckillObserver observer,
-            @Nullable SoldOutMemory memory,
-            @Nullable Coalescer coalescer) {
-        this.sender = sender;
-        this.observer = observer;
-        this.memory = memory;
-        this.coalescer = coalescer;
-    }
-
+record Tries(
+        Sender sender, SeckillObserver observer, @Nullable SoldOutMemory memory,
+        @Nullable Coalescer coalescer)
+        implements AutoCloseable {
     <T> CompletableFuture<T> start(Try<T> attempt) {
         Buying<T> buying = new Buying<>(this, attempt);
         SoldOutMemory remembers = memory(attempt);

@@ -1,13 +1,6 @@
 package io.github.seckill.client;
 
-import static io.github.seckill.client.Commands.cancel;
-import static io.github.seckill.client.Commands.cancelAllBut;
-import static io.github.seckill.client.Commands.confirm;
-import static io.github.seckill.client.Commands.drop;
-import static io.github.seckill.client.Commands.releaseAndDrop;
-import static io.github.seckill.client.Commands.restock;
-import static io.github.seckill.client.Commands.restockTo;
-import static io.github.seckill.client.Commands.tryBuy;
+import static io.github.seckill.client.Commands.*;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.github.seckill.client.SeckillException.Code;

@@ -122,7 +122,7 @@ public final class SeckillServer implements AutoCloseable {
     }
 
     /** A port that was free a moment ago, and whose cluster port is in range. */
-    private static int freePort() throws IOException {
+    public static int freePort() throws IOException {
         while (true) {
             try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
                 if (socket.getLocalPort() < 55_000) {

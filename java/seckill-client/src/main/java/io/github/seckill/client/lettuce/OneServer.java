@@ -9,15 +9,7 @@ import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /** One server, or a primary that sentinels name. */
-final class OneServer implements Servers {
-    private final RedisClient client;
-    private final @Nullable RedisURI uri;
-
-    OneServer(RedisClient client, @Nullable RedisURI uri) {
-        this.client = client;
-        this.uri = uri;
-    }
-
+record OneServer(RedisClient client, @Nullable RedisURI uri) implements Servers {
     private StatefulRedisConnection<String, String> open() {
         return uri == null
                 ? client.connect(StringCodec.UTF8)

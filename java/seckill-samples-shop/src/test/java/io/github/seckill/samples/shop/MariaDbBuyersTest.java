@@ -1,9 +1,11 @@
 package io.github.seckill.samples.shop;
 
 import java.io.IOException;
+import java.nio.file.Path;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.condition.EnabledIf;
+import org.junit.jupiter.api.io.TempDir;
 import org.springframework.test.annotation.DirtiesContext;
 import org.springframework.test.context.ActiveProfiles;
 import org.springframework.test.context.DynamicPropertyRegistry;
@@ -11,22 +13,18 @@ import org.springframework.test.context.DynamicPropertySource;
 
 /** The same with rows in MariaDB. */
 @ActiveProfiles("mariadb")
-@EnabledIf("isInstalled")
+@EnabledIf("io.github.seckill.samples.shop.MariaDbServer#isInstalled")
 @DirtiesContext
 class MariaDbBuyersTest extends BuyersTest {
     private static MariaDbServer server;
 
-    static boolean isInstalled() {
-        return MariaDbServer.isInstalled();
-    }
-
     @BeforeAll
-    static void start() throws IOException, InterruptedException {
-        server = new MariaDbServer();
+    static void start(@TempDir Path folder) throws IOException, InterruptedException {
+        server = new MariaDbServer(folder);
     }
 
     @AfterAll
-    static void end() throws IOException {
+    static void end() {
         server.close();
     }
 

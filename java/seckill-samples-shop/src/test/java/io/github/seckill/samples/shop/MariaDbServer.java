@@ -1,13 +1,12 @@
 package io.github.seckill.samples.shop;
 
+import io.github.seckill.test.SeckillServer;
 import java.io.IOException;
 import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
@@ -21,11 +20,9 @@ final class MariaDbServer implements AutoCloseable {
     private final int port;
     private final Process process;
 
-    MariaDbServer() throws IOException, InterruptedException {
-        folder = Files.createTempDirectory("mariadb");
-        try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            port = free.getLocalPort();
-        }
+    MariaDbServer(Path folder) throws IOException, InterruptedException {
+        this.folder = folder;
+        port = SeckillServer.freePort();
         String data = "--datadir=" + folder.resolve("data");
         Process install =
                 start("mariadb-install-db", data, "--auth-root-authentication-method=normal");
@@ -72,13 +69,8 @@ final class MariaDbServer implements AutoCloseable {
     }
 
     @Override
-    public void close() throws IOException {
+    public void close() {
         process.destroyForcibly();
         process.onExit().join();
-        try (Stream<Path> files = Files.walk(folder)) {
-            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                Files.deleteIfExists(file);
-            }
-        }
     }
 }

@@ -10,24 +10,11 @@ import org.slf4j.LoggerFactory;
 import org.springframework.data.redis.connection.stream.ByteRecord;
 
 /** Hands entries to the listeners of a group and processes the results; for one thread. */
-final class EntryHandler {
+record EntryHandler(
+        Map<Kind, OrderListenerMethod> listeners, EntryDecoder decoder, OrderFailurePolicy policy,
+        OrderListenerObserver observer, FailureLog failures) {
     private static final int REASON_LENGTH_MAX = 500;
     private static final Logger LOG = LoggerFactory.getLogger(EntryHandler.class);
-
-    private final Map<Kind, OrderListenerMethod> listeners;
-    private final EntryDecoder decoder;
-    private final OrderFailurePolicy policy;
-    private final OrderListenerObserver observer;
-    private final FailureLog failures = new FailureLog();
-
-    EntryHandler(
-            Map<Kind, OrderListenerMethod> listeners, EntryDecoder decoder,
-            OrderFailurePolicy policy, OrderListenerObserver observer) {
-        this.listeners = Map.copyOf(listeners);
-        this.decoder = decoder;
-        this.policy = policy;
-        this.observer = observer;
-    }
 
     /**
      * Hands an entry over, if one of the listeners takes it; false if it failed. Throws only
@@ -127,13 +114,5 @@ final class EntryHandler {
         return reason.length() <= REASON_LENGTH_MAX
                 ? reason
                 : reason.substring(0, REASON_LENGTH_MAX);
-    }
-
-    void forget(String stream, String id) {
-        failures.forget(stream, id);
-    }
-
-    int failedInARow() {
-        return failures.failedInARow();
     }
 }

@@ -25,31 +25,19 @@ final class FailureLog {
      */
     record Failures(long count, Duration time, boolean othersHandled) {}
 
-    private static final class Failing {
-        private final long firstNanos;
-        private final long handledBefore;
-        private long count;
-
-        private Failing(long firstNanos, long handledBefore) {
-            this.firstNanos = firstNanos;
-            this.handledBefore = handledBefore;
-        }
-    }
+    private record Failing(long firstNanos, long handledBefore, long count) {}
 
     Failures failed(String stream, String id, long nowNanos) {
         String key = stream + ' ' + id;
         if (failedInARow.size() < ENTRIES_MAX) {
             failedInARow.add(key);
         }
-        Failing known = failing.get(key);
-        if (known == null) {
-            known = new Failing(nowNanos, handled);
-            failing.put(key, known);
-            if (failing.size() > ENTRIES_MAX) {
-                failing.remove(failing.keySet().iterator().next());
-            }
+        Failing known = failing.merge(
+                key, new Failing(nowNanos, handled, 1),
+                (old, now) -> new Failing(old.firstNanos, old.handledBefore, old.count + 1));
+        if (failing.size() > ENTRIES_MAX) {
+            failing.remove(failing.keySet().iterator().next());
         }
-        known.count++;
         return new Failures(
                 known.count, Duration.ofNanos(nowNanos - known.firstNanos),
                 handled > known.handledBefore);

@@ -10,6 +10,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -17,6 +19,7 @@ import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
+import org.springframework.scheduling.concurrent.CustomizableThreadFactory;
 
 /**
  * Runs the methods with {@link SeckillOrderListener} for as long as the application runs.
@@ -37,7 +40,8 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
     private final Duration pollMost;
     private final OrderFailurePolicy policy;
     private final OrderListenerObserver observer;
-    private final Map<OrderListenerLoop, Thread> running = new LinkedHashMap<>();
+    private final List<OrderListenerLoop> running = new ArrayList<>();
+    private ExecutorService threads = Executors.newCachedThreadPool();
     private Map<String, Map<Kind, OrderListenerMethod>> groups = Map.of();
 
     /** Makes a container that is to be started. */
@@ -67,11 +71,12 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
 
     @Override
     public synchronized void start() {
-        if (!running.isEmpty()) {
+        if (isRunning()) {
             return;
         }
         List<String> tags = options.tags().isEmpty() ? List.of("") : options.tags();
         String process = process();
+        threads = Executors.newCachedThreadPool(new CustomizableThreadFactory("seckill-listener-"));
         groups.forEach((group, methods) -> {
             for (String tag : tags) {
                 for (int i = 1; i <= options.concurrency(); i++) {
@@ -101,42 +106,30 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
                 streams.putIfAbsent(kind.stream(options.stream(), tag), kind);
             }
         }
-        EntryDecoder decoder = new EntryDecoder(options.fields());
+        EntryHandler handler = new EntryHandler(
+                methods, new EntryDecoder(options.fields()), policy, observer, new FailureLog());
         OrderListenerLoop loop = new OrderListenerLoop(
-                connections::getConnection, group, name, streams,
-                new EntryHandler(methods, decoder, policy, observer), options,
+                connections::getConnection, group, name, streams, handler, options,
                 options.poll().compareTo(pollMost) < 0 ? options.poll() : pollMost, observer);
-        Thread thread = new Thread(loop, "seckill-" + group + "-" + (running.size() + 1));
-        running.put(loop, thread);
-        thread.start();
+        running.add(loop);
+        threads.execute(loop);
     }
 
     /** Waits until every listener has returned from the entry in hand. */
     @Override
     public synchronized void stop() {
-        running.keySet().forEach(OrderListenerLoop::stop);
-        long deadline = System.nanoTime() + options.shutdownWithin().toNanos();
-        List<Thread> late = new ArrayList<>();
-        for (Thread thread : running.values()) {
-            if (!hasEnded(thread, deadline)) {
-                late.add(thread);
-            }
-        }
-        for (Thread thread : late) {
-            LOG.warn("{} does not return and is interrupted, its entry is pending", thread);
-            thread.interrupt();
-        }
-        running.clear();
-    }
-
-    private static boolean hasEnded(Thread thread, long deadlineNanos) {
+        running.forEach(OrderListenerLoop::stop);
+        threads.shutdown();
         try {
-            long left = Math.max(1, deadlineNanos - System.nanoTime());
-            thread.join(Math.max(1, TimeUnit.NANOSECONDS.toMillis(left)));
+            threads.awaitTermination(options.shutdownWithin().toNanos(), TimeUnit.NANOSECONDS);
         } catch (InterruptedException interrupted) {
             Thread.currentThread().interrupt();
         }
-        return !thread.isAlive();
+        if (!threads.isTerminated()) {
+            LOG.warn("Listeners do not return and are interrupted, their entries are pending");
+            threads.shutdownNow();
+        }
+        running.clear();
     }
 
     @Override

@@ -131,7 +131,7 @@ final class OrderListenerLoop implements Runnable {
     }
 
     private void watchIntake() {
-        boolean stop = handler.failedInARow() >= FAILURES_MAX;
+        boolean stop = handler.failures().failedInARow() >= FAILURES_MAX;
         if (stop != intakeStopped) {
             intakeStopped = stop;
             nextProbeNanos = System.nanoTime() + PROBE_EVERY.toNanos();
@@ -220,7 +220,7 @@ final class OrderListenerLoop implements Runnable {
         }
         ByteRecord record = consumer.claim(stream, pending.getId(), due);
         if (record == null) {
-            handler.forget(stream, pending.getIdAsString());
+            handler.failures().forget(stream, pending.getIdAsString());
         } else {
             handOver(consumer, stream, record, pending.getTotalDeliveryCount() + 1);
         }

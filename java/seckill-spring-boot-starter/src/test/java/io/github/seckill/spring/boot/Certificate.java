@@ -1,9 +1,8 @@
 package io.github.seckill.spring.boot;
 
+import io.github.seckill.test.SeckillServer;
 import java.io.IOException;
 import java.io.InputStream;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -46,18 +45,13 @@ record Certificate(Path certificate, Path key, int tlsPort) {
         byte[] certificate = keys.getCertificate("shop").getEncoded();
         return new Certificate(
                 Files.writeString(folder.resolve("cert.pem"), pem("CERTIFICATE", certificate)),
-                Files.writeString(folder.resolve("key.pem"), pem("PRIVATE KEY", key)), freePort());
+                Files.writeString(folder.resolve("key.pem"), pem("PRIVATE KEY", key)),
+                SeckillServer.freePort());
     }
 
     private static String pem(String label, byte[] content) {
         String text = Base64.getMimeEncoder(64, new byte[] {'\n'}).encodeToString(content);
         return "-----BEGIN " + label + "-----\n" + text + "\n-----END " + label + "-----\n";
-    }
-
-    private static int freePort() throws IOException {
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return socket.getLocalPort();
-        }
     }
 
     /** With which a server listens for TLS, too, and wants to see this certificate. */

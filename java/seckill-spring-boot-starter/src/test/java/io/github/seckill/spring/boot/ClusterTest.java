@@ -1,8 +1,6 @@
 package io.github.seckill.spring.boot;
 
-import static io.github.seckill.client.Commands.audit;
-import static io.github.seckill.client.Commands.create;
-import static io.github.seckill.client.Commands.info;
+import static io.github.seckill.client.Commands.*;
 import static io.github.seckill.spring.Patience.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -18,10 +16,7 @@ import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.springframework.boot.WebApplicationType;
-import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
-import org.springframework.test.util.ReflectionTestUtils;
 
 /** A cluster of two primaries. */
 class ClusterTest {
@@ -65,18 +60,9 @@ class ClusterTest {
     private ConfigurableApplicationContext run() {
         List<String> addresses =
                 nodes.stream().map(node -> node.host() + ":" + node.port()).toList();
-        return new SpringApplicationBuilder(ShopApplication.class)
-                .web(WebApplicationType.NONE).properties(
-                        "spring.data.redis.cluster.nodes=" + String.join(",", addresses),
-                        "spring.application.name=shop", "seckill.listener.tags=shop1,shop2",
-                        "seckill.listener.poll=50ms")
-                .run();
-    }
-
-    private static String health(ConfigurableApplicationContext context) {
-        Object health = context.getBean("seckillHealthIndicator");
-        Object found = ReflectionTestUtils.invokeMethod(health, "health");
-        return String.valueOf(found);
+        return ShopApplication.run(
+                "spring.data.redis.cluster.nodes=" + String.join(",", addresses),
+                "seckill.listener.tags=shop1,shop2", "seckill.listener.poll=50ms");
     }
 
     @Test
@@ -97,7 +83,7 @@ class ClusterTest {
             }
             ShopApplication application = context.getBean(ShopApplication.class);
             await().until(() -> application.keys.containsAll(expected));
-            assertThat(health(context))
+            assertThat(ShopApplication.health(context))
                     .startsWith("UP").matches(".*module loaded.*module loaded.*");
         }
     }
@@ -108,7 +94,7 @@ class ClusterTest {
         addNode(false);
         join();
         try (var context = run()) {
-            assertThat(health(context))
+            assertThat(ShopApplication.health(context))
                     .startsWith("DOWN").contains(nodes.get(0).port() + "=module loaded")
                     .contains(nodes.get(1).port() + "=" + ModuleProbe.ADVICE);
         }

@@ -1,8 +1,6 @@
 package io.github.seckill.spring.boot;
 
-import static io.github.seckill.client.Commands.cancel;
-import static io.github.seckill.client.Commands.create;
-import static io.github.seckill.client.Commands.info;
+import static io.github.seckill.client.Commands.*;
 import static io.github.seckill.spring.Patience.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -16,19 +14,14 @@ import io.github.seckill.test.SeckillServer;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
-import org.springframework.boot.WebApplicationType;
-import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
 
 /** A context that is stopped and started again, as the contexts of tests are by Spring 7. */
 class RestartTest {
     private static ConfigurableApplicationContext run(SeckillServer server) {
-        return new SpringApplicationBuilder(ShopApplication.class)
-                .web(WebApplicationType.NONE).properties(
-                        "spring.data.redis.url=" + server.uri(), "spring.application.name=shop",
-                        "seckill.retry-for=100ms", "seckill.sold-out-for=10m",
-                        "seckill.remember-sold-out=true")
-                .run();
+        return ShopApplication.run(
+                "spring.data.redis.url=" + server.uri(), "seckill.retry-for=100ms",
+                "seckill.sold-out-for=10m", "seckill.remember-sold-out=true");
     }
 
     @Test

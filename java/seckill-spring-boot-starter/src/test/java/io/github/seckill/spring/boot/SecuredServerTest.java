@@ -1,9 +1,6 @@
 package io.github.seckill.spring.boot;
 
-import static io.github.seckill.client.Commands.cancel;
-import static io.github.seckill.client.Commands.confirm;
-import static io.github.seckill.client.Commands.create;
-import static io.github.seckill.client.Commands.tryBuy;
+import static io.github.seckill.client.Commands.*;
 import static io.github.seckill.spring.Patience.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;

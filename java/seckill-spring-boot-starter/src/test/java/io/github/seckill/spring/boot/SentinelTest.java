@@ -1,9 +1,6 @@
 package io.github.seckill.spring.boot;
 
-import static io.github.seckill.client.Commands.audit;
-import static io.github.seckill.client.Commands.create;
-import static io.github.seckill.client.Commands.order;
-import static io.github.seckill.client.Commands.restock;
+import static io.github.seckill.client.Commands.*;
 import static io.github.seckill.spring.Patience.await;
 import static java.util.concurrent.CompletableFuture.runAsync;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -18,9 +15,7 @@ import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisException;
 import io.lettuce.core.RedisURI;
 import java.io.IOException;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -32,8 +27,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.springframework.boot.WebApplicationType;
-import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
 
 /** A primary that is killed while it sells, and a sentinel that promotes its replica. */
@@ -43,10 +36,7 @@ class SentinelTest {
     /** A process that watches a primary and ends with the test. */
     private record Sentinel(Process process, int port) implements AutoCloseable {
         static Sentinel of(SeckillServer primary, Path folder) throws IOException {
-            int port;
-            try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-                port = free.getLocalPort();
-            }
+            int port = SeckillServer.freePort();
             Path file = Files.write(
                     folder.resolve("sentinel.conf"),
                     List.of(
@@ -83,13 +73,11 @@ class SentinelTest {
     }
 
     private static ConfigurableApplicationContext run(Sentinel sentinel) {
-        return new SpringApplicationBuilder(ShopApplication.class)
-                .web(WebApplicationType.NONE).properties(
-                        "spring.data.redis.sentinel.master=shop",
-                        "spring.data.redis.sentinel.nodes=127.0.0.1:" + sentinel.port(),
-                        "spring.application.name=shop", "seckill.retry-for=60s",
-                        "seckill.sold-out-for=1h", "seckill.remember-sold-out=true")
-                .run();
+        return ShopApplication.run(
+                "spring.data.redis.sentinel.master=shop",
+                "spring.data.redis.sentinel.nodes=127.0.0.1:" + sentinel.port(),
+                "seckill.retry-for=60s", "seckill.sold-out-for=1h",
+                "seckill.remember-sold-out=true");
     }
 
     /** Buys all the time. Whatever happens to the servers, no buyer is told of it. */

@@ -5,13 +5,31 @@ import io.github.seckill.spring.listener.SeckillOrderListener;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.context.ApplicationContext;
+import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
+import org.springframework.test.util.ReflectionTestUtils;
 
 /** An application that has nothing but the starter. */
 @SpringBootApplication
 class ShopApplication {
     final List<String> keys = new CopyOnWriteArrayList<>();
+
+    /** Starts it. */
+    static ConfigurableApplicationContext run(String... properties) {
+        return new SpringApplicationBuilder(ShopApplication.class)
+                .web(WebApplicationType.NONE).properties("spring.application.name=shop")
+                .properties(properties).run();
+    }
+
+    static String health(ApplicationContext context) {
+        Object health = context.getBean("seckillHealthIndicator");
+        Object found = ReflectionTestUtils.invokeMethod(health, "health");
+        return String.valueOf(found);
+    }
 
     @Bean
     SimpleMeterRegistry meterRegistry() {

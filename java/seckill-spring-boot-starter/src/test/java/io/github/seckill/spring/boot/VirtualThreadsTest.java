@@ -17,8 +17,6 @@ import java.util.concurrent.Future;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledForJreRange;
 import org.junit.jupiter.api.condition.JRE;
-import org.springframework.boot.WebApplicationType;
-import org.springframework.boot.builder.SpringApplicationBuilder;
 
 /** Many more buyers and holders of a lock than the machine has threads to carry them. */
 @EnabledForJreRange(min = JRE.JAVA_21)
@@ -40,14 +38,9 @@ class VirtualThreadsTest {
         underLock = 0;
         ExecutorService threads = virtualThreads();
         try (SeckillServer server = SeckillServer.start();
-                var context =
-                        new SpringApplicationBuilder(ShopApplication.class)
-                                .web(WebApplicationType.NONE).properties(
-                                        "spring.data.redis.url=" + server.uri(),
-                                        "spring.application.name=shop",
-                                        "spring.threads.virtual.enabled=true",
-                                        "seckill.retry-for=60s")
-                                .run()) {
+                var context = ShopApplication.run(
+                        "spring.data.redis.url=" + server.uri(),
+                        "spring.threads.virtual.enabled=true", "seckill.retry-for=60s")) {
             SeckillTemplate template = context.getBean(SeckillTemplate.class);
             template.run(create("7", STOCK, SaleRules.none()));
             List<Future<Outcome>> outcomes = new ArrayList<>();

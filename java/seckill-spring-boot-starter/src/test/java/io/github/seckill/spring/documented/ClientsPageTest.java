@@ -1,8 +1,6 @@
 package io.github.seckill.spring.documented;
 
-import static io.github.seckill.client.Commands.create;
-import static io.github.seckill.client.Commands.info;
-import static io.github.seckill.client.Commands.order;
+import static io.github.seckill.client.Commands.*;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.github.seckill.client.Outcome;

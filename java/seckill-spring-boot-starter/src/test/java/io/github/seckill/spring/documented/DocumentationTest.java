@@ -1,8 +1,6 @@
 package io.github.seckill.spring.documented;
 
-import static io.github.seckill.client.Commands.audit;
-import static io.github.seckill.client.Commands.cancel;
-import static io.github.seckill.client.Commands.create;
+import static io.github.seckill.client.Commands.*;
 import static io.github.seckill.spring.Patience.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -18,6 +16,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -120,10 +119,10 @@ class DocumentationTest {
         assertThat(english).extracting(Block::language).contains("java", "diff");
         for (Block block : english) {
             if (block.language().equals("java")) {
-                assertThat(after).contains(flat(block.lines().stream()));
+                assertThat(after).contains(flat(block.text().lines()));
             }
             if (block.language().equals("diff")) {
-                for (List<String> hunk : hunks(block.lines())) {
+                for (String hunk : block.text().split("(?m)^@@.*$")) {
                     assertThat(after).contains(flat(side(hunk, '+')));
                     assertThat(before).contains(flat(side(hunk, '-')));
                 }
@@ -131,49 +130,21 @@ class DocumentationTest {
         }
         for (Block block : blocks("docs/clients.md")) {
             if (block.language().equals("java")) {
-                assertThat(after).contains(flat(block.lines().stream()));
+                assertThat(after).contains(flat(block.text().lines()));
             }
         }
     }
 
-    private record Block(String language, List<String> lines) {}
+    private record Block(String language, String text) {}
 
     private static List<Block> blocks(String page) throws IOException {
-        List<Block> blocks = new ArrayList<>();
-        List<String> lines = null;
-        String language = "";
-        for (String line : Files.readAllLines(ROOT.resolve(page))) {
-            if (!line.startsWith("```")) {
-                if (lines != null) {
-                    lines.add(line);
-                }
-            } else if (lines == null) {
-                language = line.substring(3);
-                lines = new ArrayList<>();
-            } else {
-                blocks.add(new Block(language, lines));
-                lines = null;
-            }
-        }
-        return blocks;
+        return Pattern.compile("(?ms)^```(\\w*)\n(.*?)^```$")
+                .matcher(Files.readString(ROOT.resolve(page))).results()
+                .map(block -> new Block(block.group(1), block.group(2))).toList();
     }
 
-    /** Parts of a diff between lines that begin with @@. */
-    private static List<List<String>> hunks(List<String> diff) {
-        List<List<String>> hunks = new ArrayList<>();
-        hunks.add(new ArrayList<>());
-        for (String line : diff) {
-            if (line.startsWith("@@")) {
-                hunks.add(new ArrayList<>());
-            } else {
-                hunks.get(hunks.size() - 1).add(line);
-            }
-        }
-        return hunks;
-    }
-
-    private static Stream<String> side(List<String> hunk, char sign) {
-        return hunk.stream()
+    private static Stream<String> side(String hunk, char sign) {
+        return hunk.lines()
                 .filter(line -> line.isEmpty() || line.charAt(0) == sign || line.charAt(0) == ' ')
                 .map(line -> line.isEmpty() ? line : line.substring(1));
     }
