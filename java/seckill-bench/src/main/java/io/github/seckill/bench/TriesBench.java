@@ -32,7 +32,8 @@ import org.springframework.data.redis.core.script.DefaultRedisScript;
  * meanwhile to the standard error.
  *
  * <p>Arguments: the script, and how many seconds each measurement takes. There are 33, and each is
- * preceded by a quarter of that time unmeasured. Not run by the tests.
+ * preceded by a quarter of that time unmeasured. And how many kills: {@link LocksBench} runs next.
+ * Not run by the tests.
  */
 final class TriesBench implements AutoCloseable {
     private static final int THREADS = 200;
@@ -63,6 +64,7 @@ final class TriesBench implements AutoCloseable {
         try (TriesBench bench = new TriesBench(script, Double.parseDouble(args[1]))) {
             bench.run();
         }
+        LocksBench.main(Arrays.copyOfRange(args, 1, args.length));
     }
 
     private interface Try {

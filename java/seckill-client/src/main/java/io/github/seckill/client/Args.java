@@ -1,8 +1,6 @@
 package io.github.seckill.client;
 
-import java.util.Locale;
-
-/** Checks of arguments and of what the server replies. */
+/** Checks of arguments. */
 final class Args {
     private Args() {}
 
@@ -19,20 +17,5 @@ final class Args {
             throw new IllegalArgumentException("units must be at least 1: " + units);
         }
         return units;
-    }
-
-    static <E> E byCode(E[] values, long code, String what) {
-        if (code < 0 || code >= values.length) {
-            throw SeckillException.unexpected(what + " " + code);
-        }
-        return values[(int) code];
-    }
-
-    static <E extends Enum<E>> E byWord(Class<E> type, String word) {
-        try {
-            return Enum.valueOf(type, word.toUpperCase(Locale.ROOT));
-        } catch (IllegalArgumentException unknown) {
-            throw SeckillException.unexpected(type.getSimpleName() + " " + word);
-        }
     }
 }

@@ -5,7 +5,6 @@ import java.util.Objects;
 /**
  * One try of {@link Commands#tryAll}: one unit for a user.
  *
- * @param user who buys
  * @param orderId the id of the order that an accepted try makes; not {@code *}
  */
 public record Attempt(String user, String orderId) {

@@ -2,11 +2,7 @@ package io.github.seckill.client;
 
 /** What became of one try of {@link Commands#tryAll}. */
 public sealed interface AttemptResult {
-    /**
-     * The try has an outcome.
-     *
-     * @param outcome the outcome
-     */
+    /** The try has an outcome. */
     record Decided(Outcome outcome) implements AttemptResult {}
 
     /**

@@ -1,7 +1,5 @@
 package io.github.seckill.client;
 
-import org.jspecify.annotations.Nullable;
-
 /** What became of a cancellation. */
 public enum Cancellation {
     /** There is no such order of this user, or not in this sale. */
@@ -11,9 +9,5 @@ public enum Cancellation {
     /** They were released before, or the order has no more than those to be kept. */
     ALREADY_RELEASED,
     /** The order is not in the state that {@link Commands#cancelIf} names: nothing changed. */
-    OTHER_STATE;
-
-    static Cancellation of(@Nullable Object reply) {
-        return Args.byCode(values(), Replies.integer(reply), "cancellation");
-    }
+    OTHER_STATE
 }

@@ -26,8 +26,6 @@ public final class Commands {
      * Tries to buy one unit. Sent again only if the voucher is managed, else {@link
      * Outcome#UNKNOWN}.
      *
-     * @param voucher what is on sale
-     * @param user who buys
      * @param orderId the id of the order that an accepted try makes: another for each purchase, and
      *     the same for each repetition of it; not {@code *}
      */
@@ -183,7 +181,8 @@ public final class Commands {
      * while orders are held. Sent once, unless the sale is named.
      */
     public static SaleCommand<DropResult> drop(String voucher) {
-        return Call.of("SECKILL.DROP", DropResult::of, voucher).repeat(Repeat.IN_SALE);
+        return Call.of("SECKILL.DROP", Replies.code(DropResult.class), voucher)
+                .repeat(Repeat.IN_SALE);
     }
 
     /**
@@ -191,7 +190,8 @@ public final class Commands {
      * in one call. Sent once, unless the sale is named.
      */
     public static SaleCommand<DropResult> releaseAndDrop(String voucher) {
-        return Call.of("SECKILL.DROP", DropResult::of, voucher, "FORCE").repeat(Repeat.IN_SALE);
+        return Call.of("SECKILL.DROP", Replies.code(DropResult.class), voucher, "FORCE")
+                .repeat(Repeat.IN_SALE);
     }
 
     /**
@@ -199,7 +199,7 @@ public final class Commands {
      * late or the second leaves no record.
      */
     public static Command<Confirmation> confirm(OrderRef order) {
-        return ofOrder("SECKILL.CONFIRM", Confirmation::of, order);
+        return ofOrder("SECKILL.CONFIRM", Replies.code(Confirmation.class), order);
     }
 
     /**
@@ -209,7 +209,8 @@ public final class Commands {
      * @param paymentRef the payment's reference, as its provider gave it
      */
     public static Command<Confirmation> confirm(OrderRef order, String paymentRef) {
-        return ofOrder("SECKILL.CONFIRM", Confirmation::of, order).option("REF", paymentRef);
+        return ofOrder("SECKILL.CONFIRM", Replies.code(Confirmation.class), order)
+                .option("REF", paymentRef);
     }
 
     /**
@@ -243,13 +244,13 @@ public final class Commands {
     }
 
     private static Call<Cancellation> cancellation(OrderRef order) {
-        return ofOrder("SECKILL.CANCEL", Cancellation::of, order);
+        return ofOrder("SECKILL.CANCEL", Replies.code(Cancellation.class), order);
     }
 
     /** Moves the deadline of a held order to this long from now, never to an earlier one. */
     public static Command<Extension> extend(OrderRef order, Duration time) {
         String millis = Long.toString(time.toMillis());
-        return ofOrder("SECKILL.EXTEND", Extension::of, order, millis);
+        return ofOrder("SECKILL.EXTEND", Replies.code(Extension.class), order, millis);
     }
 
     private static <T> Call<T> ofOrder(
@@ -295,9 +296,7 @@ public final class Commands {
      * Moves an entry of a stream to its dead letters and releases its order, once. Replies false if
      * the entry is not pending in that group, as after an earlier rejection.
      *
-     * @param stream the stream
      * @param group the consumer group that the entry was delivered to
-     * @param entryId the entry
      * @param reason why, for people
      */
     public static Command<Boolean> reject(

@@ -1,7 +1,5 @@
 package io.github.seckill.client;
 
-import org.jspecify.annotations.Nullable;
-
 /** What became of a confirmation. Every one of these is final. */
 public enum Confirmation {
     /**
@@ -20,9 +18,5 @@ public enum Confirmation {
      */
     RELEASED_SINCE,
     /** The order was sold by another payment: refund this one. */
-    SECOND_PAYMENT;
-
-    static Confirmation of(@Nullable Object reply) {
-        return Args.byCode(values(), Replies.integer(reply), "confirmation");
-    }
+    SECOND_PAYMENT
 }

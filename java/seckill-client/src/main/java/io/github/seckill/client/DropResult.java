@@ -1,7 +1,5 @@
 package io.github.seckill.client;
 
-import org.jspecify.annotations.Nullable;
-
 /** What became of dropping a voucher. */
 public enum DropResult {
     /** There were no keys of this voucher, or no more. */
@@ -9,9 +7,5 @@ public enum DropResult {
     /** The keys of the voucher are gone. */
     DROPPED,
     /** A hundred held orders were released and more are held: drop again. */
-    MORE_HELD;
-
-    static DropResult of(@Nullable Object reply) {
-        return Args.byCode(values(), Replies.integer(reply), "drop");
-    }
+    MORE_HELD
 }

@@ -1,7 +1,5 @@
 package io.github.seckill.client;
 
-import org.jspecify.annotations.Nullable;
-
 /** What became of an extension of a hold. */
 public enum Extension {
     /** There is no such order of this user, or not in this sale. */
@@ -11,9 +9,5 @@ public enum Extension {
     /** The order is sold: it has no deadline. */
     ALREADY_SOLD,
     /** The units were released before. */
-    TOO_LATE;
-
-    static Extension of(@Nullable Object reply) {
-        return Args.byCode(values(), Replies.integer(reply), "extension");
-    }
+    TOO_LATE
 }

@@ -6,13 +6,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * A try on an unmanaged voucher whose keys are spelled out, for {@link Commands#tryKeys}.
  *
- * @param stockKey the stock
- * @param buyersKey the set of buyers
  * @param orderStream the stream of orders, or null for none
  * @param voucher what the entry of the stream calls the voucher
- * @param user who buys
- * @param orderId the id of the order
- * @param units how many units
  * @param fields the names of the entry's fields, or null for those of the server's configuration
  * @param missingIsSoldOut whether a missing stock key is sold out and no mistake
  */

@@ -6,11 +6,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * An order of a managed voucher.
  *
- * @param user whose order it is
  * @param units how many units it has, or had
  * @param asked how many units its try asked for: more than it has after {@link
  *     Commands#cancelAllBut}
- * @param state where it stands
  * @param was what it was before it was released: {@link OrderState#HELD} or {@link
  *     OrderState#SOLD}; null if it is not released
  * @param deadline when it expires, if it is held

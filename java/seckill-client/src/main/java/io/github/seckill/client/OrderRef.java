@@ -6,8 +6,6 @@ import org.jspecify.annotations.Nullable;
 /**
  * Names an order: the voucher, the user, the order id and, optionally, the sale.
  *
- * @param voucher what was bought
- * @param user who has bought
  * @param orderId the id that the try was sent with
  * @param sale the id of the voucher's sale, from {@link SaleInfo#sale()} or an entry of a stream,
  *     so that a late command does not touch a later sale of the same voucher; null for whichever

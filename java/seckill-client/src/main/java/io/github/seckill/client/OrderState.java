@@ -15,10 +15,6 @@ public enum OrderState {
     /** Its units were released by {@link Commands#reject}. */
     REJECTED;
 
-    static OrderState of(String word) {
-        return Args.byWord(OrderState.class, word);
-    }
-
     String word() {
         return name().toLowerCase(Locale.ROOT);
     }

@@ -3,37 +3,29 @@ package io.github.seckill.client;
 /** What became of a try. None of these is an error. */
 public enum Outcome {
     /** The units are the user's: sold, or held until the deadline where the sale has holds. */
-    ACCEPTED(0),
+    ACCEPTED,
     /** Fewer units are left than asked for. */
-    SOLD_OUT(1),
+    SOLD_OUT,
     /** The user has as many units as one user may have. */
-    ALREADY_BOUGHT(2),
+    ALREADY_BOUGHT,
     /** The sale of a managed voucher has not begun. */
-    NOT_STARTED(3),
+    NOT_STARTED,
     /** The sale of a managed voucher has ended. */
-    ENDED(4),
+    ENDED,
     /** This order id was accepted before and its units were released. It never sells again. */
-    RELEASED(5),
+    RELEASED,
     /**
      * No answer came, and the try could not be sent again safely: the units may be the user's or
      * not. Only the data tells, see the page of SECKILL.TRY. Tries on managed vouchers end so only
      * when the server could not be reached until the end of {@link SeckillOptions#retryFor}.
      */
-    UNKNOWN(-1);
+    UNKNOWN;
 
-    private static final Outcome[] BY_CODE = {
-        ACCEPTED, SOLD_OUT, ALREADY_BOUGHT, NOT_STARTED, ENDED, RELEASED
-    };
-
-    private final int code;
-
-    Outcome(int code) {
-        this.code = code;
-    }
+    private static final Outcome[] ALL = values();
 
     /** The number of this outcome on the wire. */
     public int code() {
-        return code;
+        return this == UNKNOWN ? -1 : ordinal();
     }
 
     /** Whether the units are the user's. */
@@ -42,9 +34,9 @@ public enum Outcome {
     }
 
     static Outcome of(long code) {
-        if (code < 0 || code >= BY_CODE.length) {
+        if (code < 0 || code >= UNKNOWN.ordinal()) {
             throw SeckillException.unexpected("outcome " + code);
         }
-        return BY_CODE[(int) code];
+        return ALL[(int) code];
     }
 }

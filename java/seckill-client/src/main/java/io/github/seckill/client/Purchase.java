@@ -2,11 +2,7 @@ package io.github.seckill.client;
 
 /** What became of a try whose order id the server makes. */
 public sealed interface Purchase {
-    /**
-     * The unit is the user's.
-     *
-     * @param orderId the id of the order
-     */
+    /** The unit is the user's. */
     record Accepted(String orderId) implements Purchase {}
 
     /**

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
@@ -26,6 +27,27 @@ final class Replies {
 
     static boolean flag(@Nullable Object reply) {
         return integer(reply) == 1;
+    }
+
+    /** The constant of an enum whose ordinals are the numbers on the wire. */
+    static <E extends Enum<E>> Function<@Nullable Object, E> code(Class<E> type) {
+        return reply -> {
+            E[] all = type.getEnumConstants();
+            long code = integer(reply);
+            if (code < 0 || code >= all.length) {
+                throw SeckillException.unexpected(type.getSimpleName() + " " + code);
+            }
+            return all[(int) code];
+        };
+    }
+
+    static <E extends Enum<E>> E word(Class<E> type, @Nullable Object reply) {
+        String word = text(reply);
+        try {
+            return Enum.valueOf(type, word.toUpperCase(Locale.ROOT));
+        } catch (IllegalArgumentException unknown) {
+            throw SeckillException.unexpected(type.getSimpleName() + " " + word);
+        }
     }
 
     static String text(@Nullable Object reply) {
@@ -133,7 +155,7 @@ final class Replies {
         Fields fields = new Fields(reply);
         return Optional.of(new Order(
                 text(fields.get("user")), integer(fields.get("units")),
-                integer(fields.get("asked")), OrderState.of(text(fields.get("state"))),
+                integer(fields.get("asked")), word(OrderState.class, fields.get("state")),
                 fields.state("was"), fields.instant("deadline"), fields.text("ref"),
                 fields.number("sale")));
     }
@@ -152,7 +174,7 @@ final class Replies {
         Fields fields = new Fields(reply);
         Long hold = fields.number("hold");
         return new SaleInfo(
-                flag(fields.get("managed")), SaleState.of(text(fields.get("state"))),
+                flag(fields.get("managed")), word(SaleState.class, fields.get("state")),
                 fields.number("total"), fields.number("left"), fields.number("held"),
                 fields.number("sold"), integer(fields.get("buyers")), fields.instant("begin"),
                 fields.instant("end"), integer(fields.get("limit")),
@@ -210,8 +232,8 @@ final class Replies {
         }
 
         @Nullable OrderState state(String name) {
-            String word = text(name);
-            return word == null ? null : OrderState.of(word);
+            Object word = values.get(name);
+            return word == null ? null : word(OrderState.class, word);
         }
 
         @Nullable Instant instant(String name) {

@@ -7,18 +7,11 @@ public sealed interface Reservation {
     /**
      * The units are held for the user.
      *
-     * @param orderId the id of the order
-     * @param units how many
      * @param deadline when they are released unless they are confirmed before
      */
     record Held(String orderId, long units, Instant deadline) implements Reservation {}
 
-    /**
-     * The units are sold: the sale has no holds, or the order was confirmed already.
-     *
-     * @param orderId the id of the order
-     * @param units how many
-     */
+    /** The units are sold: the sale has no holds, or the order was confirmed already. */
     record Sold(String orderId, long units) implements Reservation {}
 
     /**

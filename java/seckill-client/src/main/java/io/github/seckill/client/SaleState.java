@@ -9,9 +9,5 @@ public enum SaleState {
     /** Nothing is left at the moment. Holds that expire open the sale again. */
     SOLDOUT,
     /** It has ended. */
-    ENDED;
-
-    static SaleState of(String word) {
-        return Args.byWord(SaleState.class, word);
-    }
+    ENDED
 }

@@ -31,7 +31,6 @@ public class SeckillClient implements AutoCloseable {
      * Makes a client. It closes its transport.
      *
      * @param transport how to reach the server; closed with the client
-     * @param options how it behaves
      * @param observer is notified of tries and batches
      */
     public SeckillClient(

@@ -37,10 +37,9 @@ final class Sender {
 
     /** Sends a command, again if it may be, and reads its reply. */
     <T> CompletableFuture<T> call(Call<T> call, Runnable firstAnswer) {
-        CompletableFuture<@Nullable Object> reply = new CompletableFuture<>();
-        Attempts attempts = new Attempts(call.request(), call.managedVoucher(), firstAnswer, reply);
+        Attempts attempts = new Attempts(call, firstAnswer);
         attempts.next();
-        return reply.handle((value, failure) -> {
+        return attempts.result.handle((value, failure) -> {
             if (failure == null) {
                 return call.read(value);
             }
@@ -60,7 +59,7 @@ final class Sender {
          */
         private final @Nullable String voucher;
         private final Runnable firstAnswer;
-        private final CompletableFuture<@Nullable Object> result;
+        private final CompletableFuture<@Nullable Object> result = new CompletableFuture<>();
         private final long started = System.nanoTime();
         private int sent;
         private boolean managed;
@@ -70,15 +69,10 @@ final class Sender {
          */
         private @Nullable SeckillException unanswered;
 
-        Attempts(
-                Request request,
-                @Nullable String voucher,
-                Runnable firstAnswer,
-                CompletableFuture<@Nullable Object> result) {
-            this.request = request;
-            this.voucher = voucher;
+        Attempts(Call<?> call, Runnable firstAnswer) {
+            this.request = call.request();
+            this.voucher = call.managedVoucher();
             this.firstAnswer = firstAnswer;
-            this.result = result;
         }
 
         void next() {

@@ -40,7 +40,6 @@ final class Try<T> extends SaleCommand<T> {
     /**
      * What became of a try.
      *
-     * @param outcome its outcome
      * @param orderId the id that the server has made, if it was asked to and has accepted
      */
     record Bought(Outcome outcome, @Nullable String orderId) {

@@ -15,7 +15,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -62,25 +61,21 @@ class LocksTest {
 
     /** Takes a lock on a thread of its own, and releases it when the test says so. */
     private static final class Holder {
-        private final CountDownLatch held = new CountDownLatch(1);
         private final CountDownLatch letGo = new CountDownLatch(1);
         private final CompletableFuture<Long> token = new CompletableFuture<>();
-        private final CompletableFuture<Void> ended;
-        private final AtomicReference<Thread> thread = new AtomicReference<>();
+        private final CompletableFuture<Void> ended = new CompletableFuture<>();
+        private final Thread thread;
 
         Holder(SeckillLock lock) {
-            Thread work = new Thread(() -> hold(lock));
-            work.setDaemon(true);
-            thread.set(work);
-            ended = new CompletableFuture<>();
-            work.start();
+            thread = new Thread(() -> hold(lock));
+            thread.setDaemon(true);
+            thread.start();
         }
 
         private void hold(SeckillLock lock) {
             try {
                 lock.lockInterruptibly();
                 token.complete(lock.fencingToken());
-                held.countDown();
                 letGo.await();
                 lock.unlock();
                 ended.complete(null);
@@ -154,7 +149,7 @@ class LocksTest {
         first.lock();
         Holder waiter = new Holder(client().lock(KEY));
         awaitWaiters(1);
-        waiter.thread.get().interrupt();
+        waiter.thread.interrupt();
         assertThatThrownBy(waiter::token)
                 .isInstanceOf(ExecutionException.class)
                 .hasCauseInstanceOf(InterruptedException.class);

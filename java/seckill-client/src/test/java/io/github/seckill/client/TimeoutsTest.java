@@ -163,11 +163,9 @@ class TimeoutsTest {
                 long bare = Long.parseLong(plain.get("bare"));
                 List<CompletableFuture<Outcome>> tries = IntStream.range(0, 10)
                         .mapToObj(i -> name + i)
-                        .map(user -> client.start(tryBuy("8", user, "o" + user)))
-                        .map(stage -> stage.toCompletableFuture()).toList();
+                        .map(user -> client.start(tryBuy("8", user, "o" + user))).toList();
                 List<CompletableFuture<Deduction>> deductions = IntStream.range(0, 10)
-                        .mapToObj(i -> client.start(deduct("bare", 1)))
-                        .map(stage -> stage.toCompletableFuture()).toList();
+                        .mapToObj(i -> client.start(deduct("bare", 1))).toList();
                 plain.clientKill(KillArgs.Builder.typeNormal().skipme());
                 int accepted = 0;
                 int unknown = 0;
@@ -205,8 +203,7 @@ class TimeoutsTest {
                 String name = "r" + round + "-";
                 List<CompletableFuture<Outcome>> tries = IntStream.range(0, 500)
                         .mapToObj(i -> name + i)
-                        .map(user -> client.start(tryBuy("7", user, "o" + user)))
-                        .map(stage -> stage.toCompletableFuture()).toList();
+                        .map(user -> client.start(tryBuy("7", user, "o" + user))).toList();
                 plain.clientKill(KillArgs.Builder.typeNormal().skipme());
                 for (CompletableFuture<Outcome> attempt : tries) {
                     assertThat(attempt.get(20, TimeUnit.SECONDS)).isEqualTo(Outcome.ACCEPTED);

@@ -52,7 +52,6 @@ class SaleController {
     /**
      * What is put on sale.
      *
-     * @param stock units
      * @param holdSeconds how long a buyer has to pay
      */
     record NewSale(long stock, long holdSeconds) {}

@@ -48,7 +48,6 @@ public final class ModuleProbe {
      * Whether a node has the module.
      *
      * @param node its address, or {@code server} where there is no cluster
-     * @param hasModule whether it has
      */
     public record Found(String node, boolean hasModule) {}
 

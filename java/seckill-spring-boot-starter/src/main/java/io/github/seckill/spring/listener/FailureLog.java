@@ -19,8 +19,6 @@ final class FailureLog {
     /**
      * How an entry has failed.
      *
-     * @param count how often
-     * @param time for how long
      * @param othersHandled whether others were handled since its first failure
      */
     record Failures(long count, Duration time, boolean othersHandled) {}

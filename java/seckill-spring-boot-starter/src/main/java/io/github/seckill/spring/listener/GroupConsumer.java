@@ -19,13 +19,7 @@ import org.springframework.data.redis.connection.stream.RecordId;
 import org.springframework.data.redis.connection.stream.StreamOffset;
 import org.springframework.data.redis.connection.stream.StreamReadOptions;
 
-/**
- * One consumer of a group, on a connection of its own: what it asks the server.
- *
- * @param connection the connection
- * @param group the consumer group
- * @param name the consumer
- */
+/** One consumer of a group, on a connection of its own: what it asks the server. */
 record GroupConsumer(RedisConnection connection, String group, String name) {
     /** The write that can be refused comes first: a script that fails is not undone. */
     private static final String BURY =

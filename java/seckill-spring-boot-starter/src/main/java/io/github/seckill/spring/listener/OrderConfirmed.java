@@ -7,10 +7,7 @@ import org.jspecify.annotations.Nullable;
  * An order was confirmed: it is sold. One that was sold without a reference comes a second time,
  * under the same key, if it is given its first reference.
  *
- * @param order the order
- * @param units how many units
  * @param paymentRef the reference of the payment, if the confirmation gave one
- * @param entry where this comes from
  */
 public record OrderConfirmed(
         OrderRef order, long units, @Nullable String paymentRef, StreamEntry entry)

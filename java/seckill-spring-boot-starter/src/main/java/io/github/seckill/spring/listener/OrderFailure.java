@@ -8,8 +8,6 @@ import org.jspecify.annotations.Nullable;
  * An entry that a listener could not handle.
  *
  * @param event what it says, or null if it is not an order: a field is missing or malformed
- * @param entry where it comes from
- * @param fields its fields
  * @param cause what the listener threw
  * @param failures how often it has failed in this process
  * @param failingFor for how long it has been failing in this process

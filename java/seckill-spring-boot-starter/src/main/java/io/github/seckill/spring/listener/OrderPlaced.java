@@ -7,10 +7,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * A new order.
  *
- * @param order the order
- * @param units how many units
  * @param deadline when it is released unless it is confirmed before; null if it is sold already
- * @param entry where this comes from
  */
 public record OrderPlaced(
         OrderRef order, long units, @Nullable Instant deadline, StreamEntry entry)

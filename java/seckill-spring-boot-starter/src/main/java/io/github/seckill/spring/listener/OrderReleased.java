@@ -7,7 +7,6 @@ import org.jspecify.annotations.Nullable;
 /**
  * Units of an order are on sale again.
  *
- * @param order the order
  * @param units how many of its units were released
  * @param kept how many the order keeps, in the state that it was in; 0 if all are released
  * @param reason {@link OrderState#CANCELLED}, {@link OrderState#EXPIRED} or {@link
@@ -15,7 +14,6 @@ import org.jspecify.annotations.Nullable;
  * @param was whether it was held or sold before; null for an unmanaged voucher, where nobody knows
  * @param paymentRef the payment to be refunded for the units released, if the order was paid with a
  *     reference
- * @param entry where this comes from
  */
 public record OrderReleased(
         OrderRef order,

@@ -10,7 +10,6 @@ import io.github.seckill.client.OrderRef;
  * @param units how many units that order has, or had; 1 if it does not exist
  * @param paymentRef the reference of the payment
  * @param reason why it has bought nothing
- * @param entry where this comes from
  */
 public record PaymentToRefund(
         OrderRef order, long units, String paymentRef, Reason reason, StreamEntry entry)

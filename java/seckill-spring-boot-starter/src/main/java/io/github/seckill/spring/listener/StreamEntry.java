@@ -3,8 +3,6 @@ package io.github.seckill.spring.listener;
 /**
  * An entry of a stream, as a consumer group was handed it.
  *
- * @param stream the stream
- * @param group the consumer group
  * @param id the id of the entry
  * @param deliveries how often it was delivered, this time included. Crashes count, too
  */

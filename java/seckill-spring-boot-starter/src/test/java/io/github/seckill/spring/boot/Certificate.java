@@ -15,8 +15,6 @@ import java.util.List;
  * A key and a certificate that vouches for itself. Server and client have the same one and trust no
  * other.
  *
- * @param certificate a file
- * @param key a file
  * @param tlsPort a port that was free
  */
 record Certificate(Path certificate, Path key, int tlsPort) {
