@@ -19,13 +19,16 @@ struct Server {
     streams: [Entries; ORDERS],
 }
 
+/// An order, an entry about it, and what the server has answered.
+type Work = (usize, Known<u8>, Book<u8>);
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
     server: Server,
     rows: [Option<Known<u8>>; ORDERS],
     disputed: [bool; ORDERS],
     /// A second worker, between its question and its lock on the row.
-    slow: Option<Box<(usize, Known<u8>, Book<u8>)>>,
+    slow: Option<Box<Work>>,
     /// What a failover loses everything after.
     replica: Option<Box<Server>>,
     has_failed: bool,
