@@ -347,8 +347,8 @@ public final class Commands {
      * Puts units, at least 1, back into a bare stock, and replies the stock with them; -1 when the
      * key does not exist or is unlimited. Sent once.
      */
-    public static Command<Long> restore(String key, long units) {
-        return Call.of("SECKILL.RESTORE", Replies::integer, key, Args.units(units))
+    public static Command<Long> returnUnits(String key, long units) {
+        return Call.of("SECKILL.RETURN", Replies::integer, key, Args.units(units))
                 .repeat(Repeat.NEVER);
     }
 
@@ -365,7 +365,7 @@ public final class Commands {
     static Call<Long> acquire(String key, String token, LockOptions options, long waitMs) {
         return Call.of(
                         "LOCK.ACQUIRE", Replies::integer, key, token, options.lease().toMillis())
-                .option("WAIT", waitMs > 0 ? waitMs : null).flag("FENCE", options.fenced())
+                .option("BLOCK", waitMs > 0 ? waitMs : null).flag("FENCE", options.fenced())
                 .flag("SESSION", options.session());
     }
 

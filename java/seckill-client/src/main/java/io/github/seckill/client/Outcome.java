@@ -7,7 +7,7 @@ public enum Outcome {
     /** Fewer units are left than asked for. */
     SOLD_OUT,
     /** The user has as many units as one user may have. */
-    ALREADY_BOUGHT,
+    AT_LIMIT,
     /** The sale of a managed voucher has not begun. */
     NOT_STARTED,
     /** The sale of a managed voucher has ended. */

@@ -26,7 +26,7 @@ public sealed class SeckillException extends RuntimeException {
         /** There is no stock key, or the voucher is not managed. */
         NOVOUCHER,
         /** The voucher to be created has keys already. */
-        EXISTS,
+        BUSYKEY,
         /** The order id belongs to an order of another user or of other units. */
         ORDERID,
         /** The voucher can't be dropped while orders are held. */
@@ -83,7 +83,7 @@ public sealed class SeckillException extends RuntimeException {
         int space = error.indexOf(' ');
         String word = space < 0 ? error : error.substring(0, space);
         return switch (word) {
-            case "NOVOUCHER", "EXISTS", "ORDERID", "HELD", "REF", "SALE", "STOCK", "NOENTRY",
+            case "NOVOUCHER", "BUSYKEY", "ORDERID", "HELD", "REF", "SALE", "STOCK", "NOENTRY",
                     "NOGROUP", "WRONGTYPE" ->
                     new SeckillException(Code.valueOf(word), word, error, cause);
             case "TRYAGAIN", "MOVED", "ASK", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "READONLY",

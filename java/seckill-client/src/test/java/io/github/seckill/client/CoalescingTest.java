@@ -69,7 +69,7 @@ class CoalescingTest {
         wire.answer(1, List.of(0L, 2L, 1L, 1L));
         assertThat(tries.stream().map(CompletableFuture::join))
                 .containsExactly(
-                        Outcome.ACCEPTED, Outcome.ACCEPTED, Outcome.ALREADY_BOUGHT,
+                        Outcome.ACCEPTED, Outcome.ACCEPTED, Outcome.AT_LIMIT,
                         Outcome.SOLD_OUT, Outcome.SOLD_OUT);
         assertThat(batches).containsExactly(1, 4);
 
@@ -258,7 +258,7 @@ class CoalescingTest {
                         List.of(0L, "9007199254740994")));
         assertThat(tries.get(0).join()).isEqualTo(new Purchase.Refused(Outcome.SOLD_OUT));
         assertThat(tries.get(1).join()).isEqualTo(new Purchase.Accepted("9007199254740993"));
-        assertThat(tries.get(3).join()).isEqualTo(new Purchase.Refused(Outcome.ALREADY_BOUGHT));
+        assertThat(tries.get(3).join()).isEqualTo(new Purchase.Refused(Outcome.AT_LIMIT));
         Until.fails(tries.get(4), Code.NOVOUCHER);
         assertThat(tries.get(5).join()).isEqualTo(new Purchase.Accepted("9007199254740994"));
 

@@ -63,14 +63,14 @@ class CommandsTest {
                 .limit(3).hold(Duration.ofMinutes(5));
         client.run(create("7", 5, rules));
         assertThatThrownBy(() -> client.run(create("7", 5, rules)))
-                .hasFieldOrPropertyWithValue("code", Code.EXISTS).hasMessageStartingWith("EXISTS ");
+                .hasFieldOrPropertyWithValue("code", Code.BUSYKEY).hasMessageStartingWith("BUSYKEY ");
 
         Reservation held = client.run(reserve("7", "alice", "9007199254740993", 2));
         assertThat(held).isInstanceOf(Reservation.Held.class);
         assertThat(client.run(tryBuy("7", "alice", "9007199254740993", 2)))
                 .isEqualTo(Outcome.ACCEPTED);
         Until.fails(() -> client.tryBuy("7", "bob", "9007199254740993"), Code.ORDERID);
-        assertThat(client.run(tryBuy("7", "alice", "o2", 2))).isEqualTo(Outcome.ALREADY_BOUGHT);
+        assertThat(client.run(tryBuy("7", "alice", "o2", 2))).isEqualTo(Outcome.AT_LIMIT);
         assertThat(client.run(tryBuy("7", "bob", "o3", 3))).isEqualTo(Outcome.ACCEPTED);
         assertThat(client.tryBuy("7", "carol", "o4")).isEqualTo(Outcome.SOLD_OUT);
         assertThat(client.tryBuy("7", "carol")).isEqualTo(new Purchase.Refused(Outcome.SOLD_OUT));
@@ -164,7 +164,7 @@ class CommandsTest {
         open(program, version);
         plain.set("seckill:stock:8", "3");
         assertThat(client.tryBuy("8", "用户", "订单")).isEqualTo(Outcome.ACCEPTED);
-        assertThat(client.tryBuy("8", "用户", "订单")).isEqualTo(Outcome.ALREADY_BOUGHT);
+        assertThat(client.tryBuy("8", "用户", "订单")).isEqualTo(Outcome.AT_LIMIT);
         assertThat(plain.sismember("seckill:order:8", "用户")).isTrue();
         assertThat(client.tryBuy("8", "bob")).isInstanceOf(Purchase.Accepted.class);
         assertThat(client.run(cancel(OrderRef.of("8", "bob", "any"))))
@@ -189,7 +189,7 @@ class CommandsTest {
         plain.set("bare", "5");
         assertThat(client.run(deduct("bare", 3))).isEqualTo(new Deduction.Taken(5));
         assertThat(client.run(deduct("bare", 3))).isEqualTo(new Deduction.TooFew());
-        assertThat(client.run(restore("bare", 3))).isEqualTo(5);
+        assertThat(client.run(returnUnits("bare", 3))).isEqualTo(5);
         plain.set("seckill:stock:10", "4");
         client.run(adopt("10", SaleRules.none()));
         assertThat(client.run(info("10")).total()).isEqualTo(4);

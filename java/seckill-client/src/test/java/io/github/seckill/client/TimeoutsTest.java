@@ -123,7 +123,7 @@ class TimeoutsTest {
             thawLater(repeated);
             assertThat(client.tryBuy("8", "alice", "o1")).isEqualTo(Outcome.UNKNOWN);
             Until.holds("sold", () -> "4".equals(plain.get("seckill:stock:8")));
-            // Whoever had sent it again would have been told: already bought.
+            // Whoever had sent it again would have been told: at the limit.
             assertThat(plain.info("commandstats"))
                     .contains("cmdstat_seckill.try:calls=1,").doesNotContain("rejected_calls=1");
         }

@@ -134,7 +134,7 @@ class SaleController {
     ResponseEntity<Map<String, String>> mistake(SeckillException mistake) {
         HttpStatus status = switch (mistake.code()) {
                     case NOVOUCHER -> HttpStatus.NOT_FOUND;
-                    case EXISTS, ORDERID, REF -> HttpStatus.CONFLICT;
+                    case BUSYKEY, ORDERID, REF -> HttpStatus.CONFLICT;
                     case BUSY -> HttpStatus.TOO_MANY_REQUESTS;
                     default -> HttpStatus.SERVICE_UNAVAILABLE;
                 };

@@ -56,7 +56,7 @@ class StarterTest {
         assertThat(template.run(reserve("phone", "alice", "a1")))
                 .isInstanceOf(Reservation.Held.class);
         assertThat(template.tryBuy("phone", "alice", "a1")).isEqualTo(Outcome.ACCEPTED);
-        assertThat(template.tryBuy("phone", "alice", "a2")).isEqualTo(Outcome.ALREADY_BOUGHT);
+        assertThat(template.tryBuy("phone", "alice", "a2")).isEqualTo(Outcome.AT_LIMIT);
         assertThat(template.tryBuy("phone", "bob", "b1")).isEqualTo(Outcome.ACCEPTED);
         assertThat(template.tryBuy("phone", "carol", "c1")).isEqualTo(Outcome.SOLD_OUT);
         assertThat(template.run(confirm(OrderRef.of("phone", "alice", "a1"), "payment-1")))

@@ -100,7 +100,7 @@ class ClientsPageTest {
             long outcome = (Long) jedis.sendCommand(Seckill.TRY, "7", "alice", orderId);
             Object info = SafeEncoder.encodeObject(jedis.sendCommand(Seckill.INFO, "7")); // pairs
             long fence = (Long) jedis.sendBlockingCommand(
-                    Seckill.ACQUIRE, key, token, "30000", "WAIT", "5000", "FENCE");
+                    Seckill.ACQUIRE, key, token, "30000", "BLOCK", "5000", "FENCE");
             assertThat(outcome).isZero();
             assertThat(info)
                     .asInstanceOf(InstanceOfAssertFactories.LIST)
@@ -124,7 +124,7 @@ class ClientsPageTest {
                     new CommandArgs<>(UTF8).addKey("7"));
             long fence = locks.dispatch(Seckill.ACQUIRE, new IntegerOutput<>(UTF8),
                     new CommandArgs<>(UTF8).addKey(key).add(token).add(30_000)
-                            .add("WAIT").add(5_000).add("FENCE"));
+                            .add("BLOCK").add(5_000).add("FENCE"));
             assertThat(outcome).isZero();
             assertThat(info).containsEntry("total", 10L);
             assertThat(fence).isPositive();
