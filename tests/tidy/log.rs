@@ -22,7 +22,7 @@ const PLACES: [(&str, &str, bool); 7] = [
     ("src/server/panics.rs", "c\"warning\", ", true),
     ("tools/src/worker/", "warn!(", false),
     ("tools/src/worker/", "error!(", false),
-    ("tools/src/worker/refuse.rs", "let refused = format!(", true),
+    ("tools/src/worker/deliver.rs", "let text = format!(", true),
     ("tools/src/worker/consumers.rs", "let text = format!(", true),
 ];
 

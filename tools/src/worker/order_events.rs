@@ -3,7 +3,9 @@
 
 use domain::book::{Reason, State};
 use domain::entry_id::EntryId;
-use domain::fields::{DEAD_LETTER_PREFIX, DEADLINE, REASON, REFERENCE, SALE, UNITS, WAS};
+use domain::fields::{
+    DEAD_LETTER_PREFIX, DEADLINE, KEPT, PAYMENT, REASON, REFERENCE, SALE, UNITS, WAITED, WAS,
+};
 use domain::integer;
 use domain::projection::Known;
 use domain::rules::SaleId;
@@ -12,10 +14,6 @@ use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 use crate::options::OrderFields;
 use crate::source::Which;
 
-/// What a payment is to its order, in entries of confirmed orders.
-const PAYMENT: &[u8] = b"payment";
-/// The units that an order keeps of which others were released.
-const KEPT: &[u8] = b"kept";
 /// The longest id in a row: two of them must fit into an index of every database.
 const ID_LEN_MAX: usize = 512;
 /// An entry with fewer fields than user, voucher and order id is no order.
@@ -175,7 +173,7 @@ impl StreamEntry {
             names.all().into_iter().find(|name| !has(name)).unwrap_or_default().to_owned()
         };
         let lacks = names.first().map(lacks).unwrap_or_default();
-        let own = [UNITS, DEADLINE, SALE, REFERENCE, WAS, REASON, PAYMENT, KEPT];
+        let own = [UNITS, DEADLINE, SALE, REFERENCE, WAS, REASON, PAYMENT, KEPT, WAITED];
         let others = self.fields.iter().map(|(name, _)| name).filter(|name| !name.is_empty());
         let others: Vec<_> = others
             .filter(|name| !own.contains(&name.as_slice()))

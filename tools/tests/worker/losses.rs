@@ -193,31 +193,84 @@ fn what_a_person_gave_up_meanwhile_is_not_written() {
 fn payments_to_refund_are_kept() {
     for database in databases() {
         let mut shop = Shop::open(database);
-        shop.sell_managed("tea", 9, "HOLD 600000");
-        shop.buy("tea", "ann", "o1");
+        shop.sell_managed("tea", 9, "HOLD 600000 LIMIT 5");
+        shop.sell_managed("cup", 9, "LIMIT 5");
+        for (voucher, id) in [("tea", "o1"), ("tea", "o2"), ("cup", "o3")] {
+            shop.buy(voucher, "ann", id);
+        }
         shop.run("SECKILL.CANCEL tea ann o1");
-        for (id, payment) in [("o1", "late"), ("o1", "second"), ("o9", "unknown")] {
-            let of = format!("userId ann voucherId tea id {id} sale 1 ref {payment}-ref");
-            let entry = format!("XADD stream.orders.confirmed * {of} payment {payment}");
-            shop.run(&entry);
-            if payment != "unknown" {
-                // The same for the order itself.
-                let sale = crate::shop::pairs(shop.run("SECKILL.INFO tea"))["sale"].clone();
-                shop.run(&entry.replace("sale 1", &format!("sale {sale}")));
-            }
+        for (payment, answer) in [
+            ("tea ann o1 REF late", 3),
+            ("tea ann o2 REF first", 1),
+            ("tea ann o2 REF second", 5),
+            ("tea ann o9 REF none", 0),
+            // Sold at once: it takes its first reference.
+            ("cup ann o3 REF at-once", 2),
+        ] {
+            let answered = shop.run(&format!("SECKILL.CONFIRM {payment}"));
+            assert_eq!(answered, Value::Int(answer), "{payment}");
         }
         for _ in 0..2 {
             shop.drain(&[]);
-            assert_eq!(shop.states(), BTreeSet::from(["cancelled".to_owned()]));
-            assert_eq!(shop.row_count(), 1);
-            let changes = shop.changes("o1");
-            for wanted in ["late late-ref", "second second-ref"] {
-                let found = changes.iter().filter(|change| *change == wanted).count();
-                assert_eq!(found, 2, "{changes:?}");
+            let states =
+                shop.rows().into_iter().map(|((_, id), row)| format!("{id} {}", row.state));
+            let states: Vec<_> = states.collect();
+            assert_eq!(states, ["o3 sold", "o1 cancelled", "o2 sold"]);
+            let wanted: [(&str, &[&str]); 4] = [
+                ("o1", &["late late"]),
+                ("o2", &["second second"]),
+                ("o3", &["sold at-once"]),
+                ("o9", &["unknown none"]),
+            ];
+            for (id, wanted) in wanted {
+                let changes = shop.changes(id);
+                for change in wanted {
+                    let found = changes.iter().filter(|other| other == change).count();
+                    assert_eq!(found, 1, "{id} {changes:?}");
+                }
             }
-            assert_eq!(shop.changes("o9"), ["unknown unknown-ref"]);
+            for voucher in ["tea", "cup"] {
+                expect(&shop, &["--voucher", voucher], 0, &["PROVED: 1 units"]);
+            }
             shop.run(&format!("XGROUP SETID stream.orders.confirmed {GROUP} 0"));
         }
+        let path = shop.server.dir().join("provider.csv");
+        let path = path.to_str().expect("a path");
+        std::fs::write(path, "ref\nfirst\nlate\nsecond\nnone\n").expect("write the file");
+        expect(&shop, &["--voucher", "tea", "--refs", path], 0, &["PROVED"]);
+    }
+}
+
+/// Some units of an order are released, before and after the order is read.
+#[test]
+fn an_order_that_keeps_some_of_its_units() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        let file = shop.with_statements(&[(2, 100)], &documented(shop.database.kind));
+        let statements = ["--statements", &*file];
+        shop.sell_managed("2", 100, "HOLD 600000 LIMIT 9");
+        for id in ["1001", "1002"] {
+            assert_eq!(shop.run(&format!("SECKILL.TRY 2 501 {id} UNITS 3")), Value::Int(0));
+        }
+        shop.run("SECKILL.CANCEL 2 501 1001 KEEP 2");
+        shop.drain(&statements);
+        assert_eq!((shop.shop_stock(2), shop.units_sold("2")), (95, 5));
+        shop.run("SECKILL.CONFIRM 2 501 1002");
+        shop.run("SECKILL.CANCEL 2 501 1002 KEEP 1");
+        shop.drain(&statements);
+        assert_eq!((shop.shop_stock(2), shop.units_sold("2")), (97, 3));
+        assert!(
+            shop.changes("1002").contains(&"reduced -".to_owned()),
+            "{:?}",
+            shop.changes("1002")
+        );
+        shop.run("SECKILL.CANCEL 2 501 1002");
+        for stream in ["stream.orders", "stream.orders.confirmed", "stream.orders.released"] {
+            shop.run(&format!("XGROUP SETID {stream} {GROUP} 0"));
+        }
+        shop.drain(&statements);
+        assert_eq!((shop.shop_stock(2), shop.units_sold("2")), (98, 2));
+        expect(&shop, &["--voucher", "2"], 0, &["PROVED: 2 units"]);
     }
 }
 
