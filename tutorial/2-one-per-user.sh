@@ -20,4 +20,4 @@ click() { redis SECKILL.TRY phone alice "order-$1" >>"$answers"; }
 redis SET seckill:stock:phone 100 >/dev/null
 at_once 10 click
 echo "SECKILL.TRY: alice has $(redis XLEN stream.orders) order," \
-    "$(count 0 "$answers") accepted, $(count 2 "$answers") already bought"
+    "$(count 0 "$answers") accepted, $(count 2 "$answers") at the limit"
