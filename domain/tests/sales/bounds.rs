@@ -82,6 +82,18 @@ fn ids() -> &'static [u8] {
     if is_set("BRIEF") { &[0, 1] } else { &[0, 1, 2] }
 }
 
+/// Tries for one unit or two, without references and other sales.
+fn usual() -> Requests<'static> {
+    Requests {
+        ids: ids(),
+        units: &[1, 2],
+        references: &[None],
+        sales: &[None],
+        extends: false,
+        keeps: false,
+    }
+}
+
 fn of(name: &'static str, actions: Vec<Action>) -> Bounds {
     Bounds {
         name,
@@ -99,14 +111,7 @@ fn of(name: &'static str, actions: Vec<Action>) -> Bounds {
 /// Requests of every kind, and answers to repeats.
 pub fn one_sale() -> Bounds {
     let references: &[_] = if is_set("SOAK") { &[None, Some(0)] } else { &[None] };
-    let requests = Requests {
-        ids: ids(),
-        units: &[1, 2],
-        references,
-        sales: &[None],
-        extends: true,
-        keeps: true,
-    };
+    let requests = Requests { references, extends: true, keeps: true, ..usual() };
     let mut actions = requests.all();
     actions.push(Action::RejectOther);
     Bounds { told: true, ..of("one sale", actions) }
@@ -114,30 +119,14 @@ pub fn one_sale() -> Bounds {
 
 /// Requests of every kind, payments with two references.
 pub fn payments() -> Bounds {
-    let references: &[_] = &[None, Some(0), Some(1)];
-    let requests = Requests {
-        ids: ids(),
-        units: &[1, 2],
-        references,
-        sales: &[None],
-        extends: true,
-        keeps: true,
-    };
+    let requests =
+        Requests { references: &[None, Some(0), Some(1)], extends: true, keeps: true, ..usual() };
     of("payments", requests.all())
 }
 
 /// Tries of one command.
 pub fn batches() -> Bounds {
-    let references: &[_] = &[None];
-    let requests = Requests {
-        ids: ids(),
-        units: &[1, 2],
-        references,
-        sales: &[None],
-        extends: false,
-        keeps: false,
-    };
-    let mut actions = requests.all();
+    let mut actions = usual().all();
     actions.extend(pairs(ids(), &[1, 2]));
     let worlds = vec![created(sale()), World { stock: Some(2), ..World::EMPTY }];
     Bounds { worlds, sales: 0, ..of("tries of one command", actions) }
@@ -145,15 +134,7 @@ pub fn batches() -> Bounds {
 
 /// Rules that change, and the end.
 pub fn rules() -> Bounds {
-    let references: &[_] = &[None, Some(0)];
-    let requests = Requests {
-        ids: ids(),
-        units: &[1, 2],
-        references,
-        sales: &[None],
-        extends: false,
-        keeps: false,
-    };
+    let requests = Requests { references: &[None, Some(0)], ..usual() };
     let mut actions = requests.all();
     actions.extend([None, Some(0), Some(1)].map(Action::End));
     actions.extend([None, Some(1)].map(Action::Begin));
@@ -171,7 +152,7 @@ pub fn two_sales() -> Bounds {
     let sales: &[_] = &[None, Some(1)];
     let extends = is_set("SOAK");
     let units: &[_] = if extends { &[1, 2] } else { &[1] };
-    let requests = Requests { ids: &[0, 1], units, references, sales, extends, keeps: false };
+    let requests = Requests { ids: &[0, 1], units, references, sales, extends, ..usual() };
     let mut actions = requests.all();
     for id in [0, 1] {
         actions.extend([Action::RejectLate(0, id), Action::RejectLate(1, id)]);
@@ -187,14 +168,8 @@ pub fn two_sales() -> Bounds {
 /// One snapshot at any moment, and one failover to it.
 pub fn failover() -> Bounds {
     let ids: &[_] = if is_set("BRIEF") { &[0] } else { &[0, 1] };
-    let requests = Requests {
-        ids,
-        units: &[1, 2],
-        references: &[None, Some(0)],
-        sales: &[None],
-        extends: true,
-        keeps: true,
-    };
+    let requests =
+        Requests { ids, references: &[None, Some(0)], extends: true, keeps: true, ..usual() };
     let mut actions = requests.all();
     if is_set("SOAK") {
         actions.extend([Action::Drop { forced: true, sale: None }, Action::Create]);
@@ -219,8 +194,7 @@ pub fn failover() -> Bounds {
 pub fn faults() -> Bounds {
     let references: &[_] = &[None, Some(0)];
     let units: &[_] = if is_set("SOAK") { &[1, 2] } else { &[1] };
-    let requests =
-        Requests { ids: ids(), units, references, sales: &[None], extends: true, keeps: false };
+    let requests = Requests { units, references, extends: true, ..usual() };
     let mut actions = requests.all();
     actions.extend(pairs(&[0, 1], &[1]));
     actions.extend([Action::RejectLate(0, 0), Action::RejectLate(0, 1), Action::RejectOther]);
@@ -238,7 +212,7 @@ pub fn small() -> Bounds {
     let references: &[_] = &[None, Some(0), Some(1)];
     let sales: &[_] = &[None, Some(1)];
     let requests =
-        Requests { ids: &[0, 1], units: &[1, 2], references, sales, extends: true, keeps: true };
+        Requests { ids: &[0, 1], references, sales, extends: true, keeps: true, ..usual() };
     let mut actions = requests.all();
     actions.extend(pairs(&[0, 1], &[2]));
     actions.extend([Action::RejectLate(1, 0), Action::Lag, Action::Failover, Action::Create]);
