@@ -10,11 +10,11 @@ use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
 use domain::rules::Meant;
-use domain::sales::{Restock, restock};
+use domain::sales;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.restock",
-    handler: handler::<Answering<Run>>(),
+    handler: handler::<Answering<Restock>>(),
     flags: c"write deny-oom fast",
     categories: c"write fast seckill",
     arity: -3,
@@ -29,22 +29,22 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     ],
 };
 
-struct Run;
+struct Restock;
 
-impl Command for Run {
+impl Command for Restock {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let voucher = args.next()?;
         let how = if args.take_word("TOTAL") {
-            Restock::To(args.next_integer("TOTAL", 0..=i64::MAX)?)
+            sales::Restock::To(args.next_integer("TOTAL", 0..=i64::MAX)?)
         } else {
-            Restock::By(args.next_integer("delta", i64::MIN..=i64::MAX)?)
+            sales::Restock::By(args.next_integer("delta", i64::MIN..=i64::MAX)?)
         };
         let meant = if args.take_word("SALE") { Some(args.next_sale()?) } else { None };
         args.finish()?;
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
         let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
-        let (left, plan) = restock(&sale, Meant::by_request(meant), how)?;
+        let (left, plan) = sales::restock(&sale, Meant::by_request(meant), how)?;
         sale.apply_to_all(&plan)?;
         Ok(Reply::Integer(left))
     }

@@ -12,7 +12,7 @@ use domain::deduction::return_units;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.return",
-    handler: handler::<Answering<Restore>>(),
+    handler: handler::<Answering<Return>>(),
     flags: c"write fast",
     categories: c"write fast seckill",
     arity: -2,
@@ -23,16 +23,16 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     args: STOCK_AND_UNITS,
 };
 
-struct Restore;
+struct Return;
 
 /// No key, or one that never runs out.
-const NOTHING_TO_RESTORE: i64 = -1;
+const NOTHING_TO_RETURN: i64 = -1;
 
-impl Command for Restore {
+impl Command for Return {
     fn run(ctx: Ctx<'_>, _: &Memory, args: Args<'_>) -> Result<Reply, CommandError> {
         let (key, units) = parse(args)?;
         let Some(change) = return_units(stock::read(ctx, key.0)?, units)? else {
-            return Ok(Reply::Integer(NOTHING_TO_RESTORE));
+            return Ok(Reply::Integer(NOTHING_TO_RETURN));
         };
         if let Some(effect) = stock::change(ctx, key.0, change) {
             effect.publish(ctx);
