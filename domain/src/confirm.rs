@@ -41,23 +41,16 @@ pub fn confirm<F: Facts>(
     reference: Option<F::Name>,
 ) -> Result<Decision<Confirmation, F::Name>, F::Error> {
     let Some(reference) = reference else { return confirm_unpaid(facts, request) };
-    let by = (facts.payment(&reference)?, reference);
-    match by {
-        (None, reference) => confirm_paid(facts, request, reference),
-        (Some(known), reference) => {
-            let is_same = match request.sale {
-                Meant::Sale(sale) => known.sale == sale,
-                Meant::Any | Meant::Unmanaged => true,
-            };
-            if !is_same || known.id != request.id {
-                return Err(Refusal::Reference.into());
-            }
-            let (answer, sale) = (known.outcome.again(), Some(known.sale));
-            let order = unmanaged_order(request, Units::ONE);
-            let plan = Plan { payment: Some((reference, known)), ..Plan::again(order, sale) };
-            Ok(Decision::Do(answer, plan))
-        }
+    let Some(known) = facts.payment(&reference)? else {
+        return confirm_paid(facts, request, reference);
+    };
+    if !request.sale.is(Some(known.sale)) || known.id != request.id {
+        return Err(Refusal::Reference.into());
     }
+    let (answer, sale) = (known.outcome.again(), Some(known.sale));
+    let order = unmanaged_order(request, Units::ONE);
+    let plan = Plan { payment: Some((reference, known)), ..Plan::again(order, sale) };
+    Ok(Decision::Do(answer, plan))
 }
 
 fn confirm_unpaid<F: Facts>(

@@ -42,8 +42,14 @@ impl<N: Clone> Found<N> {
         Decision::Do(answer, Plan { again: true, ..self.plan() })
     }
 
-    fn release<F: Facts<Name = N>>(&self, facts: &F, reason: Reason) -> Result<Plan<N>, F::Error> {
-        release(facts, &self.rules, &self.order.id, &self.entry, reason, None)
+    /// Releases all units but those that are kept.
+    fn release<F: Facts<Name = N>>(
+        &self,
+        facts: &F,
+        reason: Reason,
+        kept: Option<Units>,
+    ) -> Result<Plan<N>, F::Error> {
+        release(facts, &self.rules, &self.order.id, &self.entry, reason, kept)
     }
 
     pub(crate) fn expire<F: Facts<Name = N>>(
@@ -61,7 +67,7 @@ pub(crate) fn find<F: Facts>(
     rules: Rules,
     request: &Request<F::Name>,
 ) -> Result<Option<Found<F::Name>>, F::Error> {
-    if !request.sale.is(Some(&rules)) {
+    if !request.sale.is(Some(rules.sale)) {
         return Ok(None);
     }
     let entry = facts.entry(&request.id)?.filter(|entry| entry.user == request.user);
@@ -110,9 +116,7 @@ pub fn cancel<F: Facts>(
     if kept.is_some_and(|kept| kept >= found.entry.units) {
         return Ok(found.again(Cancellation::WasReleased));
     }
-    let Found { rules, order, entry } = &found;
-    let plan = release(facts, rules, &order.id, entry, Reason::Cancelled, kept)?;
-    Ok(Decision::Do(Cancellation::Released, plan))
+    Ok(Decision::Do(Cancellation::Released, found.release(facts, Reason::Cancelled, kept)?))
 }
 
 /// Decides the rejection of an entry by a consumer: it becomes a dead letter whatever it is about,
@@ -147,7 +151,7 @@ fn rejected<F: Facts>(
     units: Units,
 ) -> Result<Rejected<F>, F::Error> {
     let rules = facts.rules()?;
-    if !request.sale.is(rules.as_ref()) {
+    if !request.sale.is(rules.map(|rules| rules.sale)) {
         // Of an earlier sale, whose order may have had the same id.
         return Ok((Fate::Unknown, None));
     }
@@ -165,7 +169,7 @@ fn rejected<F: Facts>(
     if !found.entry.state.is_live() {
         return Ok((Fate::Released, None));
     }
-    Ok((Fate::Rejected, Some(found.release(facts, Reason::Rejected)?)))
+    Ok((Fate::Rejected, Some(found.release(facts, Reason::Rejected, None)?)))
 }
 
 /// Ends a hold, because its deadline has passed or, for the reason given, before. What is no order

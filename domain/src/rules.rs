@@ -178,12 +178,12 @@ impl Meant {
         sale.map_or(Self::Unmanaged, Self::Sale)
     }
 
-    /// Is it the sale with these rules, or with none, that of an unmanaged voucher?
-    pub fn is(self, rules: Option<&Rules>) -> bool {
+    /// Is it this sale, or none, that of an unmanaged voucher?
+    pub fn is(self, sale: Option<SaleId>) -> bool {
         match self {
             Self::Any => true,
-            Self::Sale(sale) => rules.is_some_and(|rules| rules.sale == sale),
-            Self::Unmanaged => rules.is_none(),
+            Self::Sale(id) => sale == Some(id),
+            Self::Unmanaged => sale.is_none(),
         }
     }
 }
@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn a_sale_is_meant_by_its_id() {
         let [this, another] = [7, 8].map(SaleId::new);
-        let rules = Some(&RULES);
+        let sale = Some(RULES.sale);
         for (meant, of_this, of_none) in [
             (Meant::by_request(None), true, true),
             (Meant::by_request(this), true, false),
@@ -333,7 +333,7 @@ mod tests {
             (Meant::by_entry(this), true, false),
             (Meant::by_entry(another), false, false),
         ] {
-            assert_eq!((meant.is(rules), meant.is(None)), (of_this, of_none), "{meant:?}");
+            assert_eq!((meant.is(sale), meant.is(None)), (of_this, of_none), "{meant:?}");
         }
     }
 }

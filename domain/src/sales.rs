@@ -34,7 +34,7 @@ pub enum Restock {
 /// The rules of the sale that is meant.
 fn meant<F: Facts>(facts: &F, sale: Meant) -> Result<Rules, F::Error> {
     let rules = facts.rules()?.ok_or(Refusal::NotManaged)?;
-    if sale.is(Some(&rules)) { Ok(rules) } else { Err(Refusal::Sale.into()) }
+    if sale.is(Some(rules.sale)) { Ok(rules) } else { Err(Refusal::Sale.into()) }
 }
 
 /// Changes the rules as the request says.
@@ -91,10 +91,10 @@ pub fn drop<F: Facts>(
 ) -> Result<End<F::Name>, F::Error> {
     let delete = SalePlan { delete: true, ..SalePlan::default() };
     if sale != Meant::Any {
-        let rules = facts.rules()?;
+        let now = facts.rules()?.map(|rules| rules.sale);
         // The sale that is meant may have been dropped by this very request.
-        let is_gone = rules.is_none() && !facts.has_own_keys(true)?;
-        if !is_gone && !sale.is(rules.as_ref()) {
+        let is_gone = now.is_none() && !facts.has_own_keys(true)?;
+        if !is_gone && !sale.is(now) {
             return Err(Refusal::Sale.into());
         }
     }

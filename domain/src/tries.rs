@@ -40,7 +40,7 @@ pub fn decide_for<F: Facts>(
     order: &Order<F::Name>,
     settled: bool,
 ) -> Decided<F> {
-    if sale == Meant::Any || sale.is(facts.rules()?.as_ref()) {
+    if sale == Meant::Any || sale.is(facts.rules()?.map(|rules| rules.sale)) {
         decide(facts, order, settled)
     } else {
         Ok(answer(Outcome::Ended))

@@ -34,7 +34,8 @@ impl<'a> Sale<'a> {
     /// fields.
     pub(crate) fn apply(&self, plans: &[Plan<Name<'a>>]) -> Result<Applied, CommandError> {
         let Some(first) = plans.first() else { return Ok(Applied::All) };
-        if plans.iter().any(|plan| plan.payment.is_some() && !plan.again) {
+        // Tries of one command have no payments.
+        if first.payment.is_some() && !first.again {
             let payments = self.managed_keys()?.payments;
             self.opened().payments.open(self.ctx, payments, Kind::Hash)?;
         }

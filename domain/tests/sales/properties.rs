@@ -114,7 +114,7 @@ impl Step<'_> {
         let is_named = |named: &Named| {
             usize::from(named.id) == id
                 && named.user == before.user
-                && named.meant().is(self.before.rules.as_ref())
+                && named.meant().is(self.before.sale())
         };
         let (is_right, appended) = match (before.state, after.state, self.action) {
             (State::Held, State::Held, Action::Extend(named, _)) => {
@@ -203,7 +203,7 @@ impl Step<'_> {
         match (self.action, self.answer) {
             (Action::Try(order), Ok(Answer::Try(answer))) => self.check_try(order, answer),
             (Action::TryFor(order, sale), answer) => match answer {
-                _ if !meant(Some(*sale)).is(self.before.rules.as_ref()) => {
+                _ if !meant(Some(*sale)).is(self.before.sale()) => {
                     let is_over = *answer == Ok(Answer::Try(Outcome::Ended.into()));
                     ensure(is_over && self.before == self.after, "a try of another sale")
                 }
@@ -211,7 +211,7 @@ impl Step<'_> {
                 _ => self.check_refused(order),
             },
             (Action::Drop { sale, .. }, answer) => {
-                let is_meant = meant(*sale).is(self.before.rules.as_ref());
+                let is_meant = meant(*sale).is(self.before.sale());
                 let nothing = *self.before == self.before.without_sale();
                 ensure(is_meant || nothing || answer.is_err(), "another sale is dropped")
             }
@@ -301,7 +301,7 @@ impl Step<'_> {
 
     /// The order that a request names, before and after.
     pub fn named(&self, named: &Named) -> Option<(Entry<u8>, Entry<u8>)> {
-        let is_meant = named.meant() == Meant::Any || named.meant().is(self.before.rules.as_ref());
+        let is_meant = named.meant() == Meant::Any || named.meant().is(self.before.sale());
         let before = self.before.entry(named.id).filter(|it| is_meant && it.user == named.user)?;
         Some((before, self.after.entry(named.id)?))
     }
