@@ -30,7 +30,7 @@ demo: ## the same, and ends
 	@scripts/run demo
 
 demo-managed: ## the same with a managed sale: holds, payments, cancellations, retries
-	@scripts/run demo --managed --hold-ms 2000 --pay-share 0.7 --cancel-share 0.1 --retries 0.05
+	@scripts/run demo --managed --hold 2s --pay-share 0.7 --cancel-share 0.1 --retries 0.05
 
 doctor: build ## examines your own scripts, SCRIPTS="seckill.lua unlock.lua"
 	$(target)/release/seckill-doctor $(or $(SCRIPTS),tests/it/seckill.lua tests/it/unlock.lua)

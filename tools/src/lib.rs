@@ -4,13 +4,14 @@
 //! Sentinels; `nodes` finds the node of a key in a cluster, `connection` is a connection to a
 //! server or to a whole cluster; `server_errors` says what to do about an error and `back_off` how
 //! long to wait. `voucher_keys` and `sharding` name what is on sale there, `scan` looks for it.
-//! `http` serves metrics and asks for health, `command_line` reads options, `signals` says when to
-//! end, `sanitize` prints what others wrote, `address` a URL.
+//! `http` serves metrics and asks for health, `command_line` reads options, `duration` those that
+//! are a time, `signals` says when to end, `sanitize` prints what others wrote, `address` a URL.
 
 pub mod address;
 pub mod back_off;
 pub mod command_line;
 pub mod connection;
+pub mod duration;
 pub mod http;
 pub mod nodes;
 pub mod sanitize;

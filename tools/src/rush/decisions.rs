@@ -34,7 +34,7 @@ impl Decisions {
     pub fn of(options: &Options) -> Option<Decisions> {
         let managed = &options.managed;
         // An order that is not held was paid.
-        let pay = if managed.hold_ms.is_some() { managed.pay_share } else { 0.0 };
+        let pay = if managed.hold.is_some() { managed.pay_share } else { 0.0 };
         let decisions = Decisions { pay, cancel: managed.cancel_share, seed: options.seed() };
         (managed.managed && decisions.pay + decisions.cancel > 0.0).then_some(decisions)
     }
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn shares_of_fates_are_kept_and_fates_stay() {
         let decisions =
-            decisions("--managed --hold-ms 5 --pay-share 0.5 --cancel-share 0.2").unwrap();
+            decisions("--managed --hold 5ms --pay-share 0.5 --cancel-share 0.2").unwrap();
         let all: Vec<Decision> = (0..10_000).map(|number| decisions.decision(number)).collect();
         let share = |decision| all.iter().filter(|&&other| other == decision).count();
         assert!((4_800..5_200).contains(&share(Decision::Paid)), "{}", share(Decision::Paid));
@@ -159,7 +159,7 @@ mod tests {
     fn without_a_hold_there_is_nothing_to_pay() {
         assert!(decisions("").is_none());
         assert!(decisions("--managed").is_none());
-        assert!(decisions("--managed --hold-ms 5 --pay-share 0").is_none());
+        assert!(decisions("--managed --hold 5ms --pay-share 0").is_none());
         let cancelling = decisions("--managed --cancel-share 1").unwrap();
         assert_eq!(cancelling.decision(3), Decision::Cancelled);
     }

@@ -8,6 +8,7 @@ use domain::book::{Entry, State};
 use futures_util::future::try_join_all;
 use redis::{FromRedisValue, Value};
 use seckill_tools::connection::Connection;
+use seckill_tools::duration::millis;
 use seckill_tools::scan::items;
 use seckill_tools::voucher_keys::VoucherKeys;
 use serde::Serialize;
@@ -198,16 +199,16 @@ pub async fn create(
     options: &Options,
 ) -> Result<()> {
     let managed = &options.managed;
-    let now = i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis())?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
     let mut create = redis::cmd("SECKILL.CREATE");
     create.arg(&names.voucher).arg(stock).arg("LIMIT").arg(managed.limit);
     for (word, value) in [
-        ("BEGIN", managed.begin_in_ms.map(|ms| now.saturating_add(ms))),
-        ("END", managed.end_in_ms.map(|ms| now.saturating_add(ms))),
-        ("HOLD", managed.hold_ms),
+        ("BEGIN", managed.begin_in.map(|wait| now.saturating_add(wait))),
+        ("END", managed.end_in.map(|wait| now.saturating_add(wait))),
+        ("HOLD", managed.hold),
     ] {
         if let Some(value) = value {
-            create.arg(word).arg(value);
+            create.arg(word).arg(millis(value));
         }
     }
     create.query_async::<()>(connection).await.context("opening the sale by SECKILL.CREATE")

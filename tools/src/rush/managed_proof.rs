@@ -64,7 +64,7 @@ pub fn checks(facts: &Facts<'_>) -> Vec<Check> {
     let users = units_by_user(facts.ledger);
     check("users over the limit", 0, count(users.values().filter(|n| **n > facts.limit).count()));
     check("buyers", count(users.len()), i64::try_from(*buyers).unwrap_or(i64::MAX));
-    if fresh && facts.options.managed.hold_ms.is_some() {
+    if fresh && facts.options.managed.hold.is_some() {
         check(
             "orders paid",
             number(payments.confirmed(Confirmation::Confirmed)),
@@ -102,8 +102,8 @@ pub fn checks(facts: &Facts<'_>) -> Vec<Check> {
 /// everybody as much as they tried for and may have.
 fn orders_to_sell(facts: &Facts<'_>) -> Option<i64> {
     let managed = &facts.options.managed;
-    let nothing_returns = managed.hold_ms.is_none() && managed.cancel_share == 0.0;
-    let always_open = managed.begin_in_ms.is_none() && managed.end_in_ms.is_none();
+    let nothing_returns = managed.hold.is_none() && managed.cancel_share == 0.0;
+    let always_open = managed.begin_in.is_none() && managed.end_in.is_none();
     let certain = !facts.options.keep && facts.answers.error_count() == 0;
     if !(nothing_returns && always_open && certain) {
         return None;
@@ -168,7 +168,7 @@ mod tests {
     }
 
     fn sale() -> Sale {
-        let options = Options::parse_from("rush --managed --hold-ms 9 --stock 5".split(' '));
+        let options = Options::parse_from("rush --managed --hold 9ms --stock 5".split(' '));
         let plan = Plan::new("run".to_owned(), 10, 10, 0.0, 1);
         let payments = Payments { confirmed: [0, 1, 0, 0], cancelled: [0, 1, 0] };
         let answers = Answers { accepted: vec![0, 1, 2], payments, ..Answers::default() };

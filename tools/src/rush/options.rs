@@ -1,11 +1,13 @@
 //! The command line.
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use clap::{Args, Parser};
 use domain::overlay::TRIES_MAX;
 
+use seckill_tools::duration::duration;
 use seckill_tools::server::ServerOptions;
 use seckill_tools::sharding::{SHARDS_MAX, check_sale};
 
@@ -106,23 +108,20 @@ pub struct Managed {
         value_parser = clap::value_parser!(i64).range(1..))]
     pub limit: i64,
 
-    /// Hold accepted orders for this many ms; orders that are not paid by then expire
-    #[arg(long, value_name = "MS", requires = "managed",
-        value_parser = clap::value_parser!(i64).range(1..))]
-    pub hold_ms: Option<i64>,
+    /// Hold accepted orders for this long; orders that are not paid by then expire
+    #[arg(long, value_name = "TIME", requires = "managed", value_parser = duration)]
+    pub hold: Option<Duration>,
 
-    /// Begin the sale this many ms after it is opened [default: at once]
-    #[arg(long, value_name = "MS", requires = "managed",
-        value_parser = clap::value_parser!(i64).range(1..))]
-    pub begin_in_ms: Option<i64>,
+    /// Begin the sale this long after it is opened [default: at once]
+    #[arg(long, value_name = "TIME", requires = "managed", value_parser = duration)]
+    pub begin_in: Option<Duration>,
 
-    /// End the sale this many ms after it is opened [default: never]
-    #[arg(long, value_name = "MS", requires = "managed",
-        value_parser = clap::value_parser!(i64).range(1..))]
-    pub end_in_ms: Option<i64>,
+    /// End the sale this long after it is opened [default: never]
+    #[arg(long, value_name = "TIME", requires = "managed", value_parser = duration)]
+    pub end_in: Option<Duration>,
 
     /// Share of the accepted orders, 0 to 1, that are paid at once (SECKILL.CONFIRM)
-    #[arg(long, default_value_t = 0.8, value_name = "SHARE", requires = "hold_ms",
+    #[arg(long, default_value_t = 0.8, value_name = "SHARE", requires = "hold",
         value_parser = share)]
     pub pay_share: f64,
 
@@ -158,9 +157,9 @@ impl Options {
 
     /// Refuses what clap can't check.
     pub fn check(&self) -> Result<()> {
-        let Managed { hold_ms, pay_share, cancel_share, .. } = self.managed;
+        let Managed { hold, pay_share, cancel_share, .. } = self.managed;
         ensure!(
-            hold_ms.is_none() || pay_share + cancel_share <= 1.0,
+            hold.is_none() || pay_share + cancel_share <= 1.0,
             "--pay-share {pay_share} and --cancel-share {cancel_share} make more than 1"
         );
         self.shards.map_or(Ok(()), |_| check_sale(&self.voucher))
@@ -230,16 +229,16 @@ mod tests {
 
     #[test]
     fn what_managed_sales_have_needs_a_managed_sale() {
-        for alone in ["--limit 2", "--hold-ms 5", "--cancel-share 1", "--retries 0.5"] {
+        for alone in ["--limit 2", "--hold 5ms", "--cancel-share 1", "--retries 0.5"] {
             assert!(parse(&format!("rush {alone}")).is_err(), "{alone}");
             assert!(parse(&format!("rush --managed {alone}")).is_ok(), "{alone}");
         }
         assert!(parse("rush --managed --pay-share 1").is_err());
-        assert!(parse("rush --managed --hold-ms 5 --pay-share 1").is_ok());
+        assert!(parse("rush --managed --hold 5ms --pay-share 1").is_ok());
         assert!(parse("rush --managed --script").is_err());
-        let shares = parse("rush --managed --hold-ms 5 --cancel-share 0.5").unwrap();
+        let shares = parse("rush --managed --hold 5ms --cancel-share 0.5").unwrap();
         assert!(shares.check().is_err(), "0.8 are paid unless told otherwise");
-        let shares = parse("rush --managed --hold-ms 5 --pay-share 0.5 --cancel-share 0.5");
+        let shares = parse("rush --managed --hold 5ms --pay-share 0.5 --cancel-share 0.5");
         assert!(shares.unwrap().check().is_ok());
     }
 

@@ -104,7 +104,7 @@ impl<'o> Leveling<'o> {
         sale.check_not_dropping()?;
         let mut mover = Mover::new(&sale, self.options.replicas);
         mover.finish_all().await?;
-        let mut ticks = tokio::time::interval(Duration::from_millis(self.options.every_ms));
+        let mut ticks = tokio::time::interval(self.options.every);
         loop {
             tokio::select! {
                 biased;

@@ -1,7 +1,10 @@
 //! The command line.
 
+use std::time::Duration;
+
 use clap::{Args, Parser, Subcommand};
 
+use seckill_tools::duration::{duration, millis};
 use seckill_tools::server::ServerOptions;
 use seckill_tools::sharding::SHARDS_MAX;
 
@@ -80,9 +83,9 @@ pub struct Open {
     #[arg(long, requires = "managed", value_parser = clap::value_parser!(i64).range(1..))]
     pub limit: Option<i64>,
 
-    /// Hold accepted orders for this many ms
-    #[arg(long, requires = "managed", value_parser = clap::value_parser!(i64).range(1..))]
-    pub hold_ms: Option<i64>,
+    /// Hold accepted orders for this long
+    #[arg(long, value_name = "TIME", requires = "managed", value_parser = duration)]
+    pub hold: Option<Duration>,
 
     /// Begin of the sale, unix time in ms
     #[arg(long, requires = "managed", value_parser = clap::value_parser!(i64).range(1..))]
@@ -95,9 +98,9 @@ pub struct Open {
 
 #[derive(Args, Debug)]
 pub struct Level {
-    /// Milliseconds between two looks at the shards
-    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
-    pub every_ms: u64,
+    /// Time between two looks at the shards
+    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = duration)]
+    pub every: Duration,
 
     /// Look once, move what is to be moved, and end
     #[arg(long)]
@@ -120,7 +123,7 @@ impl Open {
         }
         let words = [
             ("LIMIT", Some(self.limit.unwrap_or(1))),
-            ("HOLD", self.hold_ms),
+            ("HOLD", self.hold.map(|hold| millis(hold).cast_signed())),
             ("BEGIN", self.begin),
             ("END", self.end),
         ];
@@ -150,9 +153,9 @@ mod tests {
         };
         assert_eq!(open("shards open").as_deref(), Some(""));
         assert_eq!(open("shards open --managed").as_deref(), Some("LIMIT 1"));
-        let held = open("shards open --managed --hold-ms 5 --limit 2");
+        let held = open("shards open --managed --hold 5ms --limit 2");
         assert_eq!(held.as_deref(), Some("LIMIT 2 HOLD 5"));
-        assert_eq!(open("shards open --hold-ms 5"), None);
+        assert_eq!(open("shards open --hold 5ms"), None);
         assert_eq!(open("shards open --shards 0"), None);
     }
 }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Parser;
+use seckill_tools::duration::duration_within;
 use seckill_tools::server::ServerOptions;
 
 /// Watches a flash sale: stock, outcomes, holds, locks and the consumers of the orders.
@@ -33,8 +34,8 @@ pub struct Options {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub streams: Vec<String>,
 
-    /// Seconds between two readings
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
+    /// Time between two readings, from 50ms to 1h
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     pub interval: Duration,
 
     /// Print one frame as text after --readings readings, and end
@@ -69,10 +70,8 @@ pub struct Size {
 }
 
 fn interval(text: &str) -> Result<Duration, String> {
-    match text.parse::<f64>() {
-        Ok(seconds) if (0.05..=3_600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
-        _ => Err("must be a number from 0.05 to 3600".to_owned()),
-    }
+    let bounds = Duration::from_millis(50)..=Duration::from_secs(3_600);
+    duration_within(text, bounds, "from 50ms to 1h")
 }
 
 fn size(text: &str) -> Result<Size, String> {
@@ -110,8 +109,8 @@ mod tests {
 
     #[test]
     fn intervals_and_sizes_have_bounds() {
-        assert_eq!(parse("top --interval 0.5").unwrap().interval, Duration::from_millis(500));
-        for wrong in ["0", "-1", "NaN", "3601", "x"] {
+        assert_eq!(parse("top --interval 500ms").unwrap().interval, Duration::from_millis(500));
+        for wrong in ["0s", "1", "49ms", "2h", "x"] {
             assert!(parse(&format!("top --interval={wrong}")).is_err(), "{wrong}");
         }
         let size = parse("top --once --size 80x24").unwrap().size;

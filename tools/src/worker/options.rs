@@ -9,6 +9,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use domain::fields::parse_order_fields;
 use domain::hash_tag::{Tagged, tagged};
 use domain::key_names::{Naming, ORDER_STREAM};
+use seckill_tools::duration::duration;
 use seckill_tools::server::{ServerOptions, first_line};
 
 use crate::store::Store;
@@ -361,18 +362,6 @@ fn table_prefix(text: &str) -> std::result::Result<String, String> {
 /// A name as text.
 pub fn text(name: Vec<u8>) -> String {
     String::from_utf8_lossy(&name).into_owned()
-}
-
-/// A number with its unit: a bare number could mean anything.
-fn duration(text: &str) -> std::result::Result<Duration, String> {
-    let units = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let unit = units.iter().find(|(name, _)| *name == &text[digits.len()..]);
-    let ms = unit.and_then(|(_, ms)| digits.parse::<u64>().ok()?.checked_mul(*ms));
-    match ms {
-        Some(ms) if ms > 0 => Ok(Duration::from_millis(ms)),
-        _ => Err("must be a number and its unit, ms, s, m, h or d, such as 30m".to_owned()),
-    }
 }
 
 #[cfg(test)]

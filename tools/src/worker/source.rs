@@ -10,6 +10,7 @@ use crate::order_events::StreamEntry;
 use domain::entry_id::EntryId;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, RedisResult, Value, cmd};
+use seckill_tools::duration::millis;
 
 use crate::options::Streams;
 
@@ -304,10 +305,6 @@ impl Source {
         }
         Ok(first)
     }
-}
-
-pub fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 pub fn items(value: &Value) -> &[Value] {

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use domain::entry_id::EntryId;
 use redis::{RedisResult, cmd};
+use seckill_tools::duration::millis;
 
-use crate::source::{Source, Which, millis};
+use crate::source::{Source, Which};
 
 /// Returns how many entries were removed. What groups have acknowledged stays so, and an id begins
 /// with its entry's time: nothing that happens meanwhile makes an older entry needed.

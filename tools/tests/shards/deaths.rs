@@ -125,7 +125,7 @@ fn movers_killed_at_random_under_load_lose_and_double_nothing() {
             }
             let mut kills = 0;
             let sold = wait_for("everything to be sold", || {
-                let mut mover = shop.start("level --every-ms 1", None);
+                let mut mover = shop.start("level --every 1ms", None);
                 let end = Duration::from_micros(random.u64(2_000..60_000));
                 let start = std::time::Instant::now();
                 while start.elapsed() < end && mover.is_running() {

@@ -8,7 +8,7 @@ use crate::shop::{Shop, shard_of};
 fn held_orders_are_not_dropped_but_by_force() {
     let shop = Shop { stock: 300, ..Shop::open(2, 2, true) };
     shop.run("drop");
-    shop.run("open --shards 2 --stock 300 --managed --hold-ms 900000");
+    shop.run("open --shards 2 --stock 300 --managed --hold 15m");
     // More orders than one call of SECKILL.DROP releases.
     let mut held = 0;
     for user in 0..150 {

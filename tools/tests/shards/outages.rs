@@ -36,7 +36,7 @@ fn wait_for_units(shop: &Shop, mover: &mut Program) {
 #[test]
 fn level_goes_on_when_its_server_is_back() {
     let mut shop = sale();
-    let mut mover = shop.start("level --every-ms 1", None);
+    let mut mover = shop.start("level --every 1ms", None);
     for round in 0..3 {
         empty_shard(&shop, round);
         wait_for_units(&shop, &mut mover);
@@ -67,7 +67,7 @@ fn level_of_a_server_that_was_never_there_ends() {
 #[test]
 fn level_ends_in_time_while_its_server_hangs() {
     let shop = sale();
-    let mut mover = shop.start("level --every-ms 1", None);
+    let mut mover = shop.start("level --every 1ms", None);
     empty_shard(&shop, 0);
     wait_for_units(&shop, &mut mover);
     shop.server.freeze();

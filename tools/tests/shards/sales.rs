@@ -37,7 +37,7 @@ fn a_rush_over_shards_is_proved_on_a_server() {
     let report = proved(Program::rush(&url, RUSH));
     assert_eq!(expected(&report, "units sold"), Some(1_000));
     assert_eq!(expected(&report, "orders on a wrong shard"), Some(0));
-    let held = "--managed --hold-ms 500 --pay-share 0.6 --cancel-share 0.2 --retries 0.1 --reset";
+    let held = "--managed --hold 500ms --pay-share 0.6 --cancel-share 0.2 --retries 0.1 --reset";
     let report = proved(Program::rush(&url, &format!("{RUSH} {held}")));
     assert_eq!(expected(&report, "total"), Some(1_000));
     let shown = Program::shards(&url, "--voucher 7 show --json", None).printed();
@@ -50,7 +50,7 @@ fn a_rush_over_shards_is_proved_on_a_server() {
 fn a_rush_over_shards_is_proved_on_a_cluster() {
     let nodes = Nodes::start();
     let url = &nodes.urls()[0];
-    let held = " --managed --hold-ms 300 --reset";
+    let held = " --managed --hold 300ms --reset";
     for rules in ["", " --batch 32 --reset", " --managed --limit 2 --reset", held] {
         let report = proved(Program::rush(url, &format!("{RUSH}{rules}")));
         assert_eq!(expected(&report, "moves on their way"), Some(0));
@@ -67,7 +67,7 @@ fn a_rush_in_batches_is_proved() {
     let server = Server::with().port().start();
     let url = format!("redis://127.0.0.1:{}", server.port());
     let managed = " --managed --limit 2 --retries 0.1";
-    let held = " --managed --hold-ms 500 --pay-share 0.6 --cancel-share 0.2 --retries 0.1";
+    let held = " --managed --hold 500ms --pay-share 0.6 --cancel-share 0.2 --retries 0.1";
     for (rules, size) in [("", 32), ("", 1024), (managed, 32), (held, 32)] {
         server.call(&["CONFIG", "RESETSTAT"]);
         let rush = "--voucher 7 --stock 1000 --tries 20000 --connections 8 --reset --json";
@@ -181,7 +181,7 @@ fn a_dead_primary_loses_no_move_that_its_replica_has_heard_of() {
 fn a_rush_beside_a_mover_is_proved() {
     for managed in [false, true] {
         let shop = Shop::open(16, 500, managed);
-        let mover = shop.start("level --every-ms 1 --until-sold-out", None);
+        let mover = shop.start("level --every 1ms --until-sold-out", None);
         let keep = if managed { " --managed" } else { "" };
         let words = format!(
             "--voucher 7 --shards 16 --stock 500 --tries 30000 --connections 4 --json --keep{keep}"
@@ -228,7 +228,7 @@ fn a_shard_that_has_lost_a_move_is_told() {
 fn a_sale_that_moves_looks_sound_and_stops_at_once() {
     // Fewer units than shards: every check moves some.
     let shop = Shop::open(600, 300, false);
-    let mut movers = [1, 2].map(|_| shop.start("level --every-ms 1", None));
+    let mut movers = [1, 2].map(|_| shop.start("level --every 1ms", None));
     let moves = || shop.number("HEXISTS seckill:shard:{7#0} seq") == 1;
     wait_for("the first move", || moves().then_some(())).expect("the first move");
     for _ in 0..10 {

@@ -108,7 +108,7 @@ fn rates_are_told_between_two_readings() {
                 client.call(&["SECKILL.TRY", "7", "alice", "a1"]);
             }
         });
-        let frame = frame(&server, &["--readings", "3", "--interval", "0.3"]);
+        let frame = frame(&server, &["--readings", "3", "--interval", "300ms"]);
         drop(stop);
         let line = frame.lines().find(|line| line.contains("sold out ")).expect("a line");
         let mut numbers = line

@@ -68,7 +68,7 @@ pub fn served(server: &Server) -> (Service, SocketAddr) {
 /// Like `served`, with a limit of open files and sockets.
 pub fn served_with(server: &Server, files: &str) -> (Service, SocketAddr) {
     let program = env!("CARGO_BIN_EXE_seckill-top");
-    let options = ["--redis", &url(server), "--metrics", "127.0.0.1:0", "--interval", "0.05"];
+    let options = ["--redis", &url(server), "--metrics", "127.0.0.1:0", "--interval", "50ms"];
     let service = Service::start_with_files(files, program, &options, server.dir());
     let told = wait_for("the address", || {
         let said = service.said();

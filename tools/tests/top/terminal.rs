@@ -7,7 +7,7 @@ use crate::program::{Dashboard, url};
 fn it_draws_outlives_the_server_and_ends_on_a_key() {
     let mut server = Server::with().aof().start();
     server.call(&["SECKILL.CREATE", "phone", "50"]);
-    let mut top = Dashboard::start(&["--redis", &url(&server), "--interval", "0.1"]);
+    let mut top = Dashboard::start(&["--redis", &url(&server), "--interval", "100ms"]);
     top.wait_for_line("phone");
     server.call(&["SECKILL.TRY", "phone", "alice", "a1"]);
     top.wait_for_line("        49         0         1        50         1  open");
@@ -32,7 +32,7 @@ fn it_waits_for_a_server_and_scrolls() {
         server.call(&["SET", &format!("seckill:stock:v{number:02}"), "1"]);
     }
     server.kill9();
-    let mut top = Dashboard::start(&["--redis", &url(&server), "--interval", "0.1"]);
+    let mut top = Dashboard::start(&["--redis", &url(&server), "--interval", "100ms"]);
     top.wait_for_line("no server at ");
     server.start_again();
     top.wait_for_line("v00");

@@ -60,15 +60,6 @@ fn a_prefix_is_part_of_a_plain_name() {
 }
 
 #[test]
-fn a_time_has_a_unit() {
-    assert_eq!(duration("30m"), Ok(Duration::from_secs(1_800)));
-    assert_eq!(duration("2h"), Ok(Duration::from_secs(7_200)));
-    for wrong in ["30", "m", "", "0s", "-1h", "1.5h", "1w", "99999999999999d", "\u{e9}"] {
-        assert!(duration(wrong).is_err(), "{wrong}");
-    }
-}
-
-#[test]
 fn fields_are_three_different_names() {
     assert_eq!(OrderFields::parse(" u  v o").unwrap().all(), ["u", "v", "o"]);
     for wrong in ["", "u v", "u v o x", "u u o", "u v ref"] {

@@ -6,8 +6,9 @@ use std::time::Duration;
 use domain::entry_id::EntryId;
 use domain::integer;
 use redis::{Cmd, RedisResult, Value, cmd};
+use seckill_tools::duration::millis;
 
-use super::{Source, Which, bytes, entries_of, id_of, items, millis};
+use super::{Source, Which, bytes, entries_of, id_of, items};
 use crate::order_events::StreamEntry;
 
 /// Entries that are asked for at a time.
