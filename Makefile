@@ -88,8 +88,12 @@ lint: setup ## formatting, clippy and rustdoc, warnings are errors; crates; cont
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo doc --workspace --no-deps --document-private-items
 	for script in scripts/* tutorial/* clients/run .ci/run; do bash -n $$script || exit 1; done
+	scripts/release-check
 	scripts/lint-docker
 	scripts/deny
+
+release-check: module ## compares the version in all places, also as the module tells it
+	@scripts/release-check $(target)/release/libseckill.so
 
 package: ## a tarball and a .deb in target/package, each unpacked and tried
 	@scripts/package

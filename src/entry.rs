@@ -15,7 +15,16 @@ use redis_module::{Context, RedisString, Status};
 use std::ffi::CStr;
 
 /// The version as one number: 0.1.0 is 100, 1.2.3 is 10203.
-const VERSION: i32 = 100;
+const VERSION: i32 = part(env!("CARGO_PKG_VERSION_MAJOR"), 10_000)
+    .saturating_add(part(env!("CARGO_PKG_VERSION_MINOR"), 100))
+    .saturating_add(part(env!("CARGO_PKG_VERSION_PATCH"), 1));
+
+const fn part(text: &str, weight: i32) -> i32 {
+    match i32::from_str_radix(text, 10) {
+        Ok(part) => part.saturating_mul(weight),
+        Err(_) => 0,
+    }
+}
 
 /// The plain commands that we call or replicate.
 const PLAIN_COMMANDS: [&CStr; 28] = [
