@@ -20,7 +20,7 @@ const LONG: usize = 300_000;
 const BETWEEN_LOOKS: usize = 1000;
 
 /// The orders of a sale that is audited in steps only, and of one that still is at once.
-const ORDERS: [usize; 2] = [12_000, 9000];
+const ORDERS: [usize; 2] = [12_000, 1000];
 
 /// Pairs of a full batch, and bytes of its users and order ids.
 const BATCH: (usize, usize) = (1024, 262_144);
