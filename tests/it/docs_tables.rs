@@ -11,6 +11,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::config::CONFIGS;
+use crate::docs_syntax::drawn;
 use crate::harness::{Server, text};
 use crate::metadata::{COMMANDS, categories, field, items, texts};
 use domain::info;
@@ -29,6 +30,8 @@ struct Command {
     since: String,
     flags: Vec<&'static str>,
     keys: Vec<String>,
+    /// Its arguments, as a picture.
+    syntax: String,
 }
 
 impl Command {
@@ -60,6 +63,7 @@ fn commands() -> Vec<Command> {
             // In the order of the tests' table, because the server's set of flags has no order.
             flags: flags.split(' ').filter(|flag| known.contains(&(*flag).to_owned())).collect(),
             keys: keys.map(|key| of(key, "name")).collect(),
+            syntax: drawn(&name.to_uppercase(), arguments),
         }
     };
     COMMANDS.into_iter().map(of_row).collect()
@@ -84,7 +88,7 @@ fn overview(commands: &[Command]) -> String {
     rows(["command", "what it does"], commands.iter().map(row))
 }
 
-/// The table at the top of a command's page.
+/// The table at the top of a command's page, and the syntax.
 fn facts(command: &Command) -> String {
     let categories = quoted(&categories(&command.name, &command.flags));
     let keys = if command.keys.len() == 1 { "Key argument" } else { "Key arguments" };
@@ -96,7 +100,8 @@ fn facts(command: &Command) -> String {
         ["ACL categories".to_owned(), format!("{categories} ({about})")],
         [keys.to_owned(), quoted(&command.keys)],
     ];
-    rows(["", ""], facts).replacen("|  |", "| | |", 1)
+    let table = rows(["", ""], facts).replacen("|  |", "| | |", 1);
+    format!("{table}\n```text\n{}```\n", command.syntax)
 }
 
 /// Which commands are in the same categories.
