@@ -121,11 +121,15 @@ pub fn cancel<F: Facts>(
 
 /// Decides the rejection of an entry by a consumer: it becomes a dead letter whatever it is about,
 /// and its order is released if it is live. `order` is None if the entry is not about an order.
+///
+/// With `only_unsold` nothing happens, and the answer is None, unless the order is on record as held
+/// or as released.
 pub fn reject<F: Facts>(
     facts: &F,
     order: Option<(Request<F::Name>, Units)>,
+    only_unsold: bool,
     unknown: impl FnOnce() -> Order<F::Name>,
-) -> Result<Decision<Fate, F::Name>, F::Error> {
+) -> Result<Decision<Option<Fate>, F::Name>, F::Error> {
     facts.room(Stream::DeadLetters)?;
     let (fate, release) = match order {
         None => (Fate::Unknown, None),
@@ -136,10 +140,19 @@ pub fn reject<F: Facts>(
         Some(Append::Release { was, .. }) => was,
         _ => None,
     });
+    if only_unsold && fate != Fate::Released && was != Some(State::Held) {
+        return Ok(match release {
+            // It is sold, and the answer tells that.
+            Some(Plan { order, sale: sale @ Some(_), .. }) => {
+                Decision::Do(None, Plan::again(order, sale))
+            }
+            _ => Decision::Answer(None),
+        });
+    }
     let mut plan = release.unwrap_or_else(|| Plan::about(unknown(), None));
     plan.appends = [Some(Append::DeadLetter { fate, was }), plan.appends[0].take()];
     plan.acknowledge = true;
-    Ok(Decision::Do(fate, plan))
+    Ok(Decision::Do(Some(fate), plan))
 }
 
 /// What becomes of the order of a rejected entry, and the plan if it is released.

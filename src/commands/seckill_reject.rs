@@ -1,5 +1,5 @@
-//! SECKILL.REJECT stream group id [REASON text]: moves an entry that its consumer can't process to
-//! the dead letters, and releases its order.
+//! SECKILL.REJECT stream group id [UNSOLD] [REASON text]: moves an entry that its consumer can't
+//! process to the dead letters, and releases its order.
 
 use super::decided::done;
 use super::{Answering, Command};
@@ -46,9 +46,13 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
         ArgSpec { name: c"stream", kind: ArgKind::Key(0) },
         ArgSpec { name: c"group", kind: ArgKind::String },
         ArgSpec { name: c"id", kind: ArgKind::String },
+        ArgSpec { name: c"unsold", kind: ArgKind::OptionalToken(c"UNSOLD") },
         ArgSpec { name: c"reason", kind: ArgKind::OptionalString(c"REASON") },
     ],
 };
+
+/// The answer where `UNSOLD` keeps an entry.
+const NOT_UNSOLD: i64 = 2;
 
 struct Reject;
 
@@ -56,8 +60,9 @@ impl Command for Reject {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let (stream, group) = (args.next()?, args.next()?);
         let delivery = Delivery { stream, group, id: args.next_entry_id()? };
+        let Options { only_unsold, reason } = Options::parse(args)?;
         // For people. The right to reject must not be one to fill the memory.
-        let reason = reason_from(args)?.filter(|_| !ctx.is_memory_full());
+        let reason = reason.filter(|_| !ctx.is_memory_full());
         let Some(deliveries) = delivery.pending(ctx)? else {
             delivery.acknowledge_again(ctx);
             return Ok(Reply::Integer(0));
@@ -68,14 +73,15 @@ impl Command for Reject {
         let letters = letters.as_str();
         let rejected = Rejected { delivery, deliveries, reason, entry: &entry, letters };
         let configured = Configured::now(&memory.vouchers.configured);
-        match order_of(memory, &configured, &rejected)? {
+        let fate = match order_of(memory, &configured, &rejected)? {
             Some((keys, order)) => {
                 keys.check_here(ctx)?;
                 let sale = Sale::of(ctx, &memory.vouchers, &keys, Voucher(order.voucher));
                 let sale = sale.with_rejected(&rejected);
                 let (user, id) = (Name::Given(order.user), Name::Given(order.id));
                 let request = Request { user, id, sale: Meant::by_entry(order.sale) };
-                done(&sale, reject(&sale, Some((request, order.units)), || nothing(stream))?)?;
+                let order = Some((request, order.units));
+                done(&sale, reject(&sale, order, only_unsold, || nothing(stream))?)?
             }
             None => {
                 // The entry alone is rejected: no sale has any part in it.
@@ -83,10 +89,10 @@ impl Command for Reject {
                 let names = EntryNames::configured(&configured.fields);
                 let sale = Sale::on(ctx, Voucher(stream.0), keys, names, Policy::default());
                 let sale = sale.with_rejected(&rejected);
-                done(&sale, reject(&sale, None, || nothing(stream))?)?;
+                done(&sale, reject(&sale, None, only_unsold, || nothing(stream))?)?
             }
-        }
-        Ok(Reply::Integer(1))
+        };
+        Ok(Reply::Integer(if fate.is_some() { 1 } else { NOT_UNSOLD }))
     }
 }
 
@@ -119,15 +125,25 @@ fn order_of<'a>(
     Ok(keys.map(|keys| (keys, order)))
 }
 
-/// Reads `[REASON text]`.
-fn reason_from(mut args: Args<'_>) -> Result<Option<Reason<'_>>, CommandError> {
-    if args.is_empty() {
-        return Ok(None);
+/// What may follow the id, in any order, each at most once.
+#[derive(Default)]
+struct Options<'a> {
+    only_unsold: bool,
+    reason: Option<Reason<'a>>,
+}
+
+impl<'a> Options<'a> {
+    fn parse(mut args: Args<'a>) -> Result<Self, CommandError> {
+        let mut options = Self::default();
+        while !args.is_empty() {
+            match args.next_word(&["UNSOLD", "REASON"])? {
+                "UNSOLD" if !options.only_unsold => options.only_unsold = true,
+                "REASON" if options.reason.is_none() => options.reason = Some(args.next()?),
+                _ => return Err(CommandError::Syntax),
+            }
+        }
+        Ok(options)
     }
-    args.next_word(&["REASON"])?;
-    let reason: Reason<'_> = args.next()?;
-    args.finish()?;
-    Ok(Some(reason))
 }
 
 /// The keys of a voucher; None if it can't have keys beside this stream. An entry in a stream of

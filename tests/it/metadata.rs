@@ -41,7 +41,7 @@ pub const COMMANDS: [Row; 24] = [
     ("seckill.confirm", -4, "write fast", [1, 1], "voucher user orderid", "REF SALE"),
     ("seckill.extend", -5, "write fast", [1, 1], "voucher user orderid ms", "SALE"),
     ("seckill.cancel", -4, "write fast", [1, 1], "voucher user orderid", "IF KEEP SALE"),
-    ("seckill.reject", -4, "write fast", [1, 1], "stream group id", "REASON"),
+    ("seckill.reject", -4, "write fast", [1, 1], "stream group id", "UNSOLD REASON"),
     ("seckill.order", 3, "readonly fast", [1, 1], "voucher orderid", ""),
     ("seckill.status", 3, "readonly fast", [1, 1], "voucher user", ""),
     ("seckill.info", 2, "readonly", [1, 1], "voucher", ""),

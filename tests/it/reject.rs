@@ -303,3 +303,38 @@ fn what_is_no_order_leaves_all_the_same() {
     assert_eq!(rejected(&server, &id), "rejected");
     server.assert_book("7", [5, 0, 0]);
 }
+
+/// What a program may reject on its own: an order that nobody has paid.
+#[test]
+fn unsold_keeps_what_is_sold_or_not_on_record() {
+    let server = Server::observed().start();
+    server.check("> SECKILL.CREATE 7 9 LIMIT 3 HOLD 900000\nOK\n> SET seckill:stock:8 9\nOK");
+    let held = ordered(&server, "SECKILL.TRY 7 alice o1");
+    let cancelled = ordered(&server, "SECKILL.TRY 7 bob o2");
+    let paid = ordered(&server, "SECKILL.TRY 7 carol o3");
+    let bare = ordered(&server, "SECKILL.TRY 8 dave o4");
+    let stray = appended(&server, "stream.orders", "userId eve voucherId 7 id o5");
+    let none = appended(&server, "stream.orders", "hello world");
+    server.check("> SECKILL.CANCEL 7 bob o2\n1\n> SECKILL.CONFIRM 7 carol o3\n1");
+    let unsold = |id: &str| format!("SECKILL.REJECT stream.orders g {id} REASON no UNSOLD");
+    // The answer about the sold order tells what has become of it.
+    let (reply, line) = server.replicated_again(&unsold(&paid));
+    assert_eq!(reply, Value::Int(2));
+    assert!(line.starts_with("HSET seckill:book:7 o3 sold:"), "{line}");
+    for id in [&bare, &stray, &none] {
+        assert_eq!(server.silent(&unsold(id)), Value::Int(2), "{id}");
+    }
+    for (id, fate) in [(&held, "rejected"), (&cancelled, "released")] {
+        assert_eq!(server.run(&unsold(id)), Value::Int(1), "{id}");
+        assert_eq!(letter(&server, "stream.orders.dlq", "dlqOrder"), fate);
+        nothing_to_reject(&server, &unsold(id));
+    }
+    server.assert_book("7", [8, 0, 1]);
+    // Without the word, each of them can be rejected.
+    for (id, fate) in [(&paid, "rejected"), (&bare, "rejected"), (&none, "unknown")] {
+        assert_eq!(rejected(&server, id), fate, "{id}");
+    }
+    for wrong in ["UNSOLD UNSOLD", "REASON", "UNSOLD REASON", "REASON a REASON b", "SOLD"] {
+        server.refused(&format!("SECKILL.REJECT stream.orders g {stray} {wrong}"), "ERR");
+    }
+}

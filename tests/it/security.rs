@@ -22,7 +22,7 @@ pub const SENTENCES: [&str; 24] = [
     "seckill.confirm k ann o1",
     "seckill.extend k ann o1 1000",
     "seckill.cancel k ann o1",
-    "seckill.reject k g 1-1 REASON none",
+    "seckill.reject k g 1-1 UNSOLD REASON none",
     "seckill.order k o1",
     "seckill.status k ann",
     "seckill.info k",

@@ -71,6 +71,8 @@ pub enum Action {
     Cancel(Named, Option<State>, Option<Units>),
     /// The entry of this order, of the sale that is on.
     Reject(u8),
+    /// The same, only if it is not sold.
+    RejectUnsold(u8),
     /// The same of another sale, or of a try that was lost.
     RejectLate(usize, u8),
     RejectOther,
@@ -99,7 +101,7 @@ pub enum Answer {
     Pair([Result<tries::Answer, Error>; 2]),
     Confirm(Confirmation),
     Cancel(Cancellation),
-    Reject(Fate),
+    Reject(Option<Fate>),
     /// What the other commands answer, or nothing.
     Number(i64),
 }
@@ -185,7 +187,9 @@ impl Run<'_> {
                 let decided = self.ask(|facts| orders::cancel(facts, &request, only, kept))?;
                 self.take(decided).map(Answer::Cancel)
             }
-            Action::Reject(id) | Action::RejectLate(_, id) => self.reject(Some(id)),
+            Action::Reject(id) | Action::RejectUnsold(id) | Action::RejectLate(_, id) => {
+                self.reject(Some(id))
+            }
             Action::RejectOther => self.reject(None),
             Action::Timer(id) => {
                 let plan = self.ask(|facts| orders::end_hold(facts, &id, Reason::Expired))?;
@@ -276,7 +280,8 @@ impl Run<'_> {
             _ => None,
         };
         let unknown = || Order { user: 0, id: 0, units: Units::ONE };
-        let decided = self.ask(|facts| orders::reject(facts, order, unknown))?;
+        let only_unsold = matches!(self.action, Action::RejectUnsold(_));
+        let decided = self.ask(|facts| orders::reject(facts, order, only_unsold, unknown))?;
         self.take(decided).map(Answer::Reject)
     }
 

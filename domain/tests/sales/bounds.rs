@@ -114,6 +114,7 @@ pub fn one_sale() -> Bounds {
     let requests = Requests { references, extends: true, keeps: true, ..usual() };
     let mut actions = requests.all();
     actions.push(Action::RejectOther);
+    actions.extend(ids().iter().map(|id| Action::RejectUnsold(*id)));
     Bounds { told: true, ..of("one sale", actions) }
 }
 
@@ -215,6 +216,7 @@ pub fn small() -> Bounds {
         Requests { ids: &[0, 1], references, sales, extends: true, keeps: true, ..usual() };
     let mut actions = requests.all();
     actions.extend(pairs(&[0, 1], &[2]));
+    actions.extend([Action::RejectUnsold(0), Action::RejectUnsold(1)]);
     actions.extend([Action::RejectLate(1, 0), Action::Lag, Action::Failover, Action::Create]);
     actions.extend([Action::Drop { forced: true, sale: None }, Action::End(Some(0))]);
     actions.extend([Restock::By(1), Restock::To(2)].map(Action::Restock));

@@ -222,10 +222,10 @@ fn units_return_to_an_unmanaged_stock() {
         let request = Request { sale: Meant::Unmanaged, ..request() };
         let units = Units::new(units).unwrap();
         let rejected = ask(world, policy, usize::MAX, |facts| {
-            orders::reject(facts, Some((request, units)), || order(1, 1, 1))
+            orders::reject(facts, Some((request, units)), false, || order(1, 1, 1))
         });
         let got = rejected.map(|decision| match decision {
-            Decision::Do(Fate::Rejected, plan) if plan.dismiss => plan.stock,
+            Decision::Do(Some(Fate::Rejected), plan) if plan.dismiss => plan.stock,
             other => panic!("{other:?}"),
         });
         assert_eq!(got, want, "{stock:?} {units:?} {policy:?}");

@@ -48,7 +48,7 @@ impl Sales {
 
     fn run(&self, last: &State, action: Action, fails: usize) -> Run<'_> {
         let late = match action {
-            Action::Reject(id) => {
+            Action::Reject(id) | Action::RejectUnsold(id) => {
                 let entry = last.world.entry(id);
                 let sale = last.world.sale();
                 entry.map(|entry| Late::of(&entry, sale))
@@ -78,7 +78,7 @@ impl Sales {
         let total = world.rules.map_or(0, |rules| rules.total);
         (!waits || last.replica.is_some())
             && match action {
-                Action::Reject(id) => world.entry(id).is_some(),
+                Action::Reject(id) | Action::RejectUnsold(id) => world.entry(id).is_some(),
                 Action::RejectLate(which, id) => last.late[which][usize::from(id)].is_some(),
                 Action::Timer(id) => world.holds[usize::from(id)].is_some_and(|it| it <= NOW),
                 Action::Create | Action::Adopt => last.created < self.bounds.sales,
@@ -223,7 +223,10 @@ impl Sales {
             Action::Confirm(..) => 1,
             Action::Extend(..) => 2,
             Action::Cancel(..) => 3,
-            Action::Reject(_) | Action::RejectLate(..) | Action::RejectOther => 4,
+            Action::Reject(_)
+            | Action::RejectUnsold(_)
+            | Action::RejectLate(..)
+            | Action::RejectOther => 4,
             Action::Restock(_) => 5,
             Action::Drop { .. } => 6,
             Action::Create => 7,
@@ -234,7 +237,7 @@ impl Sales {
             Ok(Answer::Try(answer)) => answer.outcome.code(),
             Ok(Answer::Confirm(answer)) => *answer as i64,
             Ok(Answer::Cancel(answer)) => *answer as i64,
-            Ok(Answer::Reject(fate)) => *fate as i64,
+            Ok(Answer::Reject(fate)) => fate.map_or(3, |fate| fate as i64),
             Ok(Answer::Number(number)) => *number,
             Ok(Answer::Pair(_)) => return,
             Err(_) => 7,

@@ -100,6 +100,15 @@ pub const PLANTED: &[Planted] = &[
             world.rules.iter_mut().for_each(|rules| rules.sale = SaleId::created_at(1));
         }
     }),
+    seen("a paid order is rejected as unsold", |world, action| {
+        if matches!(action, Action::RejectUnsold(_)) {
+            each(world, |entry| {
+                if entry.state == State::Sold {
+                    entry.state = State::Held;
+                }
+            });
+        }
+    }),
     seen("a confirmation is answered 1 again", |world, action| {
         if matches!(action, Action::Confirm(..)) {
             each(world, |entry| {

@@ -38,7 +38,7 @@ impl Step<'_> {
             ensure(*error != Error::Fault, "a fault without one")?;
             ensure(!written.anything && self.before == self.after, "an error that writes")?;
         }
-        let rejects = matches!(self.answer, Ok(Answer::Reject(_)));
+        let rejects = matches!(self.answer, Ok(Answer::Reject(Some(_))));
         let letters = (written.letters, written.acknowledged);
         ensure(letters == (rejects.into(), rejects.into()), "not one dead letter")?;
         self.check_rules()?;
@@ -164,7 +164,9 @@ impl Step<'_> {
     /// Is it this order's entry that is rejected?
     fn rejects(&self, id: usize, entry: &Entry<u8>) -> bool {
         let named = match self.action {
-            Action::Reject(named) | Action::RejectLate(_, named) => usize::from(*named) == id,
+            Action::Reject(named)
+            | Action::RejectUnsold(named)
+            | Action::RejectLate(_, named) => usize::from(*named) == id,
             _ => false,
         };
         let sale = self.before.sale();
@@ -228,7 +230,8 @@ impl Step<'_> {
             (Action::Cancel(named, only, kept), Ok(Answer::Cancel(answer))) => {
                 self.check_cancel(named, *only, *kept, *answer)
             }
-            (_, Ok(Answer::Reject(fate))) => self.check_fate(*fate),
+            (_, Ok(Answer::Reject(Some(fate)))) => self.check_fate(*fate),
+            (_, Ok(Answer::Reject(None))) => self.check_kept(),
             (Action::Try(order), Err(_)) => self.check_refused(order),
             _ => Ok(()),
         }
@@ -346,11 +349,28 @@ impl Step<'_> {
         ensure(is_right, "a cancellation that is not true")
     }
 
+    /// The entry is kept: its order is sold.
+    fn check_kept(&self) -> Checked {
+        let entry = match self.action {
+            Action::RejectUnsold(id) => self.before.entry(*id),
+            _ => None,
+        };
+        let is_sold = entry.is_some_and(|entry| entry.state == State::Sold);
+        ensure(is_sold && self.before == self.after, "an entry that is kept without a reason")
+    }
+
     fn check_fate(&self, fate: Fate) -> Checked {
         let released: usize = self.written.released.map(usize::from).iter().sum();
         let is_right = match fate {
             Fate::Unknown => self.before == self.after && released == 0,
-            Fate::Rejected => self.before != self.after && released == 1,
+            Fate::Rejected => {
+                let was_sold = match self.action {
+                    Action::RejectUnsold(id) => self.before.entry(*id),
+                    _ => None,
+                };
+                let was_sold = was_sold.is_some_and(|entry| entry.state == State::Sold);
+                self.before != self.after && released == 1 && !was_sold
+            }
             Fate::Released => {
                 let expired = self.after.book.iter().zip(&self.before.book);
                 expired.filter(|(after, before)| after != before).count() == released

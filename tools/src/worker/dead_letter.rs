@@ -60,9 +60,7 @@ pub async fn make(options: &Options, wanted: &DeadLetter) -> Result<()> {
     let is_done = match &order {
         _ if wanted.keep_units => source.bury(Which::Orders, &entry, &wanted.reason).await,
         // The order may be paid while the operator reads the question.
-        Ok(order) if outlook.held => {
-            source.reject_unsold(id, &order.key, &order.user, &wanted.reason).await
-        }
+        Ok(_) if outlook.held => source.reject_unsold(id, &wanted.reason).await,
         _ => source.reject(id, &wanted.reason).await,
     };
     let is_done = is_done.map_err(unasked)?;

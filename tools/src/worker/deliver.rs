@@ -216,8 +216,7 @@ impl StreamConsumer {
         };
         if bad.is_held
             && self.options.reject_after.is_some_and(is_hopeless)
-            && let Some((key, user)) = &bad.order
-            && source.reject_unsold(bad.place.1, key, user, &reason(&bad.why)).await?
+            && source.reject_unsold(bad.place.1, &reason(&bad.why)).await?
         {
             let (id, name) = (bad.place.1, source.name(bad.place.0));
             warn!("held order {id} of {name} is rejected: {}", sanitize(&reason(&bad.why)));

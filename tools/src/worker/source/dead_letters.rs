@@ -2,7 +2,7 @@
 
 use domain::entry_id::EntryId;
 use domain::fields::{DEAD_LETTER_GROUP, DEAD_LETTER_ID, DEAD_LETTER_REASON, DEAD_LETTER_STREAM};
-use domain::key_names::{BOOK_PREFIX, DEAD_LETTERS_SUFFIX, Naming};
+use domain::key_names::DEAD_LETTERS_SUFFIX;
 use domain::rejection::Fate;
 use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult, Value, cmd};
 use seckill_tools::server_errors::{Trouble, trouble};
@@ -77,29 +77,11 @@ impl Source {
 
     /// Gives up an order that is held or was released. False if there is no such order. The check
     /// and the rejection are one step, so that no payment happens in between.
-    pub async fn reject_unsold(
-        &mut self,
-        id: EntryId,
-        order: &OrderKey,
-        user: &str,
-        reason: &str,
-    ) -> RedisResult<bool> {
+    pub async fn reject_unsold(&mut self, id: EntryId, reason: &str) -> RedisResult<bool> {
         self.owned.remove(&Which::Orders);
-        let has_tags = self.name(Which::Orders).ends_with('}');
-        let Ok(naming) = Naming::of(order.voucher.as_bytes(), has_tags) else { return Ok(false) };
-        let book = naming.key(BOOK_PREFIX);
-        for _ in 0..TRIES {
-            self.ask(cmd("WATCH").arg(&book)).await?;
-            let known = self.order(order).await?;
-            if !known.is_some_and(|known| known.user == user && known.state != "sold") {
-                self.ask(&cmd("UNWATCH")).await?;
-                return Ok(false);
-            }
-            if let Some(replies) = self.transact(&[&self.rejecting(id, reason)]).await? {
-                return Ok(replies.first().and_then(number) == Some(1));
-            }
-        }
-        Err(busy())
+        let mut reject = self.rejecting(id, reason);
+        reject.arg("UNSOLD");
+        Ok(number(&self.ask(&reject).await?) == Some(1))
     }
 
     fn rejecting(&self, id: EntryId, reason: &str) -> Cmd {

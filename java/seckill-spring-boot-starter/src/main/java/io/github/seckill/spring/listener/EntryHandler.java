@@ -87,8 +87,8 @@ record EntryHandler(
                     case RETRY -> false;
                     case DEAD_LETTER -> consumer.bury(failure.entry(), record, reason);
                     case REJECT_IF_UNSOLD ->
-                            failure.event() instanceof OrderPlaced placed
-                                    && consumer.rejectUnsold(placed, reason);
+                            failure.event() instanceof OrderPlaced
+                                    && consumer.rejectUnsold(failure.entry(), reason);
                 };
         if (left) {
             observer.deadLetter(failure.entry(), reject);

@@ -1,16 +1,20 @@
 package io.github.seckill.spring.listener;
 
+import io.lettuce.core.codec.ByteArrayCodec;
+import io.lettuce.core.output.IntegerOutput;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.springframework.data.domain.Range;
 import org.springframework.data.redis.connection.RedisConnection;
-import org.springframework.data.redis.connection.ReturnType;
+import org.springframework.data.redis.connection.RedisStreamCommands;
+import org.springframework.data.redis.connection.RedisStreamCommands.XClaimOptions;
+import org.springframework.data.redis.connection.RedisStreamCommands.XPendingOptions;
+import org.springframework.data.redis.connection.lettuce.LettuceConnection;
 import org.springframework.data.redis.connection.stream.ByteRecord;
 import org.springframework.data.redis.connection.stream.Consumer;
 import org.springframework.data.redis.connection.stream.PendingMessage;
@@ -21,43 +25,8 @@ import org.springframework.data.redis.connection.stream.StreamReadOptions;
 
 /** One consumer of a group, on a connection of its own: what it asks the server. */
 record GroupConsumer(RedisConnection connection, String group, String name) {
-    /** The write that can be refused comes first: a script that fails is not undone. */
-    private static final String BURY =
-            """
-            if #redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[2], ARGV[2], 1) == 0 then return 0 end
-            redis.call('XADD', KEYS[2], '*', unpack(ARGV, 3))
-            redis.call('XACK', KEYS[1], ARGV[1], ARGV[2])
-            return 1""";
-
-    /** Looking and rejecting are one step, so that no payment comes in between. */
-    private static final String REJECT_UNSOLD =
-            """
-            local order = redis.call('SECKILL.ORDER', KEYS[2], ARGV[3])
-            if not order then return 0 end
-            local known = {}
-            for i = 1, #order, 2 do known[order[i]] = order[i + 1] end
-            if known['user'] ~= ARGV[4] or known['state'] == 'sold' then return 0 end
-            local sale = known['sale'] and string.format('%.0f', known['sale']) or ''
-            if sale ~= ARGV[6] then return 0 end
-            return redis.call('SECKILL.REJECT', KEYS[1], ARGV[1], ARGV[2], 'REASON', ARGV[5])""";
-
-    /**
-     * A consumer that is deleted takes its pending entries with it. So they go to another one
-     * first, as if they had been idle for long enough: others take them over at once.
-     */
-    private static final String LEAVE =
-            """
-            for _ = 1, 1000 do
-                local mine = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 100, ARGV[2])
-                if #mine == 0 then
-                    return redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2])
-                end
-                for _, entry in ipairs(mine) do
-                    redis.call('XCLAIM', KEYS[1], ARGV[1], 'returned', 0, entry[1],
-                        'IDLE', ARGV[3], 'JUSTID')
-                end
-            end
-            return 1""";
+    /** What is pending for a consumer that leaves goes to this one. */
+    private static final String RETURNED = "returned";
 
     /** Makes the group where it is missing, to read the stream from its beginning. */
     void createGroup(String stream) {
@@ -115,52 +84,67 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
         connection.streamCommands().xAck(bytes(stream), group, ids.toArray(RecordId[]::new));
     }
 
-    /** Makes an entry a dead letter and releases nothing; false if it is not pending. */
+    /**
+     * Makes an entry a dead letter and releases nothing; false if it is not pending. The letter is
+     * written first: a crash in between repeats it, and loses nothing.
+     */
     boolean bury(StreamEntry entry, ByteRecord record, String reason) {
-        List<byte[]> arguments = new ArrayList<>();
-        arguments.add(bytes(entry.stream()));
-        arguments.add(bytes(entry.stream() + ".dlq"));
-        arguments.add(bytes(group));
-        arguments.add(bytes(entry.id()));
-        record.getValue()
-                .forEach((field, value) -> {
-                    arguments.add(field);
-                    arguments.add(value);
-                });
-        for (String text :
-                List.of(
-                        "dlqStream", entry.stream(), "dlqGroup", group, "dlqId", entry.id(),
-                        "dlqDeliveries", String.valueOf(entry.deliveries()), "dlqReason", reason,
-                        "dlqOrder", "unknown")) {
-            arguments.add(bytes(text));
+        byte[] stream = bytes(entry.stream());
+        RedisStreamCommands streams = connection.streamCommands();
+        Range<String> itself = Range.closed(entry.id(), entry.id());
+        var pending = streams.xPending(stream, group, itself, 1L);
+        if (pending == null || pending.isEmpty()) {
+            return false;
         }
-        return eval(BURY, 2, arguments);
+        Map<byte[], byte[]> letter = new LinkedHashMap<>(record.getValue());
+        letter.put(bytes("dlqStream"), stream);
+        letter.put(bytes("dlqGroup"), bytes(group));
+        letter.put(bytes("dlqId"), bytes(entry.id()));
+        letter.put(bytes("dlqDeliveries"), bytes(String.valueOf(entry.deliveries())));
+        letter.put(bytes("dlqReason"), bytes(reason));
+        letter.put(bytes("dlqOrder"), bytes("unknown"));
+        streams.xAdd(bytes(entry.stream() + ".dlq"), letter);
+        Long acknowledged = streams.xAck(stream, group, RecordId.of(entry.id()));
+        return acknowledged != null && acknowledged == 1;
     }
 
-    /** Rejects an order of which nothing is sold; false if there is none such. */
-    boolean rejectUnsold(OrderPlaced placed, String reason) {
-        StreamEntry entry = placed.entry();
-        Long sale = placed.order().sale();
-        return eval(
-                REJECT_UNSOLD,
-                2,
-                texts(
-                        entry.stream(), placed.order().voucher(), group, entry.id(),
-                        placed.order().orderId(), placed.order().user(), reason,
-                        sale == null ? "" : sale.toString()));
-    }
-
-    /** Returns what is pending for this consumer to the group, and deletes the consumer. */
-    void leave(String stream, Duration claimAfter) {
-        eval(LEAVE, 1, texts(stream, group, name, String.valueOf(claimAfter.toMillis())));
-    }
-
-    private boolean eval(String script, int keys, List<byte[]> keysAndArguments) {
-        Long done = connection
-                .scriptingCommands().eval(
-                        bytes(script), ReturnType.INTEGER, keys,
-                        keysAndArguments.toArray(new byte[0][]));
+    /**
+     * Rejects an order of which nothing is sold; false if there is none such. Looking and rejecting
+     * are one step, so that no payment comes in between.
+     */
+    boolean rejectUnsold(StreamEntry entry, String reason) {
+        byte[][] arguments = {
+            bytes(entry.stream()), bytes(group), bytes(entry.id()), bytes("UNSOLD"),
+            bytes("REASON"), bytes(reason)
+        };
+        var answer = new IntegerOutput<byte[], byte[]>(ByteArrayCodec.INSTANCE);
+        // Spring can't decode the reply to a command that it doesn't know, unless it is told how.
+        Object done = ((LettuceConnection) connection).execute("SECKILL.REJECT", answer, arguments);
         return Long.valueOf(1).equals(done);
+    }
+
+    /**
+     * Returns what is pending for this consumer to the group, and deletes the consumer. A consumer
+     * that is deleted takes its pending entries with it, so they go to another one first, as if they
+     * had been idle for long enough: others take them over at once.
+     */
+    void leave(String stream, Duration claimAfter) {
+        RedisStreamCommands streams = connection.streamCommands();
+        Consumer self = Consumer.from(group, name);
+        XPendingOptions mine = XPendingOptions.range(Range.unbounded(), 100L).consumer(name);
+        for (int round = 0; round < 1_000; round++) {
+            var pending = streams.xPending(bytes(stream), group, mine);
+            if (pending == null || pending.isEmpty()) {
+                // Nothing is delivered to it any more: this is the connection that has read.
+                streams.xGroupDelConsumer(bytes(stream), self);
+                return;
+            }
+            RecordId[] ids =
+                    pending.stream().map(PendingMessage::getId).toArray(RecordId[]::new);
+            streams.xClaimJustId(
+                    bytes(stream), group, RETURNED,
+                    XClaimOptions.minIdle(Duration.ZERO).ids(ids).idle(claimAfter));
+        }
     }
 
     /** Whether it is an error reply of the server with this code word, whoever has wrapped it. */
@@ -172,10 +156,6 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
             }
         }
         return false;
-    }
-
-    private static List<byte[]> texts(String... texts) {
-        return Arrays.stream(texts).map(GroupConsumer::bytes).toList();
     }
 
     private static byte[] bytes(String text) {
