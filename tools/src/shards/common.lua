@@ -1,6 +1,6 @@
--- What goes before each of the scripts.
+-- What all functions of the library use.
 
--- A script stops at the first command that the user may not send, with everything before it done.
+-- A function stops at the first command that the user may not send, with everything before it done.
 -- So its writes are all asked about before the first one.
 local function lacks_right(commands)
     for _, command in ipairs(commands) do

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use anyhow::{Context, Result, ensure};
 use redis::{FromRedisValue, RedisResult, Value};
 
-use crate::mover::Script;
+use crate::functions::Function;
 use crate::sale::{Sale, Shard};
 
 /// The reply of the script that drops a shard while more orders are held than it releases at once.
@@ -52,11 +52,11 @@ impl Sale {
                 .collect::<Vec<_>>()
         };
         // Nobody opens again, as new, a shard that is gone already.
-        Script::Drop.run::<u32>(&mut link, self.shard(0)?, &arguments("1")).await?;
+        Function::Drop.run::<u32>(&mut link, self.shard(0)?, &arguments("1")).await?;
         // The first shard's journal knows how many there are, so it goes last.
         for shard in self.all_shards().iter().rev() {
             dropped += loop {
-                match Script::Drop.run(&mut link, shard, &arguments("0")).await? {
+                match Function::Drop.run(&mut link, shard, &arguments("0")).await? {
                     MORE_HELD => {}
                     shards => break shards,
                 }

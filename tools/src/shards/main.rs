@@ -2,12 +2,13 @@
 //! shards where they lie idle to those that are sold out.
 //!
 //! `options` the command line, `sale` opens and reads the shards, `mover` moves units in steps
-//! that can be repeated, `levels` decides which, `leveling` goes on with that through outages. The
-//! scripts that change a shard in one step are beside them.
+//! that can be repeated, `levels` decides which, `leveling` goes on with that through outages.
+//! `functions` has the library that changes a shard in one step; its parts in Lua are beside it.
 //!
 //! Exit code: 0 done, 1 the shards disagree, 2 it could not be carried out.
 
 mod dropping;
+mod functions;
 mod leveling;
 mod levels;
 mod mover;
@@ -51,7 +52,11 @@ async fn run(options: &Options) -> Result<bool> {
     if let Action::Level(level) = &options.action {
         return Leveling::new(place, &options.voucher, level).run().await;
     }
-    let link = Target::find(place).await?.connect().await?;
+    let mut link = Target::find(place).await?.connect().await?;
+    if let Action::Load = options.action {
+        println!("loaded {}", functions::load(&mut link).await?);
+        return Ok(true);
+    }
     if let Action::Open(open) = &options.action {
         let opened = Sale::open(link.clone(), &options.voucher, open).await?;
         println!("opened {opened} of {} shards", open.shards);
@@ -61,7 +66,7 @@ async fn run(options: &Options) -> Result<bool> {
         sale.check_not_dropping()?;
     }
     match &options.action {
-        Action::Open(_) | Action::Level(_) => {}
+        Action::Load | Action::Open(_) | Action::Level(_) => {}
         Action::Show { json } => {
             let standing = sale.look().await?;
             match json {

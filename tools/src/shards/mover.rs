@@ -13,65 +13,14 @@
 //! after the sale was dropped and opened again: each opening has a number of its own.
 
 use anyhow::{Context, Result, bail, ensure};
-use redis::{FromRedisValue, Value};
+use redis::Value;
 use seckill_tools::connection::Connection;
 
+use crate::functions::Function;
 use crate::sale::{Out, Sale, Shard};
 
 /// How long replicas are waited for.
 const REPLICAS_WAIT_MS: u32 = 5_000;
-
-/// The scripts, each of which changes one shard in one step.
-#[derive(Clone, Copy)]
-pub enum Script {
-    Open,
-    Take,
-    Put,
-    Done,
-    Drop,
-}
-
-impl Script {
-    fn text(self) -> &'static str {
-        match self {
-            Script::Open => concat!(include_str!("common.lua"), include_str!("open.lua")),
-            Script::Take => concat!(include_str!("common.lua"), include_str!("take.lua")),
-            Script::Put => concat!(include_str!("common.lua"), include_str!("put.lua")),
-            Script::Done => concat!(include_str!("common.lua"), include_str!("done.lua")),
-            Script::Drop => concat!(include_str!("common.lua"), include_str!("drop.lua")),
-        }
-    }
-
-    pub async fn run<T: FromRedisValue>(
-        self,
-        link: &mut Connection,
-        shard: &Shard,
-        arguments: &[String],
-    ) -> redis::RedisResult<T> {
-        let mut eval = redis::cmd("EVAL");
-        eval.arg(self.text()).arg(3).arg(&shard.stock).arg(&shard.journal).arg(&shard.rules);
-        eval.arg(&shard.voucher).arg(arguments);
-        step();
-        let reply = eval.query_async(link).await;
-        step();
-        reply
-    }
-}
-
-/// The end of this process right before and right after it has changed a shard, where a test asks
-/// for it: SECKILL_SHARDS_DIE_AT counts these moments, from 1. No release has this.
-fn step() {
-    if !cfg!(debug_assertions) {
-        return;
-    }
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static STEPS: AtomicU64 = AtomicU64::new(0);
-    let now = STEPS.fetch_add(1, Ordering::Relaxed) + 1;
-    let end = std::env::var("SECKILL_SHARDS_DIE_AT").ok().and_then(|text| text.parse().ok());
-    if end == Some(now) {
-        std::process::abort();
-    }
-}
 
 pub struct Mover<'s> {
     sale: &'s Sale,
@@ -94,7 +43,7 @@ impl<'s> Mover<'s> {
         let arguments = [sale.name().to_owned(), to, units, keep, id.clone()];
         loop {
             let shard = sale.shard(from)?;
-            let reply: Option<String> = Script::Take
+            let reply: Option<String> = Function::Take
                 .run(&mut self.link, shard, &arguments)
                 .await
                 .context("taking units")?;
@@ -129,7 +78,7 @@ impl<'s> Mover<'s> {
         let name = self.sale.name().to_owned();
         let arguments = [name, from.to_string(), seq, units, out.id.clone()];
         let put: i64 =
-            Script::Put.run(&mut self.link, receiver, &arguments).await.context("adding units")?;
+            Function::Put.run(&mut self.link, receiver, &arguments).await.context("adding units")?;
         if put < 0 {
             return self.check_ended(giver, out).await;
         }
@@ -145,7 +94,7 @@ impl<'s> Mover<'s> {
             receiver.voucher
         );
         let arguments = [out.text.clone(), put.to_string()];
-        Script::Done
+        Function::Done
             .run::<i64>(&mut self.link, giver, &arguments)
             .await
             .context("ending the move")?;

@@ -28,6 +28,9 @@ pub struct Options {
 
 #[derive(Subcommand, Debug)]
 pub enum Action {
+    /// Loads the functions of this program into the server, or into every primary of a cluster, as
+    /// an administrator: needed once where the program's own user may not load functions
+    Load,
     /// Opens the sale; run it again to continue an opening that was interrupted
     Open(Open),
     /// Shows every shard, and the units on their way between shards

@@ -11,10 +11,10 @@ use seckill_tools::sharding::{journal_key, shard_voucher, split};
 use seckill_tools::voucher_keys::VoucherKeys;
 use serde::Serialize;
 
-use crate::mover::Script;
+use crate::functions::Function;
 use crate::options::Open;
 
-/// The keys of a shard that the scripts work on.
+/// The keys of a shard that the functions work on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shard {
     pub voucher: String,
@@ -120,7 +120,7 @@ impl Sale {
         for (keys, units) in shards.iter().zip(split(open.stock, open.shards)) {
             let mut arguments = vec![name.clone(), units.to_string()];
             arguments.extend(rules.iter().cloned());
-            let reply = Script::Open.run(&mut link.clone(), keys, &arguments).await;
+            let reply = Function::Open.run(&mut link.clone(), keys, &arguments).await;
             let reply: i64 = reply.with_context(|| format!("opening {}", keys.voucher))?;
             opened += u32::from(reply == 1);
         }
