@@ -1,6 +1,6 @@
 // Lays out the pages of both editions for mdBook: node book/pages.mjs FOLDER
 //
-// The pages stay where GitHub shows them; SUMMARY.md of each edition says which are in the book. A
+// The pages stay where GitHub shows them; the README.md of each edition lists those in the book. A
 // link to a page of the other edition leads there, and one to a source file to a copy of its text.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -10,8 +10,8 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const out = process.argv[2];
 const editions = [
-    { name: 'en', word: 'English', home: 'README.md', summary: 'docs/SUMMARY.md' },
-    { name: 'zh-CN', word: '中文', home: 'README.zh-CN.md', summary: 'docs/zh-CN/SUMMARY.md' },
+    { name: 'en', word: 'English', home: 'README.md', index: 'docs/README.md' },
+    { name: 'zh-CN', word: '中文', home: 'README.zh-CN.md', index: 'docs/zh-CN/README.md' },
 ];
 const complaints = [];
 
@@ -28,6 +28,23 @@ function nameOf(source, edition) {
         return 'overview.md';
     }
     return source.includes('/') ? name.replace(/README\.md$/, 'index.md') : name.toLowerCase();
+}
+
+/** mdBook's SUMMARY.md: the headings of an index, and the links that begin lines and rows below. */
+function contents({ index, home }) {
+    const lines = read(index).split('\n');
+    const up = path.relative(path.dirname(index), home);
+    const chapters = [`[seckill](${up})`, `[${lines[0].slice(2)}](README.md)`];
+    for (const line of lines.slice(lines.findIndex(line => line.startsWith('## ')))) {
+        if (line.startsWith('## ')) {
+            chapters.push('', line.slice(1), '');
+        } else if (/^(\| )?\[/.test(line)) {
+            // Of a command's syntax the name is enough.
+            const links = line.split(' | ')[0].matchAll(/\[`?(.+?)(?: .*?`)?`?\]\(([^)]+)\)/g);
+            chapters.push(...[...links].map(([, text, target]) => `- [${text}](${target})`));
+        }
+    }
+    return `${chapters.join('\n')}\n`;
 }
 
 /** Copies a file that is no page into the edition, and answers its name there. */
@@ -62,7 +79,7 @@ function linkTo(target, source, edition) {
         return path.relative(here, `../${other.name}/${html(nameOf(wanted, other))}`) + behind;
     }
     if (!existsSync(path.join(root, wanted)) || wanted.endsWith('.md')) {
-        complaints.push(`${source}: ${target} is in no edition's SUMMARY.md`);
+        complaints.push(`${source}: ${target} is in no edition's README.md`);
         return target;
     }
     return path.relative(here, copy(wanted, edition));
@@ -89,8 +106,8 @@ function write(edition, name, text) {
 }
 
 for (const edition of editions) {
-    const folder = path.dirname(edition.summary);
-    edition.text = read(edition.summary);
+    const folder = path.dirname(edition.index);
+    edition.text = contents(edition);
     const targets = [...edition.text.matchAll(/\]\(([^)]+)\)/g)].map(([, target]) => target);
     edition.pages = new Set(targets.map(target => path.join(folder, target)));
     edition.names = new Set([...edition.pages].map(page => nameOf(page, edition)));
@@ -98,12 +115,12 @@ for (const edition of editions) {
 
 for (const [index, edition] of editions.entries()) {
     const other = editions[1 - index];
-    const folder = path.dirname(edition.summary);
+    const folder = path.dirname(edition.index);
     const inBook = target => nameOf(path.join(folder, target), edition);
     write(edition, 'SUMMARY.md', withLinks(edition.text, inBook));
     for (const source of edition.pages) {
         if (!existsSync(path.join(root, source))) {
-            complaints.push(`${edition.summary}: ${source} is missing`);
+            complaints.push(`${edition.index}: ${source} is missing`);
             continue;
         }
         const name = nameOf(source, edition);

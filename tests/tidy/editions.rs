@@ -11,14 +11,11 @@ use crate::root;
 const CHINESE: &str = "docs/zh-CN";
 
 /// Chinese pages that have no English edition, with the reason.
-const WITHOUT_ENGLISH: [(&str, &str); 2] = [
-    ("README", "an index of the pages that there are in Chinese"),
-    ("SUMMARY", "mdBook's table of contents"),
-];
+const WITHOUT_ENGLISH: [(&str, &str); 1] =
+    [("README", "an index of the pages that there are in Chinese")];
 
 /// English pages in docs that have no Chinese edition, with the reason.
-const WITHOUT_CHINESE: [(&str, &str); 2] =
-    [("releasing", "for maintainers"), ("SUMMARY", "mdBook's table of contents")];
+const WITHOUT_CHINESE: [(&str, &str); 1] = [("releasing", "for maintainers")];
 
 /// English pages whose editions may have different links, to what exists in each language.
 const OWN_LINKS: [&str; 1] = ["README.md"];
