@@ -122,8 +122,8 @@ pub fn cancel<F: Facts>(
 /// Decides the rejection of an entry by a consumer: it becomes a dead letter whatever it is about,
 /// and its order is released if it is live. `order` is None if the entry is not about an order.
 ///
-/// With `only_unsold` nothing happens, and the answer is None, unless the order is on record as held
-/// or as released.
+/// With `only_unsold` nothing happens, and the answer is None, unless the order is on record as
+/// held or as released.
 pub fn reject<F: Facts>(
     facts: &F,
     order: Option<(Request<F::Name>, Units)>,

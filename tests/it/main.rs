@@ -47,7 +47,7 @@
 //! | `loading` | MODULE LOAD and UNLOAD |
 //! | `config`, `config_names`, `cluster`, `managed_cluster` | names and modes, hash tags, slots |
 //! | `memory` | what the module remembers between commands, and each event that may end it |
-//! | `docs_tables`, `docs_syntax` | tables and syntax in the documentation, from the server's answers |
+//! | `docs_tables`, `docs_syntax` | tables and syntax in the pages, from the server's answers |
 //! | `metadata`, `acl`, `docs` | COMMAND INFO, DOCS, GETKEYS, INFO, ACL, redis.conf, pages |
 //! | `shipped` | redis.conf, compose.yaml, scripts |
 //! | `pages` | statements of pages that no session shows: sizes, TLS, a restore |

@@ -164,9 +164,9 @@ impl Step<'_> {
     /// Is it this order's entry that is rejected?
     fn rejects(&self, id: usize, entry: &Entry<u8>) -> bool {
         let named = match self.action {
-            Action::Reject(named)
-            | Action::RejectUnsold(named)
-            | Action::RejectLate(_, named) => usize::from(*named) == id,
+            Action::Reject(named) | Action::RejectUnsold(named) | Action::RejectLate(_, named) => {
+                usize::from(*named) == id
+            }
             _ => false,
         };
         let sale = self.before.sale();

@@ -1,6 +1,6 @@
 //! The library of Redis Functions that change a shard, each in one step.
 //!
-//! These are functions and no scripts, because a user that may send scripts can send an endless one.
+//! Functions, not scripts, because a user that may send scripts can send an endless one.
 //! An administrator loads the library once, into every primary. Its name is made of its text, so
 //! that programs of two versions can work side by side.
 

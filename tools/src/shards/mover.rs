@@ -77,8 +77,10 @@ impl<'s> Mover<'s> {
         let (seq, units) = (out.seq.to_string(), out.units.to_string());
         let name = self.sale.name().to_owned();
         let arguments = [name, from.to_string(), seq, units, out.id.clone()];
-        let put: i64 =
-            Function::Put.run(&mut self.link, receiver, &arguments).await.context("adding units")?;
+        let put: i64 = Function::Put
+            .run(&mut self.link, receiver, &arguments)
+            .await
+            .context("adding units")?;
         if put < 0 {
             return self.check_ended(giver, out).await;
         }
