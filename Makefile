@@ -49,7 +49,7 @@ soak: module ## the same for MINUTES=60; SEED=n repeats a history
 	SOAK=1 cargo test --release -p seckill-domain --test lock_line -- --nocapture
 
 tutorial: module ## six mistakes of flash sales and their cures, run and compared with the pages
-	@tutorial/run --check
+	@docs/tutorial/run --check
 
 book: ## the documentation as a book, English and Chinese (target/book/index.html)
 	@scripts/book
@@ -87,7 +87,7 @@ lint: setup ## formatting, clippy and rustdoc, warnings are errors; crates; cont
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo doc --workspace --no-deps --document-private-items
-	for script in scripts/* tutorial/* clients/run .ci/run; do bash -n $$script || exit 1; done
+	for script in scripts/* docs/tutorial/* examples/run .ci/run; do bash -n $$script || exit 1; done
 	scripts/release-check
 	scripts/lint-docker
 	scripts/deny
@@ -114,7 +114,7 @@ pictures: ## draws the pictures of the documentation again, from docs/images/src
 	@scripts/setup clients java-lettuce
 	@scripts/pictures
 
-images: ## builds the images, runs them as compose.yaml says, ARCHITECTURE=arm64 too; as root
+images: ## builds the images, runs them as packaging/compose.yaml says, ARCHITECTURE=arm64 too; as root
 	@scripts/images
 	@scripts/images valkey
 
@@ -130,7 +130,7 @@ matrix: ## the integration tests on every server that can be had, NAMES="redis-8
 clients: setup ## the clients of every language against a server, NAMES="go python" for some
 	@scripts/setup clients $(NAMES)
 	cargo build --release -p seckill
-	@clients/run $(NAMES)
+	@examples/run $(NAMES)
 
 # Another JDK than that of the path, if one is here, runs the tests on Spring Boot 4.
 newest_java := $(lastword $(wildcard /usr/lib/jvm/temurin-*/bin/java))

@@ -3,7 +3,7 @@
 //! Read in this order: the crate [`domain`] decides, [`keyspace`] holds the facts in ordinary keys,
 //! [`memory`] is everything remembered, [`commands`] bring them together, [`background`] works
 //! without a command, [`server`] is the only part that talks to the server's API, and [`entry`] is
-//! where the server comes in. ARCHITECTURE.md has the whole picture.
+//! where the server comes in. docs/ARCHITECTURE.md has the whole picture.
 
 #![deny(unsafe_code)]
 #![cfg_attr(

@@ -1,9 +1,9 @@
 //! Everything that the module remembers: one value, made when a load can no longer fail, and
 //! dropped at unload.
 //!
-//! All of it is hint or index, never truth: every fact is in an ordinary key. ARCHITECTURE.md has
-//! the table of what each event does to each memory. [`Memory::on_key`] and [`Memory::on_server`]
-//! are that table; nothing else receives events.
+//! All of it is hint or index, never truth: every fact is in an ordinary key. The table of what
+//! each event does to each memory is in docs/ARCHITECTURE.md. [`Memory::on_key`] and
+//! [`Memory::on_server`] are that table; nothing else receives events.
 
 pub(crate) mod holds;
 pub(crate) mod lines;

@@ -13,8 +13,8 @@ use crate::transcript::argv;
 use redis::Value;
 
 pub fn load(client: &mut Client) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("functions/seckill.lua");
-    let code = fs::read(path).expect("functions/seckill.lua");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/functions/seckill.lua");
+    let code = fs::read(path).expect("packaging/functions/seckill.lua");
     let loaded = client.call(&[b"FUNCTION".as_slice(), b"LOAD", b"REPLACE", &code]);
     assert_eq!(loaded, Value::BulkString(b"seckill".to_vec()));
 }

@@ -1,7 +1,7 @@
 //! The library of functions instead of the module: the same tests, spelled as FCALL.
 //!
-//! With SECKILL_FUNCTIONS=functions/seckill.lua, servers start without the module and load that
-//! file, and a client that sends a command of the module sends the matching function instead.
+//! With SECKILL_FUNCTIONS=packaging/functions/seckill.lua servers start without the module and load
+//! that file; a client that sends a command of the module sends the matching function instead.
 //! `scripts/functions` runs the tests that apply.
 
 use std::ffi::OsString;

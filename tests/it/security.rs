@@ -188,7 +188,7 @@ pub fn recommended(server: &Server) -> Vec<String> {
 
 /// The users that a section of SECURITY.md lists.
 pub fn users_of(server: &Server, heading: &str) -> Vec<String> {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("SECURITY.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/SECURITY.md");
     let page = fs::read_to_string(page).expect("SECURITY.md");
     let section = page.lines().skip_while(|line| *line != heading).skip(1);
     let section = section.take_while(|line| !line.starts_with("## "));

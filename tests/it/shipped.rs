@@ -45,7 +45,7 @@ fn redis_conf_bounds_what_clients_can_use() {
 
 /// The arguments of the server's `command` in compose.yaml, with these passwords.
 fn composed(password: &str) -> Vec<String> {
-    let compose = read("compose.yaml");
+    let compose = read("packaging/compose.yaml");
     let server = compose.split("\n  server:\n").nth(1).expect("a server");
     let command = server.split("    command:\n").nth(1).expect("a command");
     let lines = command.lines().map(str::trim).take_while(|line| !line.ends_with("m_limit:"));
@@ -123,8 +123,10 @@ fn the_server_of_compose_has_users_and_bounds() {
         assert!(matches!(wrong, Value::ServerError(_)), "{user}");
     }
     let env = read("packaging/compose.env");
-    for variable in
-        read("compose.yaml").split("${").skip(1).filter_map(|rest| rest.split(['}', ':']).next())
+    for variable in read("packaging/compose.yaml")
+        .split("${")
+        .skip(1)
+        .filter_map(|rest| rest.split(['}', ':']).next())
     {
         assert!(variable == "SERVER" || env.contains(&format!("{variable}=\n")), "{variable}");
     }
@@ -140,7 +142,7 @@ fn unit(name: &str) -> Vec<(String, String)> {
 
 #[test]
 fn units_have_bounds_and_take_passwords_as_credentials() {
-    let compose = read("compose.yaml");
+    let compose = read("packaging/compose.yaml");
     for (name, service) in [("seckill-worker", "worker"), ("seckill-metrics", "metrics")] {
         let unit = unit(name);
         let values = |wanted: &str| -> Vec<&str> {

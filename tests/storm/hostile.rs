@@ -67,7 +67,7 @@ impl Siege {
             .config("proto-max-bulk-len 1mb")
             .config("seckill.lock-wait-ms-max 3")
             .start();
-        let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("SECURITY.md");
+        let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/SECURITY.md");
         let page = std::fs::read_to_string(page).expect("SECURITY.md");
         let mut taken = Vec::new();
         let section = page.lines().skip_while(|line| *line != "## Users").skip(1);

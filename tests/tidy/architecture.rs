@@ -6,7 +6,7 @@ use crate::{files, forbid, root};
 
 /// The parts of the module, each with the parts that it may use, as ARCHITECTURE.md lists them.
 fn parts() -> Vec<(String, Vec<String>)> {
-    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let page = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).expect("ARCHITECTURE.md");
     let start = page.find("| part | what it owns | may use |").expect("the table of parts");
     let rows = page[start..].lines().skip(2).take_while(|line| line.starts_with('|'));
     let quoted = |cell: &str| -> Vec<String> {
@@ -54,7 +54,7 @@ fn parts_use_only_what_the_architecture_allows() {
 
 #[test]
 fn the_architecture_says_what_every_event_does_to_every_memory() {
-    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let page = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).expect("ARCHITECTURE.md");
     let start = page.find("| event | names |").expect("the table of events");
     let rows: Vec<_> = page[start..].lines().take_while(|line| line.starts_with('|')).collect();
     let columns = rows[0].matches('|').count();

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::{files, root};
 
 /// The pages that an index lists, as paths from its folder: the links that begin its lines and
-/// rows, as `book/pages.mjs` reads them.
+/// rows, as `docs/book/pages.mjs` reads them.
 fn listed(index: &str) -> Vec<String> {
     let lines = index.lines().skip_while(|line| !line.starts_with("## "));
     let begins = |line: &&str| line.trim_start_matches("| ").starts_with('[');

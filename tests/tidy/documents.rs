@@ -18,7 +18,7 @@ fn the_documents_are_there() {
     for name in [
         "README.md",
         "README.zh-CN.md",
-        "ARCHITECTURE.md",
+        "docs/ARCHITECTURE.md",
         "CONTRIBUTING.md",
         "CHANGELOG.md",
         "LICENSE",
@@ -62,9 +62,9 @@ fn the_promised_glibc_is_one() {
     }
 }
 
-/// All pages: those at the root and those below clients and docs.
+/// All pages: those at the root and those below examples and docs.
 fn pages() -> Vec<(String, String)> {
-    let mut pages = files(&["clients", "docs"], "md");
+    let mut pages = files(&["examples", "docs"], "md");
     for entry in fs::read_dir(root()).expect("list the root").flatten() {
         let path = entry.path();
         if path.extension().is_some_and(|extension| extension == "md") {
@@ -145,9 +145,9 @@ fn links_of_the_documents_lead_somewhere() {
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
 
-/// The folders of `clients/`: one per client.
+/// The folders of `examples/`: one per client.
 fn clients() -> Vec<String> {
-    let entries = fs::read_dir(root().join("clients")).expect("list the clients").flatten();
+    let entries = fs::read_dir(root().join("examples")).expect("list the clients").flatten();
     let folders = entries.filter(|entry| entry.path().is_dir());
     let mut names: Vec<_> =
         folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -159,18 +159,18 @@ fn clients() -> Vec<String> {
 #[test]
 fn every_client_is_run_and_explained() {
     let read = |name: &str| fs::read_to_string(root().join(name)).expect("read a file");
-    let run = read("clients/run");
+    let run = read("examples/run");
     let all = format!("all=({})\n", clients().join(" "));
-    assert!(run.contains(&all), "clients/run should have the line {all}");
+    assert!(run.contains(&all), "examples/run should have the line {all}");
     // There is one golden file, and no other one with which a client could be compared.
     assert_eq!(run.matches("same transcript.txt").count(), 1, "who is not compared?");
 
     for name in clients() {
         assert!(
-            read("clients/README.md").contains(&format!("| [{name}]({name}/")),
+            read("examples/README.md").contains(&format!("| [{name}]({name}/")),
             "{name}: no row"
         );
-        let link = format!("](../clients/{name}/");
+        let link = format!("](../examples/{name}/");
         let spring = name == "java-spring"; // has its own chapter
         assert!(spring || read("docs/clients.md").contains(&link), "{name}: no section");
     }
@@ -180,7 +180,7 @@ fn every_client_is_run_and_explained() {
 fn clients_are_narrow_and_name_no_registry() {
     let mut complaints = Vec::new();
     for extension in ["c", "go", "java", "js", "php", "py", "rb", "lua"] {
-        for (name, text) in files(&["clients"], extension) {
+        for (name, text) in files(&["examples"], extension) {
             let wide = text.lines().filter(|line| line.chars().count() > COLUMNS).count();
             let wide = wide + text.lines().filter(|line| !line.is_ascii()).count();
             if wide > 0 || text.lines().count() > LINES_A_FILE {
@@ -190,7 +190,7 @@ fn clients_are_narrow_and_name_no_registry() {
     }
     // The machine that fetches packages decides where they come from.
     for extension in ["json", "xml", "txt", "mod", "sum"] {
-        for (name, text) in files(&["clients"], extension) {
+        for (name, text) in files(&["examples"], extension) {
             if text.contains("\"resolved\"") || text.contains("<repositor") {
                 complaints.push(format!("{name} names a registry"));
             }

@@ -15,7 +15,8 @@ const WITHOUT_ENGLISH: [(&str, &str); 1] =
     [("README", "an index of the pages that there are in Chinese")];
 
 /// English pages in docs that have no Chinese edition, with the reason.
-const WITHOUT_CHINESE: [(&str, &str); 1] = [("releasing", "for maintainers")];
+const WITHOUT_CHINESE: [(&str, &str); 2] =
+    [("ARCHITECTURE", "for maintainers"), ("releasing", "for maintainers")];
 
 /// English pages whose editions may have different links, to what exists in each language.
 const OWN_LINKS: [&str; 1] = ["README.md"];
@@ -43,9 +44,7 @@ fn excused(list: &[(&str, &str)], name: &str) -> bool {
 fn editions() -> BTreeMap<String, String> {
     let mut editions = BTreeMap::from([("README.md".to_owned(), "README.zh-CN.md".to_owned())]);
     for name in names(CHINESE).into_iter().filter(|name| !excused(&WITHOUT_ENGLISH, name)) {
-        let english =
-            if name == "security" { "SECURITY.md".to_owned() } else { format!("docs/{name}.md") };
-        editions.insert(english, format!("{CHINESE}/{name}.md"));
+        editions.insert(format!("docs/{name}.md"), format!("{CHINESE}/{name}.md"));
     }
     editions
 }

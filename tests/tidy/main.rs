@@ -16,7 +16,7 @@ const LINES_A_FILE: usize = 400;
 const COLUMNS: usize = 100;
 
 /// The folders of all Rust sources.
-const RUST: [&str; 7] = ["src", "domain", "tests", "benches", "tools", "fuzz", "clients/rust"];
+const RUST: [&str; 6] = ["src", "domain", "tests", "benches", "tools", "examples/rust"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -43,7 +43,7 @@ fn files(folders: &[&str], extension: &str) -> Vec<(String, String)> {
 
 /// The module's sources, except files that contain only unit tests.
 fn source() -> Vec<(String, String)> {
-    let mut source = files(&["src", "domain"], "rs");
+    let mut source = files(&["src", "domain/src"], "rs");
     source.retain(|(name, _)| !name.ends_with("/tests.rs") && !name.contains("/tests/"));
     source
 }

@@ -19,7 +19,6 @@ fn pictures_are_those_of_their_sources() {
     };
     let style = read(&format!("{FOLDER}/style.iuml"));
     let pages: String = files(&["docs"], "md").into_iter().map(|(_, page)| page).collect();
-    let pages = pages + &read("ARCHITECTURE.md");
     for (name, source) in files(&[FOLDER], "puml") {
         let stem = name.trim_start_matches(FOLDER).trim_end_matches(".puml");
         let picture = read(&format!("docs/images{stem}.svg"));

@@ -259,7 +259,7 @@ fn a_shard_without_its_stock_is_told() {
 
 #[test]
 fn the_rights_that_the_page_names_are_enough() {
-    let page = include_str!("../../../SECURITY.md");
+    let page = include_str!("../../../docs/SECURITY.md");
     let rights = page.lines().find(|line| line.starts_with("ACL SETUSER seckill-shards "));
     for managed in [false, true] {
         let shop = Shop::open(2, 10, managed);

@@ -167,7 +167,7 @@ fn names_are_found_without_rights_to_configurations() {
 fn the_rights_of_the_page_are_enough() {
     let server = Server::start();
     run_all(&server, &["SET seckill:stock:7 3", "SECKILL.TRY 7 alice o1"]);
-    let page = page("SECURITY.md");
+    let page = page("docs/SECURITY.md");
     let rule = page.lines().find(|line| line.starts_with("ACL SETUSER seckill-top "));
     run_all(&server, &[rule.expect("a rule")]);
     let frame = frame_at(&as_user(&server, "seckill-top:change-me-9@"), &[]);

@@ -19,7 +19,7 @@ fn page(name: &str) -> String {
 /// The user on the page has all the rights that it needs.
 #[test]
 fn the_user_of_the_page_has_the_rights_that_it_takes() {
-    let page = page("SECURITY.md");
+    let page = page("docs/SECURITY.md");
     let line = page.lines().find(|line| line.starts_with("ACL SETUSER seckill-worker on "));
     let rights = line.expect("a user").split(" >change-me-8 ").nth(1).expect("rights");
     let mut shop = Shop::open(Database::sqlite());

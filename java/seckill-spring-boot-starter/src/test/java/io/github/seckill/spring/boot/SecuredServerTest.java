@@ -106,7 +106,7 @@ class SecuredServerTest {
                 RedisClient admin = RedisClient.create(server.uri());
                 var connection = admin.connect()) {
             RedisCommands<String, String> plain = connection.sync();
-            String rights = Pages.line("SECURITY.md", "ACL SETUSER application ");
+            String rights = Pages.line("docs/SECURITY.md", "ACL SETUSER application ");
             allow(plain, rights);
             try (var context = run(certificate)) {
                 sell(context, plain, "phone-1");

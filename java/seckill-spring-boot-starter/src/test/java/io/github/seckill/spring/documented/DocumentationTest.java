@@ -36,7 +36,7 @@ class DocumentationTest {
             ROOT.resolve("java/seckill-spring-boot-starter/src/test/java")
                     .resolve(DocumentationTest.class.getPackageName().replace('.', '/'));
     private static final Path BEFORE =
-            ROOT.resolve("clients/java-spring/src/main/java/shop/scripts");
+            ROOT.resolve("examples/java-spring/src/main/java/shop/scripts");
 
     @Configuration
     @EnableAutoConfiguration
@@ -76,7 +76,7 @@ class DocumentationTest {
             await().until(() -> consumer.table.size() == 2);
             lines.add("stock: 0");
             consumer.table.values().forEach(order -> lines.add("order: " + order));
-            assertThat(Files.readAllLines(ROOT.resolve("clients/java-spring/scripts.txt")))
+            assertThat(Files.readAllLines(ROOT.resolve("examples/java-spring/scripts.txt")))
                     .startsWith(lines.toArray(new String[0]));
         }
     }

@@ -9,7 +9,7 @@ const RUNS: usize = 4_000;
 
 /// The seeds of a target, sorted by name.
 fn seeds(name: &str) -> Vec<Vec<u8>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(name);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("domain/fuzz/seeds").join(name);
     let files = fs::read_dir(&root).unwrap_or_else(|error| panic!("{}: {error}", root.display()));
     let mut paths: Vec<_> = files.flatten().map(|file| file.path()).collect();
     paths.sort();
@@ -86,7 +86,7 @@ fn the_oracles_can_fail() {
 
 #[test]
 fn every_target_has_its_file() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("domain/fuzz");
     let manifest = fs::read_to_string(root.join("Cargo.toml")).expect("fuzz/Cargo.toml");
     for (name, _) in ORACLES {
         let path = format!("fuzz_targets/{name}.rs");

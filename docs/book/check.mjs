@@ -1,4 +1,4 @@
-// Opens every page of the built book in Chromium: node book/check.mjs BOOK MODULES [SCREENSHOT]
+// Opens every page of the built book in Chromium: node docs/book/check.mjs BOOK MODULES [SCREENSHOT]
 //
 // MODULES is the folder that playwright-core was installed in. No script may fail, no page may be
 // wider than a phone, every link within the book must lead to a page and a heading that are there,

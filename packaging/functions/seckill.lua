@@ -4,7 +4,7 @@
 -- whose acquirers do not wait in line. Replies, errors, keys and the order of the checks are the
 -- module's; every key is declared. docs/functions.md says how to call it and what is missing.
 --
---   redis-cli -x FUNCTION LOAD REPLACE < functions/seckill.lua
+--   redis-cli -x FUNCTION LOAD REPLACE < packaging/functions/seckill.lua
 --   redis-cli FCALL seckill_try 3 seckill:stock:7 seckill:order:7 stream.orders 7 alice 1001
 --
 -- Numbers that may be large are kept as text: Lua's numbers are exact only up to 2^53.

@@ -1,4 +1,4 @@
-// Lays out the pages of both editions for mdBook: node book/pages.mjs FOLDER
+// Lays out the pages of both editions for mdBook: node docs/book/pages.mjs FOLDER
 //
 // The pages stay where GitHub shows them; the README.md of each edition lists those in the book. A
 // link to a page of the other edition leads there, and one to a source file to a copy of its text.
@@ -7,7 +7,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } 
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 const out = process.argv[2];
 const editions = [
     { name: 'en', word: 'English', home: 'README.md', index: 'docs/README.md' },
@@ -27,7 +27,7 @@ function nameOf(source, edition) {
     if (name === 'README.md') {
         return 'overview.md';
     }
-    return source.includes('/') ? name.replace(/README\.md$/, 'index.md') : name.toLowerCase();
+    return name.includes('/') ? name.replace(/README\.md$/, 'index.md') : name.toLowerCase();
 }
 
 /** mdBook's SUMMARY.md: the headings of an index, and the links that begin lines and rows below. */
