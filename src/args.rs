@@ -25,7 +25,9 @@ impl<'a> Args<'a> {
     #[inline]
     pub(crate) fn next<A: Argument<'a>>(&mut self) -> Result<A, CommandError> {
         let raw = self.pop().ok_or(CommandError::Syntax)?;
-        check_len::<A>(raw)?;
+        if let Some(argument) = A::BOUNDED {
+            check_bound(raw.bytes().len(), argument)?;
+        }
         Ok(A::of(raw))
     }
 
@@ -33,8 +35,9 @@ impl<'a> Args<'a> {
     /// name is kept for those who wait.
     pub(crate) fn next_lock(&mut self) -> Result<KeyName<'a>, CommandError> {
         let key: KeyName<'a> = self.next()?;
-        check_bound(key.0, "key")?;
-        match config::check_lock_name(key.0.bytes()) {
+        let name = key.0.bytes();
+        check_bound(name.len(), "key")?;
+        match config::check_lock_name(name) {
             Ok(()) => Ok(key),
             Err(BadLockName::Fence) => Err(CommandError::FenceKey),
             Err(BadLockName::Own) => Err(CommandError::OwnKey),
@@ -102,7 +105,7 @@ impl<'a> Args<'a> {
     }
 
     /// All that is left, as pairs, of which there must be one to `max`. Their lengths are for the
-    /// caller to check, by [`check_len`]: one that is too long is no error of the others.
+    /// caller to check, by [`checked_len`]: one that is too long is no error of the others.
     pub(crate) fn pairs<A: Argument<'a>, B: Argument<'a>>(
         self,
         max: usize,
@@ -139,14 +142,16 @@ impl<'a> Args<'a> {
     }
 }
 
-/// Refuses an argument that is longer than its kind may be.
+/// The length of an argument in bytes; an error if it is longer than its kind may be.
 #[inline]
-pub(crate) fn check_len<'a, A: Argument<'a>>(raw: Str<'a>) -> Result<(), CommandError> {
-    A::BOUNDED.map_or(Ok(()), |argument| check_bound(raw, argument))
+pub(crate) fn checked_len<'a, A: Argument<'a>>(raw: Str<'a>) -> Result<usize, CommandError> {
+    let len = raw.bytes().len();
+    A::BOUNDED.map_or(Ok(()), |argument| check_bound(len, argument))?;
+    Ok(len)
 }
 
 #[inline]
-fn check_bound(raw: Str<'_>, argument: &'static str) -> Result<(), CommandError> {
+fn check_bound(len: usize, argument: &'static str) -> Result<(), CommandError> {
     let max = config::name_bytes_max();
-    if raw.bytes().len() > max { Err(CommandError::TooLong { argument, max }) } else { Ok(()) }
+    if len > max { Err(CommandError::TooLong { argument, max }) } else { Ok(()) }
 }

@@ -53,6 +53,7 @@ impl Reply {
             Self::Null => parts.push(Part::Null),
             Self::Ok => parts.push(Part::Ok),
             Self::Array(elements) => {
+                parts.reserve(elements.len().saturating_add(1));
                 parts.push(Part::Array(len(elements.len())));
                 elements.into_iter().for_each(|element| element.add_to(parts));
             }

@@ -1,9 +1,9 @@
 //! The tries of one command: each is decided over those before it, which are applied together when
 //! the command ends, or before an overdue order is released.
 
-use super::decided::{apply, check_lens, counted, is_managed, settle};
+use super::decided::{apply, counted, is_managed, settle};
 use super::seckill_try::{GENERATE, free_ids};
-use crate::args::Args;
+use crate::args::{Args, checked_len};
 use crate::error::CommandError;
 use crate::keyspace::apply::Applied;
 use crate::keyspace::counter::FreeIds;
@@ -35,6 +35,8 @@ type Answer = Result<tries::Answer, CommandError>;
 /// The tries of one command.
 pub(super) struct Batch<'a> {
     pairs: Vec<(User<'a>, OrderId<'a>)>,
+    /// A name is too long: its try is refused, and no other.
+    has_long: bool,
     ids: Option<NewIds>,
 }
 
@@ -55,14 +57,18 @@ impl NewIds {
 impl<'a> Batch<'a> {
     pub(super) fn new(args: Args<'a>) -> Result<Self, CommandError> {
         let pairs: Vec<(User<'a>, OrderId<'a>)> = args.pairs(TRIES_MAX)?;
-        // A pair whose names are too long is refused alone, and nothing of it is copied.
-        let copied = pairs.iter().filter(|(user, id)| check_lens(user.0, id.0).is_ok());
-        let names = copied.flat_map(|(user, id)| [user.0, id.0]);
-        let bytes = names.fold(0_usize, |sum, name| sum.saturating_add(name.bytes().len()));
+        let (mut bytes, mut has_long) = (0_usize, false);
+        for (user, id) in &pairs {
+            match pair_len(*user, *id) {
+                Ok(len) => bytes = bytes.saturating_add(len),
+                // Nothing of it is copied.
+                Err(_) => has_long = true,
+            }
+        }
         if bytes > BYTES_MAX {
             return Err(CommandError::TooManyBytes { max: BYTES_MAX });
         }
-        Ok(Self { pairs, ids: None })
+        Ok(Self { pairs, has_long, ids: None })
     }
 
     fn users(&self) -> impl Iterator<Item = Str<'a>> + Clone {
@@ -71,10 +77,16 @@ impl<'a> Batch<'a> {
 
     /// The answers if nobody gets anything.
     fn lost(&self) -> Vec<Answer> {
-        let answer = |(user, id): &(User<'_>, OrderId<'_>)| {
-            check_lens(user.0, id.0).map(|()| Outcome::SoldOut.into())
-        };
-        self.pairs.iter().map(answer).collect()
+        let answer = |number| self.check(number).map(|()| Outcome::SoldOut.into());
+        (0..self.pairs.len()).map(answer).collect()
+    }
+
+    /// Refuses the try with this number if one of its names is too long.
+    fn check(&self, number: usize) -> Result<(), CommandError> {
+        match self.pairs.get(number).filter(|_| self.has_long) {
+            Some((user, id)) => pair_len(*user, *id).map(|_| ()),
+            None => Ok(()),
+        }
     }
 
     /// Finds ids for all tries that ask for one. Writes nothing.
@@ -146,6 +158,11 @@ impl<'a> Batch<'a> {
     }
 }
 
+/// The bytes of both names; an error if one of them is too long.
+fn pair_len(user: User<'_>, id: OrderId<'_>) -> Result<usize, CommandError> {
+    Ok(checked_len::<User<'_>>(user.0)?.saturating_add(checked_len::<OrderId<'_>>(id.0)?))
+}
+
 fn is_wanted(id: OrderId<'_>) -> bool {
     id.0.bytes() == GENERATE
 }
@@ -202,7 +219,7 @@ pub(super) fn sell<'a>(sale: &Sale<'a>, batch: &'a Batch<'a>) -> Result<Vec<Answ
             used = batch.used(&tries.answers);
             continue;
         };
-        match tries.answer(&order) {
+        match batch.check(number).and_then(|()| tries.answer(&order)) {
             Ok(Some(answer)) => {
                 used = used.saturating_add(batch.uses(number, &Ok(answer)).into());
                 tries.answers.push(Ok(answer));
@@ -232,7 +249,6 @@ impl<'a> Tries<'_, 'a> {
 
     /// Answers the next try. None if earlier tries have to be answered again first.
     fn answer(&mut self, order: &Order<Name<'a>>) -> Result<Option<tries::Answer>, CommandError> {
-        check_lens(order.user.as_str(), order.id.as_str())?;
         let (mut is_settled, mut is_in_vain) = (false, false);
         loop {
             let settled = is_settled || self.releases_left == 0;

@@ -6,7 +6,6 @@ use crate::keyspace::apply::Applied;
 use crate::keyspace::names::Name;
 use crate::keyspace::sale::Sale;
 use crate::metrics;
-use crate::server::Str;
 use crate::typed::{OrderId, User};
 use domain::book::Reason;
 use domain::facts::Facts;
@@ -155,13 +154,6 @@ pub(crate) fn end_hold<'a>(
 ) -> Result<(), CommandError> {
     let plan = orders::end_hold(sale, id, reason).inspect_err(|_| sale.close())?;
     apply(sale, slice::from_ref(&plan)).map(|_| ())
-}
-
-/// Refuses a user or an order id that is too long, in a batch, whose arguments were not checked
-/// when they were read.
-pub(super) fn check_lens(user: Str<'_>, id: Str<'_>) -> Result<(), CommandError> {
-    crate::args::check_len::<User<'_>>(user)?;
-    crate::args::check_len::<OrderId<'_>>(id)
 }
 
 /// Is the voucher managed?

@@ -12,6 +12,7 @@ use crate::keyspace::{rules, stock};
 use crate::server::{Call, Kind, OwnedStr, Str};
 use crate::typed::User;
 use domain::plan::{Admission, Append, Change, Hold, Plan, SalePlan};
+use std::slice;
 
 /// What came of plans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,18 +34,27 @@ impl<'a> Sale<'a> {
     /// Several plans are written by as few plain commands as possible, in the order of a plan's
     /// fields.
     pub(crate) fn apply(&self, plans: &[Plan<Name<'a>>]) -> Result<Applied, CommandError> {
+        match plans {
+            // Compiled by itself, without loops.
+            [plan] => self.apply_each(slice::from_ref(plan)),
+            plans => self.apply_each(plans),
+        }
+    }
+
+    #[inline(always)]
+    fn apply_each(&self, plans: &[Plan<Name<'a>>]) -> Result<Applied, CommandError> {
         let Some(first) = plans.first() else { return Ok(Applied::All) };
         // Tries of one command have no payments.
         if first.payment.is_some() && !first.again {
             let payments = self.managed_keys()?.payments;
             self.opened().payments.open(self.ctx, payments, Kind::Hash)?;
         }
-        let texts = self.texts(first)?;
+        let texts = self.texts(first);
+        let mut entries = self.entries(first, &texts)?;
         let is_new = self.admit(plans)?;
         if !is_new && first.admit == Some(Admission::Ask) {
             return Ok(Applied::HasBought);
         }
-        let mut entries = self.entries(first, &texts);
         let (mut one, mut many) = ([[None; 2]], Vec::new());
         let appended = if plans.len() == 1 {
             one.as_mut_slice()
@@ -74,6 +84,7 @@ impl<'a> Sale<'a> {
 
     /// Adds the users who are to be buyers: the first write, and a question too. False if the only
     /// one is there already.
+    #[inline(always)]
     fn admit(&self, plans: &[Plan<Name<'a>>]) -> Result<bool, CommandError> {
         let ctx = self.ctx;
         match plans {
@@ -103,6 +114,7 @@ impl<'a> Sale<'a> {
 
     /// Appends the entries, and acknowledges the one that is rejected: what can be refused, plan by
     /// plan. If it is, says for which plan and why, of which nothing stays.
+    #[inline(always)]
     fn append_all<'t>(
         &self,
         plans: &'t [Plan<Name<'a>>],
@@ -114,7 +126,7 @@ impl<'a> Sale<'a> {
                 self.close_streams();
                 for (number, added) in appended.iter_mut().enumerate() {
                     if let Some(added) = added.take() {
-                        added.take_back(self.ctx, entries.of(number, &plan.order));
+                        added.take_back(self.ctx, entries.of(plan, number));
                     }
                 }
                 return Some((number, error));
@@ -123,6 +135,7 @@ impl<'a> Sale<'a> {
         None
     }
 
+    #[inline(always)]
     fn append<'t>(
         &self,
         plan: &'t Plan<Name<'a>>,
@@ -134,7 +147,7 @@ impl<'a> Sale<'a> {
             let mut streams = self.more().streams.borrow_mut();
             let stream = streams.iter_mut().flatten().find(|(stream, _)| *stream == append);
             if let Some((_, stream)) = stream {
-                *added = Some(stream.add(entries.of(number, &plan.order))?);
+                *added = Some(stream.add(entries.of(plan, number))?);
             }
         }
         match self.rejected.filter(|_| plan.acknowledge) {
@@ -147,6 +160,7 @@ impl<'a> Sale<'a> {
     }
 
     /// Writes what can't be refused any more, closes the keys, and publishes.
+    #[inline(always)]
     fn write<'t>(
         &self,
         plans: &'t [Plan<Name<'a>>],
@@ -170,7 +184,7 @@ impl<'a> Sale<'a> {
         for (plan, appended) in plans.iter().zip(appended) {
             for (number, added) in appended.iter().enumerate() {
                 if let Some(added) = added {
-                    added.effect(entries.of(number, &plan.order)).publish(ctx);
+                    added.effect(entries.of(plan, number)).publish(ctx);
                 }
             }
         }

@@ -1,54 +1,53 @@
 //! The entries of streams that plans append.
 
 use crate::error::CommandError;
-use crate::keyspace::fields::{EntryFields, EntryValues};
 use crate::keyspace::names::Name;
 use crate::keyspace::sale::Sale;
 use crate::server::{OwnedStr, Str};
 use domain::book::State;
 use domain::integer::Decimal;
-use domain::plan::{Append, Order, Plan};
+use domain::plan::{Append, Plan};
 use domain::sale::Units;
+
+/// How many fields an entry of an order can have beside user, voucher and order id.
+const MORE_MAX: usize = 8;
+
+/// What entries say beside user, voucher and order id, names and values.
+type More<'a> = Vec<(Str<'a>, OwnedStr)>;
 
 /// The texts that the entries of plans are made of. Several plans are tries of one command, whose
 /// entries differ in the user and the order id only.
 pub(super) struct Texts<'a> {
-    voucher: Str<'a>,
-    sale: Option<OwnedStr>,
-    units: Option<OwnedStr>,
-    appends: [Option<AppendTexts<'a>>; 2],
+    /// Of each entry of a plan. What an accepted try of one unit says without rules is nothing, and
+    /// costs no allocation.
+    more: [More<'a>; 2],
     /// What a dead letter says beside the entry.
     letter: Vec<OwnedStr>,
 }
 
-/// What one entry says beside the fields of every order.
-#[derive(Default)]
-struct AppendTexts<'a> {
-    deadline: Option<OwnedStr>,
-    reference: Option<Str<'a>>,
-    payment: Option<OwnedStr>,
-    reason: Option<OwnedStr>,
-    was: Option<OwnedStr>,
-    kept: Option<OwnedStr>,
-}
-
-/// The fields of the entries of a plan, names and values in turn.
+/// The fields of the entries of plans, names and values in turn.
 pub(super) struct Entries<'t> {
-    fields: [Option<EntryFields<'t>>; 2],
+    /// Of an order; as many as the entry has.
+    words: [Str<'t>; 6 + 2 * MORE_MAX],
+    texts: &'t Texts<'t>,
     letter: Vec<Str<'t>>,
 }
 
 impl<'t> Entries<'t> {
-    /// The entry of a plan with this number, about an order.
+    /// The entry of a plan with this number.
     #[inline]
-    pub(super) fn of(&mut self, number: usize, order: &'t Order<Name<'_>>) -> &[Str<'t>] {
-        match self.fields.get_mut(number) {
-            Some(Some(fields)) => {
-                fields.set_order(order.user.as_str(), order.id.as_str());
-                fields.as_slice()
-            }
-            _ => &self.letter,
+    pub(super) fn of(&mut self, plan: &'t Plan<Name<'_>>, number: usize) -> &[Str<'t>] {
+        if let Some(Some(Append::DeadLetter { .. })) = plan.appends.get(number) {
+            return &self.letter;
         }
+        let [_, user, _, _, _, id, places @ ..] = &mut self.words;
+        (*user, *id) = (plan.order.user.as_str(), plan.order.id.as_str());
+        let more = self.texts.more.get(number).map_or(&[][..], Vec::as_slice);
+        for (place, (name, value)) in places.as_chunks_mut().0.iter_mut().zip(more) {
+            *place = [*name, value.as_str()];
+        }
+        let len = more.len().saturating_mul(2).saturating_add(6);
+        self.words.get(..len).unwrap_or(&self.words)
     }
 }
 
@@ -60,87 +59,74 @@ fn word(word: &str) -> OwnedStr {
     OwnedStr::new(word.as_bytes())
 }
 
-impl<'t> AppendTexts<'t> {
-    fn of(append: Append, plan: &'t Plan<Name<'_>>) -> Self {
-        let entry = plan.entry.as_ref();
-        match append {
-            Append::Order => {
-                let deadline = entry.filter(|entry| entry.state == State::Held);
-                Self { deadline: deadline.map(|it| decimal(it.deadline)), ..Self::default() }
-            }
-            Append::Payment(outcome) => Self {
-                reference: plan.payment.as_ref().map(|(reference, _)| reference.as_str()),
-                payment: Some(word(outcome.word())),
-                ..Self::default()
-            },
-            Append::Release { reason, was, kept } => Self {
-                reference: entry.and_then(|it| it.reference.as_ref()).map(Name::as_str),
-                reason: Some(word(reason.word())),
-                was: was.map(|was| word(was.word())),
-                kept: kept.map(|kept| decimal(kept.get())),
-                ..Self::default()
-            },
-            Append::Confirmation | Append::DeadLetter { .. } => Self::default(),
-        }
-    }
-}
-
 impl<'a> Sale<'a> {
     /// The texts for these entries.
-    pub(super) fn texts<'t>(&self, plan: &'t Plan<Name<'a>>) -> Result<Texts<'t>, CommandError>
-    where
-        'a: 't,
-    {
-        let units = plan.order.units;
-        let mut letter = Vec::new();
-        let appends = plan.appends.map(|append| {
-            if let (Some(Append::DeadLetter { fate, was }), Some(rejected)) =
-                (append, self.rejected)
-            {
-                letter = rejected.letter(fate, was);
+    pub(super) fn texts(&self, plan: &Plan<Name<'a>>) -> Texts<'a> {
+        let mut texts = Texts { more: [Vec::new(), Vec::new()], letter: Vec::new() };
+        for (append, more) in plan.appends.iter().zip(&mut texts.more) {
+            match (append, self.rejected) {
+                (None, _) => {}
+                (Some(Append::DeadLetter { fate, was }), Some(rejected)) => {
+                    texts.letter = rejected.letter(*fate, *was);
+                }
+                (Some(append), _) => *more = self.more_of(*append, plan),
             }
-            append.map(|append| AppendTexts::of(append, plan))
-        });
-        Ok(Texts {
-            voucher: self.entry_voucher(plan.sale.is_some())?,
-            sale: plan.sale.map(|sale| decimal(sale.get())),
-            units: (units != Units::ONE).then(|| decimal(units.get())),
-            appends,
-            letter,
-        })
+        }
+        texts
     }
 
-    /// The entries, to be asked for order by order.
-    pub(super) fn entries<'t>(&self, plan: &'t Plan<Name<'a>>, texts: &'t Texts<'_>) -> Entries<'t>
+    /// What an entry says beside user, voucher and order id.
+    fn more_of(&self, append: Append, plan: &Plan<Name<'a>>) -> More<'a> {
+        let (names, mut more) = (self.entry_names().own, Vec::new());
+        let mut say = |name: &'a OwnedStr, value: Option<OwnedStr>| {
+            if let Some(value) = value {
+                more.push((name.as_str(), value));
+            }
+        };
+        let copy = |name: &Name<'_>| OwnedStr::new(name.as_ref());
+        let entry = plan.entry.as_ref();
+        let units = plan.order.units;
+        say(&names.units, (units != Units::ONE).then(|| decimal(units.get())));
+        if append == Append::Order {
+            let held = entry.filter(|entry| entry.state == State::Held);
+            say(&names.deadline, held.map(|entry| decimal(entry.deadline)));
+        }
+        say(&names.sale, plan.sale.map(|sale| decimal(sale.get())));
+        match append {
+            Append::Payment(outcome) => {
+                say(&names.reference, plan.payment.as_ref().map(|(reference, _)| copy(reference)));
+                say(&names.payment, Some(word(outcome.word())));
+            }
+            Append::Release { reason, was, kept } => {
+                say(&names.reference, entry.and_then(|it| it.reference.as_ref()).map(copy));
+                say(&names.reason, Some(word(reason.word())));
+                say(&names.was, was.map(|was| word(was.word())));
+                say(&names.kept, kept.map(|kept| decimal(kept.get())));
+            }
+            Append::Order | Append::Confirmation | Append::DeadLetter { .. } => {}
+        }
+        more
+    }
+
+    /// The entries, to be asked for plan by plan.
+    pub(super) fn entries<'t>(
+        &self,
+        plan: &Plan<Name<'a>>,
+        texts: &'t Texts<'a>,
+    ) -> Result<Entries<'t>, CommandError>
     where
         'a: 't,
     {
-        let text = |text: &'t Option<OwnedStr>| text.as_ref().map(OwnedStr::as_str);
-        let Texts { voucher, sale, units, .. } = texts;
-        let fields = |append: Option<Append>, texts: &'t Option<AppendTexts<'_>>| match append? {
-            Append::DeadLetter { .. } => None,
-            _ => texts.as_ref().map(|texts| {
-                self.entry_names().entry(&EntryValues {
-                    user: plan.order.user.as_str(),
-                    voucher: *voucher,
-                    id: plan.order.id.as_str(),
-                    units: text(units),
-                    deadline: text(&texts.deadline),
-                    sale: text(sale),
-                    reference: texts.reference,
-                    reason: text(&texts.reason),
-                    was: text(&texts.was),
-                    payment: text(&texts.payment),
-                    kept: text(&texts.kept),
-                })
-            }),
-        };
         let letter = self.rejected.map_or_else(Vec::new, |rejected| {
             // What is ours is always the last.
             let own = texts.letter.iter().map(OwnedStr::as_str);
             rejected.entry.iter().copied().chain(own).collect()
         });
-        let ([first, second], [one, two]) = (plan.appends, &texts.appends);
-        Entries { fields: [fields(first, one), fields(second, two)], letter }
+        let voucher = self.entry_voucher(plan.sale.is_some())?;
+        let [user, voucher_name, id] = self.entry_names().three;
+        let mut words = [user; 6 + 2 * MORE_MAX];
+        let [_, _, of_voucher, its_voucher, of_id, ..] = &mut words;
+        (*of_voucher, *its_voucher, *of_id) = (voucher_name, voucher, id);
+        Ok(Entries { words, texts, letter })
     }
 }

@@ -13,14 +13,14 @@ pub(crate) struct OrderFields {
     user: OwnedStr,
     voucher: OwnedStr,
     id: OwnedStr,
-    units: OwnedStr,
-    deadline: OwnedStr,
-    sale: OwnedStr,
-    reference: OwnedStr,
-    reason: OwnedStr,
-    was: OwnedStr,
-    payment: OwnedStr,
-    kept: OwnedStr,
+    pub(super) units: OwnedStr,
+    pub(super) deadline: OwnedStr,
+    pub(super) sale: OwnedStr,
+    pub(super) reference: OwnedStr,
+    pub(super) reason: OwnedStr,
+    pub(super) was: OwnedStr,
+    pub(super) payment: OwnedStr,
+    pub(super) kept: OwnedStr,
 }
 
 impl OrderFields {
@@ -50,8 +50,8 @@ impl OrderFields {
 /// by a client.
 #[derive(Clone, Copy)]
 pub(crate) struct EntryNames<'n> {
-    own: &'n OrderFields,
-    three: [Str<'n>; 3],
+    pub(super) own: &'n OrderFields,
+    pub(super) three: [Str<'n>; 3],
 }
 
 impl<'n> EntryNames<'n> {
@@ -63,82 +63,6 @@ impl<'n> EntryNames<'n> {
     /// The same with the names of a client for user, voucher and order id.
     pub(crate) fn renamed(self, names: ClientNames<'n>) -> Self {
         Self { three: names.0, ..self }
-    }
-
-    /// The entry of an order.
-    pub(crate) fn entry<'a>(self, values: &EntryValues<'a>) -> EntryFields<'a>
-    where
-        'n: 'a,
-    {
-        let (own, [user, voucher, id]) = (self.own, self.three);
-        let mut fields = EntryFields { words: [user; 2 * FIELDS_MAX], len: 0 };
-        for word in [user, values.user, voucher, values.voucher, id, values.id] {
-            fields.push(word);
-        }
-        for (name, value) in [
-            (&own.units, values.units),
-            (&own.deadline, values.deadline),
-            (&own.sale, values.sale),
-            (&own.reference, values.reference),
-            (&own.reason, values.reason),
-            (&own.payment, values.payment),
-            (&own.was, values.was),
-            (&own.kept, values.kept),
-        ] {
-            if let Some(value) = value {
-                fields.push(name.as_str());
-                fields.push(value);
-            }
-        }
-        fields
-    }
-}
-
-/// The values of an order's entry. What an entry has no field for is none.
-#[derive(Clone, Copy)]
-pub(crate) struct EntryValues<'a> {
-    pub(crate) user: Str<'a>,
-    pub(crate) voucher: Str<'a>,
-    pub(crate) id: Str<'a>,
-    pub(crate) units: Option<Str<'a>>,
-    pub(crate) deadline: Option<Str<'a>>,
-    pub(crate) sale: Option<Str<'a>>,
-    pub(crate) reference: Option<Str<'a>>,
-    pub(crate) reason: Option<Str<'a>>,
-    pub(crate) was: Option<Str<'a>>,
-    pub(crate) payment: Option<Str<'a>>,
-    pub(crate) kept: Option<Str<'a>>,
-}
-
-/// How many fields an entry of an order can have.
-const FIELDS_MAX: usize = 11;
-
-/// The fields of an entry, names and values in turn. Costs no allocation.
-#[derive(Clone, Copy)]
-pub(crate) struct EntryFields<'a> {
-    words: [Str<'a>; 2 * FIELDS_MAX],
-    len: usize,
-}
-
-impl<'a> EntryFields<'a> {
-    /// Makes it the entry of another order, which differs in the user and the id only.
-    #[inline]
-    pub(crate) fn set_order(&mut self, user: Str<'a>, id: Str<'a>) {
-        let [_, user_now, _, _, _, id_now, ..] = &mut self.words;
-        (*user_now, *id_now) = (user, id);
-    }
-
-    #[inline]
-    fn push(&mut self, word: Str<'a>) {
-        if let Some(place) = self.words.get_mut(self.len) {
-            *place = word;
-            self.len = self.len.saturating_add(1);
-        }
-    }
-
-    #[inline]
-    pub(crate) fn as_slice(&self) -> &[Str<'a>] {
-        self.words.get(..self.len).unwrap_or_default()
     }
 }
 

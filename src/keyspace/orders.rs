@@ -15,15 +15,14 @@ impl<'a> Orders<'a> {
     /// Opens the stream; an error if it can't take an entry. Changes nothing and fires no event.
     pub(crate) fn open(ctx: Ctx<'a>, key: Str<'a>) -> Result<Self, CommandError> {
         let mut stream = WriteKey::open(ctx, key);
-        if stream.kind() == Kind::Stream && stream.len() == 0 {
-            // It may have used up its ids. While the server is asked, no handle may be open.
-            drop(stream);
-            check_last_id(ctx, key)?;
-            stream = WriteKey::open(ctx, key);
-        }
         match stream.kind() {
             Kind::Empty => {}
-            Kind::Stream if stream.len() == 0 => {}
+            Kind::Stream if stream.len() == 0 => {
+                // It may have used up its ids. While the server is asked, no handle may be open.
+                drop(stream);
+                check_last_id(ctx, key)?;
+                stream = WriteKey::open(ctx, key);
+            }
             Kind::Stream if stream.is_exhausted() => return Err(CommandError::StreamExhausted),
             Kind::Stream => {}
             _ => return Err(CommandError::WrongType),
