@@ -29,6 +29,7 @@ mod java;
 mod json;
 mod limits;
 mod lock;
+mod managed;
 mod obstacles;
 mod options;
 mod part;

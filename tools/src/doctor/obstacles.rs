@@ -1,18 +1,12 @@
-//! Why no command can replace a script that sells, and which managed voucher comes near.
+//! Why no command can replace a script that sells.
 
-use domain::sale::Outcome;
-
-use crate::cure::{ACCEPTED, BOUGHT, SOLD_OUT, bare_call, trykeys};
-use crate::finding::{Accepted, Codes};
-use crate::reply::Reply;
+use crate::cure::{bare_call, trykeys};
+use crate::managed::Managed;
 use crate::sale::{Place, Sale};
 use crate::world::Kind;
 
-const NOT_STARTED: i64 = Outcome::NotStarted.code();
-const ENDED: i64 = Outcome::Ended.code();
-
 /// Why no command can replace the script; empty if one may.
-pub fn of(sale: &Sale, codes: &Codes, limit: &Option<String>) -> Vec<String> {
+pub fn of(sale: &Sale, managed: &Managed<'_>) -> Vec<String> {
     let name = |slot| sale.name(slot);
     let mut obstacles = Vec::new();
     if sale.stock.kind != Kind::Text {
@@ -35,21 +29,14 @@ pub fn of(sale: &Sale, codes: &Codes, limit: &Option<String>) -> Vec<String> {
             continue;
         }
         let mut text = format!("It keeps marks in {}, ", place.shown(&name));
-        let of_user = place.slots().any(|slot| Some(slot) == sale.user);
-        text += &match limit.as_ref().filter(|_| of_user && place.kind != Kind::Set) {
-            Some(limit) => format!(
-                "and sells a user at most {}. A managed voucher keeps that itself: {}.",
-                if limit == "n" { "what an argument says" } else { limit },
-                managed(sale, codes, &format!("LIMIT {limit}"))
-            ),
-            None => "by user or by try, which no command writes. A managed voucher \
-                     (SECKILL.CREATE) has a LIMIT per user, and answers a repeated order id as at \
-                     first."
-                .to_owned(),
-        };
+        text += &managed.of_mark(place).unwrap_or_else(|| {
+            "by user or by try, which no command writes. A managed voucher (SECKILL.CREATE) has a \
+             LIMIT per user, and answers a repeated order id as at first."
+                .to_owned()
+        });
         obstacles.push(text);
     }
-    obstacles.extend(window(sale, codes));
+    obstacles.extend(managed.of_window());
     let checks = checks(sale);
     if !checks.is_empty() {
         let shown: Vec<_> = checks.iter().map(|place| place.shown(&name)).collect();
@@ -78,45 +65,6 @@ pub fn of(sale: &Sale, codes: &Codes, limit: &Option<String>) -> Vec<String> {
         obstacles.push(text);
     }
     obstacles
-}
-
-/// The managed voucher that does the same, and what tries of it answer.
-fn managed(sale: &Sale, codes: &Codes, rules: &str) -> String {
-    let answers = [(&codes.sold_out, SOLD_OUT), (&codes.bought, BOUGHT)];
-    let mut own = answers.iter().filter_map(|(own, code)| Some((own.as_ref()?, *code)));
-    let is_same = codes.accepted == Accepted::Code(Reply::Int(ACCEPTED))
-        && own.all(|(own, code)| *own == Reply::Int(code));
-    let units = if sale.units.is_some() { " [UNITS n]" } else { "" };
-    format!(
-        "SECKILL.CREATE voucher stock {rules}, then SECKILL.TRY voucher user orderid{units} \
-         answers 0 accepted, 1 sold out, 2 at the limit{}",
-        if is_same { ", as your script does" } else { "" }
-    )
-}
-
-/// For a script that gets the begin and the end of the sale as arguments.
-fn window(sale: &Sale, codes: &Codes) -> Option<String> {
-    let (begin, end) = (sale.window.begin.as_ref(), sale.window.end.as_ref());
-    let all = [(begin, "from", "BEGIN", NOT_STARTED), (end, "until", "END", ENDED)];
-    let all = all.into_iter().filter_map(|(side, when, rule, code)| {
-        let (slot, reply) = side?;
-        Some((slot, reply, when, rule, code))
-    });
-    let (mut sells, mut rules, mut is_same) = (Vec::new(), Vec::new(), true);
-    for (slot, reply, when, rule, code) in all {
-        sells.push(format!("{when} {slot} (else it replies {reply})"));
-        rules.push(format!("{rule} unix-ms"));
-        is_same &= *reply == Reply::Int(code);
-    }
-    let same = if is_same { ", the very replies of your script" } else { "" };
-    (!sells.is_empty()).then(|| {
-        format!(
-            "It sells {}, by the server's time. A managed voucher has these itself: {}, and 3 \
-             before the begin, 4 after the end{same}.",
-            sells.join(" and "),
-            managed(sale, codes, &rules.join(" "))
-        )
-    })
 }
 
 /// What the script reads besides the stock, the buyers and the keys that it writes itself.

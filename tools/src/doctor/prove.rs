@@ -51,13 +51,19 @@ pub struct Prover<'a> {
 }
 
 impl Prover<'_> {
-    /// The module with the settings of a cure; for a line of `seckill.scripts`, also with that
-    /// line.
-    pub fn set(&self, cure: &Cure) -> Result<Client> {
+    /// The module with the settings at their defaults.
+    pub fn defaults(&self) -> Result<Client> {
         let mut client = self.module.client()?;
         for (name, value) in DEFAULTS.into_iter().chain([("seckill.scripts", "")]) {
             client.must(&["CONFIG", "SET", name, value])?;
         }
+        Ok(client)
+    }
+
+    /// The module with the settings of a cure; for a line of `seckill.scripts`, also with that
+    /// line.
+    pub fn set(&self, cure: &Cure) -> Result<Client> {
+        let mut client = self.defaults()?;
         client.must(&["SCRIPT", "FLUSH"])?;
         for (name, value) in &cure.settings {
             client.must(&["CONFIG", "SET", name, value])?;

@@ -4,6 +4,7 @@ use anyhow::Result;
 use domain::integer;
 
 use crate::explore::{HUGE, ONE, Plan, Run};
+use crate::managed;
 use crate::reply::Reply;
 use crate::template::{Part, Slot, Template};
 use crate::watch::{Watch, eval};
@@ -37,8 +38,18 @@ impl Units {
 /// When a script sells.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Window {
-    pub begin: Option<(Slot, Reply)>,
-    pub end: Option<(Slot, Reply)>,
+    pub begin: Option<Side>,
+    pub end: Option<Side>,
+}
+
+/// An argument that is the begin or the end of the sale.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Side {
+    pub slot: Slot,
+    /// What is replied before the begin, or after the end.
+    pub reply: Reply,
+    /// In seconds, or else in milliseconds.
+    pub in_seconds: bool,
 }
 
 pub struct Trial<'a> {
@@ -109,9 +120,17 @@ impl Trial<'_> {
                 let is_refused = other.effects().is_none() && !other.seen.reply.is_error();
                 Ok(is_refused.then_some(other.seen.reply))
             };
-            match (refused_at(ONE)?, refused_at(HUGE)?) {
-                (None, Some(early)) => window.begin = Some((slot, early)),
-                (Some(late), None) => window.end = Some((slot, late)),
+            let (one, huge) = (refused_at(ONE)?, refused_at(HUGE)?);
+            // A minute ago in milliseconds is far ahead in seconds.
+            let at = managed::now_ms()? - 60_000;
+            let is_ahead = refused_at(at.to_string().as_bytes())?;
+            match (one, huge) {
+                (None, Some(reply)) => {
+                    window.begin = Some(Side { slot, reply, in_seconds: is_ahead.is_some() });
+                }
+                (Some(reply), None) => {
+                    window.end = Some(Side { slot, reply, in_seconds: is_ahead.is_none() });
+                }
                 _ => {}
             }
         }

@@ -102,7 +102,7 @@ fn nothing_wrong_is_said_of_the_corpus() {
 }
 
 /// For how many scripts of the corpus the doctor is right, and how many it only leaves open.
-const RIGHT: usize = 212;
+const RIGHT: usize = 213;
 const UNHELPFUL: usize = 0;
 
 #[test]

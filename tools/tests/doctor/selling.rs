@@ -191,7 +191,8 @@ fn forgotten_buyers_and_a_lost_time_to_live_are_found() {
 fn other_types_of_keys_are_no_drop_in() {
     let examined = examine("hash");
     assert_eq!((examined.json["verdict"].as_str(), examined.exit), (Some("differs"), 1));
-    assert_eq!(examined.obstacles().len(), 2, "{:#}", examined.json);
+    let [_, _, tried] = &examined.obstacles()[..] else { panic!("{:#}", examined.json) };
+    assert!(tried.contains("in 80 calls they sold the same and answered alike"), "{tried}");
 }
 
 #[test]
