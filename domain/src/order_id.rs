@@ -1,4 +1,5 @@
-//! Ids of orders: 63 bits that never repeat, and grow as long as the clock is not set back.
+//! Ids of orders: 63 bits, unique as long as the counter of their day is not lost, and growing as
+//! long as the clock is not set back.
 //!
 //! | form | above | in the middle | below |
 //! | --- | --- | --- | --- |

@@ -275,6 +275,14 @@ fn the_rights_that_the_page_names_are_enough() {
         assert_eq!(start("finish").printed(), "finished 1 moves\n");
         assert_eq!(shop.left(0), 5);
         start("show").printed();
+        // The functions are an administrator's to load.
+        shop.ask("FUNCTION FLUSH");
+        let lacking = start("move --from 0 --to 1 --units 1").output();
+        let lacking = String::from_utf8_lossy(&lacking.stderr).into_owned();
+        assert!(lacking.contains("as an administrator, run: seckill-shards load"), "{lacking}");
+        assert_eq!(shop.left(0), 5);
+        assert!(!start("load").output().status.success());
+        assert!(shop.run("load").starts_with("loaded seckill_shards_"));
         let late = start("move --from 0 --to 1 --units 1 --replicas 1").output();
         let late = String::from_utf8_lossy(&late.stderr).into_owned();
         assert!(late.contains("only 0 of 1 replicas have acknowledged"), "{late}");
