@@ -139,7 +139,7 @@ fn cluster(results: &Results) -> Grid {
 fn latency(results: &Results) -> Grid {
     let title =
         format!("One try in flight on each of {CONNECTIONS} connections, times in microseconds");
-    let mut grid = Grid::new(title, ["", "a second", "p50", "p99", "p99.9"]);
+    let mut grid = Grid::new(title, ["", "tries per second", "p50", "p99", "p99.9"]);
     for line in &results.latency {
         let name = format!("{}, {}", line.outcome.label(), line.contender.label());
         let mut row = vec![name, thousands(line.commands_per_second as usize)];

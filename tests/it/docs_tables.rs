@@ -92,13 +92,18 @@ fn overview(commands: &[Command]) -> String {
 fn facts(command: &Command) -> String {
     let categories = quoted(&categories(&command.name, &command.flags));
     let keys = if command.keys.len() == 1 { "Key argument" } else { "Key arguments" };
+    // What the right to a voucher grants is said once; other keys have a section of their own.
+    let granted = match &*quoted(&command.keys) {
+        "`voucher`" => "`voucher` ([access rules](README.md#access-rules-and-clusters))".to_owned(),
+        other => other.to_owned(),
+    };
     let about = "[not on Redis 7.0](README.md#acl-categories)";
     let facts = [
         ["Since".to_owned(), command.since.clone()],
         ["Complexity".to_owned(), command.complexity.clone()],
         ["Flags".to_owned(), quoted(&command.flags)],
         ["ACL categories".to_owned(), format!("{categories} ({about})")],
-        [keys.to_owned(), quoted(&command.keys)],
+        [keys.to_owned(), granted],
     ];
     let table = rows(["", ""], facts).replacen("|  |", "| | |", 1);
     format!("{table}\n```text\n{}```\n", command.syntax)
@@ -201,7 +206,7 @@ fn marks_are_of_tables_that_are_generated() {
             }
             let page = fs::read_to_string(entry.path()).expect("a page");
             let path = format!("{folder}/{name}");
-            for mark in page.split("<!-- generated: ").skip(1) {
+            for mark in page.split("\n<!-- generated: ").skip(1) {
                 let mark = mark.split(' ').next().unwrap_or_default();
                 let known = tables.iter().any(|(page, name, _)| *page == path && *name == mark);
                 assert!(known, "{path}: {mark}");

@@ -3,13 +3,13 @@
 -- 1: opened. 0: was open already, as part of the same sale.
 local known = redis.call('HGET', KEYS[2], 'sale')
 if redis.call('HEXISTS', KEYS[2], 'dropping') == 1 then
-    return redis.error_reply('EXISTS the sale is being dropped: run drop again')
+    return redis.error_reply('BUSYKEY the sale is being dropped: run drop again')
 elseif known == ARGV[2] then
     return 0
 elseif known then
-    return redis.error_reply('EXISTS the shard is of another sale, ' .. known)
+    return redis.error_reply('BUSYKEY the shard is of another sale, ' .. known)
 elseif redis.call('EXISTS', KEYS[1], KEYS[3]) > 0 then
-    return redis.error_reply('EXISTS there is a voucher of this name')
+    return redis.error_reply('BUSYKEY there is a voucher of this name')
 end
 local make = {'SET', KEYS[1], ARGV[3]}
 if #ARGV > 3 then

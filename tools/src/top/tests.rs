@@ -1,5 +1,6 @@
 //! A frame of known readings, compared letter by letter.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use crate::dashboard::{frame, text};
@@ -103,6 +104,22 @@ fn drawn(view: &View, columns: u16, rows: u16) -> String {
 fn the_frame_is_the_known_one() {
     let drawn = drawn(&view(), 110, 32);
     assert_eq!(drawn, include_str!("frame.txt"), "\n{drawn}");
+}
+
+/// As many columns as a frame has unless told otherwise.
+#[test]
+fn no_label_is_cut() {
+    let told = drawn(&view(), 110, 32);
+    let narrow = drawn(&view(), 100, 30);
+    // Two words are of one label where a single space parts them.
+    let labels = |drawn: &str| -> BTreeSet<String> {
+        let words = drawn.split(|letter: char| !letter.is_ascii_lowercase() && letter != ' ');
+        let words = words.flat_map(|line| line.split("  ")).map(|words| words.trim().to_owned());
+        words.filter(|words| words.len() > 2).collect()
+    };
+    let missing: Vec<_> = labels(&told).difference(&labels(&narrow)).cloned().collect();
+    assert_eq!(missing, Vec::<String>::new(), "{narrow}");
+    assert!(labels(&narrow).contains("waiting in line"), "{narrow}");
 }
 
 #[test]
