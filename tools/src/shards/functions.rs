@@ -89,8 +89,9 @@ fn named(error: RedisError) -> RedisError {
     if error.kind() != ErrorKind::Server(ServerErrorKind::NoPerm) {
         return error;
     }
-    let what = "the server lacks the functions of this program: as an administrator, run";
-    RedisError::from((ErrorKind::Client, what, "seckill-shards load".to_owned()))
+    let what = "the server lacks the functions of this program: as an administrator, run \
+                seckill-shards load";
+    RedisError::from((ErrorKind::Client, what))
 }
 
 fn bodies() -> String {

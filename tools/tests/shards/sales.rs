@@ -279,7 +279,7 @@ fn the_rights_that_the_page_names_are_enough() {
         shop.ask("FUNCTION FLUSH");
         let lacking = start("move --from 0 --to 1 --units 1").output();
         let lacking = String::from_utf8_lossy(&lacking.stderr).into_owned();
-        assert!(lacking.contains("as an administrator, run: seckill-shards load"), "{lacking}");
+        assert!(lacking.contains("as an administrator, run seckill-shards load"), "{lacking}");
         assert_eq!(shop.left(0), 5);
         assert!(!start("load").output().status.success());
         assert!(shop.run("load").starts_with("loaded seckill_shards_"));
