@@ -11,7 +11,7 @@ use crate::databases::{Database, Kind};
 use crate::shop::{Shop, databases};
 use crate::statements::documented;
 
-fn page(name: &str) -> String {
+pub fn page(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }

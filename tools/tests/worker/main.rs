@@ -23,6 +23,7 @@
 //! | `streams` | trimming, and the streams of a cluster |
 //! | `tls` | encrypted connections; passwords |
 //! | `docs` | the worker's page |
+//! | `moving` | the guide from the usual script and consumer to the worker, and back |
 //!
 //! Programs are started in `harness`, `databases` and `worker` only. A test on a database that is
 //! not installed is left out and reported. Random tests print their seed; `SEED=<n>` repeats it.
@@ -37,6 +38,7 @@ mod docs;
 mod harness;
 mod http;
 mod losses;
+mod moving;
 mod poison;
 mod policy;
 mod released;
