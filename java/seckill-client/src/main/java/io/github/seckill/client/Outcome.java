@@ -17,7 +17,8 @@ public enum Outcome {
     /**
      * No answer came, and the try could not be sent again safely: the units may be the user's or
      * not. Only the data tells, see the page of SECKILL.TRY. Tries on managed vouchers end so only
-     * when the server could not be reached until the end of {@link SeckillOptions#retryFor}.
+     * when the server could not be reached until the end of {@link SeckillOptions#retryFor}. Also an outcome that a newer server has and
+     * this client does not know.
      */
     UNKNOWN;
 
@@ -34,9 +35,6 @@ public enum Outcome {
     }
 
     static Outcome of(long code) {
-        if (code < 0 || code >= UNKNOWN.ordinal()) {
-            throw SeckillException.unexpected("outcome " + code);
-        }
-        return ALL[(int) code];
+        return code >= 0 && code < UNKNOWN.ordinal() ? ALL[(int) code] : UNKNOWN;
     }
 }

@@ -75,6 +75,13 @@ class SoldOutMemoryTest {
     }
 
     @Test
+    void an_outcome_of_a_newer_server_is_unknown() {
+        CompletableFuture<Outcome> attempt = buy("o9");
+        wire.answer(0, 7L);
+        assertThat(attempt.join()).isEqualTo(Outcome.UNKNOWN);
+    }
+
+    @Test
     void a_change_of_the_stock_ends_it() {
         remember(0);
         wire.listener().changed("seckill:stock:8");
