@@ -13,6 +13,7 @@
 //! own folder; `pauses`; then `results`, `tables`, `lock_tables`, `managed_tables`, `plots`. There
 //! is no cycle of imports.
 
+use kit::harness;
 mod artifacts;
 mod batches;
 mod cluster;
@@ -22,8 +23,6 @@ mod figures;
 mod full_batches;
 mod grid;
 mod growth;
-#[path = "../../tests/it/harness.rs"]
-mod harness;
 mod keys;
 mod latency;
 mod lock_crowd;

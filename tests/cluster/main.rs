@@ -2,7 +2,6 @@
 //!
 //! | file | what is in it |
 //! | --- | --- |
-//! | `harness`, `nodes` | servers; six of them as a cluster |
 //! | `cli` | `redis-cli` as a process |
 //! | `commands` | every command, by a cluster client and by `redis-cli -c` |
 //! | `buyers` | users of three kinds of vouchers, and what must be true afterwards |
@@ -13,14 +12,11 @@
 //! What each command does on a node is in `tests/it`; so are slots that move key by key, without
 //! load.
 
+use kit::{harness, nodes, whole_slots};
+
 mod buyers;
 mod cli;
 mod commands;
 mod failover;
-#[path = "../it/harness.rs"]
-mod harness;
 mod moves;
-mod nodes;
 mod whole;
-#[path = "../it/whole_slots.rs"]
-mod whole_slots;

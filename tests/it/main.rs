@@ -2,11 +2,6 @@
 //!
 //! | file | what is in it |
 //! | --- | --- |
-//! | `harness` | starts and ends servers; the only file that does |
-//! | `faketime` | servers whose clock is set while they run |
-//! | `ports` | the harness itself: ports, and which server answers |
-//! | `transcript` | sessions as redis-cli shows them, run and compared |
-//! | `observe`, `aof` | visible effects: keys, events, WATCH, invalidations, append-only file |
 //! | `try`, `refusals`, `trykeys`, `lock` | each command's contract, row by row |
 //! | `mtry`, `mtry_effects` | batches of tries, and their effects |
 //! | `mtry_differential` | random batches compared with the same tries in sequence |
@@ -15,9 +10,8 @@
 //! | `prizes_effects` | effects of draws, random histories of draws, random bytes |
 //! | `nextid`, `nextid_slots` | generated ids, and other generators on their keys |
 //! | `nextid_pace` | no client can use up the ids of a day |
-//! | `whole_slots` | moves slots whole, on servers that support it |
 //! | `other_writers` | memory between tries hides no change by other clients |
-//! | `locks_line`, `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in line |
+//! | `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in line |
 //! | `locks_bounds` | how many clients may wait |
 //! | `locks_turns` | locks handed over in time by an idle server; two waiters with one token |
 //! | `locks_session`, `locks_session_server` | locks that a closed connection releases |
@@ -56,7 +50,7 @@
 //! | `differential` | random histories against the reference scripts |
 //! | `measured_scripts` | the scripts with which the benchmark compares commands |
 //! | `scripts`, `scripts_seen`, `scripts_busy` | scripts that commands replace; under load |
-//! | `library`, `functions` | the library of functions: instead of the module, against it |
+//! | `functions` | the library of functions against the module |
 //! | `own_names` | streams with equal names, and locks named like keys of a sale |
 //! | `bounds` | how long arguments of clients may be |
 //! | `hostile`, `concurrency` | random bytes; many clients at once |
@@ -64,9 +58,10 @@
 //! Each test starts its own server. `Server::silent` and `Server::refused` check that a command
 //! leaves no trace, which is half of this module's promise: prefer them to comparing replies.
 
+use kit::{aof, faketime, harness, locks_line, observe, sales, transcript, whole_slots};
+
 mod acl;
 mod adopt;
-mod aof;
 mod audit_steps;
 mod bounds;
 mod cluster;
@@ -86,9 +81,7 @@ mod dropped;
 mod effects;
 mod events;
 mod extend;
-mod faketime;
 mod functions;
-mod harness;
 mod holds;
 mod holds_mended;
 mod hostile;
@@ -98,7 +91,6 @@ mod lock;
 mod locks_acquire;
 mod locks_bounds;
 mod locks_histories;
-mod locks_line;
 mod locks_places;
 mod locks_server;
 mod locks_session;
@@ -122,12 +114,10 @@ mod mtry_effects;
 mod nextid;
 mod nextid_pace;
 mod nextid_slots;
-mod observe;
 mod other_writers;
 mod own_names;
 mod pages;
 mod payments;
-mod ports;
 mod prizes;
 mod prizes_context;
 mod prizes_effects;
@@ -139,7 +129,6 @@ mod reject_odd;
 mod retries;
 mod rules_appear;
 mod sale_ids;
-mod sales;
 mod scripts;
 mod scripts_busy;
 mod scripts_primary;
@@ -148,8 +137,6 @@ mod security;
 mod shipped;
 mod status;
 mod survival;
-mod transcript;
 mod r#try;
 mod trykeys;
 mod users;
-mod whole_slots;

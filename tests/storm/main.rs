@@ -30,22 +30,17 @@
 //! `SEED=<n> cargo test --test storm <test>`. The seed fixes what is sent, not when the server
 //! dies.
 
+use kit::{faketime, harness};
+
 mod acknowledged;
-#[path = "../it/aof.rs"]
-#[allow(dead_code, reason = "the integration tests use the rest of it")]
-mod aof;
 mod company;
 mod crash;
 mod disk;
 mod evidence;
 mod failover;
-#[path = "../it/faketime.rs"]
-mod faketime;
 mod files;
 mod fuzz;
 mod grammar;
-#[path = "../it/harness.rs"]
-mod harness;
 mod hostile;
 mod judged;
 mod length;

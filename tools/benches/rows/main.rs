@@ -7,10 +7,9 @@
 //! In reading order: `harness`, `databases` (shared with the tests), `machine` (shared with the
 //! benchmark of the module), `turns` (one turn of either), `naive` (the other consumer), `report`.
 
+use kit::harness;
 #[path = "../../tests/worker/databases.rs"]
 mod databases;
-#[path = "../../../tests/it/harness.rs"]
-mod harness;
 #[path = "../../../benches/side_by_side/machine.rs"]
 mod machine;
 mod naive;

@@ -3,7 +3,6 @@
 //!
 //! | file | what is in it |
 //! | --- | --- |
-//! | `harness` | starts and ends Redis servers; shared with the tests of the module |
 //! | `doctor` | the doctor as a process |
 //! | `selling` | scripts that sell |
 //! | `unlocking` | scripts that release locks |
@@ -14,11 +13,11 @@
 //!
 //! The scripts are in `scripts/` and `corpus/`; the usual ones are those of the module's tests.
 
+use kit::harness;
+
 mod corpus;
 mod docs;
 mod doctor;
-#[path = "../../../tests/it/harness.rs"]
-mod harness;
 mod hostile;
 mod independent;
 mod manners;

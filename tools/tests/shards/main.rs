@@ -3,7 +3,6 @@
 //!
 //! | file | what is in it |
 //! | --- | --- |
-//! | `harness`, `nodes` | servers and clusters; shared with the tests of the module |
 //! | `program` | the programs as processes |
 //! | `shop` | a sale over shards, and `Shop::check`: what must be true |
 //! | `deaths` | programs that die at every step or at random, or resume too late |
@@ -14,13 +13,10 @@
 //!
 //! Random tests print their seed; `SEED=<n>` repeats it.
 
+use kit::{harness, nodes};
+
 mod deaths;
 mod drops;
-#[path = "../../../tests/it/harness.rs"]
-mod harness;
-#[path = "../../../tests/cluster/nodes.rs"]
-#[allow(dead_code, reason = "the tests of the module use the rest of it")]
-mod nodes;
 mod outages;
 mod program;
 mod rush;

@@ -2,7 +2,6 @@
 //!
 //! | file | what is in it |
 //! | --- | --- |
-//! | `harness` | starts and ends servers; shared with the tests of the module |
 //! | `program` | seckill-top as a process; the dashboard in its own terminal |
 //! | `frames` | one frame: its figures, rights, configurations, servers without the module |
 //! | `terminal` | the dashboard: drawn, through a restart of the server, ended by a key |
@@ -13,11 +12,11 @@
 //!
 //! Programs are started in `harness` and `program` only.
 
+use kit::harness;
+
 mod alerts;
 mod docs;
 mod frames;
-#[path = "../../../tests/it/harness.rs"]
-mod harness;
 mod metrics;
 mod program;
 mod serving;

@@ -3,7 +3,6 @@
 //!
 //! | file | what is in it |
 //! | --- | --- |
-//! | `harness` | starts and ends Redis servers; shared with the tests of the module |
 //! | `databases` | starts and ends PostgreSQL and MariaDB; SQLite files |
 //! | `worker` | the worker as a process |
 //! | `shop` | a server that sells, a database, and `Shop::check`: what must be true |
@@ -28,14 +27,14 @@
 //! Programs are started in `harness`, `databases` and `worker` only. A test on a database that is
 //! not installed is left out and reported. Random tests print their seed; `SEED=<n>` repeats it.
 
+use kit::harness;
+
 mod away;
 mod blocks;
 mod check;
 mod crashes;
 mod databases;
 mod docs;
-#[path = "../../../tests/it/harness.rs"]
-mod harness;
 mod http;
 mod losses;
 mod moving;

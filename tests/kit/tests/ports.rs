@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::net::{TcpListener, UdpSocket};
 use std::thread;
 
-use crate::harness::{Port, Server, is_started_in};
+use kit::harness::{Port, Server, is_started_in};
 
 #[test]
 fn a_port_is_handed_out_once_while_it_is_kept() {

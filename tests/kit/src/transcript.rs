@@ -290,6 +290,7 @@ fn escaped(bytes: &mut impl Iterator<Item = u8>) -> u8 {
     }
 }
 
+#[cfg(test)]
 mod tests {
     use super::*;
 

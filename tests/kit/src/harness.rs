@@ -4,7 +4,6 @@
 //! configured and when it counts as up; it knows no command of the module.
 //! The server program is REDIS_SERVER (`redis-server` by default), the module SECKILL_MODULE
 //! (by default it is built once per test process).
-#![allow(dead_code, unused_imports, reason = "every crate that includes it uses a part of it")]
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -17,11 +16,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use redis::{ConnectionInfo, Value};
 use tempfile::TempDir;
 
-#[path = "library.rs"]
 pub mod library;
-#[path = "harness_parts.rs"]
 mod parts;
-#[path = "harness_wire.rs"]
 mod wire;
 
 pub use parts::{DEADLINE, Port, in_time, is_started_in, left_out, module, text, wait_for};

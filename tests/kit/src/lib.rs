@@ -1,0 +1,24 @@
+//! What tests and benchmarks share: real servers, and how they are seen from outside.
+//!
+//! | module | what is in it |
+//! | --- | --- |
+//! | `harness` | starts and ends servers; waiting with a deadline; the library of functions |
+//! | `transcript` | sessions as redis-cli shows them, run and compared |
+//! | `observe`, `aof` | visible effects: keys, events, WATCH, invalidations, append-only file |
+//! | `sales`, `audit` | queries of managed sales: orders, the book, the clock |
+//! | `locks_line` | clients in line for a lock |
+//! | `faketime` | servers whose clock is set while they run |
+//! | `nodes`, `whole_slots` | clusters; slots that move whole |
+//!
+//! It depends on nothing of the module's code: what it reads is what any client can read.
+
+pub mod aof;
+pub mod audit;
+pub mod faketime;
+pub mod harness;
+pub mod locks_line;
+pub mod nodes;
+pub mod observe;
+pub mod sales;
+pub mod transcript;
+pub mod whole_slots;
