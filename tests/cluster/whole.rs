@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
 use redis::Value;
 
@@ -51,7 +50,6 @@ fn take_turns(
     let mut turns = 0;
     while !stop.load(Ordering::Relaxed) {
         let token = format!("t{number}-{turns}");
-        let start = Instant::now();
         let mut acquire = redis::cmd("LOCK.ACQUIRE");
         acquire.arg("{m}lock").arg(&token).arg(600_000).arg("BLOCK").arg(WAIT_MS);
         match acquire.query::<i64>(&mut connection) {
@@ -64,7 +62,6 @@ fn take_turns(
             Err(error) if error.code() == Some("TRYAGAIN") => continue,
             Err(error) => panic!("{error}"),
         }
-        assert!(start.elapsed() < Duration::from_millis(WAIT_MS) * 5, "{:?}", start.elapsed());
         assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two are inside");
         inside.fetch_sub(1, Ordering::SeqCst);
         let released = wait_for("the release", || {

@@ -181,7 +181,6 @@ fn losers_do_not_find_out_one_by_one_that_nothing_comes_back() {
     let rests = usize::try_from(begun.elapsed().as_millis() / 100).expect("short");
     // The timer also looks once per second, and the clock may tick in between.
     assert!((1..=2 * rests + 3).contains(&vain), "{vain} vain ones in {rests} rests: {lookups:?}");
-    assert!(vain < 150, "each looked: {lookups:?}");
     server.check("> DEL stream.orders.released\n1");
     let sold = wait_for("the unit", || {
         (server.run("SECKILL.TRY 7 bob o2") == Value::Int(0)).then_some(())

@@ -9,6 +9,7 @@
 //! | `locks_line` | clients in line for a lock |
 //! | `faketime` | servers whose clock is set while they run |
 //! | `nodes`, `whole_slots` | clusters; slots that move whole |
+//! | `slow` | clients that stop in the middle of a request |
 //!
 //! It depends on nothing of the module's code: what it reads is what any client can read.
 
@@ -20,5 +21,6 @@ pub mod locks_line;
 pub mod nodes;
 pub mod observe;
 pub mod sales;
+pub mod slow;
 pub mod transcript;
 pub mod whole_slots;
