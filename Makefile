@@ -43,10 +43,9 @@ storm: module ## crashes, failovers, histories and the command fuzzer, short
 
 # All storms at once, and every seed printed. Before them the courses of a sale, further.
 soak: module ## the same for MINUTES=60; SEED=n repeats a history
-	SOAK=1 cargo test -p seckill-domain --test sales -- --nocapture
+	SOAK=1 cargo test --release -p seckill-domain --test sales --test lock_line -- --nocapture
 	SECKILL_MODULE=$(target)/release/libseckill.so STORM_MINUTES=$(or $(MINUTES),60) \
 		cargo test --test storm -- --nocapture --test-threads 32 $(ARGS)
-	SOAK=1 cargo test --release -p seckill-domain --test lock_line -- --nocapture
 
 tutorial: module ## six mistakes of flash sales and their cures, run and compared with the pages
 	@docs/tutorial/run --check
@@ -61,7 +60,8 @@ fuzz: ## libFuzzer on every parser and rule, FOR=10 seconds each; TARGETS="rules
 	@FOR="$(FOR)" scripts/fuzz $(TARGETS)
 
 # Each mutant is a build and a short exploration: hours. Names of files after domain/src for fewer.
-decisions := tries orders sales overlay rules book plan draw rejection sale
+decisions := tries orders confirm payments sales overlay rules book plan sale due \
+    rejection projection deduction draw sessions lock lock/bounds lock/fence lock/line lock/lines
 mutants: ## changes each decision and expects a test to fail, FILES="tries orders" for some; slow
 	BRIEF=1 cargo mutants -p seckill-domain -o $(target)/mutants --minimum-test-timeout 60 \
 	    $(foreach file,$(or $(FILES),$(decisions)),-f domain/src/$(file).rs)

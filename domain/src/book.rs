@@ -217,6 +217,7 @@ impl<N: AsRef<[u8]>> UserUnits<N> {
 #[cfg(test)]
 mod tests {
     use super::{Entry, Garbled, Reason, State, UserUnits};
+    use crate::rules::MILLIS_MAX;
     use crate::sale::Units;
 
     fn units(units: i64) -> Units {
@@ -255,6 +256,44 @@ mod tests {
         assert_eq!(part.write(), b"cancelled:1:0,sold,asked3,ref5:pay:1:ann");
         assert_eq!((part.was(), paid.was()), (Some(State::Sold), None));
         assert_eq!(Entry { was_sold: false, ..part }.was(), Some(State::Held));
+    }
+
+    #[test]
+    fn states_and_reasons_have_words() {
+        let words = ["held", "sold", "cancelled", "expired", "rejected"];
+        assert_eq!(State::ALL.map(State::word), words);
+        for (state, word) in State::ALL.into_iter().zip(words) {
+            assert_eq!(State::parse(word.as_bytes()), Some(state));
+            let reason = match state {
+                State::Released(reason) => Some(reason),
+                _ => None,
+            };
+            assert_eq!(Reason::parse(word.as_bytes()), reason);
+            assert_eq!(reason.map_or(word, Reason::word), word);
+        }
+        for word in ["", "Held", "lost", "cancelled "] {
+            assert_eq!(
+                (State::parse(word.as_bytes()), Reason::parse(word.as_bytes())),
+                (None, None)
+            );
+        }
+    }
+
+    #[test]
+    fn only_held_orders_are_overdue_from_their_deadline_on() {
+        for state in State::ALL {
+            let entry = Entry::made(state, Units::ONE, 7, b"ann");
+            let overdue = [6, 7, 8].map(|now| entry.is_overdue(now));
+            assert_eq!(overdue, [false, state == State::Held, state == State::Held], "{state:?}");
+        }
+    }
+
+    #[test]
+    fn a_deadline_is_at_most_the_last_moment_and_the_longest_hold() {
+        let last = Entry::made(State::Held, Units::ONE, 2 * MILLIS_MAX, &b"ann"[..]);
+        assert_eq!(Entry::parse(&last.write()), Ok(last));
+        let later = Entry { deadline: 2 * MILLIS_MAX + 1, ..last };
+        assert_eq!(Entry::parse(&later.write()), Err(Garbled));
     }
 
     #[test]

@@ -94,6 +94,11 @@ mod tests {
     }
 
     #[test]
+    fn outcomes_have_codes() {
+        assert_eq!([Draw::Drawn, Draw::Empty, Draw::Again].map(Draw::code), [0, 1, 2]);
+    }
+
+    #[test]
     fn a_user_draws_one_code() {
         let pool = |of_user, first, asked| Pool { of_user, first, fails_after: Cell::new(asked) };
         for (of_user, first, asked, want, returned) in [

@@ -20,14 +20,24 @@ use planted::PLANTED;
 use stateright::{Checker, Model};
 use std::time::Instant;
 
-/// Explores everything, and prints how much that was. The answers by command, 7 for errors, tell
-/// that nothing was left out.
+/// How many states of a model are generated at most: with `SOAK=1` a number that fits into memory.
+fn generated_max() -> usize {
+    if is_set("SOAK") { 60_000_000 } else { usize::MAX }
+}
+
+/// Explores everything, or with `SOAK=1` what the bound lets it, the shortest courses first, and
+/// prints how much that was. The answers by command, 7 for errors, tell that nothing was left out.
 fn explore(bounds: Bounds, answers: &[&str]) {
     let (name, begun) = (bounds.name, Instant::now());
-    let checker = Sales::new(bounds.clone(), None).checker().spawn_bfs().join();
+    let max = generated_max();
+    let checker = Sales::new(bounds.clone(), None).checker();
+    let checker = checker.target_state_count(max).spawn_bfs().join();
     let (unique, generated) = (checker.unique_state_count(), checker.state_count());
     let (depth, seconds) = (checker.max_depth(), begun.elapsed().as_secs_f64());
-    println!("{name}: {unique} states, {generated} generated, depth {depth}, {seconds:.1} s");
+    let end = if generated < max { "complete" } else { "not to the end" };
+    println!(
+        "{name}: {unique} states, {generated} generated, depth {depth}, {seconds:.1} s, {end}"
+    );
     if let Some(found) = checker.discovery("nothing is wrong") {
         println!("with other names: {found} {:?}", found.last_state());
         // Once more with the names as they are, for a trace to be read.
@@ -36,7 +46,7 @@ fn explore(bounds: Bounds, answers: &[&str]) {
         panic!("found with symmetry only");
     }
     assert!(checker.is_done());
-    if !is_set("BRIEF") {
+    if generated < max && !is_set("BRIEF") {
         assert_eq!(checker.model().answers(), answers, "{name}");
     }
 }
