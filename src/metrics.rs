@@ -38,50 +38,39 @@ impl Counter {
     }
 }
 
-pub(crate) static TRIES_ACCEPTED: Counter = Counter::new();
-pub(crate) static TRIES_SOLD_OUT: Counter = Counter::new();
-pub(crate) static TRIES_AT_LIMIT: Counter = Counter::new();
-pub(crate) static TRIES_NOT_STARTED: Counter = Counter::new();
-pub(crate) static TRIES_ENDED: Counter = Counter::new();
-pub(crate) static TRIES_REPEATED: Counter = Counter::new();
-pub(crate) static ORDERS_CONFIRMED: Counter = Counter::new();
-pub(crate) static ORDERS_CANCELLED: Counter = Counter::new();
-pub(crate) static ORDERS_EXPIRED: Counter = Counter::new();
-pub(crate) static ORDERS_REJECTED: Counter = Counter::new();
-/// Those that don't pay their order.
-pub(crate) static PAYMENTS_TO_REFUND: Counter = Counter::new();
-pub(crate) static LOCKS_ACQUIRED: Counter = Counter::new();
-pub(crate) static LOCKS_REFUSED: Counter = Counter::new();
-pub(crate) static LOCKS_RELEASED: Counter = Counter::new();
-/// How many clients are in line now.
-pub(crate) static LOCKS_WAITING: Counter = Counter::new();
-/// The time that clients were in line, counted when they leave it.
-pub(crate) static LOCKS_WAITED_MS: Counter = Counter::new();
-pub(crate) static PRIZES_DRAWN: Counter = Counter::new();
-/// Calls of scripts that became commands.
-pub(crate) static SCRIPTS_REPLACED: Counter = Counter::new();
+/// Each counter, under the name of its field, and all with their fields in the order shown.
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        $($(#[$doc])* pub(crate) static $name: Counter = Counter::new();)*
 
-/// Every counter with its field, in the order shown.
-pub(crate) static FIELDS: [(&Field, &Counter); 18] = [
-    (&info::TRIES_ACCEPTED, &TRIES_ACCEPTED),
-    (&info::TRIES_SOLD_OUT, &TRIES_SOLD_OUT),
-    (&info::TRIES_AT_LIMIT, &TRIES_AT_LIMIT),
-    (&info::TRIES_NOT_STARTED, &TRIES_NOT_STARTED),
-    (&info::TRIES_ENDED, &TRIES_ENDED),
-    (&info::TRIES_REPEATED, &TRIES_REPEATED),
-    (&info::ORDERS_CONFIRMED, &ORDERS_CONFIRMED),
-    (&info::ORDERS_CANCELLED, &ORDERS_CANCELLED),
-    (&info::ORDERS_EXPIRED, &ORDERS_EXPIRED),
-    (&info::ORDERS_REJECTED, &ORDERS_REJECTED),
-    (&info::PAYMENTS_TO_REFUND, &PAYMENTS_TO_REFUND),
-    (&info::LOCKS_ACQUIRED, &LOCKS_ACQUIRED),
-    (&info::LOCKS_REFUSED, &LOCKS_REFUSED),
-    (&info::LOCKS_RELEASED, &LOCKS_RELEASED),
-    (&info::LOCKS_WAITING, &LOCKS_WAITING),
-    (&info::LOCKS_WAITED_MS, &LOCKS_WAITED_MS),
-    (&info::PRIZES_DRAWN, &PRIZES_DRAWN),
-    (&info::SCRIPTS_REPLACED, &SCRIPTS_REPLACED),
-];
+        pub(crate) static FIELDS: &[(&Field, &Counter)] = &[$((&info::$name, &$name),)*];
+    };
+}
+
+counters! {
+    TRIES_ACCEPTED,
+    TRIES_SOLD_OUT,
+    TRIES_AT_LIMIT,
+    TRIES_NOT_STARTED,
+    TRIES_ENDED,
+    TRIES_REPEATED,
+    ORDERS_CONFIRMED,
+    ORDERS_CANCELLED,
+    ORDERS_EXPIRED,
+    ORDERS_REJECTED,
+    /// Those that don't pay their order.
+    PAYMENTS_TO_REFUND,
+    LOCKS_ACQUIRED,
+    LOCKS_REFUSED,
+    LOCKS_RELEASED,
+    /// How many clients are in line now.
+    LOCKS_WAITING,
+    /// The time that clients were in line, counted when they leave it.
+    LOCKS_WAITED_MS,
+    PRIZES_DRAWN,
+    /// Calls of scripts that became commands.
+    SCRIPTS_REPLACED,
+}
 
 /// Starts all counters from 0: a library may stay in memory across an unload.
 pub(crate) fn reset() {

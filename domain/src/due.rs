@@ -72,29 +72,24 @@ impl DueIndex {
         let (db, database) =
             self.databases.iter_mut().find(|(_, database)| !database.marked.is_empty())?;
         let (db, key) = (*db, database.marked.pop_first()?);
-        self.drop_if_empty(db);
         Some(DbKey { db, key })
     }
 
     /// Notes that a key has this many holds, and is to be looked at again at `at`.
     pub fn set(&mut self, key: &DbKey, at: Millis, holds: u64) {
         let skipped = self.skipped(key).cloned();
-        self.insert(key, Seen { at, holds, skipped });
+        self.remove(key);
+        let database = self.databases.entry(key.db).or_default();
+        database.queue.insert((at, Rc::clone(&key.key)));
+        database.holds = database.holds.saturating_add(holds);
+        database.seen.insert(Rc::clone(&key.key), Seen { at, holds, skipped });
     }
 
     /// Notes that a key is to be looked at again at `at`, without changing what is known of it.
     pub fn retry(&mut self, key: &DbKey, at: Millis) {
         let seen = self.databases.get(&key.db).and_then(|database| database.seen.get(&key.key));
-        let (holds, skipped) = seen.map_or((0, None), |seen| (seen.holds, seen.skipped.clone()));
-        self.insert(key, Seen { at, holds, skipped });
-    }
-
-    fn insert(&mut self, key: &DbKey, seen: Seen) {
-        self.remove(key);
-        let database = self.databases.entry(key.db).or_default();
-        database.queue.insert((seen.at, Rc::clone(&key.key)));
-        database.holds = database.holds.saturating_add(seen.holds);
-        database.seen.insert(Rc::clone(&key.key), seen);
+        let holds = seen.map_or(0, |seen| seen.holds);
+        self.set(key, at, holds);
     }
 
     /// The holds of a key that are skipped for now.
@@ -118,7 +113,6 @@ impl DueIndex {
             database.queue.remove(&(seen.at, Rc::clone(&key.key)));
             database.holds = database.holds.saturating_sub(seen.holds);
         }
-        self.drop_if_empty(key.db);
     }
 
     /// Notes that the holds of a key belong to no managed voucher.
@@ -205,15 +199,6 @@ impl DueIndex {
                 database.seen.values().fold(0, |sum, seen| sum.saturating_add(seen.holds));
         }
     }
-
-    fn drop_if_empty(&mut self, db: i32) {
-        let is_empty = self.databases.get(&db).is_some_and(|database| {
-            database.seen.is_empty() && database.marked.is_empty() && database.parked.is_empty()
-        });
-        if is_empty {
-            self.databases.remove(&db);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -283,6 +268,7 @@ mod tests {
         index.skip(&key(0, "a"), Some(skipped.clone()));
         index.set(&key(0, "a"), 30, 1);
         index.retry(&key(0, "a"), 40);
+        assert_eq!((index.first_due(), index.holds()), (Some(40), 1));
         assert_eq!(index.skipped(&key(0, "a")), Some(&skipped));
         index.swapped(0, 3);
         assert_eq!(index.skipped(&key(3, "a")), Some(&skipped));
@@ -301,6 +287,7 @@ mod tests {
         index.park(&key(0, "a3"));
         index.forget(|key| key.starts_with(b"a"));
         assert_eq!((index.holds(), index.take_marked()), (2, Some(key(0, "b1"))));
+        assert_eq!(index.due(20), Some(key(0, "b1")));
         index.mark_parked();
         assert!(!index.has_marked());
     }
