@@ -5,7 +5,7 @@
 //! failover what the replica had not received. Then it says less than the row, and what a customer
 //! was told must not be written over. Such a contradiction is returned, for a person to settle.
 
-use crate::book::{Reason, State};
+use crate::book::{Entry, Reason, State};
 
 /// What is known of an order: by its row, by the book, or by an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -31,6 +31,12 @@ impl<N> Known<N> {
             State::Released(_) => was.map(|was| was == State::Sold),
         };
         Self { state, was_sold, units, reference }
+    }
+}
+
+impl<N> From<Entry<N>> for Known<N> {
+    fn from(entry: Entry<N>) -> Self {
+        Self::new(entry.state, entry.was(), entry.units.get(), entry.reference)
     }
 }
 

@@ -5,7 +5,7 @@ use crate::actions::{Action, Named, Run};
 use crate::bounds::{created, is_set, order, sale};
 use crate::generated_max;
 use crate::world::{NOW, ORDERS, World, Written};
-use domain::book::{Entry, State as OrderState};
+use domain::book::State as OrderState;
 use domain::projection::{Book, Known, project};
 use domain::sale::Units;
 use stateright::{Checker, Model, Property};
@@ -72,16 +72,12 @@ struct Rows {
 /// Two orders and one worker, or one order and two.
 const BOUNDS: [(usize, bool); 2] = [(2, false), (1, true)];
 
-fn known(entry: &Entry<u8>) -> Known<u8> {
-    Known::new(entry.state, entry.was(), entry.units.get(), entry.reference)
-}
-
 impl Server {
     fn book(&self, id: usize) -> Book<u8> {
         match (self.world.rules, self.world.book[id]) {
             (None, _) => Book::Over,
             (Some(_), None) => Book::Lacks,
-            (Some(_), Some(entry)) => Book::Has(known(&entry)),
+            (Some(_), Some(entry)) => Book::Has(entry.into()),
         }
     }
 
@@ -107,13 +103,13 @@ impl Server {
             let entry = self.world.book[id].or(before.book[id]);
             let Some(entry) = entry else { continue };
             if run.written.ordered[id] > 0 {
-                streams[0] = Some(known(&entry));
+                streams[0] = Some(entry.into());
             }
             if run.written.confirmed[id] > 0 {
-                streams[1] = Some(known(&entry));
+                streams[1] = Some(entry.into());
             }
             if run.written.released[id] > 0 {
-                streams[if entry.state.is_live() { 2 } else { 3 }] = Some(known(&entry));
+                streams[if entry.state.is_live() { 2 } else { 3 }] = Some(entry.into());
             }
         }
         run.bad.map_or(Ok(()), Err)

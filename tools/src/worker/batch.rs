@@ -62,27 +62,23 @@ impl Row {
     }
 }
 
+/// An order as the server has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fact {
+    pub user: String,
+    pub known: Known<String>,
+    /// Only while it is held.
+    pub deadline_ms: Option<i64>,
+}
+
 /// What the server says of an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    Says(Says),
+    Has(Fact),
+    /// It has no such order, and why.
+    Without(Book<String>),
     /// It can't tell, for this reason.
     Unreadable(String),
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Says {
-    /// The order's, if the server has it.
-    pub user: Option<String>,
-    pub deadline_ms: Option<i64>,
-    pub book: Book<String>,
-}
-
-impl Says {
-    /// The server has no such order.
-    pub fn without(book: Book<String>) -> Self {
-        Self { user: None, deadline_ms: None, book }
-    }
 }
 
 /// What the server says, by order. An order that is not asked for has no book.

@@ -4,18 +4,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use domain::book::State;
+use domain::book::{Entry, State};
 use domain::entry_id::EntryId;
-use domain::projection::{Book, Known};
-use redis::{ErrorKind, Pipeline, RedisError, RedisResult, Value};
+use domain::key_names::{BOOK_PREFIX, RULES_PREFIX};
+use domain::projection::Book;
+use domain::rules::Rules;
+use redis::{ErrorKind, RedisError, RedisResult, Value};
 use seckill_tools::server_errors::{Trouble, told, trouble};
 
-use crate::batch::{Answer, Answers, Says};
+use crate::batch::{Answer, Answers, Fact};
 use crate::order_events::{Event, OrderKey, as_text};
-use crate::source::{Source, Which, bytes, field, number};
+use crate::source::{Source, Which, bytes, items};
 
 /// How long to wait for replicas in one try.
 const REPLICAS_WAIT: Duration = Duration::from_secs(1);
+/// Orders that one command asks for: more would keep the server's clients waiting.
+const PIECE: usize = 1_000;
 
 /// Whom a batch asks before it is committed.
 pub struct Asker<'s> {
@@ -45,73 +49,6 @@ impl Asker<'_> {
         Ok(gone)
     }
 
-    /// What the server says of some orders of managed vouchers.
-    pub async fn answers<'e>(
-        &mut self,
-        keys: impl Iterator<Item = &'e OrderKey>,
-    ) -> RedisResult<Answers> {
-        let keys: BTreeSet<_> = keys.filter(|key| key.is_managed()).collect();
-        let mut orders = redis::pipe();
-        for key in &keys {
-            orders.cmd("SECKILL.ORDER").arg(&key.voucher).arg(&key.order);
-        }
-        let mut answers = Answers::new();
-        let mut lacking = Vec::new();
-        for (key, reply) in keys.into_iter().zip(self.all(&mut orders).await?) {
-            let answer = match reply {
-                Ok(Value::Nil) => {
-                    lacking.push(key);
-                    continue;
-                }
-                Ok(reply) => answer_of(key, &reply),
-                // Without the module, entries alone decide.
-                Err(error) if is_unknown_command(&error) => Answer::Says(Says::without(Book::Over)),
-                Err(error)
-                    if trouble(&error) == Trouble::Wrong && error.code() != Some("NOPERM") =>
-                {
-                    Answer::Unreadable(told(&error))
-                }
-                Err(error) => return Err(error),
-            };
-            answers.insert(key.clone(), answer);
-        }
-        let vouchers: BTreeSet<_> = lacking.iter().map(|key| key.voucher.as_str()).collect();
-        let sales = self.sales(&vouchers).await?;
-        for key in lacking {
-            let sale = sales.get(key.voucher.as_str()).copied().flatten();
-            answers.insert(key.clone(), Answer::Says(Says::without(without(key, sale))));
-        }
-        Ok(answers)
-    }
-
-    /// The sale that each voucher has now; none if it is not managed.
-    async fn sales<'v>(
-        &mut self,
-        vouchers: &BTreeSet<&'v str>,
-    ) -> RedisResult<BTreeMap<&'v str, Option<u64>>> {
-        let mut infos = redis::pipe();
-        for voucher in vouchers {
-            infos.cmd("SECKILL.INFO").arg(*voucher);
-        }
-        let mut sales = BTreeMap::new();
-        for (voucher, reply) in vouchers.iter().zip(self.all(&mut infos).await?) {
-            let sale = match reply {
-                Ok(info) => field(&info, "sale").and_then(number),
-                Err(error) if error.code() == Some("NOVOUCHER") => None,
-                Err(error) => return Err(error),
-            };
-            sales.insert(*voucher, sale);
-        }
-        Ok(sales)
-    }
-
-    async fn all(&mut self, commands: &mut Pipeline) -> RedisResult<Vec<RedisResult<Value>>> {
-        match commands.is_empty() {
-            true => Ok(Vec::new()),
-            false => commands.ignore_errors().query_async(self.source.connection()).await,
-        }
-    }
-
     /// An error until the replicas have everything up to now: a failover then loses nothing of what
     /// is written.
     pub async fn replicated(&mut self, event: &Event) -> RedisResult<()> {
@@ -128,36 +65,94 @@ impl Asker<'_> {
     }
 }
 
-fn is_unknown_command(error: &RedisError) -> bool {
-    error.detail().is_some_and(|text| text.starts_with("unknown command"))
+/// What the server says of some orders; nothing of those of unmanaged vouchers.
+///
+/// A voucher's book is asked before its rules: if another sale begins in between, it has none of
+/// the orders yet, since their entries are older.
+pub async fn ask<'k>(
+    source: &mut Source,
+    keys: impl Iterator<Item = &'k OrderKey>,
+) -> RedisResult<Answers> {
+    let mut of: BTreeMap<&str, Vec<&OrderKey>> = BTreeMap::new();
+    for key in keys.filter(|key| key.is_managed()) {
+        of.entry(&key.voucher).or_default().push(key);
+    }
+    let (mut asked, mut commands, mut answers) = (Vec::new(), redis::pipe(), Answers::new());
+    for (voucher, keys) in of {
+        let Ok(naming) = source.naming(voucher) else {
+            let why = "its voucher has braces that are not a hash tag";
+            answers.extend(keys.into_iter().map(|key| (key.clone(), unreadable(why))));
+            continue;
+        };
+        for keys in keys.chunks(PIECE) {
+            commands.cmd("HMGET").arg(naming.key(BOOK_PREFIX));
+            keys.iter().for_each(|key| _ = commands.arg(&key.order));
+            commands.cmd("GET").arg(naming.key(RULES_PREFIX));
+            asked.push(keys.to_vec());
+        }
+    }
+    if asked.is_empty() {
+        return Ok(answers);
+    }
+    let connection = source.connection();
+    let replies: Vec<RedisResult<Value>> = commands.ignore_errors().query_async(connection).await?;
+    for (keys, replies) in asked.into_iter().zip(replies.chunks_exact(2)) {
+        let [book, rules] = replies else { continue };
+        for (at, key) in keys.into_iter().enumerate() {
+            answers.insert(key.clone(), answer(key, book, at, rules)?);
+        }
+    }
+    Ok(answers)
 }
 
-/// The reply of SECKILL.ORDER, if it is not null.
-fn answer_of(key: &OrderKey, reply: &Value) -> Answer {
-    let bytes_of = |name| field(reply, name).map(bytes).filter(|bytes| !bytes.is_empty());
-    let sale = field(reply, "sale").and_then(number);
-    if sale.is_none_or(|sale| sale.to_string() != key.sale) {
-        return Answer::Says(Says::without(without(key, sale)));
-    }
-    let user = field(reply, "user").map(|user| as_text(bytes(user)));
-    let units = field(reply, "units").and_then(number).and_then(|units| i64::try_from(units).ok());
-    let (Some(state), Some(units)) = (bytes_of("state").and_then(State::parse), units) else {
-        // An order that waits in line was never accepted.
-        return Answer::Says(Says { user, deadline_ms: None, book: Book::Lacks });
+/// The state of a user's order in the book, if that can be read there.
+pub async fn state(source: &mut Source, key: &OrderKey, user: &str) -> RedisResult<Option<State>> {
+    Ok(match ask(source, [key].into_iter()).await?.remove(key) {
+        Some(Answer::Has(fact)) if fact.user == user => Some(fact.known.state),
+        _ => None,
+    })
+}
+
+/// What the replies of a voucher's book and rules say of the order at this place in the book's.
+fn answer(
+    key: &OrderKey,
+    book: &RedisResult<Value>,
+    at: usize,
+    rules: &RedisResult<Value>,
+) -> RedisResult<Answer> {
+    let [book, rules] = match [book, rules].map(|reply| reply.as_ref()) {
+        [Ok(book), Ok(rules)] => [book, rules],
+        [Err(error), _] | [_, Err(error)] => {
+            let is_data = trouble(error) == Trouble::Wrong && error.code() != Some("NOPERM");
+            return if is_data { Ok(unreadable(&told(error))) } else { Err(error.clone()) };
+        }
     };
-    let was = bytes_of("was").and_then(State::parse);
-    let reference = bytes_of("ref").map(as_text);
-    let deadline_ms =
-        field(reply, "deadline").and_then(number).and_then(|ms| i64::try_from(ms).ok());
-    let book = Book::Has(Known::new(state, was, units, reference));
-    Answer::Says(Says { user, deadline_ms, book })
+    let sale = match rules {
+        Value::Nil => None,
+        json => match Rules::parse(bytes(json)) {
+            Ok(rules) => Some(rules.sale.get()),
+            Err(_) => return Ok(unreadable("the rules of its voucher can't be read")),
+        },
+    };
+    Ok(match (sale, key.sale.parse().ok()) {
+        (Some(now), Some(its)) if now == its => match items(book).get(at) {
+            None | Some(Value::Nil) => Answer::Without(Book::Lacks),
+            Some(entry) => fact(bytes(entry))
+                .map_or_else(|| unreadable("its entry in the book can't be read"), Answer::Has),
+        },
+        (Some(now), Some(its)) if now < its => Answer::Without(Book::Older),
+        _ => Answer::Without(Book::Over),
+    })
 }
 
-/// What it means that the server has no such order, by the sale that the voucher has now.
-fn without(key: &OrderKey, sale: Option<u64>) -> Book<String> {
-    match (sale, key.sale.parse::<u64>().ok()) {
-        (Some(now), Some(its)) if now == its => Book::Lacks,
-        (Some(now), Some(its)) if now < its => Book::Older,
-        _ => Book::Over,
-    }
+/// An order from its entry in the book; None if that can't be read.
+pub fn fact(entry: &[u8]) -> Option<Fact> {
+    let entry = Entry::parse(entry).ok()?;
+    let deadline_ms = (entry.state == State::Held).then_some(entry.deadline);
+    let user = as_text(entry.user);
+    Some(Fact { user, known: entry.map(as_text).into(), deadline_ms })
+}
+
+fn unreadable(why: &str) -> Answer {
+    Answer::Unreadable(why.to_owned())
 }

@@ -4,11 +4,13 @@ use std::io::{BufRead, Write};
 
 use crate::order_events::{Event, Unfit};
 use anyhow::{Context, Result, bail, ensure};
+use domain::book::State;
 use domain::entry_id::EntryId;
 use seckill_tools::nodes::Nodes;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 use seckill_tools::server_errors::told;
 
+use crate::book;
 use crate::options::{DeadLetter, Options};
 use crate::settings::{self, Differ};
 use crate::source::{Source, Which};
@@ -90,19 +92,21 @@ impl Outlook {
                 return Ok(Self { says, held: false });
             }
         };
-        let known = source.order(&order.key).await?.filter(|known| known.user == order.user);
-        let state = known.map(|known| known.state);
+        let state = book::state(source, &order.key, &order.user).await?;
         let [voucher, user] = [&order.key.voucher, &order.user].map(|text| sanitize(text));
         let released = format!("Its {} of voucher {voucher} go back on sale.", order.units);
-        let says = match state.as_deref() {
-            Some(state @ ("cancelled" | "expired" | "rejected")) => {
-                format!("The order of {user} is {state} already: nothing is released.")
+        let says = match state {
+            Some(State::Released(reason)) => {
+                let word = reason.word();
+                format!("The order of {user} is {word} already: nothing is released.")
             }
-            Some("held") => format!("The order of {user} is held, not paid. {released}"),
-            Some(_) => format!("The order of {user} is SOLD: it may be paid. {released}"),
+            Some(State::Held) => format!("The order of {user} is held, not paid. {released}"),
+            Some(State::Sold) => {
+                format!("The order of {user} is SOLD: it may be paid. {released}")
+            }
             None => format!("The order of {user} counts as SOLD: it may be paid. {released}"),
         };
-        Ok(Self { says, held: state.as_deref() == Some("held") })
+        Ok(Self { says, held: state == Some(State::Held) })
     }
 }
 

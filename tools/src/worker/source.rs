@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use crate::order_events::StreamEntry;
 use domain::entry_id::EntryId;
+use domain::hash_tag::StrayBraces;
+use domain::key_names::Naming;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, RedisResult, Value, cmd};
 use seckill_tools::duration::millis;
@@ -102,6 +104,11 @@ impl Source {
             Which::Confirmed => self.streams.confirmed.as_deref().unwrap_or_default(),
             Which::Released => &self.streams.released,
         }
+    }
+
+    /// How the keys of a voucher in these streams are named.
+    pub fn naming<'v>(&self, voucher: &'v str) -> Result<Naming<'v>, StrayBraces> {
+        Naming::of(voucher.as_bytes(), self.name(Which::Orders).ends_with('}'))
     }
 
     /// The streams that are read.

@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use tracing::{info, warn};
 
 use crate::batch::{Answers, Batch, Holders, Outcome, Plan, Row, Sole, Step, Steps, TooMany, plan};
-use crate::book::Asker;
+use crate::book::{Asker, ask};
 use crate::options::Options;
 use crate::order_events::{Event, OrderKey};
 use crate::source::Which;
@@ -243,7 +243,7 @@ impl Store {
         let keys: Vec<&OrderKey> = keys.into_iter().collect();
         // Both at once: what contradicts a row is asked for again below.
         let (rows, answers) =
-            tokio::join!(self.rows(&mut open, &keys), asker.answers(keys.iter().copied()));
+            tokio::join!(self.rows(&mut open, &keys), ask(asker.source, keys.iter().copied()));
         let (rows, mut answers) = (rows?, answers.map_err(Fault::Server)?);
         let holders = match care {
             Care::Usual => Holders::new(),
@@ -267,7 +267,7 @@ impl Store {
         if !planned.disputes.is_empty() {
             // Now that the rows are locked, no other worker writes what the answer is too old for.
             let disputed = planned.disputes.iter().map(|row| &row.key);
-            answers.extend(asker.answers(disputed).await.map_err(Fault::Server)?);
+            answers.extend(ask(asker.source, disputed).await.map_err(Fault::Server)?);
             planned = plan(&answers)?;
         }
         self.write(&mut open, &planned).await?;

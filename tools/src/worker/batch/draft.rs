@@ -76,8 +76,8 @@ fn refused(batch: &Batch<'_>, event: &Event, row: Option<&Row>) -> Option<Outcom
             _ => None,
         };
     }
-    let Some(Answer::Says(says)) = batch.answers.get(&event.key) else { return None };
-    let is_other = says.user.as_ref().is_some_and(|user| *user != event.user);
+    let Some(Answer::Has(fact)) = batch.answers.get(&event.key) else { return None };
+    let is_other = fact.user != event.user;
     is_other.then(|| if is_order { Outcome::Failed(Why::OtherUser) } else { event.done() })
 }
 
@@ -194,25 +194,27 @@ impl Draft<'_> {
         from: Option<State>,
         records: &mut Vec<Record>,
     ) {
-        let over = Book::Over;
-        let (user, book) = match batch.answers.get(&event.key) {
-            Some(Answer::Says(says)) => (says.user.as_ref(), &says.book),
-            _ => (None, &over),
+        let (fact, book) = match batch.answers.get(&event.key) {
+            Some(Answer::Has(fact)) => (Some(fact), Book::Has(fact.known.clone())),
+            Some(Answer::Without(book)) => (None, book.clone()),
+            _ => (None, Book::Over),
         };
         let row = &mut self.row;
         let known = from.is_some().then_some(&row.known);
-        let found = match user {
-            Some(user) if *user != row.user => {
-                Err(Contradiction { known: known.unwrap_or(told).clone() })
-            }
-            _ => project(known, Some(told).filter(|_| event.kind != Kind::Look), book),
+        let other = fact.map(|fact| &fact.user).filter(|user| **user != row.user);
+        let found = match other {
+            Some(_) => Err(Contradiction { known: known.unwrap_or(told).clone() }),
+            None => project(known, Some(told).filter(|_| event.kind != Kind::Look), &book),
         };
         match found {
-            Ok(known) => row.known = known.unwrap_or_else(|| told.clone()),
+            Ok(known) => {
+                row.known = known.unwrap_or_else(|| told.clone());
+                // SECKILL.EXTEND appends no entry: only the book has the new deadline.
+                row.deadline_ms = fact.and_then(|fact| fact.deadline_ms).or(row.deadline_ms);
+            }
             Err(Contradiction { known }) => {
                 row.known = known;
-                let other = user.filter(|user| **user != row.user);
-                let said = other.map_or_else(|| said(event, book), |user| word_of_user(user));
+                let said = other.map_or_else(|| said(event, &book), |user| word_of_user(user));
                 if row.disputed != said {
                     records.push(record(event, from, "disputed", &said));
                     row.disputed = said;

@@ -7,9 +7,9 @@ use domain::projection::{Book, Known, project};
 use seckill_tools::sanitize::sanitize;
 use serde::Serialize;
 
-use super::facts::{Fact, Sold};
+use super::facts::Sold;
 use super::references::Reference;
-use crate::batch::{Row, of_book, word_of_user};
+use crate::batch::{Fact, Row, of_book, word_of_user};
 use crate::store::Ledger;
 
 /// Further differences are only counted.

@@ -4,29 +4,21 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use domain::book::State;
-use domain::projection::{Book, Known};
+use domain::projection::Known;
 use redis::{RedisResult, Value, cmd};
 use seckill_tools::connection::Connection;
 use seckill_tools::scan::items;
 use seckill_tools::voucher_keys::VoucherKeys;
 
-use crate::batch::{Answer, Says};
-use crate::book::Asker;
+use crate::batch::Fact;
+use crate::book;
 use crate::options::OrderFields;
-use crate::order_events::{Event, Kind, OrderKey};
-use crate::source::{Source, Which, entries_of};
+use crate::order_events::{Event, Kind};
+use crate::source::{Which, entries_of};
 
 const PIECE: usize = 1_000;
-
-/// An order as the server has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fact {
-    pub user: String,
-    pub known: Known<String>,
-    pub deadline_ms: Option<i64>,
-}
 
 /// What was sold of a voucher in its current sale.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,7 +42,6 @@ impl Sold {
     /// None if the voucher has no sale.
     pub async fn read(
         link: &mut Connection,
-        source: &mut Source,
         keys: &VoucherKeys,
         names: &[OrderFields],
     ) -> Result<Option<Self>> {
@@ -80,7 +71,7 @@ impl Sold {
             ..Self::default()
         };
         if sold.is_managed {
-            sold.read_book(link, source, keys).await?;
+            sold.read_book(link, keys).await?;
         } else {
             let users = items(link, "SSCAN", &keys.buyers).await?;
             sold.users = users.into_iter().map(text).collect();
@@ -89,37 +80,12 @@ impl Sold {
         Ok(Some(sold))
     }
 
-    /// The ids are in the book's fields; what it says of an order is asked as for every batch.
-    async fn read_book(
-        &mut self,
-        link: &mut Connection,
-        source: &mut Source,
-        keys: &VoucherKeys,
-    ) -> Result<()> {
-        let book = items(link, "HSCAN", &keys.book).await?;
-        let ids: Vec<OrderKey> = book
-            .chunks_exact(2)
-            .map(|pair| OrderKey {
-                voucher: self.voucher.clone(),
-                sale: self.sale.clone(),
-                order: text(pair[0].clone()),
-            })
-            .collect();
-        let mut asker = Asker { source, are_entries: false, replicas: 0 };
-        for ids in ids.chunks(PIECE) {
-            for (key, answer) in asker.answers(ids.iter()).await? {
-                match answer {
-                    Answer::Says(Says {
-                        user: Some(user),
-                        deadline_ms,
-                        book: Book::Has(known),
-                    }) => {
-                        self.orders.insert(key.order, Fact { user, known, deadline_ms });
-                    }
-                    Answer::Says(_) => {}
-                    Answer::Unreadable(why) => bail!("the book of {}: {why}", self.voucher),
-                }
-            }
+    async fn read_book(&mut self, link: &mut Connection, keys: &VoucherKeys) -> Result<()> {
+        for pair in items(link, "HSCAN", &keys.book).await?.chunks_exact(2) {
+            let order = text(pair[0].clone());
+            let fact = book::fact(&pair[1]);
+            let fact = fact.with_context(|| format!("order {order} in {}", keys.book))?;
+            self.orders.insert(order, fact);
         }
         Ok(())
     }

@@ -40,7 +40,7 @@ pub async fn repair(
     }
     // Read again, since the orders may have changed; and before the streams, so that an order
     // without an entry there was trimmed and will not be read later.
-    let sold = Sold::read(link, source, keys, names).await?.unwrap_or_default();
+    let sold = Sold::read(link, keys, names).await?.unwrap_or_default();
     let sole = if sold.limit == 1 && !sold.is_managed { Sole::Yes } else { Sole::No };
     let mut entries: HashMap<String, Vec<(Event, Sole)>> = HashMap::new();
     let streams: &[Which] = match sold.is_managed {

@@ -5,20 +5,12 @@ use domain::fields::{DEAD_LETTER_GROUP, DEAD_LETTER_ID, DEAD_LETTER_REASON, DEAD
 use domain::key_names::DEAD_LETTERS_SUFFIX;
 use domain::rejection::Fate;
 use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult, Value, cmd};
-use seckill_tools::server_errors::{Trouble, trouble};
 
-use super::{Source, Which, bytes, entries_of, field, items, number};
-use crate::order_events::{OrderKey, StreamEntry};
+use super::{Source, Which, bytes, entries_of, items, number};
+use crate::order_events::StreamEntry;
 
 /// How often a step is tried while others write the same key.
 const TRIES: u32 = 100;
-
-/// What the server knows about an order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Order {
-    pub user: String,
-    pub state: String,
-}
 
 impl Source {
     /// Makes an entry a dead letter; nothing is released. False if it is acknowledged already.
@@ -112,24 +104,6 @@ impl Source {
         let mut range = cmd("XRANGE");
         range.arg(self.name(which)).arg(id.to_string()).arg(id.to_string());
         Ok(entries_of(&self.ask(&range).await?).into_iter().next())
-    }
-
-    /// What the server knows about an order of a managed voucher; none for an unmanaged one.
-    pub async fn order(&mut self, key: &OrderKey) -> RedisResult<Option<Order>> {
-        let mut order = cmd("SECKILL.ORDER");
-        order.arg(&key.voucher).arg(&key.order);
-        let reply: Value = match self.ask(&order).await {
-            Ok(reply) => reply,
-            Err(error) if trouble(&error) == Trouble::Wrong => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let text = |name| Some(String::from_utf8_lossy(bytes(field(&reply, name)?)).into_owned());
-        // A later sale of the voucher may have an order with the same id.
-        let sale = field(&reply, "sale").and_then(number);
-        if sale.map_or_else(String::new, |sale| sale.to_string()) != key.sale {
-            return Ok(None);
-        }
-        Ok(text("user").zip(text("state")).map(|(user, state)| Order { user, state }))
     }
 }
 

@@ -14,9 +14,9 @@ fn of_sale(mut event: Event) -> Heard {
 
 fn book(event: &Heard, state: State, was: Option<State>, units: i64, paid: &str) -> Answers {
     let reference = Some(paid.to_owned()).filter(|paid| !paid.is_empty());
-    let book = Book::Has(Known::new(state, was, units, reference));
-    let user = Some(event.0.user.clone());
-    Answers::from([(event.0.key.clone(), Answer::Says(Says { user, deadline_ms: None, book }))])
+    let known = Known::new(state, was, units, reference);
+    let fact = Fact { user: event.0.user.clone(), known, deadline_ms: None };
+    Answers::from([(event.0.key.clone(), Answer::Has(fact))])
 }
 
 impl Rows {
@@ -116,4 +116,24 @@ fn a_payment_to_give_back_is_recorded_and_sells_nothing() {
     let told: Vec<_> = rows.records.iter().map(|record| (&*record.to, &record.reference)).collect();
     let begun = ("expired", &None);
     assert_eq!(told, [begun, ("late", &Some("p".to_owned())), ("unknown", &None)]);
+}
+
+#[test]
+fn a_held_row_has_the_deadline_of_the_book() {
+    let mut rows = Rows::default();
+    let order = of_sale(held_of("alice", "1", 1, 2));
+    let until = |deadline_ms| {
+        let mut answers = book(&order, State::Held, None, 2, "");
+        let Some(Answer::Has(fact)) = answers.get_mut(&order.0.key) else { unreachable!() };
+        fact.deadline_ms = Some(deadline_ms);
+        answers
+    };
+    // Extended before the order is read, and again before it is read once more.
+    for deadline_ms in [700, 900] {
+        rows.apply_by(one(&order), &until(deadline_ms));
+        assert_eq!(rows.row(&order).deadline_ms, Some(deadline_ms));
+    }
+    rows.apply_by(one(&order), &book(&order, State::Sold, None, 2, "p"));
+    assert_eq!(rows.row(&order).deadline_ms, Some(900), "the last one that it had");
+    assert_eq!(rows.told(&order), ["on_held - held", "on_confirmed held sold"]);
 }

@@ -5,7 +5,6 @@ use crate::seen_entries::SeenEntries;
 use domain::book::{Reason, State};
 use domain::entry_id::EntryId;
 
-use super::super::facts::Fact;
 use super::*;
 use crate::batch::Sole;
 
