@@ -20,8 +20,10 @@ pub mod library;
 mod parts;
 mod wire;
 
-pub use parts::{DEADLINE, Port, in_time, is_started_in, left_out, module, text, wait_for};
-use parts::{address, copy_data, last_appended, read_log};
+pub use parts::{
+    DEADLINE, Port, in_time, is_started_in, last_appended, left_out, module, text, wait_for,
+};
+use parts::{address, copy_data, read_log};
 pub use wire::Wire;
 
 /// A running server, killed when dropped.

@@ -5,7 +5,8 @@
 //! new Redis server and an empty database, and the resulting rows are counted.
 //!
 //! In reading order: `harness`, `databases` (shared with the tests), `machine` (shared with the
-//! benchmark of the module), `turns` (one turn of either), `naive` (the other consumer), `report`.
+//! benchmark of the module), `turns` (one turn of either), `naive` (the other consumer), `report`;
+//! `pairs` compares two builds of the worker.
 
 use kit::harness;
 #[path = "../../tests/worker/databases.rs"]
@@ -13,6 +14,7 @@ mod databases;
 #[path = "../../../benches/side_by_side/machine.rs"]
 mod machine;
 mod naive;
+mod pairs;
 mod report;
 mod turns;
 
@@ -37,6 +39,11 @@ struct Options {
     /// Where rows.json and rows.md go; docs/bench by default for a whole run
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+
+    /// Another build of seckill-worker: compares the two, each with and without a book and the
+    /// shop's statements, and writes no files
+    #[arg(long, value_name = "PROGRAM")]
+    against: Option<PathBuf>,
 
     /// Rounds; a figure is the median of them
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
@@ -63,6 +70,9 @@ fn run(options: &Options) -> Result<()> {
         true => (1, turns::SMOKE),
         false => (options.rounds, turns::WHOLE),
     };
+    if let Some(other) = &options.against {
+        return pairs::compare(other, rounds, size.worker);
+    }
     let mut lines = Vec::new();
     for kind in [Kind::Sqlite, Kind::Postgres] {
         eprintln!("{kind:?} ...");

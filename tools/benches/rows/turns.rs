@@ -1,5 +1,6 @@
 //! One turn of a consumer: writes orders into a stream, and counts and times the resulting rows.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -22,8 +23,20 @@ pub struct Size {
     pub worker: usize,
 }
 
+/// The worker that is built with the benchmark.
+pub const WORKER: &str = env!("CARGO_BIN_EXE_seckill-worker");
+
 pub const WHOLE: Size = Size { naive: 5_000, worker: 100_000 };
 pub const SMOKE: Size = Size { naive: 300, worker: 3_000 };
+
+/// What a turn of the worker is about.
+#[derive(Clone, Copy)]
+pub struct Turn<'t> {
+    /// The program.
+    pub worker: &'t Path,
+    pub is_managed: bool,
+    pub has_statements: bool,
+}
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -79,22 +92,28 @@ const STATEMENTS: &str = r#"on_sold = [
 
 /// Orders per second.
 fn turn(contender: Contender, database: &Database, size: Size) -> Result<f64> {
-    let server = Server::with().config("appendonly yes").config("appendfsync everysec").start();
-    let mut redis = redis::Client::open(server.address())?.get_connection()?;
-    let orders = match contender {
-        Contender::OneEntryATransaction => size.naive,
-        Contender::SeckillWorker | Contender::WithStatements => size.worker,
-    };
-    let spent = match contender {
-        Contender::OneEntryATransaction => naive_turn(&mut redis, database, orders)?,
-        Contender::SeckillWorker => worker_turn(&mut redis, &server, database, orders, &[])?,
-        Contender::WithStatements => statements_turn(&mut redis, &server, database, orders)?,
+    let (orders, spent) = match contender {
+        Contender::OneEntryATransaction => (size.naive, naive_turn(database, size.naive)?),
+        Contender::SeckillWorker | Contender::WithStatements => {
+            let has_statements = contender == Contender::WithStatements;
+            let turn = Turn { worker: Path::new(WORKER), is_managed: false, has_statements };
+            (size.worker, worker_turn(turn, database, size.worker)?)
+        }
     };
     Ok(orders as f64 / spent.as_secs_f64())
 }
 
-fn naive_turn(redis: &mut redis::Connection, to: &Database, orders: usize) -> Result<Duration> {
-    fill(redis, orders)?;
+/// A new server, and a connection to it.
+fn server() -> Result<(Server, redis::Connection)> {
+    let server = Server::with().config("appendonly yes").config("appendfsync everysec").start();
+    let redis = redis::Client::open(server.address())?.get_connection()?;
+    Ok((server, redis))
+}
+
+fn naive_turn(to: &Database, orders: usize) -> Result<Duration> {
+    let (_server, mut redis) = server()?;
+    let redis = &mut redis;
+    fill(redis, orders, false)?;
     let mut group = redis::cmd("XGROUP");
     group.arg("CREATE").arg("stream.orders").arg(naive::GROUP).arg("0").query::<()>(redis)?;
     let runtime = runtime()?;
@@ -109,54 +128,31 @@ fn naive_turn(redis: &mut redis::Connection, to: &Database, orders: usize) -> Re
     })
 }
 
-/// A turn of the worker with the shop's tables.
-fn statements_turn(
-    redis: &mut redis::Connection,
-    server: &Server,
-    to: &Database,
-    orders: usize,
-) -> Result<Duration> {
-    let file = server.dir().join("statements.toml");
-    std::fs::write(&file, STATEMENTS)?;
-    let runtime = runtime()?;
-    runtime.block_on(async {
-        let mut connection = naive::connect(&to.url_to_make()).await?;
-        naive::make_tables(&mut connection, VOUCHER, orders as i64).await
-    })?;
-    let options = ["--statements".to_owned(), file.display().to_string()];
-    let spent = worker_turn(redis, server, to, orders, &options)?;
-    runtime.block_on(async {
-        let mut connection = naive::connect(&to.url).await?;
-        naive::check(&mut connection, orders as i64).await
-    })?;
-    Ok(spent)
-}
-
 /// Measures the worker's process, from its start to its end.
-fn worker_turn(
-    redis: &mut redis::Connection,
-    server: &Server,
-    database: &Database,
-    orders: usize,
-    options: &[String],
-) -> Result<Duration> {
-    let run = || -> Result<Duration> {
+pub fn worker_turn(turn: Turn<'_>, database: &Database, orders: usize) -> Result<Duration> {
+    let (server, mut redis) = server()?;
+    let runtime = runtime()?;
+    let mut command = Command::new(turn.worker);
+    command.arg("--redis").arg(format!("redis+unix://{}", server.dir().join("socket").display()));
+    command.args(["--database", &database.url, "--once", "--quiet"]);
+    if turn.has_statements {
+        let file = server.dir().join("statements.toml");
+        std::fs::write(&file, STATEMENTS)?;
+        command.arg("--statements").arg(file);
+        runtime.block_on(async {
+            let mut connection = naive::connect(&database.url_to_make()).await?;
+            naive::make_tables(&mut connection, VOUCHER, orders as i64).await
+        })?;
+    }
+    let mut run = || -> Result<Duration> {
         let started = Instant::now();
-        let status = Command::new(env!("CARGO_BIN_EXE_seckill-worker"))
-            .arg("--redis")
-            .arg(format!("redis+unix://{}", server.dir().join("socket").display()))
-            .args(["--database", &database.url, "--once", "--quiet"])
-            .args(options)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .status()?;
+        let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status()?;
         let spent = started.elapsed();
         if status.success() { Ok(spent) } else { Err(format!("seckill-worker: {status}").into()) }
     };
     run()?; // makes the tables
-    fill(redis, orders)?;
+    fill(&mut redis, orders, turn.is_managed)?;
     let spent = run()?;
-    let runtime = runtime()?;
     runtime.block_on(async {
         let mut connection = naive::connect(&database.url).await?;
         let rows = count(&mut connection, "SELECT COUNT(*) FROM seckill_orders").await?;
@@ -164,6 +160,9 @@ fn worker_turn(
         let units = count(&mut connection, units).await?;
         if (rows, units) != (orders as i64, orders as i64) {
             return Err(format!("{rows} rows, {units} units of {orders} orders").into());
+        }
+        if turn.has_statements {
+            naive::check(&mut connection, orders as i64).await?;
         }
         Ok(spent)
     })
@@ -174,8 +173,12 @@ pub async fn count(connection: &mut AnyConnection, query: &str) -> Result<i64> {
 }
 
 /// Sells to this many users.
-fn fill(redis: &mut redis::Connection, orders: usize) -> Result<()> {
-    redis::cmd("SET").arg("seckill:stock:phone").arg(orders).query::<()>(redis)?;
+fn fill(redis: &mut redis::Connection, orders: usize, is_managed: bool) -> Result<()> {
+    if is_managed {
+        redis::cmd("SECKILL.CREATE").arg(VOUCHER).arg(orders).query::<()>(redis)?;
+    } else {
+        redis::cmd("SET").arg("seckill:stock:phone").arg(orders).query::<()>(redis)?;
+    }
     let numbers: Vec<usize> = (0..orders).collect();
     for numbers in numbers.chunks(PIPELINE) {
         let mut pipeline = redis::pipe();
@@ -191,7 +194,7 @@ fn fill(redis: &mut redis::Connection, orders: usize) -> Result<()> {
     Ok(())
 }
 
-fn name_of(database: &Database) -> Result<String> {
+pub fn name_of(database: &Database) -> Result<String> {
     let (name, query) = match database.kind {
         Kind::Sqlite => ("SQLite", "SELECT sqlite_version()"),
         _ => ("PostgreSQL", "SHOW server_version"),

@@ -7,7 +7,7 @@ use redis::Value;
 use crate::check::expect;
 use crate::databases::{Database, Kind};
 use crate::harness::{Server, wait_for};
-use crate::shop::{GROUP, Shop, databases, from_hex, hex};
+use crate::shop::{GROUP, Shop, databases, from_hex, long_hex};
 use crate::statements::documented;
 use crate::worker::Worker;
 
@@ -26,11 +26,8 @@ impl Shop {
 
     /// What the changes table has become of an order, in order.
     pub fn changes(&self, order: &str) -> Vec<String> {
-        let hex = |column: &str| match self.database.kind.is_mysql() {
-            true => format!("CAST(hex({column}) AS CHAR(500))"),
-            false => hex(self.database.kind, column),
-        };
-        let [to, reference] = ["to_state", "COALESCE(ref, '-')"].map(hex);
+        let columns = ["to_state", "COALESCE(ref, '-')"];
+        let [to, reference] = columns.map(|column| long_hex(self.database.kind, column));
         let query = format!(
             "SELECT {to}, {reference} FROM seckill_order_changes WHERE order_id = '{order}' \
              ORDER BY at_ms, entry, to_state"

@@ -10,6 +10,7 @@
 //! | `check` | rows compared with the server, and repaired |
 //! | `http` | slow clients of its port; health |
 //! | `crashes` | workers and servers that are killed or hang, at any moment |
+//! | `chaos` | all of that at random, in the middle of a sale |
 //! | `losses` | servers that lose orders, confirmations or releases |
 //! | `away` | databases, groups and streams that disappear and return |
 //! | `released` | cancelled, expired, bought again, in any order of reading |
@@ -31,6 +32,7 @@ use kit::harness;
 
 mod away;
 mod blocks;
+mod chaos;
 mod check;
 mod crashes;
 mod databases;

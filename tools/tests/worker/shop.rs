@@ -363,9 +363,17 @@ pub fn hex(kind: Kind, column: &str) -> String {
     }
 }
 
-fn integer(kind: Kind, column: &str) -> String {
+pub fn integer(kind: Kind, column: &str) -> String {
     let integer = if kind.is_mysql() { "SIGNED" } else { "BIGINT" };
     format!("CAST({column} AS {integer})")
+}
+
+/// The same of a column or value of any length.
+pub fn long_hex(kind: Kind, column: &str) -> String {
+    match kind.is_mysql() {
+        true => format!("CAST(hex({column}) AS CHAR(500))"),
+        false => hex(kind, column),
+    }
 }
 
 pub fn from_hex(digits: &str) -> String {

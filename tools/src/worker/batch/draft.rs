@@ -212,8 +212,12 @@ impl Draft<'_> {
                 // SECKILL.EXTEND appends no entry: only the book has the new deadline.
                 row.deadline_ms = fact.and_then(|fact| fact.deadline_ms).or(row.deadline_ms);
             }
-            Err(Contradiction { known }) => {
-                row.known = known;
+            Err(Contradiction { known: without_row }) => {
+                // The shop's tables stay as they are, and so must the row that they agree with: what
+                // the entry said is in the record.
+                if known.is_none() {
+                    row.known = without_row;
+                }
                 let said = other.map_or_else(|| said(event, &book), |user| word_of_user(user));
                 if row.disputed != said {
                     records.push(record(event, from, "disputed", &said));

@@ -134,7 +134,9 @@ fn of_sale(
     }
     let live: Vec<&&Row> = rows.iter().filter(|row| is_live(row)).collect();
     if sold.is_managed {
-        for row in its.values() {
+        // A note without its order is all that is left of one that the server has lost.
+        let lost = |row: &&&Row| row.is_note() && !sold.orders.contains_key(&row.key.order);
+        for row in rows.iter().filter(|row| !row.is_note() || lost(row)) {
             let fact = sold.orders.get(&row.key.order);
             let book = fact.map_or(Book::Lacks, |fact| Book::Has(fact.known.clone()));
             if look(row, fact, &book, sums, differences) {

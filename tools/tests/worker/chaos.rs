@@ -1,0 +1,396 @@
+//! Random orders, payments and cancellations, while two workers are killed, the server loses the
+//! end of its log, and a replica that lags takes over.
+//!
+//! A row never says less than what was in it, what the server contradicts is shown, and without
+//! losses the rows are the book. `CHAOS_ROUNDS` is how many faults a run has.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+
+use domain::book::{Entry, Reason, State};
+use redis::Value;
+use sqlx::Row as _;
+
+use crate::check::checked;
+use crate::databases::{Database, Kind};
+use crate::harness::{Server, last_appended, wait_for};
+use crate::shop::{OrderId, Shop, from_hex, integer, long_hex, random};
+use crate::statements::documented;
+use crate::worker::Worker;
+
+const STOCK: i64 = 1_000_000;
+/// The first is held until it is paid, the second is sold at once.
+const VOUCHERS: [(u32, &str); 2] = [(1, "LIMIT 1000 HOLD 300"), (2, "LIMIT 1000")];
+const COMMANDS: usize = 40;
+
+/// What a row says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Said {
+    state: State,
+    units: i64,
+    reference: String,
+    is_disputed: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Losses {
+    None,
+    Many,
+}
+
+struct Chaos {
+    shop: Shop,
+    random: fastrand::Rng,
+    statements: String,
+    losses: Losses,
+    workers: Vec<Worker>,
+    replica: Server,
+    /// Voucher and user, by order id less a thousand.
+    orders: Vec<(u32, u32)>,
+    payments: u32,
+    /// Ends of the server's log in this round, each between two commands.
+    marks: Vec<u64>,
+    seen: BTreeMap<OrderId, Said>,
+    /// Workers killed, servers killed, failovers.
+    faults: [u32; 3],
+}
+
+fn server() -> crate::harness::Builder {
+    Server::with().aof().port()
+}
+
+fn replica(of: &Server) -> Server {
+    let replica = Server::with().aof().replica_of(of).start();
+    of.wait_for_replica(&replica);
+    // Only then are its files all that it has.
+    let written = wait_for("the log of the replica", || {
+        let is_one = |name| replica.info_number(name) == 1;
+        let is_busy = is_one("aof_rewrite_in_progress") || is_one("aof_rewrite_scheduled");
+        (is_one("aof_enabled") && !is_busy).then_some(())
+    });
+    written.unwrap_or_else(|late| panic!("{late}"));
+    replica
+}
+
+impl Chaos {
+    fn new(database: Database, losses: Losses) -> Self {
+        let mut shop = Shop::on(server().start(), database, &[""]);
+        let stock = VOUCHERS.map(|(voucher, _)| (voucher, STOCK));
+        let statements = shop.with_statements(&stock, &documented(shop.database.kind));
+        for (voucher, rules) in VOUCHERS {
+            shop.sell_managed(&voucher.to_string(), STOCK, rules);
+        }
+        let replica = replica(&shop.server);
+        let mut chaos = Self {
+            shop,
+            random: random(),
+            statements,
+            losses,
+            workers: Vec::new(),
+            replica,
+            orders: Vec::new(),
+            payments: 0,
+            marks: Vec::new(),
+            seen: BTreeMap::new(),
+            faults: [0; 3],
+        };
+        chaos.start_workers();
+        chaos
+    }
+
+    fn start_workers(&mut self) {
+        while self.workers.len() < 2 {
+            let batch = self.random.choice(["1", "7", "256"]).expect("one");
+            let waits = ["--claim-after", "50ms", "--retry", "5ms", "--batch", batch];
+            let statements = ["--statements", &self.statements];
+            self.workers.push(self.shop.worker(&[&waits[..], &statements].concat()));
+        }
+    }
+
+    fn kill_workers(&mut self) {
+        for mut worker in self.workers.drain(..) {
+            worker.kill9_somewhen(&mut self.random, || self.shop.has_pending());
+            self.faults[0] += 1;
+        }
+    }
+
+    /// A random command of a buyer, of the payment service or of the shop's staff.
+    fn command(&mut self) {
+        let random = &mut self.random;
+        if self.orders.is_empty() || random.u32(0..10) < 4 {
+            let (voucher, _) = *random.choice(&VOUCHERS).expect("one");
+            self.orders.push((voucher, random.u32(1..50)));
+            let (units, id) = (random.u32(1..4), 999 + self.orders.len());
+            let user = self.orders[self.orders.len() - 1].1;
+            self.shop.run(&format!("SECKILL.TRY {voucher} {user} {id} UNITS {units}"));
+            return;
+        }
+        // Mostly one of the last orders, while it is held.
+        let last = self.orders.len().min(if random.bool() { 8 } else { usize::MAX });
+        let at = self.orders.len() - 1 - random.usize(0..last);
+        let ((voucher, user), id) = (self.orders[at], 1_000 + at);
+        let order = format!("{voucher} {user} {id}");
+        let command = match random.u32(0..12) {
+            0 => format!("SECKILL.TRY {order} UNITS 2"),
+            1 => format!("SECKILL.CANCEL {order}"),
+            2 => format!("SECKILL.CANCEL {order} KEEP 1"),
+            3 => format!("SECKILL.EXTEND {order} 500"),
+            4 => format!("SECKILL.CONFIRM {order}"),
+            // The order's own reference, or, seldom, that of another payment.
+            more => {
+                self.payments += 1;
+                format!("SECKILL.CONFIRM {order} REF p{id}{}", if more == 5 { "b" } else { "" })
+            }
+        };
+        self.shop.run(&command);
+    }
+
+    fn round(&mut self) {
+        self.marks.clear();
+        let log = last_appended(self.shop.server.dir());
+        for _ in 0..COMMANDS {
+            self.marks.push(fs::metadata(&log).expect("its log").len());
+            self.command();
+        }
+        // Half of the time, the rows are ahead of what will be left.
+        if self.random.bool() {
+            self.drain();
+        }
+        match self.random.u32(0..4) {
+            0 => self.fail_over(),
+            1 | 2 => self.kill_server(),
+            _ => self.kill_workers(),
+        }
+        self.start_workers();
+        self.look();
+    }
+
+    fn kill_server(&mut self) {
+        self.faults[1] += 1;
+        let log = last_appended(self.shop.server.dir());
+        self.shop.server.kill9();
+        if self.losses == Losses::Many {
+            let end = *self.random.choice(&self.marks).expect("a mark");
+            let file = File::options().write(true).open(log).expect("its log");
+            file.set_len(end).expect("a cut");
+            self.shop.server.mend();
+        }
+        self.shop.server.start_again();
+        self.replica = replica(&self.shop.server);
+    }
+
+    /// The replica is cut off while the primary goes on, and then takes its place.
+    fn fail_over(&mut self) {
+        self.faults[2] += 1;
+        if self.losses == Losses::None {
+            self.kill_workers();
+            self.shop.server.wait_for_replica(&self.replica);
+        }
+        assert_eq!(self.replica.call(&["REPLICAOF", "NO", "ONE"]), Value::Okay);
+        if self.losses == Losses::Many {
+            (0..COMMANDS / 2).for_each(|_| self.command());
+            if self.random.bool() {
+                self.drain();
+            }
+            self.kill_workers();
+        }
+        // Started once more from its files, it is a primary whenever it starts again.
+        self.replica.kill9();
+        self.shop.server = server().data_of(&self.replica).start();
+        self.statements = self.shop.statements(&documented(self.shop.database.kind));
+        self.replica = replica(&self.shop.server);
+    }
+
+    fn rows(&self) -> BTreeMap<OrderId, Said> {
+        let kind = self.shop.database.kind;
+        let texts = ["voucher_id", "order_id", "state", "COALESCE(ref, '')"];
+        let texts = texts.map(|column| long_hex(kind, column)).join(", ");
+        let disputed = "CASE WHEN disputed_ms IS NULL THEN 0 ELSE 1 END";
+        let [units, disputed] = ["units", disputed].map(|column| integer(kind, column));
+        let query = format!("SELECT {texts}, {units}, {disputed} FROM seckill_orders");
+        // Before a worker has started, there is no table.
+        let rows = self.shop.database.try_rows(&query).unwrap_or_default();
+        let said = |row: &sqlx::any::AnyRow| {
+            let text = |at: usize| from_hex(&row.get::<String, _>(at));
+            let said = Said {
+                state: State::parse(text(2).as_bytes()).expect("a state"),
+                units: row.get(4),
+                reference: text(3),
+                is_disputed: row.get::<i64, _>(5) == 1,
+            };
+            ((text(0), text(1)), said)
+        };
+        rows.iter().map(said).collect()
+    }
+
+    /// No row says less than when it was looked at before.
+    fn look(&mut self) {
+        let rows = self.rows();
+        for (order, before) in &self.seen {
+            let Some(now) = rows.get(order) else { panic!("the row of {order:?} is gone") };
+            let is_later = match (before.state, now.state) {
+                (State::Sold, State::Held | State::Released(Reason::Expired)) => false,
+                (State::Released(_), State::Released(_)) => true,
+                (State::Released(_), _) => false,
+                _ => true,
+            };
+            let has_reference = before.reference.is_empty() || before.reference == now.reference;
+            let is_kept = before.state.is_live() || before.units == now.units;
+            let is_right = is_later && has_reference && is_kept && now.units <= before.units;
+            assert!(is_right, "{order:?}: {before:?} was overwritten by {now:?}");
+        }
+        self.seen = rows;
+    }
+
+    /// The orders whose row is not what the book says.
+    fn contradicted(&self, voucher: &str) -> BTreeSet<String> {
+        let book = match self.shop.run(&format!("HGETALL seckill:book:{voucher}")) {
+            Value::Array(book) => book,
+            other => panic!("{other:?}"),
+        };
+        let text = |value: &Value| crate::harness::text(value);
+        let book: BTreeMap<String, String> =
+            book.chunks(2).map(|pair| (text(&pair[0]), text(&pair[1]))).collect();
+        let rows = self.rows();
+        let its = rows.iter().filter(|((of, _), _)| of == voucher);
+        let its: BTreeMap<&String, &Said> = its.map(|((_, order), said)| (order, said)).collect();
+        let mut found = BTreeSet::new();
+        for (order, said) in &its {
+            let entry = book.get(*order).map(|entry| Entry::parse(entry.as_bytes()).expect("one"));
+            let is_right = entry.map_or(!said.state.is_live(), |entry| {
+                // Of a released order, nothing but its payment is owed.
+                let are_released = !entry.state.is_live() && !said.state.is_live();
+                let is_same = (entry.state, entry.units.get()) == (said.state, said.units);
+                let reference = entry.reference.unwrap_or_default();
+                (is_same || are_released) && reference == said.reference.as_bytes()
+            });
+            if !is_right {
+                found.insert((*order).clone());
+            }
+        }
+        for (order, entry) in &book {
+            let is_live = Entry::parse(entry.as_bytes()).expect("one").state.is_live();
+            if is_live && !its.contains_key(order) {
+                found.insert(order.clone());
+            }
+        }
+        found
+    }
+
+    /// Everything that was read is written, and no order is held any more.
+    fn settle(&mut self) {
+        let ended = wait_for("the holds to end", || {
+            (self.shop.count("EXISTS seckill:hold:1") == 0).then_some(())
+        });
+        ended.unwrap_or_else(|late| panic!("{late}"));
+        if self.losses == Losses::None {
+            self.shop.wait_until_drained(&mut self.workers[0]);
+        }
+        self.kill_workers();
+        self.drain();
+        self.look();
+    }
+
+    /// Another worker writes what can be written: an order whose row is disputed before the order
+    /// is read waits for a person.
+    fn drain(&self) {
+        let waits = ["--once", "--claim-after", "1ms", "--retry", "1ms"];
+        let statements = ["--statements", &self.statements];
+        let mut worker = self.shop.worker(&[&waits[..], &statements].concat());
+        let code = worker.ended().code();
+        assert!(matches!(code, Some(0 | 3 | 4)), "{code:?}: {}", worker.log());
+    }
+
+    /// How many orders are disputed, and how many `check` lists.
+    fn check(&mut self) -> [usize; 2] {
+        let mut shown = [0; 2];
+        for (voucher, _) in VOUCHERS {
+            let voucher = voucher.to_string();
+            let contradicted = self.contradicted(&voucher);
+            let (code, told) = checked(&self.shop, &["--voucher", &voucher, "--json"]);
+            let told: serde_json::Value = serde_json::from_str(&told).expect(&told);
+            let listed = told["differences"].as_array().expect("a list");
+            let listed: BTreeSet<_> =
+                listed.iter().map(|one| one["order"].as_str().expect("an id").to_owned()).collect();
+            let rows = self.rows();
+            let is_disputed = |order: &&String| {
+                let row = rows.get(&(voucher.clone(), (*order).clone()));
+                row.is_some_and(|row| row.is_disputed)
+            };
+            let unseen: Vec<_> = contradicted.difference(&listed).collect();
+            let unseen: Vec<_> = unseen.into_iter().filter(|order| !is_disputed(order)).collect();
+            let both = |order: &&String| {
+                let row = rows.get(&(voucher.clone(), (*order).clone()));
+                let entry = self.shop.run(&format!("HGET seckill:book:{voucher} {order}"));
+                format!("{order}: {row:?}, {entry:?}")
+            };
+            let unseen: Vec<_> = unseen.iter().map(both).collect();
+            assert!(unseen.is_empty(), "nobody is told of {unseen:#?}");
+            assert_eq!(code == Some(0), contradicted.is_empty(), "{voucher}: {told}");
+            shown[0] += contradicted.iter().filter(is_disputed).count();
+            shown[1] += listed.len();
+            if self.losses == Losses::None {
+                assert!(contradicted.is_empty(), "{voucher}: {contradicted:?}");
+            }
+            let its = rows.iter().filter(|((of, _), row)| *of == voucher && row.state.is_live());
+            let units: i64 = its.map(|(_, row)| row.units).sum();
+            assert_eq!(self.shop.units_sold(&voucher), units, "{voucher}");
+        }
+        // A row that began with a contradiction is not in the shop's tables.
+        if self.losses == Losses::None {
+            self.shop.check_shop(&VOUCHERS.map(|(voucher, _)| (voucher, STOCK)));
+        }
+        shown
+    }
+
+    /// What is missing is written, and what contradicts is marked: nothing is overwritten.
+    fn repair(&mut self) {
+        for (voucher, _) in VOUCHERS {
+            let voucher = voucher.to_string();
+            let options = ["--voucher", &voucher, "--repair", "--statements", &self.statements];
+            let (code, told) = checked(&self.shop, &options);
+            assert!(matches!(code, Some(0 | 1)), "{told}");
+        }
+        self.look();
+        self.check();
+    }
+}
+
+fn chaos(kind: Kind, losses: Losses) {
+    let Some(database) = Database::open(kind) else { return };
+    let rounds = std::env::var("CHAOS_ROUNDS").map_or(12, |count| count.parse().expect("a number"));
+    let mut chaos = Chaos::new(database, losses);
+    (0..rounds).for_each(|_| chaos.round());
+    chaos.settle();
+    let [disputed, listed] = chaos.check();
+    chaos.repair();
+    let [workers, servers, failovers] = chaos.faults;
+    println!(
+        "{kind:?}, losses {losses:?}: {} orders, {} payments, {workers} workers and {servers} \
+         servers killed, {failovers} failovers; {disputed} disputed, {listed} listed",
+        chaos.orders.len(),
+        chaos.payments
+    );
+}
+
+#[test]
+fn rows_are_the_book_without_losses() {
+    for kind in [Kind::Sqlite, Kind::Postgres, Kind::MariaDb] {
+        chaos(kind, Losses::None);
+    }
+}
+
+#[test]
+fn losses_are_shown_on_sqlite() {
+    chaos(Kind::Sqlite, Losses::Many);
+}
+
+#[test]
+fn losses_are_shown_on_postgres() {
+    chaos(Kind::Postgres, Losses::Many);
+}
+
+#[test]
+fn losses_are_shown_on_mariadb() {
+    chaos(Kind::MariaDb, Losses::Many);
+}
