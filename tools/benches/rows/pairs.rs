@@ -21,7 +21,7 @@ pub fn compare(other: &Path, rounds: u32, orders: usize) -> Result<()> {
             let mut rates = [const { Vec::new() }; 3];
             for round in 0..rounds {
                 let mut pair = [0.0; 2];
-                // Who is first alternates, too.
+                // Each of the two is first in every other round.
                 for place in [round % 2, 1 - round % 2].map(|place| place as usize) {
                     let worker = [Path::new(WORKER), other][place];
                     let Some(database) = Database::durable(kind) else { continue };

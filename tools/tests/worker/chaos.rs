@@ -14,7 +14,8 @@ use sqlx::Row as _;
 use crate::check::checked;
 use crate::databases::{Database, Kind};
 use crate::harness::{Server, last_appended, wait_for};
-use crate::shop::{OrderId, Shop, from_hex, integer, long_hex, random};
+use crate::losses::long_hex;
+use crate::shop::{OrderId, Shop, from_hex, integer, random};
 use crate::statements::documented;
 use crate::worker::Worker;
 
@@ -258,7 +259,7 @@ impl Chaos {
         for (order, said) in &its {
             let entry = book.get(*order).map(|entry| Entry::parse(entry.as_bytes()).expect("one"));
             let is_right = entry.map_or(!said.state.is_live(), |entry| {
-                // Of a released order, nothing but its payment is owed.
+                // A released order owes nobody anything but the payment.
                 let are_released = !entry.state.is_live() && !said.state.is_live();
                 let is_same = (entry.state, entry.units.get()) == (said.state, said.units);
                 let reference = entry.reference.unwrap_or_default();

@@ -7,9 +7,17 @@ use redis::Value;
 use crate::check::expect;
 use crate::databases::{Database, Kind};
 use crate::harness::{Server, wait_for};
-use crate::shop::{GROUP, Shop, databases, from_hex, long_hex};
+use crate::shop::{GROUP, Shop, databases, from_hex, hex};
 use crate::statements::documented;
 use crate::worker::Worker;
+
+/// A column or value of any length as hexadecimal digits.
+pub fn long_hex(kind: Kind, column: &str) -> String {
+    match kind.is_mysql() {
+        true => format!("CAST(hex({column}) AS CHAR(500))"),
+        false => hex(kind, column),
+    }
+}
 
 const ONCE: [&str; 6] = ["--once", "--json", "--claim-after", "1ms", "--retry", "1ms"];
 

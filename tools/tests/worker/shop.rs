@@ -368,14 +368,6 @@ pub fn integer(kind: Kind, column: &str) -> String {
     format!("CAST({column} AS {integer})")
 }
 
-/// The same of a column or value of any length.
-pub fn long_hex(kind: Kind, column: &str) -> String {
-    match kind.is_mysql() {
-        true => format!("CAST(hex({column}) AS CHAR(500))"),
-        false => hex(kind, column),
-    }
-}
-
 pub fn from_hex(digits: &str) -> String {
     let digits: Vec<u8> =
         digits.chars().map(|digit| digit.to_digit(16).expect("a digit") as u8).collect();

@@ -213,8 +213,8 @@ impl Draft<'_> {
                 row.deadline_ms = fact.and_then(|fact| fact.deadline_ms).or(row.deadline_ms);
             }
             Err(Contradiction { known: without_row }) => {
-                // The shop's tables stay as they are, and so must the row that they agree with: what
-                // the entry said is in the record.
+                // The shop's tables stay as they are, and so must the row that they agree with; the
+                // record has what the entry said.
                 if known.is_none() {
                     row.known = without_row;
                 }
