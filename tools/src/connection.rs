@@ -11,6 +11,7 @@ use redis::{
 };
 
 use crate::server::{ANSWER_WAIT, CONNECT_WAIT, Place};
+use crate::server_info::{fields, is_node};
 use crate::tls;
 
 /// A server or a cluster, whichever it is.
@@ -33,7 +34,7 @@ impl Target {
         let mut target = Target { place, cluster: None };
         let info: String =
             redis::cmd("INFO").arg("cluster").query_async(&mut target.connect().await?).await?;
-        if info.lines().any(|line| line.trim() == "cluster_enabled:1") {
+        if is_node(&fields(&info)) {
             target.cluster = Some(cluster_client(&target.place).context("--redis")?);
         }
         Ok(target)

@@ -2,10 +2,11 @@
 //!
 //! `server` has the options that say where a server is, and connects to it, `sentinel` by way of
 //! Sentinels; `nodes` finds the node of a key in a cluster, `connection` is a connection to a
-//! server or to a whole cluster; `server_errors` says what to do about an error and `back_off` how
-//! long to wait. `voucher_keys` and `sharding` name what is on sale there, `scan` looks for it.
-//! `http` serves metrics and asks for health, `command_line` reads options, `duration` those that
-//! are a time, `signals` says when to end, `sanitize` prints what others wrote, `address` a URL.
+//! server or to a whole cluster; `server_info` reads INFO, `server_errors` says what to do about an
+//! error and `back_off` how long to wait. `voucher_keys` and `sharding` name what is on sale there,
+//! `sale_info` says how it stands, `scan` looks for it. `http` serves metrics and asks for health,
+//! `command_line` reads options, `duration` those that are a time, `signals` says when to end,
+//! `sanitize` prints what others wrote, `address` a URL.
 
 pub mod address;
 pub mod back_off;
@@ -14,11 +15,13 @@ pub mod connection;
 pub mod duration;
 pub mod http;
 pub mod nodes;
+pub mod sale_info;
 pub mod sanitize;
 pub mod scan;
 pub mod sentinel;
 pub mod server;
 pub mod server_errors;
+pub mod server_info;
 pub mod sharding;
 pub mod signals;
 #[cfg(feature = "tls")]
@@ -26,4 +29,5 @@ pub mod tls;
 #[cfg(not(feature = "tls"))]
 #[path = "no_tls.rs"]
 pub mod tls;
+pub mod tls_options;
 pub mod voucher_keys;

@@ -6,19 +6,19 @@ use redis::cluster::ClusterClientBuilder;
 use redis::sentinel::SentinelClientBuilder;
 use redis::{ConnectionAddr, ConnectionInfo};
 
-use crate::server::ServerOptions;
+use crate::tls_options::TlsOptions;
 
 #[derive(Clone)]
 pub enum Certificates {}
 
 /// An error where TLS is asked for.
 pub fn secured(
-    options: &ServerOptions,
+    options: &TlsOptions,
+    _: &str,
     info: ConnectionInfo,
 ) -> Result<(ConnectionInfo, Option<Certificates>)> {
-    let is_asked = options.insecure || options.cacert.is_some() || options.cert.is_some();
     let is_plain = !matches!(info.addr(), ConnectionAddr::TcpTls { .. });
-    ensure!(is_plain && !is_asked, "--redis: this program was built without TLS");
+    ensure!(is_plain && !options.are_given(), "--redis: this program was built without TLS");
     Ok((info, None))
 }
 

@@ -18,6 +18,7 @@ use tokio::sync::Mutex;
 use crate::address;
 use crate::sentinel::SentinelUrl;
 use crate::tls::{self, Certificates};
+use crate::tls_options::TlsOptions;
 
 /// A server that answers later than this counts as lost. Longer than any blocking read of entries.
 pub const ANSWER_WAIT: Duration = Duration::from_secs(10);
@@ -44,21 +45,8 @@ pub struct ServerOptions {
     #[arg(long, value_name = "FILE")]
     pub redis_password_file: Option<PathBuf>,
 
-    /// The CA certificates to trust, in PEM [default: those of the system]
-    #[arg(long, value_name = "FILE")]
-    pub cacert: Option<PathBuf>,
-
-    /// The client certificate, in PEM
-    #[arg(long, value_name = "FILE", requires = "key")]
-    pub cert: Option<PathBuf>,
-
-    /// The private key of the client certificate, in PEM
-    #[arg(long, value_name = "FILE", requires = "cert")]
-    pub key: Option<PathBuf>,
-
-    /// Trust any certificate, which lets anybody in between read and change everything
-    #[arg(long, conflicts_with = "cacert")]
-    pub insecure: bool,
+    #[command(flatten)]
+    pub tls: TlsOptions,
 }
 
 /// How to reach a server.
@@ -86,7 +74,7 @@ impl ServerOptions {
             settings = settings.set_password(password);
         }
         info = info.set_redis_settings(settings);
-        let (info, certificates) = tls::secured(self, info)?;
+        let (info, certificates) = tls::secured(&self.tls, &self.redis, info)?;
         let sentinels = match sentinel {
             None => None,
             Some(sentinel) => {

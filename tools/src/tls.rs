@@ -7,26 +7,25 @@ use redis::cluster::ClusterClientBuilder;
 use redis::sentinel::SentinelClientBuilder;
 use redis::{Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, TlsCertificates, TlsMode};
 
-use crate::server::ServerOptions;
+use crate::tls_options::TlsOptions;
 
 /// What is trusted, and what is shown to the server.
 pub type Certificates = TlsCertificates;
 
-/// How to reach a server with the options of TLS, and the certificates that they name.
+/// How to reach the server of a URL with the options of TLS, and the certificates that they name.
 pub fn secured(
-    options: &ServerOptions,
+    options: &TlsOptions,
+    url: &str,
     info: ConnectionInfo,
 ) -> Result<(ConnectionInfo, Option<Certificates>)> {
     let ConnectionAddr::TcpTls { host, port, insecure, .. } = info.addr().clone() else {
-        let is_asked = options.insecure || options.cacert.is_some() || options.cert.is_some();
         ensure!(
-            !is_asked,
-            "--cacert, --cert and --insecure need a --redis that begins with \
-                            rediss://"
+            !options.are_given(),
+            "--cacert, --cert and --insecure need a --redis that begins with rediss://"
         );
         return Ok((info, None));
     };
-    let is_both = options.redis.contains("#insecure") && options.cacert.is_some();
+    let is_both = url.contains("#insecure") && options.cacert.is_some();
     ensure!(!is_both, "#insecure in --redis would make --cacert meaningless: give one of them");
     let insecure = insecure || options.insecure;
     let addr = ConnectionAddr::TcpTls { host, port, insecure, tls_params: None };

@@ -2,16 +2,11 @@
 
 use std::collections::HashSet;
 
-use anyhow::Result;
 use domain::confirm::Confirmation;
 use domain::orders::Cancellation;
-use redis::RedisResult;
-use seckill_tools::connection::Connection;
 
-use crate::answers::Answers;
-use crate::load::Try;
 use crate::options::Options;
-use crate::plan::{Plan, user_id};
+use crate::plan::Plan;
 
 /// What its user does about an accepted order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,7 +71,7 @@ impl Payments {
     }
 
     /// False when there is no such answer.
-    fn count(&mut self, decision: Decision, answer: i64) -> bool {
+    pub fn count(&mut self, decision: Decision, answer: i64) -> bool {
         let place = usize::try_from(answer).unwrap_or(usize::MAX);
         let count = match decision {
             Decision::Paid => self.confirmed.get_mut(place),
@@ -84,46 +79,6 @@ impl Payments {
         };
         count.map(|count| *count += 1).is_some()
     }
-}
-
-/// Pays or cancels the accepted tries, as was decided of each, and counts the answers. A retry of
-/// an order pays it again, as its user can't know.
-pub async fn pay_or_cancel(
-    connection: &mut Connection,
-    maker: &Try,
-    decisions: &Decisions,
-    plan: &Plan,
-    accepted: &[u32],
-    answers: &mut Answers,
-) -> Result<()> {
-    let (mut commands, mut asked) = (Vec::new(), Vec::new());
-    for &number in accepted {
-        let (decision, Some(user)) = (decisions.decision(plan.first(number)), plan.user(number))
-        else {
-            continue;
-        };
-        let name = match decision {
-            Decision::Paid => "SECKILL.CONFIRM",
-            Decision::Cancelled => "SECKILL.CANCEL",
-            Decision::Left => continue,
-        };
-        let (mut command, user) = (redis::cmd(name), user_id(user));
-        command.arg(maker.voucher_of(&user)).arg(&user).arg(plan.order_id(number));
-        commands.push(command);
-        asked.push(decision);
-    }
-    if asked.is_empty() {
-        return Ok(());
-    }
-    let replies: Vec<RedisResult<i64>> = connection.ask_all(commands).await?;
-    for (decision, reply) in asked.into_iter().zip(replies) {
-        match reply {
-            Ok(answer) if answers.payments.count(decision, answer) => {}
-            Ok(answer) => answers.add_error("UNKNOWN".to_owned(), format!("the answer {answer}")),
-            Err(error) => answers.add_redis_error(&error),
-        }
-    }
-    Ok(())
 }
 
 /// Order ids accepted, each by the number of its first try.

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -14,12 +13,12 @@ use tokio::task::JoinSet;
 
 use crate::answers::Answers;
 use crate::batch::{self, One, Tries, gather};
-use crate::decisions::{Decisions, pay_or_cancel};
+use crate::decisions::{Decision, Decisions};
 use crate::managed::{Standing, poll};
 use crate::options::{Method, Options};
-use crate::pace::{Pace, hand_out};
+use crate::pace::{Pace, Shared, hand_out};
 use crate::plan::{Plan, user_id};
-use crate::progress::{Progress, Tally};
+use crate::progress::Progress;
 use crate::spread::Spread;
 
 /// A rush that ended: all tries sent were answered.
@@ -29,45 +28,6 @@ pub struct Rush {
     /// Tries sent; fewer than planned when it was stopped.
     pub sent: u32,
     pub elapsed: Duration,
-}
-
-/// What all connections share while they send.
-pub struct Shared {
-    next: AtomicU32,
-    tries: u32,
-    stopped: AtomicBool,
-    tally: Tally,
-}
-
-impl Shared {
-    pub fn new(tries: u32) -> Shared {
-        Shared {
-            next: AtomicU32::new(0),
-            tries,
-            stopped: AtomicBool::new(false),
-            tally: Tally::default(),
-        }
-    }
-
-    pub fn is_stopped(&self) -> bool {
-        self.stopped.load(Relaxed)
-    }
-
-    /// No more tries are taken.
-    pub fn stop(&self) {
-        self.stopped.store(true, Relaxed);
-    }
-
-    /// The numbers of the next tries, up to `count`; None when all are taken or it was stopped.
-    pub fn take(&self, count: u32) -> Option<Range<u32>> {
-        if self.is_stopped() {
-            return None;
-        }
-        let end = |from: u32| self.tries.min(from.saturating_add(count));
-        let next = |from: u32| (from < self.tries).then(|| end(from));
-        let from = self.next.fetch_update(Relaxed, Relaxed, next).ok()?;
-        Some(from..end(from))
-    }
 }
 
 /// Makes the command of one try.
@@ -241,6 +201,46 @@ impl Sender {
     }
 }
 
+/// Pays or cancels the accepted tries, as was decided of each, and counts the answers. A retry of
+/// an order pays it again, as its user can't know.
+async fn pay_or_cancel(
+    connection: &mut Connection,
+    maker: &Try,
+    decisions: &Decisions,
+    plan: &Plan,
+    accepted: &[u32],
+    answers: &mut Answers,
+) -> Result<()> {
+    let (mut commands, mut asked) = (Vec::new(), Vec::new());
+    for &number in accepted {
+        let (decision, Some(user)) = (decisions.decision(plan.first(number)), plan.user(number))
+        else {
+            continue;
+        };
+        let name = match decision {
+            Decision::Paid => "SECKILL.CONFIRM",
+            Decision::Cancelled => "SECKILL.CANCEL",
+            Decision::Left => continue,
+        };
+        let (mut command, user) = (redis::cmd(name), user_id(user));
+        command.arg(maker.voucher_of(&user)).arg(&user).arg(plan.order_id(number));
+        commands.push(command);
+        asked.push(decision);
+    }
+    if asked.is_empty() {
+        return Ok(());
+    }
+    let replies: Vec<RedisResult<i64>> = connection.ask_all(commands).await?;
+    for (decision, reply) in asked.into_iter().zip(replies) {
+        match reply {
+            Ok(answer) if answers.payments.count(decision, answer) => {}
+            Ok(answer) => answers.add_error("UNKNOWN".to_owned(), format!("the answer {answer}")),
+            Err(error) => answers.add_redis_error(&error),
+        }
+    }
+    Ok(())
+}
+
 /// Shows the progress until every connection is done. The first failure stops the others.
 async fn watch(
     senders: &mut JoinSet<Result<Answers>>,
@@ -273,21 +273,5 @@ async fn watch(
     match failure {
         Some(error) => Err(error),
         None => Ok(answers),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_try_is_taken_once_and_none_after_a_stop() {
-        let shared = Shared::new(10);
-        let taken: Vec<u32> = std::iter::from_fn(|| shared.take(4)).flatten().collect();
-        assert_eq!(taken, (0..10).collect::<Vec<_>>());
-
-        let shared = Shared::new(10);
-        shared.stop();
-        assert_eq!(shared.take(4), None);
     }
 }

@@ -32,6 +32,7 @@ use anyhow::{Context, Result};
 use clap::Parser;
 use seckill_tools::connection::{Connection, Target};
 use seckill_tools::sanitize::told;
+use seckill_tools::server_info::{fields, product};
 use seckill_tools::voucher_keys::VoucherKeys;
 
 use load::Rush;
@@ -74,7 +75,9 @@ async fn rush(options: &Options) -> Result<Report> {
     let target = Target::find(options.server.place()?).await?;
     let mut link = target.connect().await?;
 
-    let server = sale::Server::ask(&mut link).await?;
+    let info = link.info("server").await.context("INFO server")?;
+    let (product, version) = product(&fields(info.first().map_or("", String::as_str)));
+    let server = format!("{product} {version}");
     let mut spread = Spread::of(options);
     let shards = match options.method() {
         Method::Command => {
@@ -101,7 +104,7 @@ async fn rush(options: &Options) -> Result<Report> {
         prove(&mut link, options, &plan, &rush, &known).await
     };
     let found = found.context("reading the voucher after the rush")?;
-    Ok(Report::new(options, &server, &plan, &rush, cpu_s, found))
+    Ok(Report::new(options, server, &plan, &rush, cpu_s, found))
 }
 
 /// What is known of the sale besides its keys.

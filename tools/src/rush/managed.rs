@@ -9,6 +9,7 @@ use futures_util::future::try_join_all;
 use redis::{FromRedisValue, Value};
 use seckill_tools::connection::Connection;
 use seckill_tools::duration::millis;
+use seckill_tools::sale_info::SaleInfo;
 use seckill_tools::scan::items;
 use seckill_tools::voucher_keys::VoucherKeys;
 use serde::Serialize;
@@ -50,16 +51,16 @@ impl Standing {
     }
 
     async fn ask_one(mut connection: Connection, voucher: &str) -> Result<Standing> {
-        let info: HashMap<String, Value> =
+        let info: SaleInfo =
             redis::cmd("SECKILL.INFO").arg(voucher).query_async(&mut connection).await?;
-        let number = |name: &str| of::<i64>(&info, name);
-        ensure!(number("managed")? == 1, "voucher {voucher} is there, but not managed");
+        ensure!(info.managed, "voucher {voucher} is there, but not managed");
+        let number = |value: Option<i64>| value.context("SECKILL.INFO lacks a number");
         Ok(Standing {
-            left: number("left")?,
-            held: number("held")?,
-            sold: number("sold")?,
-            limit: number("limit")?,
-            hold_ms: of(&info, "hold")?,
+            left: number(info.left)?,
+            held: number(info.held)?,
+            sold: number(info.sold)?,
+            limit: number(info.limit)?,
+            hold_ms: info.hold,
         })
     }
 }

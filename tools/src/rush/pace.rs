@@ -1,16 +1,56 @@
-//! Hands out the tries of a rush with a rate: each at its moment, whether the answers to the ones
-//! before it have come or not.
+//! Hands out the tries of a rush, each once; with a rate, each at its moment, whether the answers to
+//! the ones before it have come or not.
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::load::Shared;
+use crate::progress::Tally;
 
 /// A rush that was stopped is noticed so soon.
 const SLEEP_MAX: Duration = Duration::from_millis(20);
+
+/// What all connections share while they send.
+pub struct Shared {
+    next: AtomicU32,
+    pub tries: u32,
+    stopped: AtomicBool,
+    pub tally: Tally,
+}
+
+impl Shared {
+    pub fn new(tries: u32) -> Shared {
+        Shared {
+            next: AtomicU32::new(0),
+            tries,
+            stopped: AtomicBool::new(false),
+            tally: Tally::default(),
+        }
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Relaxed)
+    }
+
+    /// No more tries are taken.
+    pub fn stop(&self) {
+        self.stopped.store(true, Relaxed);
+    }
+
+    /// The numbers of the next tries, up to `count`; None when all are taken or it was stopped.
+    pub fn take(&self, count: u32) -> Option<Range<u32>> {
+        if self.is_stopped() {
+            return None;
+        }
+        let end = |from: u32| self.tries.min(from.saturating_add(count));
+        let next = |from: u32| (from < self.tries).then(|| end(from));
+        let from = self.next.fetch_update(Relaxed, Relaxed, next).ok()?;
+        Some(from..end(from))
+    }
+}
 
 /// When each try is to be sent.
 #[derive(Clone, Copy, Debug)]
@@ -112,5 +152,16 @@ mod tests {
         assert_eq!(receiver.blocking_recv(), Some(0..1));
         shared.stop();
         assert_eq!(receiver.blocking_recv(), None);
+    }
+
+    #[test]
+    fn every_try_is_taken_once_and_none_after_a_stop() {
+        let shared = Shared::new(10);
+        let taken: Vec<u32> = std::iter::from_fn(|| shared.take(4)).flatten().collect();
+        assert_eq!(taken, (0..10).collect::<Vec<_>>());
+
+        let shared = Shared::new(10);
+        shared.stop();
+        assert_eq!(shared.take(4), None);
     }
 }

@@ -19,7 +19,6 @@ use crate::managed::{Audit, Ledger, Standing};
 use crate::options::{Method, Options};
 use crate::plan::Plan;
 use crate::proof::Check;
-use crate::sale::Server;
 
 /// What was found on the server afterwards.
 pub struct Found {
@@ -119,7 +118,7 @@ pub struct Report {
 impl Report {
     pub fn new(
         options: &Options,
-        server: &Server,
+        server: String,
         plan: &Plan,
         rush: &Rush,
         cpu_s: f64,
@@ -127,7 +126,7 @@ impl Report {
     ) -> Report {
         let Found { stock_left, checks, managed } = found;
         Report {
-            server: format!("{} {}", server.name, server.version),
+            server,
             by: match options.method() {
                 Method::Command => options.try_command(),
                 Method::Script => "the Lua script",
@@ -271,11 +270,11 @@ mod tests {
     fn report(rush: &Rush, found: i64) -> Report {
         use clap::Parser;
         let options = Options::parse_from(["rush", "--seed", "7"]);
-        let server = Server { name: "Redis", version: "7.0.15".to_owned() };
+        let server = "Redis 7.0.15".to_owned();
         let plan = Plan::new("run".to_owned(), rush.sent, rush.sent, 0.0, 7);
         let checks = vec![Check { what: "stock left", expected: 0, found }];
         let found = Found { stock_left: 0, checks, managed: None };
-        Report::new(&options, &server, &plan, rush, 0.001, found)
+        Report::new(&options, server, &plan, rush, 0.001, found)
     }
 
     #[test]

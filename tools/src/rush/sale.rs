@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use redis::streams::{StreamId, StreamRangeReply};
 use seckill_tools::connection::Connection;
 use seckill_tools::sanitize::sanitize;
+use seckill_tools::server_info::fields;
 use seckill_tools::voucher_keys::VoucherKeys;
 
 use crate::managed;
@@ -16,44 +17,14 @@ use crate::spread::Spread;
 /// Entries read from the stream at a time.
 const PAGE: usize = 1_000;
 
-/// Which server this is.
-#[derive(Debug)]
-pub struct Server {
-    pub name: &'static str,
-    pub version: String,
-}
-
-impl Server {
-    pub async fn ask(connection: &mut Connection) -> Result<Server> {
-        let info = connection.info("server").await.context("INFO server")?;
-        let (name, version) = product(info.first().map_or("", String::as_str));
-        Ok(Server { name, version })
-    }
-}
-
-/// Valkey and Redict also give a redis_version, the one that they are compatible with.
-fn product(info: &str) -> (&'static str, String) {
-    for (key, name) in
-        [("valkey_version", "Valkey"), ("redict_version", "Redict"), ("redis_version", "Redis")]
-    {
-        if let Some(version) = field(info, key) {
-            return (name, version.to_owned());
-        }
-    }
-    ("server", "of unknown version".to_owned())
-}
-
-fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
-    info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
-}
-
 /// Seconds of CPU that the server has used; in a cluster, all primaries.
 pub async fn cpu_seconds(connection: &mut Connection) -> Result<f64> {
     let infos = connection.info("cpu").await.context("INFO cpu")?;
-    let seconds = |info: &String, name| {
-        field(info, name).and_then(|text| text.parse::<f64>().ok()).unwrap_or(0.0)
+    let used = |info: &String| {
+        let fields = fields(info);
+        let seconds = |name| fields.get(name).and_then(|text| text.parse::<f64>().ok());
+        ["used_cpu_user", "used_cpu_sys"].into_iter().filter_map(seconds).sum::<f64>()
     };
-    let used = |info| seconds(info, "used_cpu_user") + seconds(info, "used_cpu_sys");
     Ok(infos.iter().map(used).sum())
 }
 
@@ -302,25 +273,5 @@ async fn read_orders(
                 orders.push(Order { user, order_id, voucher });
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_compatible_server_is_called_by_its_own_name() {
-        let valkey = "# Server\r\nredis_version:7.2.4\r\nvalkey_version:9.1.2\r\n";
-        assert_eq!(product(valkey), ("Valkey", "9.1.2".to_owned()));
-        assert_eq!(product("redis_version:7.0.15\r\n"), ("Redis", "7.0.15".to_owned()));
-        assert_eq!(product(""), ("server", "of unknown version".to_owned()));
-    }
-
-    #[test]
-    fn a_field_is_found_by_its_whole_name() {
-        let info = "used_cpu_sys_children:9\r\nused_cpu_sys:1.5\r\n";
-        assert_eq!(field(info, "used_cpu_sys"), Some("1.5"));
-        assert_eq!(field(info, "used_cpu"), None);
     }
 }

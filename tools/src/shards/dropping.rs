@@ -1,12 +1,12 @@
 //! Dropping a sale over shards.
 
-use std::collections::HashMap;
-
-use anyhow::{Context, Result, ensure};
-use redis::{FromRedisValue, RedisResult, Value};
+use anyhow::{Result, ensure};
+use redis::RedisResult;
+use seckill_tools::sale_info::SaleInfo;
 
 use crate::functions::Function;
-use crate::sale::{Sale, Shard};
+use crate::sale::Sale;
+use crate::shard::Shard;
 
 /// The reply of the script that drops a shard while more orders are held than it releases at once.
 const MORE_HELD: u32 = 2;
@@ -16,14 +16,11 @@ impl Sale {
     async fn held(&self) -> Result<i64> {
         let ask = |shard: &Shard| redis::cmd("SECKILL.INFO").arg(&shard.voucher).to_owned();
         let asked = self.all_shards().iter().map(ask).collect();
-        let told: Vec<RedisResult<HashMap<String, Value>>> = self.link().ask_all(asked).await?;
+        let told: Vec<RedisResult<SaleInfo>> = self.link().ask_all(asked).await?;
         let mut held = 0;
         for info in told {
             match info {
-                Ok(info) => {
-                    let value = info.get("held").context("SECKILL.INFO has no field held")?;
-                    held += Option::<i64>::from_redis_value_ref(value)?.unwrap_or(0);
-                }
+                Ok(info) => held += info.held.unwrap_or(0),
                 Err(error) if error.code() == Some("NOVOUCHER") => {}
                 Err(error) => return Err(error.into()),
             }

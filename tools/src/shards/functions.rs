@@ -9,7 +9,7 @@ use domain::scripts::Sha1;
 use redis::{Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, ServerErrorKind};
 use seckill_tools::connection::Connection;
 
-use crate::sale::Shard;
+use crate::shard::Shard;
 
 #[derive(Clone, Copy)]
 pub enum Function {
@@ -57,13 +57,11 @@ impl Function {
         let mut call = redis::cmd("FCALL");
         call.arg(self.name()).arg(3).arg(&shard.stock).arg(&shard.journal).arg(&shard.rules);
         call.arg(&shard.voucher).arg(arguments);
-        step();
         let mut reply = call.query_async(link).await;
         if reply.as_ref().is_err_and(is_missing) {
             loading().query_async::<()>(link).await.map_err(named)?;
             reply = call.query_async(link).await;
         }
-        step();
         reply
     }
 }
@@ -116,19 +114,4 @@ fn library() -> String {
         )
     });
     format!("#!lua name={}\n{}{}", library_name(), bodies(), registered.concat())
-}
-
-/// The end of this process right before and right after it has changed a shard, where a test asks
-/// for it: SECKILL_SHARDS_DIE_AT counts these moments, from 1. No release has this.
-fn step() {
-    if !cfg!(debug_assertions) {
-        return;
-    }
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static STEPS: AtomicU64 = AtomicU64::new(0);
-    let now = STEPS.fetch_add(1, Ordering::Relaxed) + 1;
-    let end = std::env::var("SECKILL_SHARDS_DIE_AT").ok().and_then(|text| text.parse().ok());
-    if end == Some(now) {
-        std::process::abort();
-    }
 }

@@ -1,9 +1,10 @@
 //! `seckill-shards`: a hot voucher on many shards. Opens the sale, shows it, and moves units from
 //! shards where they lie idle to those that are sold out.
 //!
-//! `options` the command line, `sale` opens and reads the shards, `mover` moves units in steps
-//! that can be repeated, `levels` decides which, `leveling` goes on with that through outages.
-//! `functions` has the library that changes a shard in one step; its parts in Lua are beside it.
+//! `options` the command line, `shard` the keys of a shard, `sale` opens and reads the shards,
+//! `mover` moves units in steps that can be repeated, `levels` decides which, `leveling` goes on
+//! with that through outages. `functions` has the library that changes a shard in one step; its
+//! parts in Lua are beside it.
 //!
 //! Exit code: 0 done, 1 the shards disagree, 2 it could not be carried out.
 
@@ -14,6 +15,7 @@ mod levels;
 mod mover;
 mod options;
 mod sale;
+mod shard;
 
 use std::process::ExitCode;
 

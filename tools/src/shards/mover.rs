@@ -17,7 +17,8 @@ use redis::Value;
 use seckill_tools::connection::Connection;
 
 use crate::functions::Function;
-use crate::sale::{Out, Sale, Shard};
+use crate::sale::{Out, Sale};
+use crate::shard::Shard;
 
 /// How long replicas are waited for.
 const REPLICAS_WAIT_MS: u32 = 5_000;

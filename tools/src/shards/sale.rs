@@ -5,36 +5,15 @@ use std::fmt::Write;
 
 use anyhow::{Context, Result, bail, ensure};
 use futures_util::future::try_join_all;
-use redis::{FromRedisValue, RedisResult, Value};
+use redis::RedisResult;
 use seckill_tools::connection::Connection;
-use seckill_tools::sharding::{journal_key, shard_voucher, split};
-use seckill_tools::voucher_keys::VoucherKeys;
+use seckill_tools::sale_info::SaleInfo;
+use seckill_tools::sharding::{journal_key, split};
 use serde::Serialize;
 
 use crate::functions::Function;
 use crate::options::Open;
-
-/// The keys of a shard that the functions work on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shard {
-    pub voucher: String,
-    pub stock: String,
-    pub journal: String,
-    pub rules: String,
-}
-
-/// The keys of the first `count` shards of a sale, as this server names them.
-async fn shards_of(link: &Connection, sale: &str, count: u32) -> Result<Vec<Shard>> {
-    let vouchers: Vec<String> = (0..count).map(|shard| shard_voucher(sale, shard)).collect();
-    let names = VoucherKeys::of_module(&mut link.clone(), &vouchers).await?;
-    let shards = (0..count).zip(names).map(|(shard, names)| Shard {
-        voucher: names.voucher,
-        stock: names.stock,
-        journal: journal_key(sale, shard),
-        rules: names.rules,
-    });
-    Ok(shards.collect())
-}
+use crate::shard::{Shard, shards_of};
 
 pub struct Sale {
     link: Connection,
@@ -202,7 +181,7 @@ impl Sale {
         let mut both = redis::pipe();
         both.atomic().cmd("SECKILL.INFO").arg(&shard.voucher);
         both.cmd("HGETALL").arg(&shard.journal);
-        type Replies = (HashMap<String, Value>, HashMap<String, String>);
+        type Replies = (SaleInfo, HashMap<String, String>);
         let of = || format!("shard {}", shard.voucher);
         let there: i64 =
             redis::cmd("EXISTS").arg(&shard.stock).query_async(&mut self.link()).await?;
@@ -241,14 +220,10 @@ fn sale_of(name: &str) -> Option<(u32, i64)> {
 }
 
 fn standing_of(
-    info: Option<&HashMap<String, Value>>,
+    info: Option<&SaleInfo>,
     journal: &HashMap<String, String>,
 ) -> Result<(i64, ShardStanding)> {
-    let number = |name: &str| -> Result<i64> {
-        let Some(info) = info else { return Ok(0) };
-        let value = info.get(name).with_context(|| format!("SECKILL.INFO has no field {name}"))?;
-        Ok(Option::<i64>::from_redis_value_ref(value)?.unwrap_or(0))
-    };
+    let number = |of: fn(&SaleInfo) -> Option<i64>| info.and_then(of).unwrap_or(0);
     let told = journal.get("sale").and_then(|text| sale_of(text));
     let (_, stock) = told.context(
         "the sale is not open: an open or a drop was interrupted, run the same \
@@ -262,13 +237,13 @@ fn standing_of(
         came.insert(from.parse()?, (parts[0].parse()?, parts[1].parse()?));
     }
     let shard = ShardStanding {
-        managed: number("managed")? == 1,
+        managed: info.is_some_and(|info| info.managed),
         has_stock: info.is_some(),
-        left: number("left")?,
-        held: number("held")?,
-        sold: number("sold")?,
-        total: number("total")?,
-        buyers: number("buyers")?,
+        left: number(|info| info.left),
+        held: number(|info| info.held),
+        sold: number(|info| info.sold),
+        total: number(|info| info.total),
+        buyers: number(|info| info.buyers),
         seq: journal.get("seq").map_or(Ok(0), |seq| seq.parse())?,
         out: journal.get("out").cloned().map(Out::parse).transpose()?,
         came,

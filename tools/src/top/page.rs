@@ -120,11 +120,11 @@ impl Page {
     fn voucher(&mut self, voucher: &Voucher) {
         let labels = [("voucher", voucher.name.as_str())];
         for (name, meaning, value) in [
-            ("seckill_voucher_total", "Units left, held and sold together", voucher.total),
-            ("seckill_voucher_left", "Units left", voucher.left),
-            ("seckill_voucher_held", "Units of orders that are held", voucher.held),
-            ("seckill_voucher_sold", "Units neither left nor held", voucher.sold),
-            ("seckill_voucher_buyers", "Users in the set of buyers", voucher.buyers),
+            ("seckill_voucher_total", "Units left, held and sold together", voucher.info.total),
+            ("seckill_voucher_left", "Units left", voucher.info.left),
+            ("seckill_voucher_held", "Units of orders that are held", voucher.info.held),
+            ("seckill_voucher_sold", "Units neither left nor held", voucher.info.sold),
+            ("seckill_voucher_buyers", "Users in the set of buyers", voucher.info.buyers),
         ] {
             self.gauge(name, meaning, &labels, value);
         }
@@ -132,7 +132,7 @@ impl Page {
         let name = "seckill_voucher_hold_overdue_seconds";
         let meaning = "Seconds since the earliest hold was due to expire; 0: none is overdue";
         self.gauge(name, meaning, &labels, overdue.map(|overdue| overdue.as_secs_f64()));
-        let labels = [("voucher", voucher.name.as_str()), ("state", voucher.state.as_str())];
+        let labels = [("voucher", voucher.name.as_str()), ("state", voucher.info.state.as_str())];
         self.gauge("seckill_voucher_state", "1 with the state as a label", &labels, Some(1));
     }
 
@@ -175,6 +175,7 @@ mod tests {
     use super::*;
     use crate::history::tests::reading;
     use crate::reading::Group;
+    use seckill_tools::sale_info::SaleInfo;
     use std::time::Instant;
 
     #[test]
@@ -182,10 +183,11 @@ mod tests {
         let counters = [("tries_accepted", 7), ("holds_open", 2), ("locks_waited_ms_total", 9)];
         let mut reading = reading(Instant::now(), 0, &counters);
         reading.vouchers = vec![
-            Voucher { name: "a\"\\".to_owned(), left: Some(-1), ..Voucher::default() },
-            Voucher { name: "b".to_owned(), left: Some(3), held: Some(0), ..Voucher::default() },
+            Voucher { name: "a\"\\".to_owned(), ..Voucher::default() },
+            Voucher { name: "b".to_owned(), overdue_ms: Some(1_500), ..Voucher::default() },
         ];
-        reading.vouchers[1].overdue_ms = Some(1_500);
+        reading.vouchers[0].info.left = Some(-1);
+        reading.vouchers[1].info = SaleInfo { left: Some(3), held: Some(0), ..SaleInfo::default() };
         reading.server.saved = vec![("rdb", true), ("aof", false)];
         let groups = vec![Group { name: "g".to_owned(), lag: None, ..Group::default() }];
         reading.streams = vec![Stream { name: "s".to_owned(), entries: 4, groups }];

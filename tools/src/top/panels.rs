@@ -61,17 +61,23 @@ pub fn vouchers(vouchers: &[Voucher], width: usize) -> Vec<Line<'static>> {
     for voucher in vouchers {
         let mut spans = vec![Span::styled(fit(&voucher.name, NAME_WIDTH - 1) + " ", bold())];
         spans.extend(bar(voucher, bar_width));
-        let parts = [voucher.left, voucher.held, voucher.sold, voucher.total, voucher.buyers];
+        let parts = [
+            voucher.info.left,
+            voucher.info.held,
+            voucher.info.sold,
+            voucher.info.total,
+            voucher.info.buyers,
+        ];
         for part in parts {
             spans.push(Span::raw(format!("{:>NUMBER_WIDTH$}", signed(part))));
         }
-        let color = match voucher.state.as_str() {
+        let color = match voucher.info.state.as_str() {
             "open" => Color::Green,
             "pending" => Color::Yellow,
             "ended" => Color::DarkGray,
             _ => Color::Red,
         };
-        spans.push(Span::styled(format!("  {}", voucher.state), Style::new().fg(color)));
+        spans.push(Span::styled(format!("  {}", voucher.info.state), Style::new().fg(color)));
         lines.push(Line::from(spans));
     }
     if vouchers.is_empty() {
@@ -84,8 +90,8 @@ pub fn vouchers(vouchers: &[Voucher], width: usize) -> Vec<Line<'static>> {
 /// its buyers counts as one sold unit.
 fn bar(voucher: &Voucher, width: usize) -> Vec<Span<'static>> {
     let positive = |part: Option<i64>| part.map_or(0, |part| u64::try_from(part).unwrap_or(0));
-    let (left, held) = (positive(voucher.left), positive(voucher.held));
-    let sold = positive(if voucher.is_managed { voucher.sold } else { voucher.buyers });
+    let (left, held) = (positive(voucher.info.left), positive(voucher.info.held));
+    let sold = positive(if voucher.info.managed { voucher.info.sold } else { voucher.info.buyers });
     let total = u128::from(left) + u128::from(held) + u128::from(sold);
     // What is there at all has a column, so that the last unit is seen.
     let columns = |part: u64| match u128::from(part) * width as u128 {

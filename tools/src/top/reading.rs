@@ -1,8 +1,11 @@
 //! What a server answers at one moment, as plain data.
 
-use domain::info;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
+
+use domain::info;
+use seckill_tools::sale_info::SaleInfo;
+use seckill_tools::server_info::{is_node, product};
 
 /// One reading of everything that is watched.
 #[derive(Clone, Debug)]
@@ -41,18 +44,12 @@ pub struct Server {
     pub is_cluster: bool,
 }
 
-/// The state of a voucher's sale. None for what the server doesn't know.
+/// The state of a voucher's sale.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Voucher {
     pub name: String,
-    /// As SECKILL.INFO says; the code word of its error where there is no answer.
-    pub state: String,
-    pub is_managed: bool,
-    pub total: Option<i64>,
-    pub left: Option<i64>,
-    pub held: Option<i64>,
-    pub sold: Option<i64>,
-    pub buyers: Option<i64>,
+    /// Its state is the code word of the error where SECKILL.INFO gave no answer.
+    pub info: SaleInfo,
     /// How long ago the earliest of its holds was due; 0: none is.
     pub overdue_ms: Option<i64>,
 }
@@ -75,11 +72,6 @@ pub struct Group {
     pub lag: Option<u64>,
 }
 
-/// The fields of INFO by name, of however many sections.
-pub fn fields(info: &str) -> HashMap<&str, &str> {
-    info.lines().filter_map(|line| line.split_once(':')).map(|(n, v)| (n, v.trim_end())).collect()
-}
-
 /// The counters of the module among the fields of INFO.
 pub fn counters(fields: &HashMap<&str, &str>) -> BTreeMap<String, u64> {
     let ours = fields.iter().filter_map(|(name, value)| {
@@ -95,14 +87,7 @@ impl Server {
     pub fn from_fields(place: String, fields: &HashMap<&str, &str>) -> Self {
         let number = |name| fields.get(name).and_then(|value| value.parse().ok()).unwrap_or(0);
         let text = |name| fields.get(name).map(|value| (*value).to_owned()).unwrap_or_default();
-        // Valkey and Redict also tell the version of Redis that they are compatible with.
-        let products = [
-            ("valkey_version", "Valkey"),
-            ("redict_version", "Redict"),
-            ("redis_version", "Redis"),
-        ];
-        let product = products.iter().find(|(field, _)| fields.contains_key(field));
-        let (field, product) = product.copied().unwrap_or(("redis_version", "server"));
+        let (product, version) = product(fields);
         let is_ok = |name| fields.get(name).is_none_or(|status| *status == "ok");
         let mut saved = vec![("rdb", is_ok("rdb_last_bgsave_status"))];
         if number("aof_enabled") == 1 {
@@ -112,7 +97,7 @@ impl Server {
         Self {
             place,
             product,
-            version: text(field),
+            version,
             is_primary: fields.get("role") != Some(&"slave"),
             run_id: text("run_id"),
             uptime_s: number("uptime_in_seconds"),
@@ -122,13 +107,15 @@ impl Server {
             evicted_keys: number("evicted_keys"),
             saved,
             clients: number("connected_clients"),
-            is_cluster: number("cluster_enabled") == 1,
+            is_cluster: is_node(fields),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use seckill_tools::server_info::fields;
+
     use super::*;
 
     #[test]

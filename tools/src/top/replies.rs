@@ -2,32 +2,22 @@
 
 use std::collections::HashMap;
 
-use redis::Value;
+use redis::{RedisError, Value, from_redis_value};
+use seckill_tools::sale_info::SaleInfo;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
 use crate::reading::{Group, Stream, Voucher};
 
 /// A reply of SECKILL.INFO. The code word of an error is the state.
 pub fn voucher(name: String, reply: Value) -> Voucher {
-    let mut voucher = Voucher { name, ..Voucher::default() };
-    let parts = match reply {
-        Value::Array(parts) => parts,
-        Value::ServerError(error) => {
-            error.code().clone_into(&mut voucher.state);
-            return voucher;
-        }
-        _ => return voucher,
+    let read = reply.extract_error().and_then(|reply| Ok(from_redis_value::<SaleInfo>(reply)?));
+    let failed = |error: RedisError| {
+        let state = error.code().unwrap_or("ERR").to_owned();
+        SaleInfo { state, ..SaleInfo::default() }
     };
-    let said = map(&parts);
-    let number = |name: &str| said.get(name).copied().and_then(integer);
-    voucher.state = said.get("state").copied().map(text).unwrap_or_default();
-    voucher.is_managed = number("managed") == Some(1);
-    voucher.total = number("total");
-    voucher.left = number("left");
-    voucher.held = number("held");
-    voucher.sold = number("sold");
-    voucher.buyers = number("buyers");
-    voucher
+    let mut info = read.unwrap_or_else(failed);
+    info.state = sanitize(&info.state);
+    Voucher { name, info, overdue_ms: None }
 }
 
 /// What the replies of GET on the stock key and SCARD on the buyers say, where SECKILL.INFO can't
@@ -36,15 +26,15 @@ pub fn by_keys(voucher: &mut Voucher, replies: &[Value]) -> bool {
     let [stock, buyers] = replies else { return false };
     let Value::BulkString(stock) = stock else {
         if *stock == Value::Nil {
-            "NOVOUCHER".clone_into(&mut voucher.state);
+            "NOVOUCHER".clone_into(&mut voucher.info.state);
             return true;
         }
         return false;
     };
     let Some(left) = domain::integer::parse(stock) else { return false };
-    voucher.left = Some(left);
-    voucher.buyers = integer(buyers);
-    voucher.state = if left > 0 { "open" } else { "soldout" }.to_owned();
+    voucher.info.left = Some(left);
+    voucher.info.buyers = integer(buyers);
+    voucher.info.state = if left > 0 { "open" } else { "soldout" }.to_owned();
     true
 }
 
@@ -125,23 +115,27 @@ mod tests {
 
     #[test]
     fn a_voucher_is_understood() {
-        let reply = "*8|$7|managed|:1|$5|state|$4|open|$4|left|:2|$4|held|$-1|";
-        let voucher = voucher("7".to_owned(), parse(reply));
-        assert!(voucher.is_managed);
-        assert_eq!((voucher.state.as_str(), voucher.left, voucher.held), ("open", Some(2), None));
+        let numbers = ["total", "sold", "buyers", "limit", "hold", "sale"];
+        let numbers = numbers.map(|name| format!("${}|{name}|:1|", name.len())).concat();
+        let known = "$7|managed|:1|$5|state|$4|open|$4|left|:2|$4|held|$-1|";
+        let voucher = voucher("7".to_owned(), parse(&format!("*20|{known}{numbers}")));
+        let info = voucher.info;
+        assert!(info.managed);
+        assert_eq!((info.state.as_str(), info.left, info.held), ("open", Some(2), None));
         let refused = super::voucher("7".to_owned(), parse("-NOPERM no|"));
-        assert_eq!((refused.state.as_str(), refused.left), ("NOPERM", None));
+        assert_eq!((refused.info.state.as_str(), refused.info.left), ("NOPERM", None));
     }
 
     #[test]
     fn keys_tell_what_the_module_does_not() {
-        let mut voucher = Voucher { state: "ERR".to_owned(), ..Voucher::default() };
+        let mut voucher = Voucher::default();
+        voucher.info.state = "ERR".to_owned();
         assert!(!by_keys(&mut voucher, &[parse("-WRONGTYPE x|"), parse(":0|")]));
-        assert_eq!(voucher.state, "ERR");
+        assert_eq!(voucher.info.state, "ERR");
         assert!(by_keys(&mut voucher, &[parse("$2|12|"), parse(":3|")]));
-        assert_eq!((voucher.left, voucher.buyers), (Some(12), Some(3)));
+        assert_eq!((voucher.info.left, voucher.info.buyers), (Some(12), Some(3)));
         assert!(by_keys(&mut voucher, &[parse("$-1|"), parse(":0|")]));
-        assert_eq!(voucher.state, "NOVOUCHER");
+        assert_eq!(voucher.info.state, "NOVOUCHER");
     }
 
     #[test]

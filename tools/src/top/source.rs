@@ -7,11 +7,12 @@ use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Cmd, RedisResult, Value, cmd};
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 use seckill_tools::server::Place;
+use seckill_tools::server_info::fields;
 
 use crate::finder::{Finder, Round};
 use crate::key_names::KeyNames;
 use crate::options::Options;
-use crate::reading::{Reading, Server, Stream, Voucher, counters, fields};
+use crate::reading::{Reading, Server, Stream, Voucher, counters};
 use crate::replies;
 
 /// Pieces of the keys that are looked at a reading: ten thousand keys.
@@ -178,17 +179,17 @@ impl Session {
             let shown_name = sanitize_bytes(name);
             let mut voucher = replies::voucher(shown_name, reply);
             // ERR: no such command. The keys tell what there is without the module, too.
-            if matches!(voucher.state.as_str(), "ERR" | "NOPERM") {
+            if matches!(voucher.info.state.as_str(), "ERR" | "NOPERM") {
                 let get = cmd("GET").arg(key_names.stock_key(name)).to_owned();
                 let count = cmd("SCARD").arg(key_names.buyers_key(name)).to_owned();
                 let keys = self.ask(&[get, count]).await?;
                 if !replies::by_keys(&mut voucher, &keys) {
-                    notes.push(format!("SECKILL.INFO: {}", voucher.state));
+                    notes.push(format!("SECKILL.INFO: {}", voucher.info.state));
                 }
             }
             // One that was found may be gone by now; one that was asked for is told of.
-            if voucher.state != "NOVOUCHER" || !options.vouchers.is_empty() {
-                if voucher.held > Some(0) {
+            if voucher.info.state != "NOVOUCHER" || !options.vouchers.is_empty() {
+                if voucher.info.held > Some(0) {
                     with_holds.push((vouchers.len(), key_names.holds_key(name)));
                 }
                 vouchers.push(voucher);

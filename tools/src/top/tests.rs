@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use seckill_tools::sale_info::SaleInfo;
+
 use crate::dashboard::{frame, text};
 use crate::history::tests::reading;
 use crate::options::Size;
@@ -28,18 +30,22 @@ const COUNTERS: [(&str, u64); 16] = [
     ("locks_waited_ms_total", 1_200),
 ];
 
+fn voucher(name: &str, state: &str, info: SaleInfo) -> Voucher {
+    let info = SaleInfo { state: state.to_owned(), ..info };
+    Voucher { name: name.to_owned(), info, overdue_ms: None }
+}
+
 fn managed(name: &str, state: &str, left: i64, held: i64, sold: i64) -> Voucher {
-    Voucher {
-        name: name.to_owned(),
-        state: state.to_owned(),
-        is_managed: true,
+    let info = SaleInfo {
+        managed: true,
         total: Some(left + held + sold),
         left: Some(left),
         held: Some(held),
         sold: Some(sold),
         buyers: Some(held + sold),
-        overdue_ms: None,
-    }
+        ..SaleInfo::default()
+    };
+    voucher(name, state, info)
 }
 
 /// What two readings, two seconds apart, make of the known figures.
@@ -61,18 +67,9 @@ fn view() -> View {
         clients: 51,
         ..Server::default()
     };
-    let unmanaged = Voucher {
-        name: "tea".to_owned(),
-        state: "soldout".to_owned(),
-        left: Some(0),
-        buyers: Some(12),
-        ..Voucher::default()
-    };
-    let gone = Voucher {
-        name: "a voucher of a long name".to_owned(),
-        state: "NOVOUCHER".to_owned(),
-        ..Voucher::default()
-    };
+    let unmanaged = SaleInfo { left: Some(0), buyers: Some(12), ..SaleInfo::default() };
+    let unmanaged = voucher("tea", "soldout", unmanaged);
+    let gone = voucher("a voucher of a long name", "NOVOUCHER", SaleInfo::default());
     now.vouchers = vec![
         managed("phone", "open", 312, 250, 438),
         managed("\u{7968}", "pending", 5, 0, 0),

@@ -4,6 +4,7 @@
 //! | file | what is in it |
 //! | --- | --- |
 //! | `program` | the programs as processes |
+//! | `gallows` | a port that kills a program before or after it has changed a shard |
 //! | `shop` | a sale over shards, and `Shop::check`: what must be true |
 //! | `deaths` | programs that die at every step or at random, or resume too late |
 //! | `drops` | sales that are dropped, by the program and by another client |
@@ -17,6 +18,7 @@ use kit::{harness, nodes};
 
 mod deaths;
 mod drops;
+mod gallows;
 mod outages;
 mod program;
 mod rush;

@@ -5,19 +5,21 @@ use std::process::{Child, Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::gallows::Gallows;
 use crate::harness::wait_for;
 
 /// A running program, killed when dropped.
 pub struct Program(Option<Child>);
 
 impl Program {
-    /// Starts `seckill-shards`, which kills itself at this step, if one is given.
+    /// Starts `seckill-shards`, which is killed at this moment, if one is given: see `gallows`.
     pub fn shards(url: &str, words: &str, die_at: Option<u32>) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_seckill-shards"));
-        if let Some(moment) = die_at {
-            command.env("SECKILL_SHARDS_DIE_AT", moment.to_string());
-        }
-        Self::start(command, url, words)
+        let command = Command::new(env!("CARGO_BIN_EXE_seckill-shards"));
+        let Some(moment) = die_at else { return Self::start(command, url, words) };
+        let (gallows, url) = Gallows::before(url, moment);
+        let program = Self::start(command, &url, words);
+        gallows.wait_for(program.pid());
+        program
     }
 
     pub fn rush(url: &str, words: &str) -> Self {
@@ -49,9 +51,12 @@ impl Program {
     }
 
     fn signal(&self, signal: Signal) {
-        let pid = Pid::from_raw(self.id()).expect("a pid");
         // It may have ended on its own just now.
-        let _ = kill_process(pid, signal);
+        let _ = kill_process(self.pid(), signal);
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(self.id()).expect("a pid")
     }
 
     fn id(&self) -> i32 {
