@@ -70,7 +70,7 @@ memory: ## the integration tests with every server under valgrind, ARGS="hostile
 	@scripts/memory $(ARGS)
 
 # Options of one benchmark mean nothing to the other, but for --smoke.
-bench: setup ## measures against the script, GET and a no-op, and the worker; ARGS=--smoke is short
+bench: setup ## measures against the script and GET, and the worker; ARGS=--smoke is short
 	cargo bench --bench side_by_side -- $(ARGS)
 	$(if $(filter-out --smoke,$(ARGS)),,@$(MAKE) --no-print-directory bench-rows)
 

@@ -8,93 +8,73 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
 
 use crate::Result;
-use crate::contender::{Contender, Outcome, SELLING, Try};
-use crate::figures::{Figure, in_rounds};
 use crate::options::Size;
-use crate::stand::{Lab, Stand};
-use crate::wire::{Load, check, connect};
+use crate::stand::Stand;
+use crate::table::{Table, in_rounds, median};
+use crate::tries::{FIRST_ORDER, FIRST_USER, GET, Outcome, SCRIPT, TRY, Try, load};
+use crate::wire::{Load, SILENCE_MAX, check, connect};
 
 pub const CONNECTIONS: usize = 50;
-
 const VOUCHER: usize = 7;
-const FIRST_USER: usize = 1_000_001;
-const FIRST_ORDER: usize = 314_159_265_358_979_001;
-const WITH_GET: &[Contender] =
-    &[Contender::Script, Contender::RmCall, Contender::Seckill, Contender::Get];
-const LATENCY_NANOS_MAX: u64 = 60_000_000_000;
-const SILENCE_MAX: Duration = Duration::from_secs(30);
+const NANOS_MAX: u64 = 60_000_000_000;
 
-#[derive(Serialize)]
-pub struct Latency {
-    pub outcome: Outcome,
-    pub contender: Contender,
-    /// The median of the rounds.
-    pub commands_per_second: f64,
-    /// Over the tries of all rounds, in microseconds.
-    pub p50: f64,
-    pub p99: f64,
-    pub p999: f64,
+pub fn measure(size: &Size) -> Result<Vec<Table>> {
+    let title =
+        format!("One try in flight on each of {CONNECTIONS} connections, times in microseconds");
+    let mut table = Table::new(title, &[""], &[]);
+    for (outcome, contenders) in
+        [(Outcome::SoldOut, &[SCRIPT, TRY, GET][..]), (Outcome::Accepted, &[SCRIPT, TRY])]
+    {
+        one_outcome(&mut table, size, outcome, contenders)?;
+    }
+    Ok(vec![table])
 }
 
-pub fn measure(lab: &Lab, size: Size) -> Result<Vec<Latency>> {
-    let mut all = one_outcome(lab, size, Outcome::SoldOut, WITH_GET)?;
-    all.extend(one_outcome(lab, size, Outcome::Accepted, SELLING)?);
-    Ok(all)
+pub fn histogram() -> Result<Histogram<u64>> {
+    Ok(Histogram::new_with_bounds(1, NANOS_MAX, 3)?)
+}
+
+/// A time of a histogram of nanoseconds, in microseconds.
+pub fn micros(times: &Histogram<u64>, quantile: f64) -> f64 {
+    times.value_at_quantile(quantile) as f64 / 1e3
 }
 
 fn one_outcome(
-    lab: &Lab,
-    size: Size,
+    table: &mut Table,
+    size: &Size,
     outcome: Outcome,
-    contenders: &[Contender],
-) -> Result<Vec<Latency>> {
-    let mut stand = lab.stand(false)?;
-    let stock = outcome.stock(size.unpipelined_each);
-    let mut crowd = Crowd::connect(&stand)?;
-    let loads: Vec<Load> = contenders
-        .iter()
-        .map(|c| {
-            let tries = (0..size.unpipelined_each).map(|n| Try {
-                voucher: VOUCHER,
-                user: FIRST_USER + n,
-                order_id: FIRST_ORDER + n,
-            });
-            c.load(&stand, outcome, 1, tries, stock)
-        })
+    contenders: &[&'static str],
+) -> Result<()> {
+    let mut stand = Stand::new(false)?;
+    let stock = outcome.stock(size.unpipelined);
+    let tries: Vec<Try> = (0..size.unpipelined)
+        .map(|n| Try { voucher: VOUCHER, user: FIRST_USER + n, order: FIRST_ORDER + n })
         .collect();
-    let mut turns: Vec<Vec<Histogram<u64>>> = contenders.iter().map(|_| Vec::new()).collect();
-    let rates = in_rounds(size.rounds, contenders, |place| {
-        let () = stand.run(&["DEL", &format!("seckill:order:{VOUCHER}"), "stream.orders"])?;
-        let () = stand.run(&["SET", &format!("seckill:stock:{VOUCHER}"), &stock.to_string()])?;
-        let (rate, waits) = crowd.rush(&loads[place])?;
-        turns[place].push(waits);
+    let spelled = |who: &&str| load(&stand, who, outcome, &tries, (1, 1), stock);
+    let loads: Vec<Load> = contenders.iter().map(spelled).collect();
+    let mut crowd = Crowd::connect(&stand)?;
+    let mut waits = contenders.iter().map(|_| histogram()).collect::<Result<Vec<_>>>()?;
+    let mut turns = 0;
+    let rates = in_rounds(size.rounds, contenders.len(), |place| {
+        let [stock_key, buyers, orders] = stand.keys(VOUCHER);
+        let () = stand.run(&["DEL", &buyers, &orders])?;
+        let () = stand.run(&["SET", &stock_key, &stock.to_string()])?;
+        let (rate, turn) = crowd.rush(&loads[place])?;
+        // The first round is the warm-up.
+        if turns >= contenders.len() {
+            waits[place].add(turn)?;
+        }
+        turns += 1;
         Ok(rate)
     })?;
-    rates.iter().zip(&turns).map(|(rate, waits)| row(outcome, rate, waits)).collect()
-}
-
-fn row(outcome: Outcome, rate: &Figure, turns: &[Histogram<u64>]) -> Result<Latency> {
-    let mut waits = new_histogram()?;
-    // The first turn was the warm-up.
-    for turn in &turns[1..] {
-        waits.add(turn)?;
+    for ((who, rates), waits) in contenders.iter().zip(rates).zip(&waits) {
+        let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|quantile| micros(waits, quantile));
+        let costs = vec![("tries per second", median(&rates)), ("p50", p50), ("p99", p99), ("p99.9", p999)];
+        table.push(format!("{}, {who}", outcome.label()), costs);
     }
-    let micros = |quantile: f64| waits.value_at_quantile(quantile) as f64 / 1e3;
-    Ok(Latency {
-        outcome,
-        contender: rate.contender,
-        commands_per_second: rate.median.round(),
-        p50: micros(0.5),
-        p99: micros(0.99),
-        p999: micros(0.999),
-    })
-}
-
-fn new_histogram() -> Result<Histogram<u64>> {
-    Ok(Histogram::new_with_bounds(1, LATENCY_NANOS_MAX, 3)?)
+    Ok(())
 }
 
 struct Crowd {
@@ -122,7 +102,7 @@ impl Crowd {
     /// Sends the whole load, with one command in flight per connection, and returns the commands
     /// per second and the nanoseconds that each reply took.
     fn rush(&mut self, load: &Load) -> Result<(f64, Histogram<u64>)> {
-        let mut waits = new_histogram()?;
+        let mut waits = histogram()?;
         let start = Instant::now();
         let mut next = 0;
         let mut open = 0;
@@ -161,14 +141,8 @@ impl Member {
     /// How long the command in flight took, once its whole reply is there.
     fn look(&mut self, load: &Load) -> Result<Option<Duration>> {
         let Some((index, sent)) = self.asked else { return Ok(None) };
-        let mut some = [0; 64];
-        let got = match self.stream.read(&mut some) {
-            Ok(0) => return Err("the server closed a connection".into()),
-            Ok(got) => got,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
-        self.reply.extend_from_slice(&some[..got]);
+        let Some(got) = read_some(&mut self.stream)? else { return Ok(None) };
+        self.reply.extend_from_slice(&got);
         let (_, wanted) = load.batch(index);
         if self.reply.len() < wanted.len() {
             return Ok(None);
@@ -176,5 +150,16 @@ impl Member {
         check(&self.reply, wanted)?;
         self.asked = None;
         Ok(Some(sent.elapsed()))
+    }
+}
+
+/// What has come on a connection that doesn't block; none if nothing has.
+pub fn read_some(stream: &mut UnixStream) -> Result<Option<Vec<u8>>> {
+    let mut some = [0; 256];
+    match stream.read(&mut some) {
+        Ok(0) => Err("the server closed a connection".into()),
+        Ok(got) => Ok(Some(some[..got].to_vec())),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }

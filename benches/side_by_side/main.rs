@@ -4,48 +4,26 @@
 //! server's CPU time per command, from INFO cpu before and after a pipelined load. All contenders
 //! take turns on one server in one run, so their ratios are meaningful on any machine.
 //!
-//! In reading order: `options`, `artifacts` (the library with the baselines), `harness` (shared
-//! with the tests: servers in new directories), `wire` (loads and pipelines), `scripts`, `keys`,
-//! `stand` (a server and its clock), `contender` (what is measured), `figures` (turns and rounds),
-//! `target`, `machine` (where and when), `grid`; then one file per part: `decisions`, `cluster`,
-//! `batches` and `servers` with `tries`; `full_batches`; `stocks`; `locks`; `vouchers`; `growth`;
-//! `latency`; `lock_line` with `lock_manner`, `lock_crowd` and `lock_killed`; `managed` with its
-//! own folder; `pauses`; then `results`, `tables`, `lock_tables`, `managed_tables`, `plots`. There
-//! is no cycle of imports.
+//! In reading order: `options`, `harness` (shared with the tests: servers in new directories),
+//! `wire` (loads and pipelines), `stand` (a server, its scripts and its clock), `table` (turns,
+//! rounds, figures); then what is measured: `tries`, `latency`, `single`, `managed`, `expiry`,
+//! `line` with `crowd`; then `page` and `plots`.
 
 use kit::harness;
-mod artifacts;
-mod batches;
-mod cluster;
-mod contender;
-mod decisions;
-mod figures;
-mod full_batches;
-mod grid;
-mod growth;
-mod keys;
+
+mod crowd;
+mod expiry;
 mod latency;
-mod lock_crowd;
-mod lock_killed;
-mod lock_line;
-mod lock_manner;
-mod lock_tables;
-mod locks;
+mod line;
 mod machine;
 mod managed;
-mod managed_tables;
 mod options;
-mod pauses;
+mod page;
 mod plots;
-mod results;
-mod scripts;
-mod servers;
+mod single;
 mod stand;
-mod stocks;
-mod tables;
-mod target;
+mod table;
 mod tries;
-mod vouchers;
 mod wire;
 
 use std::fs;
@@ -53,11 +31,31 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use options::Options;
-use results::Results;
-use stand::Lab;
+use options::{Options, Size};
+use page::Page;
+use stand::Stand;
+use table::Table;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+type Part = (&'static str, fn(&Size) -> Result<Vec<Table>>);
+
+/// In the order of the pages.
+const PARTS: [Part; 13] = [
+    ("tries", tries::decided),
+    ("cluster", tries::in_cluster),
+    ("batches", tries::in_batches),
+    ("full-batches", managed::full_batches),
+    ("latency", latency::measure),
+    ("growth", tries::growing),
+    ("locks", single::releases),
+    ("stocks", single::deductions),
+    ("managed", managed::sold_out),
+    ("managed-changes", managed::changes),
+    ("managed-memory", managed::memory),
+    ("managed-expiry", expiry::measure),
+    (LINE, line::measure),
+];
+const LINE: &str = "lock-line";
 
 fn main() -> ExitCode {
     match run(&Options::parse()) {
@@ -71,42 +69,54 @@ fn main() -> ExitCode {
 
 /// A missed target is reported but is never an error, since times vary.
 fn run(options: &Options) -> Result<()> {
-    if let Some(server) = &options.server {
-        // SAFETY: this is still the only thread of the program.
-        unsafe { std::env::set_var("REDIS_SERVER", server) };
+    let known = PARTS.map(|(name, _)| name);
+    if let Some(wrong) = options.only.iter().find(|part| !known.contains(&part.as_str())) {
+        return Err(format!("--only {wrong}: the parts are {}", known.join(", ")).into());
     }
-    eprintln!("building the modules, unless the environment names them ...");
+    let size = options.size();
+    eprintln!("building the module, unless SECKILL_MODULE names it ...");
     harness::module();
-    let lab = Lab { baseline: artifacts::baseline()? };
-    if !options.servers.is_empty() {
-        let servers = servers::measure(&lab, &options.servers, options.size())?;
-        println!("{}\n{}", servers.place, servers.grid().terminal());
-        if let Some(dir) = options.out_dir() {
-            fs::create_dir_all(&dir)?;
-            servers.write(&dir)?;
+    let mut pages = Vec::new();
+    if options.servers.is_empty() {
+        let place = place(&size)?;
+        let [mut tries, mut locks] = [page::TRIES, page::LOCKS].map(|page| page.at(&place));
+        for (name, measure) in PARTS {
+            if options.only.is_empty() || options.only.iter().any(|part| part == name) {
+                eprintln!("{name} ...");
+                let page = if name == LINE { &mut locks } else { &mut tries };
+                page.tables.extend(measure(&size)?);
+            }
         }
-        return Ok(());
+        pages.extend([tries, locks]);
+    } else {
+        let mut page = page::SERVERS.at(&place(&size)?);
+        page.tables = tries::on_servers(&size, &options.servers)?;
+        pages.push(page);
     }
-    let mut results = Results::measure(&lab, options)?;
-    let place = format!(
-        "{}, {}, {} cores, {}. Medians of the rounds of one run.",
-        results.server, results.cpu, results.cores, results.date
-    );
-    let line = lock_line::measure(&lab, options, place)?;
-    results.targets.extend(line.as_ref().and_then(|line| line.killed.target()));
-    tables::print(&results);
-    if let Some(line) = &line {
-        println!("{}", lock_tables::page(line));
-    }
+    pages.iter().for_each(Page::print);
+    page::print_targets(&pages);
     if let Some(dir) = options.out_dir() {
         fs::create_dir_all(&dir)?;
-        fs::write(dir.join("results.json"), serde_json::to_string_pretty(&results)? + "\n")?;
-        fs::write(dir.join("README.md"), tables::page(&results))?;
-        plots::write(&results, &dir)?;
-        if let Some(line) = &line {
-            lock_tables::write(line, &dir)?;
+        for page in &pages {
+            fs::write(dir.join(page.file), page.text())?;
+            plots::write(page, &dir)?;
         }
         println!("\nWritten to {}", dir.display());
     }
     Ok(())
+}
+
+/// Where, when and how it was measured.
+fn place(size: &Size) -> Result<String> {
+    let server = machine::server_name(&mut Stand::new(false)?.control)?;
+    Ok(format!(
+        "{server}, {}, {} cores, {}. CPU time of the server's main thread, lower quartile of {} \
+         rounds in one run, {} connections with {} commands in flight each.",
+        machine::cpu_model(),
+        std::thread::available_parallelism()?,
+        machine::today()?,
+        size.rounds,
+        wire::LANES,
+        wire::PIPELINE
+    ))
 }

@@ -1,99 +1,275 @@
-//! Managed sales: the cost of their tries, confirmations and cancellations compared with scripts
-//! that do the same work, the memory per order, and the release of holds that are due at once.
-//!
-//! `sold_out` and `deeds` are server CPU per command; `memory` and `expiry` have other units.
+//! Managed sales: the cost of their commands compared with scripts that do the same work, of the
+//! longest SECKILL.MTRY, and the memory per order.
 
-pub mod deeds;
-mod expiry;
-mod memory;
-pub mod sale;
-pub mod sold_out;
+use std::collections::HashMap;
 
-use serde::Serialize;
+use domain::overlay::TRIES_MAX;
+use redis::Value;
 
 use crate::Result;
-use crate::contender::Contender;
-use crate::figures::cost_of;
-use crate::options::{Options, Part};
-use crate::stand::Lab;
-use crate::target::Target;
+use crate::options::Size;
+use crate::stand::{AOF, BUY, MANAGED_CANCEL, MANAGED_CONFIRM, MANAGED_TRY, Stand, evalsha};
+use crate::table::{Table, costs, thousands};
+use crate::tries::{DIFFERENT, FIRST_ORDER, GET, MTRY, SCRIPT, TRY};
+use crate::wire::{Load, PIPELINE};
 
-use sold_out::SoldOut;
+pub const SAME_WORK: &str = "script of the same work";
+pub const COMMAND: &str = "command";
+const SOLD_AT_ONCE: &str = "managed";
+pub const HELD_FIRST: &str = "managed, HOLD";
 
-/// The sold-out sale that has targets: as large as the sale of `make run`, and with as many buyers
-/// as the unmanaged sale that it is compared with.
-const ORDERS_AIMED_AT: usize = 1_000;
+pub const SOLD_OUT: &str = "Server CPU per sold-out try of a managed sale, in microseconds";
+pub const CHANGES: &str = "Server CPU of what changes a managed sale, in microseconds";
 
-/// The results; a part that was not requested is empty.
-#[derive(Default, Serialize)]
-pub struct Managed {
-    pub sold_out: Vec<SoldOut>,
-    pub deeds: Vec<deeds::Deed>,
-    pub memory: Option<memory::Memory>,
-    pub expiry: Vec<expiry::Expiry>,
+/// Users have eight digits.
+pub const FIRST_USER: usize = 10_000_001;
+/// Long enough that no hold is due while a turn is measured.
+const HOLD_MS: &str = "3600000";
+const STREAMS: [&str; 3] = ["stream.orders", "stream.orders.released", "stream.orders.confirmed"];
+
+/// A voucher and how it is sold.
+#[derive(Clone, Copy)]
+pub struct Sale {
+    pub voucher: usize,
+    pub kind: Kind,
 }
 
-impl Managed {
-    pub fn measure(lab: &Lab, options: &Options) -> Result<Self> {
-        let size = options.size();
-        let mut managed = Self::default();
-        if options.wants(Part::Managed) {
-            eprintln!("managed, sold out ...");
-            managed.sold_out = sold_out::measure(lab, size)?;
-            managed.deeds = deeds::measure(lab, size)?;
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Unmanaged,
+    /// Managed; an accepted order is sold at once.
+    Sold,
+    /// Managed; an accepted order is held.
+    Held,
+}
+
+impl Sale {
+    /// Opens the sale again: deletes everything of the voucher, and the streams.
+    pub fn open(self, stand: &mut Stand, units: usize) -> Result<()> {
+        let voucher = self.voucher.to_string();
+        let mut delete: Vec<String> = vec!["DEL".to_owned()];
+        delete.extend(STREAMS.map(str::to_owned));
+        let kinds = ["stock", "order", "voucher", "book", "units", "hold"];
+        delete.extend(kinds.map(|kind| format!("seckill:{kind}:{voucher}")));
+        let () = stand.run(&delete)?;
+        let units = units.to_string();
+        match self.kind {
+            Kind::Unmanaged => stand.run(&["SET", &format!("seckill:stock:{voucher}"), &units]),
+            Kind::Sold => stand.run(&["SECKILL.CREATE", &voucher, &units]),
+            Kind::Held => stand.run(&["SECKILL.CREATE", &voucher, &units, "HOLD", HOLD_MS]),
         }
-        if options.wants(Part::ManagedMemory) {
-            eprintln!("managed, memory ...");
-            managed.memory = Some(memory::measure(lab, size)?);
-        }
-        if options.wants(Part::ManagedExpiry) {
-            for aof in [false, true] {
-                let with = if aof { "with AOF everysec" } else { "without AOF" };
-                eprintln!("managed, {} holds due at once, {with} ...", size.holds);
-                managed.expiry.push(expiry::measure(lab, size, aof)?);
-            }
-        }
-        Ok(managed)
     }
 
-    /// The targets whose figures were measured.
-    pub fn targets(&self) -> Vec<Target> {
-        let sold_out = self.sold_out.iter().find(|sale| sale.orders == ORDERS_AIMED_AT);
-        let cost = |who| sold_out.and_then(|sale| cost_of(&sale.costs, who));
-        let managed = sold_out.and_then(SoldOut::dearer);
-        let ratio = |above: Option<f64>, below: Option<f64>| Some(above? / below?);
-        let cheaper = ratio(cost(Contender::Script), managed);
-        let near = ratio(managed, cost(Contender::Seckill));
-        let held = |aof| {
-            let deed = self.deeds.iter().find(|deed| deed.is_held_try() && deed.aof == aof);
-            deed.map(|deed| deed.script_to_seckill)
-        };
-        let confirmation = |is_listed| {
-            let mut deeds = self.deeds.iter();
-            let deed = deeds.find(|deed| deed.is_confirmation(is_listed) && !deed.aof)?;
-            cost_of(&deed.costs, Contender::ManagedCommand)
-        };
-        let with_entry = ratio(confirmation(true), confirmation(false));
-        // With AOF, the disk may stall the server regardless of its work.
-        let stall = self.expiry.iter().find(|row| !row.aof).map(|row| row.due.p99_ms);
-        [
-            Target::at_least("managed, sold out: script / SECKILL.TRY, at least", 2.5, cheaper),
-            Target::at_most("sold out: SECKILL.TRY managed / unmanaged, at most", 2.0, near),
-            Target::at_least(
-                "managed, accepted with HOLD: script of the same work / SECKILL.TRY, at least",
-                2.0,
-                held(false),
-            ),
-            Target::at_least(
-                "managed, accepted with HOLD, AOF everysec: script / SECKILL.TRY, at least",
-                2.0,
-                held(true),
-            ),
-            Target::at_most("SECKILL.CONFIRM: with its entry / without, at most", 1.6, with_entry),
-            Target::at_most("holds due at once: p99 of a PING, in ms, at most", 5.0, stall),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
+    /// The words with the arguments of a command on each of the orders with these numbers. Order n
+    /// belongs to user n.
+    pub fn load(
+        self,
+        words: &[String],
+        orders: impl IntoIterator<Item = usize>,
+        reply: &str,
+    ) -> Load {
+        let mut load = Load::new(PIPELINE);
+        for n in orders {
+            let ids = [self.voucher, FIRST_USER + n, FIRST_ORDER + n].map(|id| id.to_string());
+            load.push(&[words, &ids].concat(), reply);
+        }
+        load
     }
+
+    /// Sells the orders numbered from 0.
+    pub fn sell(self, stand: &mut Stand, orders: usize) -> Result<()> {
+        stand.send(&self.load(&[TRY.to_owned()], 0..orders, ":0\r\n"))
+    }
+
+    /// Fails unless the audit of the sale finds no difference, and these units.
+    pub fn prove(self, stand: &mut Stand, [left, held, sold]: [usize; 3]) -> Result<()> {
+        let (voucher, mut cursor) = (self.voucher.to_string(), "0".to_owned());
+        let found = loop {
+            let step = ["SECKILL.AUDIT", &voucher, "CURSOR", &cursor];
+            let (next, found): (String, HashMap<String, Value>) = stand.run(&step)?;
+            if next == "0" {
+                break found;
+            }
+            cursor = next;
+        };
+        let number = |name: &str| match found.get(name) {
+            Some(Value::Int(number)) => usize::try_from(*number).ok(),
+            _ => None,
+        };
+        let figures = [number("left"), number("held"), number("sold")];
+        let is_sound =
+            matches!(found.get("differences"), Some(Value::Array(lines)) if lines.is_empty());
+        if is_sound && figures == [Some(left), Some(held), Some(sold)] {
+            return Ok(());
+        }
+        Err(format!("{left} left, {held} held and {sold} sold expected, but: {found:?}").into())
+    }
+}
+
+/// All units are sold, each to another user. Every further try is by a new user, with a new order.
+pub fn sold_out(size: &Size) -> Result<Vec<Table>> {
+    let [plain, sold, held] = [(7, Kind::Unmanaged), (8, Kind::Sold), (9, Kind::Held)]
+        .map(|(voucher, kind)| Sale { voucher, kind });
+    let contenders = [SCRIPT, SAME_WORK, TRY, SOLD_AT_ONCE, HELD_FIRST, GET];
+    let ratios = &[(SCRIPT, HELD_FIRST), (HELD_FIRST, TRY)];
+    let mut table = Table::new(SOLD_OUT, &["orders sold"], ratios);
+    for &orders in size.orders_sold {
+        let mut stand = Stand::new(false)?;
+        for sale in [plain, sold, held] {
+            sale.open(&mut stand, orders)?;
+            sale.sell(&mut stand, orders)?;
+        }
+        sold.prove(&mut stand, [0, 0, orders])?;
+        held.prove(&mut stand, [0, orders, 0])?;
+        let command = vec![TRY.to_owned()];
+        let loads = contenders.map(|who| {
+            let (sale, words) = match who {
+                SCRIPT => (plain, evalsha(BUY, &[])),
+                SAME_WORK => (held, evalsha(MANAGED_TRY, &[])),
+                SOLD_AT_ONCE => (sold, command.clone()),
+                HELD_FIRST => (held, command.clone()),
+                _ => (plain, command.clone()),
+            };
+            if who != GET {
+                return sale.load(&words, orders..orders + DIFFERENT, ":1\r\n");
+            }
+            let mut load = Load::new(PIPELINE);
+            (0..DIFFERENT).for_each(|_| load.push(&["GET", "seckill:stock:7"], "$1\r\n0\r\n"));
+            load
+        });
+        let passes = size.losing / DIFFERENT;
+        let costs = costs(size.rounds, &contenders, |place| {
+            stand.send(&loads[place])?;
+            Ok(stand.measure(&loads[place], passes)? / DIFFERENT as f64)
+        })?;
+        table.push(thousands(orders), costs);
+    }
+    Ok(vec![table])
+}
+
+/// A command that changes a sale: its name, the command, the script that does the same work on the
+/// same keys, the sale, the reply, and which of left, held and sold all units are afterwards.
+type Change = (&'static str, &'static str, &'static str, Kind, &'static str, usize);
+
+const EACH_CHANGE: [Change; 4] = [
+    ("accepted, held", TRY, MANAGED_TRY, Kind::Held, ":0\r\n", 1),
+    ("accepted, sold", TRY, MANAGED_TRY, Kind::Sold, ":0\r\n", 2),
+    ("confirmed", "SECKILL.CONFIRM", MANAGED_CONFIRM, Kind::Held, ":1\r\n", 2),
+    ("cancelled", "SECKILL.CANCEL", MANAGED_CANCEL, Kind::Held, ":1\r\n", 0),
+];
+
+/// Every turn has a new sale, which is audited afterwards.
+pub fn changes(size: &Size) -> Result<Vec<Table>> {
+    let mut table = Table::new(CHANGES, &[""], &[(SAME_WORK, COMMAND)]);
+    for (name, command, script, kind, reply, ends) in EACH_CHANGE {
+        for (aof, with) in AOF {
+            let mut stand = Stand::new(aof)?;
+            let sale = Sale { voucher: 8, kind };
+            let orders = size.accepted;
+            let spellings = [evalsha(script, &[]), vec![command.to_owned()]];
+            let loads = spellings.map(|words| sale.load(&words, 0..orders, reply));
+            let costs = costs(size.rounds, &[SAME_WORK, COMMAND], |place| {
+                let open = |stand: &mut Stand| {
+                    sale.open(stand, orders)?;
+                    if command == TRY { Ok(()) } else { sale.sell(stand, orders) }
+                };
+                // The first time warms the caches.
+                open(&mut stand)?;
+                stand.send(&loads[place])?;
+                open(&mut stand)?;
+                let micros = stand.measure(&loads[place], 1)? / orders as f64;
+                let mut units = [0; 3];
+                units[ends] = orders;
+                sale.prove(&mut stand, units)?;
+                Ok(micros)
+            })?;
+            table.push(format!("{name}{with}"), costs);
+        }
+    }
+    Ok(vec![table])
+}
+
+/// How long one SECKILL.MTRY with the maximum of tries, all of them accepted, occupies the main
+/// thread.
+pub fn full_batches(size: &Size) -> Result<Vec<Table>> {
+    let tries = thousands(TRIES_MAX);
+    let title = format!("Main thread per SECKILL.MTRY of {tries} accepted tries, in milliseconds");
+    let mut table = Table::new(title, &["voucher"], &[]);
+    for (name, kind) in
+        [("unmanaged", Kind::Unmanaged), (SOLD_AT_ONCE, Kind::Sold), (HELD_FIRST, Kind::Held)]
+    {
+        let sale = Sale { voucher: 8, kind };
+        let commands = (size.accepted / TRIES_MAX).max(1);
+        let units = commands * TRIES_MAX;
+        let mut load = Load::new(1);
+        let reply = format!("*{TRIES_MAX}\r\n{}", ":0\r\n".repeat(TRIES_MAX));
+        for command in 0..commands {
+            let mut words = vec![MTRY.to_owned(), sale.voucher.to_string()];
+            for n in command * TRIES_MAX..(command + 1) * TRIES_MAX {
+                words.extend([FIRST_USER + n, FIRST_ORDER + n].map(|id| id.to_string()));
+            }
+            load.push(&words, &reply);
+        }
+        let mut row = Vec::new();
+        for (aof, column) in [(false, "no AOF"), (true, "AOF everysec")] {
+            let mut stand = Stand::new(aof)?;
+            row.extend(costs(size.rounds, &[column], |_| {
+                sale.open(&mut stand, units)?;
+                let micros = stand.measure(&load, 1)?;
+                match kind {
+                    // The replies have said that all was sold.
+                    Kind::Unmanaged => {}
+                    Kind::Sold => sale.prove(&mut stand, [0, 0, units])?,
+                    Kind::Held => sale.prove(&mut stand, [0, units, 0])?,
+                }
+                Ok(micros / 1e3 / commands as f64)
+            })?);
+        }
+        table.push(name, row);
+    }
+    Ok(vec![table])
+}
+
+/// The memory of an order, by MEMORY USAGE of each key with every element counted, while it is
+/// held, once it is confirmed, or once it is cancelled.
+pub fn memory(size: &Size) -> Result<Vec<Table>> {
+    let orders = size.orders_weighed;
+    let mut columns = Vec::new();
+    for (state, command) in
+        [("held", ""), ("sold", "SECKILL.CONFIRM"), ("cancelled", "SECKILL.CANCEL")]
+    {
+        columns.push((state, weigh(orders, command)?));
+    }
+    let title =
+        format!("Memory of a managed sale of {} orders, in bytes per order", thousands(orders));
+    let mut table = Table::new(title, &[""], &[]);
+    for place in 0..columns[0].1.len() {
+        let bytes = columns.iter().map(|(state, seen)| (*state, seen[place].1)).collect();
+        table.push(columns[0].1[place].0.clone(), bytes);
+    }
+    Ok(vec![table])
+}
+
+fn weigh(orders: usize, command: &str) -> Result<Vec<(String, f64)>> {
+    let sale = Sale { voucher: 8, kind: Kind::Held };
+    let mut stand = Stand::new(false)?;
+    sale.open(&mut stand, orders)?;
+    // Lets the connections allocate their buffers before the first measurement.
+    let nobody = sale.load(&["SECKILL.CANCEL".to_owned()], 0..orders.min(1_000), ":0\r\n");
+    stand.send(&nobody)?;
+    let empty: f64 = stand.info("memory", "used_memory")?.parse()?;
+    sale.sell(&mut stand, orders)?;
+    if !command.is_empty() {
+        stand.send(&sale.load(&[command.to_owned()], 0..orders, ":1\r\n"))?;
+    }
+    let grown = stand.info("memory", "used_memory")?.parse::<f64>()? - empty;
+    let keys = ["book", "units", "order", "hold"].map(|kind| format!("seckill:{kind}:<v>"));
+    let mut seen = Vec::new();
+    for name in keys.into_iter().chain(STREAMS.map(str::to_owned)) {
+        let key = name.replace("<v>", &sale.voucher.to_string());
+        let bytes: Option<f64> = stand.run(&["MEMORY", "USAGE", &key, "SAMPLES", "0"])?;
+        seen.push((format!("`{name}`"), bytes.unwrap_or(0.0) / orders as f64));
+    }
+    seen.push(("used_memory".to_owned(), grown / orders as f64));
+    Ok(seen)
 }

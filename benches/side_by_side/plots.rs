@@ -1,4 +1,4 @@
-//! The results as plots: bars of the cost per try, and lines over the number of buyers.
+//! The figures as plots: bars of the cost per try, and lines over the number of buyers.
 
 use std::path::Path;
 
@@ -8,127 +8,107 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::Result;
-use crate::contender::{Contender, Outcome, SELLING};
-use crate::figures::{Figure, cost_of};
-use crate::grid::thousands;
-use crate::growth::Growth;
-use crate::managed::sold_out;
-use crate::results::Results;
+use crate::line::{BURST, HAND_OVERS};
+use crate::managed::{CHANGES, SOLD_OUT};
+use crate::page::Page;
+use crate::table::{Row, figure};
+use crate::tries::{DECIDED, GROWTH, SCRIPT, TRY};
 
 const FONT: &str = "sans-serif";
 const INK: RGBColor = RGBColor(0x26, 0x2b, 0x33);
 const GRID: RGBColor = RGBColor(0xe3, 0xe6, 0xea);
-const BAR_WIDTH_MAX: f64 = 0.17;
-
-/// The contenders for a try for which a plot has room.
-const IN_BARS: &[Contender] = &[
-    Contender::Script,
-    Contender::RmCall,
-    Contender::Native,
-    Contender::Seckill,
-    Contender::Get,
-    Contender::Noop,
+/// The contenders of a plot, in their order.
+const COLORS: [RGBColor; 7] = [
+    RGBColor(0xc8, 0x55, 0x3d),
+    RGBColor(0x8f, 0x3f, 0x5c),
+    RGBColor(0x1f, 0x6f, 0xb2),
+    RGBColor(0x5b, 0xa3, 0xa0),
+    RGBColor(0x2f, 0x7a, 0x72),
+    RGBColor(0x7d, 0x87, 0x94),
+    RGBColor(0x6d, 0xa9, 0xd8),
 ];
+const BAR_WIDTH_MAX: f64 = 0.17;
 
 type Panel<'a, X> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<X, RangedCoordf64>>;
 
-/// Writes bars.svg, growth.svg and managed.svg, as far as their figures were measured.
-pub fn write(results: &Results, dir: &Path) -> Result<()> {
-    if !results.decisions.is_empty() {
-        let is_shown = |figure: &&Figure| IN_BARS.contains(&figure.contender);
-        let groups = results
-            .decisions
-            .iter()
-            .map(|decision| (decision.name(), decision.costs.iter().filter(is_shown).collect()));
-        let plot = Bars { what: "a try", groups: groups.collect(), contenders: IN_BARS };
-        plot.write(results, &dir.join("bars.svg"))?;
+/// Draws the plots of a page, as far as their figures were measured.
+pub fn write(page: &Page, dir: &Path) -> Result<()> {
+    let rows = |title| page.table(title).map(|table| table.rows.iter().collect::<Vec<_>>());
+    if let Some(rows) = rows(DECIDED).filter(|_| page.file == "README.md") {
+        let bars = Bars::of("Server CPU per try", "microseconds per try", &rows);
+        bars.write(page, &dir.join("bars.svg"))?;
     }
-    if !results.growth.is_empty() {
-        growth(results, &dir.join("growth.svg"))?;
+    if let (Some(sold_out), Some(changes)) = (rows(SOLD_OUT), rows(CHANGES)) {
+        // The disk adds the same cost to a script and a command.
+        let changes = changes.into_iter().filter(|row| !row.names[0].contains("AOF"));
+        let rows: Vec<&Row> = sold_out.into_iter().chain(changes).collect();
+        let title = "Server CPU per command on a managed sale, sold out with so many orders, or \
+                     changed";
+        let bars = Bars::of(title, "microseconds per command", &rows);
+        bars.write(page, &dir.join("managed.svg"))?;
     }
-    if !results.managed.deeds.is_empty() {
-        managed_bars(results, &dir.join("managed.svg"))?;
+    if let Some(rows) = rows(BURST) {
+        let title = format!("{BURST}: hand-overs per second");
+        let mut bars = Bars::of(&title, HAND_OVERS, &rows);
+        bars.contenders.truncate(1);
+        bars.write(page, &dir.join("lock-line.svg"))?;
+    }
+    if let Some(rows) = rows(GROWTH) {
+        growth(page, &rows, &dir.join("growth.svg"))?;
     }
     Ok(())
 }
 
-fn color(contender: Contender) -> RGBColor {
-    match contender {
-        Contender::Script
-        | Contender::OneLine
-        | Contender::DeclaredScript
-        | Contender::UnlockScript
-        | Contender::StockScript => RGBColor(0xc8, 0x55, 0x3d),
-        Contender::ManagedScript | Contender::BatchScript => RGBColor(0x8f, 0x3f, 0x5c),
-        Contender::RmCall => RGBColor(0xe3, 0xa4, 0x57),
-        Contender::Seckill
-        | Contender::TryKeys
-        | Contender::Mtry
-        | Contender::LockRelease
-        | Contender::Deduct => RGBColor(0x1f, 0x6f, 0xb2),
-        Contender::Native => RGBColor(0x6d, 0xa9, 0xd8),
-        Contender::Managed => RGBColor(0x5b, 0xa3, 0xa0),
-        Contender::ManagedHold | Contender::ManagedCommand => RGBColor(0x2f, 0x7a, 0x72),
-        Contender::Get
-        | Contender::GetWithScripts
-        | Contender::Delex
-        | Contender::Delifeq
-        | Contender::Increx => RGBColor(0x7d, 0x87, 0x94),
-        Contender::Noop => RGBColor(0xbc, 0xc3, 0xcc),
-    }
-}
-
-/// Without AOF: the disk adds the same cost to a script and a command.
-fn managed_bars(results: &Results, path: &Path) -> Result<()> {
-    let managed = &results.managed;
-    let sold_out = managed.sold_out.iter().map(|sale| {
-        (format!("sold out ({})", thousands(sale.orders)), sale.costs.iter().collect())
-    });
-    let mut groups: Vec<_> = sold_out.collect();
-    let deeds = managed.deeds.iter().filter(|deed| !deed.aof);
-    groups.extend(deeds.map(|deed| (deed.name(), deed.costs.iter().collect())));
-    let contenders: Vec<Contender> =
-        sold_out::CONTENDERS.iter().copied().chain([Contender::ManagedCommand]).collect();
-    let plot = Bars { what: "a command on a managed sale", groups, contenders: &contenders };
-    plot.write(results, path)
-}
-
 /// Bars in groups, side by side.
 struct Bars<'a> {
-    what: &'static str,
-    groups: Vec<(String, Vec<&'a Figure>)>,
+    title: &'a str,
+    unit: &'static str,
+    groups: &'a [&'a Row],
     /// All contenders with a bar in some group, in the order of the legend.
-    contenders: &'a [Contender],
+    contenders: Vec<&'static str>,
 }
 
-impl Bars<'_> {
-    fn write(&self, results: &Results, path: &Path) -> Result<()> {
+impl<'a> Bars<'a> {
+    fn of(title: &'a str, unit: &'static str, groups: &'a [&'a Row]) -> Self {
+        let mut contenders = Vec::new();
+        for (name, _) in groups.iter().flat_map(|row| &row.costs) {
+            if !contenders.contains(name) {
+                contenders.push(*name);
+            }
+        }
+        Self { title, unit, groups, contenders }
+    }
+
+    fn shown(&self, row: &Row) -> Vec<(&'static str, f64)> {
+        let is_shown = |(name, _): &&(&'static str, f64)| self.contenders.contains(name);
+        row.costs.iter().filter(is_shown).copied().collect()
+    }
+
+    fn write(&self, page: &Page, path: &Path) -> Result<()> {
         let area = SVGBackend::new(path, (1080, 530)).into_drawing_area();
         area.fill(&WHITE)?;
-        let title = format!("Server CPU {} (lower is better)", self.what);
-        let area = titled(&area, &title, results)?;
-        let highest = highest(self.groups.iter().flat_map(|(_, costs)| costs.iter().copied()));
+        let area = titled(&area, self.title, page)?;
+        let all = self.groups.iter().flat_map(|row| self.shown(row));
+        let highest = all.map(|(_, cost)| cost).fold(0.0, f64::max);
         let span = -0.5..self.groups.len() as f64 - 0.5;
         let mut chart = ChartBuilder::on(&area)
             .margin(12)
             .x_label_area_size(44)
-            .y_label_area_size(62)
+            .y_label_area_size(72)
             .build_cartesian_2d(span, 0.0..highest * 1.1)?;
-        let name = |x: f64| self.groups.get(x.round() as usize).map(|(name, _)| name.clone());
-        chart
-            .configure_mesh()
-            .disable_x_mesh()
-            .x_labels(self.groups.len())
-            .x_label_formatter(&|x| name(*x).unwrap_or_default())
-            .y_desc(format!("microseconds {}", self.what))
+        let name = |x: f64| self.groups.get(x.round() as usize).map(|row| row.names[0].clone());
+        let mut mesh = chart.configure_mesh();
+        mesh.disable_x_mesh().x_labels(self.groups.len());
+        mesh.x_label_formatter(&|x| name(*x).unwrap_or_default())
+            .y_desc(self.unit)
             .bold_line_style(GRID)
             .light_line_style(TRANSPARENT)
             .axis_style(INK)
-            .label_style((FONT, 15).into_font().color(&INK))
+            .label_style((FONT, 14).into_font().color(&INK))
             .axis_desc_style((FONT, 16).into_font().color(&INK))
             .draw()?;
-        for &contender in self.contenders {
-            self.draw(&mut chart, contender)?;
+        for place in 0..self.contenders.len() {
+            self.draw(&mut chart, place)?;
         }
         legend(&mut chart)?;
         area.present()?;
@@ -136,43 +116,45 @@ impl Bars<'_> {
     }
 
     /// The bars of one contender, one in each group that it is in, with its figure above each.
-    fn draw<'c>(&self, chart: &mut Panel<'c, RangedCoordf64>, contender: Contender) -> Result<()> {
-        let most = self.groups.iter().map(|(_, costs)| costs.len()).max().unwrap_or(1);
+    fn draw<'c>(&self, chart: &mut Panel<'c, RangedCoordf64>, contender: usize) -> Result<()> {
+        let most = self.groups.iter().map(|row| self.shown(row).len()).max().unwrap_or(1);
         let width = (0.92 / most as f64).min(BAR_WIDTH_MAX);
+        let name = self.contenders[contender];
         let tops: Vec<(f64, f64)> = self
             .groups
             .iter()
             .enumerate()
-            .filter_map(|(group, (_, costs))| {
-                let place = costs.iter().position(|figure| figure.contender == contender)?;
+            .filter_map(|(group, row)| {
+                let costs = self.shown(row);
+                let place = costs.iter().position(|(who, _)| *who == name)?;
                 let offset = place as f64 - (costs.len() - 1) as f64 / 2.0;
-                Some((group as f64 + offset * width, costs[place].cost))
+                Some((group as f64 + offset * width, costs[place].1))
             })
             .collect();
         let half = width * 0.44;
-        let fill = color(contender).filled();
+        let fill = COLORS[contender % COLORS.len()].filled();
         let bars =
             tops.iter().map(|&(x, top)| Rectangle::new([(x - half, 0.0), (x + half, top)], fill));
         chart
             .draw_series(bars)?
-            .label(contender.label())
+            .label(name)
             .legend(move |(x, y)| Rectangle::new([(x, y - 6), (x + 14, y + 6)], fill));
         let style = (FONT, 12).into_font().color(&INK).pos(Pos::new(HPos::Center, VPos::Bottom));
         chart.draw_series(tops.iter().map(|&(x, top)| {
-            EmptyElement::at((x, top)) + Text::new(format!("{top:.2}"), (0, -3), style.clone())
+            EmptyElement::at((x, top)) + Text::new(figure(top), (0, -3), style.clone())
         }))?;
         Ok(())
     }
 }
 
-fn growth(results: &Results, path: &Path) -> Result<()> {
+fn growth(page: &Page, rows: &[&Row], path: &Path) -> Result<()> {
     let area = SVGBackend::new(path, (1080, 480)).into_drawing_area();
     area.fill(&WHITE)?;
-    let area = titled(&area, "Server CPU per try as the set of buyers grows", results)?;
+    let area = titled(&area, "Server CPU per try as the set of buyers grows", page)?;
     let panels = area.split_evenly((1, 2));
-    for (panel, outcome) in panels.iter().zip([Outcome::Duplicate, Outcome::Accepted]) {
-        let points: Vec<&Growth> =
-            results.growth.iter().filter(|point| point.outcome == outcome).collect();
+    for (panel, outcome) in panels.iter().zip(["duplicate", "accepted"]) {
+        let points: Vec<&Row> =
+            rows.iter().filter(|row| row.names[0] == outcome).copied().collect();
         growth_panel(panel, outcome, &points)?;
     }
     area.present()?;
@@ -181,45 +163,39 @@ fn growth(results: &Results, path: &Path) -> Result<()> {
 
 fn growth_panel(
     panel: &DrawingArea<SVGBackend<'_>, Shift>,
-    outcome: Outcome,
-    points: &[&Growth],
+    outcome: &str,
+    points: &[&Row],
 ) -> Result<()> {
-    let (Some(first), Some(last)) = (points.first(), points.last()) else { return Ok(()) };
-    let highest = highest(points.iter().flat_map(|point| &point.costs));
-    let span = first.buyers as f64 * 0.8..last.buyers as f64 * 1.25;
+    let highest = points.iter().filter_map(|row| row.cost(SCRIPT)).fold(0.0, f64::max);
     let mut chart = ChartBuilder::on(panel)
         .margin(12)
         .margin_right(44)
-        .caption(outcome.label(), (FONT, 18).into_font().color(&INK))
+        .caption(outcome, (FONT, 18).into_font().color(&INK))
         .x_label_area_size(50)
         .y_label_area_size(62)
-        .build_cartesian_2d(span.log_scale(), 0.0..highest * 1.45)?;
-    chart
-        .configure_mesh()
-        .disable_x_mesh()
-        .x_labels(points.len())
-        .x_label_formatter(&|x| thousands(x.round() as usize))
+        .build_cartesian_2d(-0.2..points.len() as f64 - 0.8, 0.0..highest * 1.45)?;
+    let name = |x: f64| points.get(x.round() as usize).map(|row| row.names[1].clone());
+    let mut mesh = chart.configure_mesh();
+    mesh.disable_x_mesh().x_labels(points.len());
+    mesh.x_label_formatter(&|x| name(*x).unwrap_or_default())
         .x_desc("buyers in the set")
-        .y_desc("microseconds a try")
+        .y_desc("microseconds per try")
         .bold_line_style(GRID)
         .light_line_style(TRANSPARENT)
         .axis_style(INK)
         .label_style((FONT, 15).into_font().color(&INK))
         .axis_desc_style((FONT, 16).into_font().color(&INK))
         .draw()?;
-    for &contender in SELLING {
-        let style = color(contender).stroke_width(3);
-        let line: Vec<(f64, f64)> = points
-            .iter()
-            .filter_map(|p| Some((p.buyers as f64, cost_of(&p.costs, contender)?)))
-            .collect();
+    for (contender, color) in [(SCRIPT, COLORS[0]), (TRY, COLORS[2])] {
+        let style = color.stroke_width(3);
+        let costs = points.iter().enumerate();
+        let line: Vec<(f64, f64)> =
+            costs.filter_map(|(x, row)| Some((x as f64, row.cost(contender)?))).collect();
         chart
             .draw_series(LineSeries::new(line.iter().copied(), style))?
-            .label(contender.label())
+            .label(contender)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], style));
-        chart.draw_series(
-            line.iter().map(|&point| Circle::new(point, 4, color(contender).filled())),
-        )?;
+        chart.draw_series(line.iter().map(|&point| Circle::new(point, 4, color.filled())))?;
     }
     legend(&mut chart)
 }
@@ -240,14 +216,9 @@ fn legend<X: Ranged<ValueType = f64>>(chart: &mut Panel<'_, X>) -> Result<()> {
 fn titled<'a>(
     area: &DrawingArea<SVGBackend<'a>, Shift>,
     title: &str,
-    results: &Results,
+    page: &Page,
 ) -> Result<DrawingArea<SVGBackend<'a>, Shift>> {
-    let Results { server, cpu, date, .. } = results;
-    let place = format!("{server}, {cpu}, {date}");
+    let place = page.place.split(". ").next().unwrap_or_default();
     let area = area.margin(14, 0, 0, 0).titled(title, (FONT, 24).into_font().color(&INK))?;
-    Ok(area.titled(&place, (FONT, 14).into_font().color(&color(Contender::Get)))?)
-}
-
-fn highest<'a>(figures: impl Iterator<Item = &'a Figure>) -> f64 {
-    figures.map(|figure| figure.cost).fold(0.0, f64::max)
+    Ok(area.titled(place, (FONT, 14).into_font().color(&COLORS[5]))?)
 }

@@ -1,4 +1,5 @@
-//! The test stand: one new server, the connections to it and its CPU clock.
+//! The test stand: one new server with the scripts that commands are measured against, the
+//! connections to it and its CPU clock.
 
 use std::path::PathBuf;
 
@@ -6,37 +7,67 @@ use redis::Connection;
 
 use crate::Result;
 use crate::harness::{Builder, Server, wait_for};
-use crate::keys::Naming;
-use crate::scripts::Scripts;
 use crate::wire::{Lanes, Load};
 
-/// Starts a stand for every part of the benchmark.
-pub struct Lab {
-    /// The library of `BASELINE.TRY` and `BASELINE.NOOP`.
-    pub baseline: PathBuf,
+/// The usual script of flash sales, and that one as a single call of SECKILL.TRY.
+pub const BUY: &str = include_str!("../../tests/it/seckill.lua");
+pub const BUY_ONE_LINE: &str = "return redis.call('SECKILL.TRY', ARGV[1], ARGV[2], ARGV[3])";
+/// The usual script with its keys declared, as a cluster demands.
+pub const BUY_DECLARED: &str = include_str!("scripts/try_declared.lua");
+/// Many tries in one script.
+pub const BUY_BATCH: &str = include_str!("scripts/try_batch.lua");
+/// The usual script of a bare stock.
+pub const DEDUCT: &str = include_str!("scripts/deduct.lua");
+/// The usual script that releases a lock, and one that also signals a client that waits with BLPOP.
+pub const UNLOCK: &str = include_str!("../../tests/it/unlock.lua");
+pub const UNLOCK_AND_SIGNAL: &str = include_str!("scripts/unlock_and_signal.lua");
+/// What the commands on a managed voucher do.
+pub const MANAGED_TRY: &str = include_str!("scripts/managed_try.lua");
+pub const MANAGED_CONFIRM: &str = include_str!("scripts/managed_confirm.lua");
+pub const MANAGED_CANCEL: &str = include_str!("scripts/managed_cancel.lua");
+
+const SCRIPTS: [&str; 10] = [
+    BUY,
+    BUY_ONE_LINE,
+    BUY_DECLARED,
+    BUY_BATCH,
+    DEDUCT,
+    UNLOCK,
+    UNLOCK_AND_SIGNAL,
+    MANAGED_TRY,
+    MANAGED_CONFIRM,
+    MANAGED_CANCEL,
+];
+
+/// The words that call a script with these keys, before its arguments.
+pub fn evalsha(script: &str, keys: &[&str]) -> Vec<String> {
+    let sha = redis::Script::new(script).get_hash().to_owned();
+    let words = ["EVALSHA".to_owned(), sha, keys.len().to_string()];
+    words.into_iter().chain(keys.iter().map(|key| (*key).to_owned())).collect()
 }
 
 pub struct Stand {
     pub control: Connection,
-    pub scripts: Scripts,
-    pub naming: Naming,
     pub socket: PathBuf,
     lanes: Lanes,
+    is_cluster: bool,
     /// Ends when this is dropped.
-    pub server: Server,
+    _server: Server,
 }
 
-impl Lab {
-    pub fn stand(&self, aof: bool) -> Result<Stand> {
+/// The names of rows with and without an append-only file.
+pub const AOF: [(bool, &str); 2] = [(false, ""), (true, ", AOF everysec")];
+
+impl Stand {
+    pub fn new(aof: bool) -> Result<Self> {
         let aof = format!("appendonly {}", if aof { "yes" } else { "no" });
-        Stand::start(self.server().config(aof), Naming::Plain)
+        Self::start(Server::with().config(aof), false)
     }
 
     /// The only node of a cluster.
-    pub fn cluster_node(&self) -> Result<Stand> {
+    pub fn cluster_node() -> Result<Self> {
         // The harness starts cluster servers on a port; lanes need a socket.
-        let server = self.server().cluster().config("unixsocket socket");
-        let mut stand = Stand::start(server, Naming::Tagged)?;
+        let mut stand = Self::start(Server::with().cluster().config("unixsocket socket"), true)?;
         let () = stand.run(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"])?;
         wait_for("the cluster to be up", || {
             let info: String = stand.run(&["CLUSTER", "INFO"]).ok()?;
@@ -45,25 +76,30 @@ impl Lab {
         Ok(stand)
     }
 
-    fn server(&self) -> Builder {
+    fn start(server: Builder, is_cluster: bool) -> Result<Self> {
         // No snapshot and no AOF rewrite: a fork during a turn would count as its cost.
-        Server::with()
+        let server = server
             .config("appendfsync everysec")
             .config("auto-aof-rewrite-percentage 0")
             .config("maxclients 11000")
-            .config(format!("loadmodule {}", self.baseline.display()))
-    }
-}
-
-impl Stand {
-    fn start(server: Builder, naming: Naming) -> Result<Self> {
-        let started = server.try_start();
-        let server = started.map_err(|log| format!("the server did not start:\n{log}"))?;
+            .try_start()
+            .map_err(|log| format!("the server did not start:\n{log}"))?;
         let mut control = redis::Client::open(server.address())?.get_connection()?;
-        let scripts = Scripts::load(&mut control)?;
+        for script in SCRIPTS {
+            let () = redis::cmd("SCRIPT").arg("LOAD").arg(script).query(&mut control)?;
+        }
         let socket = server.dir().join("socket");
         let lanes = Lanes::connect(&socket)?;
-        Ok(Self { control, scripts, naming, socket, lanes, server })
+        Ok(Self { control, socket, lanes, is_cluster, _server: server })
+    }
+
+    /// The keys of an unmanaged voucher: its stock, its buyers, its stream of orders.
+    pub fn keys(&self, voucher: usize) -> [String; 3] {
+        let (name, stream) = match self.is_cluster {
+            false => (voucher.to_string(), "stream.orders".to_owned()),
+            true => (format!("{{{voucher}}}"), format!("stream.orders:{{{voucher}}}")),
+        };
+        [format!("seckill:stock:{name}"), format!("seckill:order:{name}"), stream]
     }
 
     /// Sends a load without measuring.
@@ -71,47 +107,38 @@ impl Stand {
         self.lanes.run(load, 1)
     }
 
-    /// Sends a load `passes` times and returns the microseconds of server CPU per command.
+    /// Sends a load `passes` times and returns the microseconds of server CPU per pass.
     pub fn measure(&mut self, load: &Load, passes: usize) -> Result<f64> {
-        let before = cpu_seconds(&mut self.control)?;
+        let before = self.cpu_seconds()?;
         self.lanes.run(load, passes)?;
-        let spent = cpu_seconds(&mut self.control)? - before;
-        Ok(spent * 1e6 / (load.commands() * passes) as f64)
+        Ok((self.cpu_seconds()? - before) * 1e6 / passes as f64)
+    }
+
+    /// User and system time of the main thread, which runs every command.
+    pub fn cpu_seconds(&mut self) -> Result<f64> {
+        let time = |field: &str| self.info("cpu", &format!("used_cpu_{field}_main_thread"));
+        let [user, sys] = ["user", "sys"].map(time);
+        Ok(user?.parse::<f64>()? + sys?.parse::<f64>()?)
+    }
+
+    /// A field of INFO.
+    pub fn info(&mut self, section: &str, field: &str) -> Result<String> {
+        let info: redis::InfoDict = redis::cmd("INFO").arg(section).query(&mut self.control)?;
+        info.get(field).ok_or_else(|| format!("INFO {section} has no {field}").into())
     }
 
     /// Sets whether the server answers the usual script natively.
     pub fn answer_natively(&mut self, is_native: bool) -> Result<()> {
-        let entry = format!("{} SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]", self.scripts.buy);
-        let entry = if is_native { entry.as_str() } else { "" };
-        self.run(&["CONFIG", "SET", "seckill.scripts", entry])
+        let entry = format!("{} SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]", evalsha(BUY, &[])[1]);
+        self.run(&["CONFIG", "SET", "seckill.scripts", if is_native { &entry } else { "" }])
     }
 
-    /// Does the server have a command of this name?
-    pub fn knows(&mut self, command: &str) -> Result<bool> {
-        let found: Vec<Option<redis::Value>> = self.run(&["COMMAND", "INFO", command])?;
-        Ok(found.iter().any(Option::is_some))
-    }
-
-    pub fn run<T: redis::FromRedisValue>(&mut self, words: &[&str]) -> Result<T> {
-        let mut command = redis::cmd(words[0]);
-        command.arg(&words[1..]);
+    pub fn run<T: redis::FromRedisValue>(
+        &mut self,
+        words: &[impl redis::ToRedisArgs],
+    ) -> Result<T> {
+        let mut command = redis::Cmd::new();
+        command.arg(words);
         Ok(command.query(&mut self.control)?)
     }
-}
-
-/// User and system time of the main thread, which runs every command. For a server that does not
-/// report it (before 7.0), the time of the whole process.
-pub fn cpu_seconds(control: &mut Connection) -> Result<f64> {
-    let info: redis::InfoDict = redis::cmd("INFO").arg("cpu").query(control)?;
-    let both = |user: &str, sys: &str| Some(info.get::<f64>(user)? + info.get::<f64>(sys)?);
-    both("used_cpu_user_main_thread", "used_cpu_sys_main_thread")
-        .or_else(|| both("used_cpu_user", "used_cpu_sys"))
-        .ok_or_else(|| "INFO cpu names no CPU time".into())
-}
-
-/// The name of the clock that `cpu_seconds` reads.
-pub fn clock_name(control: &mut Connection) -> Result<&'static str> {
-    let info: redis::InfoDict = redis::cmd("INFO").arg("cpu").query(control)?;
-    let main_thread = info.contains_key(&"used_cpu_user_main_thread");
-    Ok(if main_thread { "main thread" } else { "whole process" })
 }

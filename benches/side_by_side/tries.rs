@@ -1,179 +1,379 @@
-//! Tries of one outcome as commands of the contenders, which take turns on a stand.
-
-use std::ops::Range;
+//! Tries on unmanaged vouchers, by every contender that decides them: pipelined, in a cluster, many
+//! in one command, on several servers, with growing sets of buyers.
 
 use crate::Result;
-use crate::contender::{Contender, Outcome, Try};
-use crate::figures::{Figure, in_rounds};
 use crate::options::Size;
-use crate::stand::Stand;
+use crate::stand::{AOF, BUY, BUY_BATCH, BUY_DECLARED, BUY_ONE_LINE, Stand, evalsha};
+use crate::table::{Costs, Table, costs, thousands};
 use crate::wire::{Load, PIPELINE};
+
+pub const SCRIPT: &str = "script";
+pub const NATIVE: &str = "EVALSHA, native";
+pub const TRY: &str = "SECKILL.TRY";
+pub const MTRY: &str = "SECKILL.MTRY";
+pub const GET: &str = "GET";
+const ONE_LINE: &str = "one-line script";
+const GET_WITH_SCRIPTS: &str = "GET, scripts set";
+const DECLARED: &str = "script, declared keys";
+const TRYKEYS: &str = "SECKILL.TRYKEYS";
+const BATCH: &str = "batch script";
+
+pub const DECIDED: &str = "Server CPU per try, in microseconds";
+pub const BATCHES: &str = "Server CPU per try of many in one command, in microseconds";
+pub const CLUSTER: &str =
+    "Server CPU per try in a cluster, in microseconds, with 80 commands in flight";
+pub const GROWTH: &str = "Server CPU per try as the set of buyers grows, in microseconds";
+
+/// Commands in flight per connection to a cluster: fewer, since the script's commands are longer
+/// with their keys, and a batch of them must also fit into one read of the server.
+const CLUSTER_DEPTH: usize = 80;
+const TRIES_PER_COMMAND: [usize; 3] = [8, 32, 128];
 
 const VOUCHER: usize = 7;
 /// The buyers of the sale of `make run`, after which it is sold out.
-pub const BUYERS: usize = 1_000;
-const FIRST_USER: usize = 1_000_001;
-const FIRST_ORDER: usize = 314_159_265_358_979_001;
+const BUYERS: usize = 1_000;
+pub const FIRST_USER: usize = 1_000_001;
+pub const FIRST_ORDER: usize = 314_159_265_358_979_001;
 /// Losing tries are sent repeatedly; this many are different.
-const DIFFERENT: usize = 5_000;
-/// Sent before each turn, so that its caches and names are warm.
-const WARM_UP: usize = 1_000;
+pub const DIFFERENT: usize = 5_000;
 
-/// The turns on one stand: a warm-up and a load per contender.
-pub struct Tries {
-    outcome: Outcome,
-    size: Size,
-    contenders: Vec<Contender>,
-    /// The stock that each turn starts with.
-    stock: usize,
-    loads: Vec<(Load, Load)>,
-    /// The tries of a measured load, which may have fewer commands than tries.
-    tries: usize,
+/// The outcomes of a try that the benchmark measures.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    SoldOut,
+    Duplicate,
+    Accepted,
 }
 
-/// Lets the contenders take turns on one stand, with `depth` commands in flight per connection.
-pub fn costs(
-    stand: &mut Stand,
-    size: Size,
+pub const OUTCOMES: [Outcome; 3] = [Outcome::SoldOut, Outcome::Duplicate, Outcome::Accepted];
+
+impl Outcome {
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::SoldOut => "sold out",
+            Self::Duplicate => "duplicate",
+            Self::Accepted => "accepted",
+        }
+    }
+
+    fn reply(self) -> &'static str {
+        match self {
+            Self::SoldOut => ":1\r\n",
+            Self::Duplicate => ":2\r\n",
+            Self::Accepted => ":0\r\n",
+        }
+    }
+
+    /// The stock at the start of a turn; only accepted tries take `units`.
+    pub fn stock(self, units: usize) -> usize {
+        match self {
+            Self::SoldOut => 0,
+            Self::Duplicate | Self::Accepted => units + 1_000,
+        }
+    }
+}
+
+/// The arguments of one try. Users are numbers, as most shops have them; so are order ids.
+#[derive(Clone, Copy)]
+pub struct Try {
+    pub voucher: usize,
+    pub user: usize,
+    pub order: usize,
+}
+
+impl Try {
+    /// A duplicate needs a user who has bought; a sold-out try needs a user who has not.
+    fn number(n: usize, outcome: Outcome) -> Self {
+        let user = match outcome {
+            Outcome::SoldOut => BUYERS + n,
+            Outcome::Duplicate => n % BUYERS,
+            Outcome::Accepted => n,
+        };
+        Self { voucher: VOUCHER, user: FIRST_USER + user, order: FIRST_ORDER + n }
+    }
+}
+
+/// One command of a contender, which decides these tries.
+fn words(stand: &Stand, who: &str, tries: &[Try]) -> Vec<String> {
+    let voucher = tries[0].voucher;
+    let keys = stand.keys(voucher);
+    let keys = keys.each_ref().map(|key| key.as_str());
+    let mut words = match who {
+        SCRIPT | NATIVE => evalsha(BUY, &[]),
+        ONE_LINE => evalsha(BUY_ONE_LINE, &[]),
+        DECLARED => evalsha(BUY_DECLARED, &keys),
+        BATCH => evalsha(BUY_BATCH, &keys),
+        TRYKEYS => [TRYKEYS].iter().chain(&keys).map(|word| (*word).to_owned()).collect(),
+        GET | GET_WITH_SCRIPTS => return vec!["GET".to_owned(), keys[0].to_owned()],
+        command => vec![command.to_owned()],
+    };
+    words.push(voucher.to_string());
+    words.extend(tries.iter().flat_map(|one| [one.user, one.order]).map(|id| id.to_string()));
+    words
+}
+
+/// The tries of one outcome as commands of a contender, of which those that can decide many get
+/// `each` of them, with as many tries in flight as for the others.
+pub fn load(
+    stand: &Stand,
+    who: &str,
     outcome: Outcome,
-    contenders: &[Contender],
-    depth: usize,
-) -> Result<Vec<Figure>> {
-    let tries = Tries::new(stand, size, outcome, contenders, depth);
-    in_rounds(size.rounds, contenders, |place| tries.turn(stand, place))
+    tries: &[Try],
+    (depth, each): (usize, usize),
+    stock: usize,
+) -> Load {
+    let is_batch = matches!(who, BATCH | MTRY);
+    let each = if is_batch { each } else { 1 };
+    let mut load = Load::new((depth / each).max(1));
+    for tries in tries.chunks(each) {
+        let reply = match who {
+            GET | GET_WITH_SCRIPTS => format!("${}\r\n{stock}\r\n", stock.to_string().len()),
+            _ if is_batch => format!("*{}\r\n{}", tries.len(), outcome.reply().repeat(tries.len())),
+            _ => outcome.reply().to_owned(),
+        };
+        load.push(&words(stand, who, tries), &reply);
+    }
+    load
+}
+
+/// Tries of one outcome on one voucher, which contenders send in turn.
+struct Tries {
+    outcome: Outcome,
+    contenders: Vec<(&'static str, Load)>,
+    stock: usize,
+    tries: usize,
+    passes: usize,
 }
 
 impl Tries {
-    /// With one command per try, and `depth` commands in flight per connection.
-    pub fn new(
+    fn new(
         stand: &Stand,
-        size: Size,
+        size: &Size,
         outcome: Outcome,
-        contenders: &[Contender],
-        depth: usize,
+        contenders: &[&'static str],
+        shape: (usize, usize),
     ) -> Self {
-        Self::of(size, outcome, contenders, |contender, tries, stock| {
-            contender.load(stand, outcome, depth, tries.into_iter(), stock)
-        })
-    }
-
-    /// With this many tries per command for contenders that can decide several, and as many tries
-    /// in flight as for the other contenders.
-    pub fn in_batches(
-        stand: &Stand,
-        size: Size,
-        outcome: Outcome,
-        contenders: &[Contender],
-        tries_per_command: usize,
-    ) -> Self {
-        let depth = (PIPELINE / tries_per_command).max(1);
-        Self::of(size, outcome, contenders, |contender, tries, stock| {
-            if contender.decides_batches() {
-                contender.batches(stand, outcome, depth, tries.chunks(tries_per_command))
-            } else {
-                contender.load(stand, outcome, PIPELINE, tries.into_iter(), stock)
-            }
-        })
-    }
-
-    fn of(
-        size: Size,
-        outcome: Outcome,
-        contenders: &[Contender],
-        spell: impl Fn(Contender, Vec<Try>, usize) -> Load,
-    ) -> Self {
-        let units = if outcome == Outcome::Accepted { size.accepted_each } else { 0 };
-        let stock = outcome.stock(units);
-        // Tries of the warm-up must not be repeats in the measured load.
-        let (warm_up, counted) = match outcome {
-            Outcome::Accepted => (units..units + WARM_UP, 0..units),
-            _ => (0..DIFFERENT, 0..DIFFERENT),
+        let (tries, passes) = match outcome {
+            Outcome::Accepted => (size.accepted, 1),
+            _ => (DIFFERENT, size.losing / DIFFERENT),
         };
-        let load = |contender: Contender, numbers: &Range<usize>| {
-            spell(contender, numbers.clone().map(|n| a_try(outcome, n)).collect(), stock)
-        };
-        let loads = contenders.iter().map(|&who| (load(who, &warm_up), load(who, &counted)));
-        let (loads, contenders) = (loads.collect(), contenders.to_vec());
-        Self { outcome, size, contenders, stock, loads, tries: counted.len() }
+        let stock = outcome.stock(tries);
+        let all: Vec<Try> = (0..tries).map(|n| Try::number(n, outcome)).collect();
+        let spelled = |&who| (who, load(stand, who, outcome, &all, shape, stock));
+        let contenders = contenders.iter().map(spelled).collect();
+        Self { outcome, contenders, stock, tries, passes }
     }
 
-    /// The microseconds of server CPU per try of the contender at this index.
-    pub fn turn(&self, stand: &mut Stand, place: usize) -> Result<f64> {
-        let wants_scripts_set = self.contenders[place].wants_scripts_set();
-        if wants_scripts_set {
-            stand.answer_natively(true)?;
+    /// The microseconds of server CPU per try of the contender at this index, sent twice: the first
+    /// time warms its caches and names.
+    fn turn(&self, stand: &mut Stand, place: usize) -> Result<f64> {
+        let (who, load) = &self.contenders[place];
+        let wants_scripts = matches!(*who, NATIVE | GET_WITH_SCRIPTS);
+        stand.answer_natively(wants_scripts)?;
+        self.open(stand)?;
+        stand.send(load)?;
+        self.open(stand)?;
+        let micros = stand.measure(load, self.passes)?;
+        stand.answer_natively(false)?;
+        let sells = self.outcome == Outcome::Accepted && !matches!(*who, GET | GET_WITH_SCRIPTS);
+        if self.outcome == Outcome::Accepted {
+            self.prove(stand, if sells { self.tries } else { 0 })?;
         }
-        let micros = if self.outcome == Outcome::Accepted {
-            self.accepted(stand, place)
+        Ok(micros / self.tries as f64)
+    }
+
+    /// Sets up the sale: accepted tries find an empty one, the others one with buyers.
+    fn open(&self, stand: &mut Stand) -> Result<()> {
+        let [stock, buyers, orders] = stand.keys(VOUCHER);
+        let () = stand.run(&["DEL", &buyers, &orders])?;
+        let () = stand.run(&["SET", &stock, &self.stock.to_string()])?;
+        if self.outcome == Outcome::Accepted {
+            return Ok(());
+        }
+        let users = (FIRST_USER..FIRST_USER + BUYERS).map(|user| user.to_string());
+        stand.run(&["SADD".to_owned(), buyers].into_iter().chain(users).collect::<Vec<_>>())
+    }
+
+    /// The replies were checked already; this checks that the keys agree with them.
+    fn prove(&self, stand: &mut Stand, units: usize) -> Result<()> {
+        let [stock, buyers, orders] = stand.keys(VOUCHER);
+        let left: usize = stand.run(&["GET", &stock])?;
+        let bought: usize = stand.run(&["SCARD", &buyers])?;
+        let entries: usize = stand.run(&["XLEN", &orders])?;
+        if left + units == self.stock && bought == units && entries == units {
+            return Ok(());
+        }
+        let stock = self.stock;
+        Err(format!("{units} sold, yet {left} of {stock}, {bought} buyers, {entries} orders")
+            .into())
+    }
+}
+
+fn of_outcome(
+    stand: &mut Stand,
+    size: &Size,
+    outcome: Outcome,
+    contenders: &[&'static str],
+    shape: (usize, usize),
+) -> Result<Costs> {
+    let tries = Tries::new(stand, size, outcome, contenders, shape);
+    costs(size.rounds, contenders, |place| tries.turn(stand, place))
+}
+
+/// The three outcomes, each on a separate stand, with and without AOF.
+pub fn decided(size: &Size) -> Result<Vec<Table>> {
+    let contenders = [SCRIPT, ONE_LINE, NATIVE, TRY, GET, GET_WITH_SCRIPTS];
+    let mut table = Table::new(DECIDED, &[""], &[(SCRIPT, NATIVE), (SCRIPT, TRY)]);
+    for outcome in OUTCOMES {
+        for (aof, with) in AOF {
+            let mut stand = Stand::new(aof)?;
+            let costs = of_outcome(&mut stand, size, outcome, &contenders, (PIPELINE, 1))?;
+            table.push(format!("{}{with}", outcome.label()), costs);
+        }
+    }
+    Ok(vec![table])
+}
+
+pub fn in_cluster(size: &Size) -> Result<Vec<Table>> {
+    let contenders = [DECLARED, TRY, TRYKEYS, GET];
+    let mut table = Table::new(CLUSTER, &[""], &[(DECLARED, TRY), (DECLARED, TRYKEYS)]);
+    for outcome in [Outcome::SoldOut, Outcome::Accepted] {
+        let mut stand = Stand::cluster_node()?;
+        let costs = of_outcome(&mut stand, size, outcome, &contenders, (CLUSTER_DEPTH, 1))?;
+        table.push(outcome.label(), costs);
+    }
+    Ok(vec![table])
+}
+
+/// Many tries per command, compared with the same tries one by one; the costs are per try.
+pub fn in_batches(size: &Size) -> Result<Vec<Table>> {
+    let contenders = [SCRIPT, TRY, BATCH, MTRY];
+    let ratios = &[(SCRIPT, BATCH), (SCRIPT, MTRY), (BATCH, MTRY)];
+    let mut table = Table::new(BATCHES, &[""], ratios);
+    for (outcome, (aof, with)) in
+        [(Outcome::SoldOut, AOF[0]), (Outcome::Accepted, AOF[0]), (Outcome::Accepted, AOF[1])]
+    {
+        let mut stand = Stand::new(aof)?;
+        for each in TRIES_PER_COMMAND {
+            let costs = of_outcome(&mut stand, size, outcome, &contenders, (PIPELINE, each))?;
+            table.push(format!("{}{with}, {each} per command", outcome.label()), costs);
+        }
+    }
+    Ok(vec![table])
+}
+
+/// The same tries on several servers: what a newer server changes for the script and for the
+/// module. All servers run at once and take turns. `programs` are paths or names.
+pub fn on_servers(size: &Size, programs: &[String]) -> Result<Vec<Table>> {
+    const CONTENDERS: [&str; 4] = [SCRIPT, NATIVE, TRY, GET];
+    let mut stands = Vec::new();
+    for program in programs {
+        // SAFETY: this is the only thread of the program.
+        unsafe { std::env::set_var("REDIS_SERVER", program) };
+        let mut stand = Stand::new(false)?;
+        // A server built with the C library's allocator is slower than one with jemalloc.
+        let allocator = stand.info("memory", "mem_allocator")?;
+        let name = crate::machine::server_name(&mut stand.control)?;
+        stands.push((format!("{name}, {allocator}"), stand));
+    }
+    let names = &["", "server, allocator"];
+    let mut table = Table::new(DECIDED, names, &[(SCRIPT, NATIVE), (SCRIPT, TRY), (TRY, GET)]);
+    for outcome in OUTCOMES {
+        let tries = |(_, stand): &(String, Stand)| {
+            Tries::new(stand, size, outcome, &CONTENDERS, (PIPELINE, 1))
+        };
+        let tries: Vec<Tries> = stands.iter().map(tries).collect();
+        let each = CONTENDERS.len();
+        let all = costs(size.rounds, &CONTENDERS.repeat(stands.len()), |place| {
+            tries[place / each].turn(&mut stands[place / each].1, place % each)
+        })?;
+        for ((name, _), costs) in stands.iter().zip(all.chunks(each)) {
+            table.push(outcome.label(), costs.to_vec());
+            table.rows.last_mut().expect("pushed").names.push(name.clone());
+        }
+    }
+    Ok(vec![table])
+}
+
+/// The cost of a duplicate and of an accepted try as the set of buyers grows.
+pub fn growing(size: &Size) -> Result<Vec<Table>> {
+    let mut table = Table::new(GROWTH, &["", "buyers"], &[(SCRIPT, TRY)]);
+    for outcome in [Outcome::Duplicate, Outcome::Accepted] {
+        for &buyers in size.buyers {
+            // Accepted tries add a tenth to a set at most, or its size would change.
+            let newcomers = (buyers / 10).min(size.grown);
+            let grown = Grown { vouchers: size.grown / newcomers, buyers, newcomers };
+            table.push(outcome.label(), grown.costs(size, outcome)?);
+            table.rows.last_mut().expect("pushed").names.push(thousands(buyers));
+        }
+    }
+    Ok(vec![table])
+}
+
+/// This many vouchers with this many buyers each.
+struct Grown {
+    vouchers: usize,
+    buyers: usize,
+    newcomers: usize,
+}
+
+impl Grown {
+    const SEED: u64 = 7;
+
+    fn costs(&self, size: &Size, outcome: Outcome) -> Result<Costs> {
+        let contenders = [SCRIPT, TRY];
+        let mut stand = Stand::new(false)?;
+        self.add(&mut stand, FIRST_USER, self.buyers)?;
+        let mut random = fastrand::Rng::with_seed(Self::SEED);
+        let mut user = |n: usize| match outcome {
+            Outcome::Accepted => FIRST_USER + self.buyers + n % self.newcomers,
+            _ => FIRST_USER + random.usize(..self.buyers),
+        };
+        let each = if outcome == Outcome::Accepted {
+            self.newcomers
         } else {
-            self.losing(stand, place)
-        }?;
-        if wants_scripts_set {
-            stand.answer_natively(false)?;
+            size.losing / 2 / self.vouchers
+        };
+        let tries: Vec<Try> = (0..self.vouchers * each)
+            .map(|n| Try { voucher: 1 + n / each, user: user(n), order: FIRST_ORDER + n })
+            .collect();
+        let loads = contenders.map(|who| load(&stand, who, outcome, &tries, (PIPELINE, 1), 0));
+        costs(size.rounds, &contenders, |place| {
+            let micros = stand.measure(&loads[place], 1)? / tries.len() as f64;
+            if outcome == Outcome::Accepted {
+                self.send_away(&mut stand)?;
+            }
+            Ok(micros)
+        })
+    }
+
+    /// Fills the sets of buyers, and the stocks.
+    fn add(&self, stand: &mut Stand, first: usize, buyers: usize) -> Result<()> {
+        for voucher in 1..=self.vouchers {
+            let [stock, set, _] = stand.keys(voucher);
+            let units = Outcome::Accepted.stock(self.newcomers).to_string();
+            let () = stand.run(&["SET", &stock, &units])?;
+            let users: Vec<usize> = (first..first + buyers).collect();
+            for users in users.chunks(1_000) {
+                let () = redis::cmd("SADD").arg(&set).arg(users).query(&mut stand.control)?;
+            }
         }
-        Ok(micros)
+        Ok(())
     }
 
-    fn commands_per_try(&self, load: &Load) -> f64 {
-        load.commands() as f64 / self.tries as f64
+    /// Removes the newcomers, and fails if a voucher did not have all of them.
+    fn send_away(&self, stand: &mut Stand) -> Result<()> {
+        let first = FIRST_USER + self.buyers;
+        let newcomers: Vec<usize> = (first..first + self.newcomers).collect();
+        for voucher in 1..=self.vouchers {
+            let [_, set, _] = stand.keys(voucher);
+            let mut srem = redis::cmd("SREM");
+            let gone: usize = srem.arg(&set).arg(&newcomers).query(&mut stand.control)?;
+            if gone != self.newcomers {
+                return Err(format!("{gone} of {} newcomers bought", self.newcomers).into());
+            }
+        }
+        self.add(stand, first, 0)?;
+        stand.run(&["DEL", "stream.orders"])
     }
-
-    /// Tries that change nothing: `DIFFERENT` of them, repeatedly.
-    fn losing(&self, stand: &mut Stand, place: usize) -> Result<f64> {
-        let (warm_up, load) = &self.loads[place];
-        open_sale(stand, self.stock, BUYERS)?;
-        stand.send(warm_up)?;
-        let micros = stand.measure(load, self.size.losing_each / DIFFERENT)?;
-        Ok(micros * self.commands_per_try(load))
-    }
-
-    /// Tries that buy: every user is new, and each turn starts with no buyers and no stream, so
-    /// that every contender fills the same keys to the same size.
-    fn accepted(&self, stand: &mut Stand, place: usize) -> Result<f64> {
-        let (warm_up, load) = &self.loads[place];
-        // GET and the no-op sell nothing, so the stock must be the expected one from the start.
-        open_sale(stand, self.stock, 0)?;
-        stand.send(warm_up)?;
-        open_sale(stand, self.stock, 0)?;
-        let micros = stand.measure(load, 1)? * self.commands_per_try(load);
-        let sells = self.contenders[place].sells();
-        prove_sold(stand, self.stock, if sells { self.size.accepted_each } else { 0 })?;
-        Ok(micros)
-    }
-}
-
-/// A duplicate needs a user who has bought; a sold-out try needs a user who has not.
-fn a_try(outcome: Outcome, n: usize) -> Try {
-    let user = match outcome {
-        Outcome::SoldOut => FIRST_USER + BUYERS + n,
-        Outcome::Duplicate => FIRST_USER + n % BUYERS,
-        Outcome::Accepted => FIRST_USER + n,
-    };
-    Try { voucher: VOUCHER, user, order_id: FIRST_ORDER + n }
-}
-
-/// Sets up a sale after `buyers` have bought: stock, buyers, no stream.
-fn open_sale(stand: &mut Stand, stock: usize, buyers: usize) -> Result<()> {
-    let keys = stand.naming.keys(VOUCHER);
-    let () = stand.run(&["DEL", &keys.buyers, &keys.orders])?;
-    let () = stand.run(&["SET", &keys.stock, &stock.to_string()])?;
-    if buyers > 0 {
-        let mut sadd = redis::cmd("SADD");
-        sadd.arg(&keys.buyers).arg((FIRST_USER..FIRST_USER + buyers).collect::<Vec<_>>());
-        let () = sadd.query(&mut stand.control)?;
-    }
-    Ok(())
-}
-
-/// The replies were checked already; this checks that the keys agree with them.
-fn prove_sold(stand: &mut Stand, stock: usize, units: usize) -> Result<()> {
-    let keys = stand.naming.keys(VOUCHER);
-    let left: usize = stand.run(&["GET", &keys.stock])?;
-    let buyers: usize = stand.run(&["SCARD", &keys.buyers])?;
-    let orders: usize = stand.run(&["XLEN", &keys.orders])?;
-    if left + units == stock && buyers == units && orders == units {
-        return Ok(());
-    }
-    Err(format!("{units} sold, yet {left} of {stock} left, {buyers} buyers, {orders} orders")
-        .into())
 }

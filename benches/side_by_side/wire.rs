@@ -14,26 +14,19 @@ use crate::Result;
 /// Commands in flight per connection. A batch of any contender fits into one read (16 KiB) of the
 /// server, so all contenders need the same number of turns of its event loop.
 pub const PIPELINE: usize = 100;
-
 /// Connections of a pipelined load: several, so that the server always has a next batch.
 pub const LANES: usize = 4;
+/// A server that says nothing for this long ends the benchmark.
+pub const SILENCE_MAX: Duration = Duration::from_secs(30);
 
-const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// One command as an array of bulk strings, appended to `into`.
-pub fn encode(into: &mut Vec<u8>, args: &[&[u8]]) {
-    into.extend_from_slice(format!("*{}\r\n", args.len()).as_bytes());
-    for arg in args {
-        into.extend_from_slice(format!("${}\r\n", arg.len()).as_bytes());
-        into.extend_from_slice(arg);
-        into.extend_from_slice(b"\r\n");
+/// One request as it goes over the wire: an array of bulk strings.
+pub fn request(words: &[impl AsRef<[u8]>]) -> Vec<u8> {
+    let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
+    for word in words.iter().map(AsRef::as_ref) {
+        bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+        bytes.extend_from_slice(word);
+        bytes.extend_from_slice(b"\r\n");
     }
-}
-
-/// One request as it goes over the wire.
-pub fn request(words: &[&[u8]]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    encode(&mut bytes, words);
     bytes
 }
 
@@ -41,10 +34,9 @@ pub fn request(words: &[&[u8]]) -> Vec<u8> {
 pub struct Load {
     requests: Joined,
     replies: Joined,
-    reply: Vec<u8>,
     depth: usize,
-    /// Sent on one connection, since a reply depends on the commands before.
-    in_order: bool,
+    /// One if a reply depends on the commands before.
+    lanes: usize,
 }
 
 /// Texts one after the other, with the end of each.
@@ -55,7 +47,8 @@ struct Joined {
 }
 
 impl Joined {
-    fn end_one(&mut self) {
+    fn push(&mut self, text: &[u8]) {
+        self.bytes.extend_from_slice(text);
         self.ends.push(self.bytes.len());
     }
 
@@ -66,37 +59,18 @@ impl Joined {
 }
 
 impl Load {
-    /// `reply` is the exact reply to each command that is pushed without its own reply.
-    pub fn new(depth: usize, reply: &[u8]) -> Self {
-        let (requests, replies) = (Joined::default(), Joined::default());
-        Self { requests, replies, reply: reply.to_vec(), depth, in_order: false }
+    pub fn new(depth: usize) -> Self {
+        Self { requests: Joined::default(), replies: Joined::default(), depth, lanes: LANES }
     }
 
     /// A load whose commands must run in the order in which they are pushed.
     pub fn in_order(depth: usize) -> Self {
-        Self { in_order: true, ..Self::new(depth, b"") }
+        Self { lanes: 1, ..Self::new(depth) }
     }
 
-    pub fn push(&mut self, args: &[&[u8]]) {
-        self.push_all(&[args]);
-    }
-
-    /// Several commands that count as one; the load's reply is all their replies together.
-    pub fn push_all(&mut self, commands: &[&[&[u8]]]) {
-        for args in commands {
-            encode(&mut self.requests.bytes, args);
-        }
-        self.requests.end_one();
-        self.replies.bytes.extend_from_slice(&self.reply);
-        self.replies.end_one();
-    }
-
-    /// One command with its own reply.
-    pub fn push_answered(&mut self, args: &[&[u8]], reply: &[u8]) {
-        encode(&mut self.requests.bytes, args);
-        self.requests.end_one();
-        self.replies.bytes.extend_from_slice(reply);
-        self.replies.end_one();
+    pub fn push(&mut self, words: &[impl AsRef<[u8]>], reply: &str) {
+        self.requests.push(&request(words));
+        self.replies.push(reply.as_bytes());
     }
 
     pub fn commands(&self) -> usize {
@@ -131,21 +105,18 @@ impl Lanes {
     pub fn run(&mut self, load: &Load, passes: usize) -> Result<()> {
         let batches = load.batches() * passes;
         for step in 0..batches + LANES {
-            let lane = if load.in_order { 0 } else { step % LANES };
+            let lane = step % load.lanes;
             if let Some(sent) = step.checked_sub(LANES) {
-                self.expect(lane, load.batch(sent % load.batches()).1)?;
+                let (_, replies) = load.batch(sent % load.batches());
+                self.read.resize(replies.len(), 0);
+                self.streams[lane].read_exact(&mut self.read)?;
+                check(&self.read, replies)?;
             }
             if step < batches {
                 self.streams[lane].write_all(load.batch(step % load.batches()).0)?;
             }
         }
         Ok(())
-    }
-
-    fn expect(&mut self, lane: usize, replies: &[u8]) -> Result<()> {
-        self.read.resize(replies.len(), 0);
-        self.streams[lane].read_exact(&mut self.read)?;
-        check(&self.read, replies)
     }
 }
 
@@ -160,6 +131,13 @@ pub fn check(got: &[u8], wanted: &[u8]) -> Result<()> {
 
 pub fn connect(socket: &Path) -> Result<UnixStream> {
     let stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
+    stream.set_read_timeout(Some(SILENCE_MAX))?;
     Ok(stream)
+}
+
+pub fn ping(stream: &mut UnixStream) -> Result<()> {
+    stream.write_all(b"PING\r\n")?;
+    let mut reply = [0; 7];
+    stream.read_exact(&mut reply)?;
+    check(&reply, b"+PONG\r\n")
 }

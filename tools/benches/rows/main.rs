@@ -36,7 +36,7 @@ struct Options {
     #[arg(long)]
     smoke: bool,
 
-    /// Where rows.json and rows.md go; docs/bench by default for a whole run
+    /// Where rows.md goes; docs/bench by default for a whole run
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
@@ -78,7 +78,7 @@ fn run(options: &Options) -> Result<()> {
         eprintln!("{kind:?} ...");
         lines.extend(turns::measure(kind, rounds, size)?);
     }
-    let report = Report::new(lines, rounds, size)?;
+    let report = Report::new(lines)?;
     println!("{}", report.page());
     let whole = !options.smoke;
     let usual = whole.then(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/bench"));

@@ -4,10 +4,9 @@
 //! order, deduct a unit from the stock in the table unless it is 0, insert the order, commit,
 //! acknowledge. Without the lock per user that many of them also take.
 
-use sqlx::{AnyConnection, Connection, Executor};
+use sqlx::{AnyConnection, Connection, Executor, Row};
 
 use crate::Result;
-use crate::turns::count;
 
 pub const GROUP: &str = "g1";
 
@@ -88,4 +87,8 @@ fn next(redis: &mut redis::Connection) -> Result<Option<(String, [String; 3])>> 
     };
     let field = |name: &str| entry.get::<String>(name).ok_or("an entry that is no order");
     Ok(Some((entry.id.clone(), [field("userId")?, field("voucherId")?, field("id")?])))
+}
+
+pub async fn count(connection: &mut AnyConnection, query: &str) -> Result<i64> {
+    Ok(sqlx::query(query).fetch_one(connection).await?.get(0))
 }

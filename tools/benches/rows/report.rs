@@ -1,13 +1,11 @@
-//! The results, as rows.json and rows.md.
+//! The results, as rows.md.
 
 use std::fs;
 use std::path::Path;
 use std::thread::available_parallelism;
 
-use serde::Serialize;
-
 use crate::harness::Server;
-use crate::turns::{Line, Size};
+use crate::turns::Line;
 use crate::{Result, machine};
 
 /// The target: how many times the orders per second of the other consumer the worker must reach.
@@ -15,18 +13,13 @@ const TARGET: f64 = 10.0;
 /// The target if the worker also runs the shop's own statements.
 const TARGET_WITH_STATEMENTS: f64 = 5.0;
 
-#[derive(Serialize)]
 pub struct Report {
     place: String,
-    rounds: u32,
-    orders: Size,
-    target: f64,
-    target_with_statements: f64,
     lines: Vec<Line>,
 }
 
 impl Report {
-    pub fn new(lines: Vec<Line>, rounds: u32, orders: Size) -> Result<Self> {
+    pub fn new(lines: Vec<Line>) -> Result<Self> {
         let server = Server::start();
         let mut control = redis::Client::open(server.address())?.get_connection()?;
         let place = format!(
@@ -36,13 +29,11 @@ impl Report {
             available_parallelism()?,
             machine::today()?
         );
-        let target_with_statements = TARGET_WITH_STATEMENTS;
-        Ok(Self { place, rounds, orders, target: TARGET, target_with_statements, lines })
+        Ok(Self { place, lines })
     }
 
     pub fn write(&self, dir: &Path) -> Result<()> {
         fs::create_dir_all(dir)?;
-        fs::write(dir.join("rows.json"), serde_json::to_string_pretty(self)? + "\n")?;
         fs::write(dir.join("rows.md"), self.page())?;
         Ok(())
     }
@@ -51,7 +42,7 @@ impl Report {
         let mut rows = Vec::new();
         let mut verdicts = [Vec::new(), Vec::new()];
         for line in &self.lines {
-            let [naive, worker, shop] = [0, 1, 2].map(|place| line.orders_per_second[place].median);
+            let [naive, worker, shop] = line.orders_per_second;
             let times = [worker, shop].map(|median| median / naive);
             rows.push(format!(
                 "| {} | {} | {} | {:.1} | {} | {:.1} |",
@@ -62,7 +53,7 @@ impl Report {
                 thousands(shop),
                 times[1]
             ));
-            let targets = [self.target, self.target_with_statements];
+            let targets = [TARGET, TARGET_WITH_STATEMENTS];
             for (place, (times, target)) in times.into_iter().zip(targets).enumerate() {
                 let reached = if times >= target { "reached" } else { "NOT REACHED" };
                 verdicts[place].push(format!("{}: {reached}", line.database));
@@ -70,7 +61,7 @@ impl Report {
         }
         [
             "# From the stream to rows".to_owned(),
-            "`make bench` writes this page and `rows.json`.".to_owned(),
+            "`make bench` writes this page.".to_owned(),
             self.place.clone(),
             EXPLAINED.to_owned(),
             "Orders per second:".to_owned(),
@@ -82,9 +73,9 @@ impl Report {
             format!(
                 "Targets: a ratio of at least {:.0} ({}), and with statements of at least {:.0} \
                  ({}).",
-                self.target,
+                TARGET,
                 verdicts[0].join(", "),
-                self.target_with_statements,
+                TARGET_WITH_STATEMENTS,
                 verdicts[1].join(", ")
             ),
         ]

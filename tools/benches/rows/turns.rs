@@ -4,8 +4,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-use sqlx::{AnyConnection, Row};
 use tokio::runtime::Runtime;
 
 use crate::databases::{Database, Kind};
@@ -17,7 +15,7 @@ const VOUCHER: &str = "phone";
 const PIPELINE: usize = 1_000;
 
 /// Orders of one turn.
-#[derive(Clone, Copy, Serialize)]
+#[derive(Clone, Copy)]
 pub struct Size {
     pub naive: usize,
     pub worker: usize,
@@ -38,8 +36,7 @@ pub struct Turn<'t> {
     pub has_statements: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Contender {
     OneEntryATransaction,
     SeckillWorker,
@@ -48,18 +45,10 @@ pub enum Contender {
 }
 
 /// The results with one database.
-#[derive(Serialize)]
 pub struct Line {
     pub database: String,
-    pub orders_per_second: Vec<Figure>,
-}
-
-#[derive(Serialize)]
-pub struct Figure {
-    pub contender: Contender,
-    pub median: f64,
-    pub lowest: f64,
-    pub highest: f64,
+    /// The median of each contender.
+    pub orders_per_second: [f64; 3],
 }
 
 /// None if the database is not installed.
@@ -74,9 +63,7 @@ pub fn measure(kind: Kind, rounds: u32, size: Size) -> Result<Option<Line>> {
             values[place].push(turn(contender, &database, size)?);
         }
     }
-    let figures = CONTENDERS.into_iter().zip(values);
-    let orders_per_second = figures.map(|(who, values)| Figure::of(who, values)).collect();
-    Ok(Some(Line { database: name, orders_per_second }))
+    Ok(Some(Line { database: name, orders_per_second: values.map(median) }))
 }
 
 const CONTENDERS: [Contender; 3] =
@@ -155,9 +142,9 @@ pub fn worker_turn(turn: Turn<'_>, database: &Database, orders: usize) -> Result
     let spent = run()?;
     runtime.block_on(async {
         let mut connection = naive::connect(&database.url).await?;
-        let rows = count(&mut connection, "SELECT COUNT(*) FROM seckill_orders").await?;
+        let rows = naive::count(&mut connection, "SELECT COUNT(*) FROM seckill_orders").await?;
         let units = "SELECT CAST(units AS BIGINT) FROM seckill_voucher_sales";
-        let units = count(&mut connection, units).await?;
+        let units = naive::count(&mut connection, units).await?;
         if (rows, units) != (orders as i64, orders as i64) {
             return Err(format!("{rows} rows, {units} units of {orders} orders").into());
         }
@@ -166,10 +153,6 @@ pub fn worker_turn(turn: Turn<'_>, database: &Database, orders: usize) -> Result
         }
         Ok(spent)
     })
-}
-
-pub async fn count(connection: &mut AnyConnection, query: &str) -> Result<i64> {
-    Ok(sqlx::query(query).fetch_one(connection).await?.get(0))
 }
 
 /// Sells to this many users.
@@ -212,16 +195,7 @@ fn runtime() -> Result<Runtime> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
 }
 
-impl Figure {
-    fn of(contender: Contender, mut values: Vec<f64>) -> Self {
-        values.sort_by(f64::total_cmp);
-        let (middle, last) = (values.len() / 2, values.len() - 1);
-        let median = if values.len() % 2 == 1 {
-            values[middle]
-        } else {
-            f64::midpoint(values[middle - 1], values[middle])
-        };
-        let [median, lowest, highest] = [median, values[0], values[last]].map(f64::round);
-        Self { contender, median, lowest, highest }
-    }
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2])
 }

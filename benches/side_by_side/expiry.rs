@@ -1,0 +1,124 @@
+//! Very many holds due in the same millisecond: how long until all are released, and how long
+//! other clients wait for a PING meanwhile.
+
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+
+use crate::Result;
+use crate::latency::{histogram, micros};
+use crate::managed::{FIRST_USER, Kind, Sale};
+use crate::options::Size;
+use crate::stand::{AOF, Stand};
+use crate::table::{Table, thousands};
+use crate::tries::FIRST_ORDER;
+use crate::wire::{connect, ping};
+
+pub const TITLE: &str =
+    "Holds due at once, and the PINGs of another client meanwhile, in milliseconds";
+const SALE: Sale = Sale { voucher: 8, kind: Kind::Held };
+/// The interval of PINGs. A PING's wait counts from when it was due, so a long stall counts for all
+/// PINGs that were due meanwhile.
+const PING_EVERY: Duration = Duration::from_micros(500);
+/// How many PINGs to send between two counts of the holds that are left.
+const PINGS_A_LOOK: u32 = 40;
+/// How long the same PINGs are sent to the idle server, for comparison.
+const IDLE: Duration = Duration::from_secs(2);
+const GIVE_UP_AFTER: Duration = Duration::from_secs(300);
+const ORDERS_A_COMMAND: usize = 1_000;
+/// In the past, so that all holds are due.
+const DEADLINE_MS: i64 = 1_700_000_000_000;
+
+pub fn measure(size: &Size) -> Result<Vec<Table>> {
+    let mut table = Table::new(TITLE, &["holds"], &[]);
+    let orders = size.holds;
+    for (aof, with) in AOF {
+        let mut stand = Stand::new(aof)?;
+        SALE.open(&mut stand, orders)?;
+        fill(&mut stand, orders)?;
+        let mut pinger = connect(&stand.socket)?;
+        let idle = ping_while(&mut pinger, |since| Ok(since < IDLE))?;
+        let holds = format!("seckill:hold:{}", SALE.voucher);
+        let start = Instant::now();
+        // The module notices the key when it gets this name: now all holds are due.
+        let () = stand.run(&["RENAME", "prepared", &holds])?;
+        let due = ping_while(&mut pinger, |since| {
+            if since > GIVE_UP_AFTER {
+                return Err("the holds were not released".into());
+            }
+            let left: usize = stand.run(&["ZCARD", &holds])?;
+            Ok(left > 0)
+        })?;
+        let took = start.elapsed().as_secs_f64() * 1e3;
+        SALE.prove(&mut stand, [orders, 0, 0])?;
+        let ms = |waits: &Histogram<u64>, quantile| micros(waits, quantile) / 1e3;
+        let waits = [
+            ("all released in", took),
+            ("p50", ms(&due, 0.5)),
+            ("p99", ms(&due, 0.99)),
+            ("p99.9", ms(&due, 0.999)),
+            ("longest", ms(&due, 1.0)),
+            ("p99.9 idle", ms(&idle, 0.999)),
+            ("longest idle", ms(&idle, 1.0)),
+        ];
+        table.push(format!("{}{with}", thousands(orders)), waits.to_vec());
+    }
+    Ok(vec![table])
+}
+
+/// Writes the keys of a sale in which every order is held, with plain commands, since a try can't
+/// place a hold that is already due. The holds key does not have its real name yet.
+fn fill(stand: &mut Stand, orders: usize) -> Result<()> {
+    let key = |kind: &str| format!("seckill:{kind}:{}", SALE.voucher);
+    for from in (0..orders).step_by(ORDERS_A_COMMAND) {
+        let mut commands = [
+            ["HSET", &key("book")],
+            ["HSET", &key("units")],
+            ["SADD", &key("order")],
+            ["ZADD", "prepared"],
+        ]
+        .map(|words| words.map(str::to_owned).to_vec());
+        let [book, units, buyers, holds] = &mut commands;
+        for n in from..(from + ORDERS_A_COMMAND).min(orders) {
+            let [user, order] = [FIRST_USER + n, FIRST_ORDER + n].map(|id| id.to_string());
+            book.extend([order.clone(), format!("held:1:{DEADLINE_MS}:{user}")]);
+            units.extend([user.clone(), format!("1:{order}")]);
+            buyers.push(user);
+            holds.extend([DEADLINE_MS.to_string(), order]);
+        }
+        for command in commands {
+            let () = stand.run(&command)?;
+        }
+    }
+    stand.run(&["SET", &key("stock"), "0"])
+}
+
+/// Sends PINGs on schedule while `goes_on`, which is called now and then with the time so far.
+fn ping_while(
+    pinger: &mut UnixStream,
+    mut goes_on: impl FnMut(Duration) -> Result<bool>,
+) -> Result<Histogram<u64>> {
+    let mut waits = histogram()?;
+    let start = Instant::now();
+    let mut sent = 0;
+    let mut pause = Duration::ZERO;
+    loop {
+        if sent % PINGS_A_LOOK == 0 {
+            let before = Instant::now();
+            if !goes_on(start.elapsed())? {
+                return Ok(waits);
+            }
+            // The time of the check must not count for a PING.
+            pause += before.elapsed();
+        }
+        let due = start + pause + PING_EVERY * sent;
+        // A sleep would end late by more than the time of a PING.
+        while Instant::now() < due {
+            std::hint::spin_loop();
+        }
+        ping(pinger)?;
+        waits.record(due.elapsed().as_nanos() as u64)?;
+        sent += 1;
+    }
+}

@@ -1,0 +1,149 @@
+//! Figures as rows of contenders: on the terminal, and on a page.
+
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::{CellAlignment, Table as Grid};
+
+use crate::Result;
+
+/// The figures of a row: the name of the column, and the value.
+pub type Costs = Vec<(&'static str, f64)>;
+
+pub struct Table {
+    pub title: String,
+    /// What a reader of the page should know before the figures; may be empty.
+    pub note: String,
+    /// The heads of the columns that name a row.
+    names: &'static [&'static str],
+    /// Pairs of columns, of which the first is divided by the second.
+    ratios: &'static [(&'static str, &'static str)],
+    pub rows: Vec<Row>,
+}
+
+pub struct Row {
+    pub names: Vec<String>,
+    pub costs: Costs,
+}
+
+impl Row {
+    pub fn cost(&self, column: &str) -> Option<f64> {
+        self.costs.iter().find(|(name, _)| *name == column).map(|(_, cost)| *cost)
+    }
+
+    pub fn ratio(&self, above: &str, below: &str) -> Option<f64> {
+        Some(self.cost(above)? / self.cost(below)?)
+    }
+}
+
+impl Table {
+    pub fn new(
+        title: impl Into<String>,
+        names: &'static [&'static str],
+        ratios: &'static [(&'static str, &'static str)],
+    ) -> Self {
+        Self { title: title.into(), note: String::new(), names, ratios, rows: Vec::new() }
+    }
+
+    pub fn push(&mut self, name: impl Into<String>, costs: Costs) {
+        self.rows.push(Row { names: vec![name.into()], costs });
+    }
+
+    fn head(&self) -> Vec<String> {
+        let columns = self.rows.iter().max_by_key(|row| row.costs.len());
+        let columns = columns.into_iter().flat_map(|row| &row.costs).map(|(name, _)| *name);
+        let ratios = self.ratios.iter().map(|(above, below)| format!("{above} / {below}"));
+        self.names.iter().copied().chain(columns).map(str::to_owned).chain(ratios).collect()
+    }
+
+    fn cells(&self, row: &Row) -> Vec<String> {
+        let costs = row.costs.iter().map(|(_, cost)| figure(*cost));
+        let ratios = self.ratios.iter().map(|(above, below)| row.ratio(above, below));
+        let ratios = ratios.map(|ratio| ratio.map_or_else(|| "-".to_owned(), figure));
+        row.names.iter().cloned().chain(costs).chain(ratios).collect()
+    }
+
+    pub fn terminal(&self) -> String {
+        let mut grid = Grid::new();
+        grid.load_preset(UTF8_FULL_CONDENSED).set_header(self.head());
+        grid.add_rows(self.rows.iter().map(|row| self.cells(row)));
+        for column in grid.column_iter_mut().skip(self.names.len()) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        format!("\n{}\n{grid}", self.title)
+    }
+
+    /// A section of a page.
+    pub fn markdown(&self) -> String {
+        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+        let head = self.head();
+        let rule = "--- | ".repeat(self.names.len());
+        let mut text = format!("\n## {}\n\n", self.title);
+        if !self.note.is_empty() {
+            text += &format!("{}\n\n", self.note);
+        }
+        text += &line(&head);
+        text +=
+            &format!("| {rule}{}\n", "---: | ".repeat(head.len() - self.names.len()).trim_end());
+        text.extend(self.rows.iter().map(|row| line(&self.cells(row))));
+        text
+    }
+}
+
+/// Three digits, or all before the point, in groups of three.
+pub fn figure(value: f64) -> String {
+    match value {
+        ..9.995 => format!("{value:.2}"),
+        ..99.95 => format!("{value:.1}"),
+        _ => thousands(value.round() as usize),
+    }
+}
+
+pub fn thousands(value: usize) -> String {
+    let digits = value.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Runs one turn of each contender per round. Each round starts with the next contender, so that a
+/// slow phase of the machine affects all. The round before the first only warms up. `turn` gets the
+/// index of its contender. Returns the values of each, the lowest first.
+pub fn in_rounds(
+    rounds: usize,
+    contenders: usize,
+    mut turn: impl FnMut(usize) -> Result<f64>,
+) -> Result<Vec<Vec<f64>>> {
+    let mut values = vec![Vec::new(); contenders];
+    for round in 0..=rounds {
+        for step in 0..contenders {
+            let place = (round + step) % contenders;
+            let value = turn(place)?;
+            if round > 0 {
+                values[place].push(value);
+            }
+        }
+    }
+    values.iter_mut().for_each(|values| values.sort_by(f64::total_cmp));
+    Ok(values)
+}
+
+/// The costs of contenders: the lower quartile of their rounds. Other work on the machine can only
+/// increase the cost of a turn, so the expensive turns show that work.
+pub fn costs(
+    rounds: usize,
+    contenders: &[&'static str],
+    turn: impl FnMut(usize) -> Result<f64>,
+) -> Result<Costs> {
+    let values = in_rounds(rounds, contenders.len(), turn)?;
+    let quartile = |values: &Vec<f64>| values[(values.len() - 1) / 4];
+    Ok(contenders.iter().copied().zip(values.iter().map(quartile)).collect())
+}
+
+/// Of sorted values.
+pub fn median(values: &[f64]) -> f64 {
+    f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2])
+}
