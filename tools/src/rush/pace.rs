@@ -1,5 +1,5 @@
-//! Hands out the tries of a rush, each once; with a rate, each at its moment, whether the answers to
-//! the ones before it have come or not.
+//! Hands out the tries of a rush, each once; with a rate, each at its moment, whether the answers
+//! to the ones before it have come or not.
 
 use std::ops::Range;
 use std::sync::Arc;
